@@ -66,8 +66,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["tidy", rest @ ..] => tidy_command(rest),
-        ["language"] => tidy::language(workspace_root(), None).map_err(Refusal::Failed),
-        ["language", rule] => tidy::language(workspace_root(), Some(rule)).map_err(Refusal::Failed),
+        ["language"] => tidy::language(workspace_root(), None).map_err(XtaskError::Failed),
+        ["language", rule] => {
+            tidy::language(workspace_root(), Some(rule)).map_err(XtaskError::Failed)
+        }
         ["test", rest @ ..] => test_command(rest),
         ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
@@ -75,22 +77,22 @@ fn main() -> ExitCode {
         ["dccp-linux", rest @ ..] => long_command(&test::dccp_linux::SUITES, rest),
         ["dccp-worlds", rest @ ..] => long_command(&test::dccp_worlds::SUITES, rest),
         ["pages", folder] => {
-            test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
+            test::pages::run(workspace_root(), Path::new(folder)).map_err(XtaskError::Failed)
         }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        _ => Err(Refusal::Usage),
+        _ => Err(XtaskError::Usage),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(Refusal::Usage) => {
+        Err(XtaskError::Usage) => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
         }
-        Err(Refusal::Failed(reason)) => {
+        Err(XtaskError::Failed(reason)) => {
             eprintln!("xtask: {reason}");
             ExitCode::FAILURE
         }
@@ -118,7 +120,7 @@ fn ran_as_process_beside(mut given: impl Iterator<Item = OsString>) -> bool {
 }
 
 /// Reason why a command has no verdict.
-enum Refusal {
+enum XtaskError {
     /// Invalid arguments.
     Usage,
     /// Failed action, with its error.
@@ -130,24 +132,24 @@ fn workspace_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
-fn tidy_command(arguments: &[&str]) -> Result<bool, Refusal> {
+fn tidy_command(arguments: &[&str]) -> Result<bool, XtaskError> {
     let mut root = PathBuf::from(workspace_root());
-    let mut extent = tidy::Extent::All;
+    let mut extent = tidy::CheckExtent::All;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match *argument {
-            "--fast" => extent = tidy::Extent::Texts,
-            "--root" => root = PathBuf::from(rest.next().ok_or(Refusal::Usage)?),
-            _ => return Err(Refusal::Usage),
+            "--fast" => extent = tidy::CheckExtent::Texts,
+            "--root" => root = PathBuf::from(rest.next().ok_or(XtaskError::Usage)?),
+            _ => return Err(XtaskError::Usage),
         }
     }
-    let verdict = tidy::run(&root, extent).map_err(Refusal::Failed)?;
+    let verdict = tidy::run(&root, extent).map_err(XtaskError::Failed)?;
     println!("tidy: {} rules hold, {} broken", verdict.passed, verdict.failed);
     Ok(verdict.failed == 0)
 }
 
-fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
-    let mut options = test::Options::default();
+fn test_command(arguments: &[&str]) -> Result<bool, XtaskError> {
+    let mut options = test::TestOptions::default();
     let mut rest = arguments.iter().copied().peekable();
     while let Some(argument) = rest.next() {
         match argument {
@@ -155,39 +157,39 @@ fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
             "--busy" => options.is_busy = true,
             "--repeat" => {
                 let count = rest.next().and_then(|word| word.parse().ok());
-                options.repetitions = count.filter(|count| *count > 0).ok_or(Refusal::Usage)?;
+                options.repetitions = count.filter(|count| *count > 0).ok_or(XtaskError::Usage)?;
             }
             "--changed" => {
-                let names = test::suite_names(workspace_root()).map_err(Refusal::Failed)?;
+                let names = test::suite_names(workspace_root()).map_err(XtaskError::Failed)?;
                 let is_revision =
                     |word: &&str| !word.starts_with('-') && !names.iter().any(|name| name == word);
                 let revision = rest.next_if(is_revision).unwrap_or("HEAD");
                 options.changed_since = Some(revision.to_owned());
             }
             "--list" => {
-                let names = test::suite_names(workspace_root()).map_err(Refusal::Failed)?;
+                let names = test::suite_names(workspace_root()).map_err(XtaskError::Failed)?;
                 println!("{}", names.join("\n"));
                 return Ok(true);
             }
-            option if option.starts_with('-') => return Err(Refusal::Usage),
+            option if option.starts_with('-') => return Err(XtaskError::Usage),
             suite => options.suites.push(suite.to_owned()),
         }
     }
-    test::run(workspace_root(), &options).map_err(Refusal::Failed)
+    test::run(workspace_root(), &options).map_err(XtaskError::Failed)
 }
 
-fn long_command(suites: &test::long::LongSuites, arguments: &[&str]) -> Result<bool, Refusal> {
+fn long_command(suites: &test::long::LongSuites, arguments: &[&str]) -> Result<bool, XtaskError> {
     let mut request = test::long::SuiteRequest { count: suites.count_default, seed: 1, only: None };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        let value = *rest.next().ok_or(Refusal::Usage)?;
-        let number = || value.parse().map_err(|_| Refusal::Usage);
+        let value = *rest.next().ok_or(XtaskError::Usage)?;
+        let number = || value.parse().map_err(|_| XtaskError::Usage);
         match *argument {
             flag if flag == suites.count_flag => request.count = number()?,
             "--seed" => request.seed = number()?,
             "--only" => request.only = Some(value.to_owned()),
-            _ => return Err(Refusal::Usage),
+            _ => return Err(XtaskError::Usage),
         }
     }
-    test::long::run(workspace_root(), suites, &request).map_err(Refusal::Failed)
+    test::long::run(workspace_root(), suites, &request).map_err(XtaskError::Failed)
 }

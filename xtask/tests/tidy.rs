@@ -7,11 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Workspace of three crates that keeps every rule; removed when dropped.
-struct Planted {
+struct SampleWorkspace {
     root: PathBuf,
 }
 
-impl Planted {
+impl SampleWorkspace {
     fn clean() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl Planted {
     }
 }
 
-impl Drop for Planted {
+impl Drop for SampleWorkspace {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.root));
     }
@@ -117,14 +117,14 @@ const ENGINE_MANIFEST: &str = "crates/dhcp-engine/Cargo.toml";
 
 #[test]
 fn a_clean_workspace_passes() {
-    let (text, has_passed) = Planted::clean().tidy();
+    let (text, has_passed) = SampleWorkspace::clean().tidy();
     assert!(has_passed, "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]
 fn an_arrow_upwards_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace(
         ENGINE_MANIFEST,
         "[dependencies]\n",
@@ -135,7 +135,7 @@ fn an_arrow_upwards_fails() {
 
 #[test]
 fn arrows_inside_a_layer_fail_but_for_the_engine() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.add_crate("dhcp-lease", "2", "");
     planted.add_crate("load", "2", "");
     planted.append("ARCHITECTURE.md", "| 2 | `dhcp-lease` |\n| 2 | `load` |\n");
@@ -149,7 +149,7 @@ fn arrows_inside_a_layer_fail_but_for_the_engine() {
 
 #[test]
 fn a_product_sees_no_product_but_the_binary_does() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.add_crate("lab", "4", "");
     planted.add_crate("godwit", "4", "lab = { path = \"../lab\" }\n");
     planted.append("ARCHITECTURE.md", "| 4 | `lab` |\n| 4 | `godwit` |\n");
@@ -162,7 +162,7 @@ fn a_product_sees_no_product_but_the_binary_does() {
 
 #[test]
 fn tests_may_see_checks_and_their_own_layer() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.add_crate("load", "2", "");
     planted.append("ARCHITECTURE.md", "| 2 | `load` |\n");
     let tests =
@@ -176,7 +176,7 @@ fn tests_may_see_checks_and_their_own_layer() {
 
 #[test]
 fn nothing_but_tests_sees_a_check() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("crates/sim/Cargo.toml", "dhcp-engine = { path = \"../dhcp-engine\" }", "");
     let up = "[dependencies]\nsim = { path = \"../sim\" }\n";
     planted.replace(ENGINE_MANIFEST, "[dependencies]\n", up);
@@ -185,27 +185,27 @@ fn nothing_but_tests_sees_a_check() {
 
 #[test]
 fn a_crate_without_a_layer_or_lints_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("crates/base/Cargo.toml", "[package.metadata.godwit]\nlayer = 0\n", "");
     planted.must_find(&["crates/base/Cargo.toml:1: layer: base declares no layer"]);
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("crates/base/Cargo.toml", "layer = 0", "layer = 7");
     planted.must_find(&["crates/base/Cargo.toml:1: layer: base layer 7 is neither"]);
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("crates/base/Cargo.toml", "[lints]\nworkspace = true\n", "");
     planted.must_find(&["crates/base/Cargo.toml:1: manifest:"]);
 }
 
 #[test]
 fn a_clock_read_in_a_core_crate_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(
         ENGINE,
         "/// Now.\npub fn now() -> u64 {\n    std::time::Instant::now();\n    1\n}\n",
     );
     planted.must_find(&["crates/dhcp-engine/src/part.rs:7: pure: `std::time::Instant`: a clock"]);
     // Edges may read clocks.
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(
         "crates/netio/src/part.rs",
         "/// Now.\npub fn now() {\n    std::time::Instant::now();\n}\n",
@@ -215,7 +215,7 @@ fn a_clock_read_in_a_core_crate_fails() {
 
 #[test]
 fn input_and_output_in_a_core_crate_fails_outside_tests() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(ENGINE, "#[cfg(test)]\nmod tests;\n");
     planted.write("crates/dhcp-engine/src/part/tests.rs", "//! Tests.\nuse std::fs;\n");
     planted.write("crates/dhcp-engine/tests/all.rs", "//! Tests.\nuse std::thread;\n");
@@ -231,7 +231,7 @@ fn input_and_output_in_a_core_crate_fails_outside_tests() {
 
 #[test]
 fn unsafe_code_outside_netio_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     let code = "/// Bad.\npub fn bad() {\n    unsafe {}\n}\n";
     planted.append("crates/netio/src/part.rs", code);
     assert!(planted.tidy().1);
@@ -241,7 +241,7 @@ fn unsafe_code_outside_netio_fails() {
 
 #[test]
 fn unfinished_work_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     let marker = concat!("TO", "DO");
     planted.append(ENGINE, &format!("// {marker}: more\nfn g() {{\n    todo!()\n}}\n"));
     planted.append("ARCHITECTURE.md", &format!("\n{marker}: write this\n"));
@@ -254,7 +254,7 @@ fn unfinished_work_fails() {
 
 #[test]
 fn silenced_lints_and_tests_fail() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(ENGINE, "#[allow(dead_code)]\nfn g() {}\n#[cfg(test)]\nmod t {\n    #[test]\n    #[ignore]\n    fn h() {}\n}\n");
     planted.must_find(&[
         "crates/dhcp-engine/src/part.rs:5: reason: ",
@@ -264,38 +264,38 @@ fn silenced_lints_and_tests_fail() {
 
 #[test]
 fn commented_out_code_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(ENGINE, "fn g() {\n    // let x = f(1);\n}\n");
     planted.must_find(&["crates/dhcp-engine/src/part.rs:6: commented-out: "]);
 }
 
 #[test]
 fn long_files_and_functions_fail() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(ENGINE, &format!("fn g() {{\n{}}}\n", "    f();\n".repeat(69)));
     planted.must_find(&["crates/dhcp-engine/src/part.rs:5: function-length: fn g has 71 lines"]);
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.append(ENGINE, &"const A: u8 = 1;\n".repeat(697));
     planted.must_find(&["crates/dhcp-engine/src/part.rs:1: file-length: 701 lines"]);
 }
 
 #[test]
 fn a_file_that_no_module_reaches_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.write("crates/base/src/lost.rs", "//! Lost.\n");
     planted.must_find(&["crates/base/src/lost.rs:1: reached: "]);
 }
 
 #[test]
 fn a_file_without_a_head_fails() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.write(ENGINE, "/// One.\npub fn f() {}\n");
     planted.must_find(&["crates/dhcp-engine/src/part.rs:1: module-head: "]);
 }
 
 #[test]
 fn crate_list_and_workspace_must_agree() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("ARCHITECTURE.md", "| 2 | `dhcp-engine` |", "| 1 | `dhcp-engine` |");
     planted.replace("ARCHITECTURE.md", "| 3 | `netio` |", "| 3 | `lost` |");
     planted.must_find(&[
@@ -307,7 +307,7 @@ fn crate_list_and_workspace_must_agree() {
 
 #[test]
 fn dependency_list_and_manifests_must_agree() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted.replace("docs/design/dependencies.md", "`libc`", "`rand`");
     planted.must_find(&[
         "crates/netio/Cargo.toml:11: dependencies: say in docs/design/dependencies.md what `libc`",
@@ -317,7 +317,7 @@ fn dependency_list_and_manifests_must_agree() {
 
 #[test]
 fn crates_that_must_never_come_in_fail() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     planted
         .write("Cargo.lock", "[[package]]\nname = \"ring\"\n\n[[package]]\nname = \"openssl\"\n");
     planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not come in"]);
@@ -325,7 +325,7 @@ fn crates_that_must_never_come_in_fail() {
 
 #[test]
 fn folders_of_one_machine_large_files_and_dead_links_fail() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     let folder = concat!("/ro", "ot/");
     planted.append("ARCHITECTURE.md", &format!("See [x](lost.md) in {folder}x.\n"));
     planted.write("docs/large.bin", vec![0_u8; 2 * 1024 * 1024 + 1]);
@@ -338,7 +338,7 @@ fn folders_of_one_machine_large_files_and_dead_links_fail() {
 
 #[test]
 fn a_folder_without_a_manifest_is_no_workspace() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     fs::remove_file(planted.root.join("Cargo.toml")).unwrap();
     fs::remove_dir_all(planted.root.join("crates")).unwrap();
     let (text, has_passed) = planted.tidy();
@@ -348,7 +348,7 @@ fn a_folder_without_a_manifest_is_no_workspace() {
 
 #[test]
 fn plain_language_has_limits_that_only_fall() {
-    let planted = Planted::clean();
+    let planted = SampleWorkspace::clean();
     let wide = "x ".repeat(60);
     planted.append(ENGINE, "\n/// Whether it is so.\npub fn g((a, b): (u8, u8)) {}\n");
     planted.append(ENGINE, "\n/// One.\npub struct Told;\n");

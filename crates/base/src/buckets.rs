@@ -18,7 +18,7 @@ const LOAD: (usize, usize) = (4, 5);
 /// A bucket of hints: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Bucket {
+struct HintBucket {
     tags: [u32; ROOM],
     /// The taken places, one bit each.
     taken: u32,
@@ -28,11 +28,11 @@ struct Bucket {
     passed: u32,
 }
 
-const _: () = assert!(size_of::<Bucket>() == 64, "a bucket is one cache line");
+const _: () = assert!(size_of::<HintBucket>() == 64, "a bucket is one cache line");
 
-const EMPTY: Bucket = Bucket { tags: [0; ROOM], taken: 0, places: [0; ROOM], passed: 0 };
+const EMPTY: HintBucket = HintBucket { tags: [0; ROOM], taken: 0, places: [0; ROOM], passed: 0 };
 
-impl Bucket {
+impl HintBucket {
     /// Returns the bits of the hints with `tag`.
     fn with_tag(&self, tag: u32) -> u32 {
         let mut bits = 0;
@@ -78,7 +78,7 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
 /// A multi-map from tags to places.
 #[derive(Debug, Default)]
 pub struct Buckets {
-    buckets: Box<[Bucket]>,
+    buckets: Box<[HintBucket]>,
     len: usize,
 }
 
@@ -105,7 +105,7 @@ impl Buckets {
 
     fn grow_to(&mut self, buckets: usize) {
         let old = core::mem::replace(&mut self.buckets, vec![EMPTY; buckets].into());
-        old.iter().flat_map(Bucket::hints).for_each(|(tag, place)| self.put(tag, place));
+        old.iter().flat_map(HintBucket::hints).for_each(|(tag, place)| self.put(tag, place));
     }
 
     const fn home(&self, tag: u32) -> usize {
@@ -117,7 +117,7 @@ impl Buckets {
     }
 
     /// Returns the buckets that a hint with `tag` may lie in.
-    fn path(&self, tag: u32) -> impl Iterator<Item = &Bucket> {
+    fn path(&self, tag: u32) -> impl Iterator<Item = &HintBucket> {
         let mut next = (!self.buckets.is_empty()).then(|| self.home(tag));
         let first = next;
         core::iter::from_fn(move || {
@@ -173,7 +173,7 @@ impl Buckets {
     /// Returns the address of the first bucket that a look-up of `tag` reads, for a prefetch.
     #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
-        self.buckets.as_ptr().addr() + self.home(tag) * size_of::<Bucket>()
+        self.buckets.as_ptr().addr() + self.home(tag) * size_of::<HintBucket>()
     }
 
     /// Returns the memory of the buckets in bytes.
@@ -208,7 +208,7 @@ impl Home {
     #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         let at = home(tag, self.count.load(Ordering::Relaxed));
-        self.address.load(Ordering::Relaxed).wrapping_add(at * size_of::<Bucket>())
+        self.address.load(Ordering::Relaxed).wrapping_add(at * size_of::<HintBucket>())
     }
 }
 

@@ -28,7 +28,7 @@ pub use figure::Figure;
 pub use firsts::Firsts;
 pub use histogram::Histogram;
 pub use host_name::HostName;
-pub use octets::{Reader, Writer};
+pub use octets::{ByteReader, ByteWriter};
 pub use offset::{Offset, RoundTrip};
 pub use prefetch::Prefetch;
 pub use random::Random;

@@ -2,11 +2,11 @@
 
 /// A reader from the front of a slice; every read past the end returns `None` and moves nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// Creates a reader over the whole slice.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
@@ -81,13 +81,13 @@ impl<'a> Reader<'a> {
 /// A writer that appends to a fixed buffer. A write that does not fit writes nothing and makes
 /// every later write fail too, so a chain of writes needs one check at the end.
 #[derive(Debug)]
-pub struct Writer<'b> {
+pub struct ByteWriter<'b> {
     buffer: &'b mut [u8],
     len: usize,
     overflowed: bool,
 }
 
-impl<'b> Writer<'b> {
+impl<'b> ByteWriter<'b> {
     /// Creates a writer at the start of `buffer`.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
         Self { buffer, len: 0, overflowed: false }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn reads_stop_at_the_end_and_move_nothing() {
-        let mut reader = Reader::new(&[1, 2, 3, 4, 5]);
+        let mut reader = ByteReader::new(&[1, 2, 3, 4, 5]);
         assert_eq!(reader.u32(), Some(0x0102_0304));
         assert_eq!(reader.u16(), None);
         assert_eq!(reader.u8(), Some(5));
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn an_overflowing_write_poisons_the_rest() {
         let mut buffer = [0; 3];
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         writer.u16(0x0102).u32(9).u8(3);
         assert!(writer.overflowed());
         assert_eq!(writer.written(), [1, 2]);

@@ -13,9 +13,9 @@ mod pace;
 
 use std::process::ExitCode;
 
-pub use cpustat::Args as CpustatArgs;
+pub use cpustat::CpustatArgs;
 pub use error::CounterError;
-pub use ifpps::Args as IfppsArgs;
+pub use ifpps::IfppsArgs;
 
 impl IfppsArgs {
     /// Runs the command that the flags describe.

@@ -9,13 +9,13 @@ use netio::{PollFd, poll};
 use crate::error::CounterError;
 
 /// The times of readings.
-pub(crate) struct Pace {
+pub(crate) struct ReadingTimer {
     signals: Signals,
     interval: Duration,
     next: Instant,
 }
 
-impl Pace {
+impl ReadingTimer {
     /// Starts the times of readings; the first one is `interval` from now.
     pub(crate) fn start(interval: Duration) -> Result<Self, CounterError> {
         let signals =

@@ -2,7 +2,7 @@
 
 /// The machine's memory, in kilobytes of 1024 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct SystemMemory {
     /// The memory that the kernel has in all.
     pub total_kb: u64,
     /// The memory that is not used.
@@ -19,7 +19,7 @@ pub struct Memory {
     pub swap_free_kb: u64,
 }
 
-impl Memory {
+impl SystemMemory {
     /// Returns the memory that is not free, caches included.
     #[must_use]
     pub const fn used_kb(&self) -> u64 {
@@ -35,9 +35,9 @@ impl Memory {
 
 /// Reads the text of `/proc/meminfo`.
 #[must_use]
-pub fn parse_memory(text: &str) -> Memory {
+pub fn parse_memory(text: &str) -> SystemMemory {
     let of = |key| kilobytes(text, key).unwrap_or(0);
-    Memory {
+    SystemMemory {
         total_kb: of("MemTotal:"),
         free_kb: of("MemFree:"),
         available_kb: of("MemAvailable:"),

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use dccp_link::asynchronous::Endpoint;
-use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, Peer, UDP_PORT};
+use dccp_link::asynchronous::AsyncEndpoint;
+use dccp_link::{CarrierKind, CarrierOptions, ConnectionConfig, EndpointLimits, Peer, UDP_PORT};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,14 +16,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let peer = Peer { address, port: 7, udp_port: UDP_PORT };
     let carrier = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, address);
-    let endpoint = Endpoint::open(&carrier, Limits::default())?;
-    let config = Config { service_code: "SC:ECHO".parse()?, ..Config::default() };
+    let endpoint = AsyncEndpoint::open(&carrier, EndpointLimits::default())?;
+    let config =
+        ConnectionConfig { service_code: "SC:ECHO".parse()?, ..ConnectionConfig::default() };
     let connection = endpoint.connect(peer, &config).await?;
     let sending = async {
         for line in lines.lines() {
             connection.send(line.as_bytes()).await?;
         }
-        Ok::<_, dccp_link::LinkError>(())
+        Ok::<_, dccp_link::DccpError>(())
     };
     let receiving = async {
         let mut datagram = Vec::new();

@@ -1,15 +1,17 @@
 //! Server of `echo_server` on tokio, with a task for each connection: `cargo run -p dccp-link
 //! --example async_echo_server`.
 
-use dccp_link::asynchronous::{Connection, Endpoint};
-use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, LinkError, ServiceCode, UDP_PORT};
+use dccp_link::asynchronous::{AsyncConnection, AsyncEndpoint};
+use dccp_link::{
+    CarrierKind, CarrierOptions, ConnectionConfig, DccpError, EndpointLimits, ServiceCode, UDP_PORT,
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let carrier = CarrierOptions::new(CarrierKind::Udp { port: UDP_PORT });
-    let endpoint = Endpoint::open(&carrier, Limits::default())?;
+    let endpoint = AsyncEndpoint::open(&carrier, EndpointLimits::default())?;
     let echo: ServiceCode = "SC:ECHO".parse()?;
-    let listener = endpoint.listen(7, &Config::default(), vec![echo], 16);
+    let listener = endpoint.listen(7, &ConnectionConfig::default(), vec![echo], 16);
     println!("echoing at DCCP port 7 in UDP port {UDP_PORT}");
     loop {
         let connection = listener.accept().await?;
@@ -22,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-async fn echo_all(connection: &Connection) -> Result<u64, LinkError> {
+async fn echo_all(connection: &AsyncConnection) -> Result<u64, DccpError> {
     let (mut count, mut datagram) = (0, Vec::new());
     while connection.receive_into(&mut datagram).await? {
         connection.send(&datagram).await?;

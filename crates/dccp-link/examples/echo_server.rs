@@ -2,15 +2,15 @@
 //! --example echo_server`.
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, Connection, Endpoint, Limits, LinkError, ServiceCode,
-    UDP_PORT,
+    BlockingConnection, BlockingEndpoint, CarrierKind, CarrierOptions, ConnectionConfig, DccpError,
+    EndpointLimits, ServiceCode, UDP_PORT,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let carrier = CarrierOptions::new(CarrierKind::Udp { port: UDP_PORT });
-    let endpoint = Endpoint::open(&carrier, Limits::default())?;
+    let endpoint = BlockingEndpoint::open(&carrier, EndpointLimits::default())?;
     let echo: ServiceCode = "SC:ECHO".parse()?;
-    let listener = endpoint.listen(7, &Config::default(), vec![echo], 16);
+    let listener = endpoint.listen(7, &ConnectionConfig::default(), vec![echo], 16);
     println!("echoing at DCCP port 7 in UDP port {UDP_PORT}");
     loop {
         let connection = listener.accept()?;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn echo_all(connection: &Connection) -> Result<u64, LinkError> {
+fn echo_all(connection: &BlockingConnection) -> Result<u64, DccpError> {
     let mut count = 0;
     while let Some(datagram) = connection.receive()? {
         connection.send(&datagram)?;

@@ -18,17 +18,23 @@ mod senders;
 use std::time::Duration;
 
 use common::{RAW, UDP, in_a_namespace};
-use scene::{Pace, Scale, siege};
+use scene::{AttackRunSize, AttackSpeed, siege};
 
 fn main() {
     let packets = std::env::args().nth(1).map_or(300_000, |word| word.parse().unwrap());
     // At line rate most packets are lost, and TFRC may then wait for a minute between two.
     let patience = Duration::from_secs(600);
-    let scale =
-        Scale { pace: Pace::WithTheFlow, patience, exchanges: 2_000, packets, clients: 500 };
-    for (pace, words) in [(Pace::WithTheFlow, "as fast as is read"), (Pace::LineRate, "line rate")]
+    let scale = AttackRunSize {
+        pace: AttackSpeed::WithTheFlow,
+        patience,
+        exchanges: 2_000,
+        packets,
+        clients: 500,
+    };
+    for (pace, words) in
+        [(AttackSpeed::WithTheFlow, "as fast as is read"), (AttackSpeed::LineRate, "line rate")]
     {
-        let scale = Scale { pace, ..scale };
+        let scale = AttackRunSize { pace, ..scale };
         for ccid in [2, 3] {
             println!("inside of UDP, CCID {ccid}, {words}\n{}", siege(UDP, ccid, scale));
         }

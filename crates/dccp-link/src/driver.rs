@@ -6,12 +6,15 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dccp::connection::{Config, Connection, Event, Role, State};
-use dccp::endpoint::{Answers, Carrier, Endpoint, Key, Limits, Listener, Occupancy, Secret};
+use dccp::connection::{Connection, ConnectionConfig, ConnectionEvent, ConnectionState, Role};
+use dccp::endpoint::{
+    Carrier, ConnectionKey, Endpoint, EndpointAnswerCounts, EndpointLimits, Listener, Occupancy,
+    SipHashKey,
+};
 use dccp::header::ServiceCode;
 use netio::{Clock, NetError, Waker, route};
 
-use crate::LinkError;
+use crate::DccpError;
 use crate::carrier::{
     CarrierKind, CarrierOptions, Carriers, ConnectOptions, Peer, Sleeper, headers_bytes,
     is_link_local, packet_bytes_max, socket_address,
@@ -43,11 +46,11 @@ pub struct Driver {
     core: Endpoint,
     carriers: Carriers,
     sleeper: Sleeper,
-    random: Secret,
+    random: SipHashKey,
     drawn: u64,
     /// Count of connections when unused ports were last closed.
     counted: usize,
-    unreachable: VecDeque<(Key, io::Error)>,
+    unreachable: VecDeque<(ConnectionKey, io::Error)>,
 }
 
 impl Driver {
@@ -56,7 +59,7 @@ impl Driver {
     /// # Errors
     ///
     /// Returns the error of the kernel, for instance for a taken port or a missing right.
-    pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
+    pub fn open(options: &CarrierOptions, limits: EndpointLimits) -> Result<Self, DccpError> {
         let carriers = Carriers::open(options)?;
         let waker = Waker::new().map_err(NetError::on("make", "a wake-up line"))?;
         let sleeper = carriers.sleeper(Arc::new(waker));
@@ -82,18 +85,23 @@ impl Driver {
     }
 
     /// Listens at `port` for these services.
-    pub fn listen(&mut self, port: u16, config: &Config, service_codes: Vec<ServiceCode>) {
+    pub fn listen(
+        &mut self,
+        port: u16,
+        config: &ConnectionConfig,
+        service_codes: Vec<ServiceCode>,
+    ) {
         self.listen_so(port, config, service_codes, false);
     }
 
     /// Listens like [`Driver::listen`], but keeps no state of a client until its Init Cookie comes
     /// back (RFC 4340 §8.1.4); data on a Request is lost. Other listeners do so only while
-    /// [`Limits::half_open`] clients have not answered, so that no flood of Requests fills the
+    /// [`EndpointLimits::half_open`] clients have not answered, so that no flood of Requests fills the
     /// memory there either.
     pub fn listen_with_init_cookies(
         &mut self,
         port: u16,
-        config: &Config,
+        config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
     ) {
         self.listen_so(port, config, service_codes, true);
@@ -102,7 +110,7 @@ impl Driver {
     fn listen_so(
         &mut self,
         port: u16,
-        config: &Config,
+        config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
         uses_init_cookies: bool,
     ) {
@@ -116,13 +124,18 @@ impl Driver {
         self.core.stop_listening(port);
     }
 
-    /// Begins a connection with `data` on its Request; [`Event::Connected`] reports that it is
+    /// Begins a connection with `data` on its Request; [`ConnectionEvent::Connected`] reports that it is
     /// open.
     ///
     /// # Errors
     ///
     /// Returns an error when there is no route or no room for the connection.
-    pub fn connect(&mut self, peer: Peer, config: &Config, data: &[u8]) -> Result<Key, LinkError> {
+    pub fn connect(
+        &mut self,
+        peer: Peer,
+        config: &ConnectionConfig,
+        data: &[u8],
+    ) -> Result<ConnectionKey, DccpError> {
         self.connect_with(peer, ConnectOptions::default(), config, data)
     }
 
@@ -137,15 +150,15 @@ impl Driver {
         &mut self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
+        config: &ConnectionConfig,
         data: &[u8],
-    ) -> Result<Key, LinkError> {
+    ) -> Result<ConnectionKey, DccpError> {
         if !self.carriers.has_family_of(peer.address) {
-            return Err(LinkError::NoFamily(peer));
+            return Err(DccpError::NoFamily(peer));
         }
         let scope = if is_link_local(peer.address) { options.scope } else { 0 };
         if is_link_local(peer.address) && scope == 0 {
-            return Err(LinkError::NoScope(peer));
+            return Err(DccpError::NoScope(peer));
         }
         let route = route::to(socket_address(peer.address, ANY_PORT, scope))?;
         let carrier = match self.carriers.kind() {
@@ -162,14 +175,15 @@ impl Driver {
         for _ in 0..EPHEMERAL_TRIES {
             let local_port = self.ephemeral_port(now_ns);
             let (local, remote) = (route.local, peer.address);
-            let key = Key { local, remote, carrier, local_port, remote_port: peer.port, scope };
+            let key =
+                ConnectionKey { local, remote, carrier, local_port, remote_port: peer.port, scope };
             if self.core.connect(now_ns, key, config.clone(), data) {
                 self.carriers.assign(key);
                 return Ok(key);
             }
         }
         self.close_unused_ports();
-        Err(LinkError::TooMany)
+        Err(DccpError::TooMany)
     }
 
     /// Closes the UDP ports of connections that are gone.
@@ -181,7 +195,12 @@ impl Driver {
     }
 
     /// Returns the settings of a connection over a path.
-    fn adapted(&self, config: &Config, remote: IpAddr, mtu_bytes: u32) -> Config {
+    fn adapted(
+        &self,
+        config: &ConnectionConfig,
+        remote: IpAddr,
+        mtu_bytes: u32,
+    ) -> ConnectionConfig {
         let kind = self.carriers.kind();
         let mut config = config.clone();
         config.packet_bytes_max = packet_bytes_max(kind, remote, mtu_bytes);
@@ -211,7 +230,7 @@ impl Driver {
     /// # Errors
     ///
     /// Returns the error of `ppoll(2)`.
-    pub fn wait(&self, until_ns: Option<u64>) -> Result<(), LinkError> {
+    pub fn wait(&self, until_ns: Option<u64>) -> Result<(), DccpError> {
         let deadline_ns = self.deadline_ns().into_iter().chain(until_ns).min();
         let timeout_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(Clock::mono_ns()));
         Ok(self.sleeper.wait(timeout_ns, !self.is_flushed())?)
@@ -277,7 +296,7 @@ impl Driver {
             let Some((key, state)) = found else { return };
             if is_too_long {
                 core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
-            } else if state == State::Request && unreachable.len() < UNREACHABLE_MAX {
+            } else if state == ConnectionState::Request && unreachable.len() < UNREACHABLE_MAX {
                 // Its Request was not accepted, so no peer needs a Reset.
                 core.forget(&key);
                 unreachable.push_back((key, error.cause));
@@ -287,26 +306,26 @@ impl Driver {
 
     /// Returns a connection that could not be made, because its peer is unreachable according to
     /// the network.
-    pub fn poll_unreachable(&mut self) -> Option<(Key, io::Error)> {
+    pub fn poll_unreachable(&mut self) -> Option<(ConnectionKey, io::Error)> {
         self.unreachable.pop_front()
     }
 
     /// Returns the next event of any connection.
-    pub fn poll_event(&mut self) -> Option<(Key, Event)> {
+    pub fn poll_event(&mut self) -> Option<(ConnectionKey, ConnectionEvent)> {
         let Some((key, event)) = self.core.poll_event() else {
             if self.core.connections_count() != self.counted {
                 self.close_unused_ports();
             }
             return None;
         };
-        if event == Event::Connected {
+        if event == ConnectionEvent::Connected {
             self.look_up_path(&key);
         }
         Some((key, event))
     }
 
     /// Looks up the path of a server's connection, when the client is connected.
-    fn look_up_path(&mut self, key: &Key) {
+    fn look_up_path(&mut self, key: &ConnectionKey) {
         let is_server = self.core.connection(key).is_some_and(|c| c.role() == Role::Server);
         if !is_server {
             return;
@@ -332,23 +351,27 @@ impl Driver {
 
     /// Returns a connection, read-only.
     #[must_use]
-    pub fn connection(&self, key: &Key) -> Option<&Connection> {
+    pub fn connection(&self, key: &ConnectionKey) -> Option<&Connection> {
         self.core.connection(key)
     }
 
     /// Calls `act` with a connection, for instance to send or close.
-    pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+    pub fn with<T>(
+        &mut self,
+        key: &ConnectionKey,
+        act: impl FnOnce(&mut Connection) -> T,
+    ) -> Option<T> {
         self.core.with(key, act)
     }
 
-    /// Takes the memory of a datagram from [`Event::Received`] back. Later datagrams reuse it,
+    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams reuse it,
     /// without an allocation.
-    pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
+    pub fn recycle(&mut self, key: &ConnectionKey, datagram: Vec<u8>) {
         self.core.recycle(key, datagram);
     }
 
     /// Returns the states of all connections.
-    pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
+    pub fn states(&self) -> impl Iterator<Item = (ConnectionKey, ConnectionState)> {
         self.core.states()
     }
 
@@ -366,7 +389,7 @@ impl Driver {
 
     /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
-    pub const fn answers(&self) -> &Answers {
+    pub const fn answers(&self) -> &EndpointAnswerCounts {
         self.core.answers()
     }
 
@@ -378,17 +401,17 @@ impl Driver {
 
     /// Returns the bytes before the DCCP header of a packet to the other end of `key`.
     #[must_use]
-    pub const fn headers_bytes(&self, key: &Key) -> usize {
+    pub const fn headers_bytes(&self, key: &ConnectionKey) -> usize {
         headers_bytes(self.carriers.kind(), key.remote)
     }
 }
 
 /// Returns random words of the kernel.
-fn secret() -> Result<Secret, NetError> {
+fn secret() -> Result<SipHashKey, NetError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut octets))
         .map_err(NetError::on("read", "/dev/urandom"))?;
     let (words, _) = octets.as_chunks::<8>();
-    Ok(Secret::new([u64::from_ne_bytes(words[0]), u64::from_ne_bytes(words[1])]))
+    Ok(SipHashKey::new([u64::from_ne_bytes(words[0]), u64::from_ne_bytes(words[1])]))
 }

@@ -3,19 +3,19 @@
 use std::fmt;
 use std::time::Duration;
 
-use dccp::connection::{Connection, State};
-use dccp::endpoint::{Carrier, Key};
+use dccp::connection::{Connection, ConnectionState};
+use dccp::endpoint::{Carrier, ConnectionKey};
 use dccp::feature::Disagreement;
 use dccp::header::{Reset, ResetCode};
 use netio::NetError;
 
-use crate::service::Ending;
+use crate::service::FinalReset;
 use crate::{Peer, UDP_PORT};
 
 /// An error, by blame: the peer's errors have its Reset, those of the environment have the action
 /// that failed.
 #[derive(Debug)]
-pub enum LinkError {
+pub enum DccpError {
     /// Refusal of the connection by the other end.
     Refused {
         /// Peer that refused.
@@ -37,7 +37,7 @@ pub enum LinkError {
         /// Reset that this end sent.
         reset: Reset,
         /// State in which the connection ended.
-        state: State,
+        state: ConnectionState,
     },
     /// Feature that one end insists on, and for which both ends accept no common value.
     Disagreed {
@@ -71,17 +71,17 @@ pub enum LinkError {
     Net(NetError),
 }
 
-impl LinkError {
+impl DccpError {
     /// Returns the error of a client that the other end of `key` has reset before data came. `core`
     /// is the connection, while it still exists.
     #[must_use]
-    pub fn from_refusal(key: &Key, reset: Reset, core: Option<&Connection>) -> Self {
+    pub fn from_refusal(key: &ConnectionKey, reset: Reset, core: Option<&Connection>) -> Self {
         let udp_port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
             Carrier::Ip => UDP_PORT,
         };
         let peer = Peer { address: key.remote, port: key.remote_port, udp_port };
-        match Ending::new(reset, core).by_other_end() {
+        match FinalReset::new(reset, core).by_other_end() {
             Self::Reset(reset) => Self::Refused { peer, reset },
             error => error,
         }
@@ -90,18 +90,18 @@ impl LinkError {
     /// Returns the error of a connection that the other end has reset.
     #[must_use]
     pub fn from_reset(reset: Reset, core: Option<&Connection>) -> Self {
-        Ending::new(reset, core).by_other_end()
+        FinalReset::new(reset, core).by_other_end()
     }
 
     /// Returns the error of a connection that this end has ended
     /// ([`dccp::connection::Event::Failed`]).
     #[must_use]
     pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
-        Ending::new(reset, core).by_this_end()
+        FinalReset::new(reset, core).by_this_end()
     }
 }
 
-impl fmt::Display for LinkError {
+impl fmt::Display for DccpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { peer, reset } => {
@@ -114,10 +114,10 @@ impl fmt::Display for LinkError {
                 write!(f, "the other end reset the connection: {}", explained(*reset))
             }
             Self::Failed { reset, state } => match (reset.code, state) {
-                (ResetCode::Aborted, State::PartOpen) => f.write_str(
+                (ResetCode::Aborted, ConnectionState::PartOpen) => f.write_str(
                     "the server answered the Request and then nothing: connection given up",
                 ),
-                (ResetCode::Aborted, State::Respond) => {
+                (ResetCode::Aborted, ConnectionState::Respond) => {
                     f.write_str("the client did not answer the Response: connection given up")
                 }
                 (ResetCode::Aborted, _) => {
@@ -183,7 +183,7 @@ fn explained(reset: Reset) -> String {
     format!("{meaning} (Reset code {}, {code})", code.number())
 }
 
-impl std::error::Error for LinkError {
+impl std::error::Error for DccpError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Net(error) => Some(error),
@@ -193,7 +193,7 @@ impl std::error::Error for LinkError {
     }
 }
 
-impl From<NetError> for LinkError {
+impl From<NetError> for DccpError {
     fn from(error: NetError) -> Self {
         Self::Net(error)
     }

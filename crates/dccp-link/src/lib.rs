@@ -4,13 +4,13 @@
 //! which needs the right to raw sockets; [`CarrierOptions`] selects the carrier. One endpoint has
 //! many connections over one socket for each address family.
 //!
-//! There are two fronts and a driver that both use. [`Endpoint`] has a thread of its own, and
-//! blocking calls: [`Endpoint::connect`], [`Endpoint::listen`], [`Listener::accept`],
-//! [`Connection::send`], [`Connection::receive`]. [`asynchronous`] has the same calls as futures,
+//! There are two fronts and a driver that both use. [`BlockingEndpoint`] has a thread of its own, and
+//! blocking calls: [`BlockingEndpoint::connect`], [`BlockingEndpoint::listen`], [`BlockingListener::accept`],
+//! [`BlockingConnection::send`], [`BlockingConnection::receive`]. [`asynchronous`] has the same calls as futures,
 //! for programs on tokio or another runtime. [`Driver`] is the same without the thread, for a
 //! caller's loop that needs every processor cycle.
 //!
-//! [`Config`] has the settings of a connection, with the meaning of Linux's socket options: service
+//! [`ConnectionConfig`] has the settings of a connection, with the meaning of Linux's socket options: service
 //! code, congestion control for each direction, checksum coverage, length and policy of the send
 //! queue.
 //!
@@ -18,7 +18,7 @@
 //! queue, one more into a transmit slot, the share of a system call for a batch of up to 64, and
 //! with segmentation a tenth of a traversal of the kernel's stack. Nothing is allocated once the
 //! queues have reached their greatest length, if the application returns the memory of datagrams
-//! ([`Connection::receive_into`], [`Driver::recycle`]). Departures are paced by waiting in
+//! ([`BlockingConnection::receive_into`], [`Driver::recycle`]). Departures are paced by waiting in
 //! `ppoll(2)` with nanosecond timeouts and the least timer slack, without busy waiting. A wake-up
 //! that is late by some microseconds is compensated by the credit that congestion control gives.
 //!
@@ -31,12 +31,12 @@ mod driver;
 mod error;
 mod service;
 
-pub use blocking::{Connecting, Connection, Endpoint, Listener};
+pub use blocking::{BlockingConnection, BlockingEndpoint, BlockingListener, Connecting};
 pub use carrier::{CarrierKind, CarrierOptions, ConnectOptions, Peer, ScopedAddress, UDP_PORT};
 pub use dccp::ccid::SenderFigures;
-pub use dccp::connection::{Config, QueuePolicy};
-pub use dccp::endpoint::{Answers, Key, Limits, Occupancy};
+pub use dccp::connection::{ConnectionConfig, QueuePolicy};
+pub use dccp::endpoint::{ConnectionKey, EndpointAnswerCounts, EndpointLimits, Occupancy};
 pub use dccp::feature::Disagreement;
 pub use dccp::header::{Reset, ResetCode, ServiceCode};
 pub use driver::Driver;
-pub use error::LinkError;
+pub use error::DccpError;

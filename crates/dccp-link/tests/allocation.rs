@@ -7,11 +7,14 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::front::{Accept, Front, ServerOf, Talk, Tasks, open_front, serve_front};
+use crate::common::front::{Accept, EndpointCalls, ServerOf, Talk, Tasks, open_front, serve_front};
 use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
 use allocation_counter::AllocationInfo;
-use dccp::connection::Event;
-use dccp_link::{CarrierKind, CarrierOptions, Config, Driver, Endpoint, Key, Limits, Peer};
+use dccp::connection::ConnectionEvent;
+use dccp_link::{
+    BlockingEndpoint, CarrierKind, CarrierOptions, ConnectionConfig, ConnectionKey, Driver,
+    EndpointLimits, Peer,
+};
 use netio::Clock;
 
 /// Datagrams that are on the way to the server and back at once, for each connection.
@@ -37,27 +40,27 @@ const COUNTED: u64 = 10_000;
 const ROUNDS: u32 = 10;
 
 /// A driver in this thread, and the datagrams that it has received.
-struct Station {
+struct CountingDriver {
     driver: Driver,
     /// Connections in the order in which they were made.
-    connected: Vec<Key>,
+    connected: Vec<ConnectionKey>,
     received: u64,
     /// True if the station sends every datagram back.
     is_echo: bool,
 }
 
-impl Station {
+impl CountingDriver {
     fn open(kind: CarrierKind, address: IpAddr, is_echo: bool) -> Self {
         let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
-        let driver = Driver::open(&carrier, Limits::default()).unwrap();
+        let driver = Driver::open(&carrier, EndpointLimits::default()).unwrap();
         Self { driver, connected: Vec::new(), received: 0, is_echo }
     }
 
     fn hear(&mut self) {
         while let Some((key, event)) = self.driver.poll_event() {
             match event {
-                Event::Connected => self.connected.push(key),
-                Event::Received(datagram) => {
+                ConnectionEvent::Connected => self.connected.push(key),
+                ConnectionEvent::Received(datagram) => {
                     self.received += 1;
                     assert_eq!(datagram.len(), LEN);
                     if self.is_echo {
@@ -83,18 +86,18 @@ impl Station {
     }
 }
 
-fn config_of(ccid: u8) -> Config {
-    Config { send_queue_len: 2 * WINDOW as usize, ..config(ccid) }
+fn config_of(ccid: u8) -> ConnectionConfig {
+    ConnectionConfig { send_queue_len: 2 * WINDOW as usize, ..config(ccid) }
 }
 
-fn turn(now_ns: &mut u64, client: &mut Station, server: &mut Station) {
+fn turn(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriver) {
     *now_ns += TURN_NS;
     client.turn(*now_ns);
     server.turn(*now_ns);
 }
 
 /// Sends `count` datagrams there and back over all connections, a few of each on the way at once.
-fn talk(now_ns: &mut u64, client: &mut Station, server: &mut Station, count: u64) {
+fn talk(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriver, count: u64) {
     let data = [7; LEN];
     let under_way_max = WINDOW * client.connected.len() as u64;
     let until = client.received + count;
@@ -129,8 +132,8 @@ fn talk(now_ns: &mut u64, client: &mut Station, server: &mut Station, count: u64
 /// Returns the allocations for datagrams over `connections` connections, in the round with the
 /// fewest.
 fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) -> AllocationInfo {
-    let mut server = Station::open(kind, address, true);
-    let mut client = Station::open(kind, address, false);
+    let mut server = CountingDriver::open(kind, address, true);
+    let mut client = CountingDriver::open(kind, address, false);
     server.driver.listen(PORT, &config_of(ccid), vec![service()]);
     let udp_port = server.driver.udp_port().unwrap_or(0);
     let peer = Peer { address, port: PORT, udp_port };
@@ -188,7 +191,7 @@ fn the_packet_path_over_ip_allocates_nothing() {
 }
 
 /// Checks the allocations of an application's thread that sends and receives.
-fn of_the_application<F: Front>() {
+fn of_the_application<F: EndpointCalls>() {
     let ServerOf::<F> { listener, peer, endpoint: _server } = serve_front(UDP, V4, &config_of(2));
     let client: F = open_front(UDP, V4);
     let connection = client.connect(peer, &config_of(2)).unwrap();
@@ -208,6 +211,6 @@ fn of_the_application<F: Front>() {
 
 #[test]
 fn sending_and_receiving_allocates_nothing_in_the_applications_thread() {
-    of_the_application::<Endpoint>();
+    of_the_application::<BlockingEndpoint>();
     of_the_application::<Tasks>();
 }

@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use crate::common::front::{
-    Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+    Accept, EndpointCalls, ServerOf, Talk, at_both_fronts, open_front, serve_front,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
-use dccp::header::{Header, Integrity, Packet, PacketType};
-use dccp_link::{CarrierKind, Config, LinkError, Peer, ResetCode};
+use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
+use dccp_link::{CarrierKind, ConnectionConfig, DccpError, Peer, ResetCode};
 
 at_both_fronts!(
     both_controls_over_udp_over_ipv4,
@@ -45,7 +45,7 @@ fn exchange(connection: &impl Talk, datagram: &[u8]) {
 }
 
 /// Connects, sends datagrams and closes with one congestion control.
-fn talk<F: Front>(kind: CarrierKind, address: IpAddr, ccid: u8) {
+fn talk<F: EndpointCalls>(kind: CarrierKind, address: IpAddr, ccid: u8) {
     let ServerOf::<F> { listener, endpoint: server, peer } =
         serve_front::<F>(kind, address, &config(ccid));
     let client = open_front::<F>(kind, address);
@@ -70,7 +70,7 @@ fn talk<F: Front>(kind: CarrierKind, address: IpAddr, ccid: u8) {
         exchange(&connection, &longest);
         let longer = vec![7; longest.len() + 1];
         let error = connection.send(&longer).unwrap_err();
-        assert!(matches!(error, LinkError::TooLong { len, max } if len == max + 1), "{error}");
+        assert!(matches!(error, DccpError::TooLong { len, max } if len == max + 1), "{error}");
         for number in 0..50_u32 {
             exchange(&connection, &number.to_be_bytes());
         }
@@ -81,33 +81,33 @@ fn talk<F: Front>(kind: CarrierKind, address: IpAddr, ccid: u8) {
     });
 }
 
-fn both_controls_over_udp_over_ipv4<F: Front>() {
+fn both_controls_over_udp_over_ipv4<F: EndpointCalls>() {
     talk::<F>(UDP, V4, 2);
     talk::<F>(UDP, V4, 3);
 }
 
-fn both_controls_over_udp_over_ipv6<F: Front>() {
+fn both_controls_over_udp_over_ipv6<F: EndpointCalls>() {
     in_a_namespace(|| {
         talk::<F>(UDP, V6, 2);
         talk::<F>(UDP, V6, 3);
     });
 }
 
-fn both_controls_over_ipv4<F: Front>() {
+fn both_controls_over_ipv4<F: EndpointCalls>() {
     in_a_namespace(|| {
         talk::<F>(RAW, V4, 2);
         talk::<F>(RAW, V4, 3);
     });
 }
 
-fn both_controls_over_ipv6<F: Front>() {
+fn both_controls_over_ipv6<F: EndpointCalls>() {
     in_a_namespace(|| {
         talk::<F>(RAW, V6, 2);
         talk::<F>(RAW, V6, 3);
     });
 }
 
-fn a_path_that_becomes_narrow_shortens_datagrams<F: Front>() {
+fn a_path_that_becomes_narrow_shortens_datagrams<F: EndpointCalls>() {
     in_a_namespace(|| {
         let server = serve_front::<F>(UDP, V4, &config(3));
         let client = open_front::<F>(UDP, V4);
@@ -120,14 +120,14 @@ fn a_path_that_becomes_narrow_shortens_datagrams<F: Front>() {
                 break error;
             }
         };
-        assert!(matches!(error, LinkError::TooLong { max: 1_424, .. }), "{error}");
+        assert!(matches!(error, DccpError::TooLong { max: 1_424, .. }), "{error}");
         connection.send(&[1; 1_424]).unwrap();
         let datagram = accepted.receive().unwrap().unwrap();
         assert_eq!(datagram, [1; 1_424]);
     });
 }
 
-fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
+fn a_port_that_nobody_has_is_told_by_the_network<F: EndpointCalls>() {
     // In the main namespace another program might take the port.
     in_a_namespace(|| {
         let client = open_front::<F>(UDP, V4);
@@ -136,7 +136,7 @@ fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
         drop(mute);
         let peer = Peer { address: V4, port: PORT, udp_port };
         let Err(error) = client.connect(peer, &config(2)) else { panic!("connected to nobody") };
-        let LinkError::Unreachable { cause, .. } = &error else { panic!("{error}") };
+        let DccpError::Unreachable { cause, .. } = &error else { panic!("{error}") };
         assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
         assert_eq!(client.connections_count(), 0);
     });
@@ -144,7 +144,7 @@ fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
 
 /// Connects to a port and a service that a server may not have. Returns the code of its Reset, and
 /// the message.
-fn refusal<F: Front>(
+fn refusal<F: EndpointCalls>(
     kind: CarrierKind,
     address: IpAddr,
     port: u16,
@@ -153,16 +153,16 @@ fn refusal<F: Front>(
     let server = serve_front::<F>(kind, address, &config(2));
     // A client does not answer for ports that it does not have.
     let client = open_front::<F>(if kind == UDP { UDP } else { RAW }, address);
-    let asked = Config { service_code: service.parse().unwrap(), ..config(2) };
+    let asked = ConnectionConfig { service_code: service.parse().unwrap(), ..config(2) };
     let Err(error) = client.connect(Peer { port, ..server.peer }, &asked) else {
         panic!("connected to port {port} for {service}");
     };
-    let LinkError::Refused { reset, .. } = error else { panic!("{error}") };
+    let DccpError::Refused { reset, .. } = error else { panic!("{error}") };
     assert_eq!(client.connections_count(), 1, "remembered for a while");
     (reset.code, error.to_string())
 }
 
-fn where_nobody_listens_the_connection_is_refused_and_said_so<F: Front>() {
+fn where_nobody_listens_the_connection_is_refused_and_said_so<F: EndpointCalls>() {
     let (code, text) = refusal::<F>(UDP, V4, PORT + 1, "SC:TEST");
     assert_eq!(code, ResetCode::ConnectionRefused);
     assert!(text.contains("127.0.0.1 port 5002") && text.contains("nobody listens"), "{text}");
@@ -173,7 +173,7 @@ fn where_nobody_listens_the_connection_is_refused_and_said_so<F: Front>() {
     });
 }
 
-fn a_service_that_nobody_offers_is_refused<F: Front>() {
+fn a_service_that_nobody_offers_is_refused<F: EndpointCalls>() {
     let (code, text) = refusal::<F>(UDP, V4, PORT, "SC:ELSE");
     assert_eq!(code, ResetCode::BadServiceCode);
     assert!(text.contains("Reset code 8") && text.contains("service code"), "{text}");
@@ -182,15 +182,15 @@ fn a_service_that_nobody_offers_is_refused<F: Front>() {
     });
 }
 
-fn where_nobody_is_a_client_gives_up_in_time<F: Front>() {
+fn where_nobody_is_a_client_gives_up_in_time<F: EndpointCalls>() {
     let client = open_front::<F>(UDP, V4);
     // A socket that never answers.
     let mute = open_mute();
     let udp_port = mute.local_addr().unwrap().port();
-    let config = Config { connect_timeout_ns: 200_000_000, ..config(2) };
+    let config = ConnectionConfig { connect_timeout_ns: 200_000_000, ..config(2) };
     let peer = Peer { address: V4, port: PORT, udp_port };
     let Err(error) = client.connect(peer, &config) else { panic!("connected to nobody") };
-    assert!(matches!(error, LinkError::TimedOut(_)), "{error}");
+    assert!(matches!(error, DccpError::TimedOut(_)), "{error}");
     assert!(client.wait_closed());
     assert_eq!(client.connections_count(), 0);
 }
@@ -201,15 +201,15 @@ fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
     let mut octets = [0; 2_000];
     loop {
         let (len, client) = socket.recv_from(&mut octets).unwrap();
-        let packet = Packet::parse(&octets[..len], Integrity::Carrier).unwrap();
+        let packet = DccpPacket::parse(&octets[..len], Integrity::Carrier).unwrap();
         match packet.header.packet_type {
             PacketType::Request => {
-                let response = Header {
+                let response = DccpHeader {
                     source_port: packet.header.destination_port,
                     destination_port: packet.header.source_port,
                     acknowledgement: Some(packet.header.sequence),
                     service_code: packet.header.service_code,
-                    ..Header::new(PacketType::Response, 1_000)
+                    ..DccpHeader::new(PacketType::Response, 1_000)
                 };
                 // Ack Vectors both ways, as the Request has them.
                 let agreed = [33, 5, 6, 1, 1, 35, 5, 6, 1, 1];
@@ -223,7 +223,7 @@ fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
     }
 }
 
-fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
+fn a_server_that_is_silent_after_its_response_is_sent_to<F: EndpointCalls>() {
     let client = open_front::<F>(UDP, V4);
     let socket = open_mute();
     let peer = Peer { address: V4, port: PORT, udp_port: socket.local_addr().unwrap().port() };
@@ -237,7 +237,7 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
     let socket = open_mute();
     let address = socket.local_addr().unwrap();
     let peer = Peer { udp_port: address.port(), ..peer };
-    let limited = Config { connect_timeout_ns: 300_000_000, ..config(2) };
+    let limited = ConnectionConfig { connect_timeout_ns: 300_000_000, ..config(2) };
     std::thread::scope(|scope| {
         scope.spawn(move || answer_once(&socket));
         // A busy machine may hold the Response up until the client has given up.
@@ -245,7 +245,7 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
         let connection = loop {
             match client.connect(peer, &limited) {
                 Ok(connection) => break connection,
-                Err(error) => assert!(matches!(error, LinkError::TimedOut(_)), "{error}"),
+                Err(error) => assert!(matches!(error, DccpError::TimedOut(_)), "{error}"),
             }
             assert!(Instant::now() < deadline, "no Response comes in time");
         };
@@ -254,7 +254,7 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
             Ok(()) => connection.receive().unwrap_err(),
             Err(error) => error,
         };
-        assert!(matches!(error, LinkError::Failed { .. }), "{error}");
+        assert!(matches!(error, DccpError::Failed { .. }), "{error}");
         assert!(error.to_string().contains("answered the Request and then nothing"), "{error}");
         end_answers(address);
     });
@@ -262,7 +262,7 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
 
 /// Ends [`answer_once`] at `address`, if no datagram of a connection did.
 fn end_answers(address: SocketAddr) {
-    let header = Header { acknowledgement: Some(1), ..Header::new(PacketType::DataAck, 1) };
+    let header = DccpHeader { acknowledgement: Some(1), ..DccpHeader::new(PacketType::DataAck, 1) };
     let mut octets = [0; 200];
     let len = header.write(&[], b"end", Integrity::Carrier, &mut octets).unwrap();
     open_mute().send_to(&octets[..len], address).unwrap();
@@ -272,11 +272,11 @@ fn open_mute() -> std::net::UdpSocket {
     std::net::UdpSocket::bind((V4, 0)).unwrap()
 }
 
-fn a_peer_that_vanishes_is_noticed_and_forgotten<F: Front>() {
+fn a_peer_that_vanishes_is_noticed_and_forgotten<F: EndpointCalls>() {
     in_a_namespace(|| {
         let server = serve_front::<F>(UDP, V4, &config(2));
         let client = open_front::<F>(UDP, V4);
-        let config = Config { close_timeout_ns: 300_000_000, ..config(2) };
+        let config = ConnectionConfig { close_timeout_ns: 300_000_000, ..config(2) };
         let mut connection = client.connect(server.peer, &config).unwrap();
         let accepted = server.listener.accept().unwrap();
         ip("link set lo down");
@@ -286,8 +286,8 @@ fn a_peer_that_vanishes_is_noticed_and_forgotten<F: Front>() {
                 break error;
             }
         };
-        assert!(matches!(error, LinkError::TimedOut(_)), "{error}");
-        assert!(matches!(connection.receive(), Err(LinkError::TimedOut(_))));
+        assert!(matches!(error, DccpError::TimedOut(_)), "{error}");
+        assert!(matches!(connection.receive(), Err(DccpError::TimedOut(_))));
         connection.abort();
         assert!(client.wait_closed());
         accepted.abort();
@@ -297,11 +297,11 @@ fn a_peer_that_vanishes_is_noticed_and_forgotten<F: Front>() {
     });
 }
 
-fn closing_towards_a_peer_that_vanished_ends_after_its_time<F: Front>() {
+fn closing_towards_a_peer_that_vanished_ends_after_its_time<F: EndpointCalls>() {
     in_a_namespace(|| {
         let server = serve_front::<F>(UDP, V4, &config(2));
         let client = open_front::<F>(UDP, V4);
-        let config = Config { close_timeout_ns: 300_000_000, ..config(2) };
+        let config = ConnectionConfig { close_timeout_ns: 300_000_000, ..config(2) };
         let connection = client.connect(server.peer, &config).unwrap();
         let accepted = server.listener.accept().unwrap();
         ip("link set lo down");
@@ -312,7 +312,7 @@ fn closing_towards_a_peer_that_vanished_ends_after_its_time<F: Front>() {
     });
 }
 
-fn a_hundred_connections_share_an_endpoint<F: Front>() {
+fn a_hundred_connections_share_an_endpoint<F: EndpointCalls>() {
     let ServerOf::<F> { listener, endpoint: server, peer } = serve_front::<F>(UDP, V4, &config(2));
     let client = open_front::<F>(UDP, V4);
     std::thread::scope(|scope| {
@@ -338,8 +338,8 @@ fn a_hundred_connections_share_an_endpoint<F: Front>() {
     });
 }
 
-fn what_nobody_reads_takes_no_more_room_than_agreed<F: Front>() {
-    let small = Config { receive_queue_len: 8, ..config(2) };
+fn what_nobody_reads_takes_no_more_room_than_agreed<F: EndpointCalls>() {
+    let small = ConnectionConfig { receive_queue_len: 8, ..config(2) };
     let server = serve_front::<F>(UDP, V4, &small);
     let client = open_front::<F>(UDP, V4);
     let connection = client.connect(server.peer, &config(2)).unwrap();
@@ -357,7 +357,7 @@ fn what_nobody_reads_takes_no_more_room_than_agreed<F: Front>() {
     assert!((1..=8).contains(&read), "{read} datagrams waited");
 }
 
-fn an_endpoint_that_goes_resets_its_connections<F: Front>() {
+fn an_endpoint_that_goes_resets_its_connections<F: EndpointCalls>() {
     let server = serve_front::<F>(UDP, V4, &config(3));
     let client = open_front::<F>(UDP, V4);
     let connection = client.connect(server.peer, &config(3)).unwrap();
@@ -365,9 +365,9 @@ fn an_endpoint_that_goes_resets_its_connections<F: Front>() {
     drop(client);
     let error = accepted.receive().unwrap_err();
     assert!(
-        matches!(error, LinkError::Reset(reset) if reset.code == ResetCode::Aborted),
+        matches!(error, DccpError::Reset(reset) if reset.code == ResetCode::Aborted),
         "{error}"
     );
-    assert!(matches!(connection.send(b"x"), Err(LinkError::Closed)));
-    assert!(matches!(connection.receive(), Err(LinkError::Closed)));
+    assert!(matches!(connection.send(b"x"), Err(DccpError::Closed)));
+    assert!(matches!(connection.receive(), Err(DccpError::Closed)));
 }

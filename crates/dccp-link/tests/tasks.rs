@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::common::{PATIENCE, PORT, UDP, V4, config, service};
-use dccp_link::asynchronous::{Connection, Endpoint, Listener};
-use dccp_link::{CarrierOptions, Config, Limits, Peer};
+use dccp_link::asynchronous::{AsyncConnection, AsyncEndpoint, AsyncListener};
+use dccp_link::{CarrierOptions, ConnectionConfig, EndpointLimits, Peer};
 use tokio::runtime::{Builder, Runtime};
 
 fn runtime() -> Runtime {
@@ -19,27 +19,31 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime().block_on(async { tokio::time::timeout(PATIENCE, future).await.unwrap() })
 }
 
-fn open() -> Endpoint {
+fn open() -> AsyncEndpoint {
     let carrier = CarrierOptions { addresses: vec![V4], ..CarrierOptions::new(UDP) };
-    Endpoint::open(&carrier, Limits::default()).unwrap()
+    AsyncEndpoint::open(&carrier, EndpointLimits::default()).unwrap()
 }
 
 /// Returns a listener, its endpoint and its address.
-fn serve(config: &Config) -> (Endpoint, Listener, Peer) {
+fn serve(config: &ConnectionConfig) -> (AsyncEndpoint, AsyncListener, Peer) {
     let endpoint = open();
     let listener = endpoint.listen(PORT, config, vec![service()], 200);
     let peer = Peer { address: V4, port: PORT, udp_port: endpoint.udp_port().unwrap() };
     (endpoint, listener, peer)
 }
 
-async fn pair(client: &Endpoint, listener: &Listener, peer: Peer) -> (Connection, Connection) {
+async fn pair(
+    client: &AsyncEndpoint,
+    listener: &AsyncListener,
+    peer: Peer,
+) -> (AsyncConnection, AsyncConnection) {
     let config = config(2);
     let (made, accepted) = tokio::join!(client.connect(peer, &config), listener.accept());
     (made.unwrap(), accepted.unwrap())
 }
 
 /// Sends back every datagram until the other end closes. Returns their count.
-async fn echo(connection: &Connection) -> usize {
+async fn echo(connection: &AsyncConnection) -> usize {
     let (mut count, mut buffer) = (0, Vec::new());
     while connection.receive_into(&mut buffer).await.unwrap() {
         connection.send(&buffer).await.unwrap();
@@ -111,7 +115,7 @@ fn a_future_that_is_dropped_has_taken_nothing() {
 fn a_full_queue_holds_the_sender_until_there_is_room() {
     // A datagram that does not fit into the receive queue is dropped, which does not concern the
     // sender.
-    let (_server, listener, peer) = serve(&Config { receive_queue_len: 4, ..config(2) });
+    let (_server, listener, peer) = serve(&ConnectionConfig { receive_queue_len: 4, ..config(2) });
     let client = open();
     run(async {
         let (connection, accepted) = pair(&client, &listener, peer).await;

@@ -6,12 +6,13 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::common::front::{
-    Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+    Accept, EndpointCalls, ServerOf, Talk, at_both_fronts, open_front, serve_front,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip, output};
 use dccp::endpoint::Carrier;
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, ConnectOptions, Key, LinkError, Peer, ScopedAddress,
+    CarrierKind, CarrierOptions, ConnectOptions, ConnectionConfig, ConnectionKey, DccpError, Peer,
+    ScopedAddress,
 };
 
 at_both_fronts!(
@@ -24,7 +25,7 @@ at_both_fronts!(
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Returns the UDP ports of this end and of the other one.
-fn udp_ports(key: Key) -> (u16, u16) {
+fn udp_ports(key: ConnectionKey) -> (u16, u16) {
     match key.carrier {
         Carrier::Udp { local_port, remote_port } => (local_port, remote_port),
         Carrier::Ip => panic!("{key:?}"),
@@ -39,7 +40,7 @@ fn exchange(near: &impl Talk, far: &impl Talk, datagram: &[u8]) {
     assert_eq!(near.receive().unwrap().unwrap(), b"back");
 }
 
-fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
+fn each_connection_may_have_a_udp_port_of_its_own<F: EndpointCalls>() {
     // In the main namespace another program might take a port as soon as it is free.
     in_a_namespace(|| {
         for address in [V4, V6] {
@@ -48,11 +49,11 @@ fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
     });
 }
 
-fn udp_ports_of_their_own<F: Front>(address: IpAddr) {
+fn udp_ports_of_their_own<F: EndpointCalls>(address: IpAddr) {
     let ServerOf::<F> { listener, endpoint: server, peer } = serve_front(UDP, address, &config(2));
     let client: F = open_front(UDP, address);
     // TIMEWAIT is short, so that the port can be used again soon.
-    let brief = Config { time_wait_ns: 1_000_000, ..config(2) };
+    let brief = ConnectionConfig { time_wait_ns: 1_000_000, ..config(2) };
     let own = ConnectOptions { has_own_udp_port: true, ..ConnectOptions::default() };
     let mut pairs = Vec::new();
     for options in [own, own, own, ConnectOptions::default()] {
@@ -90,11 +91,11 @@ fn udp_ports_of_their_own<F: Front>(address: IpAddr) {
 const NEAR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xa);
 const FAR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xb);
 
-fn a_link_local_address_wants_its_interface<F: Front>() {
+fn a_link_local_address_wants_its_interface<F: EndpointCalls>() {
     let client: F = open_front(UDP, Ipv6Addr::UNSPECIFIED.into());
     let peer = Peer { address: FAR.into(), port: PORT, udp_port: 6_511 };
     let Err(error) = client.connect(peer, &config(2)) else { panic!("connected") };
-    assert!(matches!(error, LinkError::NoScope(_)), "{error}");
+    assert!(matches!(error, DccpError::NoScope(_)), "{error}");
     assert!(error.to_string().contains("fe80::b%eth0"), "{error}");
 }
 
@@ -155,7 +156,7 @@ fn scoped(address: Ipv6Addr, interface: &str) -> ScopedAddress {
     format!("{address}%{interface}").parse().unwrap()
 }
 
-fn link_local_addresses_of_two_interfaces_are_told_apart<F: Front>() {
+fn link_local_addresses_of_two_interfaces_are_told_apart<F: EndpointCalls>() {
     for kind in [UDP, RAW] {
         over_two_cables(
             |udp_port| connect_over_both::<F>(kind, udp_port),
@@ -199,7 +200,7 @@ fn peer(udp_port: u16) -> Peer {
 }
 
 /// Connects over each cable, between the same addresses.
-fn connect_over_both<F: Front>(kind: CarrierKind, udp_port: u16) {
+fn connect_over_both<F: EndpointCalls>(kind: CarrierKind, udp_port: u16) {
     let client: F = open_front(kind, Ipv6Addr::UNSPECIFIED.into());
     let connections = ["v0", "v1"].map(|end| {
         let scope = scoped(NEAR, end).scope;
@@ -218,7 +219,7 @@ fn connect_over_both<F: Front>(kind: CarrierKind, udp_port: u16) {
 }
 
 /// Connects to a listener that is bound to the address of the second cable.
-fn connect_over_one<F: Front>(kind: CarrierKind, udp_port: u16) {
+fn connect_over_one<F: EndpointCalls>(kind: CarrierKind, udp_port: u16) {
     let client: F = open_front(kind, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let options = ConnectOptions { scope: scoped(NEAR, "v1").scope, has_own_udp_port: true };
     let connection = client.connect_with(peer(udp_port), options, &config(2)).unwrap();

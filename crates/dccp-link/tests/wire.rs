@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, RAW, Server, V4, V6, config, in_a_namespace, open, serve};
+use crate::common::{DccpTestServer, PATIENCE, RAW, V4, V6, config, in_a_namespace, open, serve};
 use dccp_link::{CarrierKind, UDP_PORT};
 use packet_wire::pcap;
 
@@ -14,9 +14,9 @@ use packet_wire::pcap;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A folder that is removed when the value is dropped.
-struct Folder(PathBuf);
+struct WireTestFolder(PathBuf);
 
-impl Folder {
+impl WireTestFolder {
     fn new(label: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-dccp-{}-{label}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -24,7 +24,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for WireTestFolder {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -43,9 +43,9 @@ fn require(tools: &[&str]) -> bool {
 }
 
 /// A tcpdump that ends when the value is dropped.
-struct Capture(Child);
+struct TcpdumpCapture(Child);
 
-impl Drop for Capture {
+impl Drop for TcpdumpCapture {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -53,7 +53,7 @@ impl Drop for Capture {
 }
 
 /// Starts tcpdump on loopback and waits until it listens.
-fn capture(file: &Path) -> Capture {
+fn capture(file: &Path) -> TcpdumpCapture {
     // Each slot of its ring holds the largest packet of the interface, 64 KiB on loopback: the
     // usual 2 MiB have slots for only 31 waiting packets on a busy machine.
     let mut tcpdump = Command::new("tcpdump")
@@ -65,7 +65,7 @@ fn capture(file: &Path) -> Capture {
         .unwrap();
     let mut line = String::new();
     BufReader::new(tcpdump.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    Capture(tcpdump)
+    TcpdumpCapture(tcpdump)
 }
 
 /// Script for Wireshark, which knows DCCP over IP only: it adds DCCP inside of UDP.
@@ -74,7 +74,7 @@ const IN_UDP: &str =
 
 /// Fields of a packet in tshark's output.
 #[derive(Debug)]
-struct Seen {
+struct TsharkPacket {
     packet_type: String,
     checksum: String,
     /// Status of the checksum: 1 if it is right.
@@ -86,7 +86,7 @@ struct Seen {
 }
 
 /// Returns all packets of `file`, read with `options`.
-fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
+fn packets(file: &Path, options: &[&str]) -> Vec<TsharkPacket> {
     let script = file.with_extension("lua");
     std::fs::write(&script, IN_UDP).unwrap();
     let fields = [
@@ -114,7 +114,7 @@ fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
         let expert = next();
         let (packet_type, checksum, checksum_status) = (next(), next(), next());
         let ecn = next() + &next();
-        Seen { packet_type, checksum, checksum_status, ecn, complaint: expert + &next() }
+        TsharkPacket { packet_type, checksum, checksum_status, ecn, complaint: expert + &next() }
     });
     seen.collect()
 }
@@ -122,16 +122,16 @@ fn packets(file: &Path, options: &[&str]) -> Vec<Seen> {
 /// Returns true if the capture has the Reset that ends a connection. The capture may be incomplete.
 fn has_reset(file: &Path, headers_len: usize) -> bool {
     let octets = std::fs::read(file).unwrap();
-    let Ok(reader) = pcap::Reader::new(&octets) else { return false };
+    let Ok(reader) = pcap::CaptureReader::new(&octets) else { return false };
     let mut records = reader.map_while(Result::ok);
     records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
 }
 
 /// Runs a connection from its Request to its last Reset, with some data. Returns its capture.
-fn conversation(folder: &Folder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
+fn conversation(folder: &WireTestFolder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
     let file = folder.0.join(format!("{ccid}-{}.pcap", address.is_ipv4()));
     let mut tcpdump = capture(&file);
-    let Server { listener, endpoint, peer } = serve(kind, address, &config(ccid));
+    let DccpTestServer { listener, endpoint, peer } = serve(kind, address, &config(ccid));
     let client = open(
         match kind {
             CarrierKind::Udp { .. } => CarrierKind::Udp { port: 0 },
@@ -170,7 +170,7 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
         return;
     }
     in_a_namespace(|| {
-        let folder = Folder::new("raw");
+        let folder = WireTestFolder::new("raw");
         for (address, ccid) in [(V4, 2), (V4, 3), (V6, 2), (V6, 3)] {
             let file = conversation(&folder, RAW, address, ccid);
             let seen = packets(&file, &["-o", "dccp.check_checksum:TRUE"]);
@@ -190,7 +190,7 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
 }
 
 /// Checks ECN: packets of a connection may be marked, but not its Request, Response and Reset.
-fn assert_ecn(seen: &[Seen]) {
+fn assert_ecn(seen: &[TsharkPacket]) {
     for packet in seen {
         let is_capable = !matches!(packet.packet_type.as_str(), "0" | "1" | "7");
         let expected = if is_capable { "2" } else { "0" };
@@ -204,7 +204,7 @@ fn in_udp_the_same_packets_have_no_checksum_of_their_own() {
         return;
     }
     in_a_namespace(|| {
-        let folder = Folder::new("udp");
+        let folder = WireTestFolder::new("udp");
         for (address, ccid) in [(V4, 2), (V6, 3)] {
             let file = conversation(&folder, CarrierKind::Udp { port: UDP_PORT }, address, ccid);
             // The field does not have a checksum (RFC 6773 §3.1).

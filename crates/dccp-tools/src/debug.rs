@@ -7,17 +7,17 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use dccp::ccid::SenderFigures;
-use dccp::connection::{Connection, Counts, State};
+use dccp::connection::{Connection, ConnectionDropCounts, ConnectionState};
 use dccp::feature::{Feature, number};
-use dccp::header::Malformed;
-use dccp_link::Key;
+use dccp::header::DccpPacketDefect;
+use dccp_link::ConnectionKey;
 
 /// Least time between two lines with the figures of congestion control.
 const FIGURES_NS: u64 = 100_000_000;
 
 /// Topic of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Topic {
+pub enum DebugTopic {
     /// States of the connection
     Connection,
     /// Negotiated values of features
@@ -44,23 +44,23 @@ const FEATURES: [(u8, &str); 10] = [
 
 /// State of a connection that was printed last.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    state: Option<State>,
+struct PrintedConnectionState {
+    state: Option<ConnectionState>,
     /// Values of this end's features and of the other end's.
     features: Option<[[u64; 2]; FEATURES.len()]>,
     figures: Option<SenderFigures>,
     figures_ns: u64,
-    counts: Counts,
+    counts: ConnectionDropCounts,
 }
 
-impl Seen {
+impl PrintedConnectionState {
     const NOTHING: Self = Self {
         state: None,
         features: None,
         figures: None,
         figures_ns: 0,
-        counts: Counts {
-            malformed: [0; Malformed::ALL.len()],
+        counts: ConnectionDropCounts {
+            malformed: [0; DccpPacketDefect::ALL.len()],
             sequence_invalid: 0,
             unexpected: 0,
             receive_queue_full: 0,
@@ -71,31 +71,34 @@ impl Seen {
 /// Observer that prints the changes of connections.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    topics: Vec<Topic>,
-    seen: BTreeMap<Key, Seen>,
+    topics: Vec<DebugTopic>,
+    seen: BTreeMap<ConnectionKey, PrintedConnectionState>,
 }
 
 impl Observer {
     /// Returns an observer for these topics; `None` without a topic.
-    pub(crate) fn new(topics: &[Topic]) -> Option<Self> {
+    pub(crate) fn new(topics: &[DebugTopic]) -> Option<Self> {
         (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), seen: BTreeMap::new() })
     }
 
     /// Prints that a client has begun a connection, even if its state has changed since.
-    pub(crate) fn begin(&mut self, key: &Key) {
-        let seen = Seen { state: Some(State::Request), ..Seen::NOTHING };
+    pub(crate) fn begin(&mut self, key: &ConnectionKey) {
+        let seen = PrintedConnectionState {
+            state: Some(ConnectionState::Request),
+            ..PrintedConnectionState::NOTHING
+        };
         self.seen.insert(*key, seen);
-        if self.is_on(Topic::Connection) {
+        if self.is_on(DebugTopic::Connection) {
             netio::stderr::print_line(format_args!(
                 "[{} connection] client: {}",
                 place(key),
-                State::Request.name()
+                ConnectionState::Request.name()
             ));
         }
     }
 
     /// Prints the changes of a connection.
-    pub(crate) fn look(&mut self, now_ns: u64, key: &Key, connection: &Connection) {
+    pub(crate) fn look(&mut self, now_ns: u64, key: &ConnectionKey, connection: &Connection) {
         let text = self.changes(now_ns, key, connection);
         if !text.is_empty() {
             netio::stderr::print(&text);
@@ -103,31 +106,36 @@ impl Observer {
     }
 
     /// Prints that a connection is gone.
-    pub(crate) fn forget(&mut self, key: &Key) {
-        if self.seen.remove(key).is_some() && self.is_on(Topic::Connection) {
+    pub(crate) fn forget(&mut self, key: &ConnectionKey) {
+        if self.seen.remove(key).is_some() && self.is_on(DebugTopic::Connection) {
             netio::stderr::print_line(format_args!("[{} connection] gone", place(key)));
         }
     }
 
-    fn is_on(&self, topic: Topic) -> bool {
+    fn is_on(&self, topic: DebugTopic) -> bool {
         self.topics.contains(&topic)
     }
 
     /// Returns the changes of a connection, in lines.
-    pub(crate) fn changes(&mut self, now_ns: u64, key: &Key, connection: &Connection) -> String {
+    pub(crate) fn changes(
+        &mut self,
+        now_ns: u64,
+        key: &ConnectionKey,
+        connection: &Connection,
+    ) -> String {
         let mut text = String::new();
         let mut tell = |topic: &str, words: &str| {
             writeln!(text, "[{} {topic}] {words}", place(key)).expect("a string takes everything");
         };
-        let mut seen = self.seen.get(key).copied().unwrap_or(Seen::NOTHING);
+        let mut seen = self.seen.get(key).copied().unwrap_or(PrintedConnectionState::NOTHING);
         let state = connection.state();
-        if self.is_on(Topic::Connection) && seen.state != Some(state) {
+        if self.is_on(DebugTopic::Connection) && seen.state != Some(state) {
             let (role, name) = (format!("{:?}", connection.role()).to_lowercase(), state.name());
             let before = seen.state.map_or(String::new(), |state| format!("{} to ", state.name()));
             tell("connection", &format!("{role}: {before}{name}"));
         }
         seen.state = Some(state);
-        if self.is_on(Topic::Features) && state >= State::PartOpen {
+        if self.is_on(DebugTopic::Features) && state >= ConnectionState::PartOpen {
             let features = features(connection);
             for (index, (_, name)) in FEATURES.iter().enumerate() {
                 let [here, there] = features[index];
@@ -138,7 +146,7 @@ impl Observer {
             seen.features = Some(features);
         }
         let is_due = seen.figures.is_none() || now_ns >= seen.figures_ns + FIGURES_NS;
-        if self.is_on(Topic::Ccid) && is_due {
+        if self.is_on(DebugTopic::Ccid) && is_due {
             let figures = connection.sender_figures();
             if let Some(known) = figures.filter(|known| seen.figures != Some(*known)) {
                 let rtt_us = connection.rtt_ns().map_or(0, |rtt_ns| rtt_ns / 1_000);
@@ -149,9 +157,10 @@ impl Observer {
             seen.figures = figures;
         }
         let counts = *connection.counts();
-        if self.is_on(Topic::Drops) && counts != seen.counts {
+        if self.is_on(DebugTopic::Drops) && counts != seen.counts {
             let malformed: u64 = counts.malformed.iter().sum();
-            let Counts { sequence_invalid, unexpected, receive_queue_full, .. } = counts;
+            let ConnectionDropCounts { sequence_invalid, unexpected, receive_queue_full, .. } =
+                counts;
             tell(
                 "drops",
                 &format!(
@@ -166,7 +175,7 @@ impl Observer {
     }
 }
 
-fn place(key: &Key) -> String {
+fn place(key: &ConnectionKey) -> String {
     format!("{}:{}-{}:{}", key.local, key.local_port, key.remote, key.remote_port)
 }
 
@@ -196,7 +205,7 @@ fn words_of(figures: SenderFigures) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dccp::connection::{Config, Path};
+    use dccp::connection::{ConnectionConfig, ConnectionPath};
     use dccp::endpoint::Carrier;
     use dccp::header::Integrity;
     use dccp::sequence::SequenceNumber;
@@ -207,10 +216,10 @@ mod tests {
     fn what_has_changed_is_told_once() {
         let (local, remote) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let integrity = Integrity::Addresses { source: local, destination: remote };
-        let path = Path { local_port: 40_000, remote_port: 5_001, integrity };
+        let path = ConnectionPath { local_port: 40_000, remote_port: 5_001, integrity };
         let iss = SequenceNumber::new(1);
-        let mut connection = Connection::connect(0, path, Config::default(), iss, &[]);
-        let key = Key {
+        let mut connection = Connection::connect(0, path, ConnectionConfig::default(), iss, &[]);
+        let key = ConnectionKey {
             local,
             remote,
             carrier: Carrier::Ip,
@@ -218,7 +227,7 @@ mod tests {
             remote_port: 5_001,
             scope: 0,
         };
-        let mut observer = Observer::new(&[Topic::Connection, Topic::Features]).unwrap();
+        let mut observer = Observer::new(&[DebugTopic::Connection, DebugTopic::Features]).unwrap();
         let said = observer.changes(0, &key, &connection);
         assert_eq!(said, "[10.0.0.1:40000-10.0.0.2:5001 connection] client: REQUEST\n");
         assert_eq!(observer.changes(1, &key, &connection), "", "nothing is agreed on yet");

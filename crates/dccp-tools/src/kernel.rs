@@ -4,14 +4,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use dccp_link::{Config, LinkError, Peer, Reset, ResetCode};
+use dccp_link::{ConnectionConfig, DccpError, Peer, Reset, ResetCode};
 use netio::{DccpOptions, DccpSocket, NetError};
 
 use crate::ToolError;
 use crate::options::LinkArgs;
 
 /// Returns the socket options that the flags request. The kernel chooses the rest.
-pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
+pub(crate) fn options(link: &LinkArgs, config: &ConnectionConfig) -> DccpOptions {
     let is_tx_asked = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
     let is_rx_asked = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
     let queue_len = u32::try_from(config.send_queue_len).unwrap_or(u32::MAX);
@@ -32,7 +32,7 @@ pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
 /// Returns an error when the kernel refuses the socket, the address or the port.
 pub(crate) fn listen(
     link: &LinkArgs,
-    config: &Config,
+    config: &ConnectionConfig,
     backlog: u16,
 ) -> Result<DccpSocket, ToolError> {
     let options = options(link, config);
@@ -70,31 +70,31 @@ pub(crate) fn absence(error: NetError) -> ToolError {
              none"
         ));
     }
-    LinkError::Net(error).into()
+    DccpError::Net(error).into()
 }
 
 /// Returns the error of a client whose connection could not be begun.
 pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     match reset_of(error.cause()) {
-        Some(reset) => LinkError::Refused { peer, reset }.into(),
+        Some(reset) => DccpError::Refused { peer, reset }.into(),
         None => absence(error),
     }
 }
 
 /// Returns the error of a client that the server refused.
-pub(crate) fn refusal(peer: Peer, cause: io::Error) -> LinkError {
+pub(crate) fn refusal(peer: Peer, cause: io::Error) -> DccpError {
     match reset_of(&cause) {
-        Some(reset) => LinkError::Refused { peer, reset },
-        None => LinkError::Unreachable { peer, cause },
+        Some(reset) => DccpError::Refused { peer, reset },
+        None => DccpError::Unreachable { peer, cause },
     }
 }
 
 /// Returns the error of a connection that was open.
-pub(crate) fn ended(cause: io::Error) -> LinkError {
+pub(crate) fn ended(cause: io::Error) -> DccpError {
     match (reset_of(&cause), cause.kind()) {
-        (Some(reset), _) => LinkError::Reset(reset),
-        (None, io::ErrorKind::NotConnected | io::ErrorKind::BrokenPipe) => LinkError::Closed,
-        (None, _) => LinkError::Net(NetError::new("use", "a DCCP socket of the kernel", cause)),
+        (Some(reset), _) => DccpError::Reset(reset),
+        (None, io::ErrorKind::NotConnected | io::ErrorKind::BrokenPipe) => DccpError::Closed,
+        (None, _) => DccpError::Net(NetError::new("use", "a DCCP socket of the kernel", cause)),
     }
 }
 

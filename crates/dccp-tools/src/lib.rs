@@ -27,18 +27,18 @@ use std::process::ExitCode;
     missing_docs,
     reason = "what a command does stands at its flags, where its help comes from"
 )]
-pub enum Command {
-    Perf(Box<perf::Args>),
+pub enum DccpCommand {
+    Perf(Box<perf::DccpPerfArgs>),
     Send(Box<pipe::SendArgs>),
     Recv(Box<pipe::RecvArgs>),
-    Ttcp(Box<ttcp::Args>),
-    Probe(Box<probe::Args>),
-    Conformance(Box<conformance::Args>),
-    Regression(Box<regression::Args>),
-    Fairness(Box<fairness::Args>),
+    Ttcp(Box<ttcp::TtcpArgs>),
+    Probe(Box<probe::DccpProbeArgs>),
+    Conformance(Box<conformance::DccpConformanceArgs>),
+    Regression(Box<regression::DccpRegressionArgs>),
+    Fairness(Box<fairness::FairnessArgs>),
 }
 
-impl Command {
+impl DccpCommand {
     /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {
@@ -64,7 +64,7 @@ impl Command {
 
 /// Result of a command that could do its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DccpCommandOutcome {
     /// Command that did all its work.
     Done,
     /// Command that ran and achieved less than requested.
@@ -73,7 +73,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl DccpCommandOutcome {
     fn code(self) -> u8 {
         match self {
             // A reader that has closed the output has all that it wanted.
@@ -113,8 +113,8 @@ impl std::fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-impl From<dccp_link::LinkError> for ToolError {
-    fn from(error: dccp_link::LinkError) -> Self {
+impl From<dccp_link::DccpError> for ToolError {
+    fn from(error: dccp_link::DccpError) -> Self {
         Self::Failed(error.to_string())
     }
 }

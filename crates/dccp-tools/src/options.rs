@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _, ValueEnum};
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, ConnectOptions, LinkError, Peer, ScopedAddress,
+    CarrierKind, CarrierOptions, ConnectOptions, ConnectionConfig, DccpError, Peer, ScopedAddress,
     ServiceCode, UDP_PORT,
 };
 
 use crate::ToolError;
-use crate::debug::Topic;
+use crate::debug::DebugTopic;
 use crate::units::parse_seconds;
 
 /// Datagrams that wait for a command while the machine holds it up; more than these are dropped and
@@ -67,14 +67,14 @@ impl CarrierName {
 
 /// A server, and the interface to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub struct DccpDestination {
     /// Addresses of the server.
     pub peer: Peer,
     /// Index of the interface of a link-local address; 0 for other addresses.
     pub scope: u32,
 }
 
-impl Destination {
+impl DccpDestination {
     /// Returns the server's address with its interface.
     #[must_use]
     pub const fn address(self) -> ScopedAddress {
@@ -138,7 +138,7 @@ pub struct LinkArgs {
     pub connect_timeout: Option<Duration>,
     /// Print events of connections to standard error; separate several topics with commas
     #[arg(long, value_enum, value_name = "TOPIC", value_delimiter = ',')]
-    pub debug: Vec<Topic>,
+    pub debug: Vec<DebugTopic>,
     /// Set a parameter of /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
     /// `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -167,14 +167,14 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns the reason why a parameter is wrong.
-    pub fn config(&self) -> Result<Config, ToolError> {
-        let mut config = Config {
+    pub fn config(&self) -> Result<ConnectionConfig, ToolError> {
+        let mut config = ConnectionConfig {
             service_code: self.service_code,
             send_coverage: self.cscov,
             minimum_coverage: u8::from(self.cscov > 0),
             connect_timeout_ns: 10_000_000_000,
             receive_queue_len: RECEIVE_QUEUE_LEN,
-            ..Config::default()
+            ..ConnectionConfig::default()
         };
         for parameter in &self.parameters {
             set(&mut config, parameter)?;
@@ -284,7 +284,7 @@ impl LinkArgs {
     }
 
     /// Returns the error of a client without an answer in time.
-    pub(crate) fn silence(&self, to: Destination, timeout: Duration) -> ToolError {
+    pub(crate) fn silence(&self, to: DccpDestination, timeout: Duration) -> ToolError {
         let (address, door, seconds) = (to.address(), self.door(), timeout.as_secs_f64());
         ToolError::Failed(format!("no answer from {address}, {door}, within {seconds} s"))
     }
@@ -303,14 +303,14 @@ impl LinkArgs {
     ///
     /// Returns an error when the server has no address of the requested family, or the interface is
     /// missing or does not exist.
-    pub fn destination(&self, host: &str) -> Result<Destination, ToolError> {
+    pub fn destination(&self, host: &str) -> Result<DccpDestination, ToolError> {
         let ScopedAddress { address, scope } = peer_address(host, self.port, self.v4, self.v6)?;
         let peer = Peer { address, port: self.port, udp_port: self.udp_port };
         let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
         if is_link_local && scope == 0 {
-            return Err(ToolError::Usage(LinkError::NoScope(peer).to_string()));
+            return Err(ToolError::Usage(DccpError::NoScope(peer).to_string()));
         }
-        Ok(Destination { peer, scope })
+        Ok(DccpDestination { peer, scope })
     }
 
     /// Describes the ports at which a server listens, in words.
@@ -367,7 +367,7 @@ const fn scoped(found: SocketAddr) -> ScopedAddress {
 }
 
 /// Sets a parameter by its name in Linux.
-fn set(config: &mut Config, parameter: &str) -> Result<(), ToolError> {
+fn set(config: &mut ConnectionConfig, parameter: &str) -> Result<(), ToolError> {
     let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
     let Some((name, value)) = parameter.split_once('=') else {
         return wrong("NAME=VALUE is expected".into());

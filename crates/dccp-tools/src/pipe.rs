@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::blocking::{Single, Waited};
 use crate::options::LinkArgs;
-use crate::{Outcome, ToolError};
+use crate::{DccpCommandOutcome, ToolError};
 
 /// Send a file, or standard input, to `godwit dccp recv`.
 ///
@@ -50,7 +50,7 @@ pub struct RecvArgs {
 /// # Errors
 ///
 /// Returns the error.
-pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
+pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut input = match &args.file {
         Some(path) => File::open(path).map_err(|error| {
             ToolError::Failed(format!("cannot open {}: {error}", path.display()))
@@ -58,7 +58,7 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
         None => standard(io::stdin().as_fd())?,
     };
     let Waited::Done(single) = Single::connect(&args.link, &args.host)? else {
-        return Ok(Outcome::Interrupted);
+        return Ok(DccpCommandOutcome::Interrupted);
     };
     let max = single.packet_bytes_max()?;
     let len = args.len.map_or(max, usize::from);
@@ -70,20 +70,20 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
     loop {
         let Waited::Done(filled) = single.read(&mut input, &mut buffer)? else {
-            return Ok(Outcome::Interrupted);
+            return Ok(DccpCommandOutcome::Interrupted);
         };
         if filled == 0 {
             break;
         }
         let Waited::Done(()) = single.send(&buffer[..filled])? else {
-            return Ok(Outcome::Interrupted);
+            return Ok(DccpCommandOutcome::Interrupted);
         };
         datagrams += 1;
         bytes += filled as u64;
     }
-    let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
+    let Waited::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
     netio::stderr::print_line(format_args!("sent {bytes} octets in {datagrams} datagrams"));
-    Ok(Outcome::Done)
+    Ok(DccpCommandOutcome::Done)
 }
 
 /// Runs the command.
@@ -91,7 +91,7 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
 /// # Errors
 ///
 /// Returns the error.
-pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
+pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut output = match &args.file {
         Some(path) => File::create(path).map_err(|error| {
             ToolError::Failed(format!("cannot write {}: {error}", path.display()))
@@ -100,7 +100,7 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
     };
     let Waited::Done(single) = Single::accept(&args.link, |text| netio::stderr::print_line(text))?
     else {
-        return Ok(Outcome::Interrupted);
+        return Ok(DccpCommandOutcome::Interrupted);
     };
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
     let mut datagram = Vec::new();
@@ -108,24 +108,24 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
         match single.receive(&mut datagram)? {
             Waited::Done(true) => {
                 let Waited::Done(()) = single.write(&mut output, &datagram)? else {
-                    return Ok(Outcome::Interrupted);
+                    return Ok(DccpCommandOutcome::Interrupted);
                 };
                 datagrams += 1;
                 bytes += datagram.len() as u64;
             }
             Waited::Done(false) => break,
-            Waited::Interrupted => return Ok(Outcome::Interrupted),
+            Waited::Interrupted => return Ok(DccpCommandOutcome::Interrupted),
         }
     }
     let dropped = single.unread_drops();
-    let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
+    let Waited::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
     netio::stderr::print_line(format_args!("received {bytes} octets in {datagrams} datagrams"));
     if dropped > 0 {
         netio::stderr::print_line(format_args!(
             "{dropped} more came and were dropped here: those before them were not written in time"
         ));
     }
-    Ok(Outcome::Done)
+    Ok(DccpCommandOutcome::Done)
 }
 
 /// Returns a standard stream without a buffer of its own, so that waiting for its descriptor is

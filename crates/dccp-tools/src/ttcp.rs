@@ -4,7 +4,7 @@ use netio::Clock;
 
 use crate::blocking::{Single, Waited};
 use crate::options::LinkArgs;
-use crate::{Outcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, say};
 
 /// Default bytes of a datagram. No path permits that many, so the path's maximum is used.
 const LEN: usize = 8_192;
@@ -17,7 +17,7 @@ const LEN: usize = 8_192;
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["transmit", "receive"])))]
-pub struct Args {
+pub struct TtcpArgs {
     /// Transmit to this host
     #[arg(short = 't', long, value_name = "HOST")]
     transmit: Option<String>,
@@ -47,17 +47,17 @@ pub struct Args {
 /// # Errors
 ///
 /// Returns the error.
-pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     match &args.transmit {
         Some(host) => transmit(args, host),
         None => receive(args),
     }
 }
 
-fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
+fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
     let port = args.link.port;
     let Waited::Done(single) = Single::connect(&args.link, host)? else {
-        return Ok(Outcome::Interrupted);
+        return Ok(DccpCommandOutcome::Interrupted);
     };
     let max = single.packet_bytes_max()?;
     let asked = args.len.map_or(LEN, usize::from);
@@ -82,23 +82,23 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
     }
     let figures = single.sender_figures();
     let is_interrupted = matches!(single.close()?, Waited::Interrupted) || sent < args.count;
-    let run = Run { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
+    let run = TtcpFigures { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
     run.print(args.verbose)?;
     if args.verbose
         && let Some(figures) = figures
     {
         say(&format!("ttcp-t: {figures:?}\n"))?;
     }
-    Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
+    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
-fn receive(args: &Args) -> Result<Outcome, ToolError> {
+fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut said = Ok(());
     let accepted = Single::accept(&args.link, |text| {
         said = say(&format!("ttcp-r: dccp, {text}\n"));
     })?;
     said?;
-    let Waited::Done(single) = accepted else { return Ok(Outcome::Interrupted) };
+    let Waited::Done(single) = accepted else { return Ok(DccpCommandOutcome::Interrupted) };
     if args.verbose {
         let remote = single.remote();
         say(&format!("ttcp-r: accept from {remote}\n"))?;
@@ -116,13 +116,13 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
             Waited::Interrupted => break true,
         }
     };
-    Run { side: 'r', bytes, calls, started_ns, cpu_ns }.print(args.verbose)?;
+    TtcpFigures { side: 'r', bytes, calls, started_ns, cpu_ns }.print(args.verbose)?;
     let is_interrupted = matches!(single.close()?, Waited::Interrupted) || is_interrupted;
-    Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
+    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
 /// Figures of one side.
-struct Run {
+struct TtcpFigures {
     side: char,
     bytes: u64,
     calls: u64,
@@ -130,7 +130,7 @@ struct Run {
     cpu_ns: u64,
 }
 
-impl Run {
+impl TtcpFigures {
     fn print(&self, is_verbose: bool) -> Result<(), ToolError> {
         let Self { side, bytes, calls, .. } = self;
         let seconds = (Clock::mono_ns().saturating_sub(self.started_ns) as f64 / 1e9).max(1e-9);

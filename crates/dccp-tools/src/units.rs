@@ -59,7 +59,7 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
 
 /// Unit of amounts and rates that iperf's `-f` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum UnitFormat {
     /// Unit that suits each value.
     Fitting,
     /// Bits per second, in this power of 1,000, and bytes in the same power of 1,024.
@@ -68,7 +68,7 @@ pub(crate) enum Format {
     Octets(usize),
 }
 
-impl FromStr for Format {
+impl FromStr for UnitFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -87,7 +87,7 @@ impl FromStr for Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for UnitFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Fitting => "a",
@@ -101,7 +101,7 @@ const AMOUNTS: [&str; 4] = ["Bytes", "KBytes", "MBytes", "GBytes"];
 const RATES: [&str; 4] = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
 const RATES_OF_OCTETS: [&str; 4] = ["Bytes/sec", "KBytes/sec", "MBytes/sec", "GBytes/sec"];
 
-impl Format {
+impl UnitFormat {
     /// Formats an amount of bytes.
     pub(crate) fn amount(self, bytes: u64) -> String {
         match self {
@@ -165,8 +165,8 @@ mod tests {
         }
         assert_eq!(rate(94_900_000.0), "94.9 Mbits/sec");
         assert_eq!(rate(999.0), "999 bits/sec");
-        assert_eq!(Format::Fitting.amount(1_048_576), "1.00 MBytes");
-        assert_eq!(Format::Fitting.amount(900), "900 Bytes");
+        assert_eq!(UnitFormat::Fitting.amount(1_048_576), "1.00 MBytes");
+        assert_eq!(UnitFormat::Fitting.amount(900), "900 Bytes");
         assert_eq!([parse_amount("1K"), parse_amount("1.5m")], [Ok(1_024), Ok(1_572_864)]);
         assert_eq!([parse_length("1K"), parse_length("0")], [Ok(1_024), Ok(0)]);
         for text in ["", "K", "-1", "64K", "1T"] {
@@ -176,15 +176,15 @@ mod tests {
 
     #[test]
     fn a_unit_that_was_asked_for_is_kept() {
-        let shown = |letter: &str, value: f64| letter.parse::<Format>().unwrap().rate(value);
+        let shown = |letter: &str, value: f64| letter.parse::<UnitFormat>().unwrap().rate(value);
         assert_eq!(shown("k", 1_500_000.0), "1500 Kbits/sec");
         assert_eq!(shown("M", 8.0 * 1_048_576.0), "1.00 MBytes/sec");
         assert_eq!(shown("g", 100_000.0), "0.0001 Gbits/sec");
         assert_eq!(shown("b", 12.0), "12 bits/sec");
-        assert_eq!("K".parse::<Format>().unwrap().amount(2_048), "2.00 KBytes");
+        assert_eq!("K".parse::<UnitFormat>().unwrap().amount(2_048), "2.00 KBytes");
         for letter in ["a", "b", "k", "m", "g", "B", "K", "M", "G"] {
-            assert_eq!(letter.parse::<Format>().unwrap().to_string(), letter);
+            assert_eq!(letter.parse::<UnitFormat>().unwrap().to_string(), letter);
         }
-        assert!("x".parse::<Format>().is_err());
+        assert!("x".parse::<UnitFormat>().is_err());
     }
 }

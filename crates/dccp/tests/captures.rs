@@ -2,17 +2,17 @@
 //! packets are written again as the same bytes.
 
 use crate::common;
-use crate::common::{CAPTURES, Captured};
-use dccp::header::{Header, Integrity, Packet};
-use dccp::option::{DccpOption, OptionWriter, Options};
+use crate::common::{CAPTURES, CapturedDccpPacket};
+use dccp::header::{DccpHeader, DccpPacket, Integrity};
+use dccp::option::{DccpOption, DccpOptionIterator, DccpOptionWriter};
 
 /// Returns the columns of `tests/captures/*.txt` as this crate decodes the packet.
-fn columns(captured: &Captured) -> String {
-    let packet = Packet::parse(&captured.octets, captured.integrity()).unwrap();
+fn columns(captured: &CapturedDccpPacket) -> String {
+    let packet = DccpPacket::parse(&captured.octets, captured.integrity()).unwrap();
     let header = packet.header;
     let mut lists: [Vec<String>; 6] = Default::default();
     let [types, features, counts, times, echoes, elapsed] = &mut lists;
-    for raw in Options::new(packet.options) {
+    for raw in DccpOptionIterator::new(packet.options) {
         types.push(raw.number.to_string());
         match raw.option {
             DccpOption::Feature { feature, .. } => features.push(feature.to_string()),
@@ -68,10 +68,10 @@ fn every_packet_of_the_kernels_is_read_as_tshark_reads_it() {
 fn every_packet_of_the_kernels_is_written_again_octet_for_octet() {
     for name in CAPTURES {
         for captured in common::packets(name) {
-            let packet = Packet::parse(&captured.octets, captured.integrity()).unwrap();
+            let packet = DccpPacket::parse(&captured.octets, captured.integrity()).unwrap();
             let mut area = [0; 1_020];
-            let mut options = OptionWriter::new(&mut area);
-            for raw in Options::new(packet.options) {
+            let mut options = DccpOptionWriter::new(&mut area);
+            for raw in DccpOptionIterator::new(packet.options) {
                 assert!(options.put(raw.option));
             }
             assert_eq!(options.written(), packet.options, "{name}");
@@ -89,13 +89,13 @@ fn every_packet_of_the_kernels_is_written_again_octet_for_octet() {
 fn one_changed_bit_of_what_is_covered_is_noticed() {
     for name in ["ccid2-basic-a", "ccid3-v6-a", "cscov-a"] {
         let captured = common::packets(name).swap_remove(8);
-        let packet = Packet::parse(&captured.octets, captured.integrity()).unwrap();
+        let packet = DccpPacket::parse(&captured.octets, captured.integrity()).unwrap();
         let header_len = captured.octets.len() - packet.data.len();
         for bit in 0..captured.octets.len() * 8 {
             let mut changed = captured.octets.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             let is_covered = packet.header.coverage == 0 || bit / 8 < header_len;
-            let result = Packet::parse(&changed, captured.integrity());
+            let result = DccpPacket::parse(&changed, captured.integrity());
             assert_eq!(result.is_err(), is_covered, "{name}, bit {bit}");
         }
     }
@@ -116,10 +116,10 @@ fn packets_of_older_kernels_from_the_vectors() {
         "cdbb138909019dfa09000007b8bb92420000000072c5835100002603002b04004625030168656c6c6f2077\
          6f726c640a",
     );
-    let packet = Packet::parse(&data, up).unwrap();
+    let packet = DccpPacket::parse(&data, up).unwrap();
     assert_eq!(packet.data, b"hello world\n");
     assert_eq!(packet.header.coverage, 1);
-    let options: Vec<_> = Options::new(packet.options).map(|raw| raw.option).collect();
+    let options: Vec<_> = DccpOptionIterator::new(packet.options).map(|raw| raw.option).collect();
     assert_eq!(
         options,
         [
@@ -132,7 +132,7 @@ fn packets_of_older_kernels_from_the_vectors() {
     );
     let reset =
         octets("1389cdbb0a00d9000f00000072c5835300000007b8bb92430100000000002603002b040003250301");
-    let header: Header = Packet::parse(&reset, up.reversed()).unwrap().header;
+    let header: DccpHeader = DccpPacket::parse(&reset, up.reversed()).unwrap().header;
     assert_eq!(header.reset.unwrap().code, dccp::header::ResetCode::Closed);
     assert_eq!(header.acknowledgement, Some(0x0007_b8bb_9243));
 }

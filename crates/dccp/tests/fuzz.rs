@@ -3,9 +3,9 @@
 
 use base::Random;
 use dccp::header::{
-    Header, Integrity, Malformed, Packet, PacketType, Reset, ResetCode, ServiceCode,
+    DccpHeader, DccpPacket, DccpPacketDefect, Integrity, PacketType, Reset, ResetCode, ServiceCode,
 };
-use dccp::option::{DccpOption, FeatureOption, OptionWriter, Options};
+use dccp::option::{DccpOption, DccpOptionIterator, DccpOptionWriter, FeatureOption};
 
 fn octets(random: &mut Random, len_max: u64) -> Vec<u8> {
     let mut octets = vec![0; random.below(len_max + 1) as usize];
@@ -28,13 +28,13 @@ fn integrity(random: &mut Random) -> Integrity {
 }
 
 /// Returns a header whose fields are those of its type, and data that its coverage fits.
-fn packet(random: &mut Random) -> (Header, Vec<u8>) {
+fn packet(random: &mut Random) -> (DccpHeader, Vec<u8>) {
     let packet_type = *random.pick(&PacketType::ALL).unwrap();
     let is_extended = !packet_type.may_be_short() || random.chance(1, 2);
     let mask = if is_extended { (1 << 48) - 1 } else { (1 << 24) - 1 };
     let data = octets(random, 100);
     let words = (data.len() as u64 / 4 + 2).min(16);
-    let header = Header {
+    let header = DccpHeader {
         source_port: random.next_u32() as u16,
         destination_port: random.next_u32() as u16,
         ccval: random.below(16) as u8,
@@ -87,13 +87,13 @@ fn what_is_written_is_what_is_read() {
         let values = octets(&mut random, 20);
         let expected: Vec<_> = (0..random.below(8)).map(|_| option(&mut random, &values)).collect();
         let mut area = [0; 600];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         assert!(expected.iter().all(|&option| options.put(option)));
         let mut buffer = [0; 2_000];
         let len = header.write(options.written(), &data, integrity, &mut buffer).unwrap();
-        let read = Packet::parse(&buffer[..len], integrity).unwrap();
+        let read = DccpPacket::parse(&buffer[..len], integrity).unwrap();
         assert_eq!((read.header, read.data), (header, &data[..]), "round {round}");
-        let given: Vec<_> = Options::new(read.options).map(|raw| raw.option).collect();
+        let given: Vec<_> = DccpOptionIterator::new(read.options).map(|raw| raw.option).collect();
         assert_eq!(given[..expected.len()], expected, "round {round}");
         assert!(given[expected.len()..].iter().all(|&option| option == DccpOption::Padding));
         assert!(given.len() < expected.len() + 4, "round {round}");
@@ -103,7 +103,7 @@ fn what_is_written_is_what_is_read() {
 #[test]
 fn nothing_that_comes_in_is_too_strange_to_read() {
     let mut random = Random::from_seed(0xdcca);
-    let mut reasons = [0; Malformed::ALL.len()];
+    let mut reasons = [0; DccpPacketDefect::ALL.len()];
     for _ in 0..200_000 {
         let (header, data) = packet(&mut random);
         let mut buffer = [0; 500];
@@ -114,9 +114,9 @@ fn nothing_that_comes_in_is_too_strange_to_read() {
         }
         let len = if random.chance(1, 3) { random.below(len as u64 + 1) as usize } else { len };
         let integrity = integrity(&mut random);
-        match Packet::parse(&buffer[..len], integrity) {
+        match DccpPacket::parse(&buffer[..len], integrity) {
             Ok(packet) => {
-                let total: usize = Options::new(packet.options)
+                let total: usize = DccpOptionIterator::new(packet.options)
                     .map(|raw| if raw.number < 32 { 1 } else { raw.value.len() + 2 })
                     .sum();
                 assert!(total <= packet.options.len());
@@ -129,7 +129,8 @@ fn nothing_that_comes_in_is_too_strange_to_read() {
 
 #[test]
 fn a_length_that_cannot_be_ends_the_options() {
-    let read = |area: &[u8]| -> Vec<u8> { Options::new(area).map(|raw| raw.number).collect() };
+    let read =
+        |area: &[u8]| -> Vec<u8> { DccpOptionIterator::new(area).map(|raw| raw.number).collect() };
     assert_eq!(read(&[2, 37, 3, 1, 50, 0, 2, 2]), [2, 37]);
     assert_eq!(read(&[2, 37, 3, 1, 50, 1, 2, 2]), [2, 37]);
     assert_eq!(read(&[2, 37, 3, 1, 50, 5, 2, 2]), [2, 37]);
@@ -152,7 +153,7 @@ fn options_with_a_wrong_length_are_as_good_as_unknown() {
         &[32, 3, 1],
         &[33, 2],
     ] {
-        let raw = Options::new(octets).next().unwrap();
+        let raw = DccpOptionIterator::new(octets).next().unwrap();
         assert_eq!(raw.option, DccpOption::Unknown { number: octets[0], value: &octets[2..] });
     }
 }

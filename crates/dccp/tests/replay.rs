@@ -3,33 +3,35 @@
 //! Acknowledgements of packets that it has not sent yet are lowered to its greatest number.
 
 use crate::common;
-use crate::common::Captured;
+use crate::common::CapturedDccpPacket;
 use dccp::ccid::SenderFigures;
-use dccp::connection::{Config, Connection, Ecn, Event, Path, State};
+use dccp::connection::{
+    Connection, ConnectionConfig, ConnectionEvent, ConnectionPath, ConnectionState, Ecn,
+};
 use dccp::feature::{Feature, number};
-use dccp::header::{Header, Packet, PacketType, ServiceCode};
+use dccp::header::{DccpHeader, DccpPacket, PacketType, ServiceCode};
 use dccp::sequence::SequenceNumber;
 
 const GOLD: ServiceCode = ServiceCode::new(0x676f_6c64);
 const SERVER_PORT: u16 = 5_001;
 
 /// Result of a conversation.
-struct Played {
+struct ReplayedConversation {
     connection: Connection,
     received: Vec<Vec<u8>>,
-    events: Vec<Event>,
-    sent: Vec<Header>,
+    events: Vec<ConnectionEvent>,
+    sent: Vec<DccpHeader>,
     /// Packets of the kernel that were replayed.
     count: usize,
 }
 
-fn parse(captured: &Captured) -> Packet<'_> {
-    Packet::parse(&captured.octets, captured.integrity()).unwrap()
+fn parse(captured: &CapturedDccpPacket) -> DccpPacket<'_> {
+    DccpPacket::parse(&captured.octets, captured.integrity()).unwrap()
 }
 
-fn path(packet: &Captured) -> Path {
+fn path(packet: &CapturedDccpPacket) -> ConnectionPath {
     let header = parse(packet).header;
-    Path {
+    ConnectionPath {
         local_port: header.destination_port,
         remote_port: header.source_port,
         integrity: packet.integrity().reversed(),
@@ -37,19 +39,23 @@ fn path(packet: &Captured) -> Path {
 }
 
 /// Replays the kernel's packets to `connection`, which sends `send` bytes at first.
-fn play(mut connection: Connection, packets: &[&Captured], send: usize) -> Played {
+fn play(
+    mut connection: Connection,
+    packets: &[&CapturedDccpPacket],
+    send: usize,
+) -> ReplayedConversation {
     let mut played = (Vec::new(), Vec::new(), Vec::new());
     let mut buffer = [0; 2_000];
     let mut to_send = send;
     let mut flush = |connection: &mut Connection, now_ns: u64| {
         while let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer) {
             let integrity = packets[0].integrity().reversed();
-            let packet = Packet::parse(&buffer[..transmit.len], integrity).unwrap();
+            let packet = DccpPacket::parse(&buffer[..transmit.len], integrity).unwrap();
             played.2.push(packet.header);
         }
         while let Some(event) = connection.poll_event() {
             match event {
-                Event::Received(data) => played.0.push(data),
+                ConnectionEvent::Received(data) => played.0.push(data),
                 event => played.1.push(event),
             }
         }
@@ -75,26 +81,26 @@ fn play(mut connection: Connection, packets: &[&Captured], send: usize) -> Playe
         flush(&mut connection, captured.time_ns);
     }
     let (received, events, sent) = played;
-    Played { connection, received, events, sent, count: packets.len() }
+    ReplayedConversation { connection, received, events, sent, count: packets.len() }
 }
 
 /// Replays a capture with this crate as the server.
-fn as_server(name: &str, config: Config) -> Played {
+fn as_server(name: &str, config: ConnectionConfig) -> ReplayedConversation {
     let packets = common::packets(name);
     let (up, down): (Vec<_>, Vec<_>) =
         packets.iter().partition(|captured| parse(captured).header.destination_port == SERVER_PORT);
     let iss = SequenceNumber::new(parse(down[0]).header.sequence);
-    let config = Config { service_code: GOLD, receive_queue_len: 10_000, ..config };
+    let config = ConnectionConfig { service_code: GOLD, receive_queue_len: 10_000, ..config };
     play(Connection::accept(path(up[0]), config, iss, &parse(up[0])), &up, 0)
 }
 
 /// Replays a capture with this crate as the client.
-fn as_client(name: &str, config: Config, send: usize) -> Played {
+fn as_client(name: &str, config: ConnectionConfig, send: usize) -> ReplayedConversation {
     let packets = common::packets(name);
     let (up, down): (Vec<_>, Vec<_>) =
         packets.iter().partition(|captured| parse(captured).header.destination_port == SERVER_PORT);
     let iss = SequenceNumber::new(parse(up[0]).header.sequence);
-    let config = Config { service_code: GOLD, receive_queue_len: 10_000, ..config };
+    let config = ConnectionConfig { service_code: GOLD, receive_queue_len: 10_000, ..config };
     let begin_ns = up[0].time_ns;
     let mut connection = Connection::connect(begin_ns, path(down[0]), config, iss, &[]);
     let mut buffer = [0; 2_000];
@@ -102,8 +108,8 @@ fn as_client(name: &str, config: Config, send: usize) -> Played {
     play(connection, &down, send)
 }
 
-fn ccids(tx: &[u8], rx: &[u8]) -> Config {
-    Config { tx_ccids: tx.to_vec(), rx_ccids: rx.to_vec(), ..Config::default() }
+fn ccids(tx: &[u8], rx: &[u8]) -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: tx.to_vec(), rx_ccids: rx.to_vec(), ..ConnectionConfig::default() }
 }
 
 /// Checks the kernel's payload: it has its number, and repeats it in every byte.
@@ -130,7 +136,7 @@ fn a_kernels_client_is_served_with_either_ccid() {
         assert_eq!((counts.sequence_invalid, counts.unexpected), (0, 0), "{name}");
         assert_eq!(played.received.len(), datagrams, "{name}");
         assert_kernel_payload(&played.received);
-        assert_eq!(played.events, [Event::Connected, Event::Closed], "{name}");
+        assert_eq!(played.events, [ConnectionEvent::Connected, ConnectionEvent::Closed], "{name}");
         let features = played.connection.features();
         for feature in [Feature::local(number::CCID), Feature::remote(number::CCID)] {
             assert_eq!(features.value(feature), ccid, "{name}");
@@ -147,7 +153,7 @@ fn a_kernels_client_is_served_with_either_ccid() {
 fn a_kernels_request_that_was_lost_comes_again() {
     let played = as_server("request-lost-a", ccids(&[2, 3], &[2, 3]));
     assert_eq!(played.connection.counts().sequence_invalid, 0);
-    assert_eq!(played.connection.state(), State::Closed);
+    assert_eq!(played.connection.state(), ConnectionState::Closed);
     assert!(!played.received.is_empty());
 }
 
@@ -164,9 +170,10 @@ fn a_kernel_with_a_different_ccid_in_each_direction_is_served() {
 
 #[test]
 fn a_kernels_partial_coverage_needs_a_minimum_that_allows_it() {
-    let played = as_server("cscov-a", Config { minimum_coverage: 1, ..ccids(&[2, 3], &[2, 3]) });
+    let played =
+        as_server("cscov-a", ConnectionConfig { minimum_coverage: 1, ..ccids(&[2, 3], &[2, 3]) });
     assert_eq!(played.connection.counts().sequence_invalid, 0);
-    assert_eq!(played.events.last(), Some(&Event::Closed));
+    assert_eq!(played.events.last(), Some(&ConnectionEvent::Closed));
 }
 
 #[test]
@@ -181,13 +188,13 @@ fn a_kernels_server_is_spoken_to_with_either_ccid() {
         let played = as_client(name, ccids(&[ccid], &[ccid]), 30);
         let counts = played.connection.counts();
         assert_eq!((counts.sequence_invalid, counts.unexpected), (0, 0), "{name}");
-        assert_eq!(played.events[0], Event::Connected, "{name}");
+        assert_eq!(played.events[0], ConnectionEvent::Connected, "{name}");
         let features = played.connection.features();
         assert_eq!(features.value(Feature::local(number::CCID)), u64::from(ccid), "{name}");
         assert_kernel_payload(&played.received);
         // The kernel's Reset "Closed" answers the Close of the missing client.
-        assert!(matches!(played.events[1], Event::Reset(_)), "{name}");
-        assert_eq!(played.connection.state(), State::TimeWait, "{name}");
+        assert!(matches!(played.events[1], ConnectionEvent::Reset(_)), "{name}");
+        assert_eq!(played.connection.state(), ConnectionState::TimeWait, "{name}");
         assert!(played.sent.iter().any(|header| header.packet_type.is_data_packet()), "{name}");
     }
 }
@@ -197,17 +204,17 @@ fn a_kernels_server_that_closes_is_answered() {
     let closes = as_client("server-closes-a", ccids(&[2], &[2]), 0);
     let types: Vec<_> = closes.sent.iter().map(|header| header.packet_type).collect();
     assert!(types.contains(&PacketType::Close), "{types:?}");
-    assert_eq!(closes.connection.state(), State::TimeWait);
+    assert_eq!(closes.connection.state(), ConnectionState::TimeWait);
     let holds = as_client("server-timewait-a", ccids(&[2], &[2]), 0);
     assert_eq!(holds.sent.last().unwrap().packet_type, PacketType::Reset);
-    assert_eq!(holds.events.last(), Some(&Event::Closed));
+    assert_eq!(holds.events.last(), Some(&ConnectionEvent::Closed));
 }
 
 #[test]
 fn a_kernels_refusals_are_understood() {
     for (name, code) in [("refused-a", 3), ("ccid-mismatch-a", 5)] {
         let played = as_client(name, ccids(&[2], &[2]), 0);
-        let [Event::Reset(reset)] = played.events[..] else {
+        let [ConnectionEvent::Reset(reset)] = played.events[..] else {
             panic!("{name}: {:?}", played.events)
         };
         assert_eq!(reset.code.number(), code, "{name}");

@@ -4,17 +4,17 @@
 use core::ops::RangeInclusive;
 
 use crate::address::Address;
-use crate::json::{Entry, Kind, Value};
-use crate::source::{At, Findings, Placed};
+use crate::json::{JsonContent, JsonMember, JsonValue};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 use base::nearest;
 
 /// Map being read.
-pub(crate) struct Fields<'v> {
+pub(crate) struct MapReader<'v> {
     /// Position of the map.
-    pub(crate) at: At,
+    pub(crate) at: SourcePosition,
     /// Name of the map in messages: "`subnet4`", "a pool".
     what: &'static str,
-    entries: &'v [Entry],
+    entries: &'v [JsonMember],
     asked: Vec<&'static str>,
 }
 
@@ -24,22 +24,22 @@ const ASKED: usize = 16;
 /// Range of values that Kea keeps in 32 bits.
 pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
 
-impl<'v> Fields<'v> {
+impl<'v> MapReader<'v> {
     /// Returns the fields of `value`; reports an error when it is not a map.
     pub(crate) fn of(
-        value: &'v Value,
+        value: &'v JsonValue,
         what: &'static str,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Option<Self> {
-        let entries: &[Entry] = match &value.kind {
-            Kind::Map(entries) => entries,
+        let entries: &[JsonMember] = match &value.kind {
+            JsonContent::Map(entries) => entries,
             kind => return wrong_kind(value.at, what, "a map", kind, findings),
         };
         Some(Self { at: value.at, what, entries, asked: Vec::with_capacity(ASKED) })
     }
 
     /// Takes the entry of `key`, the first when there are two: the parser has refused the second.
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v Entry> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v JsonMember> {
         self.asked.push(key);
         self.entries.iter().find(|entry| *entry.key == *key)
     }
@@ -49,13 +49,15 @@ impl<'v> Fields<'v> {
         &mut self,
         key: &'static str,
         range: RangeInclusive<i64>,
-        findings: &mut Findings,
-    ) -> Option<Placed<i64>> {
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<i64>> {
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
-            Kind::Integer(value) if range.contains(&value) => Some(Placed { value, at }),
-            Kind::Integer(value) => {
+            JsonContent::Integer(value) if range.contains(&value) => {
+                Some(PositionedValue { value, at })
+            }
+            JsonContent::Integer(value) => {
                 let (low, high) = range.into_inner();
                 let message = format!("`{key}` is {value}; it must be from {low} to {high}");
                 findings.error(at, message);
@@ -69,23 +71,26 @@ impl<'v> Fields<'v> {
     pub(crate) fn u32(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<u32>> {
-        let Placed { value, at } = self.integer(key, U32, findings)?;
-        Some(Placed { value: u32::try_from(value).expect("checked against the range"), at })
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<u32>> {
+        let PositionedValue { value, at } = self.integer(key, U32, findings)?;
+        Some(PositionedValue {
+            value: u32::try_from(value).expect("checked against the range"),
+            at,
+        })
     }
 
     /// Takes a number with or without a fraction.
     pub(crate) fn float(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<f64>> {
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<f64>> {
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
-            Kind::Float(value) => Some(Placed { value, at }),
-            Kind::Integer(value) => Some(Placed { value: value as f64, at }),
+            JsonContent::Float(value) => Some(PositionedValue { value, at }),
+            JsonContent::Integer(value) => Some(PositionedValue { value: value as f64, at }),
             ref kind => wrong_kind(at, key, "a number", kind, findings),
         }
     }
@@ -94,12 +99,12 @@ impl<'v> Fields<'v> {
     pub(crate) fn boolean(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<bool>> {
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<bool>> {
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
-            Kind::Bool(value) => Some(Placed { value, at }),
+            JsonContent::Bool(value) => Some(PositionedValue { value, at }),
             ref kind => wrong_kind(at, key, "`true` or `false`", kind, findings),
         }
     }
@@ -108,8 +113,8 @@ impl<'v> Fields<'v> {
     pub(crate) fn text(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<&'v str>> {
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<&'v str>> {
         let entry = self.take(key)?;
         text_of(&entry.value, key, findings)
     }
@@ -118,11 +123,11 @@ impl<'v> Fields<'v> {
     pub(crate) fn octets(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<&'v [u8]>> {
-        let Value { at, kind } = &self.take(key)?.value;
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<&'v [u8]>> {
+        let JsonValue { at, kind } = &self.take(key)?.value;
         match kind {
-            Kind::Text(octets) => Some(Placed { value: octets, at: *at }),
+            JsonContent::Text(octets) => Some(PositionedValue { value: octets, at: *at }),
             kind => wrong_kind(*at, key, "a string", kind, findings),
         }
     }
@@ -131,8 +136,8 @@ impl<'v> Fields<'v> {
     pub(crate) fn address<A: Address>(
         &mut self,
         key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Placed<A>> {
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<A>> {
         let text = self.text(key, findings)?;
         if text.value.is_empty() {
             return None;
@@ -146,7 +151,7 @@ impl<'v> Fields<'v> {
         key: &'static str,
         words: &[(&'static str, T)],
         fold: bool,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Option<T> {
         let text = self.text(key, findings)?;
         let same =
@@ -161,10 +166,14 @@ impl<'v> Fields<'v> {
     }
 
     /// Takes the elements of a list; empty when the key is absent.
-    pub(crate) fn list(&mut self, key: &'static str, findings: &mut Findings) -> &'v [Value] {
+    pub(crate) fn list(
+        &mut self,
+        key: &'static str,
+        findings: &mut ParseDiagnostics,
+    ) -> &'v [JsonValue] {
         let Some(entry) = self.take(key) else { return &[] };
         match &entry.value.kind {
-            Kind::List(items) => items,
+            JsonContent::List(items) => items,
             kind => {
                 wrong_kind::<()>(entry.value.at, key, "a list", kind, findings);
                 &[]
@@ -174,24 +183,29 @@ impl<'v> Fields<'v> {
 
     /// Takes `user-context` and `comment`, which are allowed nearly everywhere; returns the
     /// context's map.
-    pub(crate) fn context(&mut self, findings: &mut Findings) -> Option<&'v Value> {
+    pub(crate) fn context(&mut self, findings: &mut ParseDiagnostics) -> Option<&'v JsonValue> {
         // No reader uses it, so it may hold any bytes.
         self.octets("comment", findings);
         let entry = self.take("user-context")?;
         match &entry.value.kind {
-            Kind::Map(_) => Some(&entry.value),
+            JsonContent::Map(_) => Some(&entry.value),
             kind => wrong_kind(entry.value.at, "user-context", "a map", kind, findings),
         }
     }
 
     /// Returns the entries that have not been taken so far.
-    pub(crate) fn rest(&self) -> Vec<&'v Entry> {
-        let is_asked = |entry: &&Entry| self.asked.iter().any(|asked| **asked == *entry.key);
+    pub(crate) fn rest(&self) -> Vec<&'v JsonMember> {
+        let is_asked = |entry: &&JsonMember| self.asked.iter().any(|asked| **asked == *entry.key);
         self.entries.iter().filter(|entry| !is_asked(entry)).collect()
     }
 
     /// Reports an unknown key.
-    pub(crate) fn unknown(&self, entry: &Entry, hint: Option<&str>, findings: &mut Findings) {
+    pub(crate) fn unknown(
+        &self,
+        entry: &JsonMember,
+        hint: Option<&str>,
+        findings: &mut ParseDiagnostics,
+    ) {
         let message = format!("unknown key `{}` in {}", entry.key, self.what);
         let near = || {
             let near = nearest(&entry.key, self.asked.iter().copied())?;
@@ -204,7 +218,7 @@ impl<'v> Fields<'v> {
     }
 
     /// Reports every key that has not been taken.
-    pub(crate) fn finish(self, findings: &mut Findings) {
+    pub(crate) fn finish(self, findings: &mut ParseDiagnostics) {
         for entry in self.rest() {
             self.unknown(entry, None, findings);
         }
@@ -213,13 +227,13 @@ impl<'v> Fields<'v> {
 
 /// Reports a value of the wrong kind, unless the lexer has reported it already.
 pub(crate) fn wrong_kind<T>(
-    at: At,
+    at: SourcePosition,
     key: &str,
     expected: &str,
-    kind: &Kind,
-    findings: &mut Findings,
+    kind: &JsonContent,
+    findings: &mut ParseDiagnostics,
 ) -> Option<T> {
-    if *kind != Kind::Unusable {
+    if *kind != JsonContent::Unusable {
         // Names of maps come as phrases, keys bare.
         let quote = if key.contains([' ', '`']) { "" } else { "`" };
         let found = kind.name();
@@ -231,14 +245,14 @@ pub(crate) fn wrong_kind<T>(
 
 /// Returns the text of a value that must be a string of UTF-8.
 pub(crate) fn text_of<'v>(
-    value: &'v Value,
+    value: &'v JsonValue,
     key: &str,
-    findings: &mut Findings,
-) -> Option<Placed<&'v str>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<&'v str>> {
     let at = value.at;
     match &value.kind {
-        Kind::Text(octets) => match core::str::from_utf8(octets) {
-            Ok(text) => Some(Placed { value: text, at }),
+        JsonContent::Text(octets) => match core::str::from_utf8(octets) {
+            Ok(text) => Some(PositionedValue { value: text, at }),
             Err(_) => {
                 let help = "write characters beyond ASCII as they are, not as `\\u` escapes";
                 findings.error_help(at, format!("`{key}` is not valid UTF-8"), help);
@@ -251,12 +265,12 @@ pub(crate) fn text_of<'v>(
 
 /// Returns the address that a string spells.
 pub(crate) fn address_of<A: Address>(
-    text: Placed<&str>,
+    text: PositionedValue<&str>,
     key: &str,
-    findings: &mut Findings,
-) -> Option<Placed<A>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<A>> {
     match text.value.parse() {
-        Ok(value) => Some(Placed { value, at: text.at }),
+        Ok(value) => Some(PositionedValue { value, at: text.at }),
         Err(_) => {
             let message = format!("`{key}`: `{}` is not {}", text.value, A::KIND);
             findings.error(text.at, message);

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::json::{Kind, Value};
-use crate::source::{At, Findings};
+use crate::json::{JsonContent, JsonValue};
+use crate::source::{ParseDiagnostics, SourcePosition};
 
 /// Lists whose elements can be left out, each with the noun for an element.
 const LISTS: [(&str, &str); 3] =
@@ -20,13 +20,13 @@ const NAMES: [&str; 7] =
 /// Reads `root`, leaving out elements as long as that helps. Elements left out are removed from
 /// `root`, each with a warning in `findings`.
 pub(crate) fn read<T>(
-    root: &mut Value,
-    findings: &mut Findings,
-    read_root: fn(&Value, &mut Findings) -> Option<T>,
+    root: &mut JsonValue,
+    findings: &mut ParseDiagnostics,
+    read_root: fn(&JsonValue, &mut ParseDiagnostics) -> Option<T>,
 ) -> Option<T> {
-    let mut left_out: Vec<(At, String)> = Vec::new();
+    let mut left_out: Vec<(SourcePosition, String)> = Vec::new();
     loop {
-        let mut found = Findings::unbounded(findings.security.clone());
+        let mut found = ParseDiagnostics::unbounded(findings.security.clone());
         let config = read_root(root, &mut found);
         let wrong = elements_of(root, &found);
         if wrong.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn read<T>(
 /// Element of one of [`LISTS`].
 #[derive(Clone)]
 struct Element {
-    at: At,
+    at: SourcePosition,
     name: String,
     can_go: bool,
 }
@@ -56,7 +56,10 @@ struct Element {
 /// Returns the errors that lie in elements, with their messages; none when one lies outside. When
 /// two elements exclude each other, the second is left out, unless the first has an error of its
 /// own.
-fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
+fn elements_of(
+    root: &JsonValue,
+    found: &ParseDiagnostics,
+) -> Vec<(SourcePosition, Element, String)> {
     if !found.has_errors() {
         return Vec::new();
     }
@@ -72,7 +75,7 @@ fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
     }
     let own =
         errors.iter().filter(|(.., other)| other.is_none()).map(|(_, element, ..)| element.at);
-    let own: BTreeSet<At> = own.collect();
+    let own: BTreeSet<SourcePosition> = own.collect();
     errors.retain(|(.., other)| other.is_none_or(|other| !own.contains(&other)));
     errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
 }
@@ -81,20 +84,20 @@ fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
 #[derive(Default)]
 struct Index {
     elements: Vec<Element>,
-    places: BTreeMap<At, Option<usize>>,
+    places: BTreeMap<SourcePosition, Option<usize>>,
 }
 
 impl Index {
-    fn visit(&mut self, value: &Value, within: Option<usize>) {
+    fn visit(&mut self, value: &JsonValue, within: Option<usize>) {
         self.places.insert(value.at, within);
         match &value.kind {
-            Kind::List(items) => items.iter().for_each(|item| self.visit(item, within)),
-            Kind::Map(entries) => {
+            JsonContent::List(items) => items.iter().for_each(|item| self.visit(item, within)),
+            JsonContent::Map(entries) => {
                 for entry in entries {
                     self.places.insert(entry.at, within);
                     let list = LISTS.iter().find(|(key, _)| **key == *entry.key);
                     match (list, &entry.value.kind) {
-                        (Some((_, what)), Kind::List(items)) => {
+                        (Some((_, what)), JsonContent::List(items)) => {
                             self.places.insert(entry.value.at, within);
                             for item in items {
                                 self.elements.push(element(item, what));
@@ -110,19 +113,19 @@ impl Index {
     }
 
     /// Returns the innermost element around a position, which may lie inside a string.
-    fn around(&self, at: At) -> Option<&Element> {
+    fn around(&self, at: SourcePosition) -> Option<&Element> {
         let (place, element) = self.places.range(..=at).next_back()?;
         element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
     }
 }
 
-fn element(item: &Value, what: &str) -> Element {
+fn element(item: &JsonValue, what: &str) -> Element {
     let entry = |key: &str| match &item.kind {
-        Kind::Map(entries) => entries.iter().find(|entry| *entry.key == *key),
+        JsonContent::Map(entries) => entries.iter().find(|entry| *entry.key == *key),
         _ => None,
     };
     let text = |key: &&str| match entry(key).map(|entry| &entry.value.kind) {
-        Some(Kind::Text(octets)) => Some(String::from_utf8_lossy(octets).into_owned()),
+        Some(JsonContent::Text(octets)) => Some(String::from_utf8_lossy(octets).into_owned()),
         _ => None,
     };
     let name = NAMES
@@ -130,21 +133,21 @@ fn element(item: &Value, what: &str) -> Element {
         .find_map(text)
         .map_or_else(|| format!("a {what}"), |name| format!("{what} {name}"));
     // Subnets without an identifier are numbered: without this one the others would be renumbered.
-    let is_counted = matches!(item.kind, Kind::Map(_))
-        && entry("id").is_none_or(|id| id.value.kind == Kind::Integer(0));
+    let is_counted = matches!(item.kind, JsonContent::Map(_))
+        && entry("id").is_none_or(|id| id.value.kind == JsonContent::Integer(0));
     Element { at: item.at, name, can_go: what != "subnet" || !is_counted }
 }
 
 /// Removes the elements that begin at `gone` from their lists.
-fn take_out(value: &mut Value, gone: &BTreeSet<At>) {
+fn take_out(value: &mut JsonValue, gone: &BTreeSet<SourcePosition>) {
     match &mut value.kind {
-        Kind::List(items) => {
+        JsonContent::List(items) => {
             let mut left = core::mem::take(items).into_vec();
             left.retain(|item| !gone.contains(&item.at));
             *items = left.into();
             items.iter_mut().for_each(|item| take_out(item, gone));
         }
-        Kind::Map(entries) => {
+        JsonContent::Map(entries) => {
             entries.iter_mut().for_each(|entry| take_out(&mut entry.value, gone));
         }
         _ => {}

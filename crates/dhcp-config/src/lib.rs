@@ -25,8 +25,8 @@ pub mod testing;
 pub mod v4;
 pub mod v6;
 
-pub use document::{Document, render};
-pub use problem::{Problem, Severity};
+pub use document::{ConfigDocument, render};
+pub use problem::{ConfigProblem, Severity};
 pub use shared::options::{Definition, Field, OptionData, Space};
 pub use shared::*;
 pub use v4::{
@@ -38,8 +38,8 @@ pub use v6::{
     Pool6, Reservation6, Reserved6, ReservedPrefix, ServerIdConfig, ServerIdType, Subnet6,
 };
 
-use json::Value;
-use source::{Findings, Sources};
+use json::JsonValue;
+use source::{ParseDiagnostics, Sources};
 
 /// Source of the text of files named by `<?include "file"?>`.
 ///
@@ -65,13 +65,13 @@ impl IncludeResolver for NoIncludes {
 
 /// Configuration that passed every check, and its warnings.
 #[derive(Clone, Debug)]
-pub struct Checked<T> {
+pub struct CheckedConfig<T> {
     /// Configuration, inheritance resolved.
     pub config: T,
     /// Configuration as the document that a command shows.
-    pub document: Document,
+    pub document: ConfigDocument,
     /// Warnings, in the order of their places in the text.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<ConfigProblem>,
 }
 
 /// Reads the configuration of a DHCPv4 server. `name` names `text` in problems.
@@ -83,8 +83,8 @@ pub fn parse_dhcp4(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    let reading = Reading::default();
+) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
+    let reading = ConfigParseOptions::default();
     parse_dhcp4_by(&reading, name, text, resolver)
 }
 
@@ -97,8 +97,8 @@ pub fn parse_dhcp6(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    let reading = Reading::default();
+) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
+    let reading = ConfigParseOptions::default();
     parse_dhcp6_by(&reading, name, text, resolver)
 }
 
@@ -112,8 +112,8 @@ pub fn parse_dhcp4_lenient(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    let reading = Reading { is_lenient: true, ..Reading::default() };
+) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
+    let reading = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
     parse_dhcp4_by(&reading, name, text, resolver)
 }
 
@@ -126,8 +126,8 @@ pub fn parse_dhcp6_lenient(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    let reading = Reading { is_lenient: true, ..Reading::default() };
+) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
+    let reading = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
     parse_dhcp6_by(&reading, name, text, resolver)
 }
 
@@ -139,8 +139,8 @@ pub fn parse_dhcp6_lenient(
 pub fn parse_host4(
     definitions: &str,
     host: &str,
-) -> Result<(Reservation4, Vec<Problem>), Vec<Problem>> {
-    parse_host::<v4::V4>(definitions, host)
+) -> Result<(Reservation4, Vec<ConfigProblem>), Vec<ConfigProblem>> {
+    parse_host::<v4::Dhcp4Family>(definitions, host)
 }
 
 /// Reads a reservation of DHCPv6 as [`parse_host4`] reads one of DHCPv4.
@@ -150,19 +150,19 @@ pub fn parse_host4(
 pub fn parse_host6(
     definitions: &str,
     host: &str,
-) -> Result<(Reservation6, Vec<Problem>), Vec<Problem>> {
-    parse_host::<v6::V6>(definitions, host)
+) -> Result<(Reservation6, Vec<ConfigProblem>), Vec<ConfigProblem>> {
+    parse_host::<v6::Dhcp6Family>(definitions, host)
 }
 
-fn parse_host<F: hosts::Reserving>(
+fn parse_host<F: hosts::ReservationFamily>(
     definitions: &str,
     host: &str,
-) -> Result<(hosts::ReservationOf<F>, Vec<Problem>), Vec<Problem>> {
+) -> Result<(hosts::ReservationOf<F>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
     let text = format!("{{ \"option-def\": {definitions}, \"reservations\": [ {host} ] }}");
-    let (mut sources, mut findings) = (Sources::default(), Findings::default());
+    let (mut sources, mut findings) = (Sources::default(), ParseDiagnostics::default());
     let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
     let read = root.and_then(|root| {
-        let mut fields = fields::Fields::of(&root, "a host", &mut findings)?;
+        let mut fields = fields::MapReader::of(&root, "a host", &mut findings)?;
         options::define::<F>(&mut fields, &mut findings);
         // The callers check addresses of databases, as for addresses of global reservations.
         let scope = hosts::HostScope { prefix: None, is_address_unique: false };
@@ -179,7 +179,7 @@ fn parse_host<F: hosts::Reserving>(
 
 /// Terms on which a configuration is read.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct ConfigParseOptions {
     /// True if subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`]
     /// does.
     pub is_lenient: bool,
@@ -193,11 +193,11 @@ pub struct Reading {
 /// Returns every problem of the text, warnings included, at least one of them of
 /// [`Severity::Error`].
 pub fn parse_dhcp4_by(
-    reading: &Reading,
+    reading: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
     parse(reading, name, text, resolver, v4::read_root, &document::SHAPE4)
 }
 
@@ -207,24 +207,24 @@ pub fn parse_dhcp4_by(
 /// Returns every problem of the text, warnings included, at least one of them of
 /// [`Severity::Error`].
 pub fn parse_dhcp6_by(
-    reading: &Reading,
+    reading: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
     parse(reading, name, text, resolver, v6::read_root, &document::SHAPE6)
 }
 
 fn parse<T>(
-    reading: &Reading,
+    reading: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-    read_root: fn(&Value, &mut Findings) -> Option<T>,
-    shape: &'static document::Shape,
-) -> Result<Checked<T>, Vec<Problem>> {
+    read_root: fn(&JsonValue, &mut ParseDiagnostics) -> Option<T>,
+    shape: &'static document::DocumentSchema,
+) -> Result<CheckedConfig<T>, Vec<ConfigProblem>> {
     let mut sources = Sources::default();
-    let mut findings = Findings::by(reading.policy.clone());
+    let mut findings = ParseDiagnostics::by(reading.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let read = root.and_then(|mut root| {
         let is_lenient = reading.is_lenient || godwit::is_lenient(&root);
@@ -239,7 +239,7 @@ fn parse<T>(
     let warnings = findings.into_problems(&sources);
     match read {
         Some((config, root)) if !failed => {
-            Ok(Checked { config, document: Document::new(root, shape), warnings })
+            Ok(CheckedConfig { config, document: ConfigDocument::new(root, shape), warnings })
         }
         _ => Err(warnings),
     }

@@ -27,7 +27,7 @@ impl Severity {
 /// `Display` prints `file:line:column: error: message`, the line with a caret under the place, and
 /// `help: ...`, without a final newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Error or warning.
     pub severity: Severity,
     /// File, as named to the parser or in the include.
@@ -37,7 +37,7 @@ pub struct Problem {
     /// Column in characters, counted from 1.
     pub column: u32,
     /// Identifier of this kind of problem in the log, if it has one of its own;
-    /// [`Problem::identifier`] returns one for every problem.
+    /// [`ConfigProblem::identifier`] returns one for every problem.
     pub id: Option<&'static str>,
     /// Description of the problem, one sentence without a full stop.
     pub message: String,
@@ -49,7 +49,7 @@ pub struct Problem {
     pub(crate) caret: usize,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// Returns the identifier of the problem in the log, with `DHCPX_` for `DHCP4_` or `DHCP6_`.
     #[must_use]
     pub fn identifier(&self) -> &'static str {
@@ -68,7 +68,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, message, excerpt, caret, .. } = self;
         write!(f, "{file}:{line}:{column}: {}: {message}", self.severity.name())?;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::advise::Place;
+use crate::advise::ConfigPosition;
 use crate::automata::Automata;
-use crate::problem::{Problem, Severity};
+use crate::problem::{ConfigProblem, Severity};
 use crate::shared::InactiveFeature;
-use crate::shared::inactive::Feature;
+use crate::shared::inactive::UnsupportedFeature;
 use crate::shared::options::Definitions;
 use crate::shared::security::SecurityPolicy;
 use crate::shared::written::WrittenFiles;
@@ -34,12 +34,12 @@ pub(crate) const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 /// Position: a text, and the byte offset in it. Orders by text, then offset. Every value of a file
 /// has one, and there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct At {
+pub(crate) struct SourcePosition {
     source: u32,
     offset: u32,
 }
 
-impl At {
+impl SourcePosition {
     /// Returns the position at `offset` in the text with index `source`: see [`Sources::add`].
     pub(crate) const fn new(source: usize, offset: usize) -> Self {
         Self { source: source as u32, offset: offset as u32 }
@@ -58,14 +58,14 @@ impl At {
 
 /// Value and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Placed<T> {
+pub(crate) struct PositionedValue<T> {
     pub(crate) value: T,
-    pub(crate) at: At,
+    pub(crate) at: SourcePosition,
 }
 
 /// Text with the offsets where its lines begin.
 #[derive(Debug)]
-struct Source {
+struct SourceText {
     name: String,
     text: Arc<str>,
     line_starts: Vec<usize>,
@@ -74,7 +74,7 @@ struct Source {
     characters: Vec<u32>,
 }
 
-impl Source {
+impl SourceText {
     /// Returns the number of characters that begin in the first `offset` bytes of the text.
     fn characters_before(&self, offset: usize) -> u32 {
         let block = offset / BLOCK_BYTES;
@@ -91,7 +91,7 @@ fn characters_in(octets: &[u8]) -> u32 {
 /// All texts of one parse: the main one first, then each include as it was met.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    list: Vec<Source>,
+    list: Vec<SourceText>,
 }
 
 impl Sources {
@@ -103,7 +103,7 @@ impl Sources {
         for block in text.as_bytes().chunks(BLOCK_BYTES) {
             characters.push(characters[characters.len() - 1] + characters_in(block));
         }
-        self.list.push(Source { name: name.to_owned(), text, line_starts, characters });
+        self.list.push(SourceText { name: name.to_owned(), text, line_starts, characters });
         self.list.len() - 1
     }
 
@@ -118,12 +118,12 @@ impl Sources {
     }
 
     /// Returns `file:line:column` of a position.
-    fn describe(&self, at: At) -> String {
+    fn describe(&self, at: SourcePosition) -> String {
         let (line, column) = self.line_and_column(at);
         format!("{}:{line}:{column}", self.list[at.source()].name)
     }
 
-    fn line_and_column(&self, at: At) -> (u32, u32) {
+    fn line_and_column(&self, at: SourcePosition) -> (u32, u32) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
         let start = source.characters_before(source.line_starts[line - 1]);
@@ -131,14 +131,14 @@ impl Sources {
     }
 
     /// Returns the place of a position, as problems show it.
-    pub(crate) fn place(&self, at: At) -> Place {
+    pub(crate) fn place(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
-        Place { file: self.list[at.source()].name.clone(), line, column }
+        ConfigPosition { file: self.list[at.source()].name.clone(), line, column }
     }
 
     /// Returns the position in the string that begins at `at`, after `octets` bytes of its decoded
     /// value.
-    fn inside(&self, at: At, octets: usize) -> At {
+    fn inside(&self, at: SourcePosition, octets: usize) -> SourcePosition {
         let text = self.list[at.source()].text.as_bytes();
         let mut offset = at.offset() + 1;
         for _ in 0..octets {
@@ -148,12 +148,12 @@ impl Sources {
                 _ => 1,
             };
         }
-        At::new(at.source(), offset.min(text.len()))
+        SourcePosition::new(at.source(), offset.min(text.len()))
     }
 
     /// Returns the line around a position without control characters, and the number of characters
     /// before the position.
-    fn excerpt(&self, at: At) -> (String, usize) {
+    fn excerpt(&self, at: SourcePosition) -> (String, usize) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
         let start = source.line_starts[line - 1];
@@ -178,12 +178,12 @@ enum Help {
     None,
     Text(String),
     /// Phrase that ends in front of another place.
-    Place(&'static str, At),
+    Place(&'static str, SourcePosition),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Finding {
-    at: At,
+struct ParseDiagnostic {
+    at: SourcePosition,
     /// Offset of the place within the string that begins at `at`, in bytes of its decoded value.
     inside: Option<usize>,
     severity: Severity,
@@ -195,9 +195,9 @@ struct Finding {
 
 /// Problems found so far, positions not yet turned into lines and columns.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct ParseDiagnostics {
     // A set, because a bad global value is found again by every subnet that inherits it.
-    set: BTreeSet<Finding>,
+    set: BTreeSet<ParseDiagnostic>,
     errors: usize,
     /// Number of problems beyond [`MAX_FINDINGS`].
     left_out: usize,
@@ -214,10 +214,10 @@ pub(crate) struct Findings {
     /// Definitions of the file that must be known before anything may refer to them.
     pub(crate) definitions: Definitions,
     /// Unsupported settings, by name, with the first position.
-    inactive: BTreeMap<&'static str, (At, &'static Feature)>,
+    inactive: BTreeMap<&'static str, (SourcePosition, &'static UnsupportedFeature)>,
 }
 
-impl Findings {
+impl ParseDiagnostics {
     /// Creates an empty set, to be filled by the rules of `security`.
     pub(crate) fn by(security: SecurityPolicy) -> Self {
         Self { security, ..Self::default() }
@@ -228,11 +228,11 @@ impl Findings {
         Self { security, is_unbounded: true, ..Self::default() }
     }
 
-    fn push(&mut self, severity: Severity, at: At, message: String, help: Help) {
-        self.add(Finding { at, inside: None, severity, id: None, message, help });
+    fn push(&mut self, severity: Severity, at: SourcePosition, message: String, help: Help) {
+        self.add(ParseDiagnostic { at, inside: None, severity, id: None, message, help });
     }
 
-    fn add(&mut self, finding: Finding) {
+    fn add(&mut self, finding: ParseDiagnostic) {
         let is_error = finding.severity == Severity::Error;
         if self.is_full() && !self.set.contains(&finding) {
             // The count still decides whether the configuration is refused.
@@ -244,21 +244,21 @@ impl Findings {
         self.errors += usize::from(added && is_error);
     }
 
-    pub(crate) fn error(&mut self, at: At, message: impl Into<String>) {
+    pub(crate) fn error(&mut self, at: SourcePosition, message: impl Into<String>) {
         self.push(Severity::Error, at, message.into(), Help::None);
     }
 
     /// Adds an error inside the string that begins at `at`, after `offset` bytes of its decoded
     /// value.
-    pub(crate) fn error_inside(&mut self, at: At, offset: usize, message: String) {
+    pub(crate) fn error_inside(&mut self, at: SourcePosition, offset: usize, message: String) {
         let (severity, help) = (Severity::Error, Help::None);
         let inside = Some(offset);
-        self.add(Finding { at, inside, severity, id: None, message, help });
+        self.add(ParseDiagnostic { at, inside, severity, id: None, message, help });
     }
 
     pub(crate) fn error_help(
         &mut self,
-        at: At,
+        at: SourcePosition,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
@@ -268,27 +268,27 @@ impl Findings {
     /// Adds an error that concerns a second place; `phrase` introduces that place.
     pub(crate) fn error_seen(
         &mut self,
-        at: At,
+        at: SourcePosition,
         message: impl Into<String>,
         phrase: &'static str,
-        other: At,
+        other: SourcePosition,
     ) {
         self.push(Severity::Error, at, message.into(), Help::Place(phrase, other));
     }
 
-    pub(crate) fn warn(&mut self, at: At, message: impl Into<String>) {
+    pub(crate) fn warn(&mut self, at: SourcePosition, message: impl Into<String>) {
         self.push(Severity::Warning, at, message.into(), Help::None);
     }
 
     /// Adds a warning that Kea logs under the identifier `id`.
-    pub(crate) fn warn_id(&mut self, at: At, id: &'static str, message: String) {
+    pub(crate) fn warn_id(&mut self, at: SourcePosition, id: &'static str, message: String) {
         let (severity, help) = (Severity::Warning, Help::None);
-        self.add(Finding { at, inside: None, severity, id: Some(id), message, help });
+        self.add(ParseDiagnostic { at, inside: None, severity, id: Some(id), message, help });
     }
 
     pub(crate) fn warn_help(
         &mut self,
-        at: At,
+        at: SourcePosition,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
@@ -297,7 +297,7 @@ impl Findings {
 
     /// Notes that the setting at `at` needs a feature that this version does not support. The
     /// operator gets one warning per feature, however many settings need it.
-    pub(crate) fn inactive(&mut self, at: At, feature: &'static Feature) {
+    pub(crate) fn inactive(&mut self, at: SourcePosition, feature: &'static UnsupportedFeature) {
         let first = self.inactive.entry(feature.name).or_insert((at, feature));
         first.0 = first.0.min(at);
     }
@@ -308,7 +308,9 @@ impl Findings {
     }
 
     /// Returns the errors with their messages, and the second place of those that concern two.
-    pub(crate) fn iter_errors(&self) -> impl Iterator<Item = (At, &str, Option<At>)> {
+    pub(crate) fn iter_errors(
+        &self,
+    ) -> impl Iterator<Item = (SourcePosition, &str, Option<SourcePosition>)> {
         let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| {
             let other = match finding.help {
@@ -350,13 +352,13 @@ impl Findings {
     }
 
     /// Returns the problems in the order of their places.
-    pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<Problem> {
+    pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<ConfigProblem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
             let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
             let (message, help) = (feature.message(), Help::Text(feature.help()));
-            self.add(Finding { at, inside: None, severity, id, message, help });
+            self.add(ParseDiagnostic { at, inside: None, severity, id, message, help });
         }
-        let problem = |finding: Finding| {
+        let problem = |finding: ParseDiagnostic| {
             let at = finding.inside.map_or(finding.at, |octets| sources.inside(finding.at, octets));
             let (line, column) = sources.line_and_column(at);
             let (excerpt, caret) = sources.excerpt(at);
@@ -366,14 +368,14 @@ impl Findings {
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
             let file = sources.name(at.source()).to_owned();
-            let Finding { severity, id, message, .. } = finding;
+            let ParseDiagnostic { severity, id, message, .. } = finding;
             let message = printable(&message);
-            Problem { severity, file, line, column, id, message, help, excerpt, caret }
+            ConfigProblem { severity, file, line, column, id, message, help, excerpt, caret }
         };
-        let mut problems: Vec<Problem> = self.set.into_iter().map(problem).collect();
+        let mut problems: Vec<ConfigProblem> = self.set.into_iter().map(problem).collect();
         if let Some(last) = problems.last().filter(|_| self.left_out > 0) {
             let message = format!("{} more problems are not shown", self.left_out);
-            problems.push(Problem { message, id: None, help: None, ..last.clone() });
+            problems.push(ConfigProblem { message, id: None, help: None, ..last.clone() });
         }
         problems
     }
@@ -397,11 +399,11 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn problem_at(text: &str, offset: usize) -> Problem {
+    fn problem_at(text: &str, offset: usize) -> ConfigProblem {
         let mut sources = Sources::default();
         let source = sources.add("a.conf", text.into());
-        let mut findings = Findings::default();
-        findings.error_help(At::new(source, offset), "broken", "mend it");
+        let mut findings = ParseDiagnostics::default();
+        findings.error_help(SourcePosition::new(source, offset), "broken", "mend it");
         findings.into_problems(&sources).remove(0)
     }
 

@@ -7,44 +7,55 @@
 use crate::common;
 use std::collections::BTreeSet;
 
-use dhcp_config::advise::{Advice, Bound, Carried, Fault, Leased, Observed, Subject};
-use dhcp_config::{NoIncludes, Problem};
+use dhcp_config::advise::{
+    Advice, AdviceSubject, Bound, LeasedResources, MeasuredRate, PerformanceFault,
+    ServerObservations,
+};
+use dhcp_config::{ConfigProblem, NoIncludes};
 
 const MARK: &str = "// planted: ";
 
 /// Returns the observations that go with the file of this name.
-fn observed(name: &str) -> Observed {
+fn observed(name: &str) -> ServerObservations {
     let v4 = |a: u32, b: u32| (0x0a00_0000 | (a << 16) | b).into();
     let carried = |leases_per_s| {
-        Some(Carried { leases_per_s, is_at_least: false, source: "a result".to_owned() })
+        Some(MeasuredRate { leases_per_s, is_at_least: false, source: "a result".to_owned() })
     };
     match name {
         "pools.conf" => {
             let full = (1..=18).map(|host| v4(1, host));
             let half = (100..200).map(|host| v4(1, host));
-            let leases = Leased::new(full.chain(half).chain([v4(3, 1)]).collect(), Vec::new());
-            Observed { leases: Some(leases), carried: None }
+            let leases =
+                LeasedResources::new(full.chain(half).chain([v4(3, 1)]).collect(), Vec::new());
+            ServerObservations { leases: Some(leases), carried: None }
         }
         // 64 pools of 241 addresses, renewed every 300 s.
-        "many-subnets.conf" => Observed { leases: None, carried: carried(51.0) },
+        "many-subnets.conf" => ServerObservations { leases: None, carried: carried(51.0) },
         "clean.conf" => {
             // All addresses of the pool that has a queue, too.
             let leased =
                 (0..32_000).map(|host| v4(0, host)).chain((10..27).map(|host| v4(1, host)));
-            let leases = Leased::new(leased.collect(), Vec::new());
-            Observed { leases: Some(leases), carried: carried(10.0) }
+            let leases = LeasedResources::new(leased.collect(), Vec::new());
+            ServerObservations { leases: Some(leases), carried: carried(10.0) }
         }
         "clean6.conf" => {
             let prefix = |n: u128| (0x2001_0db8_000f_u128 << 80) | (n << 68);
             let prefixes = (0..3_600).map(prefix).collect();
-            Observed { leases: Some(Leased::new(Vec::new(), prefixes)), carried: carried(3.0) }
+            ServerObservations {
+                leases: Some(LeasedResources::new(Vec::new(), prefixes)),
+                carried: carried(3.0),
+            }
         }
-        _ => Observed::default(),
+        _ => ServerObservations::default(),
     }
 }
 
-fn advise(name: &str, text: &str, observed: &Observed) -> Result<Advice, Vec<Problem>> {
-    Subject::read(name, text, &mut NoIncludes).map(|subject| subject.advise(observed))
+fn advise(
+    name: &str,
+    text: &str,
+    observed: &ServerObservations,
+) -> Result<Advice, Vec<ConfigProblem>> {
+    AdviceSubject::read(name, text, &mut NoIncludes).map(|subject| subject.advise(observed))
 }
 
 fn judged(name: &str, text: &str) -> Advice {
@@ -78,7 +89,8 @@ fn a_fault_is_named_in_its_subnet_wherever_the_file_has_that() {
     ] {
         let text = format!("{{ \"Dhcp4\": {{ \"subnet4\": [\n{} ] }} }}", subnets.join(",\n"));
         let advice = judged("order.conf", &text);
-        let off = advice.findings.iter().filter(|found| found.fault == Fault::LeaseCachingOff);
+        let off =
+            advice.findings.iter().filter(|found| found.fault == PerformanceFault::LeaseCachingOff);
         let lines: Vec<_> = off.flat_map(|found| &found.places).map(|place| place.line).collect();
         assert_eq!(lines, [line], "{text}");
     }
@@ -105,7 +117,7 @@ fn exactly_the_planted_faults_are_named() {
         seen.extend(found.into_iter().map(|(_, fault)| fault));
     }
     assert_eq!(files.len(), 12, "ten with faults, two without");
-    let all: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+    let all: BTreeSet<&str> = PerformanceFault::ALL.iter().map(|fault| fault.name()).collect();
     assert_eq!(seen, all, "every fault is planted somewhere");
 }
 
@@ -117,13 +129,14 @@ fn places_have_columns_and_the_dearest_comes_first() {
         .expect("the file is shipped");
     let advice = judged(&name, &text);
     let first = &advice.findings[0];
-    assert_eq!(first.fault, Fault::MultiThreadingOff);
+    assert_eq!(first.fault, PerformanceFault::MultiThreadingOff);
     assert_eq!((first.places[0].line, first.places[0].column), (5, 5));
     assert_eq!(first.places[0].file, name);
     let share = first.cost.share.expect("it was measured");
     assert_eq!((format!("{:.3}", share.value).as_str(), share.bound), ("0.384", Bound::Measured));
     // Findings without a measured cost are in the order of the faults.
-    let order: Vec<Fault> = advice.findings.iter().map(|finding| finding.fault).collect();
+    let order: Vec<PerformanceFault> =
+        advice.findings.iter().map(|finding| finding.fault).collect();
     let mut sorted = order.clone();
     sorted[1..].sort_unstable();
     assert_eq!(order, sorted);
@@ -150,8 +163,15 @@ fn what_nobody_measured_stands_between_the_dear_and_the_cheap() {
             .collect::<Vec<_>>()
     };
     let found = faults(100);
-    let order: Vec<Fault> = found.iter().map(|(fault, _)| *fault).collect();
-    assert_eq!(order, [Fault::ManyClasses, Fault::DebugLogging, Fault::UnusedReservations]);
+    let order: Vec<PerformanceFault> = found.iter().map(|(fault, _)| *fault).collect();
+    assert_eq!(
+        order,
+        [
+            PerformanceFault::ManyClasses,
+            PerformanceFault::DebugLogging,
+            PerformanceFault::UnusedReservations
+        ]
+    );
     let shares: Vec<String> = found
         .iter()
         .map(|(_, share)| share.map_or_else(String::new, |share| format!("{:.3}", share.value)))
@@ -170,22 +190,22 @@ fn lease_times_are_judged_by_what_was_measured() {
                "preferred-lifetime": 1000 }} ] }} }}"#
         )
     };
-    let judge = |pool: &str, leases: Option<Leased>, leases_per_s: f64| {
-        let carried = Carried { leases_per_s, is_at_least: true, source: "r".to_owned() };
-        let observed = Observed { leases, carried: Some(carried) };
+    let judge = |pool: &str, leases: Option<LeasedResources>, leases_per_s: f64| {
+        let carried = MeasuredRate { leases_per_s, is_at_least: true, source: "r".to_owned() };
+        let observed = ServerObservations { leases, carried: Some(carried) };
         advise("t", &text(pool), &observed).expect("it is sound")
     };
     // 65,536 addresses renewed every 500 s are 131.07/s.
     assert!(judge("2001:db8::/112", None, 131.1).findings.is_empty());
     let advice = judge("2001:db8::/112", None, 131.0);
-    assert_eq!(advice.findings[0].fault, Fault::LeaseTime);
+    assert_eq!(advice.findings[0].fault, PerformanceFault::LeaseTime);
     let share = advice.findings[0].cost.share.expect("it was measured");
     assert!(share.value > 1.0 && share.bound == Bound::AtMost);
     // No network has as many clients as a pool of 2^64.
     let advice = judge("2001:db8::/64", None, 1.0);
     assert!(advice.findings.is_empty() && advice.notes[0].contains("--leases"));
     let base = 0x2001_0db8_u128 << 96;
-    let some = |count: u128| Some(Leased::new((base..base + count).collect(), Vec::new()));
+    let some = |count: u128| Some(LeasedResources::new((base..base + count).collect(), Vec::new()));
     assert!(judge("2001:db8::/64", some(500), 1.0).findings.is_empty());
     assert_eq!(judge("2001:db8::/64", some(501), 1.0).findings.len(), 1);
 }
@@ -193,7 +213,7 @@ fn lease_times_are_judged_by_what_was_measured() {
 #[test]
 fn a_wrong_configuration_is_refused_with_its_problems() {
     let refused = |text: &str| {
-        let problems = advise("t", text, &Observed::default());
+        let problems = advise("t", text, &ServerObservations::default());
         common::lines(&problems.expect_err("it is wrong"))
     };
     let problems = refused(r#"{ "Dhcp4": { "valid-lifetime": -1, "subnet4": 7 } }"#);

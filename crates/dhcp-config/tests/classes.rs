@@ -5,19 +5,19 @@ use std::net::Ipv4Addr;
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::expression::{
-    Condition, Conversion, DEPTH_MAX, Field6, Form, PacketField, Path, Print, Term, Text,
-    Vocabulary, parse_condition, parse_text,
+    Condition, Conversion, DEPTH_MAX, Field6, OptionPath, OptionValueForm, PacketField, Print,
+    Term, TextExpression, Vocabulary, parse_condition, parse_text,
 };
 use dhcp_config::{ClassTest, Field, Lifetime};
 
 const LIFETIME: Print = Print::Values { field: Field::U32, is_array: false };
 
 /// Family with two options that have names, `host-name` of characters, and one class.
-struct Words {
+struct TestVocabulary {
     v6: bool,
 }
 
-impl Vocabulary for Words {
+impl Vocabulary for TestVocabulary {
     fn is_v6(&self) -> bool {
         self.v6
     }
@@ -40,17 +40,17 @@ impl Vocabulary for Words {
 }
 
 fn condition(text: &str) -> Condition {
-    parse_condition(text, &mut Words { v6: false })
+    parse_condition(text, &mut TestVocabulary { v6: false })
         .unwrap_or_else(|error| panic!("{text}: {} at {}", error.message, error.offset))
 }
 
-fn text_of(text: &str, v6: bool) -> Text {
-    parse_text(text, &mut Words { v6 })
+fn text_of(text: &str, v6: bool) -> TextExpression {
+    parse_text(text, &mut TestVocabulary { v6 })
         .unwrap_or_else(|error| panic!("{text}: {} at {}", error.message, error.offset))
 }
 
-fn literal(octets: &[u8]) -> Box<Text> {
-    Box::new(Text::Literal(octets.to_vec()))
+fn literal(octets: &[u8]) -> Box<TextExpression> {
+    Box::new(TextExpression::Literal(octets.to_vec()))
 }
 
 fn is(letter: &str) -> Condition {
@@ -65,8 +65,8 @@ fn any(parts: impl Into<Vec<Condition>>, strict: bool) -> Condition {
     Condition::Any { parts: parts.into(), strict }
 }
 
-fn option(codes: &[u16], form: Form) -> Term {
-    Term::Option(Path { codes: codes.to_vec(), form })
+fn option(codes: &[u16], form: OptionValueForm) -> Term {
+    Term::Option(OptionPath { codes: codes.to_vec(), form })
 }
 
 /// Returns an expression in which a letter `a` stands for `'a'==''` and so on.
@@ -110,32 +110,36 @@ fn operators_bind_as_in_kea() {
 
 #[test]
 fn strings_join_in_front_of_comparisons() {
-    let joined = Text::Concat(vec![*literal(b"b"), *literal(&[0, 0, 0, 7])]);
+    let joined = TextExpression::Concat(vec![*literal(b"b"), *literal(&[0, 0, 0, 7])]);
     assert_eq!(
         condition("'a' == 'b' + 7"),
         Condition::Equal(literal(b"a"), Box::new(joined.clone()))
     );
     assert_eq!(condition("('b' + 7) == 'a'"), Condition::Equal(Box::new(joined), literal(b"a")));
     let three = ["a", "b", "c"].map(|part| *literal(part.as_bytes()));
-    assert_eq!(text_of("'a' + 'b' + 'c'", false), Text::Concat(three.to_vec()));
+    assert_eq!(text_of("'a' + 'b' + 'c'", false), TextExpression::Concat(three.to_vec()));
 }
 
 #[test]
 fn terms_are_what_they_name() {
     for (text, v6, term) in [
-        ("option[61].hex", false, option(&[61], Form::Octets)),
-        ("option [ all ] . hex", false, option(&[61], Form::Octets)),
-        ("option[host-name].hex", false, option(&[12], Form::Characters)),
-        ("option[12].text", false, option(&[12], Form::Characters)),
-        ("option[61].text", false, option(&[61], Form::Printed(Print::Octets))),
-        ("option[81].text", false, option(&[81], Form::Printed(Print::ClientFqdn4))),
-        ("option[39].text", true, option(&[39], Form::Printed(Print::ClientFqdn6))),
-        ("option[39].text", false, option(&[39], Form::Printed(Print::Octets))),
-        ("option[51].text", false, option(&[51], Form::Printed(LIFETIME))),
-        ("option[82].option[51].text", false, option(&[82, 51], Form::Printed(Print::Octets))),
-        ("option[43].option[1].hex", false, option(&[43, 1], Form::Octets)),
-        ("relay4[2].hex", false, option(&[82, 2], Form::Octets)),
-        ("relay4[6].hex", false, option(&[82, 6], Form::Characters)),
+        ("option[61].hex", false, option(&[61], OptionValueForm::Octets)),
+        ("option [ all ] . hex", false, option(&[61], OptionValueForm::Octets)),
+        ("option[host-name].hex", false, option(&[12], OptionValueForm::Characters)),
+        ("option[12].text", false, option(&[12], OptionValueForm::Characters)),
+        ("option[61].text", false, option(&[61], OptionValueForm::Printed(Print::Octets))),
+        ("option[81].text", false, option(&[81], OptionValueForm::Printed(Print::ClientFqdn4))),
+        ("option[39].text", true, option(&[39], OptionValueForm::Printed(Print::ClientFqdn6))),
+        ("option[39].text", false, option(&[39], OptionValueForm::Printed(Print::Octets))),
+        ("option[51].text", false, option(&[51], OptionValueForm::Printed(LIFETIME))),
+        (
+            "option[82].option[51].text",
+            false,
+            option(&[82, 51], OptionValueForm::Printed(Print::Octets)),
+        ),
+        ("option[43].option[1].hex", false, option(&[43, 1], OptionValueForm::Octets)),
+        ("relay4[2].hex", false, option(&[82, 2], OptionValueForm::Octets)),
+        ("relay4[6].hex", false, option(&[82, 6], OptionValueForm::Characters)),
         ("pkt.len", false, Term::Packet(PacketField::Length)),
         ("pkt6.transid", true, Term::Field6(Field6::TransactionId)),
         ("relay6[-32].peeraddr", true, Term::RelayAddress { level: -32, peer: true }),
@@ -143,7 +147,10 @@ fn terms_are_what_they_name() {
         (
             "relay6[0].option[18].hex",
             true,
-            Term::RelayOption { level: 0, path: Path { codes: vec![18], form: Form::Octets } },
+            Term::RelayOption {
+                level: 0,
+                path: OptionPath { codes: vec![18], form: OptionValueForm::Octets },
+            },
         ),
         ("vendor.enterprise", true, Term::VendorEnterprise),
         ("vendor-class.enterprise", false, Term::VendorClassEnterprise),
@@ -152,7 +159,7 @@ fn terms_are_what_they_name() {
             false,
             Term::Vendor {
                 enterprise: None,
-                path: Some(Path { codes: vec![12], form: Form::Octets }),
+                path: Some(OptionPath { codes: vec![12], form: OptionValueForm::Octets }),
             },
         ),
         (
@@ -166,13 +173,13 @@ fn terms_are_what_they_name() {
             Term::VendorClassData { enterprise: None, index: 255 },
         ),
     ] {
-        assert_eq!(text_of(text, v6), Text::Value(term), "{text}");
+        assert_eq!(text_of(text, v6), TextExpression::Value(term), "{text}");
     }
     let exists = |text: &str| match condition(text) {
         Condition::Exists(term) => term,
         other => panic!("{text}: {other:?}"),
     };
-    assert_eq!(exists("option[12].exists"), option(&[12], Form::Characters));
+    assert_eq!(exists("option[12].exists"), option(&[12], OptionValueForm::Characters));
     assert_eq!(exists("vendor[7].exists"), Term::Vendor { enterprise: Some(7), path: None });
     assert_eq!(exists("vendor-class[7].exists"), Term::VendorClass { enterprise: Some(7) });
 }
@@ -181,19 +188,28 @@ fn terms_are_what_they_name() {
 fn functions_take_their_operands_in_order() {
     let of = || literal(b"x");
     for (text, expected) in [
-        ("substring('x',-1,all)", Text::Substring { of: of(), start: -1, length: None }),
-        ("substring('x' , 2 , -3)", Text::Substring { of: of(), start: 2, length: Some(-3) }),
-        ("split('x','.',2)", Text::Split { of: of(), delimiters: literal(b"."), field: 2 }),
-        ("concat('x','y')", Text::Concat(vec![*of(), *literal(b"y")])),
-        ("hexstring('x',':')", Text::Hex { of: of(), separator: literal(b":") }),
-        ("uint16totext('x')", Text::Convert(Conversion::U16, of())),
+        ("substring('x',-1,all)", TextExpression::Substring { of: of(), start: -1, length: None }),
+        (
+            "substring('x' , 2 , -3)",
+            TextExpression::Substring { of: of(), start: 2, length: Some(-3) },
+        ),
+        (
+            "split('x','.',2)",
+            TextExpression::Split { of: of(), delimiters: literal(b"."), field: 2 },
+        ),
+        ("concat('x','y')", TextExpression::Concat(vec![*of(), *literal(b"y")])),
+        ("hexstring('x',':')", TextExpression::Hex { of: of(), separator: literal(b":") }),
+        ("uint16totext('x')", TextExpression::Convert(Conversion::U16, of())),
         (
             "lcase(ucase('x'))",
-            Text::Convert(Conversion::Lower, Box::new(Text::Convert(Conversion::Upper, of()))),
+            TextExpression::Convert(
+                Conversion::Lower,
+                Box::new(TextExpression::Convert(Conversion::Upper, of())),
+            ),
         ),
         (
             "sifelse(member('known'),'x','y')",
-            Text::Choice {
+            TextExpression::Choice {
                 condition: Box::new(Condition::Member("known".to_owned())),
                 then: of(),
                 otherwise: literal(b"y"),
@@ -243,20 +259,20 @@ fn what_is_wrong_is_told_at_its_place() {
         ("'a' != 'b'", 4, "`!` cannot stand here"),
         ("vendor-class[1].data[256] == ''", 21, "256 is not from 0 to 255"),
     ] {
-        let error = parse_condition(text, &mut Words { v6: false }).expect_err(text);
+        let error = parse_condition(text, &mut TestVocabulary { v6: false }).expect_err(text);
         assert_eq!((error.offset, error.message.as_str()), (offset, message), "{text}");
     }
     for text in ["pkt4.mac == 1", "relay4[1].exists", "relay6[32].option[1].exists"] {
-        assert!(parse_condition(text, &mut Words { v6: true }).is_err(), "{text}");
+        assert!(parse_condition(text, &mut TestVocabulary { v6: true }).is_err(), "{text}");
     }
-    assert!(parse_text("'a' == 'b'", &mut Words { v6: true }).is_err());
+    assert!(parse_text("'a' == 'b'", &mut TestVocabulary { v6: true }).is_err());
 }
 
 #[test]
 fn nothing_nests_without_end() {
     let nested = |open: &str, levels: usize, close: &str| {
         let text = format!("{}'a' == 'a'{}", open.repeat(levels), close.repeat(levels));
-        parse_condition(&text, &mut Words { v6: false })
+        parse_condition(&text, &mut TestVocabulary { v6: false })
     };
     assert!(nested("(", DEPTH_MAX - 2, ")").is_ok());
     for open in ["(", "not ", "lcase(", "not (ifelse("] {
@@ -265,7 +281,7 @@ fn nothing_nests_without_end() {
     }
     // Chains are not nested.
     let long = format!("'a' == 'a'{}", " or 'a' == 'b' + 'c' + 'd'".repeat(10_000));
-    assert!(parse_condition(&long, &mut Words { v6: false }).is_ok());
+    assert!(parse_condition(&long, &mut TestVocabulary { v6: false }).is_ok());
 }
 
 fn classes(marked: &str, expected: &[&str]) {
@@ -294,7 +310,7 @@ fn classes_are_read_with_all_that_they_set() {
     };
     let Some(ClassTest::Test { source, condition }) = &one.test else { panic!("{one:?}") };
     assert_eq!(source, r"option[host-name].text == 'x\y'");
-    let host_name = Box::new(Text::Value(option(&[12], Form::Characters)));
+    let host_name = Box::new(TextExpression::Value(option(&[12], OptionValueForm::Characters)));
     assert_eq!(*condition, Condition::Equal(host_name, literal(br"x\y")));
     assert_eq!(one.valid_lifetime, Some(Lifetime { default_s: 10, min_s: 10, max_s: 20 }));
     assert_eq!(one.own.next_server, Some(Ipv4Addr::new(10, 0, 0, 1)));
@@ -302,7 +318,7 @@ fn classes_are_read_with_all_that_they_set() {
     assert_eq!(one.own.boot_file_name.as_deref(), Some("f"));
     assert_eq!(one.own.offer_lifetime_s, Some(5));
     assert_eq!(one.options[0].octets, [10, 0, 0, 2]);
-    let text = Text::Value(option(&[61], Form::Octets));
+    let text = TextExpression::Value(option(&[61], OptionValueForm::Octets));
     let source = "option[61].hex".to_owned();
     assert_eq!(two.test, Some(ClassTest::Template { source, text }));
     assert_eq!(two.valid_lifetime, Some(Lifetime { default_s: 30, min_s: 30, max_s: 30 }));

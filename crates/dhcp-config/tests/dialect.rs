@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Files, accepted, lines, problems};
-use dhcp_config::{Problem, parse_dhcp4};
+use crate::common::{IncludeFiles, accepted, lines, problems};
+use dhcp_config::{ConfigProblem, parse_dhcp4};
 
 /// Returns a text with `value` inside `user-context`, which may have any contents.
 fn around(value: &str) -> String {
@@ -182,13 +182,13 @@ fn nesting_is_limited() {
     assert_eq!(lines(&problems(&nested(1_000_000))), [expected]);
 }
 
-fn with_files(text: &str, files: &[(&str, &str)]) -> Result<(), Vec<Problem>> {
+fn with_files(text: &str, files: &[(&str, &str)]) -> Result<(), Vec<ConfigProblem>> {
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    let mut files = Files(files.collect::<BTreeMap<_, _>>());
+    let mut files = IncludeFiles(files.collect::<BTreeMap<_, _>>());
     parse_dhcp4("main", text, &mut files).map(|_| ())
 }
 
-fn first_of(result: Result<(), Vec<Problem>>) -> Problem {
+fn first_of(result: Result<(), Vec<ConfigProblem>>) -> ConfigProblem {
     result.expect_err("the text is broken").remove(0)
 }
 

@@ -4,7 +4,7 @@
 use crate::common::{accepted, accepted6, folder, parse, parse6, shipped_includes};
 use base::Random;
 use dhcp_config::testing::{DHCP4, DHCP6, Generator};
-use dhcp_config::{Checked, parse_dhcp4, parse_dhcp6, render};
+use dhcp_config::{CheckedConfig, parse_dhcp4, parse_dhcp6, render};
 use serde_json::Value;
 
 const CASES: u64 = 3000;
@@ -12,8 +12,8 @@ const CASES: u64 = 3000;
 /// Checks that a configuration survives its document; returns the document.
 fn survives<T: PartialEq + core::fmt::Debug>(
     text: &str,
-    checked: &Checked<T>,
-    again: fn(&str) -> Checked<T>,
+    checked: &CheckedConfig<T>,
+    again: fn(&str) -> CheckedConfig<T>,
 ) -> Value {
     let document = checked.document.to_json();
     let rendered = render(&document);
@@ -38,8 +38,8 @@ fn survives<T: PartialEq + core::fmt::Debug>(
 
 fn generated<T: PartialEq + core::fmt::Debug>(
     generator: &Generator,
-    parse: fn(&str) -> Option<Checked<T>>,
-    again: fn(&str) -> Checked<T>,
+    parse: fn(&str) -> Option<CheckedConfig<T>>,
+    again: fn(&str) -> CheckedConfig<T>,
 ) {
     let mut unseen: Vec<String> = generator.choices().collect();
     let mut accepted = 0;

@@ -4,7 +4,9 @@ use core::fmt::Debug;
 use std::path::Path;
 
 use crate::common::lines;
-use dhcp_config::{Checked, Dhcp4, Dhcp6, NoIncludes, Problem, parse_dhcp4, parse_dhcp6, render};
+use dhcp_config::{
+    CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, NoIncludes, parse_dhcp4, parse_dhcp6, render,
+};
 
 /// Returns the examples of a family, by name.
 fn examples(folder: &str) -> Vec<(String, String)> {
@@ -27,7 +29,7 @@ fn examples(folder: &str) -> Vec<(String, String)> {
     files
 }
 
-type Parse<T> = fn(&str, &str) -> Result<Checked<T>, Vec<Problem>>;
+type Parse<T> = fn(&str, &str) -> Result<CheckedConfig<T>, Vec<ConfigProblem>>;
 
 /// Checks that examples are accepted and survive their documents.
 fn are_accepted<T: PartialEq + Debug>(folder: &str, parse: Parse<T>) {

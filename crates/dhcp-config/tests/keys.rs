@@ -5,9 +5,10 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
-    Allocator, AuthenticatedClient, CharacterSet, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
-    GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource, NameKeys, OnFail,
-    ReplaceName, ReservationModes, Secret, Shards, SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
+    AllocatorKind, AuthenticatedClient, CharacterSet, ControlSocket, Dhcp4, Dhcp6,
+    ExtendedInfoChecks, GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource,
+    NameKeys, OnFail, ReplaceName, ReservationModes, SecretSource, Shards, SqlDatabase, SqlKind,
+    SqlTls, SslMode, TlsFiles,
 };
 
 fn global(marked: &str, expected: &[&str]) {
@@ -53,7 +54,7 @@ fn keas_defaults_hold() {
     assert_eq!((&config.control_sockets[..], &config.hooks[..]), (&[][..], &[][..]));
     assert_eq!((config.server_tag.as_str(), &config.inactive[..]), ("", &[][..]));
     let subnet = &config.subnets[0];
-    assert_eq!(subnet.allocator, Allocator::Iterative);
+    assert_eq!(subnet.allocator, AllocatorKind::Iterative);
     assert_eq!(subnet.adaptive_lease_time_threshold, 1.0);
     assert!(!subnet.store_extended_info);
 
@@ -92,10 +93,10 @@ fn policies_are_inherited_key_by_key() {
         .map(|s| (s.allocator, s.adaptive_lease_time_threshold, s.store_extended_info))
         .collect();
     let expected = [
-        (Allocator::FreeLeaseQueue, 0.5, true),
-        (Allocator::FreeLeaseQueue, 0.5, false),
-        (Allocator::Random, 1.0, true),
-        (Allocator::Random, 1.0, true),
+        (AllocatorKind::FreeLeaseQueue, 0.5, true),
+        (AllocatorKind::FreeLeaseQueue, 0.5, false),
+        (AllocatorKind::Random, 1.0, true),
+        (AllocatorKind::Random, 1.0, true),
     ];
     assert_eq!(found, expected);
 
@@ -104,8 +105,10 @@ fn policies_are_inherited_key_by_key() {
         { "id": 2, "subnet": "2001:db9::/64", "pd-allocator": "flq", "allocator": "random" } ]"#,
     );
     let found: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.pd_allocator)).collect();
-    let expected =
-        [(Allocator::Iterative, Allocator::Random), (Allocator::Random, Allocator::FreeLeaseQueue)];
+    let expected = [
+        (AllocatorKind::Iterative, AllocatorKind::Random),
+        (AllocatorKind::Random, AllocatorKind::FreeLeaseQueue),
+    ];
     assert_eq!(found, expected);
 }
 
@@ -220,8 +223,8 @@ fn control_sockets_are_read() {
         (authentication.realm.as_str(), authentication.directory.as_deref()),
         ("r", Some("/d"))
     );
-    let text = |text: &str| Secret::Text(text.to_owned());
-    let file = |path: &str| Secret::File(path.to_owned());
+    let text = |text: &str| SecretSource::Text(text.to_owned());
+    let file = |path: &str| SecretSource::File(path.to_owned());
     let expected = [
         (text("a"), text("b")),
         (file("u"), file("p")),
@@ -546,7 +549,7 @@ fn databases_are_read() {
         host: "db".to_owned(),
         port: Some(5433),
         user: "u".to_owned(),
-        password: Secret::File("/p".to_owned()),
+        password: SecretSource::File("/p".to_owned()),
         connect_timeout_s: 7,
         tcp_user_timeout_s: 8,
         tls: SqlTls {
@@ -567,7 +570,7 @@ fn databases_are_read() {
     let mysql = r#""type": "mysql", "read-timeout": 3, "write-timeout": 4, "password": "p""#;
     let sql = dhcp4(&format!(r#""lease-database": {{ {mysql} }}"#)).lease_database.sql.unwrap();
     assert_eq!((sql.read_timeout_s, sql.write_timeout_s), (3, 4));
-    assert_eq!(sql.password, Secret::Text("p".to_owned()));
+    assert_eq!(sql.password, SecretSource::Text("p".to_owned()));
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Tests of reading a configuration without the parts that have errors.
 
-use crate::common::{Files, accepted, lines};
+use crate::common::{IncludeFiles, accepted, lines};
 use dhcp_config::{
-    Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4, parse_dhcp4_lenient, parse_dhcp6_lenient,
-    render,
+    CheckedConfig, ConfigProblem, Dhcp4, NoIncludes, parse_dhcp4, parse_dhcp4_lenient,
+    parse_dhcp6_lenient, render,
 };
 
-fn lenient(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+fn lenient(text: &str) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
     parse_dhcp4_lenient("t", &format!("{{ \"Dhcp4\": {{ {text} }} }}"), &mut NoIncludes)
 }
 
-fn ids(checked: &Checked<Dhcp4>) -> Vec<u32> {
+fn ids(checked: &CheckedConfig<Dhcp4>) -> Vec<u32> {
     checked.config.subnets.iter().map(|subnet| subnet.id).collect()
 }
 
@@ -92,7 +92,7 @@ fn the_configuration_itself_may_have_what_is_wrong_left_out() {
 
 #[test]
 fn places_in_included_files_count() {
-    let mut files = Files::default();
+    let mut files = IncludeFiles::default();
     let bad = r#"{ "id": 2, "subnet": "2001:db8::1" }"#;
     files.0.insert("bad.json".to_owned(), bad.to_owned());
     let text = r#"{ "Dhcp6": { "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },

@@ -3,10 +3,10 @@
 use core::fmt::Debug;
 use core::net::Ipv6Addr;
 
-use crate::common::{Files, folder, shipped_includes};
+use crate::common::{IncludeFiles, folder, shipped_includes};
 use base::Random;
 use dhcp_config::{
-    Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4,
+    CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, Lifetime, OptionData, Severity, parse_dhcp4,
     parse_dhcp4_lenient, parse_dhcp6, parse_dhcp6_lenient, render,
 };
 
@@ -178,7 +178,7 @@ fn check_config6(config: &Dhcp6) {
     assert!(delegated.windows(2).all(apart), "{delegated:?}");
 }
 
-fn check_problems(text: &str, problems: &[Problem]) {
+fn check_problems(text: &str, problems: &[ConfigProblem]) {
     let lines = text.split('\n').count() as u32;
     for problem in problems {
         assert!(problem.line >= 1 && problem.column >= 1 && !problem.message.is_empty());
@@ -188,12 +188,12 @@ fn check_problems(text: &str, problems: &[Problem]) {
 }
 
 /// Parser of one family.
-type Parse<T> = fn(&str, &str, &mut Files) -> Result<Checked<T>, Vec<Problem>>;
+type Parse<T> = fn(&str, &str, &mut IncludeFiles) -> Result<CheckedConfig<T>, Vec<ConfigProblem>>;
 
 /// Returns true if the document of a configuration gives the same configuration again.
-fn check_document<T: PartialEq + Debug>(checked: &Checked<T>, parse: Parse<T>) {
+fn check_document<T: PartialEq + Debug>(checked: &CheckedConfig<T>, parse: Parse<T>) {
     let text = render(&checked.document.to_json());
-    match parse("main", &text, &mut Files::default()) {
+    match parse("main", &text, &mut IncludeFiles::default()) {
         Ok(again) => assert_eq!(again.config, checked.config, "{text}"),
         Err(problems) => panic!("{problems:?}\n{text}"),
     }
@@ -208,7 +208,7 @@ fn break_texts<T: PartialEq + Debug>(
 ) {
     let mut random = Random::from_seed(0x6b65_615f_636f_6e66);
     let shipped = folder(shipped);
-    let mut files: Files = shipped_includes();
+    let mut files: IncludeFiles = shipped_includes();
     let (mut accepted, mut refused, mut rescued) = (0_u32, 0_u32, 0_u32);
     for case in 0..cases {
         let mut text = random.pick(&shipped).expect("there are files").1.clone().into_bytes();

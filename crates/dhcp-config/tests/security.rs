@@ -2,10 +2,11 @@
 //! identifiers.
 
 use dhcp_config::{
-    Enforcement, Folders, NoIncludes, Problem, Reading, SecurityPolicy, parse_dhcp4_by,
+    ConfigParseOptions, ConfigProblem, Enforcement, Folders, NoIncludes, SecurityPolicy,
+    parse_dhcp4_by,
 };
 
-fn reading(enforcement: Enforcement, is_lenient: bool) -> Reading {
+fn reading(enforcement: Enforcement, is_lenient: bool) -> ConfigParseOptions {
     let folder = |name: &str| Folders::new([name.to_owned()]);
     let policy = SecurityPolicy {
         enforcement,
@@ -21,7 +22,7 @@ fn reading(enforcement: Enforcement, is_lenient: bool) -> Reading {
             ("the server's identifier", "/data/duid".to_owned()),
         ],
     };
-    Reading { is_lenient, policy }
+    ConfigParseOptions { is_lenient, policy }
 }
 
 const WRONG: &str = r#"{ "Dhcp4": {
@@ -51,7 +52,7 @@ fn every_rule_is_an_error_or_a_warning_with_keas_identifier() {
     let parse = |enforcement, is_lenient| {
         parse_dhcp4_by(&reading(enforcement, is_lenient), "x", WRONG, &mut NoIncludes)
     };
-    let ids = |problems: &[Problem]| {
+    let ids = |problems: &[ConfigProblem]| {
         let of_rules = problems.iter().filter_map(|p| p.id);
         of_rules.filter(|id| id.ends_with("_SECURITY_WARNING")).collect::<Vec<_>>()
     };
@@ -134,7 +135,7 @@ fn no_file_has_two_uses() {
 }
 
 /// Returns the errors of a configuration with these classes.
-fn of_classes(test: impl Fn(usize) -> String, count: usize) -> Vec<Problem> {
+fn of_classes(test: impl Fn(usize) -> String, count: usize) -> Vec<ConfigProblem> {
     let class = |n| format!(r#"{{ "name": "class-number-{n}", "test": "{}" }}"#, test(n));
     let classes: Vec<String> = (0..count).map(class).collect();
     let text = format!(r#"{{ "Dhcp4": {{ "client-classes": [ {} ] }} }}"#, classes.join(","));
@@ -148,7 +149,7 @@ fn of_classes(test: impl Fn(usize) -> String, count: usize) -> Vec<Problem> {
 fn near_names_are_looked_for_a_few_times_only() {
     let problems = of_classes(|n| format!("member('klass-number-{n}')"), 400);
     assert_eq!(problems.len(), 400);
-    let suggesting = |problem: &&Problem| problem.message.contains("did you mean");
+    let suggesting = |problem: &&ConfigProblem| problem.message.contains("did you mean");
     let suggested = problems.iter().filter(suggesting).count();
     assert!((10..=50).contains(&suggested), "each looks at all names before it: {suggested}");
 }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{data, folder, lines, problems, problems6, shipped_includes};
-use dhcp_config::{Problem, Severity, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{ConfigProblem, Severity, parse_dhcp4, parse_dhcp6};
 
 /// Fresh folder that is removed at the end.
-struct Scratch(PathBuf);
+struct ShippedTestFolder(PathBuf);
 
-impl Scratch {
+impl ShippedTestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
         std::fs::create_dir(&path).expect("the name is fresh");
@@ -17,7 +17,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ShippedTestFolder {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).expect("the folder is ours");
     }
@@ -25,28 +25,30 @@ impl Drop for Scratch {
 
 /// Server of Kea and the parser of Godwit for its configurations.
 #[derive(Clone, Copy)]
-struct Server {
+struct KeaServerParser {
     name: &'static str,
     /// Suffix of the names of its folders under `data`.
     suffix: &'static str,
     /// Function that returns the problems of a text, and true if it is accepted.
-    parse: fn(&str, &str) -> (Vec<Problem>, bool),
+    parse: fn(&str, &str) -> (Vec<ConfigProblem>, bool),
 }
 
-fn outcome<T>(parsed: Result<dhcp_config::Checked<T>, Vec<Problem>>) -> (Vec<Problem>, bool) {
+fn outcome<T>(
+    parsed: Result<dhcp_config::CheckedConfig<T>, Vec<ConfigProblem>>,
+) -> (Vec<ConfigProblem>, bool) {
     match parsed {
         Ok(checked) => (checked.warnings, true),
         Err(problems) => (problems, false),
     }
 }
 
-const DHCP4: Server = Server {
+const DHCP4: KeaServerParser = KeaServerParser {
     name: "kea-dhcp4",
     suffix: "",
     parse: |name, text| outcome(parse_dhcp4(name, text, &mut shipped_includes())),
 };
 
-const DHCP6: Server = Server {
+const DHCP6: KeaServerParser = KeaServerParser {
     name: "kea-dhcp6",
     suffix: "6",
     parse: |name, text| outcome(parse_dhcp6(name, text, &mut shipped_includes())),
@@ -54,7 +56,7 @@ const DHCP6: Server = Server {
 
 /// Returns the server where it is installed; a missing one is a failure when `GODWIT_REQUIRE_TOOLS`
 /// is set.
-fn kea(server: Server) -> Option<PathBuf> {
+fn kea(server: KeaServerParser) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     let found = folders.map(|folder| folder.join(server.name)).find(|file| file.is_file());
@@ -80,12 +82,12 @@ fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-fn verdicts_agree(server: Server, kind: &str, accepted: bool) {
+fn verdicts_agree(server: KeaServerParser, kind: &str, accepted: bool) {
     let Some(kea) = kea(server) else {
         println!("skipped: {} is not installed", server.name);
         return;
     };
-    let scratch = Scratch::new(&format!("{}-{kind}", server.name));
+    let scratch = ShippedTestFolder::new(&format!("{}-{kind}", server.name));
     std::fs::create_dir(scratch.0.join("include")).expect("the folder is fresh");
     for (name, text) in folder("include") {
         std::fs::write(scratch.0.join("include").join(name), text).expect("the folder is ours");
@@ -94,7 +96,7 @@ fn verdicts_agree(server: Server, kind: &str, accepted: bool) {
         std::fs::write(scratch.0.join(&name), &text).expect("the folder is ours");
         let (theirs, said) = kea_accepts(&kea, &scratch.0, &name);
         let (problems, ours) = (server.parse)(&name, &text);
-        let shown: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        let shown: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
         assert_eq!(theirs, accepted, "kea, {name}: {said}");
         assert_eq!(ours, accepted, "godwit, {name}: {shown:?}");
     }
@@ -120,7 +122,7 @@ fn kea_refuses_what_is_refused_of_dhcpv6() {
     verdicts_agree(DHCP6, "refused", false);
 }
 
-fn refused_files_have_their_problems(kind: &str, problems: fn(&str) -> Vec<Problem>) {
+fn refused_files_have_their_problems(kind: &str, problems: fn(&str) -> Vec<ConfigProblem>) {
     let expected =
         std::fs::read_to_string(data().join(format!("{kind}.txt"))).expect("it is shipped");
     let mut found = String::new();
@@ -143,7 +145,7 @@ fn each_refused_file_of_dhcpv6_has_its_problems_at_their_places() {
 }
 
 /// Returns the errors in the configuration that Debian installs for a server.
-fn errors_of_installed(server: Server) -> Option<Vec<String>> {
+fn errors_of_installed(server: KeaServerParser) -> Option<Vec<String>> {
     let file = format!("/etc/kea/{}.conf", server.name);
     let Ok(text) = std::fs::read_to_string(&file) else {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no {file}");

@@ -24,7 +24,7 @@ pub enum ResultCode {
 
 /// Answer to one command.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct CommandAnswer {
     /// Result of the command.
     pub result: ResultCode,
     /// One sentence for people; clients search some of them for phrases.
@@ -38,9 +38,9 @@ pub struct Answer {
 
 /// End of a command: an answer in either case; the error is the answer to a command that ended
 /// early.
-pub(crate) type Outcome = Result<Answer, Answer>;
+pub(crate) type Outcome = Result<CommandAnswer, CommandAnswer>;
 
-impl Answer {
+impl CommandAnswer {
     /// Creates an answer with a text alone.
     #[must_use]
     pub fn text(result: ResultCode, text: impl Into<String>) -> Self {

@@ -7,35 +7,35 @@ use core::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
+use crate::answer::CommandAnswer;
 
 /// One command as the client sent it, with its outer form checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct ReceivedCommand<'a> {
     /// Name of the command.
     pub(crate) name: &'a str,
     /// Arguments of the command, of any type.
     pub(crate) arguments: Option<&'a Value>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ReceivedCommand<'a> {
     /// Returns the arguments as a map.
     ///
     /// # Errors Returns the errors of [`Self::optional_map`], or an error if there are no
     /// arguments.
-    pub(crate) fn map(&self) -> Result<Fields<'a>, Answer> {
+    pub(crate) fn map(&self) -> Result<ArgumentFields<'a>, CommandAnswer> {
         self.optional_map()?
-            .ok_or_else(|| Answer::error("Missing mandatory 'arguments' parameter."))
+            .ok_or_else(|| CommandAnswer::error("Missing mandatory 'arguments' parameter."))
     }
 
     /// Returns the arguments as a map, if there are any.
     ///
     /// # Errors Returns an error if they are not a map.
-    pub(crate) fn optional_map(&self) -> Result<Option<Fields<'a>>, Answer> {
+    pub(crate) fn optional_map(&self) -> Result<Option<ArgumentFields<'a>>, CommandAnswer> {
         match self.arguments {
             None => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(Fields(map))),
-            Some(_) => Err(Answer::error("Argument must be a map")),
+            Some(Value::Object(map)) => Ok(Some(ArgumentFields(map))),
+            Some(_) => Err(CommandAnswer::error("Argument must be a map")),
         }
     }
 
@@ -43,12 +43,14 @@ impl<'a> Request<'a> {
     /// classes.
     ///
     /// # Errors Returns an error if there are no arguments, or if they are not a map.
-    pub(crate) fn named_map(&self) -> Result<Fields<'a>, Answer> {
+    pub(crate) fn named_map(&self) -> Result<ArgumentFields<'a>, CommandAnswer> {
         let name = self.name;
         match self.arguments {
-            None => Err(Answer::error(format!("no arguments specified for the '{name}' command"))),
-            Some(Value::Object(map)) => Ok(Fields(map)),
-            Some(_) => Err(Answer::error(format!(
+            None => Err(CommandAnswer::error(format!(
+                "no arguments specified for the '{name}' command"
+            ))),
+            Some(Value::Object(map)) => Ok(ArgumentFields(map)),
+            Some(_) => Err(CommandAnswer::error(format!(
                 "arguments specified for the '{name}' command are not a map"
             ))),
         }
@@ -57,48 +59,50 @@ impl<'a> Request<'a> {
 
 /// Fields of a map.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a>(pub(crate) &'a Map<String, Value>);
+pub struct ArgumentFields<'a>(pub(crate) &'a Map<String, Value>);
 
 /// Returns an integer of any size that JSON values hold; `None` for numbers with a fraction.
 pub(crate) fn integer(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
 
-fn wrong_type(name: &str) -> Answer {
-    Answer::error(format!("invalid type specified for parameter '{name}'"))
+fn wrong_type(name: &str) -> CommandAnswer {
+    CommandAnswer::error(format!("invalid type specified for parameter '{name}'"))
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ArgumentFields<'a> {
     /// Returns the field `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name)
     }
 
     /// Returns the field `name`, which must exist.
-    pub(crate) fn require(&self, name: &str) -> Result<&'a Value, Answer> {
-        self.get(name).ok_or_else(|| Answer::error(format!("missing parameter '{name}'")))
+    pub(crate) fn require(&self, name: &str) -> Result<&'a Value, CommandAnswer> {
+        self.get(name).ok_or_else(|| CommandAnswer::error(format!("missing parameter '{name}'")))
     }
 
     /// Returns a text, which must exist.
-    pub(crate) fn text(&self, name: &str) -> Result<&'a str, Answer> {
+    pub(crate) fn text(&self, name: &str) -> Result<&'a str, CommandAnswer> {
         self.require(name)?.as_str().ok_or_else(|| wrong_type(name))
     }
 
     /// Returns a text, which may be missing.
-    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Answer> {
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, CommandAnswer> {
         self.get(name).map(|_| self.text(name)).transpose()
     }
 
     /// Returns a truth value; `false` if it is missing.
-    pub(crate) fn flag(&self, name: &str) -> Result<bool, Answer> {
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, CommandAnswer> {
         self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong_type(name)))
     }
 
     /// Returns an integer that fits `T`, which must exist.
-    pub(crate) fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, Answer> {
+    pub(crate) fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, CommandAnswer> {
         let value = integer(self.require(name)?).ok_or_else(|| wrong_type(name))?;
         T::try_from(value).map_err(|_| {
-            Answer::error(format!("out of range value ({value}) specified for parameter '{name}'"))
+            CommandAnswer::error(format!(
+                "out of range value ({value}) specified for parameter '{name}'"
+            ))
         })
     }
 
@@ -106,17 +110,17 @@ impl<'a> Fields<'a> {
     pub(crate) fn optional_number<T: TryFrom<i128>>(
         &self,
         name: &str,
-    ) -> Result<Option<T>, Answer> {
+    ) -> Result<Option<T>, CommandAnswer> {
         self.get(name).map(|_| self.number(name)).transpose()
     }
 
     /// Returns an IP address of the type `Ip`, which must exist. `family` is 4 or 6.
-    pub(crate) fn address<Ip: FromStr>(&self, name: &str, family: u8) -> Result<Ip, Answer> {
+    pub(crate) fn address<Ip: FromStr>(&self, name: &str, family: u8) -> Result<Ip, CommandAnswer> {
         let text = self.text(name)?;
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
-        Err(Answer::error(match text.parse::<core::net::IpAddr>() {
+        Err(CommandAnswer::error(match text.parse::<core::net::IpAddr>() {
             Ok(other) => format!("Non-IPv{family} address specified: {other}"),
             Err(_) => format!("Failed to convert '{text}' to address: {}", not_an_address(text)),
         }))

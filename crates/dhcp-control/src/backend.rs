@@ -4,19 +4,19 @@
 use core::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
+use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook};
 use dhcp_lease::ClientKey;
 use serde_json::Value;
 
 use crate::document::reservations_of;
 use crate::family::Commanded;
-use crate::interfaces::Interface;
+use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
-use crate::statistics::Counts;
+use crate::statistics::ServerCounts;
 
 /// Server behind a control socket. The thread that executes commands calls every method, and each
 /// method has finished its work when it returns.
-pub trait Backend {
+pub trait CommandBackend {
     /// Family of the server's leases.
     type Family: Commanded;
 
@@ -27,7 +27,7 @@ pub trait Backend {
     /// Returns the level of checks of relay agents' data in leases (`sanity-checks`).
     fn extended_info_checks(&self) -> ExtendedInfoChecks;
     /// Returns the version for `version-get` and `build-report`.
-    fn version(&self) -> Version;
+    fn version(&self) -> ServerVersion;
 
     /// Returns the running configuration with all defaults: `{ "Dhcp4": { ... } }`.
     fn configuration(&self) -> &Value;
@@ -87,18 +87,18 @@ pub trait Backend {
     fn select_subnet(&self, selector: &Selector) -> Option<Selected>;
 
     /// Returns the leases.
-    fn leases(&mut self) -> &mut dyn Leases<Self::Family>;
+    fn leases(&mut self) -> &mut dyn LeaseAdministration<Self::Family>;
     /// Reclaims every expired lease, and removes reclaimed leases if `and_removes`.
     fn reclaim(&mut self, and_removes: bool);
     /// Starts a cleanup of the lease file.
-    fn start_cleanup(&mut self) -> Cleanup;
+    fn start_cleanup(&mut self) -> CleanupStartResult;
 
     /// Returns the state of the service. The daemon checks it after each command and once a second.
     fn service(&mut self) -> &mut ServiceState;
     /// Returns the further state for `status-get`.
     fn status(&self) -> Status;
     /// Returns the system's interfaces as last detected.
-    fn interfaces(&self) -> Vec<Interface>;
+    fn interfaces(&self) -> Vec<InterfaceFacts>;
     /// Detects the system's interfaces again.
     ///
     /// # Errors Names the operation that failed.
@@ -111,12 +111,12 @@ pub trait Backend {
     fn shut_down(&mut self, exit_value: i32);
 
     /// Returns all counts as of now.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> ServerCounts;
 }
 
 /// Leases of a server, for the administrator. A change here is as durable as any, and counts in the
 /// statistics like a client's.
-pub trait Leases<F: Commanded> {
+pub trait LeaseAdministration<F: Commanded> {
     /// Returns the lease of `ip` as `kind`; it finds a prefix of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
     /// Returns up to `limit` leases of any kind in ascending order of their addresses, after the
@@ -129,7 +129,7 @@ pub trait Leases<F: Commanded> {
     /// Stores `lease`.
     ///
     /// # Errors Returns the reason; nothing has changed.
-    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
+    fn put(&mut self, lease: F::Lease, mode: LeasePutCondition) -> Result<(), PutFailure>;
     /// Deletes the lease of `address`; returns true if there was one.
     ///
     /// # Errors Returns the reason why it could not be removed, in one sentence.
@@ -143,7 +143,7 @@ pub trait Leases<F: Commanded> {
 
 /// Condition on the existing lease of an address, when a lease is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PutMode {
+pub enum LeasePutCondition {
     /// Add the lease: there must be none.
     Add,
     /// Replace a lease: there must be one.
@@ -274,7 +274,7 @@ impl<T> HostChange<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyFailure {
     /// The configuration is invalid; these are its problems.
-    Invalid(Vec<Problem>),
+    Invalid(Vec<ConfigProblem>),
     /// The configuration could not be used or read: one sentence. The old one stays in use.
     Refused(String),
     /// The configuration could not be used completely: one sentence. A part of the old one is gone.
@@ -292,7 +292,7 @@ pub struct Written {
 
 /// Result of a request to clean up the lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cleanup {
+pub enum CleanupStartResult {
     /// The cleanup has begun.
     Started,
     /// A cleanup is running already.
@@ -305,7 +305,7 @@ pub enum Cleanup {
 
 /// Version of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct ServerVersion {
     /// Version number alone.
     pub short: String,
     /// Version with details, several lines.

@@ -3,18 +3,18 @@
 use dhcp_config::Hook;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Outcome, ResultCode};
-use crate::arguments::{Fields, Request};
-use crate::backend::Backend;
-use crate::dispatch::{Command, type_name};
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::arguments::{ArgumentFields, ReceivedCommand};
+use crate::backend::CommandBackend;
+use crate::dispatch::{CommandDefinition, type_name};
 use crate::document::{edit, items, root};
 
 /// Key of the classes.
 const CLASSES: &str = "client-classes";
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
-    let of = |name, run| Command::of(Hook::ClassCommands, name, run);
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    let of = |name, run| CommandDefinition::of(Hook::ClassCommands, name, run);
     vec![
         of("class-add", add),
         of("class-del", delete),
@@ -25,15 +25,17 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
 }
 
 /// Returns the arguments, which must be a map that is not empty.
-fn arguments<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
+fn arguments<'a>(request: &ReceivedCommand<'a>) -> Result<ArgumentFields<'a>, CommandAnswer> {
     let name = request.name;
     match request.arguments {
-        None => Err(Answer::error(format!("invalid command '{name}': no arguments specified"))),
-        Some(Value::Object(map)) if map.is_empty() => {
-            Err(Answer::error(format!("invalid command '{name}': 'arguments' is empty")))
+        None => {
+            Err(CommandAnswer::error(format!("invalid command '{name}': no arguments specified")))
         }
-        Some(Value::Object(map)) => Ok(Fields(map)),
-        Some(other) => Err(Answer::error(format!(
+        Some(Value::Object(map)) if map.is_empty() => {
+            Err(CommandAnswer::error(format!("invalid command '{name}': 'arguments' is empty")))
+        }
+        Some(Value::Object(map)) => Ok(ArgumentFields(map)),
+        Some(other) => Err(CommandAnswer::error(format!(
             "invalid command '{name}': expected 'arguments' to be a map, got {} instead",
             type_name(other)
         ))),
@@ -41,46 +43,52 @@ fn arguments<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
 }
 
 /// Returns the only argument, named `key`; `wants` is its type in error texts.
-fn only<'a>(request: &Request<'a>, key: &str, wants: &str) -> Result<&'a Value, Answer> {
+fn only<'a>(
+    request: &ReceivedCommand<'a>,
+    key: &str,
+    wants: &str,
+) -> Result<&'a Value, CommandAnswer> {
     let (fields, name) = (arguments(request)?, request.name);
     if fields.0.len() != 1 {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of arguments {} for the '{name}' command. Expecting '{key}' {wants}",
             fields.0.len()
         )));
     }
-    fields
-        .get(key)
-        .ok_or_else(|| Answer::error(format!("missing '{key}' argument for the '{name}' command")))
+    fields.get(key).ok_or_else(|| {
+        CommandAnswer::error(format!("missing '{key}' argument for the '{name}' command"))
+    })
 }
 
 /// Returns the class in the arguments, and its name.
-fn given<'a>(request: &Request<'a>) -> Result<(&'a Value, &'a str), Answer> {
+fn given<'a>(request: &ReceivedCommand<'a>) -> Result<(&'a Value, &'a str), CommandAnswer> {
     let name = request.name;
     let Value::Array(classes) = only(request, CLASSES, "list")? else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "'{CLASSES}' argument specified for the '{name}' command is not a list"
         )));
     };
     let [class] = classes.as_slice() else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of classes specified for the '{name}' command. Expected one class"
         )));
     };
     let Value::Object(map) = class else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid class definition specified for the '{name}' command. Expected a map"
         )));
     };
-    let class_name = Fields(map).text("name")?;
+    let class_name = ArgumentFields(map).text("name")?;
     Ok((class, class_name))
 }
 
 /// Returns the name in the arguments.
-fn asked<'a>(request: &Request<'a>) -> Result<&'a str, Answer> {
+fn asked<'a>(request: &ReceivedCommand<'a>) -> Result<&'a str, CommandAnswer> {
     only(request, "name", "string")?.as_str().ok_or_else(|| {
         let name = request.name;
-        Answer::error(format!("'name' argument specified for the '{name}' command is not a string"))
+        CommandAnswer::error(format!(
+            "'name' argument specified for the '{name}' command is not a string"
+        ))
     })
 }
 
@@ -88,24 +96,26 @@ fn position(classes: &[Value], name: &str) -> Option<usize> {
     classes.iter().position(|class| class["name"] == name)
 }
 
-fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (class, name) = given(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         if position(classes, name).is_some() {
-            return Err(Answer::error(format!("Client Class: {name} has already been defined")));
+            return Err(CommandAnswer::error(format!(
+                "Client Class: {name} has already been defined"
+            )));
         }
         classes.push(class.clone());
-        Ok(Answer::success(format!("Class '{name}' added")))
+        Ok(CommandAnswer::success(format!("Class '{name}' added")))
     })
 }
 
-fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (class, name) = given(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         let Some(index) = position(classes, name) else {
-            return Ok(Answer::empty(format!("Class '{name}' is not found")));
+            return Ok(CommandAnswer::empty(format!("Class '{name}' is not found")));
         };
         let mut class = class.clone();
         // A template stays a template: its clients' classes were made from it.
@@ -118,32 +128,32 @@ fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
         if depends_on_known(&classes[..index], &class)
             != depends_on_known(&classes[..index], &classes[index])
         {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "modification of the class '{name}' would affect its dependency on the KNOWN \
                  and/or UNKNOWN built-in classes. Such modification is not allowed because there \
                  may be other classes depending on those built-ins via the updated class"
             )));
         }
         classes[index] = class;
-        Ok(Answer::success(format!("Class '{name}' updated")))
+        Ok(CommandAnswer::success(format!("Class '{name}' updated")))
     })
 }
 
-fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let name = asked(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         let Some(index) = position(classes, name) else {
-            return Ok(Answer::empty(format!("Class '{name}' not found")));
+            return Ok(CommandAnswer::empty(format!("Class '{name}' not found")));
         };
         let asks = |class: &&Value| test_of(class).is_some_and(|(test, _)| asks_for(test, name));
         let user = classes.iter().find(asks);
         if let Some(user) = user {
             let user = user["name"].as_str().unwrap_or_default();
-            return Err(Answer::error(format!("Class '{name}' is used by class '{user}'")));
+            return Err(CommandAnswer::error(format!("Class '{name}' is used by class '{user}'")));
         }
         classes.remove(index);
-        Ok(Answer::success(format!("Class '{name}' deleted")))
+        Ok(CommandAnswer::success(format!("Class '{name}' deleted")))
     })
 }
 
@@ -184,23 +194,24 @@ fn asks_for(test: &str, name: &str) -> bool {
     })
 }
 
-fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let name = asked(request)?;
     let classes = items(root(backend), CLASSES);
     match position(classes, name) {
-        Some(index) => Ok(Answer::success(format!("Class '{name}' definition returned"))
+        Some(index) => Ok(CommandAnswer::success(format!("Class '{name}' definition returned"))
             .and(json!({ CLASSES: [classes[index]] }))),
-        None => Ok(Answer::empty(format!("Class '{name}' not found"))),
+        None => Ok(CommandAnswer::empty(format!("Class '{name}' not found"))),
     }
 }
 
-fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
+fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let classes = items(root(backend), CLASSES);
     let names: Vec<Value> = classes.iter().map(|class| json!({ "name": class["name"] })).collect();
     let count = names.len();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
     let plural = if count == 1 { "" } else { "es" };
-    Ok(Answer::text(result, format!("{count} class{plural} found")).and(json!({ CLASSES: names })))
+    Ok(CommandAnswer::text(result, format!("{count} class{plural} found"))
+        .and(json!({ CLASSES: names })))
 }
 
 #[cfg(test)]

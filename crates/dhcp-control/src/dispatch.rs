@@ -3,16 +3,16 @@
 use dhcp_config::Hook;
 use serde_json::Value;
 
-use crate::answer::{Answer, Outcome};
-use crate::arguments::Request;
-use crate::backend::{ApplyFailure, Backend};
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::ReceivedCommand;
+use crate::backend::{ApplyFailure, CommandBackend};
 use crate::family::{Commanded, IpVersion};
 use crate::other_family::EmptyServer;
 use crate::statistics::StatisticCommand;
 use crate::{classes, core, hosts, leases, other_family, stat, subnets};
 
 /// One command.
-pub(crate) struct Command<B> {
+pub(crate) struct CommandDefinition<B> {
     /// Name of the command; `#` is replaced by 4 or 6.
     pub(crate) name: &'static str,
     /// Hook library that has the command.
@@ -20,20 +20,20 @@ pub(crate) struct Command<B> {
     /// Only family that has the command; `None` for both.
     pub(crate) only: Option<IpVersion>,
     /// Function that executes the command.
-    run: Run<B>,
+    run: CommandMethod<B>,
 }
 
 /// Method to execute a command.
 #[derive(Clone, Copy)]
-enum Run<B> {
+enum CommandMethod<B> {
     /// Execution by the backend.
-    Backend(fn(&Request<'_>, &mut B) -> Outcome),
+    Backend(fn(&ReceivedCommand<'_>, &mut B) -> Outcome),
     /// Execution by the thread that has the statistics.
-    Statistics(fn(&Request<'_>) -> Result<StatisticCommand, Answer>),
+    Statistics(fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>),
 }
 
-impl<B: Backend> Run<B> {
-    fn executed(&self, request: &Request<'_>, backend: &mut B) -> Executed {
+impl<B: CommandBackend> CommandMethod<B> {
+    fn executed(&self, request: &ReceivedCommand<'_>, backend: &mut B) -> Executed {
         match self {
             Self::Backend(run) => {
                 Executed::Answer(run(request, backend).unwrap_or_else(|early| early))
@@ -50,33 +50,36 @@ impl<B: Backend> Run<B> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Executed {
     /// Answer to a command that is done, or refused.
-    Answer(Answer),
+    Answer(CommandAnswer),
     /// Command about statistics, which another thread may have
     /// ([`Statistics::execute`](crate::statistics::Statistics::execute)).
     Statistics(StatisticCommand),
 }
 
-impl<B: Backend> Command<B> {
+impl<B: CommandBackend> CommandDefinition<B> {
     /// Creates a command of both families without a hook library.
-    pub(crate) const fn core(name: &'static str, run: fn(&Request<'_>, &mut B) -> Outcome) -> Self {
-        Self { name, hook: None, only: None, run: Run::Backend(run) }
+    pub(crate) const fn core(
+        name: &'static str,
+        run: fn(&ReceivedCommand<'_>, &mut B) -> Outcome,
+    ) -> Self {
+        Self { name, hook: None, only: None, run: CommandMethod::Backend(run) }
     }
 
     /// Creates a command about statistics, of both families, without a hook library.
     pub(crate) const fn about_statistics(
         name: &'static str,
-        read: fn(&Request<'_>) -> Result<StatisticCommand, Answer>,
+        read: fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>,
     ) -> Self {
-        Self { name, hook: None, only: None, run: Run::Statistics(read) }
+        Self { name, hook: None, only: None, run: CommandMethod::Statistics(read) }
     }
 
     /// Creates a command of both families that the library `hook` has.
     pub(crate) const fn of(
         hook: Hook,
         name: &'static str,
-        run: fn(&Request<'_>, &mut B) -> Outcome,
+        run: fn(&ReceivedCommand<'_>, &mut B) -> Outcome,
     ) -> Self {
-        Self { name, hook: Some(hook), only: None, run: Run::Backend(run) }
+        Self { name, hook: Some(hook), only: None, run: CommandMethod::Backend(run) }
     }
 
     /// Returns the command for one family only.
@@ -107,8 +110,8 @@ impl<B: Backend> Command<B> {
 }
 
 /// Returns every command of every hook library.
-fn commands<B: Backend>() -> Vec<Command<B>> {
-    let mut commands = vec![Command::core("list-commands", list)];
+fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    let mut commands = vec![CommandDefinition::core("list-commands", list)];
     commands.extend(core::commands());
     commands.extend(leases::commands());
     commands.extend(stat::commands());
@@ -118,21 +121,22 @@ fn commands<B: Backend>() -> Vec<Command<B>> {
     commands
 }
 
-fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    let names = |command: &Command<B>| [command.name_at(backend), command.other_name_at(backend)];
+fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+    let names =
+        |command: &CommandDefinition<B>| [command.name_at(backend), command.other_name_at(backend)];
     let mut names: Vec<String> = commands().iter().flat_map(names).flatten().collect();
     names.sort();
-    Ok(Answer::with(names.into()))
+    Ok(CommandAnswer::with(names.into()))
 }
 
 /// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
 /// answer, now or from the statistics.
-pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
+pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> Executed {
     let request = match open(command) {
         Ok(request) => request,
         Err(text) => {
             let text = format!("Error during command processing: {text}");
-            return Executed::Answer(Answer::error(text));
+            return Executed::Answer(CommandAnswer::error(text));
         }
     };
     let commands = commands();
@@ -141,17 +145,18 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
     if let Some(found) = found {
         return found.run.executed(&request, backend);
     }
-    let is_other =
-        |command: &Command<B>| command.other_name_at(backend).as_deref() == Some(request.name);
+    let is_other = |command: &CommandDefinition<B>| {
+        command.other_name_at(backend).as_deref() == Some(request.name)
+    };
     if !commands.iter().any(is_other) {
-        return Executed::Answer(Answer::unsupported(request.name));
+        return Executed::Answer(CommandAnswer::unsupported(request.name));
     }
     let mut empty = EmptyServer::<<B::Family as Commanded>::Other>::new(backend.now());
     let others = self::commands::<EmptyServer<<B::Family as Commanded>::Other>>();
     let named = others.iter().find(|other| other.name_at(&empty).as_deref() == Some(request.name));
     match named {
         Some(command) => command.run.executed(&request, &mut empty),
-        None => Executed::Answer(Answer::unsupported(request.name)),
+        None => Executed::Answer(CommandAnswer::unsupported(request.name)),
     }
 }
 
@@ -160,15 +165,15 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
 pub fn test_configuration<F: Commanded>(
     command: &Value,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
-) -> Answer {
+) -> CommandAnswer {
     match open(command) {
         Ok(request) => core::tested::<F>(&request, check).unwrap_or_else(|early| early),
-        Err(text) => Answer::error(format!("Error during command processing: {text}")),
+        Err(text) => CommandAnswer::error(format!("Error during command processing: {text}")),
     }
 }
 
 /// Checks the outer form of a command.
-fn open(command: &Value) -> Result<Request<'_>, String> {
+fn open(command: &Value) -> Result<ReceivedCommand<'_>, String> {
     let Value::Object(map) = command else {
         return Err(format!(
             "invalid command: expected toplevel entry to be a map, got {} instead",
@@ -188,7 +193,7 @@ fn open(command: &Value) -> Result<Request<'_>, String> {
             type_name(name)
         ));
     };
-    Ok(Request { name, arguments: map.get("arguments") })
+    Ok(ReceivedCommand { name, arguments: map.get("arguments") })
 }
 
 /// Returns Kea's name of a JSON type.

@@ -2,22 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, Outcome, ResultCode};
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::integer;
-use crate::backend::Backend;
+use crate::backend::CommandBackend;
 use crate::core::configuration_refused;
 use crate::family::{Commanded, IpVersion};
 
 /// Runs `change` on the configuration below its root, and uses the result unless the answer says
 /// that there was nothing to change.
-pub(crate) fn edit<B: Backend>(
+pub(crate) fn edit<B: CommandBackend>(
     backend: &mut B,
     change: impl FnOnce(&mut Root<'_>) -> Outcome,
 ) -> Outcome {
     let version = B::Family::VERSION;
     let mut document = backend.configuration().clone();
     let Some(map) = document.get_mut(version.root()).and_then(Value::as_object_mut) else {
-        return Err(Answer::error("there is no configuration to change"));
+        return Err(CommandAnswer::error("there is no configuration to change"));
     };
     let answer = change(&mut Root { map, version })?;
     if answer.result == ResultCode::Success {
@@ -27,7 +27,7 @@ pub(crate) fn edit<B: Backend>(
 }
 
 /// Returns the global scope of the running configuration.
-pub(crate) fn root<B: Backend>(backend: &B) -> &Value {
+pub(crate) fn root<B: CommandBackend>(backend: &B) -> &Value {
     &backend.configuration()[B::Family::VERSION.root()]
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Root<'a> {
 
 /// Position of a subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SubnetPosition {
     /// Position of its shared network; `None` for a subnet without one.
     pub(crate) network: Option<usize>,
     index: usize,
@@ -129,22 +129,22 @@ impl Root<'_> {
     }
 
     /// Returns the position of the subnet with this `id`.
-    pub(crate) fn place(&mut self, id: u32) -> Option<Place> {
+    pub(crate) fn place(&mut self, id: u32) -> Option<SubnetPosition> {
         let networks = self.list("shared-networks").len();
         core::iter::once(None).chain((0..networks).map(Some)).find_map(|network| {
             let subnets = self.subnets_in(network);
             let index = subnets.iter().position(|subnet| has_id(subnet, id))?;
-            Some(Place { network, index })
+            Some(SubnetPosition { network, index })
         })
     }
 
     /// Returns the subnet at `place`.
-    pub(crate) fn subnet(&mut self, place: Place) -> &mut Value {
+    pub(crate) fn subnet(&mut self, place: SubnetPosition) -> &mut Value {
         &mut self.subnets_in(place.network)[place.index]
     }
 
     /// Removes the subnet at `place` and returns it.
-    pub(crate) fn remove(&mut self, place: Place) -> Value {
+    pub(crate) fn remove(&mut self, place: SubnetPosition) -> Value {
         self.subnets_in(place.network).remove(place.index)
     }
 }

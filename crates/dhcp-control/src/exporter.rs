@@ -9,7 +9,7 @@ use core::fmt::Write as _;
 use serde_json::Value;
 
 use crate::family::IpVersion;
-use crate::statistics::{Counts, Name, Scope};
+use crate::statistics::{ServerCounts, StatisticName, StatisticScope};
 
 /// Labels of subnets and their pools, as the configuration spells them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn labels(subnet: &Value) -> Option<SubnetLabels> {
 
 /// Labels of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Labels {
+enum MetricLabels {
     /// Label `operation`.
     Operation,
     /// Labels `subnet` and `subnet_id`.
@@ -78,41 +78,53 @@ enum Labels {
 }
 
 /// Metric: its name after `kea_dhcp4_`, its explanation and its labels.
-type Metric = (&'static str, &'static str, Labels);
+type Metric = (&'static str, &'static str, MetricLabels);
 
 const METRICS_4: [Metric; 10] = [
-    ("packets_sent_total", "Packets sent", Labels::Operation),
-    ("packets_received_total", "Packets received", Labels::Operation),
-    ("allocations_failed_total", "Allocation fail count", Labels::Context),
-    ("addresses_assigned_total", "Assigned addresses", Labels::Pool),
-    ("addresses_declined_total", "Declined counts", Labels::Pool),
-    ("addresses_declined_reclaimed_total", "Declined addresses that were reclaimed", Labels::Pool),
-    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
-    ("addresses_total", "Size of subnet address pool", Labels::Pool),
-    ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
+    ("packets_sent_total", "Packets sent", MetricLabels::Operation),
+    ("packets_received_total", "Packets received", MetricLabels::Operation),
+    ("allocations_failed_total", "Allocation fail count", MetricLabels::Context),
+    ("addresses_assigned_total", "Assigned addresses", MetricLabels::Pool),
+    ("addresses_declined_total", "Declined counts", MetricLabels::Pool),
+    (
+        "addresses_declined_reclaimed_total",
+        "Declined addresses that were reclaimed",
+        MetricLabels::Pool,
+    ),
+    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", MetricLabels::Pool),
+    ("addresses_total", "Size of subnet address pool", MetricLabels::Pool),
+    ("reservation_conflicts_total", "Reservation conflict count", MetricLabels::Subnet),
     (
         "leases_reused_total",
         "Number of times an IPv4 lease has been renewed in memory",
-        Labels::Subnet,
+        MetricLabels::Subnet,
     ),
 ];
 
 const METRICS_6: [Metric; 15] = [
-    ("packets_sent_total", "Packets sent", Labels::Operation),
-    ("packets_received_total", "Packets received", Labels::Operation),
-    ("packets_sent_dhcp4_total", "DHCPv4-over-DHCPv6 Packets received", Labels::Operation),
-    ("packets_received_dhcp4_total", "DHCPv4-over-DHCPv6 Packets received", Labels::Operation),
-    ("allocations_failed_total", "Allocation fail count", Labels::Context),
-    ("addresses_declined_total", "Declined addresses", Labels::Pool),
-    ("addresses_declined_reclaimed_total", "Declined addresses that were reclaimed", Labels::Pool),
-    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
-    ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
-    ("na_assigned_total", "Assigned non-temporary addresses (IA_NA)", Labels::Pool),
-    ("na_total", "Size of non-temporary address pool", Labels::Pool),
-    ("na_reuses_total", "Number of IA_NA lease reuses", Labels::Pool),
-    ("pd_assigned_total", "Assigned prefix delegations (IA_PD)", Labels::Subnet),
-    ("pd_total", "Size of prefix delegation pool", Labels::Subnet),
-    ("pd_reuses_total", "Number of IA_PD lease reuses", Labels::Pool),
+    ("packets_sent_total", "Packets sent", MetricLabels::Operation),
+    ("packets_received_total", "Packets received", MetricLabels::Operation),
+    ("packets_sent_dhcp4_total", "DHCPv4-over-DHCPv6 Packets received", MetricLabels::Operation),
+    (
+        "packets_received_dhcp4_total",
+        "DHCPv4-over-DHCPv6 Packets received",
+        MetricLabels::Operation,
+    ),
+    ("allocations_failed_total", "Allocation fail count", MetricLabels::Context),
+    ("addresses_declined_total", "Declined addresses", MetricLabels::Pool),
+    (
+        "addresses_declined_reclaimed_total",
+        "Declined addresses that were reclaimed",
+        MetricLabels::Pool,
+    ),
+    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", MetricLabels::Pool),
+    ("reservation_conflicts_total", "Reservation conflict count", MetricLabels::Subnet),
+    ("na_assigned_total", "Assigned non-temporary addresses (IA_NA)", MetricLabels::Pool),
+    ("na_total", "Size of non-temporary address pool", MetricLabels::Pool),
+    ("na_reuses_total", "Number of IA_NA lease reuses", MetricLabels::Pool),
+    ("pd_assigned_total", "Assigned prefix delegations (IA_PD)", MetricLabels::Subnet),
+    ("pd_total", "Size of prefix delegation pool", MetricLabels::Subnet),
+    ("pd_reuses_total", "Number of IA_PD lease reuses", MetricLabels::Pool),
 ];
 
 /// Messages that kea-exporter counts under another name than Kea's.
@@ -203,25 +215,29 @@ fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str,
 
 /// Returns the labels of a statistic, in braces; `None` for a statistic that kea-exporter does not
 /// show.
-fn braces(labels: &ExporterLabels, name: Name, (kind, detail): (Labels, &str)) -> Option<String> {
+fn braces(
+    labels: &ExporterLabels,
+    name: StatisticName,
+    (kind, detail): (MetricLabels, &str),
+) -> Option<String> {
     let of = |id: u32, pool: &str| {
         let subnet = labels.of_subnet(id)?;
         let begin = format!("{{subnet=\"{}\",subnet_id=\"{id}\"", subnet.prefix);
         Some(match kind {
-            Labels::Operation | Labels::Subnet => format!("{begin}}}"),
-            Labels::Pool => format!("{begin},pool=\"{pool}\"}}"),
-            Labels::Context => format!("{begin},context=\"{detail}\"}}"),
+            MetricLabels::Operation | MetricLabels::Subnet => format!("{begin}}}"),
+            MetricLabels::Pool => format!("{begin},pool=\"{pool}\"}}"),
+            MetricLabels::Context => format!("{begin},context=\"{detail}\"}}"),
         })
     };
     match name.scope {
-        Scope::Global => Some(format!("{{operation=\"{detail}\"}}")),
-        Scope::Subnet(id) => of(id, ""),
-        Scope::Pool(id, number) => {
+        StatisticScope::Global => Some(format!("{{operation=\"{detail}\"}}")),
+        StatisticScope::Subnet(id) => of(id, ""),
+        StatisticScope::Pool(id, number) => {
             let pools = &labels.of_subnet(id)?.pools;
             let (_, pool) = pools.iter().find(|(known, _)| *known == number)?;
             of(id, pool)
         }
-        Scope::PrefixPool(..) => None,
+        StatisticScope::PrefixPool(..) => None,
     }
 }
 
@@ -229,14 +245,14 @@ fn braces(labels: &ExporterLabels, name: Name, (kind, detail): (Labels, &str)) -
 pub(crate) fn write(
     text: &mut String,
     version: IpVersion,
-    counts: &Counts,
+    counts: &ServerCounts,
     labels: &ExporterLabels,
 ) {
     let metrics: &[Metric] = if version == IpVersion::V4 { &METRICS_4 } else { &METRICS_6 };
     let mut values: Vec<String> = vec![String::new(); metrics.len()];
     counts.for_each(version, &mut |name, count| {
         let found = match name.scope {
-            Scope::Global => of_packets(version, name.counted),
+            StatisticScope::Global => of_packets(version, name.counted),
             _ => of_leases(version, name.counted),
         };
         let Some((metric, detail)) = found else { return };
@@ -268,7 +284,7 @@ mod tests {
         } });
         let labels = ExporterLabels::of(&document, IpVersion::V4);
         let leases = LeaseCounts { assigned: 5, ..LeaseCounts::default() };
-        let counts = Counts {
+        let counts = ServerCounts {
             server: vec![("pkt4-ack-sent", 4), ("pkt4-receive-drop", 1), ("pkt4-sent", 9)],
             subnets: vec![
                 SubnetCounts { id: 3, ..SubnetCounts::default() },

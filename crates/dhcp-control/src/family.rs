@@ -7,8 +7,8 @@ use core::str::FromStr;
 use dhcp_lease::{Family, LeaseState};
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
-use crate::arguments::Fields;
+use crate::answer::CommandAnswer;
+use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
 
 /// Version of IP, with the names that Kea uses for it.
@@ -96,7 +96,7 @@ pub trait Commanded: Family + FromCommand {
     /// Returns Kea's name of a kind.
     fn kind_name(kind: Self::Kind) -> &'static str;
     /// Returns the fields that leases of both families have.
-    fn common(lease: &Self::Lease) -> Common<'_>;
+    fn common(lease: &Self::Lease) -> LeaseFields<'_>;
     /// Returns the JSON text of the user context, possibly empty.
     fn user_context(lease: &mut Self::Lease) -> &mut Box<str>;
     /// Returns the IAID of the association, which v4 does not have.
@@ -139,7 +139,7 @@ pub trait Commanded: Family + FromCommand {
 
 /// Fields that leases of both families have.
 #[derive(Clone, Copy, Debug)]
-pub struct Common<'a> {
+pub struct LeaseFields<'a> {
     /// Number of the subnet, `id`.
     pub subnet_id: u32,
     /// Number of the pool, `pool-id`; 0 for none.
@@ -166,8 +166,8 @@ pub trait FromCommand: Family {
     /// if the number is 0; `now_s` is the wall clock in seconds.
     #[doc(hidden)]
     fn from_json(
-        fields: &Fields<'_>,
+        fields: &ArgumentFields<'_>,
         subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
         now_s: u64,
-    ) -> Result<Self::Lease, Answer>;
+    ) -> Result<Self::Lease, CommandAnswer>;
 }

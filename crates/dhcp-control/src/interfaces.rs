@@ -8,7 +8,7 @@ use crate::text::colon_hex;
 
 /// Interface of the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interface {
+pub struct InterfaceFacts {
     /// Name of the interface.
     pub name: String,
     /// Number of the interface in the system.
@@ -33,7 +33,7 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
 }
 
-impl Interface {
+impl InterfaceFacts {
     /// Returns the map of the interface in `interface-list`.
     #[must_use]
     pub fn to_json(&self) -> Value {

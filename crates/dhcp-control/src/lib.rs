@@ -1,7 +1,7 @@
 //! Control commands of the DHCP servers: a command comes in as a JSON value, an answer goes out as
 //! one.
 //!
-//! [`execute`] parses a command, executes it on a [`Backend`] and makes the answer, in the words
+//! [`execute`] parses a command, executes it on a [`CommandBackend`] and makes the answer, in the words
 //! and numbers of ISC Kea, so that Kea's clients work unchanged. It returns commands about
 //! statistics for the [`statistics`], which a server may keep in another thread, where they delay
 //! nothing. No JSON input makes it panic. The crate has the commands of the server itself, those of
@@ -32,18 +32,18 @@ pub mod statistics;
 mod subnets;
 mod text;
 
-pub use answer::{Answer, ResultCode};
+pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
-    ApplyFailure, Backend, Cleanup, HostChange, Leases, PutFailure, PutMode, Selected, Selector,
-    Status, SubnetFacts, Version, Written,
+    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration,
+    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, Written,
 };
 pub use dispatch::{Executed, execute, test_configuration};
 pub use document::reservations_of;
 pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
-pub use interfaces::Interface;
-pub use prometheus::{Latency, ProcessFacts, Snapshot, prometheus};
+pub use interfaces::InterfaceFacts;
+pub use prometheus::{Latency, MetricsSnapshot, ProcessFacts, prometheus};
 pub use secrets::restore_secrets;
 pub use service::ServiceState;
 pub use text::{kea_json, time_stamp};

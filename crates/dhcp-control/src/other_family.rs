@@ -11,13 +11,13 @@ use dhcp_lease::ClientKey;
 use serde_json::{Value, json};
 
 use crate::backend::{
-    ApplyFailure, Backend, Cleanup, Leases, PutFailure, PutMode, Selected, Selector, Status,
-    SubnetFacts, Version, Written,
+    ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration, LeasePutCondition,
+    PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, Written,
 };
 use crate::family::Commanded;
-use crate::interfaces::Interface;
+use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
-use crate::statistics::Counts;
+use crate::statistics::ServerCounts;
 
 /// Libraries that have the commands of both families.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];
@@ -43,7 +43,7 @@ impl<F: Commanded> EmptyServer<F> {
     }
 }
 
-impl<F: Commanded> Backend for EmptyServer<F> {
+impl<F: Commanded> CommandBackend for EmptyServer<F> {
     type Family = F;
 
     fn now(&self) -> Now {
@@ -58,8 +58,8 @@ impl<F: Commanded> Backend for EmptyServer<F> {
         ExtendedInfoChecks::default()
     }
 
-    fn version(&self) -> Version {
-        Version { short: String::new(), extended: String::new(), build: String::new() }
+    fn version(&self) -> ServerVersion {
+        ServerVersion { short: String::new(), extended: String::new(), build: String::new() }
     }
 
     fn configuration(&self) -> &Value {
@@ -98,14 +98,14 @@ impl<F: Commanded> Backend for EmptyServer<F> {
         None
     }
 
-    fn leases(&mut self) -> &mut dyn Leases<F> {
+    fn leases(&mut self) -> &mut dyn LeaseAdministration<F> {
         self
     }
 
     fn reclaim(&mut self, _and_removes: bool) {}
 
-    fn start_cleanup(&mut self) -> Cleanup {
-        Cleanup::NotKept
+    fn start_cleanup(&mut self) -> CleanupStartResult {
+        CleanupStartResult::NotKept
     }
 
     fn service(&mut self) -> &mut ServiceState {
@@ -116,7 +116,7 @@ impl<F: Commanded> Backend for EmptyServer<F> {
         Status::default()
     }
 
-    fn interfaces(&self) -> Vec<Interface> {
+    fn interfaces(&self) -> Vec<InterfaceFacts> {
         Vec::new()
     }
 
@@ -130,12 +130,12 @@ impl<F: Commanded> Backend for EmptyServer<F> {
 
     fn shut_down(&mut self, _exit_value: i32) {}
 
-    fn counts(&self) -> Counts {
-        Counts::default()
+    fn counts(&self) -> ServerCounts {
+        ServerCounts::default()
     }
 }
 
-impl<F: Commanded> Leases<F> for EmptyServer<F> {
+impl<F: Commanded> LeaseAdministration<F> for EmptyServer<F> {
     fn find(&self, _ip: F::Ip, _kind: F::Kind) -> Option<F::Lease> {
         None
     }
@@ -150,7 +150,7 @@ impl<F: Commanded> Leases<F> for EmptyServer<F> {
 
     fn for_each(&self, _visit: &mut dyn FnMut(&F::Lease)) {}
 
-    fn put(&mut self, _lease: F::Lease, _mode: PutMode) -> Result<(), PutFailure> {
+    fn put(&mut self, _lease: F::Lease, _mode: LeasePutCondition) -> Result<(), PutFailure> {
         Err(PutFailure::Failed(Self::refusal()))
     }
 

@@ -11,16 +11,17 @@ use core::fmt::{Display, Write as _};
 use crate::exporter::{self, ExporterLabels};
 use crate::family::IpVersion;
 use crate::statistics::{
-    Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, always_shown_of_subnets, merged,
+    LeaseCounts, PoolCounts, ServerCounts, SubnetCounts, always_shown, always_shown_of_subnets,
+    merged,
 };
 
 /// Values for Prometheus at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Snapshot<'a> {
+pub struct MetricsSnapshot<'a> {
     /// Family of the server.
     pub version: IpVersion,
     /// Counts of the server.
-    pub counts: &'a Counts,
+    pub counts: &'a ServerCounts,
     /// Reasons why the server did not reply, by their own names, which need no escape, with their
     /// counts.
     pub drops: &'a [(&'static str, u64)],
@@ -85,8 +86,8 @@ pub struct Latency {
 
 /// Returns the text of `/metrics`, of type `text/plain; version=0.0.4`.
 #[must_use]
-pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
-    let mut page = Page { text: String::new(), version: snapshot.version };
+pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
+    let mut page = MetricsText { text: String::new(), version: snapshot.version };
     packets(&mut page, snapshot.counts);
     reasons(
         &mut page,
@@ -117,7 +118,7 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
 
 /// Writes the metrics of the process under the names that Prometheus's own libraries use, the
 /// build, and the state of its configuration.
-fn process(page: &mut Page, facts: &ProcessFacts) {
+fn process(page: &mut MetricsText, facts: &ProcessFacts) {
     let family = page.version.number();
     let _ = writeln!(
         page.text,
@@ -161,12 +162,12 @@ fn process(page: &mut Page, facts: &ProcessFacts) {
 }
 
 /// Text that has been written so far.
-struct Page {
+struct MetricsText {
     text: String,
     version: IpVersion,
 }
 
-impl Page {
+impl MetricsText {
     fn prefix(&self) -> &'static str {
         match self.version {
             IpVersion::V4 => "godwit_dhcp4",
@@ -243,7 +244,7 @@ fn place(name: &str) -> Option<(usize, &str)> {
     }
 }
 
-fn packets(page: &mut Page, counts: &Counts) {
+fn packets(page: &mut MetricsText, counts: &ServerCounts) {
     let counted = |name: &str| counts.server.iter().find(|(known, _)| *known == name);
     let shown = always_shown(page.version);
     let missing = shown.iter().filter(|name| counted(name).is_none()).map(|&name| (name, 0));
@@ -270,7 +271,7 @@ fn packets(page: &mut Page, counts: &Counts) {
 
 /// Writes the server's own reasons, one metric for both families; Kea's names of drops are coarser
 /// sums.
-fn reasons(page: &mut Page, (metric, help): (&str, &str), counted: &[(&str, u64)]) {
+fn reasons(page: &mut MetricsText, (metric, help): (&str, &str), counted: &[(&str, u64)]) {
     let family = page.version.service();
     let _ = writeln!(page.text, "# HELP {metric} {help}");
     let _ = writeln!(page.text, "# TYPE {metric} counter");
@@ -300,7 +301,7 @@ const OF_POOLS: [OfPool; 6] = [
 ];
 
 /// Writes leases per pool; the pool `none` means leases that belong to no pool.
-fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
+fn subnets(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     let kinds: &[&str] = match page.version {
         IpVersion::V4 => &["address"],
         IpVersion::V6 => &["address", "prefix"],
@@ -335,7 +336,7 @@ fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
 
 /// Writes the events of each subnet's clients: the [`METRICS`] that exist for the whole server,
 /// too.
-fn events(page: &mut Page, subnets: &[SubnetCounts]) {
+fn events(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     let always = always_shown_of_subnets(page.version);
     for (index, (metric, label, help)) in METRICS.iter().enumerate().skip(OF_CLIENTS) {
         let metric = format!("subnet_{metric}");
@@ -366,7 +367,7 @@ fn events(page: &mut Page, subnets: &[SubnetCounts]) {
     }
 }
 
-fn registered(page: &mut Page, subnets: &[SubnetCounts]) {
+fn registered(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     page.head("subnet_registered", "gauge", "Addresses that clients registered.");
     for subnet in subnets {
         let count = subnet.addresses().leases.registered;
@@ -379,7 +380,7 @@ fn registered(page: &mut Page, subnets: &[SubnetCounts]) {
     }
 }
 
-fn latencies(page: &mut Page, latencies: &[Latency]) {
+fn latencies(page: &mut MetricsText, latencies: &[Latency]) {
     const METRIC: &str = "answer_duration_seconds";
     const BUCKET: &str = "answer_duration_seconds_bucket";
     page.head(METRIC, "histogram", "Time from receiving a message to answering it, by its type.");

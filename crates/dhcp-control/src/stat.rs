@@ -5,59 +5,59 @@ use core::ops::RangeInclusive;
 use dhcp_config::Hook;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Outcome};
-use crate::arguments::{Fields, Request, integer};
-use crate::backend::Backend;
-use crate::dispatch::Command;
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
+use crate::backend::CommandBackend;
+use crate::dispatch::CommandDefinition;
 use crate::family::{Commanded, IpVersion};
 use crate::statistics::{SubnetCounts, shown};
 use crate::text::time_stamp;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
-    vec![Command::of(Hook::StatCommands, "stat-lease#-get", get)]
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    vec![CommandDefinition::of(Hook::StatCommands, "stat-lease#-get", get)]
 }
 
 /// Subnets in the request.
-enum Asked {
+enum SubnetSelector {
     All,
     One(i128),
     Range(i128, i128),
 }
 
-impl Asked {
-    fn read(request: &Request<'_>) -> Result<Self, Answer> {
+impl SubnetSelector {
+    fn read(request: &ReceivedCommand<'_>) -> Result<Self, CommandAnswer> {
         let fields = match request.arguments {
             None => return Ok(Self::All),
-            Some(Value::Object(map)) => Fields(map),
-            Some(_) => return Err(Answer::error("'arguments' parameter is not a map")),
+            Some(Value::Object(map)) => ArgumentFields(map),
+            Some(_) => return Err(CommandAnswer::error("'arguments' parameter is not a map")),
         };
         let one = fields.get("subnet-id").map(|value| match integer(value) {
-            None => Err(Answer::error("'subnet-id' parameter is not integer")),
+            None => Err(CommandAnswer::error("'subnet-id' parameter is not integer")),
             Some(id) => positive("subnet-id", id),
         });
         match (one.transpose()?, fields.get("subnet-range")) {
             (None, None) => Ok(Self::All),
             (Some(id), None) => Ok(Self::One(id)),
             (Some(_), Some(_)) => {
-                Err(Answer::error("cannot specify both subnet-id and subnet-range"))
+                Err(CommandAnswer::error("cannot specify both subnet-id and subnet-range"))
             }
             (None, Some(Value::Object(range))) => {
                 let end = |name: &str| match range.get(name).and_then(integer) {
                     Some(id) => positive(name, id),
-                    None => {
-                        Err(Answer::error(format!("'{name}' parameter missing or not an integer")))
-                    }
+                    None => Err(CommandAnswer::error(format!(
+                        "'{name}' parameter missing or not an integer"
+                    ))),
                 };
                 let (first, last) = (end("first-subnet-id")?, end("last-subnet-id")?);
                 if last < first {
-                    return Err(Answer::error(
+                    return Err(CommandAnswer::error(
                         "'last-subnet-id' must be greater than 'first-subnet-id'",
                     ));
                 }
                 Ok(Self::Range(first, last))
             }
-            (None, Some(_)) => Err(Answer::error("subnet-range parameter is not a map")),
+            (None, Some(_)) => Err(CommandAnswer::error("subnet-range parameter is not a map")),
         }
     }
 
@@ -88,29 +88,29 @@ impl Asked {
     }
 }
 
-fn positive(name: &str, id: i128) -> Result<i128, Answer> {
+fn positive(name: &str, id: i128) -> Result<i128, CommandAnswer> {
     match id > 0 {
         true => Ok(id),
-        false => Err(Answer::error(format!("'{name}' parameter must be > 0"))),
+        false => Err(CommandAnswer::error(format!("'{name}' parameter must be > 0"))),
     }
 }
 
-fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let asked = Asked::read(request)?;
+fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+    let asked = SubnetSelector::read(request)?;
     let mut subnets = backend.counts().subnets;
     subnets.retain(|subnet| asked.ids().contains(&subnet.id.into()));
     subnets.sort_by_key(|subnet| subnet.id);
     let head = format!("{}{}", request.name, asked.text());
     if subnets.is_empty() {
         let text = format!("{head}: no matching data, {}", asked.nothing());
-        return Ok(Answer::empty(text).and(json!({})));
+        return Ok(CommandAnswer::empty(text).and(json!({})));
     }
     let version = B::Family::VERSION;
     let rows: Vec<Value> = subnets.iter().map(|subnet| row(version, subnet)).collect();
     let text = format!("{head}: {} rows found", rows.len());
     let timestamp = time_stamp(backend.now().wall_us);
     let table = json!({ "columns": columns(version), "rows": rows, "timestamp": timestamp });
-    Ok(Answer::success(text).and(json!({ "result-set": table })))
+    Ok(CommandAnswer::success(text).and(json!({ "result-set": table })))
 }
 
 const fn columns(version: IpVersion) -> &'static [&'static str] {

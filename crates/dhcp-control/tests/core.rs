@@ -2,7 +2,7 @@
 
 use crate::common::Fake;
 use base::time::NS_PER_S;
-use dhcp_control::{ApplyFailure, Cleanup, Commanded, IpVersion, Selected};
+use dhcp_control::{ApplyFailure, CleanupStartResult, Commanded, IpVersion, Selected};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -168,10 +168,10 @@ fn a_disabled_service_comes_back_when_its_period_is_over() {
 fn failures_of_the_server_are_told() {
     let mut server = Fake::<V4>::with_subnets();
     for (cleanup, result, text) in [
-        (Cleanup::Running, 3, "kea-lfc already running"),
-        (Cleanup::Failed, 1, "failed to start kea-lfc"),
+        (CleanupStartResult::Running, 3, "kea-lfc already running"),
+        (CleanupStartResult::Failed, 1, "failed to start kea-lfc"),
         (
-            Cleanup::NotKept,
+            CleanupStartResult::NotKept,
             2,
             "'persist' parameter of 'memfile' lease backend was configured to 'false'",
         ),

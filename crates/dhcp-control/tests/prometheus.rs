@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
-use dhcp_control::{IpVersion, Latency, ProcessFacts, Snapshot, prometheus};
+use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts};
+use dhcp_control::{IpVersion, Latency, MetricsSnapshot, ProcessFacts, prometheus};
 
-fn counts(version: IpVersion) -> Counts {
+fn counts(version: IpVersion) -> ServerCounts {
     let leases =
         LeaseCounts { assigned: 3, declined: 1, cumulative_assigned: 9, ..LeaseCounts::default() };
     let pool = |id| PoolCounts { id, total: 1 << 70, leases };
@@ -28,7 +28,10 @@ fn counts(version: IpVersion) -> Counts {
         outside: leases,
         ..SubnetCounts::default()
     };
-    Counts { server, subnets: vec![subnet, SubnetCounts { id: 8, ..SubnetCounts::default() }] }
+    ServerCounts {
+        server,
+        subnets: vec![subnet, SubnetCounts { id: 8, ..SubnetCounts::default() }],
+    }
 }
 
 fn page(version: IpVersion) -> String {
@@ -39,7 +42,7 @@ fn page(version: IpVersion) -> String {
     let drops = [("no-subnet", 3), ("held-full", 0)];
     let counts = counts(version);
     let (omissions, lease_file_bytes) = ([("suffix-too-long", 2)], Some(4711));
-    prometheus(&Snapshot {
+    prometheus(&MetricsSnapshot {
         exporter: None,
         version,
         counts: &counts,

@@ -2,7 +2,7 @@
 
 use crate::common::Fake;
 use dhcp_control::IpVersion;
-use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
+use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -72,8 +72,8 @@ fn commands_about_statistics_answer_as_kea_s() {
 }
 
 /// Returns counts with the number `received`.
-fn counted(received: u64) -> Counts {
-    Counts { server: vec![("pkt4-received", received)], subnets: Vec::new() }
+fn counted(received: u64) -> ServerCounts {
+    ServerCounts { server: vec![("pkt4-received", received)], subnets: Vec::new() }
 }
 
 fn values(statistics: &Statistics, name: &str) -> Vec<i64> {
@@ -124,11 +124,11 @@ fn a_reset_counts_from_there_and_a_removal_until_the_next_change() {
 }
 
 /// Returns the counts of a subnet with two pools of one number.
-fn subnet(id: u32, assigned: u64, total: u128) -> Counts {
+fn subnet(id: u32, assigned: u64, total: u128) -> ServerCounts {
     let leases = LeaseCounts { assigned, declined: 1, ..LeaseCounts::default() };
     let pools = vec![PoolCounts { id: 2, total, leases }; 2];
     let subnet = SubnetCounts { id, pools, outside: leases, ..SubnetCounts::default() };
-    Counts { server: Vec::new(), subnets: vec![subnet] }
+    ServerCounts { server: Vec::new(), subnets: vec![subnet] }
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn a_subnet_is_the_sum_of_its_pools_and_gone_when_it_is_gone() {
 
 /// Returns the counts of a subnet with one pool, from which `count` leases were given; all still
 /// exist.
-fn leased(count: u64) -> Counts {
+fn leased(count: u64) -> ServerCounts {
     let leases = LeaseCounts { assigned: count, cumulative_assigned: count, ..Default::default() };
     let pools = vec![PoolCounts { id: 2, total: 100, leases }];
     let events = vec![("v4-lease-reuses", count)];
     let subnet = SubnetCounts { id: 5, pools, events, ..SubnetCounts::default() };
-    Counts { server: vec![("pkt4-received", count)], subnets: vec![subnet] }
+    ServerCounts { server: vec![("pkt4-received", count)], subnets: vec![subnet] }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use dhcp_config::{NoIncludes, parse_dhcp4};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::classify::{ClassSet, Classes, PacketView4, Workspace};
 use dhcp_engine::v4::Ingress;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 const ROUNDS: usize = 200;
 const MESSAGES: usize = 2_000;
@@ -48,7 +48,7 @@ fn discover(n: usize) -> Vec<u8> {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&[2, 0, 0, 0, (n >> 8) as u8, n as u8]);
     let none = Ipv4Addr::UNSPECIFIED;
-    let header = Header {
+    let header = Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,

@@ -9,7 +9,7 @@ use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
 
-use dhcp_config::{NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{ConfigProblem, NoIncludes, parse_dhcp4, parse_dhcp6};
 use dhcp_lease::LeaseTable;
 
 /// Number of hosts of each subnet, which has 16 bits for them.
@@ -95,7 +95,7 @@ fn configuration(count: usize, family: u8) -> String {
     if family == 6 { text.replace("client-id", "hw-address") } else { text }
 }
 
-fn must<T>(parsed: Result<T, Vec<Problem>>) -> T {
+fn must<T>(parsed: Result<T, Vec<ConfigProblem>>) -> T {
     parsed.unwrap_or_else(|problems| panic!("{}", problems[0]))
 }
 

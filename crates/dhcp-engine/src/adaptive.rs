@@ -1,23 +1,23 @@
 //! Short leases while pools are nearly full (Kea's `adaptive-lease-time-threshold`).
 
 use base::Now;
-use dhcp_config::{Allocator, Lifetime};
+use dhcp_config::{AllocatorKind, Lifetime};
 use dhcp_lease::contract::SlotView;
-use dhcp_lease::{Family, Occupancy, Owner};
+use dhcp_lease::{Family, SlotOccupancy, SlotOwner};
 
 use crate::repeat::remaining_s;
 
 /// Returns the used part of the pools from which on leases are short; `None` when they never are.
 /// Kea knows how full pools are only with the allocator that queues free addresses.
-pub(crate) fn threshold(configured: f64, allocator: Allocator) -> Option<f64> {
-    Some(configured).filter(|&part| part < 1.0 && allocator == Allocator::FreeLeaseQueue)
+pub(crate) fn threshold(configured: f64, allocator: AllocatorKind) -> Option<f64> {
+    Some(configured).filter(|&part| part < 1.0 && allocator == AllocatorKind::FreeLeaseQueue)
 }
 
 /// Returns the rest of `lifetime_s` of the lease in `slot`, in seconds, when the lease is the
 /// requesting client's and runs; otherwise 0.
 pub(crate) fn left_s<F: Family>(now: Now, slot: &SlotView<F>, lifetime_s: u32) -> u32 {
-    let is_running = slot.occupancy == Occupancy::Leased
-        && slot.owner == Owner::Asking
+    let is_running = slot.occupancy == SlotOccupancy::Leased
+        && slot.owner == SlotOwner::Asking
         && !slot.is_available(now);
     let age_s = now.wall_s().checked_sub(slot.cltt_s).filter(|_| is_running);
     age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
@@ -38,9 +38,9 @@ mod tests {
 
     #[test]
     fn only_a_queue_and_a_part_make_leases_short() {
-        assert_eq!(threshold(0.5, Allocator::FreeLeaseQueue), Some(0.5));
-        assert_eq!(threshold(1.0, Allocator::FreeLeaseQueue), None);
-        assert_eq!(threshold(0.5, Allocator::Iterative), None);
+        assert_eq!(threshold(0.5, AllocatorKind::FreeLeaseQueue), Some(0.5));
+        assert_eq!(threshold(1.0, AllocatorKind::FreeLeaseQueue), None);
+        assert_eq!(threshold(0.5, AllocatorKind::Iterative), None);
     }
 
     #[test]

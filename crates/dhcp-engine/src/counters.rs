@@ -9,7 +9,7 @@ use crate::events::EventCounters;
 use crate::omission::{Omission, Omissions};
 use crate::protocol::Protocol;
 use crate::reason::DropReason;
-use crate::statistic::{DropStatistic, Event};
+use crate::statistic::{DropStatistic, StatisticEvent};
 
 /// Most kinds of message, reply or refusal that are counted by name.
 const KINDS_MAX: usize = 16;
@@ -195,7 +195,7 @@ impl<P: Protocol> ShardCounters<P> {
     /// value.
     #[must_use]
     pub fn subnet_statistics(&self) -> Vec<(u32, &'static str, u64)> {
-        let named = |(id, counts): (u32, [u64; Event::COUNT])| {
+        let named = |(id, counts): (u32, [u64; StatisticEvent::COUNT])| {
             let counts = P::EVENTS.iter().copied().zip(counts);
             counts.filter(|(name, _)| !name.is_empty()).map(move |(name, count)| (id, name, count))
         };

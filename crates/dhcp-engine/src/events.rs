@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::Counters;
 
 use crate::prefixes::SubnetIndex;
-use crate::statistic::Event;
+use crate::statistic::StatisticEvent;
 
 /// Event counts of the subnets of one configuration.
 #[derive(Debug, Default)]
 pub struct SubnetEvents {
     /// `id` and counts, in the order of [`SubnetIndex`].
-    subnets: Box<[(u32, Counters<{ Event::COUNT }>)]>,
+    subnets: Box<[(u32, Counters<{ StatisticEvent::COUNT }>)]>,
 }
 
 /// Event counts of one shard.
 #[derive(Debug, Default)]
 pub struct EventCounters {
-    all: Counters<{ Event::COUNT }>,
+    all: Counters<{ StatisticEvent::COUNT }>,
     /// Counts of the current configuration's subnets. They are replaced when the configuration
     /// changes, never because of a message.
     subnets: Mutex<Arc<SubnetEvents>>,
@@ -28,7 +28,7 @@ pub struct EventCounters {
 impl EventCounters {
     /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with the
     /// `subnets` that [`Self::begin`] returned.
-    pub fn count(&self, event: Event, subnets: &SubnetEvents, subnet: SubnetIndex) {
+    pub fn count(&self, event: StatisticEvent, subnets: &SubnetEvents, subnet: SubnetIndex) {
         self.all.add(event.index(), 1);
         if let Some((_, counts)) = subnets.subnets.get(subnet as usize) {
             counts.add(event.index(), 1);
@@ -57,19 +57,19 @@ impl EventCounters {
 
     /// Returns the number of times an event happened.
     #[must_use]
-    pub fn total(&self, event: Event) -> u64 {
+    pub fn total(&self, event: StatisticEvent) -> u64 {
         self.all.value(event.index())
     }
 
-    /// Returns the number of times each event happened, in the order of [`Event`].
+    /// Returns the number of times each event happened, in the order of [`StatisticEvent`].
     #[must_use]
-    pub fn totals(&self) -> [u64; Event::COUNT] {
+    pub fn totals(&self) -> [u64; StatisticEvent::COUNT] {
         self.all.snapshot()
     }
 
-    /// Returns the counts of each subnet by its `id`, in the order of [`Event`].
+    /// Returns the counts of each subnet by its `id`, in the order of [`StatisticEvent`].
     #[must_use]
-    pub fn by_subnet(&self) -> Vec<(u32, [u64; Event::COUNT])> {
+    pub fn by_subnet(&self) -> Vec<(u32, [u64; StatisticEvent::COUNT])> {
         let current = Arc::clone(&self.subnets.lock().unwrap_or_else(PoisonError::into_inner));
         current.subnets.iter().map(|(id, counts)| (*id, counts.snapshot())).collect()
     }
@@ -83,18 +83,18 @@ mod tests {
     fn subnets_that_stay_keep_their_counts() {
         let events = EventCounters::default();
         let subnets = events.begin([7, 9].into_iter());
-        events.count(Event::LeaseReuse, &subnets, 0);
-        events.count(Event::LeaseReuse, &subnets, 1);
-        events.count(Event::AllocationFail, &subnets, 1);
+        events.count(StatisticEvent::LeaseReuse, &subnets, 0);
+        events.count(StatisticEvent::LeaseReuse, &subnets, 1);
+        events.count(StatisticEvent::AllocationFail, &subnets, 1);
         let subnets = events.begin([9, 11].into_iter());
-        events.count(Event::LeaseReuse, &subnets, 0);
+        events.count(StatisticEvent::LeaseReuse, &subnets, 0);
         let reuses: Vec<_> = events
             .by_subnet()
             .into_iter()
-            .map(|(id, counts)| (id, counts[Event::LeaseReuse.index()]))
+            .map(|(id, counts)| (id, counts[StatisticEvent::LeaseReuse.index()]))
             .collect();
         assert_eq!(reuses, [(9, 2), (11, 0)]);
-        assert_eq!(events.total(Event::LeaseReuse), 3);
-        assert_eq!(events.by_subnet()[0].1[Event::AllocationFail.index()], 1);
+        assert_eq!(events.total(StatisticEvent::LeaseReuse), 3);
+        assert_eq!(events.by_subnet()[0].1[StatisticEvent::AllocationFail.index()], 1);
     }
 }

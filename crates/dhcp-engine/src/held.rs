@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::in_flight::ClientKeys;
-use crate::protocol::Asked;
+use crate::protocol::MeasuredRequest;
 
 /// Length of the messages for which each buffer is allocated at the start, in bytes.
 const BUFFER_LEN: usize = 1500;
@@ -24,13 +24,13 @@ pub enum WaitsFor {
 
 /// Held message without its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<I> {
+pub struct HeldMessage<I> {
     /// Keys of the client.
     pub keys: Option<ClientKeys>,
     /// Ingress of the message.
     pub ingress: I,
     /// Type of the message and the time at which it came.
-    pub asked: Asked,
+    pub asked: MeasuredRequest,
     /// Event that the message waits for.
     pub waits_for: WaitsFor,
     /// Monotonic time at which the message was held first, in nanoseconds.
@@ -42,7 +42,7 @@ pub struct Held<I> {
 pub struct HeldMessages<I> {
     buffers: Box<[Vec<u8>]>,
     free: Vec<u32>,
-    queue: VecDeque<(Held<I>, u32)>,
+    queue: VecDeque<(HeldMessage<I>, u32)>,
 }
 
 impl<I> HeldMessages<I> {
@@ -70,7 +70,7 @@ impl<I> HeldMessages<I> {
 
     /// Holds a copy of `octets`; returns false when the queue is full.
     #[must_use]
-    pub fn push(&mut self, held: Held<I>, octets: &[u8]) -> bool {
+    pub fn push(&mut self, held: HeldMessage<I>, octets: &[u8]) -> bool {
         let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
         if octets.len() > BUFFER_LEN && self.buffers.iter().filter(is_long).count() >= LONG_MAX {
             return false;
@@ -84,12 +84,12 @@ impl<I> HeldMessages<I> {
     }
 
     /// Takes the message at the front. The caller puts the message or its buffer back.
-    pub fn take_first(&mut self) -> Option<(Held<I>, u32)> {
+    pub fn take_first(&mut self) -> Option<(HeldMessage<I>, u32)> {
         self.queue.pop_front()
     }
 
     /// Puts a message back at the end.
-    pub fn put_back(&mut self, held: Held<I>, index: u32) {
+    pub fn put_back(&mut self, held: HeldMessage<I>, index: u32) {
         self.queue.push_back((held, index));
     }
 
@@ -124,7 +124,7 @@ impl<I> HeldMessages<I> {
     }
 
     /// Removes every message held since before `oldest_ns`; `u64::MAX` empties the queue.
-    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&HeldMessage<I>)) {
         let (free, buffers) = (&mut self.free, &mut self.buffers);
         self.queue.retain(|(held, index)| {
             let stays = held.since_ns >= oldest_ns;
@@ -149,11 +149,11 @@ fn shorten(buffer: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn held(since_ns: u64) -> Held<()> {
-        Held {
+    fn held(since_ns: u64) -> HeldMessage<()> {
+        HeldMessage {
             keys: None,
             ingress: (),
-            asked: Asked::default(),
+            asked: MeasuredRequest::default(),
             waits_for: WaitsFor::Client,
             since_ns,
         }

@@ -26,7 +26,7 @@ pub struct ClientKeys([u64; 2]);
 
 /// Result of [`InFlight::enter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum InFlightAdmission {
     /// The message has entered; [`InFlight::leave`] must follow.
     Entered,
     /// The client is in flight and no message of it is held so far: hold the message.
@@ -105,9 +105,9 @@ impl Occupants {
 }
 
 #[repr(align(128))]
-struct Stripe(Mutex<Occupants>);
+struct InFlightStripe(Mutex<Occupants>);
 
-const _: () = assert!(size_of::<Stripe>() == 128, "a stripe is two cache lines");
+const _: () = assert!(size_of::<InFlightStripe>() == 128, "a stripe is two cache lines");
 
 impl core::fmt::Debug for InFlight {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -118,7 +118,7 @@ impl core::fmt::Debug for InFlight {
 /// Clients in flight, shared by all shards, in stripes.
 pub struct InFlight {
     hasher: FixedState,
-    stripes: Box<[Stripe]>,
+    stripes: Box<[InFlightStripe]>,
 }
 
 impl InFlight {
@@ -133,7 +133,7 @@ impl InFlight {
                 .map(|_| {
                     let more = HashTable::with_capacity(room);
                     let few = [Occupant(0); FEW];
-                    Stripe(Mutex::new(Occupants { few, few_count: 0, more }))
+                    InFlightStripe(Mutex::new(Occupants { few, few_count: 0, more }))
                 })
                 .collect(),
         }
@@ -159,26 +159,28 @@ impl InFlight {
     }
 
     /// Enters a message, or returns that the caller holds or drops it.
-    pub fn enter(&self, keys: ClientKeys) -> Entry {
+    pub fn enter(&self, keys: ClientKeys) -> InFlightAdmission {
         self.with_tables(keys, |tables, places| {
-            let mut entry = Entry::Entered;
+            let mut entry = InFlightAdmission::Entered;
             for &(table, key) in places {
                 if let Some(occupant) = tables[table].find_mut(key) {
                     entry = match (entry, occupant.holds_one()) {
-                        (Entry::Duplicate, _) | (_, true) => Entry::Duplicate,
-                        (_, false) => Entry::Hold,
+                        (InFlightAdmission::Duplicate, _) | (_, true) => {
+                            InFlightAdmission::Duplicate
+                        }
+                        (_, false) => InFlightAdmission::Hold,
                     };
                 }
             }
             for &(table, key) in places {
                 match entry {
-                    Entry::Entered => tables[table].insert(key),
-                    Entry::Hold => {
+                    InFlightAdmission::Entered => tables[table].insert(key),
+                    InFlightAdmission::Hold => {
                         if let Some(occupant) = tables[table].find_mut(key) {
                             occupant.0 |= 1;
                         }
                     }
-                    Entry::Duplicate => {}
+                    InFlightAdmission::Duplicate => {}
                 }
             }
             entry
@@ -224,7 +226,7 @@ impl InFlight {
 type Table<'a> = MutexGuard<'a, Occupants>;
 type Place = (usize, u64);
 
-fn lock(stripe: &Stripe) -> Table<'_> {
+fn lock(stripe: &InFlightStripe) -> Table<'_> {
     stripe.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -239,14 +241,14 @@ mod tests {
         let both = clients.keys(&[1, 2], Some(b"id"));
         let by_hardware = clients.keys(&[1, 2], None);
         let by_other_hardware = clients.keys(&[9], Some(b"id"));
-        assert_eq!(clients.enter(both), Entry::Entered);
-        assert_eq!(clients.enter(by_hardware), Entry::Hold);
-        assert_eq!(clients.enter(by_hardware), Entry::Duplicate);
-        assert_eq!(clients.enter(by_other_hardware), Entry::Hold);
-        assert_eq!(clients.enter(both), Entry::Duplicate);
+        assert_eq!(clients.enter(both), InFlightAdmission::Entered);
+        assert_eq!(clients.enter(by_hardware), InFlightAdmission::Hold);
+        assert_eq!(clients.enter(by_hardware), InFlightAdmission::Duplicate);
+        assert_eq!(clients.enter(by_other_hardware), InFlightAdmission::Hold);
+        assert_eq!(clients.enter(both), InFlightAdmission::Duplicate);
         clients.leave(both);
         assert_eq!(clients.identity_count(), 0);
-        assert_eq!(clients.enter(by_other_hardware), Entry::Entered);
+        assert_eq!(clients.enter(by_other_hardware), InFlightAdmission::Entered);
     }
 
     #[test]
@@ -256,7 +258,7 @@ mod tests {
         let mut inside = Vec::new();
         for _ in 0..100_000 {
             let keys = clients.keys(&[random.below(50) as u8], Some(&[random.below(50) as u8]));
-            if random.chance(1, 2) && clients.enter(keys) == Entry::Entered {
+            if random.chance(1, 2) && clients.enter(keys) == InFlightAdmission::Entered {
                 inside.push(keys);
             } else if !inside.is_empty() {
                 let index = random.below(inside.len() as u64) as usize;
@@ -274,12 +276,12 @@ mod tests {
         let clients = InFlight::new(3, 64);
         let keys = |n: u32| clients.keys(&n.to_be_bytes(), Some(&n.to_le_bytes()));
         let all = 0..10_000;
-        assert!(all.clone().all(|n| clients.enter(keys(n)) == Entry::Entered));
+        assert!(all.clone().all(|n| clients.enter(keys(n)) == InFlightAdmission::Entered));
         assert_eq!(clients.identity_count(), 20_000);
-        assert!(all.clone().all(|n| clients.enter(keys(n)) == Entry::Hold));
-        assert!(all.clone().all(|n| clients.enter(keys(n)) == Entry::Duplicate));
+        assert!(all.clone().all(|n| clients.enter(keys(n)) == InFlightAdmission::Hold));
+        assert!(all.clone().all(|n| clients.enter(keys(n)) == InFlightAdmission::Duplicate));
         all.clone().for_each(|n| clients.leave(keys(n)));
         assert_eq!(clients.identity_count(), 0);
-        assert!(all.clone().all(|n| clients.enter(keys(n)) == Entry::Entered));
+        assert!(all.clone().all(|n| clients.enter(keys(n)) == InFlightAdmission::Entered));
     }
 }

@@ -37,10 +37,10 @@ pub mod v6;
 
 pub use counters::ShardCounters;
 pub use events::EventCounters;
-pub use in_flight::{Entry, InFlight};
+pub use in_flight::{InFlight, InFlightAdmission};
 pub use interfaces::InterfaceNames;
 pub use omission::Omission;
-pub use protocol::{Asked, Notice, Protocol, Transmit};
+pub use protocol::{MeasuredRequest, Notice, Protocol, ReplySink};
 pub use reason::DropReason;
 pub use shard::Shard;
-pub use statistic::{DropStatistic, Event};
+pub use statistic::{DropStatistic, StatisticEvent};

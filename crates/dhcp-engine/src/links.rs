@@ -6,18 +6,18 @@ use dhcp_lease::PoolIndex;
 use crate::prefixes::{AddressBits, SubnetIndex};
 
 /// Returns the lease table's allocator for a configured one.
-pub(crate) const fn allocator(configured: dhcp_config::Allocator) -> dhcp_lease::Allocator {
+pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_lease::Allocator {
     match configured {
-        dhcp_config::Allocator::Iterative => dhcp_lease::Allocator::Iterative,
-        dhcp_config::Allocator::Random => dhcp_lease::Allocator::Random,
-        dhcp_config::Allocator::FreeLeaseQueue => dhcp_lease::Allocator::FreeLeaseQueue,
+        dhcp_config::AllocatorKind::Iterative => dhcp_lease::Allocator::Iterative,
+        dhcp_config::AllocatorKind::Random => dhcp_lease::Allocator::Random,
+        dhcp_config::AllocatorKind::FreeLeaseQueue => dhcp_lease::Allocator::FreeLeaseQueue,
     }
 }
 
 /// Links of a configuration, with pools of one kind.
 #[derive(Debug)]
 pub struct Links<A> {
-    links: Vec<Link<A>>,
+    links: Vec<LinkPools<A>>,
     /// Position of each subnet.
     places: Vec<InLink>,
     /// Subnets of each link in their order, the whole list twice.
@@ -35,7 +35,7 @@ struct InLink {
 }
 
 #[derive(Debug)]
-struct Link<A> {
+struct LinkPools<A> {
     /// Pools of all subnets in their order, the whole list twice: after each position, all of them
     /// follow.
     pool_order: Vec<PoolIndex>,
@@ -45,7 +45,7 @@ struct Link<A> {
     ranges: Vec<(A, A, PoolIndex, SubnetIndex)>,
 }
 
-impl<A> Link<A> {
+impl<A> LinkPools<A> {
     fn once(&self) -> &[PoolIndex] {
         &self.pool_order[..self.pool_count]
     }
@@ -64,7 +64,7 @@ impl<A: AddressBits> Links<A> {
     /// Returns the links of subnets that are each in one of `network_count` shared networks or in
     /// none.
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
-        let empty = || Link { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
+        let empty = || LinkPools { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
         let mut members: Vec<Vec<SubnetIndex>> = vec![Vec::new(); network_count];
         let mut places = Vec::new();
@@ -139,7 +139,7 @@ impl<A: AddressBits> Links<A> {
 
     /// Returns the orders of allocation of all links.
     pub fn pool_orders(&self) -> impl Iterator<Item = &[PoolIndex]> {
-        self.links.iter().map(Link::once)
+        self.links.iter().map(LinkPools::once)
     }
 
     /// Returns true if two subnets are on one link.
@@ -148,7 +148,7 @@ impl<A: AddressBits> Links<A> {
         self.link_of(one) == self.link_of(other)
     }
 
-    fn link(&self, subnet: SubnetIndex) -> &Link<A> {
+    fn link(&self, subnet: SubnetIndex) -> &LinkPools<A> {
         &self.links[self.link_of(subnet)]
     }
 }

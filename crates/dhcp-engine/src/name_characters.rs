@@ -11,12 +11,12 @@ use dhcp_wire::name::read_text;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameCharacters {
     set: CharacterSet,
-    replacement: Box<[Piece]>,
+    replacement: Box<[ReplacementPart]>,
 }
 
 /// Part of the replacement of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum ReplacementPart {
     Text(Box<[u8]>),
     /// The match itself.
     Match,
@@ -108,17 +108,17 @@ impl NameCharacters {
     fn put_replacement(&self, text: &[u8], found: &Range<usize>, target: &mut NameOctets) {
         for piece in &self.replacement {
             target.push(match piece {
-                Piece::Text(octets) => octets,
-                Piece::Match => text.get(found.clone()).unwrap_or_default(),
-                Piece::Before => text.get(..found.start).unwrap_or_default(),
-                Piece::After => text.get(found.end..).unwrap_or_default(),
+                ReplacementPart::Text(octets) => octets,
+                ReplacementPart::Match => text.get(found.clone()).unwrap_or_default(),
+                ReplacementPart::Before => text.get(..found.start).unwrap_or_default(),
+                ReplacementPart::After => text.get(found.end..).unwrap_or_default(),
             });
         }
     }
 }
 
 /// Splits a replacement into its pieces.
-fn pieces(replacement: &[u8]) -> Box<[Piece]> {
+fn pieces(replacement: &[u8]) -> Box<[ReplacementPart]> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
     let mut rest = replacement;
@@ -126,16 +126,20 @@ fn pieces(replacement: &[u8]) -> Box<[Piece]> {
         rest = behind;
         let next = rest.first().copied().filter(|_| octet == b'$');
         let piece = match next {
-            Some(b'&') => Piece::Match,
-            Some(b'`') => Piece::Before,
-            Some(b'\'') => Piece::After,
-            Some(b'$') => Piece::Text(b"$".as_slice().into()),
+            Some(b'&') => ReplacementPart::Match,
+            Some(b'`') => ReplacementPart::Before,
+            Some(b'\'') => ReplacementPart::After,
+            Some(b'$') => ReplacementPart::Text(b"$".as_slice().into()),
             Some(digit @ b'0'..=b'9') => {
                 // A second digit belongs to the group number.
                 let second = rest.get(1).copied().filter(u8::is_ascii_digit);
                 rest = rest.get(usize::from(second.is_some())..).unwrap_or_default();
                 let is_match = digit == b'0' && second.is_none_or(|second| second == b'0');
-                if is_match { Piece::Match } else { Piece::Text(Box::default()) }
+                if is_match {
+                    ReplacementPart::Match
+                } else {
+                    ReplacementPart::Text(Box::default())
+                }
             }
             _ => {
                 text.push(octet);
@@ -144,12 +148,12 @@ fn pieces(replacement: &[u8]) -> Box<[Piece]> {
         };
         rest = rest.get(1..).unwrap_or_default();
         if !text.is_empty() {
-            pieces.push(Piece::Text(core::mem::take(&mut text).into()));
+            pieces.push(ReplacementPart::Text(core::mem::take(&mut text).into()));
         }
         pieces.push(piece);
     }
     if !text.is_empty() {
-        pieces.push(Piece::Text(text.into()));
+        pieces.push(ReplacementPart::Text(text.into()));
     }
     pieces.into()
 }

@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::in_flight::ClientKeys;
-use crate::protocol::Asked;
+use crate::protocol::MeasuredRequest;
 
 /// Length of the replies for which each slot is allocated, in bytes: the payload of an Ethernet
 /// frame.
@@ -17,7 +17,7 @@ const LONG_BYTES_MAX: usize = 16 << 20;
 /// message's ingress.
 #[derive(Debug)]
 pub struct Outbox<D, I> {
-    slots: Box<[Slot<D, I>]>,
+    slots: Box<[OutboxSlot<D, I>]>,
     /// [`SLOT_LEN`] bytes for each slot that was used at least once, with capacity for all slots:
     /// memory that no reply needed is never written.
     octets: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct Outbox<D, I> {
 }
 
 #[derive(Debug)]
-struct Slot<D, I> {
+struct OutboxSlot<D, I> {
     envelope: Option<Envelope<D, I>>,
     since_ns: u64,
     len: usize,
@@ -47,7 +47,7 @@ pub struct Envelope<D, I> {
     /// Client that is in flight until the reply leaves.
     pub keys: Option<ClientKeys>,
     /// Request that the reply answers.
-    pub asked: Asked,
+    pub asked: MeasuredRequest,
     /// Position of the reply's kind in the counters.
     pub kind: usize,
 }
@@ -56,7 +56,7 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
     /// Returns an outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        let slot = || Slot { envelope: None, since_ns: 0, len: 0, long: None };
+        let slot = || OutboxSlot { envelope: None, since_ns: 0, len: 0, long: None };
         Self {
             slots: (0..capacity).map(|_| slot()).collect(),
             octets: Vec::with_capacity(capacity as usize * SLOT_LEN),
@@ -161,7 +161,13 @@ mod tests {
     use super::*;
 
     fn envelope(kind: usize) -> Envelope<(), ()> {
-        Envelope { destination: (), ingress: (), keys: None, asked: Asked::default(), kind }
+        Envelope {
+            destination: (),
+            ingress: (),
+            keys: None,
+            asked: MeasuredRequest::default(),
+            kind,
+        }
     }
 
     #[test]

@@ -50,14 +50,14 @@ pub struct PrefixTable<A> {
     /// passes.
     firsts: Firsts<A>,
     /// Intervals, disjoint, in the order of `firsts`.
-    intervals: Vec<Interval<A>>,
+    intervals: Vec<PrefixInterval<A>>,
     /// Subnet with the next prefix around a subnet's own, for each subnet.
     outer: Vec<Option<SubnetIndex>>,
 }
 
 /// Run of addresses that lie in the same prefixes.
 #[derive(Clone, Copy, Debug)]
-struct Interval<A> {
+struct PrefixInterval<A> {
     first: A,
     last: A,
     /// First subnet of all that contain the interval.
@@ -75,7 +75,7 @@ impl<A: AddressBits> PrefixTable<A> {
         // Outer prefixes come before inner ones, so that a stack mirrors the nesting.
         sorted.sort_by_key(|&(first, last, subnet)| (first, Reverse(last), subnet));
         let subnets = prefixes.iter().map(|&(_, _, subnet)| subnet as usize + 1).max();
-        let mut builder = Builder {
+        let mut builder = PrefixTableBuilder {
             stack: Vec::new(),
             covered: None,
             intervals: Vec::new(),
@@ -86,7 +86,7 @@ impl<A: AddressBits> PrefixTable<A> {
             builder.open(prefix);
         }
         builder.close_all();
-        let Builder { intervals, outer, .. } = builder;
+        let PrefixTableBuilder { intervals, outer, .. } = builder;
         Self { firsts: Firsts::new(intervals.iter().map(|one| one.first)), intervals, outer }
     }
 
@@ -103,7 +103,7 @@ impl<A: AddressBits> PrefixTable<A> {
         address: A,
         admits: impl Fn(SubnetIndex) -> bool,
     ) -> Option<SubnetIndex> {
-        let Interval { winner, inner, .. } = *self.interval(address)?;
+        let PrefixInterval { winner, inner, .. } = *self.interval(address)?;
         if admits(winner) {
             return Some(winner);
         }
@@ -112,33 +112,33 @@ impl<A: AddressBits> PrefixTable<A> {
             .min()
     }
 
-    fn interval(&self, address: A) -> Option<&Interval<A>> {
+    fn interval(&self, address: A) -> Option<&PrefixInterval<A>> {
         let after = self.firsts.count_through(address);
         let interval = self.intervals.get(after.checked_sub(1)?)?;
         (address <= interval.last).then_some(interval)
     }
 }
 
-struct Builder<A> {
+struct PrefixTableBuilder<A> {
     /// Open prefixes, outermost first, each as an interval of its own.
-    stack: Vec<Interval<A>>,
+    stack: Vec<PrefixInterval<A>>,
     /// Last address that an interval covers so far.
     covered: Option<A>,
-    intervals: Vec<Interval<A>>,
+    intervals: Vec<PrefixInterval<A>>,
     outer: Vec<Option<SubnetIndex>>,
 }
 
-impl<A: AddressBits> Builder<A> {
+impl<A: AddressBits> PrefixTableBuilder<A> {
     fn open(&mut self, (first, last, subnet): (A, A, SubnetIndex)) {
         let outer = self.stack.last().copied();
         if let Some(outer) = outer
             && outer.first < first
         {
-            self.emit(Interval { last: first.previous(), ..outer });
+            self.emit(PrefixInterval { last: first.previous(), ..outer });
         }
         let winner = outer.map_or(subnet, |outer| outer.winner.min(subnet));
         self.outer[subnet as usize] = outer.map(|outer| outer.inner);
-        self.stack.push(Interval { first, last, winner, inner: subnet });
+        self.stack.push(PrefixInterval { first, last, winner, inner: subnet });
     }
 
     fn close_before(&mut self, address: A) {
@@ -160,7 +160,7 @@ impl<A: AddressBits> Builder<A> {
     }
 
     /// Adds the part of `interval` that no other interval covers yet.
-    fn emit(&mut self, interval: Interval<A>) {
+    fn emit(&mut self, interval: PrefixInterval<A>) {
         let first = match self.covered {
             Some(covered) => match covered.next() {
                 Some(next) => interval.first.max(next),
@@ -169,7 +169,7 @@ impl<A: AddressBits> Builder<A> {
             None => interval.first,
         };
         if first <= interval.last {
-            self.intervals.push(Interval { first, ..interval });
+            self.intervals.push(PrefixInterval { first, ..interval });
             self.covered = Some(interval.last);
         }
     }

@@ -10,14 +10,14 @@ use dhcp_wire::Parsing;
 use crate::classify::Classes;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::hosts::{HostCache, HostTerms, HostTrails, Hosts, Reserving};
+use crate::hosts::{HostCache, HostTerms, HostTrails, Hosts, ReservationProtocol};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
-use crate::statistic::{DropStatistic, Event};
+use crate::statistic::{DropStatistic, StatisticEvent};
 
 /// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
-pub trait Protocol: Reserving {
+pub trait Protocol: ReservationProtocol {
     /// Received message, checked and borrowed from its bytes.
     type Message<'m>;
     /// Compiled configuration.
@@ -42,8 +42,8 @@ pub trait Protocol: Reserving {
     const SENT_STATISTICS: &'static [&'static str];
     /// Prefix of Kea's statistics of packets: `pkt4`, `pkt6`.
     const PACKETS: &'static str;
-    /// Names of Kea's statistics of [`Event`]s; empty where the family has none.
-    const EVENTS: [&'static str; Event::COUNT];
+    /// Names of Kea's statistics of [`StatisticEvent`]s; empty where the family has none.
+    const EVENTS: [&'static str; StatisticEvent::COUNT];
     /// Names of the reasons why datagrams are malformed, in the order of [`Protocol::parse`].
     const MALFORMED: &'static [&'static str];
     /// Names of the refusals that replies may carry.
@@ -102,14 +102,14 @@ pub trait Protocol: Reserving {
     ) -> Ahead;
 
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
-    /// [`Desk::buffer`].
+    /// [`ServeContext::buffer`].
     fn serve<S: LeaseStore<Self>>(
         now: Now,
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
-        desk: Desk<'_, Self, S>,
-    ) -> Served<Self::Destination>;
+        desk: ServeContext<'_, Self, S>,
+    ) -> MessageOutcome<Self::Destination>;
 }
 
 /// Guess at the look-ups of a message before it is served.
@@ -147,7 +147,7 @@ pub(crate) const fn parsing_of(is_lenient: bool) -> Parsing {
 
 /// Context that a shard lends to a transaction.
 #[derive(Debug)]
-pub struct Desk<'d, P: Protocol, S> {
+pub struct ServeContext<'d, P: Protocol, S> {
     /// Lease store.
     pub store: &'d mut S,
     /// Scratch memory that is reused between messages; its previous content is void.
@@ -166,7 +166,7 @@ pub struct Desk<'d, P: Protocol, S> {
 
 /// Outcome of a message.
 #[derive(Clone, Copy, Debug)]
-pub enum Served<D> {
+pub enum MessageOutcome<D> {
     /// The buffer has a reply.
     Reply(Emitted<D>),
     /// The message gets no reply, by the rules of the protocol.
@@ -194,7 +194,7 @@ pub struct Emitted<D> {
 
 /// Data of a request that measurements need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct MeasuredRequest {
     /// Position of the request's type in [`Protocol::RECEIVED`].
     pub kind: usize,
     /// Monotonic time at which the request came, in nanoseconds.
@@ -203,7 +203,7 @@ pub struct Asked {
     pub number: u64,
 }
 
-/// Outcome of a message, as the shard reports it to a listening [`Transmit`].
+/// Outcome of a message, as the shard reports it to a listening [`ReplySink`].
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<D> {
     /// The message came in and is well formed.
@@ -219,20 +219,20 @@ pub enum Notice<D> {
         /// Destination of the reply.
         destination: D,
         /// Request that the reply answers.
-        asked: Asked,
+        asked: MeasuredRequest,
     },
 }
 
 /// Receiver of replies: the socket's transmit batch, or a test's list.
-pub trait Transmit<P: Protocol> {
+pub trait ReplySink<P: Protocol> {
     /// Takes one reply; returns false when it could not take it.
     fn transmit(&mut self, destination: P::Destination, ingress: P::Ingress, octets: &[u8])
     -> bool;
 
-    /// Receives the request whose reply [`Transmit::transmit`] just took.
-    fn answered(&mut self, _asked: Asked) {}
+    /// Receives the request whose reply [`ReplySink::transmit`] just took.
+    fn answered(&mut self, _asked: MeasuredRequest) {}
 
-    /// Returns true if [`Transmit::hear`] does anything: the shard calls this for every message, so
+    /// Returns true if [`ReplySink::hear`] does anything: the shard calls this for every message, so
     /// the result has to be known already.
     fn is_listening(&self) -> bool {
         false

@@ -1,10 +1,10 @@
 //! Effect of `expired-leases-processing` on the lease table.
 
 use dhcp_config::ExpiredLeases;
-use dhcp_lease::{Expiry, LeaseTable, Leased, ReclaimLimits};
+use dhcp_lease::{Expiry, LeaseTable, ReclaimLimits, TableFamily};
 
 /// Applies the expiry settings of `config` to `table`.
-pub fn follow<F: Leased>(table: &LeaseTable<F>, config: &ExpiredLeases) {
+pub fn follow<F: TableFamily>(table: &LeaseTable<F>, config: &ExpiredLeases) {
     table.set_expiry(Expiry {
         reclaim_wait_s: config.reclaim_timer_wait_s,
         hold_reclaimed_s: config.hold_reclaimed_s,

@@ -4,7 +4,7 @@
 use base::Now;
 use dhcp_config::{GodwitSettings, LeaseDatabase};
 use dhcp_lease::contract::SlotView;
-use dhcp_lease::{Family, INFINITE_LIFETIME_S, Occupancy, Owner};
+use dhcp_lease::{Family, INFINITE_LIFETIME_S, SlotOccupancy, SlotOwner};
 
 /// Largest age at which leases are repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl RepeatPolicy {
     /// client's, runs, was given for `wanted_s` and is young enough.
     #[must_use]
     pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, wanted_s: u32) -> Option<u32> {
-        let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
+        let is_running = slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Asking;
         let is_on = 0.0 < self.threshold && self.threshold <= 1.0;
         if !is_running || !is_on || slot.valid_lifetime_s != wanted_s || self.max_age_s == Some(0) {
             return None;

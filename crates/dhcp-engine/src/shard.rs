@@ -10,17 +10,19 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{Expected, LeaseStore, Swept};
+use dhcp_lease::{ExpectedSlot, LeaseStore, Swept};
 
 use crate::contain::contained;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::held::{Held, HeldMessages, WaitsFor};
+use crate::held::{HeldMessage, HeldMessages, WaitsFor};
 use crate::hosts::HostCache;
-use crate::in_flight::{ClientKeys, Entry, InFlight};
+use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
-use crate::protocol::{Ahead, Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
+use crate::protocol::{
+    Ahead, Emitted, MeasuredRequest, MessageOutcome, Notice, Protocol, ReplySink, ServeContext,
+};
 use crate::reason::DropReason;
 
 /// Most replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms,
@@ -46,7 +48,7 @@ struct Read<'m, P: Protocol> {
     octets: &'m [u8],
     message: P::Message<'m>,
     ingress: P::Ingress,
-    asked: Asked,
+    asked: MeasuredRequest,
     keys: Result<Option<ClientKeys>, DropReason>,
 }
 
@@ -54,7 +56,7 @@ struct Read<'m, P: Protocol> {
 #[derive(Clone, Copy)]
 struct Entered {
     keys: Option<ClientKeys>,
-    asked: Asked,
+    asked: MeasuredRequest,
     /// Monotonic time at which the message was held first, or entered, in nanoseconds.
     since_ns: u64,
 }
@@ -185,7 +187,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         now: Now,
         octets: &[u8],
         ingress: P::Ingress,
-        transmit: &mut impl Transmit<P>,
+        transmit: &mut impl ReplySink<P>,
     ) {
         if let Some(read) = self.read((now.mono_ns, octets, ingress), transmit) {
             self.enter(now, &read, transmit);
@@ -197,7 +199,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         &mut self,
         now: Now,
         datagrams: impl Iterator<Item = Arrived<'m, P::Ingress>>,
-        transmit: &mut impl Transmit<P>,
+        transmit: &mut impl ReplySink<P>,
     ) {
         let mut datagrams = datagrams.fuse();
         while contained(|| self.handle_in_groups(now, &mut datagrams, transmit)).is_none() {
@@ -209,7 +211,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         &mut self,
         now: Now,
         datagrams: &mut impl Iterator<Item = Arrived<'m, P::Ingress>>,
-        transmit: &mut impl Transmit<P>,
+        transmit: &mut impl ReplySink<P>,
     ) {
         loop {
             let mut messages: [Option<Read<'m, P>>; AHEAD] = core::array::from_fn(|_| None);
@@ -262,8 +264,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         for Ahead { trails, pool } in ahead {
             let Some(pool) = pool else { continue };
             let expected = match trails.and_then(|trails| trails.reserved(hosts)) {
-                Some(address) => Expected::Address(address),
-                None => Expected::Candidate(P::pool_set(snapshot), pool),
+                Some(address) => ExpectedSlot::Address(address),
+                None => ExpectedSlot::Candidate(P::pool_set(snapshot), pool),
             };
             store.expect(None, expected, prefetch);
         }
@@ -273,7 +275,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn read<'m>(
         &self,
         (since_ns, octets, ingress): Arrived<'m, P::Ingress>,
-        transmit: &impl Transmit<P>,
+        transmit: &impl ReplySink<P>,
     ) -> Option<Read<'m, P>> {
         if self.is_disabled {
             self.drop_unread(DropReason::ServiceDisabled, (octets, ingress), transmit);
@@ -292,7 +294,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
         };
         tell(transmit, Notice::Received, octets, ingress);
-        let asked = Asked { kind: P::received_index(&message), since_ns, number: 0 };
+        let asked = MeasuredRequest { kind: P::received_index(&message), since_ns, number: 0 };
         self.counters.received(asked.kind);
         let keys = P::client(&self.in_flight, &message);
         if let Ok(Some(keys)) = keys {
@@ -301,10 +303,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         Some(Read { octets, message, ingress, asked, keys })
     }
 
-    fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl Transmit<P>) {
+    fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl ReplySink<P>) {
         let &Read { octets, ref message, ingress, asked, keys } = read;
         self.last_number += 1;
-        let asked = Asked { number: self.last_number, ..asked };
+        let asked = MeasuredRequest { number: self.last_number, ..asked };
         if P::begins_exchange(message) && self.outbox.is_crowded() {
             // Clients that already have an offer go first.
             return self.drop_unread(DropReason::OutboxFull, (octets, ingress), transmit);
@@ -313,17 +315,17 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Ok(keys) => keys,
             Err(reason) => return self.drop_unread(reason, (octets, ingress), transmit),
         };
-        match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
-            Entry::Entered => {
+        match keys.map_or(InFlightAdmission::Entered, |keys| self.in_flight.enter(keys)) {
+            InFlightAdmission::Entered => {
                 let entered = Entered { keys, asked, since_ns: now.mono_ns };
                 self.run(now, (octets, message), ingress, entered, transmit);
             }
-            Entry::Duplicate => {
+            InFlightAdmission::Duplicate => {
                 self.drop_unread(DropReason::DuplicateInFlight, (octets, ingress), transmit);
             }
-            Entry::Hold => {
+            InFlightAdmission::Hold => {
                 let waits_for = WaitsFor::Client;
-                let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
+                let held = HeldMessage { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
                     self.drop_unread(DropReason::HeldFull, (octets, ingress), transmit);
                 }
@@ -336,7 +338,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         &self,
         reason: DropReason,
         (octets, ingress): (&[u8], P::Ingress),
-        transmit: &impl Transmit<P>,
+        transmit: &impl ReplySink<P>,
     ) {
         self.counters.dropped(reason);
         tell(transmit, Notice::Dropped(reason), octets, ingress);
@@ -344,7 +346,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     /// Ends a batch: submits the rows, sends the replies whose rows have settled, and tries held
     /// messages again.
-    pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
+    pub fn end_batch(&mut self, now: Now, transmit: &mut impl ReplySink<P>) {
         self.store.submit(now);
         self.release(transmit);
         if self.hosts.is_in_use() {
@@ -393,7 +395,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         (octets, message): (&[u8], &P::Message<'_>),
         ingress: P::Ingress,
         entered: Entered,
-        transmit: &mut impl Transmit<P>,
+        transmit: &mut impl ReplySink<P>,
     ) {
         let Entered { keys, asked, .. } = entered;
         let snapshot = self.snapshot.take().expect("it is put back after every message");
@@ -401,7 +403,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let settled = self.store.settled_epoch();
         self.store.begin_message(asked.number);
         self.hosts.begin(now);
-        let desk = Desk {
+        let desk = ServeContext {
             store: &mut self.store,
             work: &mut *self.work,
             buffer: &mut self.scratch[..],
@@ -414,22 +416,22 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);
         match served {
-            Served::Reply(reply) => {
+            MessageOutcome::Reply(reply) => {
                 self.reply(now, (reply, settled), ingress, keys, asked, transmit);
             }
-            Served::Silence => {
+            MessageOutcome::Silence => {
                 self.counters.silent();
                 leave(&self.in_flight, keys);
                 tell(transmit, Notice::Silent, octets, ingress);
             }
-            Served::Drop(reason) => {
+            MessageOutcome::Drop(reason) => {
                 self.finish_dropped(keys, reason);
                 tell(transmit, Notice::Dropped(reason), octets, ingress);
             }
-            Served::Wait(epoch) => {
+            MessageOutcome::Wait(epoch) => {
                 self.hold(octets, ingress, (entered, WaitsFor::Epoch(epoch)), transmit);
             }
-            Served::AwaitHosts => {
+            MessageOutcome::AwaitHosts => {
                 let waits_for = WaitsFor::Hosts(self.hosts.ask_for_missed());
                 self.hold(octets, ingress, (entered, waits_for), transmit);
             }
@@ -443,10 +445,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         octets: &[u8],
         ingress: P::Ingress,
         (entered, waits_for): (Entered, WaitsFor),
-        transmit: &impl Transmit<P>,
+        transmit: &impl ReplySink<P>,
     ) {
         let Entered { keys, asked, since_ns } = entered;
-        let held = Held { keys, ingress, asked, waits_for, since_ns };
+        let held = HeldMessage { keys, ingress, asked, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
             // The shard requested the hosts nevertheless: the client's next message may find them.
@@ -471,8 +473,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         (reply, settled): (Emitted<P::Destination>, u64),
         ingress: P::Ingress,
         keys: Option<ClientKeys>,
-        asked: Asked,
-        transmit: &mut impl Transmit<P>,
+        asked: MeasuredRequest,
+        transmit: &mut impl ReplySink<P>,
     ) {
         let Emitted { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
@@ -490,7 +492,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         leave(&self.in_flight, keys);
     }
 
-    fn release(&mut self, transmit: &mut impl Transmit<P>) {
+    fn release(&mut self, transmit: &mut impl ReplySink<P>) {
         let settled = self.store.settled_epoch();
         let (in_flight, counters, store) = (&*self.in_flight, &self.counters, &self.store);
         self.outbox.release(settled, |epoch, reply, octets| {
@@ -499,16 +501,16 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         });
     }
 
-    fn retry_held(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
+    fn retry_held(&mut self, now: Now, transmit: &mut impl ReplySink<P>) {
         let settled = self.store.settled_epoch();
         for _ in 0..self.held.len() {
             let Some((held, index)) = self.held.take_first() else { break };
             let may_run = match held.waits_for {
                 WaitsFor::Epoch(epoch) => epoch <= settled,
                 WaitsFor::Hosts(batch) => batch <= self.hosts.answered(),
-                WaitsFor::Client => {
-                    held.keys.is_none_or(|keys| self.in_flight.enter(keys) == Entry::Entered)
-                }
+                WaitsFor::Client => held
+                    .keys
+                    .is_none_or(|keys| self.in_flight.enter(keys) == InFlightAdmission::Entered),
             };
             if !may_run {
                 self.held.put_back(held, index);
@@ -518,7 +520,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.served = held.keys;
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
-                    let Held { keys, asked, since_ns, ingress, .. } = held;
+                    let HeldMessage { keys, asked, since_ns, ingress, .. } = held;
                     let entered = Entered { keys, asked, since_ns };
                     self.run(now, (&octets[..], &message), ingress, entered, transmit);
                 }
@@ -539,7 +541,7 @@ fn depart<P: Protocol, S: LeaseStore<P>>(
     (store, counters): (&S, &ShardCounters<P>),
     (epoch, reply): (u64, &Envelope<P::Destination, P::Ingress>),
     octets: &[u8],
-    transmit: &mut impl Transmit<P>,
+    transmit: &mut impl ReplySink<P>,
 ) {
     let Envelope { destination, ingress, asked, kind, .. } = *reply;
     let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
@@ -561,7 +563,7 @@ fn depart<P: Protocol, S: LeaseStore<P>>(
 /// Reports one message to `transmit`, if it is listening.
 #[inline]
 fn tell<P: Protocol>(
-    transmit: &impl Transmit<P>,
+    transmit: &impl ReplySink<P>,
     notice: Notice<P::Destination>,
     octets: &[u8],
     ingress: P::Ingress,

@@ -67,7 +67,7 @@ impl DropStatistic {
 /// Events that are counted for the whole server and for each subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Event {
+pub enum StatisticEvent {
     /// The server searched pools and found no free address for a client.
     AllocationFail,
     /// A client of a shared network got no lease.
@@ -87,7 +87,7 @@ pub enum Event {
     PrefixReuse,
 }
 
-impl Event {
+impl StatisticEvent {
     /// Number of events.
     pub const COUNT: usize = 8;
 
@@ -102,16 +102,16 @@ impl Event {
 /// client's subnet is in a shared network; `was_any_searched`: at least one pool was open to the
 /// client.
 #[must_use]
-pub const fn failed_allocation(is_in_network: bool, was_any_searched: bool) -> [Event; 3] {
+pub const fn failed_allocation(is_in_network: bool, was_any_searched: bool) -> [StatisticEvent; 3] {
     let place = match is_in_network {
-        true => Event::AllocationFailSharedNetwork,
-        false => Event::AllocationFailSubnet,
+        true => StatisticEvent::AllocationFailSharedNetwork,
+        false => StatisticEvent::AllocationFailSubnet,
     };
     let search = match was_any_searched {
-        true => Event::AllocationFail,
-        false => Event::AllocationFailNoPools,
+        true => StatisticEvent::AllocationFail,
+        false => StatisticEvent::AllocationFailNoPools,
     };
-    [place, search, Event::AllocationFailClasses]
+    [place, search, StatisticEvent::AllocationFailClasses]
 }
 
 #[cfg(test)]
@@ -123,6 +123,6 @@ mod tests {
         for (position, statistic) in DropStatistic::ALL.into_iter().enumerate() {
             assert_eq!(statistic.index(), position, "{}", statistic.name());
         }
-        assert_eq!(Event::PrefixReuse.index() + 1, Event::COUNT);
+        assert_eq!(StatisticEvent::PrefixReuse.index() + 1, StatisticEvent::COUNT);
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Rig, Server, Sink, number, v4, v6};
+use crate::common::{EngineTestServer, ReplyCollector, TestProtocol, number, v4, v6};
 use base::Random;
 use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
@@ -18,14 +18,15 @@ fn count_prefetch(_address: usize) {
 
 /// Sends random messages of a few clients, some of them twice in a batch and some cut short, to two
 /// servers: to one in batches, to the other one by one.
-fn compare<P: Rig>(text: &str, message: impl Fn(&mut Random) -> Vec<u8>)
+fn compare<P: TestProtocol>(text: &str, message: impl Fn(&mut Random) -> Vec<u8>)
 where
     P::Destination: PartialEq,
 {
     let first = number("GODWIT_SEED", 1);
     for seed in first..first + 20 {
         let mut random = Random::from_seed(seed);
-        let (mut whole, mut single) = (Server::<P>::new(text), Server::<P>::new(text));
+        let (mut whole, mut single) =
+            (EngineTestServer::<P>::new(text), EngineTestServer::<P>::new(text));
         whole.shards[0].set_prefetch(count_prefetch);
         for _ in 0..60 {
             let mut batch: Vec<Vec<u8>> = Vec::new();
@@ -36,7 +37,8 @@ where
                 }
                 batch.push(octets);
             }
-            let (now, mut together, mut apart) = (whole.now, Sink::default(), Sink::default());
+            let (now, mut together, mut apart) =
+                (whole.now, ReplyCollector::default(), ReplyCollector::default());
             let arrived = batch.iter().map(|octets| (now.mono_ns, &octets[..], P::INGRESS));
             whole.shards[0].handle_all(now, arrived, &mut together);
             for octets in &batch {
@@ -51,14 +53,15 @@ where
                 }
                 server.pass_s(seconds);
             }
-            let sorted = |sink: Sink<P>| {
+            let sorted = |sink: ReplyCollector<P>| {
                 let mut replies: Vec<Vec<u8>> = sink.0.into_iter().map(|sent| sent.1).collect();
                 replies.sort_unstable();
                 replies
             };
             assert_eq!(sorted(together), sorted(apart), "GODWIT_SEED={seed}");
         }
-        let counts = |server: &Server<P>| server.counters[0].entries().collect::<Vec<_>>();
+        let counts =
+            |server: &EngineTestServer<P>| server.counters[0].entries().collect::<Vec<_>>();
         assert_eq!(counts(&whole), counts(&single), "GODWIT_SEED={seed}");
     }
     assert!(ASKED_FOR.load(Ordering::Relaxed) > 0);
@@ -73,7 +76,7 @@ fn dhcpv6_in_batches() {
         let client = random.below(12) as u16;
         let address = v6::address(random.below(20) as u16);
         let wish = [address];
-        let build = v6::Build::new(kind, client);
+        let build = v6::Dhcp6MessageBuilder::new(kind, client);
         let build = if kind == MessageType::Solicit { build } else { build.for_us() };
         build.na(1, if random.chance(1, 2) { &wish } else { &[] }).octets()
     });
@@ -86,9 +89,11 @@ fn dhcpv4_in_batches() {
         let client = random.below(12) as u8;
         let address = Ipv4Addr::new(10, 0, 0, random.below(20) as u8);
         match random.below(3) {
-            0 => v4::Build::new(MessageType::Discover, client),
-            1 => v4::Build::new(MessageType::Request, client).requested(address).server(v4::SERVER),
-            _ => v4::Build::new(MessageType::Request, client).from(address),
+            0 => v4::Dhcp4MessageBuilder::new(MessageType::Discover, client),
+            1 => v4::Dhcp4MessageBuilder::new(MessageType::Request, client)
+                .requested(address)
+                .server(v4::SERVER),
+            _ => v4::Dhcp4MessageBuilder::new(MessageType::Request, client).from(address),
         }
         .octets()
     });
@@ -97,11 +102,11 @@ fn dhcpv4_in_batches() {
 #[test]
 fn what_came_too_early_is_left_unread() {
     use dhcp_wire::v4::MessageType;
-    let mut server = Server::<V4>::new(v4::SMALL);
+    let mut server = EngineTestServer::<V4>::new(v4::SMALL);
     let now = server.now;
-    let discovers = [1, 2].map(|n| v4::Build::new(MessageType::Discover, n).octets());
+    let discovers = [1, 2].map(|n| v4::Dhcp4MessageBuilder::new(MessageType::Discover, n).octets());
     let mut take = |before_ns| {
-        let mut sink = Sink::default();
+        let mut sink = ReplyCollector::default();
         server.shards[0].leave_before(before_ns);
         let times = [now.mono_ns - 1, now.mono_ns];
         let arrived = times.into_iter().zip(&discovers);

@@ -8,7 +8,7 @@ use dhcp_config::{
     HostIdentifier, IdentifierKind, NoIncludes, ReservationModes, Reserved4, Reserved6,
     ReservedPrefix, parse_dhcp4,
 };
-use dhcp_engine::hosts::{HostIndex, HostTrails, HostsBuilder, Identifiers, Scope};
+use dhcp_engine::hosts::{HostIndex, HostTrails, HostsBuilder, Identifiers, ReservationScope};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
@@ -21,10 +21,10 @@ const KINDS: [IdentifierKind; 5] = [
     IdentifierKind::FlexId,
 ];
 
-fn scope(random: &mut Random) -> Scope {
+fn scope(random: &mut Random) -> ReservationScope {
     match random.below(4) {
-        0 => Scope::Global,
-        id => Scope::Subnet(id as u32),
+        0 => ReservationScope::Global,
+        id => ReservationScope::Subnet(id as u32),
     }
 }
 
@@ -71,8 +71,8 @@ fn hosts_are_found_as_in_a_model() {
                 (kind == identifier.kind).then_some(&identifier.octets[..])
             });
             let (id, global) = match scope {
-                Scope::Global => (0, true),
-                Scope::Subnet(id) => (id, false),
+                ReservationScope::Global => (0, true),
+                ReservationScope::Subnet(id) => (id, false),
             };
             let modes = ReservationModes { global, in_subnet: !global, out_of_pool: false };
             let trails = HostTrails::new(&hosts, (id, modes), &identifiers);
@@ -114,15 +114,30 @@ fn hosts_are_found_as_in_a_model() {
 fn only_kinds_that_a_scope_uses_are_named() {
     let mut builder = HostsBuilder::<V4, ()>::new(1, 2);
     let host = |kind| HostIdentifier { kind, octets: vec![1, 2, 3] };
-    builder.add(Scope::Subnet(9), &host(IdentifierKind::Duid), &Reserved4::default(), None);
-    builder.add(Scope::Subnet(9), &host(IdentifierKind::FlexId), &Reserved4::default(), None);
-    builder.add(Scope::Global, &host(IdentifierKind::ClientId), &Reserved4::default(), None);
+    builder.add(
+        ReservationScope::Subnet(9),
+        &host(IdentifierKind::Duid),
+        &Reserved4::default(),
+        None,
+    );
+    builder.add(
+        ReservationScope::Subnet(9),
+        &host(IdentifierKind::FlexId),
+        &Reserved4::default(),
+        None,
+    );
+    builder.add(
+        ReservationScope::Global,
+        &host(IdentifierKind::ClientId),
+        &Reserved4::default(),
+        None,
+    );
     let hosts = builder.finish();
     let of = |scope| KINDS.map(|kind| hosts.kinds(scope).contains(kind));
-    assert_eq!(of(Scope::Subnet(9)), [false, true, false, false, true]);
-    assert_eq!(of(Scope::Global), [false, false, false, true, false]);
-    assert!(hosts.kinds(Scope::Subnet(1)).is_empty());
-    let both = hosts.kinds(Scope::Subnet(9)).or(hosts.kinds(Scope::Global));
+    assert_eq!(of(ReservationScope::Subnet(9)), [false, true, false, false, true]);
+    assert_eq!(of(ReservationScope::Global), [false, false, false, true, false]);
+    assert!(hosts.kinds(ReservationScope::Subnet(1)).is_empty());
+    let both = hosts.kinds(ReservationScope::Subnet(9)).or(hosts.kinds(ReservationScope::Global));
     assert!(both.contains(IdentifierKind::ClientId) && both.contains(IdentifierKind::Duid));
 }
 
@@ -138,9 +153,10 @@ fn addresses_and_prefixes_of_a_host_are_its_own() {
     };
     let mut builder = HostsBuilder::<V6, ()>::new(2, 1);
     let host = HostIdentifier { kind: IdentifierKind::Duid, octets: vec![0, 3, 0, 1] };
-    builder.add(Scope::Subnet(1), &host, &reserved, None);
+    builder.add(ReservationScope::Subnet(1), &host, &reserved, None);
     let hosts = builder.finish();
-    let index = hosts.find(Scope::Subnet(1), IdentifierKind::Duid, &[0, 3, 0, 1]).unwrap();
+    let index =
+        hosts.find(ReservationScope::Subnet(1), IdentifierKind::Duid, &[0, 3, 0, 1]).unwrap();
     let resources = [
         Resource::address(address("2001:db8::1")),
         Resource::address(address("2001:db8::2")),
@@ -149,16 +165,16 @@ fn addresses_and_prefixes_of_a_host_are_its_own() {
     assert_eq!(hosts.get(index).addresses().collect::<Vec<_>>(), resources);
     assert_eq!(hosts.get(index).reserved[2].excluded, Some((address("3000:1:0:f::"), 64)));
     for resource in resources {
-        assert_eq!(hosts.owner_of(Scope::Subnet(1), resource), Some(index));
-        assert_eq!(hosts.owner_of(Scope::Subnet(2), resource), None);
+        assert_eq!(hosts.owner_of(ReservationScope::Subnet(1), resource), Some(index));
+        assert_eq!(hosts.owner_of(ReservationScope::Subnet(2), resource), None);
     }
     let shorter = Resource::prefix(address("3000:1::"), 31);
     assert_eq!(
-        hosts.owner_of(Scope::Subnet(1), Resource::prefix(address("3000:1::"), 56)),
+        hosts.owner_of(ReservationScope::Subnet(1), Resource::prefix(address("3000:1::"), 56)),
         Some(index)
     );
     assert_eq!(shorter.address, address("3000::"));
-    assert_eq!(hosts.owner_of(Scope::Subnet(1), shorter), None);
+    assert_eq!(hosts.owner_of(ReservationScope::Subnet(1), shorter), None);
 }
 
 #[test]
@@ -172,18 +188,22 @@ fn a_million_hosts_are_each_found_and_nobody_else_is() {
     let mut builder = HostsBuilder::<V4, ()>::new(3, COUNT as usize);
     for number in 0..COUNT {
         let reserved = Reserved4 { address: Some((first + number).into()), ..Reserved4::default() };
-        builder.add(Scope::Subnet(1), &host(number), &reserved, None);
+        builder.add(ReservationScope::Subnet(1), &host(number), &reserved, None);
     }
     let hosts = builder.finish();
     let find = |number: u32| {
-        hosts.find(Scope::Subnet(1), IdentifierKind::HardwareAddress, &host(number).octets)
+        hosts.find(
+            ReservationScope::Subnet(1),
+            IdentifierKind::HardwareAddress,
+            &host(number).octets,
+        )
     };
     let mut indexes: Vec<HostIndex> = Vec::with_capacity(COUNT as usize);
     for number in 0..COUNT {
         let index = find(number).expect("it was added");
         let address = Ipv4Addr::from(first + number);
         assert_eq!(hosts.get(index).reserved, [address]);
-        assert_eq!(hosts.owner_of(Scope::Subnet(1), address), Some(index));
+        assert_eq!(hosts.owner_of(ReservationScope::Subnet(1), address), Some(index));
         indexes.push(index);
     }
     indexes.sort();
@@ -191,7 +211,7 @@ fn a_million_hosts_are_each_found_and_nobody_else_is() {
     assert_eq!(indexes.len(), COUNT as usize);
     for number in COUNT..COUNT + 10_000 {
         assert_eq!(find(number), None);
-        assert_eq!(hosts.owner_of(Scope::Subnet(1), (first + number).into()), None);
+        assert_eq!(hosts.owner_of(ReservationScope::Subnet(1), (first + number).into()), None);
     }
 }
 
@@ -234,14 +254,14 @@ fn the_hosts_of_a_file_are_each_found_in_their_subnet() {
     let octets = |number: u32| [&[2][..], &number.to_be_bytes()].concat();
     for number in 0..COUNT {
         let (subnet, (_, kind), identifier) = of(number);
-        let host = snapshot.hosts.find(Scope::Subnet(subnet), kind, &octets(identifier));
+        let host = snapshot.hosts.find(ReservationScope::Subnet(subnet), kind, &octets(identifier));
         let host = snapshot.hosts.get(host.expect("it is in the file"));
         assert_eq!(host.reserved, [address(number)]);
         assert_eq!(host.terms.map(|terms| &*terms.hostname), Some(&*format!("h{number}")));
     }
     for (_, kind) in KEYS {
         let absent = octets(COUNT / 8);
-        assert_eq!(snapshot.hosts.find(Scope::Subnet(1), kind, &absent), None);
-        assert_eq!(snapshot.hosts.find(Scope::Global, kind, &octets(0)), None);
+        assert_eq!(snapshot.hosts.find(ReservationScope::Subnet(1), kind, &absent), None);
+        assert_eq!(snapshot.hosts.find(ReservationScope::Global, kind, &octets(0)), None);
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::v4::{Build, Server, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, Server, kind};
 use crate::common::v6;
 use base::Random;
 use dhcp_config::{OptionData, Space};
 use dhcp_engine::classify::{ClassIndex, ClassSet};
-use dhcp_engine::options::{CodeSet, OptionCode, ScopeOptions, Wanted, put, sent};
+use dhcp_engine::options::{CodeSet, OptionCode, OptionSelection, ScopeOptions, put, sent};
 use dhcp_wire::v4::{Message, MessageType, option};
 use dhcp_wire::v6::MessageType as MessageType6;
 
@@ -103,7 +103,7 @@ fn choice_is_that_of_the_model<C: OptionCode>(seed: u64, codes: &[C]) {
         for name in &names {
             classes.insert(class(name).expect("it is one"));
         }
-        let wanted = Wanted {
+        let wanted = OptionSelection {
             asked: asked.iter().copied(),
             unasked: CodeSet::of(&unasked),
             withheld: CodeSet::of(&withheld),
@@ -144,7 +144,7 @@ fn options_come_in_the_order_in_which_they_are_asked_for() {
     let scope =
         ScopeOptions::compile(&[option(3, true), option(6, false), option(42, true)], |_| None);
     let classes = ClassSet::default();
-    let wanted = Wanted {
+    let wanted = OptionSelection {
         asked: [42, 6, 42, 7].into_iter(),
         unasked: CodeSet::default(),
         withheld: CodeSet::default(),
@@ -166,7 +166,7 @@ fn server(options: &str) -> Server {
 
 /// Returns option 125 of the offer to a client that sends these options.
 fn vendor_options(server: &mut Server, options: &[(u8, &[u8])]) -> Option<Vec<u8>> {
-    let mut discover = Build::new(MessageType::Discover, 1);
+    let mut discover = Dhcp4MessageBuilder::new(MessageType::Discover, 1);
     for (code, octets) in options {
         discover = discover.option(*code, octets);
     }
@@ -255,7 +255,7 @@ fn each_vendor_class_is_sent_once() {
         r#"{ "name": "vivco-suboptions", "data": "9, 0161", "always-send": true },
            { "name": "vivco-suboptions", "data": "7, 0162" }"#,
     );
-    let octets = server.ask(&Build::new(MessageType::Discover, 1));
+    let octets = server.ask(&Dhcp4MessageBuilder::new(MessageType::Discover, 1));
     let offer = Message::parse(&octets).expect("a reply parses");
     let value: Vec<u8> = offer.option(124).expect("it is sent").octets().collect();
     assert_eq!(value, [0, 0, 0, 7, 1, b'b', 0, 0, 0, 9, 1, b'a']);
@@ -268,7 +268,7 @@ fn vendor_options6(options: &str, asked: &[(u16, &[u8])]) -> Vec<Vec<u8>> {
             "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64",
                 "pools": [ {{ "pool": "2001:db8:1::/80" }} ] }} ] }} }}"#
     ));
-    let mut solicit = v6::Build::new(MessageType6::Solicit, 1).na(1, &[]);
+    let mut solicit = v6::Dhcp6MessageBuilder::new(MessageType6::Solicit, 1).na(1, &[]);
     for (code, octets) in asked {
         solicit = solicit.option(*code, octets);
     }
@@ -342,7 +342,7 @@ fn vendor_options_are_those_that_kea_sends() {
         if dhcp_config::parse_dhcp4("t", &text, &mut dhcp_config::NoIncludes).is_err() {
             return "refused".to_owned();
         }
-        let mut discover = Build::new(MessageType::Discover, 1);
+        let mut discover = Dhcp4MessageBuilder::new(MessageType::Discover, 1);
         for (code, octets) in sent {
             discover = discover.option(*code as u8, octets);
         }
@@ -364,7 +364,7 @@ fn vendor_options_of_dhcpv6_are_those_that_kea_sends() {
         if dhcp_config::parse_dhcp6("t", &text, &mut dhcp_config::NoIncludes).is_err() {
             return "refused".to_owned();
         }
-        let mut solicit = v6::Build::new(MessageType6::Solicit, 1).na(1, &[]);
+        let mut solicit = v6::Dhcp6MessageBuilder::new(MessageType6::Solicit, 1).na(1, &[]);
         for (code, octets) in sent {
             solicit = solicit.option(*code, octets);
         }

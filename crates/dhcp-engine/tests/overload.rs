@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use crate::common::{Rig, Server, v4, v6};
+use crate::common::{EngineTestServer, TestProtocol, v4, v6};
 use dhcp_engine::shard::{HELD_CAPACITY, OUTBOX_CAPACITY};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -19,8 +19,8 @@ const WIDE_6: &str = r#"{ "Dhcp6": {
     "subnet6": [ { "id": 1, "subnet": "2001:db8:1::/64",
                    "pools": [ { "pool": "2001:db8:1::1:0 - 2001:db8:1::2:0" } ] } ] } }"#;
 
-fn message_4(kind: wire4::MessageType, client: u16) -> v4::Build {
-    let mut message = v4::Build::new(kind, 0);
+fn message_4(kind: wire4::MessageType, client: u16) -> v4::Dhcp4MessageBuilder {
+    let mut message = v4::Dhcp4MessageBuilder::new(kind, 0);
     message.header.chaddr[4..6].copy_from_slice(&client.to_be_bytes());
     message
 }
@@ -36,29 +36,33 @@ fn request_4(client: u16) -> Vec<u8> {
 }
 
 fn solicit(client: u16) -> Vec<u8> {
-    v6::Build::new(wire6::MessageType::Solicit, client).na(1, &[]).octets()
+    v6::Dhcp6MessageBuilder::new(wire6::MessageType::Solicit, client).na(1, &[]).octets()
 }
 
 fn request_6(client: u16) -> Vec<u8> {
-    v6::Build::new(wire6::MessageType::Request, client).for_us().na(1, &[]).octets()
+    v6::Dhcp6MessageBuilder::new(wire6::MessageType::Request, client).for_us().na(1, &[]).octets()
 }
 
 /// Returns Kea's statistics of the messages of the only shard.
-fn told<P: Rig>(server: &Server<P>, names: &[&str]) -> Vec<u64> {
+fn told<P: TestProtocol>(server: &EngineTestServer<P>, names: &[&str]) -> Vec<u64> {
     let all: BTreeMap<String, u64> = server.counters[0].statistics().into_iter().collect();
     names.iter().map(|name| all[&format!("{}-{name}", P::PACKETS)]).collect()
 }
 
 /// Checks the drops of an overloaded shard. Messages from `begin` begin an exchange of a client,
 /// those from `end` end one.
-fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16) -> Vec<u8>) {
+fn sheds_and_counts<P: TestProtocol>(
+    config: &str,
+    begin: fn(u16) -> Vec<u8>,
+    end: fn(u16) -> Vec<u8>,
+) {
     const DROPS: [&str; 4] = ["duplicate", "queue-full", "processing-failed", "receive-drop"];
-    let mut server: Server<P> = Server::new(config);
+    let mut server: EngineTestServer<P> = EngineTestServer::new(config);
     server.auto_settle = false;
     let held = HELD_CAPACITY as u16;
     let room = OUTBOX_CAPACITY as u16;
     let mut sent = 0;
-    let mut send = |server: &mut Server<P>, octets: Vec<u8>| {
+    let mut send = |server: &mut EngineTestServer<P>, octets: Vec<u8>| {
         assert!(server.send_to(0, &octets).is_empty(), "no row settles");
         sent += 1;
     };
@@ -91,8 +95,8 @@ fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16
 }
 
 /// Checks that the names of all reasons are different, and that labels may contain them.
-fn has_a_name_for_each_reason<P: Rig>(config: &str) {
-    let server: Server<P> = Server::new(config);
+fn has_a_name_for_each_reason<P: TestProtocol>(config: &str) {
+    let server: EngineTestServer<P> = EngineTestServer::new(config);
     let names: Vec<&str> = server.counters[0].drops().map(|(name, _)| name).collect();
     let different: BTreeSet<&str> = names.iter().copied().collect();
     assert_eq!(different.len(), names.len(), "{names:?}");

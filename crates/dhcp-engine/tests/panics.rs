@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-use crate::common::v4::{Build, SMALL, Server, Sink};
-use crate::common::{Rig, Sent};
+use crate::common::v4::{Dhcp4MessageBuilder, SMALL, Server, Sink};
+use crate::common::{Sent, TestProtocol};
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
-use dhcp_engine::{Transmit, contain};
+use dhcp_engine::{ReplySink, contain};
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::MessageType;
 
@@ -22,7 +22,7 @@ struct Faulty {
     sent: Vec<Sent<V4>>,
 }
 
-impl Transmit<V4> for Faulty {
+impl ReplySink<V4> for Faulty {
     fn transmit(&mut self, to: Destination, _: Ingress, octets: &[u8]) -> bool {
         if !self.has_panicked {
             self.has_panicked = true;
@@ -48,8 +48,9 @@ fn a_panic_costs_one_message_and_those_read_with_it() {
 fn serve_and_panic() {
     contain::enable();
     let mut server = Server::new(SMALL);
-    let messages: Vec<Vec<u8>> =
-        (1..=CLIENTS).map(|n| Build::new(MessageType::Discover, n).octets()).collect();
+    let messages: Vec<Vec<u8>> = (1..=CLIENTS)
+        .map(|n| Dhcp4MessageBuilder::new(MessageType::Discover, n).octets())
+        .collect();
     let arrived = messages.iter().map(|octets| (0, &octets[..], V4::INGRESS));
     let mut sink = Faulty::default();
     server.shards[0].handle_all(server.now, arrived, &mut sink);

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::common::v4::{Build, SERVER, Server, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option};
 
@@ -27,15 +27,15 @@ fn configuration(classes: &str, first: &str, second: &str, pool: &str) -> String
     )
 }
 
-fn message(kind: MessageType, n: u8, class: &str) -> Build {
-    Build::new(kind, n).option(option::VENDOR_CLASS_IDENTIFIER, class.as_bytes())
+fn message(kind: MessageType, n: u8, class: &str) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(kind, n).option(option::VENDOR_CLASS_IDENTIFIER, class.as_bytes())
 }
 
-fn discover(n: u8, class: &str) -> Build {
+fn discover(n: u8, class: &str) -> Dhcp4MessageBuilder {
     message(MessageType::Discover, n, class)
 }
 
-fn request(n: u8, class: &str) -> Build {
+fn request(n: u8, class: &str) -> Dhcp4MessageBuilder {
     message(MessageType::Request, n, class)
 }
 
@@ -206,7 +206,7 @@ fn bootp_clients_are_served_when_the_hook_is_there() {
     );
     let text = text.replacen("\"client-classes\": [  ],", "", 1);
     let mut server = Server::new(&text);
-    let mut bootp = Build::new(MessageType::Request, 1);
+    let mut bootp = Dhcp4MessageBuilder::new(MessageType::Request, 1);
     bootp.options.clear();
     let octets = server.ask(&bootp);
     let reply = Message::parse(&octets).unwrap();

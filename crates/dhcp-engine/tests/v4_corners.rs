@@ -3,17 +3,17 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::common::v4::{Build, RELAY, SERVER, SMALL, Server, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, RELAY, SERVER, SMALL, Server, kind};
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_lease::{HardwareAddress, INFINITE_LIFETIME_S, LeaseState};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
-fn discover(n: u8) -> Build {
-    Build::new(MessageType::Discover, n)
+fn discover(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Discover, n)
 }
 
-fn request(n: u8) -> Build {
-    Build::new(MessageType::Request, n)
+fn request(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Request, n)
 }
 
 fn address(last: u8) -> Ipv4Addr {
@@ -110,7 +110,10 @@ fn leases_are_short_while_the_pool_is_nearly_full() {
     server.pass_s(300);
     assert_eq!(seconds(server.ask(&request(1).from(first))), Some(700));
     // Released addresses make room.
-    server.tell(&Build::new(MessageType::Release, 2).from(server.table.page(None, 4)[1].address));
+    server.tell(
+        &Dhcp4MessageBuilder::new(MessageType::Release, 2)
+            .from(server.table.page(None, 4)[1].address),
+    );
     server.pass_s(1);
     assert_eq!(seconds(server.ask(&request(1).from(first))), Some(1000));
     let mut server = Server::new(&small_with(r#""adaptive-lease-time-threshold": 0.5"#));
@@ -164,7 +167,7 @@ fn an_offer_of_a_young_lease_says_what_is_left_of_it() {
 #[test]
 fn nobody_is_refused_by_whom_no_subnet_serves_unless_kea_refuses() {
     let nowhere = Ipv4Addr::new(172, 16, 0, 1);
-    let elsewhere = |mut message: Build| {
+    let elsewhere = |mut message: Dhcp4MessageBuilder| {
         message.header.giaddr = nowhere;
         message
     };
@@ -176,7 +179,7 @@ fn nobody_is_refused_by_whom_no_subnet_serves_unless_kea_refuses() {
     let nak = server.ask(&elsewhere(request(1).from(address(10))));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     assert_eq!(server.dropped(DropReason::NoSubnet), 2);
-    let ack = server.ask(&elsewhere(Build::new(MessageType::Inform, 1)));
+    let ack = server.ask(&elsewhere(Dhcp4MessageBuilder::new(MessageType::Inform, 1)));
     let ack = Message::parse(&ack).unwrap();
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.option(option::DOMAIN_NAME_SERVER).is_none());
@@ -198,20 +201,20 @@ fn nobody_is_refused_by_whom_no_subnet_serves_unless_kea_refuses() {
 fn a_lease_is_given_up_from_anywhere_with_or_without_a_server_identifier() {
     let mut server = Server::new(SMALL);
     server.lease(1);
-    let mut release = Build::new(MessageType::Release, 1).from(address(10));
+    let mut release = Dhcp4MessageBuilder::new(MessageType::Release, 1).from(address(10));
     release.header.giaddr = Ipv4Addr::new(172, 16, 0, 1);
     server.tell(&release);
     server.pass_s(1);
     let ack = server.ask(&request(2).requested(address(10)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
-    server.tell(&Build::new(MessageType::Decline, 2).requested(address(10)));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Decline, 2).requested(address(10)));
     assert_eq!(server.dropped(DropReason::NotTheClientsLease), 0);
-    server.tell(&Build::new(MessageType::Decline, 2));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Decline, 2));
     assert_eq!(server.dropped(DropReason::NothingDeclined), 1);
     // The client cannot decline a lease that has expired.
     assert_eq!(server.lease(3), address(11));
     server.now = server.now.after_ns(1_001 * base::time::NS_PER_S);
-    server.tell(&Build::new(MessageType::Decline, 3).requested(address(11)));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Decline, 3).requested(address(11)));
     assert_eq!(server.dropped(DropReason::NotTheClientsLease), 1);
 }
 
@@ -221,7 +224,7 @@ fn client_identifiers_are_kept_only_where_they_count() {
         [("\"match-client-id\": true", true), ("\"match-client-id\": false", false)]
     {
         let mut server = Server::new(&small_with(keys));
-        let named = |message: Build, id: &[u8]| message.option(option::CLIENT_ID, id);
+        let named = |message: Dhcp4MessageBuilder, id: &[u8]| message.option(option::CLIENT_ID, id);
         let octets = server.ask(&named(request(1).requested(address(10)).server(SERVER), b"\x00a"));
         let ack = Message::parse(&octets).unwrap();
         // The server echoes the identifier in any case (RFC 6842).
@@ -244,7 +247,7 @@ fn clients_of_other_servers_are_told_apart_unless_that_is_switched_off() {
     let other = Ipv4Addr::new(192, 0, 2, 99);
     let mut server = Server::new(SMALL);
     server.tell(&request(1).requested(address(10)).server(other));
-    server.tell(&Build::new(MessageType::Inform, 1).from(address(10)).server(other));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Inform, 1).from(address(10)).server(other));
     server.tell(&discover(1).server(SERVER));
     assert_eq!(server.dropped(DropReason::ClientChoseOtherServer), 2);
     assert_eq!(statistic(&server, "pkt4-not-for-us"), 2);
@@ -319,7 +322,7 @@ fn relay_agents_choose_the_subnet_and_the_port_of_replies() {
 fn parameters_go_past_the_relay_when_the_client_says_where_it_is() {
     let mut server = Server::new(SMALL);
     let information = [relay::CIRCUIT_ID, 1, 7];
-    let inform = Build::new(MessageType::Inform, 1)
+    let inform = Dhcp4MessageBuilder::new(MessageType::Inform, 1)
         .option(option::RELAY_AGENT_INFORMATION, &information)
         .option(option::HOST_NAME, b"host");
     let replies = server.send_to(0, &inform.clone().from(address(77)).octets());
@@ -350,7 +353,7 @@ fn a_network_gives_from_the_subnet_that_gave_last() {
             { "id": 3, "subnet": "10.0.2.0/24", "pools": [ { "pool": "10.0.2.10 - 10.0.2.11" } ] }
         ] } ] } }"#,
     );
-    let second = |mut message: Build| {
+    let second = |mut message: Dhcp4MessageBuilder| {
         message.header.giaddr = Ipv4Addr::new(10, 0, 1, 1);
         message
     };

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use crate::common::v4::{Build, Server, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, Server, kind};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_wire::v4::{Message, MessageType, option};
@@ -41,8 +41,8 @@ fn sent_from(source: Ipv4Addr) -> Ingress {
     Ingress { interface: 2, ..Ingress::routed(SocketAddrV4::new(source, 68), ON_ETH0) }
 }
 
-fn direct(kind: MessageType, n: u8) -> Build {
-    Build::new(kind, n).direct()
+fn direct(kind: MessageType, n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(kind, n).direct()
 }
 
 fn address(subnet: u8, last: u8) -> Ipv4Addr {
@@ -61,7 +61,7 @@ fn in_frame(n: u8, address: Ipv4Addr) -> Destination {
 /// Returns destination, message type and `yiaddr` of the one reply.
 fn reply(
     server: &mut Server,
-    message: &Build,
+    message: &Dhcp4MessageBuilder,
     ingress: Ingress,
 ) -> (Destination, Option<MessageType>, Ipv4Addr) {
     let mut replies = server.send_by(0, &message.octets(), ingress);
@@ -170,7 +170,7 @@ fn a_refusal_is_for_all_stations_even_when_the_client_names_an_address() {
     let other = direct(MessageType::Request, 2).from(address(0, 12));
     let expected = (Destination::Broadcast, Some(MessageType::Nak), Ipv4Addr::UNSPECIFIED);
     assert_eq!(reply(&mut server, &other, sent_from(address(0, 12))), expected);
-    let mut relayed = Build::new(MessageType::Request, 2).from(address(0, 12));
+    let mut relayed = Dhcp4MessageBuilder::new(MessageType::Request, 2).from(address(0, 12));
     relayed.header.giaddr = address(0, 2);
     let (destination, ..) = reply(&mut server, &relayed, sent_from(address(0, 2)));
     assert_eq!(destination, Destination::Relay(SocketAddrV4::new(address(0, 2), 67)));
@@ -202,7 +202,7 @@ fn a_named_link_counts_more_than_the_interface() {
 }
 
 /// Returns messages of every type that a client sends.
-fn of_every_type(n: u8, server: Ipv4Addr) -> Vec<Build> {
+fn of_every_type(n: u8, server: Ipv4Addr) -> Vec<Dhcp4MessageBuilder> {
     let at = address(0, 12);
     vec![
         direct(MessageType::Discover, n),
@@ -256,7 +256,7 @@ fn a_relayed_inform_without_a_subnet_is_answered_with_what_classes_say_of_bootin
                 "next-server": "10.0.0.77", "boot-file-name": "boot", "server-hostname": "host" } ],
             "subnet4": [ { "id": 1, "subnet": "10.9.0.0/24" } ] } }"#,
     );
-    let mut inform = Build::new(MessageType::Inform, 1);
+    let mut inform = Dhcp4MessageBuilder::new(MessageType::Inform, 1);
     inform.header.giaddr = address(0, 2);
     let replies = server.send_by(0, &inform.octets(), sent_from(address(0, 2)));
     let reply = Message::parse(&replies[0].1).unwrap();
@@ -308,7 +308,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
     {
         for is_relayed in [false, true] {
             for id_len in [0, 20, 200] {
-                let mut discover = Build::new(MessageType::Discover, n as u8);
+                let mut discover = Dhcp4MessageBuilder::new(MessageType::Discover, n as u8);
                 let ingress = sent_from(address(0, 2));
                 if is_relayed {
                     discover.header.giaddr = address(0, 2);

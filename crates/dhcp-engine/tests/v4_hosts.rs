@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::common::v4::{Build, SERVER, Server, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
@@ -28,12 +28,12 @@ fn reserve(n: u8, address: &str) -> String {
     format!(r#"{{ "hw-address": "02:00:00:00:00:0{n}", "ip-address": "{address}" }}"#)
 }
 
-fn discover(n: u8) -> Build {
-    Build::new(MessageType::Discover, n)
+fn discover(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Discover, n)
 }
 
-fn request(n: u8) -> Build {
-    Build::new(MessageType::Request, n)
+fn request(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Request, n)
 }
 
 fn address(last: u8) -> Ipv4Addr {
@@ -72,7 +72,7 @@ fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
     // The client renews, releases and gets it again like any other.
     let ack = server.ask(&request(2).from(address(200)));
     assert_eq!(given(&ack), address(200));
-    server.tell(&Build::new(MessageType::Release, 2).from(address(200)));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Release, 2).from(address(200)));
     server.pass_s(1);
     assert_eq!(server.lease(2), address(200));
     server.settle_down();
@@ -235,7 +235,8 @@ fn a_reservation_without_an_address_hides_none_of_another_subnet() {
         r#"{ "client-id": "01:aa:bb", "ip-address": "10.0.1.77" }"#.to_owned(),
     ] {
         let mut server = Server::new(&second(&hosts));
-        let named = |message: Build| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
+        let named =
+            |message: Dhcp4MessageBuilder| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
         assert_eq!(given(&server.ask(&named(discover(1)))), reserved);
         let ack = server.ask(&named(request(1).requested(reserved).server(SERVER)));
         assert_eq!((kind(&ack), given(&ack)), (Some(MessageType::Ack), reserved));
@@ -246,7 +247,7 @@ fn a_reservation_without_an_address_hides_none_of_another_subnet() {
 /// reservations.
 #[test]
 fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
-    let named = |message: Build| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
+    let named = |message: Dhcp4MessageBuilder| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
     for (bare, holds) in [
         (r#""hw-address": "02:00:00:00:00:01""#, r#""client-id": "01:aa:bb""#),
         (r#""circuit-id": "'port7'""#, r#""client-id": "01:aa:bb""#),
@@ -260,7 +261,7 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
             r#""pools": []"#,
             1,
         );
-        let with_port = |message: Build| {
+        let with_port = |message: Dhcp4MessageBuilder| {
             named(message).option(option::RELAY_AGENT_INFORMATION, b"\x01\x05port7")
         };
         // The client may have the address if it requests it.
@@ -316,8 +317,9 @@ fn leases_keep_what_the_relay_agent_said() {
     let keys = r#""store-extended-info": true, "cache-threshold": 0.25,"#;
     let mut server = Server::new(&configuration(keys, ""));
     let said = [relay::CIRCUIT_ID, 1, 7, relay::REMOTE_ID, 2, 0xab, 0xcd];
-    let relayed =
-        |message: Build, said: &[u8]| message.option(option::RELAY_AGENT_INFORMATION, said);
+    let relayed = |message: Dhcp4MessageBuilder, said: &[u8]| {
+        message.option(option::RELAY_AGENT_INFORMATION, said)
+    };
     server.ask(&relayed(request(1).requested(address(10)).server(SERVER), &said));
     let context = r#"{ "ISC": { "relay-agent-info": { "remote-id": "ABCD", "sub-options": "0x0101070202ABCD" } } }"#;
     assert_eq!(&*server.log.take_rows()[0].user_context, context);
@@ -346,7 +348,7 @@ fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() 
     let said = [relay::CIRCUIT_ID, 1, 7];
     let renew = |n| request(n).from(address(10)).direct();
     // The answer shows class and host, and if it has the agent's information.
-    let answer = |server: &mut Server, message: &Build| {
+    let answer = |server: &mut Server, message: &Dhcp4MessageBuilder| {
         let octets = server.ask(message);
         let reply = Message::parse(&octets).expect("a reply parses");
         assert_eq!(reply.message_type(), Some(MessageType::Ack));
@@ -397,7 +399,7 @@ fn what_a_lease_keeps_of_a_relay_agent_is_for_its_client_alone() {
 #[test]
 fn a_changed_name_is_written_and_the_same_is_repeated() {
     let mut server = Server::new(&configuration("\"cache-threshold\": 0.25,", ""));
-    let named = |message: Build, name: &[u8]| message.option(option::HOST_NAME, name);
+    let named = |message: Dhcp4MessageBuilder, name: &[u8]| message.option(option::HOST_NAME, name);
     server.ask(&named(request(1).requested(address(10)).server(SERVER), b"one"));
     assert_eq!(server.log.take_rows().len(), 1);
     server.pass_s(100);
@@ -419,7 +421,7 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
         )
     };
     let host = r#"{ "flex-id": "'port7'", "ip-address": "10.0.0.77" }"#;
-    let from_port = |message: Build| {
+    let from_port = |message: Dhcp4MessageBuilder| {
         let port = *b"\x02\x05port7";
         message.option(option::RELAY_AGENT_INFORMATION, &port).option(option::CLIENT_ID, b"\x00own")
     };

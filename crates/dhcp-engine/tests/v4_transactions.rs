@@ -2,18 +2,18 @@
 
 use std::net::Ipv4Addr;
 
-use crate::common::v4::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, RELAY, SERVER, SMALL, Server, Sink, kind};
 use dhcp_engine::v4::{Destination, DropReason};
 use dhcp_wire::v4::{Message, MessageType, option};
 
 const OTHER_SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 99);
 
-fn discover(n: u8) -> Build {
-    Build::new(MessageType::Discover, n)
+fn discover(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Discover, n)
 }
 
-fn request(n: u8) -> Build {
-    Build::new(MessageType::Request, n)
+fn request(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Request, n)
 }
 
 fn address(last: u8) -> Ipv4Addr {
@@ -78,17 +78,17 @@ fn options_58_and_59_are_sent_to_those_that_ask() {
                             "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.13" }} ] }} ] }} }}"#
         )
     };
-    let asked = |message: Build| {
+    let asked = |message: Dhcp4MessageBuilder| {
         message
             .option(option::PARAMETER_REQUEST_LIST, &[option::RENEWAL_TIME, option::REBINDING_TIME])
     };
-    let times = |keys: &str, always: bool, message: &Build| {
+    let times = |keys: &str, always: bool, message: &Dhcp4MessageBuilder| {
         let octets = Server::new(&text(keys, always)).ask(message);
         let reply = Message::parse(&octets).unwrap();
         [option::RENEWAL_TIME, option::REBINDING_TIME]
             .map(|code| reply.option(code).map(|value| value.u32().expect("four octets, once")))
     };
-    let inform = Build::new(MessageType::Inform, 1).from(address(99));
+    let inform = Dhcp4MessageBuilder::new(MessageType::Inform, 1).from(address(99));
     for message in [asked(discover(1)), asked(request(1)), asked(inform)] {
         assert_eq!(times("", false, &message), [Some(77), Some(88)]);
     }
@@ -237,12 +237,15 @@ fn a_renewal_of_an_unknown_lease_is_served_when_the_address_is_free() {
 fn a_release_frees_the_address_for_others_but_is_remembered() {
     let mut server = Server::new(SMALL);
     server.lease(1);
-    server.tell(&Build::new(MessageType::Release, 2).from(address(10)).server(SERVER));
+    server
+        .tell(&Dhcp4MessageBuilder::new(MessageType::Release, 2).from(address(10)).server(SERVER));
     assert_eq!(server.dropped(DropReason::NotTheClientsLease), 1);
-    server.tell(&Build::new(MessageType::Release, 1).from(address(10)).server(SERVER));
+    server
+        .tell(&Dhcp4MessageBuilder::new(MessageType::Release, 1).from(address(10)).server(SERVER));
     server.pass_s(1);
     assert_eq!(server.lease(1), address(10));
-    server.tell(&Build::new(MessageType::Release, 1).from(address(10)).server(SERVER));
+    server
+        .tell(&Dhcp4MessageBuilder::new(MessageType::Release, 1).from(address(10)).server(SERVER));
     server.pass_s(1);
     let ack = server.ask(&request(2).from(address(10)));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
@@ -252,7 +255,9 @@ fn a_release_frees_the_address_for_others_but_is_remembered() {
 fn a_declined_address_rests_until_its_probation_ends() {
     let mut server = Server::new(SMALL);
     server.lease(1);
-    server.tell(&Build::new(MessageType::Decline, 1).requested(address(10)).server(SERVER));
+    server.tell(
+        &Dhcp4MessageBuilder::new(MessageType::Decline, 1).requested(address(10)).server(SERVER),
+    );
     for n in 1..=3 {
         assert_ne!(server.lease(n), address(10));
     }
@@ -265,7 +270,8 @@ fn a_declined_address_rests_until_its_probation_ends() {
 #[test]
 fn inform_gets_parameters_and_no_lease() {
     let mut server = Server::new(SMALL);
-    let replies = server.send_to(0, &Build::new(MessageType::Inform, 1).from(address(77)).octets());
+    let replies = server
+        .send_to(0, &Dhcp4MessageBuilder::new(MessageType::Inform, 1).from(address(77)).octets());
     assert_eq!(replies[0].0, Destination::PastRelay("10.0.0.77:68".parse().unwrap()));
     let ack = Message::parse(&replies[0].1).unwrap();
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
@@ -300,7 +306,8 @@ fn an_unsettled_release_is_not_free() {
     let mut server = Server::new(SMALL);
     server.lease(1);
     server.auto_settle = false;
-    server.tell(&Build::new(MessageType::Release, 1).from(address(10)).server(SERVER));
+    server
+        .tell(&Dhcp4MessageBuilder::new(MessageType::Release, 1).from(address(10)).server(SERVER));
     server.pass_s(1);
     let replies = server.send_to(0, &request(2).requested(address(10)).server(SERVER).octets());
     // A NAK reads the slot, so even it waits for the release's row.
@@ -340,7 +347,7 @@ fn strangers_are_counted_by_reason() {
     let mut elsewhere = discover(1);
     elsewhere.header.giaddr = Ipv4Addr::new(172, 16, 0, 1);
     server.tell(&elsewhere);
-    server.tell(&Build::new(MessageType::Offer, 1));
+    server.tell(&Dhcp4MessageBuilder::new(MessageType::Offer, 1));
     let mut nobody = discover(1);
     nobody.header.hlen = 0;
     server.tell(&nobody);

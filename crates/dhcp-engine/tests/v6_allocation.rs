@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::common::Rig;
+use crate::common::TestProtocol;
 use crate::common::v6::{RELAY, SERVER_DUID};
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_engine::v6::{Ingress, Shard};
-use dhcp_engine::{InFlight, Transmit};
+use dhcp_engine::{InFlight, ReplySink};
 use dhcp_lease::v6::{LeaseTable, MemoryStore, V6};
 use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
@@ -22,13 +22,13 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
 } }"#;
 
 /// Receiver that keeps the last reply.
-struct Last {
+struct LastReplyReceiver {
     octets: [u8; 1500],
     len: usize,
     count: usize,
 }
 
-impl Transmit<V6> for Last {
+impl ReplySink<V6> for LastReplyReceiver {
     fn transmit(&mut self, _: std::net::SocketAddrV6, _: Ingress, octets: &[u8]) -> bool {
         self.octets[..octets.len()].copy_from_slice(octets);
         self.len = octets.len();
@@ -38,7 +38,7 @@ impl Transmit<V6> for Last {
 }
 
 /// Writes a relayed message with both associations, which name what the last reply granted.
-fn message(buffer: &mut [u8], kind: MessageType, client: u32, last: &Last) -> usize {
+fn message(buffer: &mut [u8], kind: MessageType, client: u32, last: &LastReplyReceiver) -> usize {
     let mut duid = [0, 3, 0, 1, 2, 0, 0, 0, 0, 0];
     duid[6..].copy_from_slice(&client.to_be_bytes());
     let levels = RelayWriter::forward(buffer).level(0, RELAY, RELAY);
@@ -67,7 +67,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, last: &Last) -> us
 /// Runs the whole life of each of `clients`; returns the number of replies.
 fn serve(shard: &mut Shard<MemoryStore>, now: Now, clients: std::ops::Range<u32>) -> usize {
     let mut buffer = [0; 600];
-    let mut last = Last { octets: [0; 1500], len: 0, count: 0 };
+    let mut last = LastReplyReceiver { octets: [0; 1500], len: 0, count: 0 };
     for client in clients {
         let kinds = [MessageType::Solicit, MessageType::Request, MessageType::Renew];
         let end = (client % 2 == 0).then_some(MessageType::Release);

@@ -1,8 +1,8 @@
 //! Client classes of DHCPv6: guards, DROP and REJECT, lifetimes, options, additional classes.
 
 use crate::common;
-use crate::common::v6::{Build, RELAY, Server, address};
-use dhcp_engine::Event;
+use crate::common::v6::{Dhcp6MessageBuilder, RELAY, Server, address};
+use dhcp_engine::StatisticEvent;
 use dhcp_engine::v6::DropReason;
 use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};
 
@@ -22,11 +22,11 @@ fn config(classes: &str, inner: &str) -> String {
 const GOLD: &str = r#"{ "name": "gold", "test": "option[15].hex == 0x0001aa" }"#;
 const POOL: &str = r#""pools": [ { "pool": "2001:db8:1::10-2001:db8:1::1f" } ]"#;
 
-fn solicit(n: u16) -> Build {
-    Build::new(MessageType::Solicit, n).na(1, &[])
+fn solicit(n: u16) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[])
 }
 
-fn gold(build: Build) -> Build {
+fn gold(build: Dhcp6MessageBuilder) -> Dhcp6MessageBuilder {
     build.option(option::USER_CLASS, &[0, 1, 0xaa])
 }
 
@@ -39,11 +39,12 @@ fn pools_are_open_to_those_in_their_classes() {
     assert_eq!(server.ask(&gold(solicit(2))).leased(0), address(0x10));
     // A requested address in a pool that is not open is not granted, and a lease of it is not
     // extended.
-    let wish = Build::new(MessageType::Solicit, 1).na(1, &[address(0x10)]);
+    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[address(0x10)]);
     assert_eq!(server.ask(&wish).leased(0), address(0x20));
-    let request = Build::new(MessageType::Request, 2).for_us().na(1, &[address(0x10)]);
+    let request =
+        Dhcp6MessageBuilder::new(MessageType::Request, 2).for_us().na(1, &[address(0x10)]);
     assert_eq!(server.ask(&gold(request)).leased(0), address(0x10));
-    let renew = Build::new(MessageType::Renew, 2).for_us().na(1, &[address(0x10)]);
+    let renew = Dhcp6MessageBuilder::new(MessageType::Renew, 2).for_us().na(1, &[address(0x10)]);
     let moved = server.ask(&renew);
     let expected = [(address(0x20), 128, 600, 1000), (address(0x10), 128, 0, 0)];
     assert_eq!(moved.ias[0].leased, expected);
@@ -64,13 +65,13 @@ fn prefix_pools_have_guards_too() {
     let inner = r#""pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 56,
         "delegated-len": 64, "client-classes": [ "gold" ] } ]"#;
     let mut server = Server::new(&config(GOLD, inner));
-    let pd = |n| Build::new(MessageType::Solicit, n).pd(1, &[]);
+    let pd = |n| Dhcp6MessageBuilder::new(MessageType::Solicit, n).pd(1, &[]);
     assert_eq!(server.ask(&pd(1)).statuses(), [Some(StatusCode::NoPrefixAvail)]);
     assert_eq!(server.ask(&gold(pd(2))).ias[0].leased.len(), 1);
     let counted = |event| server.counters[0].events().total(event);
-    assert_eq!(counted(Event::AllocationFailNoPools), 1);
-    assert_eq!(counted(Event::AllocationFail), 0);
-    assert_eq!(counted(Event::AllocationFailSubnet), 1);
+    assert_eq!(counted(StatisticEvent::AllocationFailNoPools), 1);
+    assert_eq!(counted(StatisticEvent::AllocationFail), 0);
+    assert_eq!(counted(StatisticEvent::AllocationFailSubnet), 1);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn drop_is_silent_and_reject_refuses_each_association() {
     assert_eq!(refused.kind, MessageType::Advertise);
     let expected = [Some(StatusCode::NoAddrsAvail), Some(StatusCode::NoPrefixAvail)];
     assert_eq!(refused.statuses(), expected);
-    let renew = Build::new(MessageType::Renew, 1).for_us().na(1, &[address(0x10)]);
+    let renew = Dhcp6MessageBuilder::new(MessageType::Renew, 1).for_us().na(1, &[address(0x10)]);
     let refused = server.ask(&gold(renew));
     assert_eq!(refused.statuses(), [Some(StatusCode::NoAddrsAvail)]);
     assert!(refused.ias[0].leased.is_empty());
@@ -110,19 +111,22 @@ fn the_first_class_with_a_lifetime_gives_it() {
         { "name": "second", "test": "option[15].exists", "valid-lifetime": 50,
             "preferred-lifetime": 300 }"#;
     let mut server = Server::new(&config(classes, POOL));
-    let lifetimes = |answer: common::v6::Answer| {
+    let lifetimes = |answer: common::v6::ParsedDhcp6Reply| {
         let (.., preferred_s, valid_s) = answer.ias[0].leased[0];
         (preferred_s, valid_s)
     };
     assert_eq!(lifetimes(server.ask(&gold(solicit(1)))), (300, 500));
     assert_eq!(lifetimes(server.ask(&solicit(2))), (600, 1000));
-    let wish =
-        Build::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &[(address(0x10), 128, 0, 9000)]);
+    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(
+        IaKind::Na,
+        1,
+        &[(address(0x10), 128, 0, 9000)],
+    );
     assert_eq!(lifetimes(server.ask(&gold(wish))), (300, 550));
 }
 
 /// Returns option 23 of an answer, by the last group of its one address.
-fn resolver(answer: &common::v6::Answer) -> Option<u8> {
+fn resolver(answer: &common::v6::ParsedDhcp6Reply) -> Option<u8> {
     answer.option(option::DNS_SERVERS).map(|octets| octets[15])
 }
 
@@ -166,7 +170,7 @@ fn vendors_options_go_to_their_clients() {
         { "space": "vendor-4491", "code": 2000, "csv-format": false, "data": "0a0b" },
         { "space": "vendor-4491", "code": 2001, "csv-format": false, "data": "0c", "always-send": true } ]"#;
     let mut server = Server::new(&config("", &format!("{options}, {POOL}")));
-    let told = |server: &mut Server, build: Build| {
+    let told = |server: &mut Server, build: Dhcp6MessageBuilder| {
         server.ask(&build).option(option::VENDOR_OPTS).map(<[u8]>::to_vec)
     };
     assert_eq!(told(&mut server, solicit(1)), None);

@@ -9,7 +9,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
 use crate::common::number;
-use crate::common::v6::{Build, Leased, RELAY, Server, Sink, direct};
+use crate::common::v6::{Dhcp6MessageBuilder, Leased, RELAY, Server, Sink, direct};
 use base::Random;
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v6::Ingress;
@@ -100,13 +100,13 @@ fn prefix(random: &mut Random) -> Leased {
 }
 
 /// Returns a message as one of a few clients would send it, sometimes with a mistake.
-fn plausible(random: &mut Random) -> Build {
+fn plausible(random: &mut Random) -> Dhcp6MessageBuilder {
     let kind = *random.pick(&KINDS).expect("nine of them");
     let client = random.below(24) as u16;
     let mut build = if random.chance(1, 20) {
-        Build::anonymous(kind, client)
+        Dhcp6MessageBuilder::anonymous(kind, client)
     } else {
-        Build::new(kind, client)
+        Dhcp6MessageBuilder::new(kind, client)
     };
     let is_for_one =
         !matches!(kind, MessageType::Solicit | MessageType::Confirm | MessageType::Rebind);
@@ -211,7 +211,7 @@ impl Books {
 
 /// Counts of the cases by outcome.
 #[derive(Debug, Default)]
-struct Tally {
+struct FuzzOutcomeCounts {
     parsed: u64,
     replies: u64,
     acknowledged: u64,
@@ -245,7 +245,7 @@ fn whatever_comes_in_is_accounted_for() {
     }
     let mut buffer = vec![0; 70_000];
     let mut books = Books::default();
-    let mut tally = Tally::default();
+    let mut tally = FuzzOutcomeCounts::default();
     for case in 0..cases {
         let len = datagram(&mut random, &mut buffer);
         tally.parsed += u64::from(Packet::parse(&buffer[..len]).is_ok());
@@ -279,7 +279,7 @@ fn whatever_comes_in_is_accounted_for() {
 }
 
 /// Settles rows: the replies that waited for them leave, and held messages run.
-fn settle(server: &mut Server, books: &mut Books, tally: &mut Tally) {
+fn settle(server: &mut Server, books: &mut Books, tally: &mut FuzzOutcomeCounts) {
     let mut sink = Sink::default();
     server.log.settle_all();
     books.settle();

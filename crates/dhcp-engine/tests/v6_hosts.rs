@@ -3,7 +3,7 @@
 use crate::common;
 use std::net::Ipv6Addr;
 
-use crate::common::v6::{Answer, Build, RELAY, Server, address};
+use crate::common::v6::{Dhcp6MessageBuilder, ParsedDhcp6Reply, RELAY, Server, address};
 use dhcp_lease::v6::{Lease, Resource};
 use dhcp_wire::v6::{MessageType, StatusCode, option};
 
@@ -33,16 +33,16 @@ fn ip(text: &str) -> Ipv6Addr {
     text.parse().expect("an address")
 }
 
-fn solicit(n: u16) -> Build {
-    Build::new(MessageType::Solicit, n).na(1, &[])
+fn solicit(n: u16) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[])
 }
 
-fn request(n: u16, address: Ipv6Addr) -> Build {
-    Build::new(MessageType::Request, n).for_us().na(1, &[address])
+fn request(n: u16, address: Ipv6Addr) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::Request, n).for_us().na(1, &[address])
 }
 
-fn renew(n: u16, address: Ipv6Addr) -> Build {
-    Build::new(MessageType::Renew, n).for_us().na(1, &[address])
+fn renew(n: u16, address: Ipv6Addr) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::Renew, n).for_us().na(1, &[address])
 }
 
 fn lease(server: &Server, address: Ipv6Addr) -> Lease {
@@ -63,7 +63,7 @@ fn a_host_gets_its_address_inside_and_outside_of_pools_and_nobody_else_does() {
     );
     let mut server = Server::new(&reserved(&hosts));
     for n in 3..6 {
-        let wish = Build::new(MessageType::Solicit, n).na(1, &[address(0x10)]);
+        let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[address(0x10)]);
         assert_ne!(server.ask(&wish).leased(0), address(0x10));
         assert_ne!(server.lease(n), address(0x10));
     }
@@ -85,7 +85,7 @@ fn a_hosts_lease_moves_to_what_is_reserved_for_it() {
     assert_eq!(server.ask(&solicit(1)).leased(0), address(0x77));
     let moved = server.ask(&renew(1, old));
     assert_eq!(moved.ias[0].leased, [(address(0x77), 128, 600, 1000), (old, 128, 0, 0)]);
-    let wish = Build::new(MessageType::Solicit, 2).na(1, &[old]);
+    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(1, &[old]);
     assert_eq!(server.ask(&wish).leased(0), old);
 }
 
@@ -110,7 +110,7 @@ fn associations_share_out_what_a_host_has() {
               "prefixes": [ "3000:1::/48" ] }}"#
     );
     let mut server = Server::new(&reserved(&host));
-    let asked = Build::new(MessageType::Solicit, 1).na(1, &[]).na(2, &[]).na(3, &[]);
+    let asked = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]).na(2, &[]).na(3, &[]);
     let answer = server.ask(&asked.pd(4, &[]).pd(5, &[]));
     let leased: Vec<Ipv6Addr> = (0..5).map(|at| answer.leased(at)).collect();
     let expected = [address(0x71), address(0x72), address(0x10), ip("3000:1::")];
@@ -126,7 +126,7 @@ fn excluded_prefixes_are_told_to_those_who_ask() {
               "excluded-prefixes": [ "3000:1:0:f::/64" ] }}"#
     );
     let mut server = Server::new(&reserved(&host));
-    let pd = |n| Build::new(MessageType::Solicit, n).pd(1, &[]);
+    let pd = |n| Dhcp6MessageBuilder::new(MessageType::Solicit, n).pd(1, &[]);
     let asking = |n| pd(n).wants(&[option::PD_EXCLUDE]);
     assert_eq!(server.ask(&pd(1)).ias[0].excluded, None);
     assert_eq!(server.ask(&asking(1)).ias[0].excluded, Some((ip("3000:1:0:f::"), 64)));
@@ -188,13 +188,14 @@ fn leases_may_be_kept_under_the_flexible_identifier() {
         "identifier-expression": "relay6[0].option[18].hex", "replace-client-id": true,
         "ignore-iaid": true } } ],"#;
     let mut server = Server::new(&config(hook, ""));
-    let port = |build: Build| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"port")])]);
+    let port =
+        |build: Dhcp6MessageBuilder| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"port")])]);
     let first = server.ask(&port(request(1, address(0x12))));
     assert_eq!((first.leased(0), first.ias[0].iaid), (address(0x12), 1));
     let kept = lease(&server, address(0x12));
     assert_eq!((kept.duid.octets(), kept.iaid), (&b"\0\0port"[..], 0));
     // Another device at the same port has the same lease, and the reply has its own identifiers.
-    let second = server.ask(&port(Build::new(MessageType::Solicit, 2).na(9, &[])));
+    let second = server.ask(&port(Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(9, &[])));
     assert_eq!((second.leased(0), second.ias[0].iaid), (address(0x12), 9));
     assert_eq!(second.option(option::CLIENTID), Some(&common::v6::duid(2)[..]));
 }
@@ -211,7 +212,7 @@ fn a_host_has_options_classes_and_a_name() {
     );
     let mut server = Server::new(&config(class, &host));
     let wants = [option::DNS_SERVERS, option::SNTP_SERVERS];
-    let last = |answer: &Answer, code| answer.option(code).map(|octets| octets[15]);
+    let last = |answer: &ParsedDhcp6Reply, code| answer.option(code).map(|octets| octets[15]);
     let known = server.ask(&request(1, address(0x10)).wants(&wants));
     assert_eq!(last(&known, option::DNS_SERVERS), Some(8));
     assert_eq!(last(&known, option::SNTP_SERVERS), Some(7));
@@ -224,7 +225,7 @@ fn a_host_has_options_classes_and_a_name() {
 #[test]
 fn names_of_clients_are_answered_and_kept() {
     let mut server = Server::new(&config("", ""));
-    let named = |build: Build, fqdn: &[u8]| build.option(option::CLIENT_FQDN, fqdn);
+    let named = |build: Dhcp6MessageBuilder, fqdn: &[u8]| build.option(option::CLIENT_FQDN, fqdn);
     let offer = server.ask(&named(solicit(1), b"\x01\x03Foo\x02b!"));
     assert_eq!(offer.option(option::CLIENT_FQDN), Some(&b"\x06\x03foo\x01b\0"[..]));
     let leased = server.ask(&named(request(1, address(0x10)), b"\x00\x03foo\x01b\0"));
@@ -309,7 +310,7 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
                             {{ "prefix": "2001:db8:8100::", "prefix-len": 56, "delegated-len": 56 }} ]
             }} ] }} }}"#
     );
-    let both = |n| Build::new(MessageType::Request, n).for_us().na(1, &[]).pd(1, &[]);
+    let both = |n| Dhcp6MessageBuilder::new(MessageType::Request, n).for_us().na(1, &[]).pd(1, &[]);
     let mut server = Server::new(&text);
     for (n, prefix) in [(2, "2001:db8:8000::"), (3, "2001:db8:8000:100::")] {
         let reply = server.ask(&both(n));
@@ -326,7 +327,8 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
 #[test]
 fn what_relay_agents_said_is_kept_with_the_lease() {
     let mut server = Server::new(&config(r#""store-extended-info": true,"#, ""));
-    let through = |build: Build| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"p")])]);
+    let through =
+        |build: Dhcp6MessageBuilder| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"p")])]);
     server.ask(&through(request(1, address(0x10))));
     let expected = concat!(
         r#"{ "ISC": { "relay-info": [ { "hop": 0, "link": "2001:db8:1::1", "#,
@@ -357,16 +359,18 @@ fn an_offer_of_what_is_reserved_binds_no_other_association_of_its_owner() {
     );
     let mut server = Server::new(&reserved(&hosts));
     for iaid in 1..4 {
-        let solicit = Build::new(MessageType::Solicit, 1).na(iaid, &[]).pd(iaid, &[]);
+        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(iaid, &[]).pd(iaid, &[]);
         let advertise = server.ask(&solicit);
         assert_eq!(
             (advertise.leased(0), advertise.leased(1)),
             (address(0x77), ip("2001:db8:700::"))
         );
     }
-    let request = Build::new(MessageType::Request, 1).for_us().na(9, &[address(0x77)]);
+    let request =
+        Dhcp6MessageBuilder::new(MessageType::Request, 1).for_us().na(9, &[address(0x77)]);
     assert_eq!(server.ask(&request).leased(0), address(0x77));
     // A lease binds.
-    let reply = server.ask(&Build::new(MessageType::Request, 1).for_us().na(8, &[address(0x77)]));
+    let reply = server
+        .ask(&Dhcp6MessageBuilder::new(MessageType::Request, 1).for_us().na(8, &[address(0x77)]));
     assert_ne!(reply.leased(0), address(0x77));
 }

@@ -4,8 +4,10 @@
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
-use crate::common::Rig;
-use crate::common::v6::{Agent, Answer, Build, CLIENT, RELAY, SMALL, Server, address, direct};
+use crate::common::TestProtocol;
+use crate::common::v6::{
+    Agent, CLIENT, Dhcp6MessageBuilder, ParsedDhcp6Reply, RELAY, SMALL, Server, address, direct,
+};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v6::{DropReason, Ingress};
 use dhcp_lease::v6::V6;
@@ -43,7 +45,7 @@ fn server() -> Server {
 
 /// Returns the third group of the offered address: the number of the subnet.
 fn subnet_of(server: &mut Server, n: u16, relays: &[Agent<'_>]) -> Option<u16> {
-    let solicit = Build::new(MessageType::Solicit, n).na(1, &[]).through(relays);
+    let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[]).through(relays);
     let answer = server.ask(&solicit);
     answer.ias[0].leased.first().map(|(address, ..)| address.segments()[2])
 }
@@ -100,12 +102,13 @@ fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_add
         for relays in &chains {
             *n += 1;
             let case = format!("{source} {interface} {relays:?}");
-            let mut ask = |message: Build| {
+            let mut ask = |message: Dhcp6MessageBuilder| {
                 let octets = message.through(relays).octets();
                 let replies = server.send_by(0, &octets, ingress);
-                replies.first().map(|(_, octets)| Answer::parse(octets))
+                replies.first().map(|(_, octets)| ParsedDhcp6Reply::parse(octets))
             };
-            let answer = ask(Build::new(MessageType::Solicit, *n).na(1, &[])).expect(&case);
+            let answer =
+                ask(Dhcp6MessageBuilder::new(MessageType::Solicit, *n).na(1, &[])).expect(&case);
             let given = answer.ias[0].leased.first().map(|(address, ..)| *address);
             let on_pool = given.map(|address| address.segments()[2]);
             // Subnets 1 and 2 share a network, and have an address each.
@@ -116,10 +119,10 @@ fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_add
             assert!(is_expected, "{case}: {on_pool:?}");
             let subnet = expected.unwrap_or(3);
             let known = Ipv6Addr::new(0x2001, 0xdb8, subnet, 0, 0, 0, 0, 0x77);
-            let confirm = ask(Build::new(MessageType::Confirm, *n).na(1, &[known]));
+            let confirm = ask(Dhcp6MessageBuilder::new(MessageType::Confirm, *n).na(1, &[known]));
             let status = confirm.and_then(|answer| answer.status);
             assert_eq!(status, expected.map(|_| StatusCode::Success), "{case}");
-            let rebind = ask(Build::new(MessageType::Rebind, *n).na(1, &[known]));
+            let rebind = ask(Dhcp6MessageBuilder::new(MessageType::Rebind, *n).na(1, &[known]));
             assert_eq!(rebind.is_some(), expected.is_some(), "{case}");
         }
     }
@@ -132,7 +135,7 @@ fn a_shared_network_offers_what_any_of_its_subnets_has() {
     // The subnet of the link address comes first.
     assert_eq!(subnet_of(&mut server, 1, second), Some(2));
     assert_eq!(subnet_of(&mut server, 2, second), Some(1));
-    let confirm = Build::new(MessageType::Confirm, 1).na(1, &[ip("2001:db8:1::77")]);
+    let confirm = Dhcp6MessageBuilder::new(MessageType::Confirm, 1).na(1, &[ip("2001:db8:1::77")]);
     assert_eq!(server.ask(&confirm.through(second)).status, Some(StatusCode::Success));
 }
 
@@ -142,7 +145,8 @@ fn a_prefix_of_the_length_asked_for_is_preferred() {
     let relays: &[Agent<'_>] = &[(ip("2001:db8:4::1"), &[])];
     for (n, (wanted, given)) in [(0, 64), (56, 56), (64, 64), (60, 56), (48, 56)].iter().enumerate()
     {
-        let solicit = Build::new(MessageType::Solicit, n as u16).pd(1, &[(NOWHERE, *wanted)]);
+        let solicit =
+            Dhcp6MessageBuilder::new(MessageType::Solicit, n as u16).pd(1, &[(NOWHERE, *wanted)]);
         assert_eq!(server.ask(&solicit.through(relays)).ias[0].leased[0].1, *given, "{wanted}");
     }
 }
@@ -150,20 +154,23 @@ fn a_prefix_of_the_length_asked_for_is_preferred() {
 #[test]
 fn a_client_on_the_link_is_found_by_its_interface_and_answered_there() {
     let mut server = server();
-    let solicit = Build::new(MessageType::Solicit, 1).na(1, &[]).direct().octets();
+    let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]).direct().octets();
     let replies = server.send_by(0, &solicit, direct(2));
     assert_eq!(replies[0].0.to_string(), format!("[{CLIENT}%2]:546"));
-    assert_eq!(Answer::parse(&replies[0].1).leased(0).segments()[2], 3);
+    assert_eq!(ParsedDhcp6Reply::parse(&replies[0].1).leased(0).segments()[2], 3);
     let packet = Packet::parse(&replies[0].1).unwrap();
     assert_eq!(packet.relay_count(), 0);
     let elsewhere = server.send_by(0, &solicit, direct(3));
-    assert_eq!(Answer::parse(&elsewhere[0].1).statuses(), [Some(StatusCode::NoAddrsAvail)]);
+    assert_eq!(
+        ParsedDhcp6Reply::parse(&elsewhere[0].1).statuses(),
+        [Some(StatusCode::NoAddrsAvail)]
+    );
 }
 
 #[test]
 fn a_client_that_sends_to_our_own_address_is_not_answered_but_an_agent_is() {
     let mut server = server();
-    let solicit = Build::new(MessageType::Solicit, 1).na(1, &[]);
+    let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]);
     let unicast = Ingress { is_multicast: false, ..direct(2) };
     assert!(server.send_by(0, &solicit.clone().direct().octets(), unicast).is_empty());
     assert_eq!(server.dropped(DropReason::UnicastFromClient), 1);
@@ -176,7 +183,7 @@ fn a_client_that_sends_to_our_own_address_is_not_answered_but_an_agent_is() {
 fn replies_go_back_through_the_agents_that_brought_the_message() {
     let mut server = Server::new(SMALL);
     let inner: &[(u16, &[u8])] = &[(option::INTERFACE_ID, b"ge-0/0/1"), (37, b"\0\0\0\x09remote")];
-    let solicit = Build::new(MessageType::Solicit, 1).na(1, &[]);
+    let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]);
     let replies =
         server.send_to(0, &solicit.clone().through(&[(NOWHERE, &[]), (RELAY, inner)]).octets());
     assert_eq!(replies[0].0.to_string(), format!("[{RELAY}]:547"));
@@ -197,7 +204,7 @@ fn replies_go_back_through_the_agents_that_brought_the_message() {
 #[test]
 fn an_answer_of_a_relay_agent_is_no_question() {
     let mut server = Server::new(SMALL);
-    let mut octets = Build::new(MessageType::Solicit, 1).na(1, &[]).octets();
+    let mut octets = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]).octets();
     octets[0] = MessageType::RelayRepl.code();
     assert!(server.send_to(0, &octets).is_empty());
     assert_eq!(server.dropped(DropReason::UnexpectedMessageType), 1);
@@ -208,7 +215,8 @@ fn without_a_subnet_a_client_learns_that_there_is_nothing_for_it() {
     let mut server = server();
     let lost: &[Agent<'_>] = &[(ip("2001:db8:99::1"), &[])];
     let mut ask = |kind: MessageType| {
-        let mut asked = Build::new(kind, 1).wants(&[option::DNS_SERVERS]).through(lost);
+        let mut asked =
+            Dhcp6MessageBuilder::new(kind, 1).wants(&[option::DNS_SERVERS]).through(lost);
         if !matches!(kind, MessageType::Solicit | MessageType::InformationRequest) {
             asked = asked.for_us();
         }
@@ -225,7 +233,7 @@ fn without_a_subnet_a_client_learns_that_there_is_nothing_for_it() {
     }
     assert!(ask(MessageType::InformationRequest).option(option::DNS_SERVERS).is_some());
     for kind in [MessageType::Confirm, MessageType::Rebind] {
-        server.tell(&Build::new(kind, 1).na(1, &[address(0x10)]).through(lost));
+        server.tell(&Dhcp6MessageBuilder::new(kind, 1).na(1, &[address(0x10)]).through(lost));
     }
     assert_eq!(server.dropped(DropReason::NoSubnet), 2);
 }
@@ -247,7 +255,7 @@ fn agents_supply_options_that_are_allowed_and_that_we_do_not_have() {
     // The options are 65 twice, 31 (which we always send ourselves), and one that is not allowed.
     let outer = supplied(&[(65, 1), (23, 9)]);
     let inner = supplied(&[(65, 2), (31, 9)]);
-    let solicit = Build::new(MessageType::Solicit, 1)
+    let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1)
         .na(1, &[])
         .through(&[(NOWHERE, &[(option::RSOO, &outer)]), (RELAY, &[(option::RSOO, &inner)])]);
     let answer = server.ask(&solicit);
@@ -313,7 +321,7 @@ fn the_length_of_a_hint_goes_before_its_prefix() {
     let named: Ipv6Addr = "2001:db8:0:0:3::".parse().unwrap();
     for (asked, given) in [(92, 88), (96, 96), (100, 96), (64, 88), (104, 104), (120, 104)] {
         let mut server = Server::new(&text);
-        let solicit = Build::new(MessageType::Solicit, 1).pd(1, &[(named, asked)]);
+        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).pd(1, &[(named, asked)]);
         assert_eq!(server.ask(&solicit).ias[0].leased[0].1, given, "/{asked}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use crate::common::v6::{Build, RELAY, Server};
+use crate::common::v6::{Dhcp6MessageBuilder, RELAY, Server};
 use base::Random;
 use dhcp_lease::v6::{LeaseState, LeaseStore as _, MemoryStore, Resource};
 use dhcp_lease::{PutMode, PutRefusal};
@@ -36,7 +36,8 @@ fn prefix(text: &str, len: u8) -> Resource {
 /// Returns the prefix that client `n` gets when it requests `hint`, or any prefix.
 fn delegated(server: &mut Server, n: u16, hint: Option<Resource>) -> Option<Resource> {
     let hint: Vec<_> = hint.iter().map(|hint| (hint.address, hint.len)).collect();
-    let reply = server.ask(&Build::new(MessageType::Request, n).for_us().pd(1, &hint));
+    let reply =
+        server.ask(&Dhcp6MessageBuilder::new(MessageType::Request, n).for_us().pd(1, &hint));
     let ia = reply.ias.iter().find(|ia| ia.kind == IaKind::Pd).expect("it is answered");
     let leased = ia.leased.iter().find(|&&(.., valid_s)| valid_s > 0)?;
     Some(Resource::prefix(leased.0, leased.1))
@@ -82,7 +83,7 @@ fn a_lease_of_another_length_keeps_its_prefix_after_a_reload() {
     check(&server);
     // The client of the old prefix loses it with its next message, and its parts are free.
     let old = ("2001:db8::".parse().expect("an address"), 33);
-    let reply = server.ask(&Build::new(MessageType::Renew, 1).for_us().pd(1, &[old]));
+    let reply = server.ask(&Dhcp6MessageBuilder::new(MessageType::Renew, 1).for_us().pd(1, &[old]));
     assert!(reply.ias[0].leased.iter().all(|&(.., valid_s)| valid_s == 0), "{reply:?}");
     server.pass_s(1);
     assert_eq!(delegated(&mut server, 4, Some(part)), Some(part));

@@ -3,7 +3,7 @@
 use crate::common;
 use std::net::Ipv6Addr;
 
-use crate::common::v6::{Answer, Build, CLIENT, Server, address, direct};
+use crate::common::v6::{CLIENT, Dhcp6MessageBuilder, ParsedDhcp6Reply, Server, address, direct};
 use dhcp_engine::v6::{DropReason, Ingress};
 use dhcp_lease::LeaseState;
 use dhcp_lease::v6::Lease;
@@ -20,16 +20,22 @@ fn iaaddr(address: Ipv6Addr) -> Vec<u8> {
     [&address.octets()[..], &[0, 0, 0, 100], &[0, 0, 0, 200]].concat()
 }
 
-fn inform(n: u16, address: Ipv6Addr) -> Build {
-    Build::new(MessageType::AddrRegInform, n).option(option::IAADDR, &iaaddr(address)).direct()
+fn inform(n: u16, address: Ipv6Addr) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::AddrRegInform, n)
+        .option(option::IAADDR, &iaaddr(address))
+        .direct()
 }
 
 /// Sends a message from `source` on the link.
-fn send(server: &mut Server, source: Ipv6Addr, message: &Build) -> Option<Answer> {
+fn send(
+    server: &mut Server,
+    source: Ipv6Addr,
+    message: &Dhcp6MessageBuilder,
+) -> Option<ParsedDhcp6Reply> {
     let mut ingress: Ingress = direct(0);
     ingress.source.set_ip(source);
     let sent = server.send_by(0, &message.octets(), ingress);
-    sent.first().map(|(_, octets)| Answer::parse(octets))
+    sent.first().map(|(_, octets)| ParsedDhcp6Reply::parse(octets))
 }
 
 fn leases(server: &Server) -> Vec<Lease> {
@@ -72,7 +78,7 @@ fn what_cannot_be_registered_is_not_answered() {
         (address(0x77), inform(1, address(0x77))),
         (leased, inform(1, leased)),
         (own, inform(1, own).option(option::IAADDR, &iaaddr(own))),
-        (own, Build::new(MessageType::AddrRegInform, 1).direct()),
+        (own, Dhcp6MessageBuilder::new(MessageType::AddrRegInform, 1).direct()),
     ] {
         assert!(send(&mut server, source, &message).is_none());
     }
@@ -95,7 +101,7 @@ fn what_cannot_be_registered_is_not_answered() {
 #[test]
 fn clients_that_ask_learn_that_they_may_register() {
     let mut server = Server::new(TEXT);
-    let asking = Build::new(MessageType::InformationRequest, 1).wants(&[148]);
+    let asking = Dhcp6MessageBuilder::new(MessageType::InformationRequest, 1).wants(&[148]);
     assert_eq!(server.ask(&asking).option(148), Some(&[][..]));
 }
 

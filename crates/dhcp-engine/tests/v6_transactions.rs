@@ -1,19 +1,21 @@
 //! Transactions of RFC 9915 §18.3 and Kea's choices (reference §5.15), message by message.
 
-use crate::common::v6::{Answer, Build, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix};
+use crate::common::v6::{
+    Dhcp6MessageBuilder, ParsedDhcp6Reply, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix,
+};
 use dhcp_engine::v6::DropReason;
 use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};
 
-fn solicit(n: u16) -> Build {
-    Build::new(MessageType::Solicit, n)
+fn solicit(n: u16) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(MessageType::Solicit, n)
 }
 
 /// Returns a message to our server.
-fn message(kind: MessageType, n: u16) -> Build {
-    Build::new(kind, n).for_us()
+fn message(kind: MessageType, n: u16) -> Dhcp6MessageBuilder {
+    Dhcp6MessageBuilder::new(kind, n).for_us()
 }
 
-fn request(n: u16) -> Build {
+fn request(n: u16) -> Dhcp6MessageBuilder {
     message(MessageType::Request, n)
 }
 
@@ -148,7 +150,7 @@ fn what_is_left_of_a_preferred_lifetime_is_kept_when_leases_get_short() {
     let usual = r#""preferred-lifetime": 600, "min-preferred-lifetime": 300"#;
     let text = SMALL.replace(usual, long);
     let mut server = Server::new(&text.replace(r#""rapid-commit": true"#, keys));
-    let lifetimes = |server: &mut Server, asked: Build| {
+    let lifetimes = |server: &mut Server, asked: Dhcp6MessageBuilder| {
         let (.., preferred_s, valid_s) = server.ask(&asked).ias[0].leased[0];
         (preferred_s, valid_s)
     };
@@ -288,7 +290,7 @@ fn a_renewal_extends_once_it_is_worth_it() {
     assert_eq!(due.ias[0].leased, [(address(0x10), 128, 600, 1000)]);
     assert_eq!(due.ias[0].timers_s, (250, 400));
     server.pass_s(1001);
-    let rebind = Build::new(MessageType::Rebind, 1).na(1, &[address(0x10)]);
+    let rebind = Dhcp6MessageBuilder::new(MessageType::Rebind, 1).na(1, &[address(0x10)]);
     assert_eq!(server.ask(&rebind).leased(0), address(0x10));
 }
 
@@ -298,7 +300,7 @@ fn a_renewal_of_nothing_known_is_served_and_what_is_wrong_comes_back_with_no_tim
     for kind in [MessageType::Renew, MessageType::Rebind] {
         let build = |n| match kind {
             MessageType::Renew => message(kind, n),
-            _ => Build::new(kind, n),
+            _ => Dhcp6MessageBuilder::new(kind, n),
         };
         let mut server = Server::new(SMALL);
         let renewed = server.ask(&build(1).na(1, &[address(0x12)]));
@@ -403,7 +405,7 @@ fn a_preferred_lifetime_that_is_set_nowhere_follows_from_the_valid_one() {
     for (valid, wish_s, (valid_s, preferred_s), timers_s) in cases {
         let mut server = Server::new(&text(valid));
         let wished = [(address(0x10), 128, 0, wish_s)];
-        let solicit = Build::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &wished);
+        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &wished);
         let advertise = server.ask(&solicit);
         assert_eq!(advertise.ias[0].leased, [(address(0x10), 128, preferred_s, valid_s)]);
         assert_eq!(advertise.ias[0].timers_s, timers_s, "{valid}");
@@ -413,7 +415,8 @@ fn a_preferred_lifetime_that_is_set_nowhere_follows_from_the_valid_one() {
 #[test]
 fn a_confirmation_looks_at_the_link_only() {
     let mut server = Server::new(SMALL);
-    let confirm = |addresses: &[_]| Build::new(MessageType::Confirm, 1).na(1, addresses);
+    let confirm =
+        |addresses: &[_]| Dhcp6MessageBuilder::new(MessageType::Confirm, 1).na(1, addresses);
     let fits = server.ask(&confirm(&[address(0x77)]));
     assert_eq!((fits.kind, fits.status), (MessageType::Reply, Some(StatusCode::Success)));
     assert!(fits.ias.is_empty());
@@ -421,7 +424,7 @@ fn a_confirmation_looks_at_the_link_only() {
     let mixed = server.ask(&confirm(&[address(0x10), foreign]));
     assert_eq!(mixed.status, Some(StatusCode::NotOnLink));
     server.tell(&confirm(&[]));
-    server.tell(&Build::new(MessageType::Confirm, 1).pd(1, &[(prefix(0), 56)]));
+    server.tell(&Dhcp6MessageBuilder::new(MessageType::Confirm, 1).pd(1, &[(prefix(0), 56)]));
     assert_eq!(server.dropped(DropReason::NothingToConfirm), 2);
 }
 
@@ -430,11 +433,13 @@ fn parameters_are_given_to_anyone() {
     let mut server = Server::new(SMALL);
     let wants = [option::DNS_SERVERS];
     for asked in [
-        Build::anonymous(MessageType::InformationRequest, 1),
-        Build::new(MessageType::InformationRequest, 1),
+        Dhcp6MessageBuilder::anonymous(MessageType::InformationRequest, 1),
+        Dhcp6MessageBuilder::new(MessageType::InformationRequest, 1),
         message(MessageType::InformationRequest, 1),
         // RFC 9915 §16.12 requires servers to discard it; Kea does not.
-        Build::new(MessageType::InformationRequest, 1).na(1, &[address(0x10)]).pd(2, &[]),
+        Dhcp6MessageBuilder::new(MessageType::InformationRequest, 1)
+            .na(1, &[address(0x10)])
+            .pd(2, &[]),
     ] {
         let reply = server.ask(&asked.wants(&wants));
         assert_eq!(reply.kind, MessageType::Reply);
@@ -443,7 +448,7 @@ fn parameters_are_given_to_anyone() {
         assert_eq!(reply.option(option::DNS_SERVERS), Some(&resolver.octets()[..]));
         assert_eq!(reply.status, None);
     }
-    let anonymous = Build::anonymous(MessageType::InformationRequest, 1);
+    let anonymous = Dhcp6MessageBuilder::anonymous(MessageType::InformationRequest, 1);
     assert_eq!(server.ask(&anonymous).option(option::CLIENTID), None);
     assert!(server.shards[0].is_idle());
 }
@@ -452,15 +457,17 @@ fn parameters_are_given_to_anyone() {
 fn what_must_be_discarded_is_discarded_and_counted() {
     use MessageType as M;
     let mut server = Server::new(SMALL);
-    let stranger = |kind| Build::new(kind, 1).option(option::SERVERID, &[0, 3, 0, 1, 9]).na(1, &[]);
+    let stranger = |kind| {
+        Dhcp6MessageBuilder::new(kind, 1).option(option::SERVERID, &[0, 3, 0, 1, 9]).na(1, &[])
+    };
     for kind in [M::Request, M::Renew, M::Release, M::Decline] {
         server.tell(&stranger(kind));
-        server.tell(&Build::new(kind, 1).na(1, &[]));
-        server.tell(&Build::anonymous(kind, 1).for_us().na(1, &[]));
+        server.tell(&Dhcp6MessageBuilder::new(kind, 1).na(1, &[]));
+        server.tell(&Dhcp6MessageBuilder::anonymous(kind, 1).for_us().na(1, &[]));
     }
     for kind in [M::Solicit, M::Confirm, M::Rebind] {
         server.tell(&message(kind, 1).na(1, &[address(0x10)]));
-        server.tell(&Build::anonymous(kind, 1).na(1, &[]));
+        server.tell(&Dhcp6MessageBuilder::anonymous(kind, 1).na(1, &[]));
     }
     server.tell(&stranger(M::InformationRequest));
     server.tell(&solicit(1).option(option::CLIENTID, &duid(2)));
@@ -497,7 +504,7 @@ fn no_acknowledgment_leaves_before_its_rows_are_safe() {
     // The replies are the REPLY, then the held message's repeated one.
     assert_eq!(sink.0.len(), 2);
     for (_, octets) in &sink.0 {
-        assert_eq!(Answer::parse(octets).leased(1), prefix(0));
+        assert_eq!(ParsedDhcp6Reply::parse(octets).leased(1), prefix(0));
     }
     assert!(server.shards[0].is_idle());
 }
@@ -513,8 +520,8 @@ fn a_release_is_acknowledged_and_free_once_its_row_is_safe() {
     assert!(other.is_empty(), "what it read waits for its row");
     let mut sink = Sink::default();
     server.settle(&mut sink);
-    assert_eq!(Answer::parse(&sink.0[0].1).status, Some(StatusCode::Success));
-    assert_eq!(Answer::parse(&sink.0[1].1).leased(0), address(0x11));
+    assert_eq!(ParsedDhcp6Reply::parse(&sink.0[0].1).status, Some(StatusCode::Success));
+    assert_eq!(ParsedDhcp6Reply::parse(&sink.0[1].1).leased(0), address(0x11));
 }
 
 #[test]
@@ -546,13 +553,14 @@ fn the_duid_of_declined_leases_is_no_clients() {
     let mut server = Server::new(SMALL);
     let kinds = [MessageType::Solicit, MessageType::Request, MessageType::Rebind];
     for (kind, count) in kinds.into_iter().zip(1..) {
-        let message = Build::anonymous(kind, 1).option(option::CLIENTID, &[0; 3]);
+        let message = Dhcp6MessageBuilder::anonymous(kind, 1).option(option::CLIENTID, &[0; 3]);
         let message = if kind == MessageType::Request { message.for_us() } else { message };
         server.tell(&message.na(1, &[]));
         assert_eq!(server.dropped(DropReason::NoIdentity), count);
     }
     assert!(server.log.take_rows().is_empty());
     // A longer DUID identifies a client like any other.
-    let message = Build::anonymous(MessageType::Solicit, 2).option(option::CLIENTID, &[0; 4]);
+    let message =
+        Dhcp6MessageBuilder::anonymous(MessageType::Solicit, 2).option(option::CLIENTID, &[0; 4]);
     assert_eq!(server.ask(&message.na(1, &[])).leased(0), address(0x10));
 }

@@ -1,6 +1,6 @@
 //! Rows of a lease database that cannot be read, and the replies to their DHCPv6 clients.
 
-use crate::common::v6::{Build, SMALL, Server};
+use crate::common::v6::{Dhcp6MessageBuilder, SMALL, Server};
 use dhcp_engine::v6::DropReason;
 use dhcp_lease::v6::Resource;
 use dhcp_lease::{ClientId, INFINITE_LIFETIME_S, LeaseState};
@@ -11,7 +11,8 @@ fn a_row_that_the_store_cannot_read_gives_no_client_something_else() {
     let mut server = Server::new(SMALL);
     let leased = server.lease(1);
     let delegated =
-        server.ask(&Build::new(MessageType::Request, 1).for_us().pd(1, &[])).ias[0].leased[0];
+        server.ask(&Dhcp6MessageBuilder::new(MessageType::Request, 1).for_us().pd(1, &[])).ias[0]
+            .leased[0];
     let resources = [Resource::address(leased), Resource::prefix(delegated.0, delegated.1)];
     for resource in resources {
         let mut lease = server.table.lease(resource).expect("it was leased");
@@ -24,8 +25,8 @@ fn a_row_that_the_store_cannot_read_gives_no_client_something_else() {
     let kinds = [MessageType::Renew, MessageType::Request, MessageType::Rebind];
     for (at, kind) in (1..).zip(kinds) {
         let message = || match kind {
-            MessageType::Rebind => Build::new(kind, 1),
-            _ => Build::new(kind, 1).for_us(),
+            MessageType::Rebind => Dhcp6MessageBuilder::new(kind, 1),
+            _ => Dhcp6MessageBuilder::new(kind, 1).for_us(),
         };
         server.tell(&message().na(1, &[leased]));
         server.tell(&message().pd(1, &[(delegated.0, delegated.1)]));

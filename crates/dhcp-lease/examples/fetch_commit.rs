@@ -26,14 +26,14 @@ const TERMS: LeaseTerms<'static> = LeaseTerms {
     user_context: "",
 };
 
-struct Shard<'p> {
+struct FetchCommitShard<'p> {
     store: MemoryStore,
     pools: &'p PoolSet,
     facts: Facts,
     now: Now,
 }
 
-impl Shard<'_> {
+impl FetchCommitShard<'_> {
     fn fetch(&mut self, identity: &Identity<'_>, candidate_pools: &[PoolIndex]) {
         let keys = FetchKeys {
             identity: *identity,
@@ -89,7 +89,7 @@ fn timed(
     count: u32,
     table: &Arc<LeaseTable>,
     pools: &PoolSet,
-    work: impl Fn(&mut Shard<'_>, u32) + Sync,
+    work: impl Fn(&mut FetchCommitShard<'_>, u32) + Sync,
 ) -> f64 {
     let share = count / threads;
     let sum_ns = AtomicU64::new(0);
@@ -98,7 +98,8 @@ fn timed(
             let (work, sum_ns) = (&work, &sum_ns);
             scope.spawn(move || {
                 let store = MemoryStore::new(Arc::clone(table));
-                let mut shard = Shard { store, pools, facts: Facts::default(), now: START };
+                let mut shard =
+                    FetchCommitShard { store, pools, facts: Facts::default(), now: START };
                 let started_ns = processor_ns();
                 for number in thread * share..(thread + 1) * share {
                     work(&mut shard, number);

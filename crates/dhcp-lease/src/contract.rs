@@ -17,7 +17,7 @@ use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// Use of an address slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occupancy {
+pub enum SlotOccupancy {
     /// Free; the slot may remember its last client.
     Free,
     /// Offered: a volatile hold until [`SlotView::hold_deadline_ns`].
@@ -32,7 +32,7 @@ pub enum Occupancy {
 
 /// Owner of a slot, relative to the requesting client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum SlotOwner {
     /// No client so far.
     Nobody,
     /// The requesting client; for a free slot: the client that had it last.
@@ -49,9 +49,9 @@ pub struct SlotView<F: Family> {
     /// Version that a compare-and-set compares; every change of the slot changes it.
     pub version: u32,
     /// Use of the slot.
-    pub occupancy: Occupancy,
+    pub occupancy: SlotOccupancy,
     /// Owner of the slot, relative to the requesting client.
-    pub owner: Owner,
+    pub owner: SlotOwner,
     /// Kea's state of the lease; in a slot that is free or held, that of the same client's past
     /// lease, or [`LeaseState::Assigned`] without one.
     pub state: LeaseState,
@@ -116,10 +116,10 @@ impl<F: Family> SlotView<F> {
             return false;
         }
         match self.occupancy {
-            Occupancy::Free => true,
-            Occupancy::Held => self.hold_deadline_ns <= now.mono_ns,
-            Occupancy::Leased | Occupancy::Declined => self.expires_s() <= now.wall_s(),
-            Occupancy::Releasing => false,
+            SlotOccupancy::Free => true,
+            SlotOccupancy::Held => self.hold_deadline_ns <= now.mono_ns,
+            SlotOccupancy::Leased | SlotOccupancy::Declined => self.expires_s() <= now.wall_s(),
+            SlotOccupancy::Releasing => false,
         }
     }
 }
@@ -249,7 +249,7 @@ pub struct Receipt {
 
 /// Reason why a commit changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CommitRefusal {
     /// A slot has changed since it was fetched: fetch and decide again.
     Stale,
     /// A slot has a row that is not settled yet: try again after this epoch.
@@ -313,7 +313,7 @@ pub enum PutRefusal {
 
 /// Slot that a message about to be served will need, apart from the slots of its client.
 #[derive(Clone, Copy, Debug)]
-pub enum Expected<'e, F: Family> {
+pub enum ExpectedSlot<'e, F: Family> {
     /// No slot is known yet.
     Nothing,
     /// The slot of this address.
@@ -336,7 +336,7 @@ pub trait LeaseStore<F: Family> {
     fn expect(
         &mut self,
         _identity: Option<&F::Identity<'_>>,
-        _expected: Expected<'_, F>,
+        _expected: ExpectedSlot<'_, F>,
         _prefetch: Prefetch,
     ) {
     }
@@ -357,7 +357,7 @@ pub trait LeaseStore<F: Family> {
     /// # Errors
     ///
     /// The first reason met; then nothing has changed.
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal>;
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal>;
 
     /// Ends the claim on a candidate that the transaction will not commit, so that others may have
     /// it at once. Claims that are neither committed nor given back end with the batch; a later

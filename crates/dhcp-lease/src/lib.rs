@@ -22,8 +22,8 @@ pub mod v6;
 
 pub use base::HostName;
 pub use contract::{
-    ASKED_MAX, CHANGES_MAX, Expected, LeaseStore, MINE_MAX, Occupancy, Owner, PutMode, PutRefusal,
-    Receipt, Refusal, Swept, TextView, text_hash,
+    ASKED_MAX, CHANGES_MAX, CommitRefusal, ExpectedSlot, LeaseStore, MINE_MAX, PutMode, PutRefusal,
+    Receipt, SlotOccupancy, SlotOwner, Swept, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
@@ -33,8 +33,8 @@ pub use store::{MemoryStore, TableShard};
 pub use table::clock::{ClockStart, ClockStep};
 pub use table::cycle::ReclaimLimits;
 pub use table::expiry::Expiry;
-pub use table::leased::Leased;
-pub use table::memory::Memory;
+pub use table::leased::TableFamily;
+pub use table::memory::TableMemory;
 pub use table::sweep::Sweep;
 pub use table::tally::PoolStatistics;
 pub use table::{LeaseTable, Usage};

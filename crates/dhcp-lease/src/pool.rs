@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use base::Firsts;
 
-use crate::contract::{Occupancy, SlotView};
+use crate::contract::{SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
-use crate::table::leased::{Leased, Places};
+use crate::table::leased::{PlaceMap, TableFamily};
 use crate::table::order::FreeQueue;
 use crate::table::tally::PoolTally;
 
@@ -16,7 +16,7 @@ use crate::table::tally::PoolTally;
 /// shard that leases addresses from the pool writes it.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Cursor(AtomicU32);
+struct PoolCursor(AtomicU32);
 
 /// Rule that chooses the next free address of a pool (Kea's `allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,28 +32,28 @@ pub enum Allocator {
 
 /// Pools of one configuration snapshot, in its order, each with the position at which the search
 /// for its next address starts.
-pub struct PoolSet<F: Leased> {
+pub struct PoolSet<F: TableFamily> {
     specs: Vec<F::Spec>,
-    runs: Vec<<F::Places as Places<F>>::Run>,
+    runs: Vec<<F::Places as PlaceMap<F>>::Run>,
     /// First addresses, ascending.
     firsts: Firsts<F::Address>,
     /// Position in `specs` of each pool of `firsts`.
     by_first: Vec<u32>,
     /// Highest last address of the pools up to here in `by_first`.
     reach: Vec<F::Address>,
-    cursors: Vec<Cursor>,
+    cursors: Vec<PoolCursor>,
     /// Queues of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
     queues: Vec<Option<Arc<FreeQueue>>>,
     /// Counters of each pool's leases, which the table updates.
     tallies: OnceLock<Vec<Arc<PoolTally>>>,
 }
 
-impl<F: Leased> PoolSet<F> {
+impl<F: TableFamily> PoolSet<F> {
     /// Creates a set of the pools `specs`, whose places are `runs`. A pool that `before` had with
     /// the same bounds keeps its position.
     pub(crate) fn new(
         specs: &[F::Spec],
-        runs: Vec<<F::Places as Places<F>>::Run>,
+        runs: Vec<<F::Places as PlaceMap<F>>::Run>,
         before: Option<&Self>,
     ) -> Self {
         let mut by_first: Vec<u32> = (0..specs.len() as u32).collect();
@@ -75,7 +75,7 @@ impl<F: Leased> PoolSet<F> {
                 Allocator::Random | Allocator::FreeLeaseQueue => 0,
             };
             let position = known.map(|(before, pool)| before.cursor(pool));
-            cursors.push(Cursor(AtomicU32::new(position.unwrap_or_else(start))));
+            cursors.push(PoolCursor(AtomicU32::new(position.unwrap_or_else(start))));
             let queue = known.and_then(|(before, pool)| before.queue(pool).cloned());
             let is_queued = allocator == Allocator::FreeLeaseQueue;
             queues.push(is_queued.then(|| queue.unwrap_or_default()));
@@ -117,7 +117,7 @@ impl<F: Leased> PoolSet<F> {
     /// addresses. The function takes no lock and may miss leases that begin or end meanwhile.
     #[must_use]
     pub fn occupancy(&self, pools: impl Iterator<Item = PoolIndex>, slot: &SlotView<F>) -> f64 {
-        let is_counted = matches!(slot.occupancy, Occupancy::Leased | Occupancy::Declined);
+        let is_counted = matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined);
         let (mut total, mut taken, mut is_inside) = (0_u128, u64::from(!is_counted), false);
         for pool in pools {
             let at = pool.0 as usize;
@@ -136,7 +136,7 @@ impl<F: Leased> PoolSet<F> {
     }
 
     /// Returns the places of the addresses of `pool`.
-    pub(crate) fn run(&self, pool: PoolIndex) -> &<F::Places as Places<F>>::Run {
+    pub(crate) fn run(&self, pool: PoolIndex) -> &<F::Places as PlaceMap<F>>::Run {
         &self.runs[pool.0 as usize]
     }
 
@@ -199,7 +199,7 @@ impl<F: Leased> PoolSet<F> {
     }
 }
 
-impl<F: Leased> fmt::Debug for PoolSet<F> {
+impl<F: TableFamily> fmt::Debug for PoolSet<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolSet").field("specs", &self.specs).finish_non_exhaustive()
     }
@@ -210,9 +210,9 @@ mod tests {
     use core::net::Ipv6Addr;
 
     use super::*;
-    use crate::sample::Sample as _;
+    use crate::sample::SampleFamily as _;
     use crate::v4::{self, V4};
-    use crate::v6::{self, IaKind, Resource, V6};
+    use crate::v6::{self, Resource, ResourceKind, V6};
 
     fn spec(first: u32, last: u32) -> v4::PoolSpec {
         V4::pool(first, last)
@@ -254,9 +254,9 @@ mod tests {
             ..V6::pool(0, 0)
         };
         let specs = [
-            spec(IaKind::Prefix, 120, 0x100, 0x900),
-            spec(IaKind::Address, 128, 0x100, 0x1ff),
-            spec(IaKind::Prefix, 124, 0x100, 0x1f0),
+            spec(ResourceKind::Prefix, 120, 0x100, 0x900),
+            spec(ResourceKind::Address, 128, 0x100, 0x1ff),
+            spec(ResourceKind::Prefix, 124, 0x100, 0x1f0),
         ];
         let runs = (0..specs.len()).map(|_| Default::default()).collect();
         let set = PoolSet::<V6>::new(&specs, runs, None);

@@ -5,13 +5,13 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use base::HostName;
 
 use crate::lease::LeaseState;
-use crate::table::leased::Leased;
+use crate::table::leased::TableFamily;
 use crate::v4::{self, V4};
-use crate::v6::{self, HardwareSource, IaIdentity, IaKind, Resource, V6};
+use crate::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
 /// Family with samples.
-pub trait Sample: Leased {
+pub trait SampleFamily: TableFamily {
     /// Returns the address with `number`; consecutive numbers give consecutive addresses.
     fn address(number: u32) -> Self::Address;
 
@@ -41,7 +41,7 @@ pub trait Sample: Leased {
     fn lease(sample: &SampleLease<'_>) -> Self::Lease;
 
     /// Returns the columns that tell a lease from others.
-    fn sample(lease: &Self::Lease) -> Summary<Self>;
+    fn sample(lease: &Self::Lease) -> SampleColumns<Self>;
 }
 
 /// Columns of a made-up lease.
@@ -69,7 +69,7 @@ pub struct SampleLease<'a> {
 
 /// Columns that tell a lease from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary<F: Leased> {
+pub struct SampleColumns<F: TableFamily> {
     /// Leased address.
     pub address: F::Address,
     /// Bytes that tell the client from others; empty when there is no client.
@@ -91,7 +91,7 @@ fn hardware(number: u32) -> HardwareAddress {
     HardwareAddress::new(1, &octets[2..])
 }
 
-impl Sample for V4 {
+impl SampleFamily for V4 {
     fn address(number: u32) -> Ipv4Addr {
         Ipv4Addr::from(number)
     }
@@ -155,8 +155,8 @@ impl Sample for V4 {
         }
     }
 
-    fn sample(lease: &v4::Lease) -> Summary<Self> {
-        Summary {
+    fn sample(lease: &v4::Lease) -> SampleColumns<Self> {
+        SampleColumns {
             address: lease.address,
             client: lease.hardware.octets().to_vec(),
             valid_lifetime_s: lease.valid_lifetime_s,
@@ -179,7 +179,7 @@ static DUIDS: [[u8; 10]; 256] = {
     duids
 };
 
-impl Sample for V6 {
+impl SampleFamily for V6 {
     fn address(number: u32) -> Resource {
         Resource::address(Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(number)))
     }
@@ -190,7 +190,7 @@ impl Sample for V6 {
 
     fn client(number: u32) -> IaIdentity<'static> {
         let duid = &DUIDS[number as usize % DUIDS.len()];
-        IaIdentity { duid, kind: IaKind::Address, iaid: number / DUIDS.len() as u32 }
+        IaIdentity { duid, kind: ResourceKind::Address, iaid: number / DUIDS.len() as u32 }
     }
 
     fn borrow<'a>(client: IaIdentity<'static>) -> IaIdentity<'a> {
@@ -206,7 +206,7 @@ impl Sample for V6 {
             subnet_id: 1,
             pool_id: 0,
             allocator: Allocator::Iterative,
-            kind: IaKind::Address,
+            kind: ResourceKind::Address,
             len: 128,
             first: Self::address(first).address,
             last: Self::address(last).address,
@@ -253,10 +253,10 @@ impl Sample for V6 {
         }
     }
 
-    fn sample(lease: &v6::Lease) -> Summary<Self> {
+    fn sample(lease: &v6::Lease) -> SampleColumns<Self> {
         let duid = lease.duid.octets();
         let iaid = if duid.is_empty() { Vec::new() } else { lease.iaid.to_be_bytes().to_vec() };
-        Summary {
+        SampleColumns {
             address: lease.resource,
             client: [duid, &iaid].concat(),
             valid_lifetime_s: lease.valid_lifetime_s,

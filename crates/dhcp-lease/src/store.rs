@@ -5,13 +5,13 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, Expected, Facts, FetchKeys, LeaseStore, Occupancy, PutMode, PutRefusal, Receipt,
-    Refusal, Swept,
+    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
+    Receipt, SlotOccupancy, Swept,
 };
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
-use crate::table::leased::Leased;
+use crate::table::leased::TableFamily;
 use crate::table::sweep::Sweep;
 
 /// Maximum number of claims that a shard keeps open; the oldest one is given back beyond that.
@@ -33,14 +33,14 @@ struct Foreseen {
 /// One shard's handle on a [`LeaseTable`]. Remembers which candidates the shard has claimed, so
 /// that none stays claimed when its transaction does something else. Every store is built on one.
 #[derive(Debug)]
-pub struct TableShard<F: Leased> {
+pub struct TableShard<F: TableFamily> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
     /// Candidates announced by `expect`, by pool.
     foreseen: [Foreseen; FORESEEN],
 }
 
-impl<F: Leased> TableShard<F> {
+impl<F: TableFamily> TableShard<F> {
     /// Returns a shard of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
@@ -79,7 +79,7 @@ impl<F: Leased> TableShard<F> {
     ) {
         self.table.add_candidate(now, settled_epoch, keys, facts);
         if let Some(candidate) = facts.candidate
-            && candidate.occupancy == Occupancy::Free
+            && candidate.occupancy == SlotOccupancy::Free
         {
             if self.claims.len() == CLAIMS_MAX {
                 self.table.give_back(self.claims.remove(0));
@@ -93,16 +93,16 @@ impl<F: Leased> TableShard<F> {
     pub fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
-        expected: Expected<'_, F>,
+        expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         if let Some(identity) = identity {
             self.table.expect_client(identity, prefetch);
         }
         let place = match expected {
-            Expected::Nothing => None,
-            Expected::Address(address) => self.table.place_of(address),
-            Expected::Candidate(pools, pool) => self.foresee(pools, pool),
+            ExpectedSlot::Nothing => None,
+            ExpectedSlot::Address(address) => self.table.place_of(address),
+            ExpectedSlot::Candidate(pools, pool) => self.foresee(pools, pool),
         };
         if let Some(place) = place {
             self.table.expect_slot(place, prefetch);
@@ -138,7 +138,7 @@ impl<F: Leased> TableShard<F> {
         row_epoch: u64,
         settled_epoch: u64,
         log: &mut dyn FnMut(F::Row<'_>),
-    ) -> Result<Receipt, Refusal> {
+    ) -> Result<Receipt, CommitRefusal> {
         let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
         for change in changes {
             self.claims.retain(|&claim| claim != change.address);
@@ -163,14 +163,14 @@ impl<F: Leased> TableShard<F> {
 /// Store without storage (`persist` false): every row settles at once, and a restart forgets all
 /// leases.
 #[derive(Debug)]
-pub struct MemoryStore<F: Leased> {
+pub struct MemoryStore<F: TableFamily> {
     shard: TableShard<F>,
 }
 
 /// Only epoch of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
 
-impl<F: Leased> MemoryStore<F> {
+impl<F: TableFamily> MemoryStore<F> {
     /// Returns one shard's handle on `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
@@ -178,7 +178,7 @@ impl<F: Leased> MemoryStore<F> {
     }
 }
 
-impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
+impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
@@ -186,7 +186,7 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
     fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
-        expected: Expected<'_, F>,
+        expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         self.shard.expect(identity, expected, prefetch);
@@ -202,7 +202,7 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
         self.shard.table().user_context(now, address, identity, target)
     }
 
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
         self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
     }
 
@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
     use crate::ASKED_MAX;
-    use crate::sample::Sample;
+    use crate::sample::SampleFamily;
     use crate::v4::V4;
     use crate::v6::V6;
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     /// Checks that the slots of clients of two pools, in turn, are prefetched.
-    fn foresees<F: Sample>() {
+    fn foresees<F: SampleFamily>() {
         const FIRST: u32 = 0x0a00_0000;
         let table = Arc::new(LeaseTable::<F>::new(1));
         let specs = [F::pool(FIRST, FIRST + 99), F::pool(FIRST + 700, FIRST + 799)];
@@ -281,7 +281,7 @@ mod tests {
         for round in 0..3 {
             ASKED_FOR.take();
             for pool in turns {
-                shard.expect(None, Expected::Candidate(pools, pool), note);
+                shard.expect(None, ExpectedSlot::Candidate(pools, pool), note);
             }
             let asked_for = ASKED_FOR.take();
             for (at, pool) in turns.into_iter().enumerate() {
@@ -295,7 +295,7 @@ mod tests {
                 shard.fetch(now, 0, &keys, &mut facts);
                 let given = facts.candidate.expect("the pools are not used up").address;
                 ASKED_FOR.take();
-                shard.expect(None, Expected::Address(given), note);
+                shard.expect(None, ExpectedSlot::Address(given), note);
                 assert_eq!(ASKED_FOR.take(), asked_for[2 * at..2 * at + 2], "round {round}, {at}");
             }
         }

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, Expected, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
+    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
+    Receipt, Swept,
 };
 use crate::store::TableShard;
 use crate::table::LeaseTable;
-use crate::table::leased::Leased;
+use crate::table::leased::TableFamily;
 use crate::table::sweep::Sweep;
 
 #[derive(Debug)]
-struct Rows<F: Leased> {
+struct LoggedRows<F: TableFamily> {
     open_epoch: u64,
     logged: Vec<F::Lease>,
 }
@@ -22,18 +23,18 @@ struct Rows<F: Leased> {
 /// Log that collects the rows of a test's stores, in the order of the commits. Epochs start at 1; a
 /// submit closes the open epoch if a row was logged since the last submit.
 #[derive(Debug)]
-pub struct ManualLog<F: Leased> {
-    rows: Mutex<Rows<F>>,
+pub struct ManualLog<F: TableFamily> {
+    rows: Mutex<LoggedRows<F>>,
     is_epoch_used: AtomicBool,
     settled: AtomicU64,
     has_failed: AtomicBool,
     refused: Mutex<Vec<u64>>,
 }
 
-impl<F: Leased> Default for ManualLog<F> {
+impl<F: TableFamily> Default for ManualLog<F> {
     fn default() -> Self {
         Self {
-            rows: Mutex::new(Rows { open_epoch: 1, logged: Vec::new() }),
+            rows: Mutex::new(LoggedRows { open_epoch: 1, logged: Vec::new() }),
             is_epoch_used: AtomicBool::new(false),
             settled: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
@@ -42,8 +43,8 @@ impl<F: Leased> Default for ManualLog<F> {
     }
 }
 
-impl<F: Leased> ManualLog<F> {
-    fn rows(&self) -> MutexGuard<'_, Rows<F>> {
+impl<F: TableFamily> ManualLog<F> {
+    fn rows(&self) -> MutexGuard<'_, LoggedRows<F>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,12 +86,12 @@ impl<F: Leased> ManualLog<F> {
 
 /// One shard's handle on a table whose rows go to a [`ManualLog`].
 #[derive(Debug)]
-pub struct ManualStore<F: Leased> {
+pub struct ManualStore<F: TableFamily> {
     shard: TableShard<F>,
     log: Arc<ManualLog<F>>,
 }
 
-impl<F: Leased> ManualStore<F> {
+impl<F: TableFamily> ManualStore<F> {
     /// Returns a shard of `table` that logs to `log`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: Arc<ManualLog<F>>) -> Self {
@@ -104,7 +105,7 @@ impl<F: Leased> ManualStore<F> {
     }
 }
 
-impl<F: Leased> ManualStore<F> {
+impl<F: TableFamily> ManualStore<F> {
     /// Sweeps the table; without logging once the log has failed.
     fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
         if self.has_failed() {
@@ -113,7 +114,7 @@ impl<F: Leased> ManualStore<F> {
         }
         let settled_epoch = self.settled_epoch();
         let mut rows = self.log.rows();
-        let Rows { open_epoch, logged } = &mut *rows;
+        let LoggedRows { open_epoch, logged } = &mut *rows;
         let sweep = Sweep { settled_epoch, row_epoch: *open_epoch, budget, forced };
         let before = logged.len();
         let swept = self.shard.table().sweep_logged(now, &sweep, &mut |row| {
@@ -139,7 +140,7 @@ impl<F: Leased> ManualStore<F> {
         }
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
-        let Rows { open_epoch, logged } = &mut *rows;
+        let LoggedRows { open_epoch, logged } = &mut *rows;
         let mut log = |row: F::Row<'_>| logged.push(F::to_lease(&row));
         let receipt = change(self.shard.table(), (*open_epoch, settled), &mut log)?;
         self.log.is_epoch_used.store(true, Ordering::Relaxed);
@@ -147,7 +148,7 @@ impl<F: Leased> ManualStore<F> {
     }
 }
 
-impl<F: Leased> LeaseStore<F> for ManualStore<F> {
+impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
@@ -155,7 +156,7 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
     fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
-        expected: Expected<'_, F>,
+        expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         self.shard.expect(identity, expected, prefetch);
@@ -171,13 +172,13 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
         self.shard.table().user_context(now, address, identity, target)
     }
 
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
         if self.has_failed() {
-            return Err(Refusal::Failed);
+            return Err(CommitRefusal::Failed);
         }
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
-        let Rows { open_epoch, logged } = &mut *rows;
+        let LoggedRows { open_epoch, logged } = &mut *rows;
         let receipt = self.shard.apply(now, changes, *open_epoch, settled, &mut |row| {
             logged.push(F::to_lease(&row));
         })?;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base::{Now, Random};
 use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::v4::{self, V4};
-use dhcp_lease::v6::{self, HardwareSource, IaIdentity, IaKind, V6};
+use dhcp_lease::v6::{self, HardwareSource, IaIdentity, ResourceKind, V6};
 use dhcp_lease::{
-    ASKED_MAX, Allocator, HardwareAddress, Identity, LeaseStore, LeaseTable, Leased, MemoryStore,
-    PoolIndex, PoolSet,
+    ASKED_MAX, Allocator, HardwareAddress, Identity, LeaseStore, LeaseTable, MemoryStore,
+    PoolIndex, PoolSet, TableFamily,
 };
 
 const CLIENTS: u32 = 60_000;
@@ -17,7 +17,7 @@ const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Family with clients.
-trait Served: Leased {
+trait AllocationTestFamily: TableFamily {
     /// Bytes of the longest identity that a slot has room for.
     const ROOM: usize = 22;
 
@@ -26,7 +26,7 @@ trait Served: Leased {
     fn terms(hostname: &str, hardware: HardwareAddress) -> Self::Terms<'_>;
 }
 
-impl Served for V4 {
+impl AllocationTestFamily for V4 {
     fn pool() -> v4::PoolSpec {
         let (first, last) = (Ipv4Addr::new(10, 0, 0, 10), Ipv4Addr::new(10, 0, 255, 250));
         v4::PoolSpec { subnet_id: 1, pool_id: 0, allocator: Allocator::Iterative, first, last }
@@ -49,14 +49,14 @@ impl Served for V4 {
     }
 }
 
-impl Served for V6 {
+impl AllocationTestFamily for V6 {
     fn pool() -> v6::PoolSpec {
         let first = Ipv6Addr::from_bits((0x2001_0db8 << 96) | 10);
         v6::PoolSpec {
             subnet_id: 1,
             pool_id: 0,
             allocator: Allocator::Iterative,
-            kind: IaKind::Address,
+            kind: ResourceKind::Address,
             len: 128,
             first,
             last: Ipv6Addr::from_bits(first.to_bits() + 0xfff0),
@@ -64,7 +64,7 @@ impl Served for V6 {
     }
 
     fn identity(octets: &[u8], _hardware: HardwareAddress) -> IaIdentity<'_> {
-        IaIdentity { duid: octets, kind: IaKind::Address, iaid: 1 }
+        IaIdentity { duid: octets, kind: ResourceKind::Address, iaid: 1 }
     }
 
     fn terms(hostname: &str, hardware: HardwareAddress) -> v6::LeaseTerms<'_> {
@@ -84,13 +84,13 @@ impl Served for V6 {
 }
 
 /// Identity and hardware address of client `number`.
-struct Client {
+struct AllocationClient {
     octets: [u8; 64],
     len: usize,
     hardware: HardwareAddress,
 }
 
-impl Client {
+impl AllocationClient {
     fn new(number: u32, len: usize) -> Self {
         let mut octets = [7; 64];
         octets[..4].copy_from_slice(&number.to_be_bytes());
@@ -99,26 +99,26 @@ impl Client {
         Self { octets, len, hardware: HardwareAddress::new(1, &address) }
     }
 
-    fn identity<F: Served>(&self) -> F::Identity<'_> {
+    fn identity<F: AllocationTestFamily>(&self) -> F::Identity<'_> {
         F::identity(&self.octets[..self.len], self.hardware)
     }
 }
 
-struct Server<F: Served> {
+struct AllocationServer<F: AllocationTestFamily> {
     store: MemoryStore<F>,
     pools: Arc<PoolSet<F>>,
     facts: Facts<F>,
     now: Now,
 }
 
-impl<F: Served> Server<F> {
+impl<F: AllocationTestFamily> AllocationServer<F> {
     fn new() -> Self {
         let table = Arc::new(LeaseTable::new(1));
         let pools = table.configure(&[F::pool()], &[]);
         Self { store: MemoryStore::new(table), pools, facts: Facts::default(), now: START }
     }
 
-    fn fetch(&mut self, client: &Client, wants_candidate: bool) {
+    fn fetch(&mut self, client: &AllocationClient, wants_candidate: bool) {
         let keys = FetchKeys {
             identity: client.identity::<F>(),
             addresses: [None; ASKED_MAX],
@@ -129,7 +129,12 @@ impl<F: Served> Server<F> {
         self.store.fetch(self.now, &keys, &mut self.facts);
     }
 
-    fn commit<'a>(&mut self, client: &'a Client, slot: SlotView<F>, action: Action<F::Terms<'a>>) {
+    fn commit<'a>(
+        &mut self,
+        client: &'a AllocationClient,
+        slot: SlotView<F>,
+        action: Action<F::Terms<'a>>,
+    ) {
         let (address, expected_version) = (slot.address, slot.version);
         let identity = client.identity::<F>();
         let change = Change { identity, address, expected_version, action };
@@ -137,7 +142,7 @@ impl<F: Served> Server<F> {
     }
 
     /// Leases an address: DISCOVER and REQUEST, or SOLICIT and REQUEST.
-    fn give<'a>(&mut self, client: &'a Client, hostname: &'a str) {
+    fn give<'a>(&mut self, client: &'a AllocationClient, hostname: &'a str) {
         self.fetch(client, true);
         let candidate = self.facts.candidate.expect("the steady path");
         let deadline_ns = self.now.mono_ns + 10 * SECOND_NS;
@@ -146,7 +151,7 @@ impl<F: Served> Server<F> {
     }
 
     /// Renews a client's address by a REQUEST.
-    fn renew<'a>(&mut self, client: &'a Client, hostname: &'a str) {
+    fn renew<'a>(&mut self, client: &'a AllocationClient, hostname: &'a str) {
         self.fetch(client, false);
         let mine = self.facts.mine().next().copied().expect("the steady path");
         let terms: F::Terms<'a> = F::terms(hostname, client.hardware);
@@ -160,24 +165,24 @@ impl<F: Served> Server<F> {
     }
 }
 
-fn count_steady_path<F: Served>() {
-    let mut server = Server::<F>::new();
+fn count_steady_path<F: AllocationTestFamily>() {
+    let mut server = AllocationServer::<F>::new();
     let mut random = Random::from_seed(1);
     let counted = allocation_counter::measure(|| {
         for number in 0..CLIENTS {
-            server.give(&Client::new(number, F::ROOM), "");
+            server.give(&AllocationClient::new(number, F::ROOM), "");
             server.pass(20_000);
         }
         for _ in 0..CLIENTS {
             let number = random.below(u64::from(CLIENTS)) as u32;
-            server.renew(&Client::new(number, F::ROOM), "");
+            server.renew(&AllocationClient::new(number, F::ROOM), "");
             server.pass(100_000);
         }
         // All leases end, and the clients return to other addresses.
         server.pass(4_000 * SECOND_NS);
         while server.store.sweep(server.now, 256).is_more_due {}
         for number in (0..CLIENTS).rev() {
-            server.give(&Client::new(number + 5_000, F::ROOM), "");
+            server.give(&AllocationClient::new(number + 5_000, F::ROOM), "");
             server.pass(20_000);
         }
     });
@@ -194,9 +199,9 @@ fn the_steady_path_of_v6_allocates_nothing() {
     count_steady_path::<V6>();
 }
 
-fn count_what_allocates<F: Served>() {
-    let mut server = Server::<F>::new();
-    let (long, short) = (Client::new(1, F::ROOM + 1), Client::new(2, F::ROOM));
+fn count_what_allocates<F: AllocationTestFamily>() {
+    let mut server = AllocationServer::<F>::new();
+    let (long, short) = (AllocationClient::new(1, F::ROOM + 1), AllocationClient::new(2, F::ROOM));
     let counted = allocation_counter::measure(|| server.give(&long, ""));
     assert!(counted.count_total > 0, "the counter counts");
     let named = allocation_counter::measure(|| server.give(&short, "a.example"));

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use dhcp_lease::contract_suite::Backend;
-use dhcp_lease::sample::Sample;
+use dhcp_lease::contract_suite::StoreFactory;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::testing::{ManualLog, ManualStore};
 use dhcp_lease::{LeaseTable, MemoryStore};
 
-struct Memory<F: Sample>(Arc<LeaseTable<F>>);
+struct MemoryStoreFactory<F: SampleFamily>(Arc<LeaseTable<F>>);
 
-impl<F: Sample> Memory<F> {
+impl<F: SampleFamily> MemoryStoreFactory<F> {
     fn new() -> Self {
         Self(Arc::new(LeaseTable::new(1)))
     }
 }
 
-impl<F: Sample> Backend for Memory<F> {
+impl<F: SampleFamily> StoreFactory for MemoryStoreFactory<F> {
     type Family = F;
     type Store = MemoryStore<F>;
 
@@ -30,15 +30,15 @@ impl<F: Sample> Backend for Memory<F> {
     fn settle(&mut self) {}
 }
 
-struct Manual<F: Sample>(Arc<LeaseTable<F>>, Arc<ManualLog<F>>);
+struct Manual<F: SampleFamily>(Arc<LeaseTable<F>>, Arc<ManualLog<F>>);
 
-impl<F: Sample> Manual<F> {
+impl<F: SampleFamily> Manual<F> {
     fn new() -> Self {
         Self(Arc::new(LeaseTable::new(2)), Arc::default())
     }
 }
 
-impl<F: Sample> Backend for Manual<F> {
+impl<F: SampleFamily> StoreFactory for Manual<F> {
     type Family = F;
     type Store = ManualStore<F>;
 
@@ -59,7 +59,7 @@ mod v4 {
     use dhcp_lease::v4::V4;
 
     mod memory {
-        dhcp_lease::lease_store_contract!(v4: crate::contract::Memory::<super::V4>::new());
+        dhcp_lease::lease_store_contract!(v4: crate::contract::MemoryStoreFactory::<super::V4>::new());
     }
 
     mod manual {
@@ -71,7 +71,7 @@ mod v6 {
     use dhcp_lease::v6::V6;
 
     mod memory {
-        dhcp_lease::lease_store_contract!(v6: crate::contract::Memory::<super::V6>::new());
+        dhcp_lease::lease_store_contract!(v6: crate::contract::MemoryStoreFactory::<super::V6>::new());
     }
 
     mod manual {

@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use load::{Rate, Wanted, replay};
+use load::{LoadRate, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{stderr, stdout};
 
 use crate::drive::LINGER_NS;
 use crate::frames::FrameArgs;
-use crate::population::Limits;
-use crate::protocol::{Expect, Target};
-use crate::record::Report;
-use crate::run::{LoadError, run_report};
-use crate::settings::{Segmentation, Settings};
+use crate::population::ExchangeTimeLimits;
+use crate::protocol::{DhcpLoadTarget, Expect};
+use crate::record::DhcpLoadReport;
+use crate::run::{DhcpLoadError, run_report};
+use crate::settings::{DhcpLoadSettings, Segmentation};
 
 /// Flags of any run.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct DhcpRunArgs {
     /// Exchanges per second of all threads together [default for replay: the recorded times]
     #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
-    rate: Option<Rate>,
+    rate: Option<LoadRate>,
     /// Seconds during which exchanges come due [default: 10; for a replay its whole length]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
@@ -39,8 +39,8 @@ pub(crate) struct RunArgs {
     /// Spacing of exchanges: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
     /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
     /// a capture or of a Kea lease file)
-    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
-    shape: Wanted,
+    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = LoadShapeArg::parse, alias = "arrivals")]
+    shape: LoadShapeArg,
     /// Seconds after its due time by which an exchange must be complete
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
     deadline_s: u64,
@@ -93,8 +93,8 @@ pub(crate) struct RunArgs {
     max_loss: Option<f64>,
 }
 
-fn parse_rate(text: &str) -> Result<Rate, String> {
-    let rate = text.parse().ok().and_then(Rate::per_second);
+fn parse_rate(text: &str) -> Result<LoadRate, String> {
+    let rate = text.parse().ok().and_then(LoadRate::per_second);
     rate.ok_or_else(|| "not a number of exchanges per second from 0.001 to 10^9".into())
 }
 
@@ -104,14 +104,14 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
     if (0.0..1e18).contains(&ns) { Ok(ns as u64) } else { Err("not a length of time".into()) }
 }
 
-impl RunArgs {
+impl DhcpRunArgs {
     /// Builds the settings of a run against `target` from these arguments. A replay repeats the
     /// messages to `port` for which `is_first` returns true.
     pub(crate) fn settings<T>(
         &self,
         target: T,
         (port, is_first): (u16, fn(&[u8]) -> bool),
-    ) -> Result<Settings<T>, String> {
+    ) -> Result<DhcpLoadSettings<T>, String> {
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
             let recording = replay::times(&file, port, is_first)?;
@@ -123,12 +123,12 @@ impl RunArgs {
         let shaped = self.shape.with_rate(self.rate, times);
         let (shape, rate) = shaped.map_err(|problem| format!("--shape {problem}"))?;
         let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
-        Ok(Settings {
+        Ok(DhcpLoadSettings {
             target,
             rate,
             shape,
             duration_ns: self.duration.unwrap_or(whole_ns),
-            limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            limits: ExchangeTimeLimits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             quiet_ns: self.quiet_s,
             linger_ns: LINGER_NS,
             clients: self.clients,
@@ -148,7 +148,11 @@ impl RunArgs {
     }
 
     /// Runs the load and prints its result.
-    pub(crate) fn run<T: Target>(&self, target: T, first: (u16, fn(&[u8]) -> bool)) -> ExitCode {
+    pub(crate) fn run<T: DhcpLoadTarget>(
+        &self,
+        target: T,
+        first: (u16, fn(&[u8]) -> bool),
+    ) -> ExitCode {
         let settings = match self.settings(target, first) {
             Ok(settings) => settings,
             Err(problem) => {
@@ -162,7 +166,7 @@ impl RunArgs {
         };
         let report = match run_report(&settings, signals.stop()) {
             Ok(report) => report,
-            Err(LoadError::Settings(problems)) => {
+            Err(DhcpLoadError::Settings(problems)) => {
                 for problem in problems {
                     stderr::print_line(format_args!("error: {problem}"));
                 }
@@ -186,7 +190,7 @@ impl RunArgs {
         }
     }
 
-    fn print(&self, report: &Report) -> Result<(), String> {
+    fn print(&self, report: &DhcpLoadReport) -> Result<(), String> {
         let json = || serde_json::to_string(report).expect("a report is plain data");
         let printed = match &self.json {
             Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),

@@ -13,18 +13,18 @@ use load::Schedule;
 use netio::Clock;
 use netio::send::SendCounts;
 
-use crate::leases::Resource;
-use crate::population::{Finished, Population};
-use crate::protocol::Protocol;
-use crate::wire::Wire;
+use crate::leases::LeasedResource;
+use crate::population::{Population, ThreadExchangeResults};
+use crate::protocol::DhcpLoadProtocol;
+use crate::wire::GeneratorSocket;
 
 /// Silence of a socket after its last exchange has ended, in nanoseconds, before the lane stops: 50
 /// ms, because a second reply to the last request comes after the first one.
 pub(crate) const LINGER_NS: u64 = 50 * NS_PER_MS;
 
 /// One thread's share of a run.
-pub struct Lane<P: Protocol> {
-    wire: Wire,
+pub struct DhcpLoadThread<P: DhcpLoadProtocol> {
+    wire: GeneratorSocket,
     population: Population<P>,
     schedule: Schedule,
     quiet_ns: Option<u64>,
@@ -32,9 +32,9 @@ pub struct Lane<P: Protocol> {
 }
 
 /// Results of one lane.
-pub struct LaneResult<R: Resource> {
+pub struct DhcpThreadResult<R: LeasedResource> {
     /// Outcomes, leases and messages.
-    pub finished: Finished<R>,
+    pub finished: ThreadExchangeResults<R>,
     /// Counts of sends that the kernel took and refused.
     pub sends: SendCounts,
     /// Datagrams that the kernel dropped at the socket.
@@ -47,12 +47,12 @@ pub struct LaneResult<R: Resource> {
     pub stopped_ns: Option<u64>,
 }
 
-impl<P: Protocol> Lane<P> {
+impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
     /// Creates a lane that sends through `wire`. With `quiet_ns` the lane gives up open exchanges
     /// once the schedule has ended and no reply has come for that many nanoseconds.
     #[must_use]
     pub fn new(
-        wire: Wire,
+        wire: GeneratorSocket,
         population: Population<P>,
         schedule: Schedule,
         quiet_ns: Option<u64>,
@@ -72,7 +72,7 @@ impl<P: Protocol> Lane<P> {
     /// # Errors
     ///
     /// Fails with the error that the kernel reports for the socket.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult<P::Resource>> {
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<DhcpThreadResult<P::Resource>> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut stopped_ns = None;
         let mut heard_ns = Clock::mono_ns();
@@ -112,7 +112,7 @@ impl<P: Protocol> Lane<P> {
         }
         let segmentation = self.wire.segmentation();
         let finished = self.population.finish();
-        Ok(LaneResult {
+        Ok(DhcpThreadResult {
             finished,
             sends: self.wire.counts(),
             socket_drops: self.wire.drops()?,

@@ -4,14 +4,14 @@
 //! from the due time of its first request. The generator sends nothing twice, because a client's
 //! retransmission would hide a loss.
 
-use load::{Awaited, Class};
+use load::{Awaited, ExchangeClass};
 
-use crate::fault::{Fault, Refusal};
+use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
 
 /// Effect of a reply on its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<O> {
+pub enum ReplyEffect<O> {
     /// The client takes the offer up: the second request must be sent.
     TakeUp(O),
     /// The client renews the grant at once: the third request must be sent.
@@ -19,16 +19,16 @@ pub enum Event<O> {
     /// The grant came: the exchange ended, and the client holds leases.
     Granted {
         /// Class of the exchange: on time or late.
-        class: Class,
+        class: ExchangeClass,
         /// True if the server granted something else than it had offered.
         is_moved: bool,
     },
     /// The exchange ended without a lease.
-    Ended(Class),
+    Ended(ExchangeClass),
     /// The exchange ended because the server refused.
-    Refused(Refusal),
+    Refused(ServerRefusal),
     /// The exchange ended because the reply is invalid.
-    Faulty(Fault),
+    Faulty(ReplyFault),
     /// The reply was superfluous.
     Repeated,
     /// The reply belongs to no request that was sent.
@@ -36,10 +36,10 @@ pub enum Event<O> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage<O> {
+enum ExchangeStage<O> {
     AwaitOffer,
     AwaitGrant(O),
-    Ended(Class),
+    Ended(ExchangeClass),
 }
 
 /// One exchange of one client.
@@ -48,7 +48,7 @@ pub struct Exchange<O> {
     client: u32,
     /// Time at which the first request left, in nanoseconds; 0 before that.
     pub(crate) sent_ns: u64,
-    stage: Stage<O>,
+    stage: ExchangeStage<O>,
     again: bool,
 }
 
@@ -56,7 +56,7 @@ impl<O: Copy> Exchange<O> {
     /// Creates an exchange of `client` whose first request has not left.
     #[must_use]
     pub const fn new(client: u32) -> Self {
-        Self { client, sent_ns: 0, stage: Stage::AwaitOffer, again: false }
+        Self { client, sent_ns: 0, stage: ExchangeStage::AwaitOffer, again: false }
     }
 
     /// Returns the client's number.
@@ -68,7 +68,7 @@ impl<O: Copy> Exchange<O> {
     /// Returns true once the exchange has ended.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
-        matches!(self.stage, Stage::Ended(_))
+        matches!(self.stage, ExchangeStage::Ended(_))
     }
 
     /// Returns the reply that the exchange waits for, or waited for when it ended before it took up
@@ -76,18 +76,20 @@ impl<O: Copy> Exchange<O> {
     #[must_use]
     pub const fn awaited(&self) -> Awaited {
         match self.stage {
-            Stage::AwaitGrant(_) => Awaited::Grant,
-            Stage::AwaitOffer | Stage::Ended(_) => Awaited::Offer,
+            ExchangeStage::AwaitGrant(_) => Awaited::Grant,
+            ExchangeStage::AwaitOffer | ExchangeStage::Ended(_) => Awaited::Offer,
         }
     }
 
     /// Returns the class of the exchange if no further reply comes.
     #[must_use]
-    pub const fn class(&self) -> Class {
+    pub const fn class(&self) -> ExchangeClass {
         match self.stage {
-            Stage::Ended(Class::OnTime) if self.again => Class::DuplicateAnswered,
-            Stage::Ended(class) => class,
-            Stage::AwaitOffer | Stage::AwaitGrant(_) => Class::Lost,
+            ExchangeStage::Ended(ExchangeClass::OnTime) if self.again => {
+                ExchangeClass::DuplicateAnswered
+            }
+            ExchangeStage::Ended(class) => class,
+            ExchangeStage::AwaitOffer | ExchangeStage::AwaitGrant(_) => ExchangeClass::Lost,
         }
     }
 
@@ -97,35 +99,41 @@ impl<O: Copy> Exchange<O> {
         &mut self,
         is_late: bool,
         judge: impl FnOnce(u32, Option<O>) -> Judgment<O>,
-    ) -> Event<O> {
+    ) -> ReplyEffect<O> {
         let taken = match self.stage {
-            Stage::Ended(_) => {
+            ExchangeStage::Ended(_) => {
                 self.again = true;
-                return Event::Repeated;
+                return ReplyEffect::Repeated;
             }
-            Stage::AwaitOffer => None,
-            Stage::AwaitGrant(offer) => Some(offer),
+            ExchangeStage::AwaitOffer => None,
+            ExchangeStage::AwaitGrant(offer) => Some(offer),
         };
-        let end = |class| (Stage::Ended(class), Event::Ended(class));
+        let end = |class| (ExchangeStage::Ended(class), ReplyEffect::Ended(class));
         let (stage, event) = match judge(self.client, taken) {
-            Judgment::Unmatched => return Event::Unmatched,
-            Judgment::OtherClient => end(Class::WrongClient),
-            Judgment::Faulty(fault) => (Stage::Ended(Class::Invalid), Event::Faulty(fault)),
-            Judgment::Refused(refusal) => (Stage::Ended(Class::Nak), Event::Refused(refusal)),
+            Judgment::Unmatched => return ReplyEffect::Unmatched,
+            Judgment::OtherClient => end(ExchangeClass::WrongClient),
+            Judgment::Faulty(fault) => {
+                (ExchangeStage::Ended(ExchangeClass::Invalid), ReplyEffect::Faulty(fault))
+            }
+            Judgment::Refused(refusal) => {
+                (ExchangeStage::Ended(ExchangeClass::Nak), ReplyEffect::Refused(refusal))
+            }
             Judgment::Offer(_) if taken.is_some() => {
                 self.again = true;
-                return Event::Repeated;
+                return ReplyEffect::Repeated;
             }
-            Judgment::Offer(_) if is_late => end(Class::Late),
-            Judgment::Offer(offer) => (Stage::AwaitGrant(offer), Event::TakeUp(offer)),
+            Judgment::Offer(_) if is_late => end(ExchangeClass::Late),
+            Judgment::Offer(offer) => {
+                (ExchangeStage::AwaitGrant(offer), ReplyEffect::TakeUp(offer))
+            }
             Judgment::Continued(_) if is_late => {
-                let class = Class::Late;
-                (Stage::Ended(class), Event::Granted { class, is_moved: false })
+                let class = ExchangeClass::Late;
+                (ExchangeStage::Ended(class), ReplyEffect::Granted { class, is_moved: false })
             }
-            Judgment::Continued(offer) => (Stage::AwaitGrant(offer), Event::Continue),
+            Judgment::Continued(offer) => (ExchangeStage::AwaitGrant(offer), ReplyEffect::Continue),
             Judgment::Granted { is_moved } => {
-                let class = if is_late { Class::Late } else { Class::OnTime };
-                (Stage::Ended(class), Event::Granted { class, is_moved })
+                let class = if is_late { ExchangeClass::Late } else { ExchangeClass::OnTime };
+                (ExchangeStage::Ended(class), ReplyEffect::Granted { class, is_moved })
             }
         };
         self.stage = stage;

@@ -3,11 +3,11 @@
 
 /// Error for a datagram that is no DHCP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedDhcpMessage;
 
 /// Fault of a reply that belongs to an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ReplyFault {
     /// DHCPv4: `op` is not BOOTREPLY.
     Op,
     /// DHCPv4: hardware type or length differ from the client's.
@@ -41,8 +41,8 @@ pub enum Fault {
     TooLong,
 }
 
-impl Fault {
-    /// All faults, by [`Fault::index`].
+impl ReplyFault {
+    /// All faults, by [`ReplyFault::index`].
     pub const ALL: [Self; 15] = [
         Self::Op,
         Self::Hardware,
@@ -61,7 +61,7 @@ impl Fault {
         Self::TooLong,
     ];
 
-    /// Returns the position in [`Fault::ALL`].
+    /// Returns the position in [`ReplyFault::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -92,7 +92,7 @@ impl Fault {
 
 /// Form in which a server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ServerRefusal {
     /// DHCPv4: a DHCPNAK.
     Nak,
     /// Status 1 (RFC 9915 §21.13, like those below).
@@ -111,8 +111,8 @@ pub enum Refusal {
     OtherStatus,
 }
 
-impl Refusal {
-    /// All refusals, by [`Refusal::index`].
+impl ServerRefusal {
+    /// All refusals, by [`ServerRefusal::index`].
     pub const ALL: [Self; 8] = [
         Self::Nak,
         Self::UnspecFail,
@@ -134,7 +134,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the position in [`Refusal::ALL`].
+    /// Returns the position in [`ServerRefusal::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -162,15 +162,15 @@ mod tests {
 
     #[test]
     fn indexes_follow_the_lists_and_statuses_their_codes() {
-        for (index, fault) in Fault::ALL.into_iter().enumerate() {
+        for (index, fault) in ReplyFault::ALL.into_iter().enumerate() {
             assert_eq!(fault.index(), index);
         }
-        for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
+        for (index, refusal) in ServerRefusal::ALL.into_iter().enumerate() {
             assert_eq!(refusal.index(), index);
         }
-        assert_eq!(Refusal::of_status(0), None);
-        assert_eq!(Refusal::of_status(2), Some(Refusal::NoAddrsAvail));
-        assert_eq!(Refusal::of_status(6), Some(Refusal::NoPrefixAvail));
-        assert_eq!(Refusal::of_status(7), Some(Refusal::OtherStatus));
+        assert_eq!(ServerRefusal::of_status(0), None);
+        assert_eq!(ServerRefusal::of_status(2), Some(ServerRefusal::NoAddrsAvail));
+        assert_eq!(ServerRefusal::of_status(6), Some(ServerRefusal::NoPrefixAvail));
+        assert_eq!(ServerRefusal::of_status(7), Some(ServerRefusal::OtherStatus));
     }
 }

@@ -1,10 +1,10 @@
-//! Messages as Ethernet frames of an interface (`AF_XDP`, [`Outbox::of_frames`]), which bypass the
+//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::of_frames`]), which bypass the
 //! kernel's UDP: the flags around `--interface`, and the outbox that they ask for. Replies come to
 //! the UDP socket as they do without frames.
 
 use std::net::{IpAddr, SocketAddr};
 
-use netio::{FrameRoute, NetError, Outbox, Route, UdpSocket, neighbor};
+use netio::{FrameRoute, MessageOutbox, MessageRoute, NetError, UdpSocket, neighbor};
 
 /// Flags for sending frames.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -53,14 +53,14 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// Fails as [`FrameRoute::to`] and [`Outbox::of_frames`] do.
+    /// Fails as [`FrameRoute::to`] and [`MessageOutbox::of_frames`] do.
     pub(crate) fn outbox(
         &self,
-        route: Route,
+        route: MessageRoute,
         socket: &UdpSocket,
         queue: u32,
         message_bytes: usize,
-    ) -> Result<Option<Outbox>, NetError> {
+    ) -> Result<Option<MessageOutbox>, NetError> {
         let local = socket
             .local_address()
             .map_err(NetError::on("ask for the address of", "the generator's socket"))?;
@@ -70,7 +70,8 @@ impl Frames {
         let Some(way) = FrameRoute::to(route.destination, name, mac, source)? else {
             return Ok(None);
         };
-        let mut outbox = Outbox::of_frames(route, &FrameRoute { queue, ..way }, message_bytes)?;
+        let mut outbox =
+            MessageOutbox::of_frames(route, &FrameRoute { queue, ..way }, message_bytes)?;
         outbox.leave_from(local);
         Ok(Some(outbox))
     }

@@ -27,7 +27,7 @@ pub(crate) fn shown(octets: &[u8]) -> String {
 /// Exchanges are numbered 0, 1, 2 … per thread. Number n of thread t of T threads is exchange
 /// k = n × T + t of the run.
 #[derive(Clone, Copy, Debug)]
-pub struct Identities {
+pub struct ExchangeIdentities {
     /// Number of this thread.
     pub thread: u64,
     /// Number of threads of the run.
@@ -36,13 +36,13 @@ pub struct Identities {
     pub client_offset: u32,
     /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
-    /// Transaction identifier of exchange 0, of which the lowest [`Identities::xid_bits`] count.
+    /// Transaction identifier of exchange 0, of which the lowest [`ExchangeIdentities::xid_bits`] count.
     pub xid_base: u32,
     /// Number of bits of a transaction identifier that distinguish exchanges.
     pub xid_bits: u32,
 }
 
-impl Identities {
+impl ExchangeIdentities {
     /// Returns the transaction identifier of exchange 0 in runs with `seed`.
     #[must_use]
     pub fn xid_base_of(seed: u64) -> u32 {
@@ -66,7 +66,7 @@ impl Identities {
     }
 
     /// Returns the transaction identifier of exchange `number` of this thread: unique among
-    /// 2^[`Identities::xid_bits`] consecutive exchanges of the run.
+    /// 2^[`ExchangeIdentities::xid_bits`] consecutive exchanges of the run.
     #[must_use]
     pub const fn xid(&self, number: u64) -> u32 {
         self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
@@ -90,8 +90,8 @@ impl Identities {
 mod tests {
     use super::*;
 
-    fn identities(thread: u64, threads: u64, clients: u32, xid_base: u32) -> Identities {
-        Identities { thread, threads, client_offset: 100, clients, xid_base, xid_bits: 32 }
+    fn identities(thread: u64, threads: u64, clients: u32, xid_base: u32) -> ExchangeIdentities {
+        ExchangeIdentities { thread, threads, client_offset: 100, clients, xid_base, xid_bits: 32 }
     }
 
     #[test]
@@ -103,14 +103,14 @@ mod tests {
             let number = random.below(1 << 34);
             let xid_bits = if random.chance(1, 2) { 24 } else { 32 };
             for thread in 0..threads {
-                let mine = Identities { xid_bits, ..identities(thread, threads, 0, base) };
+                let mine = ExchangeIdentities { xid_bits, ..identities(thread, threads, 0, base) };
                 let xid = mine.xid(number);
                 assert_eq!(xid >> (xid_bits - 1) >> 1, 0);
                 let ahead = random.below(1 << 20) + 1;
                 assert_eq!(mine.number_of(xid, number + ahead), Some(number));
                 assert_eq!(mine.number_of(xid, number), None, "not begun yet");
                 for other in (0..threads).filter(|&other| other != thread) {
-                    let other = Identities { thread: other, ..mine };
+                    let other = ExchangeIdentities { thread: other, ..mine };
                     assert_eq!(other.number_of(xid, number + ahead), None);
                 }
             }

@@ -21,10 +21,10 @@ const EXAMPLES_MAX: usize = 10;
 const PAGE_ROWS: usize = 4_096;
 
 /// Resource that a server leases: an address or a prefix.
-pub trait Resource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
+pub trait LeasedResource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
     /// Holder of the resource.
     type Owner: Copy + Ord + Send + Debug + Serialize + DeserializeOwned;
-    /// Names of the columns of [`Resource::row`].
+    /// Names of the columns of [`LeasedResource::row`].
     const COLUMNS: &'static str;
 
     /// Returns the resource as text.
@@ -42,7 +42,7 @@ pub trait Resource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
 
 /// Lease as the server granted it. Rows sort by resource, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Row<R: Resource> {
+struct GrantedLease<R: LeasedResource> {
     resource: R,
     /// Milliseconds since the run began.
     granted_ms: u32,
@@ -50,7 +50,7 @@ struct Row<R: Resource> {
     lease_time_s: u32,
 }
 
-impl<R: Resource> Row<R> {
+impl<R: LeasedResource> GrantedLease<R> {
     const fn ends_ms(&self) -> u64 {
         self.granted_ms as u64 + 1_000 * self.lease_time_s as u64
     }
@@ -71,9 +71,9 @@ pub struct Conflict {
 
 /// Leases of one thread, and after merging of a run.
 #[derive(Clone, Debug)]
-pub struct LeaseLog<R: Resource> {
+pub struct LeaseLog<R: LeasedResource> {
     start_ns: u64,
-    rows: Vec<Row<R>>,
+    rows: Vec<GrantedLease<R>>,
     untracked: u64,
 }
 
@@ -90,9 +90,9 @@ pub struct LeaseSummary {
     pub untracked: u64,
 }
 
-fn conflict<R: Resource>(
-    held: &Row<R>,
-    given: &Row<R>,
+fn conflict<R: LeasedResource>(
+    held: &GrantedLease<R>,
+    given: &GrantedLease<R>,
     name: &impl Fn(R::Owner) -> String,
 ) -> Conflict {
     Conflict {
@@ -105,10 +105,10 @@ fn conflict<R: Resource>(
 
 /// Returns true if the holder gave the lease back within `apart_ms` after the grant `given` to
 /// another client.
-fn is_given_back<R: Resource>(
-    held: &Row<R>,
-    given: &Row<R>,
-    later: &[Row<R>],
+fn is_given_back<R: LeasedResource>(
+    held: &GrantedLease<R>,
+    given: &GrantedLease<R>,
+    later: &[GrantedLease<R>],
     apart_ms: u32,
 ) -> bool {
     let last_ms = given.granted_ms.saturating_add(apart_ms);
@@ -116,18 +116,18 @@ fn is_given_back<R: Resource>(
     near.into_iter().any(|row| row.owner == held.owner && row.lease_time_s == 0)
 }
 
-impl<R: Resource> LeaseLog<R> {
+impl<R: LeasedResource> LeaseLog<R> {
     /// Returns the number of rows that one of `threads` threads may keep.
     #[must_use]
     pub const fn rows_max(threads: u64) -> u64 {
-        ROWS_BYTES_MAX / size_of::<Row<R>>() as u64 / threads
+        ROWS_BYTES_MAX / size_of::<GrantedLease<R>>() as u64 / threads
     }
 
     /// Creates a log for up to `rows` leases.
     #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
         let (resource, owner) = R::blank();
-        let blank = Row { resource, granted_ms: 1, owner, lease_time_s: 1 };
+        let blank = GrantedLease { resource, granted_ms: 1, owner, lease_time_s: 1 };
         // The rows are written once, so that no page fault falls into the run.
         let mut rows = vec![blank; rows.min(Self::rows_max(1)) as usize];
         rows.clear();
@@ -147,7 +147,7 @@ impl<R: Resource> LeaseLog<R> {
             return;
         }
         let granted_ms = (now_ns.saturating_sub(self.start_ns) / NS_PER_MS) as u32;
-        self.rows.push(Row { resource, granted_ms, owner, lease_time_s });
+        self.rows.push(GrantedLease { resource, granted_ms, owner, lease_time_s });
     }
 
     /// Notes that `owner` gave `resource` back at `now_ns`.
@@ -182,7 +182,8 @@ impl<R: Resource> LeaseLog<R> {
     /// Returns all leases in pages of some thousand, for [`LeaseLog::add_page`] on another machine.
     pub fn pages(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.chunks(PAGE_ROWS).map(|rows| {
-            let row = |row: &Row<R>| (row.resource, row.owner, row.granted_ms, row.lease_time_s);
+            let row =
+                |row: &GrantedLease<R>| (row.resource, row.owner, row.granted_ms, row.lease_time_s);
             let rows: Vec<_> = rows.iter().map(row).collect();
             serde_json::to_value(rows).expect("rows are numbers and texts")
         })
@@ -193,11 +194,8 @@ impl<R: Resource> LeaseLog<R> {
     #[must_use]
     pub fn add_page(&mut self, page: Value) -> Option<()> {
         let rows: Vec<(R, R::Owner, u32, u32)> = serde_json::from_value(page).ok()?;
-        self.rows.extend(rows.into_iter().map(|(resource, owner, granted_ms, lease_time_s)| Row {
-            resource,
-            granted_ms,
-            owner,
-            lease_time_s,
+        self.rows.extend(rows.into_iter().map(|(resource, owner, granted_ms, lease_time_s)| {
+            GrantedLease { resource, granted_ms, owner, lease_time_s }
         }));
         Some(())
     }
@@ -246,7 +244,7 @@ impl<R: Resource> LeaseLog<R> {
         summary
     }
 
-    /// Writes one line per pair of resource and owner, by resource, below [`Resource::COLUMNS`].
+    /// Writes one line per pair of resource and owner, by resource, below [`LeasedResource::COLUMNS`].
     /// Call [`LeaseLog::summarize`] first.
     ///
     /// # Errors

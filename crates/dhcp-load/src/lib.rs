@@ -8,7 +8,7 @@
 //! across runs. Read before changing this crate: RFC 2131 sections 3.1 and 4.3, RFC 1542 section 4,
 //! RFC 3046, RFC 6842; for DHCPv6 RFC 9915 sections 18 and 19.
 //!
-//! The exchanges ([`population`]) know neither sockets nor clocks. [`protocol::Protocol`] holds the
+//! The exchanges ([`population`]) know neither sockets nor clocks. [`protocol::DhcpLoadProtocol`] holds the
 //! differences between the families; [`v4`] and [`v6`] implement it.
 
 mod args;
@@ -31,8 +31,8 @@ pub mod v6;
 pub mod wire;
 
 pub use frames::Frames;
-pub use load::Shape;
-pub use protocol::{Expect, Target};
-pub use record::Report;
-pub use run::{LoadError, run, run_report};
-pub use settings::{Segmentation, Settings};
+pub use load::LoadShape;
+pub use protocol::{DhcpLoadTarget, Expect};
+pub use record::DhcpLoadReport;
+pub use run::{DhcpLoadError, run, run_report};
+pub use settings::{DhcpLoadSettings, Segmentation};

@@ -1,6 +1,6 @@
 //! Link of clients without a relay: each message leaves in an Ethernet frame of its client, and the
 //! generator takes replies from the frames of the interface, whichever client they are for. The
-//! message names the frame's source and destination ([`Outgoing::endpoints`]).
+//! message names the frame's source and destination ([`OutgoingMessage::endpoints`]).
 //!
 //! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to
 //! seal one; nothing is allocated after construction. The kernel's IP takes no part in either
@@ -9,18 +9,18 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use base::Writer;
+use base::ByteWriter;
 use netio::frame::TrainKind;
 use netio::interface::Interface;
 use netio::outbox::{STALL_CHECK_NS, STALL_LIMIT_NS};
 use netio::send::SendCounts;
-use netio::{Clock, Frame, FrameReceiver, FrameSender, NetError, PollFd, poll};
+use netio::{Clock, FrameReceiver, FrameSender, NetError, PollFd, ReceivedFrame, poll};
 use packet_wire::ethernet::{self, MacAddress};
 use packet_wire::frame::{self, Endpoints};
-use packet_wire::{Malformed, arp};
+use packet_wire::{PacketDefect, arp};
 
-use crate::population::Outgoing;
-use crate::wire::Incoming;
+use crate::population::OutgoingMessage;
+use crate::wire::ReceivedDatagram;
 
 /// Number of frames received at a time.
 const FRAMES: usize = 64;
@@ -28,12 +28,12 @@ const FRAMES: usize = 64;
 const TRAIN_MAX: usize = 64;
 
 /// Sender and receiver of frames.
-pub struct Link {
-    input: Input,
-    output: Output,
+pub struct FrameLink {
+    input: FrameLinkInput,
+    output: FrameLinkOutput,
 }
 
-impl Link {
+impl FrameLink {
     /// Opens `interface` for clients whose port is `port` and whose messages have up to
     /// `message_bytes` bytes. With `takes_arp` the link receives ARP requests, too.
     ///
@@ -55,7 +55,7 @@ impl Link {
             return Err(NetError::new(tried, interface.name.as_str(), cause));
         }
         let receiver = FrameReceiver::open_at_port(interface, port, takes_arp)?;
-        Ok(Self { input: Input::new(receiver), output: Output::new(sender) })
+        Ok(Self { input: FrameLinkInput::new(receiver), output: FrameLinkOutput::new(sender) })
     }
 
     /// Returns the buffer for the next message; `None` when waiting messages must be sent first.
@@ -64,7 +64,7 @@ impl Link {
     }
 
     /// Queues the message that was written into the slot.
-    pub(crate) fn push(&mut self, outgoing: Outgoing) {
+    pub(crate) fn push(&mut self, outgoing: OutgoingMessage) {
         self.output.push(outgoing);
     }
 
@@ -84,7 +84,7 @@ impl Link {
     }
 
     /// Returns a message of the last batch, with room for the message that it calls for.
-    pub(crate) fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
+    pub(crate) fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
         Some((self.input.message(index)?, self.output.slot()?))
     }
 
@@ -102,7 +102,7 @@ impl Link {
     /// Queues an announcement to all stations that the station `mac` has `address` now (RFC 5227
     /// section 3). There must be room.
     pub(crate) fn announce(&mut self, mac: [u8; 6], address: Ipv4Addr) {
-        let message = arp::Message {
+        let message = arp::ArpMessage {
             operation: arp::REQUEST,
             sender_mac: MacAddress(mac),
             sender: address,
@@ -131,7 +131,7 @@ impl Link {
 
 /// Position of a message in the frames of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Placed {
+struct MessagePosition {
     frame: usize,
     at: usize,
     len: usize,
@@ -139,14 +139,14 @@ struct Placed {
     is_damaged: bool,
 }
 
-struct Input {
+struct FrameLinkInput {
     receiver: FrameReceiver,
-    messages: Vec<Placed>,
-    questions: Vec<arp::Message>,
+    messages: Vec<MessagePosition>,
+    questions: Vec<arp::ArpMessage>,
     drops: u64,
 }
 
-impl Input {
+impl FrameLinkInput {
     fn new(receiver: FrameReceiver) -> Self {
         let messages = Vec::with_capacity(FRAMES + TRAIN_MAX);
         Self { receiver, messages, questions: Vec::with_capacity(FRAMES), drops: 0 }
@@ -162,24 +162,25 @@ impl Input {
                 self.questions.push(question);
             } else {
                 let messages = &mut self.messages;
-                place(&frame, |placed| messages.push(Placed { frame: index, ..placed }));
+                place(&frame, |placed| messages.push(MessagePosition { frame: index, ..placed }));
             }
         }
         Ok(count)
     }
 
-    fn message(&self, index: usize) -> Option<Incoming<'_>> {
-        let Placed { frame, at, len, endpoints, is_damaged } = *self.messages.get(index)?;
+    fn message(&self, index: usize) -> Option<ReceivedDatagram<'_>> {
+        let MessagePosition { frame, at, len, endpoints, is_damaged } =
+            *self.messages.get(index)?;
         let octets = &self.receiver.frame(frame)?.octets[at..at + len];
-        Some(Incoming { octets, endpoints, is_damaged })
+        Some(ReceivedDatagram { octets, endpoints, is_damaged })
     }
 }
 
 /// Returns the ARP request in a frame, unless the sender announces that the address is its own (RFC
 /// 5227 section 3).
-fn question(frame: &[u8]) -> Option<arp::Message> {
-    let (header, payload) = ethernet::Header::parse(frame).ok()?;
-    let message = arp::Message::parse(payload).ok()?;
+fn question(frame: &[u8]) -> Option<arp::ArpMessage> {
+    let (header, payload) = ethernet::EthernetHeader::parse(frame).ok()?;
+    let message = arp::ArpMessage::parse(payload).ok()?;
     let is_question = header.ether_type == ethernet::TYPE_ARP
         && message.operation == arp::REQUEST
         && message.sender != message.target;
@@ -188,8 +189,8 @@ fn question(frame: &[u8]) -> Option<arp::Message> {
 
 /// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. A
 /// frame that cannot be opened, or whose checksum is wrong, is damaged.
-fn place(frame: &Frame<'_>, mut each: impl FnMut(Placed)) {
-    let damaged = Placed { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
+fn place(frame: &ReceivedFrame<'_>, mut each: impl FnMut(MessagePosition)) {
+    let damaged = MessagePosition { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
     let Ok((endpoints, payload, is_sound)) = open(frame) else {
         if !is_arp(frame.octets) {
             each(damaged);
@@ -200,24 +201,26 @@ fn place(frame: &Frame<'_>, mut each: impl FnMut(Placed)) {
     let segment = frame.train.filter(|train| train.kind == TrainKind::Udp);
     let segment_bytes = segment.map_or(payload.len(), |train| train.payload_bytes).max(1);
     let endpoints = Some(endpoints);
-    let whole = Placed { at, len: payload.len(), endpoints, is_damaged: !is_sound, ..damaged };
+    let whole =
+        MessagePosition { at, len: payload.len(), endpoints, is_damaged: !is_sound, ..damaged };
     if payload.len() <= segment_bytes {
         return each(whole);
     }
     for (number, octets) in payload.chunks(segment_bytes).enumerate() {
-        each(Placed { at: at + number * segment_bytes, len: octets.len(), ..whole });
+        each(MessagePosition { at: at + number * segment_bytes, len: octets.len(), ..whole });
     }
 }
 
 fn is_arp(frame: &[u8]) -> bool {
-    ethernet::Header::parse(frame).is_ok_and(|(header, _)| header.ether_type == ethernet::TYPE_ARP)
+    ethernet::EthernetHeader::parse(frame)
+        .is_ok_and(|(header, _)| header.ether_type == ethernet::TYPE_ARP)
 }
 
 /// Returns source and destination of the datagram in a frame, its payload, and true if its checksum
 /// is right. A checksum that the sender's kernel left to a device counts as right, because the
 /// frame has not been on a wire.
-fn open<'a>(frame: &Frame<'a>) -> Result<(Endpoints, &'a [u8], bool), Malformed> {
-    let (header, packet) = ethernet::Header::parse(frame.octets)?;
+fn open<'a>(frame: &ReceivedFrame<'a>) -> Result<(Endpoints, &'a [u8], bool), PacketDefect> {
+    let (header, packet) = ethernet::EthernetHeader::parse(frame.octets)?;
     let datagram = frame::open_packet(packet)?;
     let endpoints = Endpoints {
         source_mac: header.source,
@@ -231,20 +234,20 @@ fn open<'a>(frame: &Frame<'a>) -> Result<(Endpoints, &'a [u8], bool), Malformed>
 
 /// Waiting frame: the number of its message, unless it is an ARP answer, and the message's bytes.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct WaitingFrame {
     name: Option<u64>,
     bytes: u64,
 }
 
-struct Output {
+struct FrameLinkOutput {
     sender: FrameSender,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingFrame>,
     /// Number of frames at the front that have left or been refused.
     settled: usize,
     counts: SendCounts,
 }
 
-impl Output {
+impl FrameLinkOutput {
     fn new(sender: FrameSender) -> Self {
         let waiting = Vec::with_capacity(FRAMES);
         Self { sender, waiting, settled: 0, counts: SendCounts::default() }
@@ -254,18 +257,18 @@ impl Output {
         self.sender.slot().map(|slot| &mut slot[frame::HEADROOM..])
     }
 
-    fn push(&mut self, outgoing: Outgoing) {
+    fn push(&mut self, outgoing: OutgoingMessage) {
         let endpoints = outgoing.endpoints.expect("a client on the link says whose its frames are");
         let slot = self.sender.slot().expect("a message was written into a slot");
         let len = frame::seal(slot, outgoing.len, &endpoints);
         self.sender.commit(len);
-        self.waiting.push(Waiting { name: Some(outgoing.number), bytes: outgoing.len as u64 });
+        self.waiting.push(WaitingFrame { name: Some(outgoing.number), bytes: outgoing.len as u64 });
     }
 
-    fn push_arp(&mut self, destination: MacAddress, message: &arp::Message) {
+    fn push_arp(&mut self, destination: MacAddress, message: &arp::ArpMessage) {
         let slot = self.sender.slot().expect("a batch of questions has as many answers");
-        let mut writer = Writer::new(slot);
-        let header = ethernet::Header {
+        let mut writer = ByteWriter::new(slot);
+        let header = ethernet::EthernetHeader {
             destination,
             source: message.sender_mac,
             tags: [None; ethernet::TAGS_MAX],
@@ -275,7 +278,7 @@ impl Output {
         message.emit(&mut writer);
         let len = writer.len();
         self.sender.commit(len);
-        self.waiting.push(Waiting { name: None, bytes: 0 });
+        self.waiting.push(WaitingFrame { name: None, bytes: 0 });
     }
 
     fn flush(&mut self, mut left: impl FnMut(u64, u64)) -> io::Result<()> {
@@ -308,7 +311,7 @@ impl Output {
     /// among the counted messages.
     fn settle(&mut self, count: usize, now_ns: u64, left: &mut impl FnMut(u64, u64)) {
         for slot in self.settled..self.settled + count {
-            let Waiting { name: Some(name), bytes } = self.waiting[slot] else { continue };
+            let WaitingFrame { name: Some(name), bytes } = self.waiting[slot] else { continue };
             if self.sender.refused().contains(&slot) {
                 self.counts.refused += 1;
             } else {

@@ -7,25 +7,25 @@
 //! reading or patching it; nothing is allocated after construction.
 
 use base::time::NS_PER_S;
-use load::{Awaited, Class, Ledger, Outstanding, Timeline};
+use load::{Awaited, ExchangeClass, ExchangeLedger, Outstanding, Timeline};
 use packet_wire::frame::Endpoints;
 
-use crate::exchange::{Event, Exchange};
-use crate::fault::{Fault, Refusal};
-use crate::identities::Identities;
-use crate::leases::{LeaseLog, Resource};
-use crate::protocol::{Expect, Protocol};
+use crate::exchange::{Exchange, ReplyEffect};
+use crate::fault::{ReplyFault, ServerRefusal};
+use crate::identities::ExchangeIdentities;
+use crate::leases::{LeaseLog, LeasedResource};
+use crate::protocol::{DhcpLoadProtocol, Expect};
 
 /// Times until which an exchange is on time, and until which it is watched.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ExchangeTimeLimits {
     /// Longest time from the due time to the last reply, in nanoseconds.
     pub deadline_ns: u64,
     /// Time for which an exchange is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
 }
 
-impl Limits {
+impl ExchangeTimeLimits {
     /// Returns the time for which an exchange is watched, in nanoseconds.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
@@ -35,7 +35,7 @@ impl Limits {
 
 /// Counts of one thread's messages by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct DhcpMessageTally {
     /// Datagrams received.
     pub received: u64,
     /// Bytes received.
@@ -62,13 +62,13 @@ pub struct Tally {
     pub refused_offers: u64,
     /// Exchanges that the server refused instead of the grant.
     pub refused_grants: u64,
-    /// Refusals by [`Refusal::index`].
-    pub refusals: [u64; Refusal::ALL.len()],
-    /// Invalid replies by [`Fault::index`].
-    pub faults: [u64; Fault::ALL.len()],
+    /// Refusals by [`ServerRefusal::index`].
+    pub refusals: [u64; ServerRefusal::ALL.len()],
+    /// Invalid replies by [`ReplyFault::index`].
+    pub faults: [u64; ReplyFault::ALL.len()],
 }
 
-impl Tally {
+impl DhcpMessageTally {
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
@@ -95,20 +95,20 @@ impl Tally {
 
 /// Results of a thread's exchanges.
 #[derive(Clone, Debug)]
-pub struct Finished<R: Resource> {
+pub struct ThreadExchangeResults<R: LeasedResource> {
     /// Outcomes.
-    pub ledger: Ledger,
+    pub ledger: ExchangeLedger,
     /// Leases granted.
     pub leases: LeaseLog<R>,
     /// Messages by kind.
-    pub tally: Tally,
+    pub tally: DhcpMessageTally,
     /// Counts by interval, where the settings ask for them.
     pub timeline: Timeline,
 }
 
 /// Message that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// Number of the exchange that the message belongs to.
     pub number: u64,
     /// Length of the message, in bytes.
@@ -119,7 +119,7 @@ pub struct Outgoing {
     pub endpoints: Option<Endpoints>,
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     /// Creates a message of exchange `number` for a UDP socket.
     #[must_use]
     pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
@@ -128,28 +128,28 @@ impl Outgoing {
 }
 
 /// All exchanges of one thread.
-pub struct Population<P: Protocol> {
-    identities: Identities,
-    limits: Limits,
+pub struct Population<P: DhcpLoadProtocol> {
+    identities: ExchangeIdentities,
+    limits: ExchangeTimeLimits,
     expect: Expect,
     protocol: P,
     open: Outstanding<Exchange<P::Offer>>,
     unsettled: u64,
-    ledger: Ledger,
+    ledger: ExchangeLedger,
     leases: LeaseLog<P::Resource>,
-    tally: Tally,
+    tally: DhcpMessageTally,
     timeline: Timeline,
     /// True if clients send everything twice, so that a second reply is no fault.
     chatty: bool,
 }
 
-impl<P: Protocol> Population<P> {
+impl<P: DhcpLoadProtocol> Population<P> {
     /// Creates a population without exchanges. `capacity` is the number of exchanges that may be
     /// watched at a time; `leases` is the log for granted leases.
     #[must_use]
     pub fn new(
-        identities: Identities,
-        limits: Limits,
+        identities: ExchangeIdentities,
+        limits: ExchangeTimeLimits,
         expect: Expect,
         protocol: P,
         capacity: u64,
@@ -162,9 +162,9 @@ impl<P: Protocol> Population<P> {
             protocol,
             open: Outstanding::with_capacity(capacity, Exchange::new(0)),
             unsettled: 0,
-            ledger: Ledger::default(),
+            ledger: ExchangeLedger::default(),
             leases,
-            tally: Tally::default(),
+            tally: DhcpMessageTally::default(),
             timeline: Timeline::default(),
             chatty: false,
         }
@@ -195,19 +195,19 @@ impl<P: Protocol> Population<P> {
     /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`.
     /// Returns `None` when more exchanges are watched than there is room for; the exchange is then
     /// lost, unsent.
-    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
         self.ledger.came_due();
         self.timeline.came_due(due_ns);
         let client = self.identities.client(self.open.next_number());
         let Some(number) = self.open.open(due_ns, Exchange::new(client)) else {
-            self.ledger.ended(Class::Lost);
+            self.ledger.ended(ExchangeClass::Lost);
             self.timeline.missed(due_ns);
             self.lost(Awaited::Offer, due_ns);
             return None;
         };
         self.unsettled += 1;
         let len = self.protocol.first(buffer, self.identities.xid(number), client);
-        Some(Outgoing::datagram(number, len, self.protocol.source_of(client)))
+        Some(OutgoingMessage::datagram(number, len, self.protocol.source_of(client)))
     }
 
     /// Notes that the kernel took a message of exchange `number` at `at_ns`. Only the first counts.
@@ -222,7 +222,12 @@ impl<P: Protocol> Population<P> {
 
     /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
     /// if any, into `buffer`.
-    pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
+    pub fn answer(
+        &mut self,
+        now_ns: u64,
+        octets: &[u8],
+        buffer: &mut [u8],
+    ) -> Option<OutgoingMessage> {
         self.tally.received += 1;
         self.tally.received_bytes += octets.len() as u64;
         let Ok(answer) = P::read(octets) else {
@@ -242,22 +247,30 @@ impl<P: Protocol> Population<P> {
         self.unsettled -= u64::from(!had_ended && exchange.has_ended());
         let (client, sent_ns) = (exchange.client(), exchange.sent_ns);
         match event {
-            Event::TakeUp(offer) => {
+            ReplyEffect::TakeUp(offer) => {
                 self.tally.offers += 1;
                 let secs = (now_ns.saturating_sub(sent_ns) / NS_PER_S) as u16;
                 let len = self.protocol.second(buffer, &answer, client, secs, offer);
-                return Some(Outgoing::datagram(number, len, self.protocol.source_of(client)));
+                return Some(OutgoingMessage::datagram(
+                    number,
+                    len,
+                    self.protocol.source_of(client),
+                ));
             }
-            Event::Continue => {
+            ReplyEffect::Continue => {
                 self.tally.renewed += 1;
                 self.note_leases(now_ns, &answer, client);
                 let len = self.protocol.third(buffer, &answer, client);
-                return Some(Outgoing::datagram(number, len, self.protocol.source_of(client)));
+                return Some(OutgoingMessage::datagram(
+                    number,
+                    len,
+                    self.protocol.source_of(client),
+                ));
             }
-            Event::Granted { class, is_moved } => {
+            ReplyEffect::Granted { class, is_moved } => {
                 self.tally.grants += 1;
                 self.tally.moved += u64::from(is_moved);
-                if class == Class::OnTime {
+                if class == ExchangeClass::OnTime {
                     self.ledger.completed(due_ns, sent_ns, now_ns);
                     self.timeline.completed(now_ns);
                 } else {
@@ -267,11 +280,11 @@ impl<P: Protocol> Population<P> {
                 // it.
                 if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
                     let source = self.protocol.source_of(client);
-                    return Some(Outgoing::datagram(number, len, source));
+                    return Some(OutgoingMessage::datagram(number, len, source));
                 }
                 self.note_leases(now_ns, &answer, client);
             }
-            Event::Refused(refusal) => {
+            ReplyEffect::Refused(refusal) => {
                 self.tally.refusals[refusal.index()] += 1;
                 match awaited {
                     Awaited::Offer => self.tally.refused_offers += 1,
@@ -280,12 +293,14 @@ impl<P: Protocol> Population<P> {
                 self.timeline.rejected(awaited, now_ns);
                 self.note_leases(now_ns, &answer, client);
             }
-            Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
-            Event::Repeated => self.tally.repeated += 1,
-            Event::Unmatched => self.tally.unmatched += 1,
+            ReplyEffect::Faulty(fault) => self.tally.faults[fault.index()] += 1,
+            ReplyEffect::Repeated => self.tally.repeated += 1,
+            ReplyEffect::Unmatched => self.tally.unmatched += 1,
             // A late offer ends its exchange, which took at least as long.
-            Event::Ended(Class::Late) => self.ledger.completed_late(due_ns, sent_ns, now_ns),
-            Event::Ended(_) => {}
+            ReplyEffect::Ended(ExchangeClass::Late) => {
+                self.ledger.completed_late(due_ns, sent_ns, now_ns)
+            }
+            ReplyEffect::Ended(_) => {}
         }
         None
     }
@@ -314,11 +329,11 @@ impl<P: Protocol> Population<P> {
         while let Some(due_ns) = self.open.oldest_due_ns() {
             let Some((_, exchange)) = self.open.close_oldest(due_before_ns) else { break };
             let class = match exchange.class() {
-                Class::DuplicateAnswered if self.chatty => Class::OnTime,
+                ExchangeClass::DuplicateAnswered if self.chatty => ExchangeClass::OnTime,
                 class => class,
             };
             self.ledger.ended(class);
-            if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
+            if !matches!(class, ExchangeClass::OnTime | ExchangeClass::DuplicateAnswered) {
                 self.timeline.missed(due_ns);
             }
             if !exchange.has_ended() {
@@ -339,9 +354,9 @@ impl<P: Protocol> Population<P> {
 
     /// Ends watching altogether. Exchanges that have not ended are lost.
     #[must_use]
-    pub fn finish(mut self) -> Finished<P::Resource> {
+    pub fn finish(mut self) -> ThreadExchangeResults<P::Resource> {
         self.close_before(u64::MAX);
         let Self { ledger, leases, tally, timeline, .. } = self;
-        Finished { ledger, leases, tally, timeline }
+        ThreadExchangeResults { ledger, leases, tally, timeline }
     }
 }

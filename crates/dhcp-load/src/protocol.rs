@@ -9,11 +9,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use netio::{NetError, Source, UdpSocket};
+use netio::{NetError, SendSource, UdpSocket};
 use serde_json::Value;
 
-use crate::fault::{Fault, Malformed, Refusal};
-use crate::leases::Resource;
+use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
+use crate::leases::LeasedResource;
 
 /// Messages that count as replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +34,9 @@ pub enum Judgment<O> {
     /// The reply is for another client.
     OtherClient,
     /// The reply breaks the protocol.
-    Faulty(Fault),
+    Faulty(ReplyFault),
     /// The server refuses.
-    Refused(Refusal),
+    Refused(ServerRefusal),
     /// The reply is an offer.
     Offer(O),
     /// The reply is the grant.
@@ -50,13 +50,13 @@ pub enum Judgment<O> {
 }
 
 /// Messages of one family as one thread sends and reads them.
-pub trait Protocol: Send {
+pub trait DhcpLoadProtocol: Send {
     /// Parsed reply.
     type Answer<'a>;
     /// Data that an exchange remembers of the offer that it took up.
     type Offer: Copy + Send;
     /// Leased resource: an address or a prefix.
-    type Resource: Resource;
+    type Resource: LeasedResource;
     /// Number of bits of a transaction identifier that distinguish exchanges.
     const XID_BITS: u32;
 
@@ -66,7 +66,7 @@ pub trait Protocol: Send {
     /// Returns the number of leases that one exchange may bring.
     fn leases_per_exchange(&self) -> u64;
 
-    /// Returns the index of the source address ([`Door::sources`]) that sends for `client`.
+    /// Returns the index of the source address ([`DhcpThreadSetup::sources`]) that sends for `client`.
     fn source_of(&self, client: u32) -> usize;
 
     /// Writes the first request of exchange `xid` into `buffer`; returns its length.
@@ -98,9 +98,9 @@ pub trait Protocol: Send {
     /// # Errors
     ///
     /// Fails when the datagram is no message of the family.
-    fn read(octets: &[u8]) -> Result<Self::Answer<'_>, Malformed>;
+    fn read(octets: &[u8]) -> Result<Self::Answer<'_>, MalformedDhcpMessage>;
 
-    /// Returns the exchange that a reply names: [`Protocol::XID_BITS`] of its transaction
+    /// Returns the exchange that a reply names: [`DhcpLoadProtocol::XID_BITS`] of its transaction
     /// identifier.
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
@@ -120,12 +120,12 @@ pub trait Protocol: Send {
         &self,
         answer: &Self::Answer<'_>,
         client: u32,
-        each: impl FnMut(<Self::Resource as Resource>::Owner, Self::Resource, u32),
+        each: impl FnMut(<Self::Resource as LeasedResource>::Owner, Self::Resource, u32),
     );
 }
 
 /// Socket, messages and destination of one thread.
-pub struct Door<P> {
+pub struct DhcpThreadSetup<P> {
     /// Socket of the thread.
     pub socket: UdpSocket,
     /// Messages of the thread.
@@ -133,13 +133,13 @@ pub struct Door<P> {
     /// Server's address and port.
     pub destination: SocketAddr,
     /// Source addresses that requests leave from in turn; empty when the socket has one.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SendSource>,
 }
 
 /// Destination of a run's load, and the relays or clients that seem to send it.
-pub trait Target: Clone + fmt::Debug + Sync {
+pub trait DhcpLoadTarget: Clone + fmt::Debug + Sync {
     /// Protocol family.
-    type Protocol: Protocol;
+    type Protocol: DhcpLoadProtocol;
     /// Name of the tool in records.
     const TOOL: &'static str;
     /// Names of offer and grant in records, plural, and of the reply that an exchange waits for.
@@ -158,7 +158,7 @@ pub trait Target: Clone + fmt::Debug + Sync {
         thread: u32,
         threads: u32,
         expect: Expect,
-    ) -> Result<Door<Self::Protocol>, NetError>;
+    ) -> Result<DhcpThreadSetup<Self::Protocol>, NetError>;
 
     /// Returns the target's settings by name, for the record.
     fn settings(&self) -> Vec<(&'static str, Value)>;

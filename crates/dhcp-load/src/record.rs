@@ -6,23 +6,23 @@ use std::fmt::{self, Write as _};
 use std::io;
 
 use base::Figure;
-use load::{Class, Health, Ledger, Timeline};
+use load::{ExchangeClass, ExchangeLedger, Health, Timeline};
 use measure::record::{LoadRecord, MessageCounts};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::drive::LaneResult;
-use crate::fault::{Fault, Refusal};
-use crate::leases::{Conflict, LeaseLog, LeaseSummary, Resource};
-use crate::population::Tally;
-use crate::protocol::{Door, Expect, Stages, Target};
+use crate::drive::DhcpThreadResult;
+use crate::fault::{ReplyFault, ServerRefusal};
+use crate::leases::{Conflict, LeaseLog, LeaseSummary, LeasedResource};
+use crate::population::DhcpMessageTally;
+use crate::protocol::{DhcpLoadTarget, DhcpThreadSetup, Expect, Stages};
 use crate::run::seconds;
-use crate::settings::Settings;
+use crate::settings::DhcpLoadSettings;
 
 /// Load record with the details of a DHCP run. In JSON all fields are in one object; readers of
 /// `godwit.load.v1` skip fields that they do not know.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DhcpLoadReport {
     /// Load record that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
@@ -50,13 +50,13 @@ pub struct Report {
 
 /// Facts about the sockets, read before the run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sockets {
+pub(crate) struct SocketFacts {
     receive_buffer_bytes: usize,
     wanted_bytes: usize,
 }
 
-impl Sockets {
-    pub(crate) fn of<P>(doors: &[Door<P>], wanted_bytes: usize) -> io::Result<Self> {
+impl SocketFacts {
+    pub(crate) fn of<P>(doors: &[DhcpThreadSetup<P>], wanted_bytes: usize) -> io::Result<Self> {
         let granted = doors.iter().map(|door| door.socket.receive_buffer_bytes());
         let smallest = granted.collect::<io::Result<Vec<_>>>()?.into_iter().min();
         Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), wanted_bytes })
@@ -64,10 +64,10 @@ impl Sockets {
 }
 
 /// Sum of the results of all lanes.
-struct Sum<R: Resource> {
-    ledger: Ledger,
+struct DhcpResultSum<R: LeasedResource> {
+    ledger: ExchangeLedger,
     leases: LeaseLog<R>,
-    tally: Tally,
+    tally: DhcpMessageTally,
     timeline: Timeline,
     sends: netio::send::SendCounts,
     health: Health,
@@ -76,11 +76,11 @@ struct Sum<R: Resource> {
     stopped_ns: Option<u64>,
 }
 
-fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
-    let mut sum = Sum {
-        ledger: Ledger::default(),
+fn add_up<R: LeasedResource>(lanes: Vec<DhcpThreadResult<R>>) -> DhcpResultSum<R> {
+    let mut sum = DhcpResultSum {
+        ledger: ExchangeLedger::default(),
         leases: LeaseLog::with_capacity(0),
-        tally: Tally::default(),
+        tally: DhcpMessageTally::default(),
         timeline: Timeline::default(),
         sends: netio::send::SendCounts::default(),
         health: Health::default(),
@@ -107,7 +107,7 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
     sum
 }
 
-impl Report {
+impl DhcpLoadReport {
     /// Returns true when requests left and no reply at all came back.
     #[must_use]
     pub const fn is_unanswered(&self) -> bool {
@@ -115,11 +115,11 @@ impl Report {
     }
 
     /// Builds the report of a run whose exchanges came due from `start_ns` on.
-    pub(crate) fn of_lanes<T: Target, R: Resource>(
-        settings: &Settings<T>,
+    pub(crate) fn of_lanes<T: DhcpLoadTarget, R: LeasedResource>(
+        settings: &DhcpLoadSettings<T>,
         start_ns: u64,
-        lanes: Vec<LaneResult<R>>,
-        sockets: Sockets,
+        lanes: Vec<DhcpThreadResult<R>>,
+        sockets: SocketFacts,
     ) -> (Self, LeaseLog<R>) {
         let mut sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
@@ -136,7 +136,7 @@ impl Report {
         if leases.untracked > 0 {
             warnings.push(format!("{} leases were not compared for conflicts", leases.untracked));
         }
-        if sum.segmentation && sum.ledger.count(Class::Lost) > 0 {
+        if sum.segmentation && sum.ledger.count(ExchangeClass::Lost) > 0 {
             warnings.push(
                 "messages left in groups (segmentation) and some were lost: a server that reads \
                  raw frames takes a group for one message; measure it with segmentation off"
@@ -160,7 +160,7 @@ impl Report {
     }
 }
 
-fn stages(names: &Stages, tally: &Tally) -> BTreeMap<&'static str, u64> {
+fn stages(names: &Stages, tally: &DhcpMessageTally) -> BTreeMap<&'static str, u64> {
     BTreeMap::from([
         (names.offers, tally.offers),
         (names.grants, tally.grants),
@@ -174,19 +174,19 @@ fn stages(names: &Stages, tally: &Tally) -> BTreeMap<&'static str, u64> {
     ])
 }
 
-fn rejections(tally: &Tally) -> BTreeMap<&'static str, u64> {
-    let all = Refusal::ALL.into_iter().map(|how| (how.name(), tally.refusals[how.index()]));
+fn rejections(tally: &DhcpMessageTally) -> BTreeMap<&'static str, u64> {
+    let all = ServerRefusal::ALL.into_iter().map(|how| (how.name(), tally.refusals[how.index()]));
     all.filter(|&(_, count)| count > 0).collect()
 }
 
-fn faults(tally: &Tally) -> BTreeMap<&'static str, u64> {
-    let all = Fault::ALL.into_iter().map(|fault| (fault.name(), tally.faults[fault.index()]));
+fn faults(tally: &DhcpMessageTally) -> BTreeMap<&'static str, u64> {
+    let all = ReplyFault::ALL.into_iter().map(|fault| (fault.name(), tally.faults[fault.index()]));
     all.filter(|&(_, count)| count > 0).collect()
 }
 
-fn load_record<T: Target, R: Resource>(
-    settings: &Settings<T>,
-    sum: &Sum<R>,
+fn load_record<T: DhcpLoadTarget, R: LeasedResource>(
+    settings: &DhcpLoadSettings<T>,
+    sum: &DhcpResultSum<R>,
     leases: &LeaseSummary,
     duration_ns: u64,
 ) -> LoadRecord {
@@ -214,7 +214,7 @@ fn load_record<T: Target, R: Resource>(
     }
 }
 
-fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
+fn settings_map<T: DhcpLoadTarget>(settings: &DhcpLoadSettings<T>) -> BTreeMap<String, Value> {
     let expect = if settings.expect == Expect::Echo { "echo" } else { "dhcp" };
     let entries = [
         ("rate", json!(settings.rate.as_per_second())),
@@ -246,7 +246,7 @@ fn offload(load: &LoadRecord) -> &'static str {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DhcpLoadReport {
     /// Writes the summary for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, exchanges) = (&self.load, &self.load.exchanges);

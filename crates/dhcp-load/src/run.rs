@@ -8,18 +8,18 @@ use std::{fmt, fs, io, thread};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Schedule, Timeline};
 use measure::record::LoadRecord;
-use netio::{Clock, NetError, Outbox, Route, UdpOptions, UdpSocket, neighbor};
+use netio::{Clock, MessageOutbox, MessageRoute, NetError, UdpOptions, UdpSocket, neighbor};
 
-use crate::drive::{Lane, LaneResult};
+use crate::drive::{DhcpLoadThread, DhcpThreadResult};
 use crate::frames::Frames;
-use crate::identities::Identities;
-use crate::leases::{LeaseLog, Resource};
+use crate::identities::ExchangeIdentities;
+use crate::leases::{LeaseLog, LeasedResource};
 use crate::population::Population;
-use crate::protocol::{Door, Protocol, Target};
-use crate::record::{Report, Sockets};
-use crate::settings::{Segmentation, Settings};
+use crate::protocol::{DhcpLoadProtocol, DhcpLoadTarget, DhcpThreadSetup};
+use crate::record::{DhcpLoadReport, SocketFacts};
+use crate::settings::{DhcpLoadSettings, Segmentation};
 use crate::silence;
-use crate::wire::Wire;
+use crate::wire::GeneratorSocket;
 
 /// Size of the socket buffers that the generator requests, in bytes of kernel memory: a tenth of a
 /// second of replies to 150,000 exchanges per second.
@@ -30,7 +30,7 @@ const LEAD_NS: u64 = 20 * NS_PER_MS;
 
 /// Reason why a run failed. No behaviour of a server is an error.
 #[derive(Debug)]
-pub enum LoadError {
+pub enum DhcpLoadError {
     /// The settings cannot work; lists every problem.
     Settings(Vec<String>),
     /// The environment refused something.
@@ -39,7 +39,7 @@ pub enum LoadError {
     Leases(String, io::Error),
 }
 
-impl fmt::Display for LoadError {
+impl fmt::Display for DhcpLoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settings(problems) => f.write_str(&problems.join("\n")),
@@ -49,9 +49,9 @@ impl fmt::Display for LoadError {
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for DhcpLoadError {}
 
-impl From<NetError> for LoadError {
+impl From<NetError> for DhcpLoadError {
     fn from(error: NetError) -> Self {
         Self::Net(error)
     }
@@ -63,7 +63,10 @@ impl From<NetError> for LoadError {
 /// # Errors
 ///
 /// Fails when the settings cannot work or the environment refuses a socket, a processor or a file.
-pub fn run<T: Target>(settings: &Settings<T>, stop: &AtomicBool) -> Result<LoadRecord, LoadError> {
+pub fn run<T: DhcpLoadTarget>(
+    settings: &DhcpLoadSettings<T>,
+    stop: &AtomicBool,
+) -> Result<LoadRecord, DhcpLoadError> {
     run_report(settings, stop).map(|report| report.load)
 }
 
@@ -72,36 +75,37 @@ pub fn run<T: Target>(settings: &Settings<T>, stop: &AtomicBool) -> Result<LoadR
 /// # Errors
 ///
 /// Fails as [`run`] does.
-pub fn run_report<T: Target>(
-    settings: &Settings<T>,
+pub fn run_report<T: DhcpLoadTarget>(
+    settings: &DhcpLoadSettings<T>,
     stop: &AtomicBool,
-) -> Result<Report, LoadError> {
+) -> Result<DhcpLoadReport, DhcpLoadError> {
     let problems = settings.problems();
     if !problems.is_empty() {
-        return Err(LoadError::Settings(problems));
+        return Err(DhcpLoadError::Settings(problems));
     }
     let threads = settings.threads;
     let doors = (0..threads)
         .map(|thread| settings.target.open(thread, threads, settings.expect))
         .collect::<Result<Vec<_>, _>>()?;
     let server = doors.first().map(|door| door.destination);
-    let facts = Sockets::of(&doors, BUFFER_BYTES)
+    let facts = SocketFacts::of(&doors, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
     let segmentation = choose_segmentation(settings.segmentation, &doors)?;
     // Allocation takes time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for (door, thread) in doors.into_iter().zip(0..) {
-        let Door { socket, protocol, destination, sources } = door;
+        let DhcpThreadSetup { socket, protocol, destination, sources } = door;
         if segmentation {
             // Replies that a server sent in groups stay in groups until the generator reads them.
             socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
         }
         let population = population(settings, thread, protocol);
-        let route = Route { destination, sources, segmentation };
+        let route = MessageRoute { destination, sources, segmentation };
         let message_bytes = population.protocol().message_bytes_max();
         let outbox = outbox(settings.frames.as_ref(), route, (&socket, thread), message_bytes)?;
-        let wire =
-            Wire::new(socket, outbox, segmentation).chatty(settings.chatty).paced(settings.turn_ns);
+        let wire = GeneratorSocket::new(socket, outbox, segmentation)
+            .chatty(settings.chatty)
+            .paced(settings.turn_ns);
         lanes.push((wire, population));
     }
     let start_ns = settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS);
@@ -110,10 +114,11 @@ pub fn run_report<T: Target>(
         population.keep_timeline(timeline(settings, start_ns));
         population.expect_repeats(settings.chatty);
         let schedule = schedule(settings, start_ns, thread);
-        Lane::new(wire, population, schedule, settings.quiet_ns).lingering(settings.linger_ns)
+        DhcpLoadThread::new(wire, population, schedule, settings.quiet_ns)
+            .lingering(settings.linger_ns)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
-    let (mut report, leases) = Report::of_lanes(settings, start_ns, results, facts);
+    let (mut report, leases) = DhcpLoadReport::of_lanes(settings, start_ns, results, facts);
     if let Some(server) = server.filter(|_| report.is_unanswered()) {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -123,7 +128,7 @@ pub fn run_report<T: Target>(
     }
     if let Some(path) = &settings.leases {
         write_leases(path, &leases)
-            .map_err(|error| LoadError::Leases(path.display().to_string(), error))?;
+            .map_err(|error| DhcpLoadError::Leases(path.display().to_string(), error))?;
     }
     Ok(report)
 }
@@ -143,20 +148,23 @@ pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
 /// they leave by `socket`.
 fn outbox(
     frames: Option<&Frames>,
-    route: Route,
+    route: MessageRoute,
     (socket, thread): (&UdpSocket, u32),
     message_bytes: usize,
-) -> Result<Outbox, LoadError> {
-    let Some(frames) = frames else { return Ok(Outbox::new(route, message_bytes)) };
+) -> Result<MessageOutbox, DhcpLoadError> {
+    let Some(frames) = frames else { return Ok(MessageOutbox::new(route, message_bytes)) };
     let server = route.destination;
     if let Some(problem) = Frames::problem(server) {
-        return Err(LoadError::Settings(vec![problem]));
+        return Err(DhcpLoadError::Settings(vec![problem]));
     }
     let found = frames.outbox(route, socket, thread, message_bytes)?;
-    found.ok_or_else(|| LoadError::Settings(vec![neighbor::unknown(server.ip())]))
+    found.ok_or_else(|| DhcpLoadError::Settings(vec![neighbor::unknown(server.ip())]))
 }
 
-fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<bool, NetError> {
+fn choose_segmentation<P>(
+    wanted: Segmentation,
+    doors: &[DhcpThreadSetup<P>],
+) -> Result<bool, NetError> {
     let is_supported = doors.iter().all(|door| door.socket.supports_segmentation());
     match wanted {
         Segmentation::Off => Ok(false),
@@ -169,7 +177,7 @@ fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<boo
 }
 
 /// Returns intervals until the last exchange is no longer watched.
-fn timeline<T>(settings: &Settings<T>, start_ns: u64) -> Timeline {
+fn timeline<T>(settings: &DhcpLoadSettings<T>, start_ns: u64) -> Timeline {
     let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
         return Timeline::default();
     };
@@ -177,17 +185,17 @@ fn timeline<T>(settings: &Settings<T>, start_ns: u64) -> Timeline {
     Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
 }
 
-fn population<T: Target>(
-    settings: &Settings<T>,
+fn population<T: DhcpLoadTarget>(
+    settings: &DhcpLoadSettings<T>,
     thread: u32,
     protocol: T::Protocol,
 ) -> Population<T::Protocol> {
-    let identities = Identities {
+    let identities = ExchangeIdentities {
         thread: thread.into(),
         threads: settings.threads.into(),
         client_offset: settings.client_offset,
         clients: settings.clients,
-        xid_base: Identities::xid_base_of(settings.seed),
+        xid_base: ExchangeIdentities::xid_base_of(settings.seed),
         xid_bits: T::Protocol::XID_BITS,
     };
     // A quarter above the mean and a minimum: a Poisson schedule needs that at any rate.
@@ -199,23 +207,23 @@ fn population<T: Target>(
     let capacity = most_in(settings.limits.watched_ns());
     let exchanges = most_in(settings.duration_ns);
     let leases = exchanges.saturating_mul(protocol.leases_per_exchange());
-    let rows_max = LeaseLog::<<T::Protocol as Protocol>::Resource>::rows_max;
+    let rows_max = LeaseLog::<<T::Protocol as DhcpLoadProtocol>::Resource>::rows_max;
     let log = LeaseLog::with_capacity(leases.min(rows_max(settings.threads.into())));
     Population::new(identities, settings.limits, settings.expect, protocol, capacity, log)
 }
 
-fn schedule<T>(settings: &Settings<T>, start_ns: u64, thread: u64) -> Schedule {
+fn schedule<T>(settings: &DhcpLoadSettings<T>, start_ns: u64, thread: u64) -> Schedule {
     let when = (start_ns, settings.duration_ns);
     let place = (thread, settings.threads.into());
     Schedule::of_thread(&settings.shape, settings.rate, when, place, settings.seed)
 }
 
 /// Runs every lane on a thread of its own.
-fn run_lanes<P: Protocol>(
+fn run_lanes<P: DhcpLoadProtocol>(
     cpus: &[usize],
-    lanes: Vec<Lane<P>>,
+    lanes: Vec<DhcpLoadThread<P>>,
     stop: &AtomicBool,
-) -> Result<Vec<LaneResult<P::Resource>>, NetError> {
+) -> Result<Vec<DhcpThreadResult<P::Resource>>, NetError> {
     thread::scope(|scope| {
         let threads: Vec<_> = lanes
             .into_iter()
@@ -232,7 +240,7 @@ fn run_lanes<P: Protocol>(
     })
 }
 
-fn write_leases<R: Resource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()> {
+fn write_leases<R: LeasedResource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()> {
     let mut out = io::BufWriter::new(fs::File::create(path)?);
     leases.write_csv(&mut out)?;
     io::Write::flush(&mut out)

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 
 use crate::drive::LINGER_NS;
 use crate::frames::Frames;
-use crate::population::Limits;
-use crate::protocol::{Expect, Protocol, Target};
+use crate::population::ExchangeTimeLimits;
+use crate::protocol::{DhcpLoadProtocol, DhcpLoadTarget, Expect};
 
 /// Rule for sending equal-sized messages in groups (`UDP_SEGMENT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -24,17 +24,17 @@ pub enum Segmentation {
 
 /// Settings of one run of the generator.
 #[derive(Clone, Debug)]
-pub struct Settings<T> {
+pub struct DhcpLoadSettings<T> {
     /// Server, and the relays or clients that the load seems to come from.
     pub target: T,
     /// Exchanges per second, all threads together: the highest rate of its shape, or the mean one.
-    pub rate: Rate,
+    pub rate: LoadRate,
     /// Spacing of due times.
-    pub shape: Shape,
+    pub shape: LoadShape,
     /// Time during which exchanges come due, in nanoseconds.
     pub duration_ns: u64,
     /// Deadline of an exchange, and time for which it is watched after that.
-    pub limits: Limits,
+    pub limits: ExchangeTimeLimits,
     /// Silence after the last due time that ends the run, in nanoseconds: exchanges that are still
     /// open then are lost. `None` watches every exchange until its watched time is over.
     pub quiet_ns: Option<u64>,
@@ -71,17 +71,17 @@ pub struct Settings<T> {
     pub begin_at_ns: Option<u64>,
 }
 
-impl<T: Target> Settings<T> {
+impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
     /// Returns settings of a run of `rate` exchanges per second for ten seconds, otherwise with
     /// defaults.
     #[must_use]
-    pub fn new(target: T, rate: Rate) -> Self {
+    pub fn new(target: T, rate: LoadRate) -> Self {
         Self {
             target,
             rate,
-            shape: Shape::Even,
+            shape: LoadShape::Even,
             duration_ns: 10 * NS_PER_S,
-            limits: Limits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
+            limits: ExchangeTimeLimits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
             quiet_ns: None,
             linger_ns: LINGER_NS,
             clients: 0,

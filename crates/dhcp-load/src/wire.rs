@@ -15,14 +15,14 @@ use std::net::Ipv4Addr;
 use base::time::NS_PER_MS;
 use netio::receive::DEFAULT_SLOTS;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, RecvBatch, UdpSocket, poll};
+use netio::{Clock, MessageOutbox, PollFd, RecvBatch, UdpSocket, poll};
 use packet_wire::frame::Endpoints;
 
-use crate::link::Link;
+use crate::link::FrameLink;
 use crate::perfdhcp::dialect::Dialect;
-use crate::perfdhcp::traffic::Traffic;
-use crate::population::{Outgoing, Population};
-use crate::protocol::Protocol;
+use crate::perfdhcp::traffic::RequestTraffic;
+use crate::population::{OutgoingMessage, Population};
+use crate::protocol::DhcpLoadProtocol;
 
 /// Receive calls per turn, limited so that a flood of replies cannot keep the schedule from being
 /// served.
@@ -36,7 +36,7 @@ const IDLE_NS: u64 = 10 * NS_PER_MS;
 
 /// Received datagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Incoming<'a> {
+pub struct ReceivedDatagram<'a> {
     /// Payload of the datagram.
     pub octets: &'a [u8],
     /// Source and destination of the frame, when the datagram was taken from one.
@@ -46,7 +46,7 @@ pub struct Incoming<'a> {
     pub is_damaged: bool,
 }
 
-impl<'a> Incoming<'a> {
+impl<'a> ReceivedDatagram<'a> {
     /// Wraps a datagram that a UDP socket received.
     #[must_use]
     pub const fn of(octets: &'a [u8]) -> Self {
@@ -61,9 +61,9 @@ pub trait Requests {
     fn answer(
         &mut self,
         now_ns: u64,
-        incoming: &Incoming<'_>,
+        incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
-    ) -> Option<Outgoing>;
+    ) -> Option<OutgoingMessage>;
 
     /// Notes that the kernel took the message with number `name` at `at_ns`.
     fn left(&mut self, name: u64, at_ns: u64);
@@ -82,16 +82,16 @@ pub trait Requests {
 }
 
 /// Socket with its output queue and its receive buffers.
-pub struct Wire(Carrier);
+pub struct GeneratorSocket(GeneratorTransport);
 
-enum Carrier {
-    Datagrams(Box<Datagrams>),
-    Frames(Box<Link>),
+enum GeneratorTransport {
+    Datagrams(Box<GeneratorUdpSocket>),
+    Frames(Box<FrameLink>),
 }
 
-struct Datagrams {
+struct GeneratorUdpSocket {
     socket: UdpSocket,
-    outbox: Outbox,
+    outbox: MessageOutbox,
     input: RecvBatch,
     received: usize,
     /// True if every message is sent twice, where there is room.
@@ -100,8 +100,8 @@ struct Datagrams {
     turn_ns: u64,
 }
 
-impl Datagrams {
-    fn push(&mut self, outgoing: Outgoing) {
+impl GeneratorUdpSocket {
+    fn push(&mut self, outgoing: OutgoingMessage) {
         self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
         if self.chatty {
             self.outbox.repeat();
@@ -113,12 +113,12 @@ impl Datagrams {
         Ok(self.received)
     }
 
-    fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
-        Some((Incoming::of(self.input.get(index).octets), self.outbox.slot()?))
+    fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
+        Some((ReceivedDatagram::of(self.input.get(index).octets), self.outbox.slot()?))
     }
 }
 
-impl Carrier {
+impl GeneratorTransport {
     fn slot(&mut self) -> Option<&mut [u8]> {
         match self {
             Self::Datagrams(datagrams) => datagrams.outbox.slot(),
@@ -126,7 +126,7 @@ impl Carrier {
         }
     }
 
-    fn push(&mut self, outgoing: Outgoing) {
+    fn push(&mut self, outgoing: OutgoingMessage) {
         match self {
             Self::Datagrams(datagrams) => datagrams.push(outgoing),
             Self::Frames(link) => link.push(outgoing),
@@ -159,7 +159,7 @@ impl Carrier {
 
     /// Returns a message of the last batch, with room for the message that it calls for; `None`
     /// when waiting messages must be sent first.
-    fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
+    fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
         match self {
             Self::Datagrams(datagrams) => datagrams.message(index),
             Self::Frames(link) => link.message(index),
@@ -167,30 +167,31 @@ impl Carrier {
     }
 }
 
-impl Wire {
+impl GeneratorSocket {
     /// Creates a wire of the frames of `link`.
     #[must_use]
-    pub fn on_link(link: Link) -> Self {
-        Self(Carrier::Frames(Box::new(link)))
+    pub fn on_link(link: FrameLink) -> Self {
+        Self(GeneratorTransport::Frames(Box::new(link)))
     }
 
     /// Creates a wire of `socket`, with `outbox` for the messages that leave it. With `coalesced`
     /// the socket receives replies in groups ([`UdpSocket::coalesce`]).
     #[must_use]
-    pub fn new(socket: UdpSocket, outbox: Outbox, coalesced: bool) -> Self {
+    pub fn new(socket: UdpSocket, outbox: MessageOutbox, coalesced: bool) -> Self {
         let input = if coalesced {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
             RecvBatch::default()
         };
-        let datagrams = Datagrams { socket, outbox, input, received: 0, chatty: false, turn_ns: 0 };
-        Self(Carrier::Datagrams(Box::new(datagrams)))
+        let datagrams =
+            GeneratorUdpSocket { socket, outbox, input, received: 0, chatty: false, turn_ns: 0 };
+        Self(GeneratorTransport::Datagrams(Box::new(datagrams)))
     }
 
     /// Returns the wire with every datagram sent twice, or not.
     #[must_use]
     pub fn chatty(mut self, chatty: bool) -> Self {
-        if let Carrier::Datagrams(datagrams) = &mut self.0 {
+        if let GeneratorTransport::Datagrams(datagrams) = &mut self.0 {
             datagrams.chatty = chatty;
         }
         self
@@ -200,8 +201,8 @@ impl Wire {
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.0 {
-            Carrier::Datagrams(datagrams) => datagrams.outbox.counts(),
-            Carrier::Frames(link) => link.counts(),
+            GeneratorTransport::Datagrams(datagrams) => datagrams.outbox.counts(),
+            GeneratorTransport::Frames(link) => link.counts(),
         }
     }
 
@@ -209,8 +210,8 @@ impl Wire {
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.0 {
-            Carrier::Datagrams(datagrams) => datagrams.outbox.segmentation(),
-            Carrier::Frames(_) => false,
+            GeneratorTransport::Datagrams(datagrams) => datagrams.outbox.segmentation(),
+            GeneratorTransport::Frames(_) => false,
         }
     }
 
@@ -221,8 +222,8 @@ impl Wire {
     /// Fails with the error of `getsockopt(2)`.
     pub fn drops(&mut self) -> io::Result<u64> {
         match &mut self.0 {
-            Carrier::Datagrams(datagrams) => datagrams.socket.drops().map(u64::from),
-            Carrier::Frames(link) => link.drops(),
+            GeneratorTransport::Datagrams(datagrams) => datagrams.socket.drops().map(u64::from),
+            GeneratorTransport::Frames(link) => link.drops(),
         }
     }
 
@@ -230,7 +231,7 @@ impl Wire {
     /// and reads more; with 0, turns follow at once.
     #[must_use]
     pub fn paced(mut self, turn_ns: u64) -> Self {
-        if let Carrier::Datagrams(datagrams) = &mut self.0 {
+        if let GeneratorTransport::Datagrams(datagrams) = &mut self.0 {
             datagrams.turn_ns = turn_ns;
         }
         self
@@ -238,8 +239,8 @@ impl Wire {
 
     const fn turn_ns(&self) -> u64 {
         match &self.0 {
-            Carrier::Datagrams(datagrams) => datagrams.turn_ns,
-            Carrier::Frames(_) => 0,
+            GeneratorTransport::Datagrams(datagrams) => datagrams.turn_ns,
+            GeneratorTransport::Frames(_) => 0,
         }
     }
 
@@ -250,7 +251,7 @@ impl Wire {
 
     /// Queues the message that `write` writes, if it writes one and there is room. Returns true if
     /// it queued a message.
-    pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<Outgoing>) -> bool {
+    pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<OutgoingMessage>) -> bool {
         let Some(outgoing) = self.0.slot().and_then(write) else { return false };
         self.0.push(outgoing);
         true
@@ -270,7 +271,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// Fails as [`Wire::flush`] does.
+    /// Fails as [`GeneratorSocket::flush`] does.
     pub fn take_answers(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..RECEIVES_PER_TURN {
@@ -290,7 +291,7 @@ impl Wire {
                 }
             }
             self.flush(requests)?;
-            if let Carrier::Frames(link) = &mut self.0 {
+            if let GeneratorTransport::Frames(link) = &mut self.0 {
                 link.answer_arp(|address| requests.holder(now_ns, address));
                 while let Some((mac, address)) = requests.announcement() {
                     if link.slot().is_none() {
@@ -300,7 +301,8 @@ impl Wire {
                 }
                 self.flush(requests)?;
             }
-            if matches!(&self.0, Carrier::Datagrams(datagrams) if !datagrams.input.is_full()) {
+            if matches!(&self.0, GeneratorTransport::Datagrams(datagrams) if !datagrams.input.is_full())
+            {
                 break;
             }
         }
@@ -334,8 +336,8 @@ impl Wire {
         let wait_ns = wait_ns.max(self.turn_ns());
         if wait_ns > SPIN_NS {
             let readable = match &self.0 {
-                Carrier::Datagrams(datagrams) => PollFd::readable(&datagrams.socket),
-                Carrier::Frames(link) => link.readable(),
+                GeneratorTransport::Datagrams(datagrams) => PollFd::readable(&datagrams.socket),
+                GeneratorTransport::Frames(link) => link.readable(),
             };
             poll(&mut [readable], Some(wait_ns.min(IDLE_NS)))?;
         }
@@ -343,13 +345,13 @@ impl Wire {
     }
 }
 
-impl<P: Protocol> Requests for Population<P> {
+impl<P: DhcpLoadProtocol> Requests for Population<P> {
     fn answer(
         &mut self,
         now_ns: u64,
-        incoming: &Incoming<'_>,
+        incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         Self::answer(self, now_ns, incoming.octets, buffer)
     }
 
@@ -358,13 +360,13 @@ impl<P: Protocol> Requests for Population<P> {
     }
 }
 
-impl<D: Dialect> Requests for Traffic<D> {
+impl<D: Dialect> Requests for RequestTraffic<D> {
     fn answer(
         &mut self,
         now_ns: u64,
-        incoming: &Incoming<'_>,
+        incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         Self::answer(self, now_ns, incoming, buffer)
     }
 

@@ -4,19 +4,19 @@
 use std::hint::black_box;
 
 use crate::common::v6;
-use crate::common::{MS, RELAY, Request};
+use crate::common::{Dhcp4TestRequest, MS, RELAY};
 use dhcp_load::Expect;
-use dhcp_load::identities::Identities;
+use dhcp_load::identities::ExchangeIdentities;
 use dhcp_load::leases::LeaseLog;
-use dhcp_load::population::{Limits, Population};
-use dhcp_load::protocol::Protocol;
+use dhcp_load::population::{ExchangeTimeLimits, Population};
+use dhcp_load::protocol::DhcpLoadProtocol;
 use dhcp_load::v4::protocol::Relayed;
-use dhcp_load::v6::Ask;
+use dhcp_load::v6::RequestedAssociations;
 
 /// Returns the population's allocations over 1,000 exchanges with the server `answer`, and its
 /// leases.
-fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u64) {
-    let identities = Identities {
+fn count<P: DhcpLoadProtocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u64) {
+    let identities = ExchangeIdentities {
         thread: 0,
         threads: 1,
         client_offset: 0,
@@ -24,7 +24,7 @@ fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u
         xid_base: 7,
         xid_bits: P::XID_BITS,
     };
-    let limits = Limits { deadline_ns: 100 * MS, grace_ns: 0 };
+    let limits = ExchangeTimeLimits { deadline_ns: 100 * MS, grace_ns: 0 };
     let mut buffer = vec![0; protocol.message_bytes_max()];
     let log = LeaseLog::with_capacity(2_000);
     let mut population = Population::new(identities, limits, Expect::Dhcp, protocol, 128, log);
@@ -47,7 +47,7 @@ fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u
     }
     assert!(population.is_settled());
     let mut finished = population.finish();
-    assert_eq!(finished.ledger.count(load::Class::OnTime), 1_000);
+    assert_eq!(finished.ledger.count(load::ExchangeClass::OnTime), 1_000);
     (allocations, finished.leases.summarize(0).leased)
 }
 
@@ -60,8 +60,8 @@ fn the_counter_counts() {
 #[test]
 fn an_exchange_allocates_nothing() {
     let relayed = Relayed::new(RELAY, Expect::Dhcp);
-    assert_eq!(count(relayed, |octets| Request { octets }.good()), (0, 1_000));
-    let ask = Ask { pd: true, ..Ask::ADDRESS };
-    let good = |octets: &[u8]| v6::Request { octets }.good().octets();
+    assert_eq!(count(relayed, |octets| Dhcp4TestRequest { octets }.good()), (0, 1_000));
+    let ask = RequestedAssociations { pd: true, ..RequestedAssociations::ADDRESS };
+    let good = |octets: &[u8]| v6::Dhcp6TestRequest { octets }.good().octets();
     assert_eq!(count(v6::relayed(ask), good), (0, 2_000));
 }

@@ -5,13 +5,13 @@
 
 use measure::plan::{Plan, SearchPlan};
 use measure::record::LoadRecord;
-use measure::search::{Outcome, Search, Step};
+use measure::search::{Search, SearchStep, TrialOutcome};
 
-use crate::common::{self, MS, Request};
+use crate::common::{self, Dhcp4TestRequest, MS};
 use crate::perfdhcp::v4::dialect;
 use crate::perfdhcp::world;
 use dhcp_load::v4::answer::kind;
-use load::{Class, Health, Timeline};
+use load::{ExchangeClass, Health, Timeline};
 
 /// Returns the delay of each message at a server of `per_s` messages per second with room for all.
 fn fifo(per_s: u64) -> impl FnMut(u64) -> u64 {
@@ -47,10 +47,10 @@ fn late_answers_of_exchanges_are_in_the_latencies() {
         let is_late = count % 10 == 0;
         vec![(if is_late { 2_500 * MS } else { MS }, request.good())]
     });
-    let late = outcome.ledger.count(Class::Late);
+    let late = outcome.ledger.count(ExchangeClass::Late);
     assert!(late > 20, "{late}");
     let latency = outcome.ledger.latency_due();
-    assert_eq!(latency.count(), outcome.ledger.count(Class::OnTime) + late);
+    assert_eq!(latency.count(), outcome.ledger.count(ExchangeClass::OnTime) + late);
     assert!(latency.quantile(0.99).unwrap() >= 2_500 * MS, "{:?}", latency.quantile(0.99));
     let all = common::play(100.0, 1_000 * MS, |request| vec![(2_500 * MS, request.good())]);
     assert!(all.ledger.latency_sent().quantile(0.5).unwrap() >= 2_490 * MS);
@@ -65,13 +65,13 @@ fn late_answers_to_requests_of_perfdhcp_are_in_the_latencies() {
         let deadline_ns = rules.deadlines_ns[0];
         let load = (200, 100.0);
         let played = world::play(dialect(200), 200, rules, load, [0.0; 2], |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp4TestRequest { octets };
             count += u32::from(request.kind() == kind::DISCOVER);
             let is_late = request.kind() == kind::DISCOVER && count % every == 0;
             vec![(if is_late { deadline_ns + 500 * MS } else { MS }, request.good())]
         });
         let first = &played.traffic.accounts[0];
-        let late = first.ledger.count(Class::Late);
+        let late = first.ledger.count(ExchangeClass::Late);
         let latency = first.ledger.latency_due();
         assert_eq!((latency.count(), late > 2), (200, true), "one in {every}: {late}");
         assert!(latency.quantile(0.99).unwrap() > deadline_ns, "one in {every}: {late} late");
@@ -84,9 +84,9 @@ fn a_queue_that_grows_is_no_throughput_of_perfdhcp() {
     // 1,200 exchanges at 600/s: the server completes 400/s, the last one after three seconds.
     let mut delay = fifo(800);
     let load = (1_200, 600.0);
-    let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 4_000, ..world::rules(1) };
+    let rules = dhcp_load::perfdhcp::rules::RequestRules { capacity: 4_000, ..world::rules(1) };
     let played = world::play(dialect(1_200), 1_200, rules, load, [0.0; 2], |now_ns, octets| {
-        vec![(delay(now_ns), Request { octets }.good())]
+        vec![(delay(now_ns), Dhcp4TestRequest { octets }.good())]
     });
     let (counted, overtime_ns) = played.traffic.throughput.counted();
     let per_s = counted as f64 / (2.0 + overtime_ns as f64 / 1e9);
@@ -107,10 +107,10 @@ fn a_queue_that_grows_is_no_throughput_of_exchanges() {
 fn found(search: &SearchPlan, per_s: u64) -> (f64, u32) {
     let mut run = Search::new(search);
     let (mut best, mut trials) = (0.0_f64, 0);
-    while let Step::Probe(probe) = run.next_step() {
+    while let SearchStep::Probe(probe) = run.next_step() {
         let (record, _) = overloaded(probe.rate_per_s, probe.dwell_s, per_s);
         let is_met = record.exchanges.shortfall() * 100.0 <= search.loss_percent;
-        let outcome = if is_met { Outcome::Met } else { Outcome::Missed };
+        let outcome = if is_met { TrialOutcome::Met } else { TrialOutcome::Missed };
         trials += 1;
         if is_met && probe.purpose == measure::record::Purpose::Confirm {
             best = record.completed_per_s;

@@ -12,14 +12,17 @@ use std::{fs, thread};
 
 use crate::common::responder::until;
 use crate::common::v6;
-use crate::common::{MS, Request};
+use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
 use clap::Parser;
-use dhcp_load::population::Limits;
-use dhcp_load::v4::Target as Target4;
-use dhcp_load::v6::{Access, Ask, Target as Target6};
-use dhcp_load::{Frames, LoadError, Report, Segmentation, Settings, Target, perfdhcp, run_report};
-use load::Rate;
+use dhcp_load::population::ExchangeTimeLimits;
+use dhcp_load::v4::Dhcp4LoadTarget as Target4;
+use dhcp_load::v6::{Access, Dhcp6LoadTarget as Target6, RequestedAssociations};
+use dhcp_load::{
+    DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, DhcpLoadTarget, Frames, Segmentation,
+    perfdhcp, run_report,
+};
+use load::LoadRate;
 use netio::{XdpSender, interface, namespace};
 
 const SERVER4: &str = "10.9.0.2:67";
@@ -30,7 +33,7 @@ const EXCHANGES: u64 = 400;
 
 /// Counts of the responder's messages.
 #[derive(Debug, Default)]
-struct Seen {
+struct FrameResponderCounts {
     received: u64,
     sent: u64,
     sources: BTreeSet<SocketAddr>,
@@ -39,9 +42,9 @@ struct Seen {
 }
 
 /// Flag that is set when dropped, so that a failing test does not wait for its responder for ever.
-struct Stop<'a>(&'a AtomicBool);
+struct FrameResponderStopGuard<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for FrameResponderStopGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -83,7 +86,7 @@ fn against<R>(
     own: &[&str],
     answer: impl Fn(&[u8]) -> Vec<u8> + Send,
     client: impl FnOnce() -> R,
-) -> (R, Seen) {
+) -> (R, FrameResponderCounts) {
     let server: SocketAddr = server.parse().unwrap();
     let is_v6 = server.is_ipv6();
     let (stop, queues) = (AtomicBool::new(false), "numtxqueues 2 numrxqueues 2");
@@ -113,7 +116,7 @@ fn against<R>(
             listening_tx.send(()).unwrap();
             respond(&socket, is_over, answer)
         });
-        let stopping = Stop(&stop);
+        let stopping = FrameResponderStopGuard(&stop);
         let far: String = place.recv().unwrap();
         quiet(is_v6);
         shell(&format!("ip link add out0 {queues} type veth peer name in0 {queues} netns {far}"));
@@ -146,8 +149,12 @@ fn roomy(bind: SocketAddr) -> UdpSocket {
 }
 
 /// Replies until `stop` is set and no datagram waits any more.
-fn respond(socket: &UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<u8>) -> Seen {
-    let (mut seen, mut octets) = (Seen::default(), [0; 2_048]);
+fn respond(
+    socket: &UdpSocket,
+    stop: &AtomicBool,
+    answer: impl Fn(&[u8]) -> Vec<u8>,
+) -> FrameResponderCounts {
+    let (mut seen, mut octets) = (FrameResponderCounts::default(), [0; 2_048]);
     loop {
         let is_over = stop.load(Ordering::Relaxed);
         let Ok((len, from)) = socket.recv_from(&mut octets) else {
@@ -177,43 +184,43 @@ fn counters() -> [u64; 2] {
 }
 
 fn good4(octets: &[u8]) -> Vec<u8> {
-    Request { octets }.good()
+    Dhcp4TestRequest { octets }.good()
 }
 
 fn good6(octets: &[u8]) -> Vec<u8> {
-    v6::Request { octets }.good().octets()
+    v6::Dhcp6TestRequest { octets }.good().octets()
 }
 
-fn settings<T: Target>(target: T) -> Settings<T> {
-    Settings {
+fn settings<T: DhcpLoadTarget>(target: T) -> DhcpLoadSettings<T> {
+    DhcpLoadSettings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
+        limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
         seed: 5,
         frames: Some(Frames { interface: "out0".to_owned(), server_mac: Some(SERVER_MAC) }),
-        ..Settings::new(target, Rate::per_second(2_000.0).unwrap())
+        ..DhcpLoadSettings::new(target, LoadRate::per_second(2_000.0).unwrap())
     }
 }
 
-fn settings4() -> Settings<Target4> {
+fn settings4() -> DhcpLoadSettings<Target4> {
     settings(Target4::new(SERVER4.parse().unwrap(), "10.9.0.11:67".parse().unwrap()))
 }
 
-fn settings6(relays: &[&str]) -> Settings<Target6> {
+fn settings6(relays: &[&str]) -> DhcpLoadSettings<Target6> {
     let relays = relays.iter().map(|relay| SocketAddrV6::new(relay.parse().unwrap(), 547, 0, 0));
     settings(Target6 {
         server: SERVER6.parse().unwrap(),
         access: Access::Relayed { relays: relays.collect(), links: v6::LINKS.to_vec() },
-        ask: Ask::ADDRESS,
+        ask: RequestedAssociations::ADDRESS,
         renews: false,
     })
 }
 
-fn run<T: Target>(settings: &Settings<T>) -> Report {
+fn run<T: DhcpLoadTarget>(settings: &DhcpLoadSettings<T>) -> DhcpLoadReport {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 
 /// Asserts that all exchanges were completed by `each` messages each way.
-fn assert_agreed(report: &Report, seen: &Seen, each: u64) {
+fn assert_agreed(report: &DhcpLoadReport, seen: &FrameResponderCounts, each: u64) {
     let (exchanges, messages) = (report.load.exchanges, &report.load.messages);
     assert_eq!((exchanges.due, exchanges.on_time), (EXCHANGES, EXCHANGES), "{report}");
     assert_eq!((messages.sent, messages.received), (seen.received, seen.sent), "{report}");
@@ -232,7 +239,7 @@ fn both_ledgers_and_the_interface_count_the_same() {
     for threads in [1, 2] {
         let ((report, counted), seen) = against(SERVER4, &own, good4, || {
             let before = counters();
-            let report = run(&Settings { threads, ..settings4() });
+            let report = run(&DhcpLoadSettings { threads, ..settings4() });
             let counted = counters();
             shell("ip link del out0");
             (report, [counted[0] - before[0], counted[1] - before[1]])
@@ -252,7 +259,8 @@ fn frames_carry_the_messages_that_datagrams_do() {
     let messages = [true, false].map(|as_frames| {
         let (report, seen) = against(SERVER4, &["10.9.0.11"], good4, || {
             let frames = settings4().frames.filter(|_| as_frames);
-            let report = run(&Settings { frames, segmentation: Segmentation::Off, ..settings4() });
+            let report =
+                run(&DhcpLoadSettings { frames, segmentation: Segmentation::Off, ..settings4() });
             shell("ip link del out0");
             report
         });
@@ -277,8 +285,9 @@ fn renewals_and_repeated_messages_leave_as_frames_too() {
     });
     assert_agreed(&report, &seen, 3);
     assert_eq!(report.stages["renewed"], EXCHANGES);
-    let (report, seen) =
-        against(SERVER4, &["10.9.0.11"], good4, || run(&Settings { chatty: true, ..settings4() }));
+    let (report, seen) = against(SERVER4, &["10.9.0.11"], good4, || {
+        run(&DhcpLoadSettings { chatty: true, ..settings4() })
+    });
     let (exchanges, messages) = (report.load.exchanges, &report.load.messages);
     assert_eq!((exchanges.due, exchanges.on_time), (EXCHANGES, EXCHANGES), "{report}");
     assert_eq!((messages.sent, seen.received), (4 * EXCHANGES, 4 * EXCHANGES));
@@ -321,7 +330,7 @@ fn perfdhcp_sends_frames_as_well() {
             against(server, &[own], if server == SERVER4 { good4 } else { good6 }, || {
                 let before = counters();
                 let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-                let _ = perfdhcp::Args::try_parse_from(&words).unwrap().run(&words[1..]);
+                let _ = perfdhcp::PerfdhcpArgs::try_parse_from(&words).unwrap().run(&words[1..]);
                 let counted = counters();
                 shell("ip link del out0");
                 counted[0] - before[0]
@@ -340,12 +349,14 @@ fn perfdhcp_sends_frames_as_well() {
 
 #[test]
 fn what_frames_cannot_do_is_said_before_anything_is_sent() {
-    let problems =
-        |settings: &Settings<Target4>| match run_report(settings, &AtomicBool::new(false)) {
-            Err(LoadError::Settings(problems)) => problems.join("\n"),
-            other => panic!("{other:?}"),
-        };
-    let grouped = Settings { segmentation: Segmentation::On, ..settings4() };
+    let problems = |settings: &DhcpLoadSettings<Target4>| match run_report(
+        settings,
+        &AtomicBool::new(false),
+    ) {
+        Err(DhcpLoadError::Settings(problems)) => problems.join("\n"),
+        other => panic!("{other:?}"),
+    };
+    let grouped = DhcpLoadSettings { segmentation: Segmentation::On, ..settings4() };
     assert!(problems(&grouped).contains("never leave in groups"));
     let mut everyone = settings4();
     everyone.target =

@@ -11,23 +11,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use base::time::NS_PER_S;
-use dhcp_load::population::Limits;
-use dhcp_load::v6::{Access, Ask, Target};
-use dhcp_load::{Report, Settings, run_report};
-use load::Rate;
+use dhcp_load::population::ExchangeTimeLimits;
+use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
+use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, run_report};
+use load::LoadRate;
 use netio::interface;
 
 use crate::common::responder::until;
 
 const SERVER: &str = "2001:db8:f::1";
 const GROUP: &str = "ff02::1:2";
-const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+const BOTH: RequestedAssociations =
+    RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
 
 /// Key of a lease of Kea's or of the generator's: address, prefix length, lease type.
 type Key = (Ipv6Addr, u8, u8);
 
 /// Kea in a namespace of its own, which ends with it; this thread is in another namespace.
-struct Kea {
+struct Kea6Process {
     child: Child,
     folder: PathBuf,
 }
@@ -80,7 +81,7 @@ fn configuration(folder: &Path) -> String {
     )
 }
 
-impl Kea {
+impl Kea6Process {
     /// Starts Kea at the other end of `c0`. Returns `None` when the machine cannot run it.
     fn start(name: &str) -> Option<Self> {
         if !can_run() {
@@ -156,18 +157,23 @@ impl Kea {
         leases
     }
 
-    fn run(&self, access: Access, ask: Ask, client_offset: u32) -> (Report, BTreeMap<Key, String>) {
+    fn run(
+        &self,
+        access: Access,
+        ask: RequestedAssociations,
+        client_offset: u32,
+    ) -> (DhcpLoadReport, BTreeMap<Key, String>) {
         let ip = if matches!(access, Access::Direct { .. }) { GROUP } else { SERVER };
         let server = SocketAddrV6::new(ip.parse().unwrap(), 547, 0, 0);
         let list = self.folder.join("list.csv");
-        let settings = Settings {
+        let settings = DhcpLoadSettings {
             duration_ns: NS_PER_S / 2,
-            limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: 0 },
+            limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: 0 },
             client_offset,
             leases: Some(list.clone()),
-            ..Settings::new(
-                Target { server, access, ask, renews: false },
-                Rate::per_second(200.0).unwrap(),
+            ..DhcpLoadSettings::new(
+                Dhcp6LoadTarget { server, access, ask, renews: false },
+                LoadRate::per_second(200.0).unwrap(),
             )
         };
         let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
@@ -188,7 +194,7 @@ impl Kea {
     }
 }
 
-impl Drop for Kea {
+impl Drop for Kea6Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -203,18 +209,23 @@ fn relays(hosts: &[u16]) -> Vec<SocketAddrV6> {
 
 #[test]
 fn kea_grants_every_exchange_and_its_file_has_every_lease() {
-    let Some(mut kea) = Kea::start("kea6") else { return };
+    let Some(mut kea) = Kea6Process::start("kea6") else { return };
     let links: Vec<Ipv6Addr> =
         ["2001:db8:a::1", "2001:db8:b::1"].map(|link| link.parse().unwrap()).to_vec();
     let relayed = |hosts: &[u16]| Access::Relayed { relays: relays(hosts), links: links.clone() };
     let direct = Access::Direct { interface: "c0".into(), port: 546 };
-    let prefix = Ask { na: false, pd: true, ..BOTH };
+    let prefix = RequestedAssociations { na: false, pd: true, ..BOTH };
     let runs = [
-        (relayed(&[2]), Ask::ADDRESS, 100, 200),
-        (relayed(&[2, 3, 4]), Ask { ias: 2, ..BOTH }, 400, 200),
+        (relayed(&[2]), RequestedAssociations::ADDRESS, 100, 200),
+        (relayed(&[2, 3, 4]), RequestedAssociations { ias: 2, ..BOTH }, 400, 200),
         (Access::Relayed { relays: relays(&[3]), links: Vec::new() }, prefix, 100, 200),
         (direct.clone(), BOTH, 200, 200),
-        (direct.clone(), Ask { rapid_commit: true, ..Ask::ADDRESS }, 100, 100),
+        (
+            direct.clone(),
+            RequestedAssociations { rapid_commit: true, ..RequestedAssociations::ADDRESS },
+            100,
+            100,
+        ),
         (direct, prefix, 100, 200),
     ];
     let mut given = BTreeMap::new();

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::responder::beside;
-use crate::common::{MS, Request};
+use crate::common::{Dhcp4TestRequest, MS};
 use crate::perfdhcp::v4::dialect;
 use crate::perfdhcp::world::{personas, rules};
 use base::time::NS_PER_S;
-use dhcp_load::perfdhcp::drive::{Pace, Run};
-use dhcp_load::perfdhcp::traffic::Traffic;
-use dhcp_load::population::Limits;
-use dhcp_load::v4::Target;
-use dhcp_load::wire::Wire;
-use dhcp_load::{Settings, run_report};
-use load::{Rate, Schedule};
-use netio::{Clock, Outbox, Route, UdpOptions};
+use dhcp_load::perfdhcp::drive::{PerfdhcpRun, RequestPacing};
+use dhcp_load::perfdhcp::traffic::RequestTraffic;
+use dhcp_load::population::ExchangeTimeLimits;
+use dhcp_load::v4::Dhcp4LoadTarget;
+use dhcp_load::wire::GeneratorSocket;
+use dhcp_load::{DhcpLoadSettings, run_report};
+use load::{LoadRate, Schedule};
+use netio::{Clock, MessageOutbox, MessageRoute, UdpOptions};
 
 const COUNT: u64 = 20;
 /// Silence that ends a run here. A busy machine may hold the responder up for longer, but not each
@@ -44,7 +44,7 @@ fn twice(socket: &netio::UdpSocket, stop: &AtomicBool, gap_ns: &AtomicU64) {
             gap_ns.store(Clock::mono_ns() - since_ns, Ordering::Relaxed);
         }
         if let Ok((len, from)) = come {
-            let answer = Request { octets: &octets[..len] }.good();
+            let answer = Dhcp4TestRequest { octets: &octets[..len] }.good();
             let since_ns = Clock::mono_ns();
             socket.send_to(&answer, from).unwrap();
             again = Some((answer, from, since_ns));
@@ -71,12 +71,12 @@ fn beside_twice<R>(client: impl Fn(SocketAddr) -> R) -> R {
 fn a_second_answer_to_the_last_request_is_counted_by_load() {
     let report = beside_twice(|server| {
         let SocketAddr::V4(server) = server else { unreachable!() };
-        let target = Target::new(server, "127.0.3.40:0".parse().unwrap());
-        let settings = Settings {
+        let target = Dhcp4LoadTarget::new(server, "127.0.3.40:0".parse().unwrap());
+        let settings = DhcpLoadSettings {
             duration_ns: 100 * MS,
-            limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
+            limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: LINGER_NS,
-            ..Settings::new(target, Rate::per_second(10.0 * COUNT as f64).unwrap())
+            ..DhcpLoadSettings::new(target, LoadRate::per_second(10.0 * COUNT as f64).unwrap())
         };
         run_report(&settings, &AtomicBool::new(false)).unwrap()
     });
@@ -93,15 +93,15 @@ fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
             0,
         )))
         .unwrap();
-        let route = Route { destination: server, sources: Vec::new(), segmentation: false };
-        let wire = Wire::new(socket, Outbox::new(route, 1_500), false);
+        let route = MessageRoute { destination: server, sources: Vec::new(), segmentation: false };
+        let wire = GeneratorSocket::new(socket, MessageOutbox::new(route, 1_500), false);
         let mut rules = rules(1);
         rules.deadlines_ns = [180 * NS_PER_S; 2];
-        let traffic = Traffic::new(dialect(COUNT as u32), personas(COUNT as u32), rules);
+        let traffic = RequestTraffic::new(dialect(COUNT as u32), personas(COUNT as u32), rules);
         let start_ns = Clock::mono_ns() + MS;
-        let rate = Rate::per_second(200.0).unwrap();
-        let pace = Pace::Scheduled(Schedule::even(rate, start_ns, NS_PER_S, 0, 1));
-        let mut run = Run::new(wire, traffic, pace, start_ns);
+        let rate = LoadRate::per_second(200.0).unwrap();
+        let pace = RequestPacing::Scheduled(Schedule::even(rate, start_ns, NS_PER_S, 0, 1));
+        let mut run = PerfdhcpRun::new(wire, traffic, pace, start_ns);
         run.limits.counts[0] = Some(COUNT);
         run.linger_ns = LINGER_NS;
         run.run(&AtomicBool::new(false), |_, _| Ok(())).unwrap();
@@ -118,12 +118,12 @@ fn a_port_at_which_nothing_listens_is_told_from_loss() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect("127.0.0.1:9").unwrap();
     let SocketAddr::V4(server) = socket.local_addr().unwrap() else { unreachable!() };
-    let settings = Settings {
+    let settings = DhcpLoadSettings {
         duration_ns: 20 * MS,
-        limits: Limits { deadline_ns: 20 * MS, grace_ns: 0 },
-        ..Settings::new(
-            Target::new(server, "127.0.3.42:0".parse().unwrap()),
-            Rate::per_second(200.0).unwrap(),
+        limits: ExchangeTimeLimits { deadline_ns: 20 * MS, grace_ns: 0 },
+        ..DhcpLoadSettings::new(
+            Dhcp4LoadTarget::new(server, "127.0.3.42:0".parse().unwrap()),
+            LoadRate::per_second(200.0).unwrap(),
         )
     };
     let told = format!("no answer at all: nothing listens at {server} (port unreachable)");

@@ -9,19 +9,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::common::responder::{beside, respond, until};
-use crate::common::{MS, Request};
+use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
-use dhcp_load::population::Limits;
-use dhcp_load::v4::{Links, Target};
-use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, Shape, run_report};
-use load::Rate;
+use dhcp_load::population::ExchangeTimeLimits;
+use dhcp_load::v4::{ClientLinks, Dhcp4LoadTarget};
+use dhcp_load::{
+    DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, LoadShape, Segmentation, run_report,
+};
+use load::LoadRate;
 
 /// Replies by `serve` while `client` runs.
 fn against<R>(
-    serve: impl Fn(&Request<'_>) -> Vec<u8> + Sync,
+    serve: impl Fn(&Dhcp4TestRequest<'_>) -> Vec<u8> + Sync,
     client: impl FnOnce(SocketAddrV4) -> R,
 ) -> R {
-    let answer = |octets: &[u8]| serve(&Request { octets });
+    let answer = |octets: &[u8]| serve(&Dhcp4TestRequest { octets });
     let serve = |socket: &_, stop: &_| respond(socket, stop, answer);
     beside("127.0.0.1", serve, |address| {
         let SocketAddr::V4(address) = address else { unreachable!() };
@@ -29,20 +31,20 @@ fn against<R>(
     })
 }
 
-fn good(request: &Request<'_>) -> Vec<u8> {
+fn good(request: &Dhcp4TestRequest<'_>) -> Vec<u8> {
     request.good()
 }
 
-fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
-    let rate = Rate::per_second(2_000.0).unwrap();
-    Settings {
+fn settings(server: SocketAddrV4, relay: &str) -> DhcpLoadSettings<Dhcp4LoadTarget> {
+    let rate = LoadRate::per_second(2_000.0).unwrap();
+    DhcpLoadSettings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(Target::new(server, relay.parse().unwrap()), rate)
+        limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
+        ..DhcpLoadSettings::new(Dhcp4LoadTarget::new(server, relay.parse().unwrap()), rate)
     }
 }
 
-fn run(settings: &Settings<Target>) -> Report {
+fn run(settings: &DhcpLoadSettings<Dhcp4LoadTarget>) -> DhcpLoadReport {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 
@@ -50,7 +52,7 @@ fn run(settings: &Settings<Target>) -> Report {
 fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
     let list = std::env::temp_dir().join(format!("godwit-leases-{}.csv", std::process::id()));
     let report = against(good, |server| {
-        run(&Settings { leases: Some(list.clone()), ..settings(server, "127.0.3.1:0") })
+        run(&DhcpLoadSettings { leases: Some(list.clone()), ..settings(server, "127.0.3.1:0") })
     });
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.sent, exchanges.on_time), (400, 400, 400));
@@ -72,11 +74,11 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
 #[test]
 fn threads_share_the_load_whatever_its_shape_and_offload() {
     for segmentation in [Segmentation::Auto, Segmentation::Off] {
-        for shape in [Shape::Even, Shape::Poisson] {
-            let is_even = shape == Shape::Even;
+        for shape in [LoadShape::Even, LoadShape::Poisson] {
+            let is_even = shape == LoadShape::Even;
             let report = against(good, |server| {
                 let settings = settings(server, "127.0.3.16:0");
-                run(&Settings { threads: 3, shape, segmentation, seed: 9, ..settings })
+                run(&DhcpLoadSettings { threads: 3, shape, segmentation, seed: 9, ..settings })
             });
             let exchanges = report.load.exchanges;
             assert_eq!(exchanges.on_time, exchanges.due);
@@ -98,7 +100,7 @@ fn turns_that_are_apart_send_more_in_each() {
     let begun = Instant::now();
     let report = against(good, |server| {
         let settings = settings(server, "127.0.3.5:0");
-        run(&Settings { turn_ns: TURN_NS, segmentation: Segmentation::Off, ..settings })
+        run(&DhcpLoadSettings { turn_ns: TURN_NS, segmentation: Segmentation::Off, ..settings })
     });
     let turns_max = begun.elapsed().as_nanos() as u64 / TURN_NS + 1;
     let exchanges = report.load.exchanges;
@@ -120,7 +122,7 @@ fn a_time_line_counts_every_exchange_where_it_was_due_and_answered() {
         },
         |server| {
             let mut settings = settings(server, "127.0.3.24:0");
-            settings.limits = Limits { deadline_ns: 500 * MS, grace_ns: 0 };
+            settings.limits = ExchangeTimeLimits { deadline_ns: 500 * MS, grace_ns: 0 };
             settings.timeline_ns = Some(50 * MS);
             run(&settings)
         },
@@ -150,9 +152,9 @@ fn two_servers_get_half_of_the_exchanges_each() {
 
 #[test]
 fn a_plain_responder_completes_exchanges_in_echo_mode_only() {
-    let echo = |request: &Request<'_>| request.octets.to_vec();
+    let echo = |request: &Dhcp4TestRequest<'_>| request.octets.to_vec();
     let measured = against(echo, |server| {
-        run(&Settings { expect: Expect::Echo, ..settings(server, "127.0.3.32:0") })
+        run(&DhcpLoadSettings { expect: Expect::Echo, ..settings(server, "127.0.3.32:0") })
     });
     assert_eq!((measured.load.exchanges.on_time, measured.load.leases), (400, 0));
     let judged = against(echo, |server| run(&settings(server, "127.0.3.32:0")));
@@ -165,7 +167,7 @@ fn a_stop_ends_the_schedule_and_leaves_a_valid_record() {
     let report = against(good, |server| {
         let mut settings = settings(server, "127.0.3.48:0");
         settings.duration_ns = 3_600 * NS_PER_S;
-        settings.rate = Rate::per_second(10.0).unwrap();
+        settings.rate = LoadRate::per_second(10.0).unwrap();
         run_report(&settings, &AtomicBool::new(true)).unwrap()
     });
     assert!(report.interrupted);
@@ -186,7 +188,7 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
     let mut wrong = settings(server, "0.0.0.0:0");
     (wrong.threads, wrong.duration_ns, wrong.client_offset) = (0, 0, u32::MAX);
     wrong.clients = 2;
-    let Err(LoadError::Settings(problems)) = run_report(&wrong, &AtomicBool::new(false)) else {
+    let Err(DhcpLoadError::Settings(problems)) = run_report(&wrong, &AtomicBool::new(false)) else {
         panic!("four problems")
     };
     assert_eq!(problems.len(), 4, "{problems:?}");
@@ -201,7 +203,7 @@ fn silence_ends_the_run_when_that_is_asked_for() {
     let SocketAddr::V4(server) = mute.local_addr().unwrap() else { unreachable!() };
     let mut settings = settings(server, "127.0.0.1:0");
     // Without the silence rule this run would last an hour.
-    settings.limits = Limits { deadline_ns: 3_600 * NS_PER_S, grace_ns: 0 };
+    settings.limits = ExchangeTimeLimits { deadline_ns: 3_600 * NS_PER_S, grace_ns: 0 };
     settings.quiet_ns = Some(50 * MS);
     let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
     let exchanges = &report.load.exchanges;
@@ -213,7 +215,7 @@ fn silence_ends_the_run_when_that_is_asked_for() {
 fn clients_are_on_links_in_turn_and_give_their_leases_back() {
     let (links, given_back) = (Mutex::new(BTreeMap::new()), Mutex::new(BTreeSet::new()));
     let received = AtomicU64::new(0);
-    let serve = |request: &Request<'_>| {
+    let serve = |request: &Dhcp4TestRequest<'_>| {
         received.fetch_add(1, Ordering::Relaxed);
         if request.kind() == 7 {
             let ciaddr = Ipv4Addr::from(<[u8; 4]>::try_from(&request.octets[12..16]).unwrap());
@@ -229,7 +231,7 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
     let report = against(serve, |server| {
         let mut settings = settings(server, "127.0.3.2:0");
         let first = Ipv4Addr::new(10, 128, 0, 1);
-        settings.target.links = Some(Links { first, count: 4, step: 50 });
+        settings.target.links = Some(ClientLinks { first, count: 4, step: 50 });
         settings.target.releases = true;
         let report = run(&settings);
         // The server sends no reply to the messages of the last turn, so the run may end before
@@ -250,13 +252,13 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
 #[test]
 fn chatty_clients_send_everything_twice_and_are_served_once() {
     let seen = Mutex::new(BTreeMap::new());
-    let serve = |request: &Request<'_>| {
+    let serve = |request: &Dhcp4TestRequest<'_>| {
         let key = (request.client(), request.kind());
         *seen.lock().unwrap().entry(key).or_insert(0) += 1;
         request.good()
     };
     let report = against(serve, |server| {
-        let report = run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") });
+        let report = run(&DhcpLoadSettings { chatty: true, ..settings(server, "127.0.3.3:0") });
         // The last message may be on its way a second time when the run is over.
         until(|| seen.lock().unwrap().values().sum::<u64>() == report.load.messages.sent);
         report

@@ -8,14 +8,17 @@ use std::sync::atomic::AtomicBool;
 use crate::common::MS;
 use crate::common::responder::{beside, respond};
 use crate::common::v6;
-use crate::common::v6::Request;
+use crate::common::v6::Dhcp6TestRequest;
 use base::time::NS_PER_S;
-use dhcp_load::population::Limits;
-use dhcp_load::v6::{Access, Ask, Target};
-use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, run_report};
-use load::Rate;
+use dhcp_load::population::ExchangeTimeLimits;
+use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
+use dhcp_load::{
+    DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, Segmentation, run_report,
+};
+use load::LoadRate;
 
-const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+const BOTH: RequestedAssociations =
+    RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
 
 /// Runs `client` while `serve` replies on the address that `client` gets.
 fn against<R>(
@@ -29,21 +32,21 @@ fn against<R>(
 }
 
 fn good(socket: &netio::UdpSocket, stop: &AtomicBool) {
-    respond(socket, stop, |octets| Request { octets }.good().octets());
+    respond(socket, stop, |octets| Dhcp6TestRequest { octets }.good().octets());
 }
 
-fn settings(server: SocketAddrV6, ask: Ask) -> Settings<Target> {
+fn settings(server: SocketAddrV6, ask: RequestedAssociations) -> DhcpLoadSettings<Dhcp6LoadTarget> {
     let relays = vec![SocketAddrV6::new(Ipv6Addr::LOCALHOST, 0, 0, 0)];
     let access = Access::Relayed { relays, links: v6::LINKS.to_vec() };
-    let rate = Rate::per_second(2_000.0).unwrap();
-    Settings {
+    let rate = LoadRate::per_second(2_000.0).unwrap();
+    DhcpLoadSettings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(Target { server, access, ask, renews: false }, rate)
+        limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
+        ..DhcpLoadSettings::new(Dhcp6LoadTarget { server, access, ask, renews: false }, rate)
     }
 }
 
-fn run(settings: &Settings<Target>) -> Report {
+fn run(settings: &DhcpLoadSettings<Dhcp6LoadTarget>) -> DhcpLoadReport {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 
@@ -53,7 +56,7 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
     for segmentation in [Segmentation::Auto, Segmentation::Off] {
         let report = against(good, |server| {
             let leases = Some(list.clone());
-            run(&Settings { leases, segmentation, ..settings(server, BOTH) })
+            run(&DhcpLoadSettings { leases, segmentation, ..settings(server, BOTH) })
         });
         let exchanges = report.load.exchanges;
         assert_eq!((exchanges.due, exchanges.on_time, exchanges.in_flight_at_end), (400, 400, 0));
@@ -87,8 +90,9 @@ fn the_plain_responder_completes_exchanges_in_echo_mode_only() {
     let plain = |socket: &netio::UdpSocket, stop: &AtomicBool| {
         netio::limit::answer(socket, false, stop).unwrap();
     };
-    let measured =
-        against(plain, |server| run(&Settings { expect: Expect::Echo, ..settings(server, BOTH) }));
+    let measured = against(plain, |server| {
+        run(&DhcpLoadSettings { expect: Expect::Echo, ..settings(server, BOTH) })
+    });
     assert_eq!((measured.load.exchanges.on_time, measured.load.leases), (400, 0));
     let judged = against(plain, |server| run(&settings(server, BOTH)));
     assert_eq!((judged.load.exchanges.on_time, judged.load.exchanges.invalid), (0, 400));
@@ -98,11 +102,11 @@ fn the_plain_responder_completes_exchanges_in_echo_mode_only() {
 #[test]
 fn what_cannot_work_is_said_before_anything_is_sent() {
     let server = SocketAddrV6::new(Ipv6Addr::LOCALHOST, 547, 0, 0);
-    let problems = |change: &dyn Fn(&mut Settings<Target>)| {
+    let problems = |change: &dyn Fn(&mut DhcpLoadSettings<Dhcp6LoadTarget>)| {
         let mut wrong = settings(server, BOTH);
         change(&mut wrong);
         match run_report(&wrong, &AtomicBool::new(false)) {
-            Err(LoadError::Settings(problems)) => problems.len(),
+            Err(DhcpLoadError::Settings(problems)) => problems.len(),
             other => panic!("{other:?}"),
         }
     };
@@ -126,7 +130,7 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
         1
     );
     // Transaction identifiers distinguish 2^23 exchanges.
-    assert_eq!(problems(&|wrong| wrong.rate = Rate::per_second(100_000.0).unwrap()), 1);
+    assert_eq!(problems(&|wrong| wrong.rate = LoadRate::per_second(100_000.0).unwrap()), 1);
     let mut wrong = settings(server, BOTH);
     wrong.target.access = Access::Direct { interface: "lo".into(), port: 0 };
     let error = run_report(&wrong, &AtomicBool::new(false)).unwrap_err().to_string();

@@ -3,16 +3,16 @@
 
 use std::net::Ipv4Addr;
 
-use crate::common::{FIXED, MS, Outcome, RELAY, Request, play, play_as};
+use crate::common::{Dhcp4TestRequest, FIXED, MS, RELAY, VirtualRunOutcome, play, play_as};
 use base::Random;
 use dhcp_load::Expect;
-use dhcp_load::fault::Fault;
+use dhcp_load::fault::ReplyFault;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::Relayed;
-use load::Class;
+use load::ExchangeClass;
 
 /// Plays 100 exchanges within one second.
-fn hundred(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+fn hundred(server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>) -> VirtualRunOutcome {
     play(100.0, 1_000 * MS, server)
 }
 
@@ -99,7 +99,7 @@ fn a_refusal_is_a_nak_whenever_it_comes() {
 
 #[test]
 fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
-    type Spoil = fn(&Request<'_>, Vec<u8>) -> Vec<u8>;
+    type Spoil = fn(&Dhcp4TestRequest<'_>, Vec<u8>) -> Vec<u8>;
     let cut = |octets: Vec<u8>, code: u8| {
         let mut rest = octets;
         let at = (FIXED..).find(|&at| rest[at] == code && rest[at + 1] == 4).unwrap();
@@ -107,25 +107,25 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
         rest
     };
     let cut: fn(Vec<u8>, u8) -> Vec<u8> = cut;
-    let faults: [(Fault, Spoil); 6] = [
-        (Fault::Op, |_, mut octets| {
+    let faults: [(ReplyFault, Spoil); 6] = [
+        (ReplyFault::Op, |_, mut octets| {
             octets[0] = 1;
             octets
         }),
-        (Fault::Hardware, |_, mut octets| {
+        (ReplyFault::Hardware, |_, mut octets| {
             octets[1] = 6;
             octets
         }),
-        (Fault::Relay, |_, mut octets| {
+        (ReplyFault::Relay, |_, mut octets| {
             octets[27] ^= 1;
             octets
         }),
-        (Fault::Kind, |request, _| request.answer(4, request.own_address())),
-        (Fault::NoAddress, |_, mut octets| {
+        (ReplyFault::Kind, |request, _| request.answer(4, request.own_address())),
+        (ReplyFault::NoAddress, |_, mut octets| {
             octets[16..20].fill(0);
             octets
         }),
-        (Fault::Kind, |request, octets| match request.kind() {
+        (ReplyFault::Kind, |request, octets| match request.kind() {
             kind::DISCOVER => request.answer(kind::ACK, request.own_address()),
             _ => octets,
         }),
@@ -136,7 +136,7 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
                 let good = request.good();
                 vec![(MS, if request.kind() == stage { spoil(request, good) } else { good })]
             });
-            if fault == Fault::Kind && outcome.classes()[0] == 100 {
+            if fault == ReplyFault::Kind && outcome.classes()[0] == 100 {
                 // An ACK is wrong for a DISCOVER only.
                 assert_eq!(stage, kind::REQUEST);
                 continue;
@@ -145,7 +145,7 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
             assert_eq!(outcome.tally.faults[fault.index()], 100, "{fault:?} {stage}");
         }
     }
-    for (fault, code) in [(Fault::NoServer, 54), (Fault::NoLeaseTime, 51)] {
+    for (fault, code) in [(ReplyFault::NoServer, 54), (ReplyFault::NoLeaseTime, 51)] {
         let outcome = hundred(|request| vec![(MS, cut(request.good(), code))]);
         assert_eq!(outcome.classes(), [0, 0, 0, 0, 100, 0, 0]);
         assert_eq!(outcome.tally.faults[fault.index()], 100);
@@ -159,7 +159,7 @@ fn an_ack_must_be_for_what_was_offered() {
         _ => vec![(MS, request.answer(kind::ACK, Ipv4Addr::new(10, 1, 1, 1)))],
     });
     assert_eq!(moved.classes(), [0, 0, 0, 0, 100, 0, 0]);
-    assert_eq!(moved.tally.faults[Fault::AddressChanged.index()], 100);
+    assert_eq!(moved.tally.faults[ReplyFault::AddressChanged.index()], 100);
     let taken_over = hundred(|request| {
         let mut good = request.good();
         if request.kind() == kind::REQUEST {
@@ -168,7 +168,7 @@ fn an_ack_must_be_for_what_was_offered() {
         vec![(MS, good)]
     });
     assert_eq!(taken_over.classes(), [0, 0, 0, 0, 100, 0, 0]);
-    assert_eq!(taken_over.tally.faults[Fault::ServerChanged.index()], 100);
+    assert_eq!(taken_over.tally.faults[ReplyFault::ServerChanged.index()], 100);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_message_answered_twice_spoils_an_exchange_that_was_on_time_and_no_other() {
             // The run does not wait for the second replies to the last exchanges.
             let missed = again_ns.saturating_sub(2 * MS) / (2 * MS);
             let spoiled = 500 - missed;
-            let counted = outcome.classes()[Class::DuplicateAnswered.index()];
+            let counted = outcome.classes()[ExchangeClass::DuplicateAnswered.index()];
             assert!(counted.abs_diff(spoiled) <= 1, "{counted} {spoiled} {twice} {again_ns}");
             assert_eq!(outcome.classes()[0], 1_000 - counted);
             assert_eq!(outcome.ledger.latency_due().count(), 1_000);
@@ -252,12 +252,12 @@ fn one_address_for_two_clients_is_a_conflict() {
 }
 
 /// Returns true for a renewal, which names its address in `ciaddr` (RFC 2131 section 4.3.2).
-fn is_renewal(request: &Request<'_>) -> bool {
+fn is_renewal(request: &Dhcp4TestRequest<'_>) -> bool {
     request.octets[12..16] != [0; 4]
 }
 
 /// Plays 100 exchanges within one second, of clients that renew their leases at once.
-fn renewing(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+fn renewing(server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>) -> VirtualRunOutcome {
     play_as(Relayed::new(RELAY, Expect::Dhcp).renewing(true), 100.0, 1_000 * MS, server)
 }
 
@@ -305,7 +305,7 @@ fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_acknowledged() {
         let other = request.answer(kind::ACK, Ipv4Addr::new(10, 1, 1, 1));
         vec![(MS, if is_renewal(request) { other } else { request.good() })]
     });
-    assert_eq!(moved.tally.faults[Fault::AddressChanged.index()], 100);
+    assert_eq!(moved.tally.faults[ReplyFault::AddressChanged.index()], 100);
 
     // No client has requested a renewal yet.
     let early = renewing(|request| {

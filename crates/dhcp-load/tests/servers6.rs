@@ -3,20 +3,29 @@
 
 use std::net::Ipv6Addr;
 
-use crate::common::v6::{Given, LINKS, Reply, Request, hundred, hundred_of, relayed};
+use crate::common::v6::{
+    Dhcp6TestReply, Dhcp6TestRequest, LINKS, TestIaLease, hundred, hundred_of, relayed,
+};
 use crate::common::{MS, play_world};
 use base::Random;
-use dhcp_load::fault::{Fault, Refusal};
-use dhcp_load::v6::Ask;
+use dhcp_load::fault::{ReplyFault, ServerRefusal};
+use dhcp_load::v6::RequestedAssociations;
 use dhcp_load::v6::answer::kind;
 
-const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
-const RAPID: Ask = Ask { rapid_commit: true, ..Ask::ADDRESS };
+const BOTH: RequestedAssociations =
+    RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
+const RAPID: RequestedAssociations =
+    RequestedAssociations { rapid_commit: true, ..RequestedAssociations::ADDRESS };
 
 #[test]
 fn a_good_server_completes_everything_that_is_asked_for() {
-    let prefix = Ask { na: false, pd: true, ..BOTH };
-    let asks = [(Ask::ADDRESS, 1), (prefix, 1), (BOTH, 2), (Ask { ias: 8, ..BOTH }, 16)];
+    let prefix = RequestedAssociations { na: false, pd: true, ..BOTH };
+    let asks = [
+        (RequestedAssociations::ADDRESS, 1),
+        (prefix, 1),
+        (BOTH, 2),
+        (RequestedAssociations { ias: 8, ..BOTH }, 16),
+    ];
     for (ask, leases) in asks {
         let outcome = hundred(ask, |request| {
             assert_eq!(request.link(), LINKS[request.client() as usize % 2]);
@@ -34,7 +43,7 @@ fn a_good_server_completes_everything_that_is_asked_for() {
 
 #[test]
 fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_answered() {
-    for ask in [Ask::ADDRESS, BOTH, RAPID] {
+    for ask in [RequestedAssociations::ADDRESS, BOTH, RAPID] {
         let clients = || relayed(ask).renewing(true);
         let good = hundred_of(clients(), |request| vec![(3 * MS, request.rapid().octets())]);
         assert_eq!(good.classes(), [100, 0, 0, 0, 0, 0, 0], "{:?}", good.tally);
@@ -77,14 +86,14 @@ fn rapid_commit_ends_an_exchange_with_two_messages_where_both_sides_want_it() {
     assert_eq!(client_wants.classes(), [100, 0, 0, 0, 0, 0, 0]);
     assert_eq!(client_wants.requests[&kind::REQUEST], 100);
     // A REPLY to a SOLICIT without the option, or without a request for Rapid Commit.
-    for (ask, has_option) in [(RAPID, false), (Ask::ADDRESS, true)] {
+    for (ask, has_option) in [(RAPID, false), (RequestedAssociations::ADDRESS, true)] {
         let outcome = hundred(ask, |request| {
             let mut reply = request.good();
             (reply.kind, reply.rapid) = (kind::REPLY, has_option);
             vec![(MS, reply.octets())]
         });
         assert_eq!(outcome.classes(), [0, 0, 0, 0, 100, 0, 0]);
-        assert_eq!(outcome.tally.faults[Fault::Kind.index()], 100);
+        assert_eq!(outcome.tally.faults[ReplyFault::Kind.index()], 100);
     }
 }
 
@@ -93,7 +102,7 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
     for status in [1, 2, 3, 4, 5, 6, 9] {
         for stage in [kind::SOLICIT, kind::REQUEST] {
             for in_message in [false, true] {
-                let outcome = hundred(Ask::ADDRESS, |request| {
+                let outcome = hundred(RequestedAssociations::ADDRESS, |request| {
                     let mut reply = request.good();
                     if request.kind() == stage && in_message {
                         (reply.status, reply.ias) = (Some(status), Vec::new());
@@ -103,7 +112,7 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
                     vec![(MS, reply.octets())]
                 });
                 assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0], "{status} {stage}");
-                let how = Refusal::of_status(status).unwrap();
+                let how = ServerRefusal::of_status(status).unwrap();
                 assert_eq!(outcome.tally.refusals[how.index()], 100);
                 assert_eq!(outcome.leases.leased, 0);
             }
@@ -120,7 +129,7 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
 
 #[test]
 fn a_pool_that_runs_out_is_seen_in_that_second_by_the_exchange_that_is_rejected() {
-    let kind_of = |octets: &[u8]| Request { octets }.kind();
+    let kind_of = |octets: &[u8]| Dhcp6TestRequest { octets }.kind();
     for (stage, expected) in [
         (kind::SOLICIT, [[0, 0], [49, 0], [100, 0], [1, 0], [0, 0]]),
         (kind::REQUEST, [[0, 0], [0, 48], [0, 100], [0, 2], [0, 0]]),
@@ -128,17 +137,23 @@ fn a_pool_that_runs_out_is_seen_in_that_second_by_the_exchange_that_is_rejected(
         let mut free = 150;
         // A hundred clients a second; the server refuses those for which nothing is left, after 10
         // ms.
-        let outcome = play_world(relayed(Ask::ADDRESS), 100.0, 3_000 * MS, kind_of, |_, octets| {
-            let request = Request { octets };
-            let mut reply = request.good();
-            if request.kind() == stage {
-                if free == 0 {
-                    (reply.ias[0].status, reply.ias[0].given) = (Some(2), Vec::new());
+        let outcome = play_world(
+            relayed(RequestedAssociations::ADDRESS),
+            100.0,
+            3_000 * MS,
+            kind_of,
+            |_, octets| {
+                let request = Dhcp6TestRequest { octets };
+                let mut reply = request.good();
+                if request.kind() == stage {
+                    if free == 0 {
+                        (reply.ias[0].status, reply.ias[0].given) = (Some(2), Vec::new());
+                    }
+                    free -= i32::from(free > 0);
                 }
-                free -= i32::from(free > 0);
-            }
-            vec![(10 * MS, reply.octets())]
-        });
+                vec![(10 * MS, reply.octets())]
+            },
+        );
         assert_eq!(outcome.classes(), [150, 0, 0, 150, 0, 0, 0]);
         assert_eq!(outcome.rejected(), expected);
         assert_eq!(outcome.unanswered(), [[0, 0]; 5]);
@@ -155,33 +170,33 @@ fn what_is_granted_beside_a_refusal_is_a_lease() {
         vec![(MS, reply.octets())]
     });
     assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0]);
-    assert_eq!(outcome.tally.refusals[Refusal::NoPrefixAvail.index()], 100);
+    assert_eq!(outcome.tally.refusals[ServerRefusal::NoPrefixAvail.index()], 100);
     assert_eq!(outcome.leases.leased, 100, "the addresses");
 }
 
 #[test]
 fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
-    type Spoil = fn(&mut Reply);
-    let faults: [(Fault, Spoil); 16] = [
-        (Fault::NoClient, |reply| reply.client_id = None),
-        (Fault::NoServer, |reply| reply.server_id = None),
-        (Fault::Relay, |reply| reply.relay[2] ^= 1),
-        (Fault::Relay, |reply| reply.relay[1] = 1),
-        (Fault::Relay, |reply| reply.relay[0] = kind::RELAY_FORW),
-        (Fault::Relay, |reply| reply.relay.clear()),
-        (Fault::Kind, |reply| reply.kind = 10),
-        (Fault::Transaction, |reply| reply.xid ^= 1),
-        (Fault::Association, |reply| reply.ias[0].iaid = 2),
-        (Fault::Association, |reply| reply.ias[0].iaid = 33),
-        (Fault::Association, |reply| reply.ias.push(reply.ias[0].clone())),
-        (Fault::NoAddress, |reply| drop(reply.ias.pop())),
-        (Fault::NoAddress, |reply| reply.ias[0].given.clear()),
-        (Fault::NoAddress, |reply| {
+    type Spoil = fn(&mut Dhcp6TestReply);
+    let faults: [(ReplyFault, Spoil); 16] = [
+        (ReplyFault::NoClient, |reply| reply.client_id = None),
+        (ReplyFault::NoServer, |reply| reply.server_id = None),
+        (ReplyFault::Relay, |reply| reply.relay[2] ^= 1),
+        (ReplyFault::Relay, |reply| reply.relay[1] = 1),
+        (ReplyFault::Relay, |reply| reply.relay[0] = kind::RELAY_FORW),
+        (ReplyFault::Relay, |reply| reply.relay.clear()),
+        (ReplyFault::Kind, |reply| reply.kind = 10),
+        (ReplyFault::Transaction, |reply| reply.xid ^= 1),
+        (ReplyFault::Association, |reply| reply.ias[0].iaid = 2),
+        (ReplyFault::Association, |reply| reply.ias[0].iaid = 33),
+        (ReplyFault::Association, |reply| reply.ias.push(reply.ias[0].clone())),
+        (ReplyFault::NoAddress, |reply| drop(reply.ias.pop())),
+        (ReplyFault::NoAddress, |reply| reply.ias[0].given.clear()),
+        (ReplyFault::NoAddress, |reply| {
             let given = &mut reply.ias[1].given[0];
             (given.preferred_s, given.valid_s) = (0, 0);
         }),
-        (Fault::Timers, |reply| reply.ias[0].t1_s = 1_441),
-        (Fault::Lifetimes, |reply| reply.ias[1].given[0].preferred_s = 3_601),
+        (ReplyFault::Timers, |reply| reply.ias[0].t1_s = 1_441),
+        (ReplyFault::Lifetimes, |reply| reply.ias[1].given[0].preferred_s = 3_601),
     ];
     for (number, (fault, spoil)) in faults.into_iter().enumerate() {
         for stage in [kind::SOLICIT, kind::REQUEST] {
@@ -197,25 +212,25 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
             assert_eq!(outcome.tally.faults[fault.index()], 100, "{fault:?} {number} {stage}");
         }
     }
-    let endless = hundred(Ask::ADDRESS, |request| {
+    let endless = hundred(RequestedAssociations::ADDRESS, |request| {
         let mut reply = request.good();
         reply.ias[0].given = vec![reply.ias[0].given[0].clone(); 3];
         vec![(MS, reply.octets())]
     });
-    assert_eq!(endless.tally.faults[Fault::TooLong.index()], 100);
-    let taken_over = hundred(Ask::ADDRESS, |request| {
+    assert_eq!(endless.tally.faults[ReplyFault::TooLong.index()], 100);
+    let taken_over = hundred(RequestedAssociations::ADDRESS, |request| {
         let mut reply = request.good();
         if request.kind() == kind::REQUEST {
             reply.server_id.as_mut().unwrap()[10] ^= 1;
         }
         vec![(MS, reply.octets())]
     });
-    assert_eq!(taken_over.tally.faults[Fault::ServerChanged.index()], 100);
+    assert_eq!(taken_over.tally.faults[ReplyFault::ServerChanged.index()], 100);
 }
 
 #[test]
 fn an_answer_for_another_client_is_told_by_duid_and_by_peer_address() {
-    type Spoil = fn(&mut Reply);
+    type Spoil = fn(&mut Dhcp6TestReply);
     let spoils: [Spoil; 3] = [
         |reply| reply.relay[33] ^= 1,
         |reply| reply.client_id.as_mut().unwrap()[13] ^= 1,
@@ -223,7 +238,7 @@ fn an_answer_for_another_client_is_told_by_duid_and_by_peer_address() {
     ];
     for spoil in spoils {
         for stage in [kind::SOLICIT, kind::REQUEST] {
-            let outcome = hundred(Ask::ADDRESS, |request| {
+            let outcome = hundred(RequestedAssociations::ADDRESS, |request| {
                 let mut reply = request.good();
                 if request.kind() == stage {
                     spoil(&mut reply);
@@ -237,7 +252,7 @@ fn an_answer_for_another_client_is_told_by_duid_and_by_peer_address() {
 
 #[test]
 fn another_transaction_identifier_belongs_to_nobody() {
-    let outcome = hundred(Ask::ADDRESS, |request| {
+    let outcome = hundred(RequestedAssociations::ADDRESS, |request| {
         let mut reply = request.good();
         reply.xid ^= 0x80_0000;
         vec![(0, vec![1; 3]), (0, vec![12; 40]), (MS, reply.octets())]
@@ -272,7 +287,7 @@ fn a_server_may_grant_something_else_than_it_advertised() {
 #[test]
 fn a_message_answered_twice_spoils_an_exchange() {
     for twice in [kind::SOLICIT, kind::REQUEST] {
-        let outcome = hundred(Ask::ADDRESS, |request| {
+        let outcome = hundred(RequestedAssociations::ADDRESS, |request| {
             let mut answers = vec![(MS, request.good().octets())];
             if request.kind() == twice && request.client().is_multiple_of(2) {
                 answers.push((MS, request.good().octets()));
@@ -309,23 +324,24 @@ fn one_prefix_for_two_clients_is_a_conflict() {
     assert_eq!(outcome.leases.examples[0].address, "2001:db8:9000:4::/80");
     assert!(outcome.leases.examples[0].second.ends_with(":00:09 IAID 1"));
     // The same address for two associations of one client is one as well.
-    let same = hundred(Ask { ias: 2, ..Ask::ADDRESS }, |request| {
-        let mut reply = request.good();
-        reply.ias[1].given = reply.ias[0].given.clone();
-        vec![(MS, reply.octets())]
-    });
+    let same =
+        hundred(RequestedAssociations { ias: 2, ..RequestedAssociations::ADDRESS }, |request| {
+            let mut reply = request.good();
+            reply.ias[1].given = reply.ias[0].given.clone();
+            vec![(MS, reply.octets())]
+        });
     assert_eq!((same.leases.leased, same.leases.conflicts), (100, 100));
 }
 
 /// Every exchange ends in exactly one class, for any behaviour of the server.
 #[test]
 fn every_exchange_ends_once_under_any_server() {
-    let read_kind = |octets: &[u8]| Request { octets }.kind();
+    let read_kind = |octets: &[u8]| Dhcp6TestRequest { octets }.kind();
     for seed in 0..40 {
         let mut random = Random::from_seed(seed);
-        let ask = Ask { ias: 2, rapid_commit: seed % 2 == 0, ..BOTH };
+        let ask = RequestedAssociations { ias: 2, rapid_commit: seed % 2 == 0, ..BOTH };
         let outcome = play_world(relayed(ask), 2_000.0, 1_000 * MS, read_kind, |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp6TestRequest { octets };
             let mut answers = Vec::new();
             while random.chance(9, 10) && answers.len() < 3 {
                 let mut reply = if random.chance(1, 2) { request.good() } else { request.rapid() };
@@ -334,7 +350,7 @@ fn every_exchange_ends_once_under_any_server() {
                 }
                 if random.chance(1, 20) {
                     let address = Ipv6Addr::from(u128::from(random.next_u64()));
-                    let more = Given { address, prefix_len: 64, preferred_s: 0, valid_s: 1 };
+                    let more = TestIaLease { address, prefix_len: 64, preferred_s: 0, valid_s: 1 };
                     reply.ias[1].given.push(more);
                 }
                 let mut octets = reply.octets();

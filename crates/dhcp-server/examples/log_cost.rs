@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dhcp_server::{Settings, Terms, run_dhcp4};
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_server::{ConfigurationReadOptions, DaemonSettings, run_dhcp4};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 /// Clients with an exchange under way at the same time.
 const WINDOW: u32 = 64;
@@ -63,7 +63,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ip
     chaddr[0] = 2;
     chaddr[2..6].copy_from_slice(&client.to_be_bytes());
     let nowhere = Ipv4Addr::UNSPECIFIED;
-    let header = Header {
+    let header = Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,
@@ -131,14 +131,14 @@ fn ticks(pid: u32) -> BTreeMap<String, u64> {
     ticks
 }
 
-struct Server {
+struct LogCostServer {
     child: Child,
     address: SocketAddrV4,
     socket: UdpSocket,
     folder: PathBuf,
 }
 
-impl Server {
+impl LogCostServer {
     fn start(has_lines: bool) -> Self {
         let name = format!("godwit-log-cost-{}-{has_lines}", std::process::id());
         let folder = std::env::temp_dir().join(name);
@@ -182,7 +182,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for LogCostServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -197,13 +197,16 @@ fn median(values: &mut [f64]) -> f64 {
 
 fn serve(words: &[String]) {
     let [port, client_port, config] = words else { panic!("--serve PORT CLIENT_PORT FILE") };
-    let settings = Settings {
+    let settings = DaemonSettings {
         configuration: config.into(),
         port: port.parse().expect("a port"),
         client_port: client_port.parse().ok(),
         to_source: true,
         is_verbose: false,
-        terms: Terms { is_unrestricted: true, ..Terms::default() },
+        terms: ConfigurationReadOptions {
+            is_unrestricted: true,
+            ..ConfigurationReadOptions::default()
+        },
         is_repairing: false,
         accept_inactive: Vec::new(),
     };
@@ -218,7 +221,7 @@ fn main() {
         return serve(&words[1..]);
     }
     let rounds = words.first().and_then(|word| word.parse().ok()).unwrap_or(ROUNDS);
-    let servers = [false, true].map(Server::start);
+    let servers = [false, true].map(LogCostServer::start);
     let mut spent: [BTreeMap<String, Vec<f64>>; 2] = Default::default();
     for round in 0..rounds {
         for (server, spent) in servers.iter().zip(&mut spent) {

@@ -6,7 +6,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
 use crate::ServerError;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Checks that a DHCPv4 server starts with `config`, given the features that `--accept-inactive`
 /// names.
@@ -34,7 +34,10 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
 /// # Errors
 ///
 /// The reason why a server does not start with the configuration.
-pub(crate) fn admit(config: &Common<'_>, accepted: &[String]) -> Result<(), ServerError> {
+pub(crate) fn admit(
+    config: &CommonServerSettings<'_>,
+    accepted: &[String],
+) -> Result<(), ServerError> {
     if config.listening.is_empty() {
         return Err(ServerError::NoInterfaces);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use dhcp_config::Problem;
+use dhcp_config::ConfigProblem;
 use netio::NetError;
 
 /// Error that ends the server.
@@ -25,7 +25,7 @@ pub enum ServerError {
         pid: String,
     },
     /// The configuration is invalid; all its problems.
-    Configuration(Vec<Problem>),
+    Configuration(Vec<ConfigProblem>),
     /// `interfaces` is empty.
     NoInterfaces,
     /// Names of configured features that this version lacks, and whose absence is dangerous.

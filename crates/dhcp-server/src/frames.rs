@@ -3,23 +3,23 @@
 
 use base::Counters;
 use dhcp_engine::v4::Ingress;
-use netio::packet::Packet;
-use packet_wire::{Malformed, frame};
+use netio::packet::ReceivedPacket;
+use packet_wire::{PacketDefect, frame};
 
-use crate::doors::Doors;
+use crate::doors::ListenerSet;
 
 /// Dropped packets, by defect, and packets that came through an interface without an address of our
 /// own.
 #[derive(Debug, Default)]
 pub(crate) struct FrameCounters {
-    malformed: Counters<{ Malformed::ALL.len() }>,
+    malformed: Counters<{ PacketDefect::ALL.len() }>,
     no_address: Counters<1>,
 }
 
 impl FrameCounters {
     /// Returns every counter that is not zero, with its name.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (String, u64)> {
-        let malformed = Malformed::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
+        let malformed = PacketDefect::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
         malformed
             .zip(self.malformed.snapshot())
             .chain([("frame-no-address".to_owned(), self.no_address.value(0))])
@@ -30,15 +30,15 @@ impl FrameCounters {
 /// Returns the DHCP message in `packet` and its ingress. Otherwise counts the packet and returns
 /// `None`.
 pub(crate) fn open<'p>(
-    packet: &Packet<'p>,
-    doors: &Doors,
+    packet: &ReceivedPacket<'p>,
+    doors: &ListenerSet,
     door: u16,
     counters: &FrameCounters,
 ) -> Option<(&'p [u8], Ingress)> {
     let datagram = match frame::open_packet(packet.octets) {
         Ok(datagram) if packet.is_checksum_settled || datagram.is_checksum_right() => datagram,
         Ok(_) => {
-            counters.malformed.add(Malformed::Checksum.index(), 1);
+            counters.malformed.add(PacketDefect::Checksum.index(), 1);
             return None;
         }
         Err(reason) => {
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn a_sound_packet_opens_and_others_are_counted() {
-        let doors = Doors::with_address(3, LOCAL);
+        let doors = ListenerSet::with_address(3, LOCAL);
         let counters = FrameCounters::default();
         let good = sealed(b"DHCP");
-        let packet = Packet {
+        let packet = ReceivedPacket {
             octets: &good,
             interface: 3,
             source_mac: Some(STATION),
@@ -104,28 +104,28 @@ mod tests {
         assert_eq!(ingress.mac, Some(STATION));
         assert!(counted(&counters).is_empty());
 
-        assert!(open(&Packet { interface: 4, ..packet }, &doors, 7, &counters).is_none());
+        assert!(open(&ReceivedPacket { interface: 4, ..packet }, &doors, 7, &counters).is_none());
         let mut bad = good.clone();
         bad[frame::PACKET_HEADROOM] ^= 1;
-        let packet = Packet { octets: &bad, ..packet };
+        let packet = ReceivedPacket { octets: &bad, ..packet };
         assert!(open(&packet, &doors, 7, &counters).is_none());
         let expected = [("frame-checksum".to_owned(), 1), ("frame-no-address".to_owned(), 1)];
         assert_eq!(counted(&counters), expected);
         // A packet for one of our addresses needs no address of the interface.
         let other = Ipv4Addr::new(10, 0, 0, 2);
         let unicast = sealed_for(other, b"DHCP");
-        let packet = Packet { octets: &unicast, interface: 4, ..packet };
+        let packet = ReceivedPacket { octets: &unicast, interface: 4, ..packet };
         let (_, ingress) = open(&packet, &doors, 7, &counters).unwrap();
         assert_eq!((ingress.local, ingress.is_broadcast), (other, false));
-        let packet = Packet { octets: &bad, interface: 3, ..packet };
+        let packet = ReceivedPacket { octets: &bad, interface: 3, ..packet };
         // The kernel vouches for the packet: its checksum was never computed.
-        let packet = Packet { is_checksum_settled: true, ..packet };
+        let packet = ReceivedPacket { is_checksum_settled: true, ..packet };
         assert!(open(&packet, &doors, 7, &counters).is_some());
     }
 
     #[test]
     fn any_octets_open_or_are_counted() {
-        let doors = Doors::with_address(3, LOCAL);
+        let doors = ListenerSet::with_address(3, LOCAL);
         let counters = FrameCounters::default();
         let mut random = Random::from_seed(4);
         let mut opened = 0;
@@ -138,7 +138,7 @@ mod tests {
             octets.truncate(octets.len() - random.below(8).saturating_sub(6) as usize * 9);
             let is_checksum_settled = random.chance(1, 2);
             let source_mac = Some(STATION);
-            let packet = Packet {
+            let packet = ReceivedPacket {
                 octets: &octets,
                 interface: 3,
                 source_mac,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::time::NS_PER_S;
 use base::{Counters, Now};
 use dhcp_control::Latency;
-use dhcp_engine::{Asked, Protocol};
+use dhcp_engine::{MeasuredRequest, Protocol};
 
 /// Number of bounds: two steps for each doubling, from 1 microsecond to 16.8 seconds.
 const BOUNDS: usize = 49;
@@ -46,11 +46,11 @@ fn bucket_of(us: u64) -> usize {
 /// Response times of one shard, by type of message.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    kinds: Vec<Kind>,
+    kinds: Vec<LatencyCounters>,
 }
 
 #[derive(Debug, Default)]
-struct Kind {
+struct LatencyCounters {
     /// Counts by bucket; the last one is for times beyond all bounds.
     buckets: Counters<{ BOUNDS + 1 }>,
     sum_us: Counters<1>,
@@ -59,7 +59,7 @@ struct Kind {
 impl Latencies {
     /// Creates zero counters for the message types of `P`.
     pub(crate) fn of<P: Protocol>() -> Self {
-        Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| Kind::default()).collect() }
+        Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| LatencyCounters::default()).collect() }
     }
 
     fn record(&self, kind: usize, us: u64) {
@@ -101,7 +101,7 @@ pub(crate) fn since_ns(now: Now, wall_ns: Option<u64>) -> u64 {
 /// Replies that a shard has sent since it last read the clock.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
-    waiting: Vec<Asked>,
+    waiting: Vec<MeasuredRequest>,
     latencies: Arc<Latencies>,
     last_ns: u64,
 }
@@ -113,7 +113,7 @@ impl Stopwatch {
     }
 
     /// Records that a reply to `asked` has just been sent.
-    pub(crate) fn note(&mut self, asked: Asked) {
+    pub(crate) fn note(&mut self, asked: MeasuredRequest) {
         if self.waiting.len() == WAITING_MAX {
             // The times are too short by less than a batch, which is better than growing.
             self.settle(self.last_ns);
@@ -156,13 +156,13 @@ mod tests {
         for (at, shard) in shards.iter().enumerate() {
             let mut watch = Stopwatch::new(Arc::clone(shard));
             for number in 0..3_000 {
-                watch.note(Asked { since_ns: 1_000_000, ..Asked::default() });
+                watch.note(MeasuredRequest { since_ns: 1_000_000, ..MeasuredRequest::default() });
                 if number % 1_000 == 999 {
                     // Times of 5 and 6 microseconds.
                     watch.settle(1_005_000 + 1_000 * at as u64);
                 }
             }
-            watch.note(Asked::default());
+            watch.note(MeasuredRequest::default());
         }
         let total = Latencies::total::<V4>(shards.iter().map(|shard| &**shard));
         assert_eq!(total.len(), 1);

@@ -11,24 +11,24 @@ use std::sync::atomic::AtomicU64;
 
 use base::{Now, Prefetch};
 use dhcp_config::{Durability, OnFail};
-use dhcp_lease::contract::{ChangeOf, Expected, Facts, FetchKeys};
+use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
-    ClockStart, ClockStep, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt,
-    Refusal, Swept,
+    ClockStart, ClockStep, CommitRefusal, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal,
+    Receipt, Swept,
 };
 use dhcp_store::database::DatabaseThread;
-use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::{LoadReport, Memfile, OpenOptions, Rows, rows_of_table};
+use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
+use dhcp_store::memfile::{LeaseFileFamily, LoadReport, Memfile, OpenOptions, rows_of_table};
 use dhcp_store::sql::SharedRows;
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{DatabaseStore, MemfileStore, OpenError};
 use netio::Clock;
 
 use crate::ServerError;
-use crate::loading::Loading;
+use crate::loading::LeaseTableIntake;
 use crate::log::counted;
 use crate::policy;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
 /// least time between endless attempts to reconnect.
@@ -42,7 +42,7 @@ const TRIES_MAX: u32 = 30;
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
 
 /// Lease backend.
-pub(crate) enum Leases<P: Service> {
+pub(crate) enum LeaseBackend<P: DaemonFamily> {
     /// Leases in memory only (`persist: false`).
     Memory(Arc<LeaseTable<P>>),
     /// Leases in a lease file, written by the log thread.
@@ -51,12 +51,12 @@ pub(crate) enum Leases<P: Service> {
     Database(DatabaseThread<P>),
 }
 
-impl<P: Service> Leases<P> {
+impl<P: DaemonFamily> LeaseBackend<P> {
     /// Opens the lease backend of `config`, loads its leases into `table` and starts its writer.
     /// The writer calls `wake` with a shard's number when rows that the shard waits for are
     /// durable.
     pub(crate) fn open(
-        config: &Common<'_>,
+        config: &CommonServerSettings<'_>,
         table: &Arc<LeaseTable<P>>,
         snapshot: &P::Snapshot,
         shards: usize,
@@ -69,8 +69,8 @@ impl<P: Service> Leases<P> {
                 wake(shard)
             }
         };
-        let log_shards = Shards::new(shards + 1, woken);
-        let loading = Loading::new(config, table, snapshot, Clock::now());
+        let log_shards = SharedLogState::new(shards + 1, woken);
+        let loading = LeaseTableIntake::new(config, table, snapshot, Clock::now());
         if let Some(sql) = &database.sql {
             let opened = database::open(config, sql, loading)?;
             let thread = database::start(config, sql, opened, (log_shards, Arc::clone(table)))?;
@@ -217,7 +217,7 @@ fn log_report(report: &LoadReport, path: &Path) {
 }
 
 /// Makes `table`, which is loaded, follow the clocks; returns true if that moved times of leases.
-fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
+fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
     let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
     if ahead_s >= TOLD_STEP_S {
         tracing::warn!(
@@ -237,21 +237,24 @@ pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
 }
 
 /// Returns the path of the lease file of `config`.
-pub(crate) fn lease_file<P: Service>(config: &Common<'_>) -> PathBuf {
+pub(crate) fn lease_file<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> PathBuf {
     // An absolute name replaces the folder.
     let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
     data_folder(config.data_directory).join(name)
 }
 
-fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -> ThreadOptions {
+fn thread_options<P: DaemonFamily>(
+    config: &CommonServerSettings<'_>,
+    table: &Arc<LeaseTable<P>>,
+) -> LogThreadOptions {
     let durability = match config.godwit.durability {
-        Durability::None => log::Durability::None,
-        Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
-        Durability::Always => log::Durability::Always,
+        Durability::None => log::RowDurability::None,
+        Durability::Interval => log::RowDurability::Interval(config.godwit.flush_interval_ms),
+        Durability::Always => log::RowDurability::Always,
     };
     let lfc_interval_s = config.lease_database.lfc_interval_s;
     let table = Arc::clone(table);
-    let on_fail = log::OnFail::Restart {
+    let on_fail = log::LogFailureReaction::Restart {
         snapshot: Box::new(move |visit: &mut dyn FnMut(&[u8])| rows_of_table(&table, visit)),
         retry_ms: RETRY_MS,
         tries_max: match config.lease_database.on_fail {
@@ -259,13 +262,13 @@ fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -
             OnFail::ServeRetryContinue => None,
         },
     };
-    ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
+    LogThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
 /// Store of a shard; one branch decides between the kinds.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
-pub(crate) enum ServerStore<F: Rows> {
+pub(crate) enum ServerStore<F: LeaseFileFamily> {
     Memory(MemoryStore<F>),
     File(MemfileStore<F>),
     Database(DatabaseStore<F>),
@@ -289,7 +292,7 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
     fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
-        expected: Expected<'_, F>,
+        expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         of_kind!(self, store => store.expect(identity, expected, prefetch));
@@ -305,7 +308,7 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.user_context(now, address, identity, target))
     }
 
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
         of_kind!(self, store => store.commit(now, changes))
     }
 

@@ -37,6 +37,8 @@ pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
 pub use http_client::{ClientTls, CommandFailure, CommandRequest, CommandResponse, send_command};
 pub use log::{counted, identifier};
-pub use reload::{Extent, Files, Terms, read_dhcp4, read_dhcp6};
-pub use server::{Settings, run_dhcp4, run_dhcp6};
+pub use reload::{
+    ConfigurationReadOptions, FileIncludeResolver, RequiredValidity, read_dhcp4, read_dhcp6,
+};
+pub use server::{DaemonSettings, run_dhcp4, run_dhcp6};
 pub use version::{KEA_LEVEL, build_report, extended_version};

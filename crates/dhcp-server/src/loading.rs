@@ -9,31 +9,31 @@ use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, LeaseChecks};
 use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
 use dhcp_lease::LeaseTable;
-use dhcp_store::memfile::{FileRow, Intake, Progress, Rows, take_foreseen};
+use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily, LeaseLoadProgress, take_foreseen};
 use netio::Clock;
 
 use crate::leases::DHCPSRV;
 use crate::log::counted;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Time between two log lines about a load.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
 
 /// Schedule of the log lines about a load.
 #[derive(Debug)]
-struct Pace {
+struct LoadLogSchedule {
     began_ns: u64,
     next_ns: AtomicU64,
 }
 
-impl Pace {
+impl LoadLogSchedule {
     const fn new(now: Now) -> Self {
         Self { began_ns: now.mono_ns, next_ns: AtomicU64::new(now.mono_ns + INTERVAL_NS) }
     }
 
     /// Returns the line about the progress if it is due. Of several threads that call at once, one
     /// gets it.
-    fn line(&self, now: Now, progress: Progress) -> Option<String> {
+    fn line(&self, now: Now, progress: LeaseLoadProgress) -> Option<String> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let is_time = now.mono_ns >= next_ns
             && self
@@ -46,7 +46,7 @@ impl Pace {
                 )
                 .is_ok();
         is_time.then(|| {
-            let Progress { octets, octets_done, rows } = progress;
+            let LeaseLoadProgress { octets, octets_done, rows } = progress;
             let percent = u128::from(octets_done) * 100 / u128::from(octets.max(1));
             let taken_ns = u128::from((now.mono_ns - self.began_ns).max(1));
             let rows_per_s = u128::from(rows) * u128::from(NS_PER_S) / taken_ns;
@@ -56,12 +56,12 @@ impl Pace {
 }
 
 /// Intake that puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
-pub(crate) struct Loading<'l, P: Service> {
+pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     table: &'l LeaseTable<P>,
     snapshot: &'l P::Snapshot,
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
-    pace: Pace,
+    pace: LoadLogSchedule,
     /// Number of leases in the table.
     leases: AtomicI64,
     /// Rows with a subnet that does not contain their address, rows dropped for that reason, and
@@ -71,9 +71,9 @@ pub(crate) struct Loading<'l, P: Service> {
     upgraded: AtomicU64,
 }
 
-impl<'l, P: Service> Loading<'l, P> {
+impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
     pub(crate) fn new(
-        config: &Common<'_>,
+        config: &CommonServerSettings<'_>,
         table: &'l LeaseTable<P>,
         snapshot: &'l P::Snapshot,
         now: Now,
@@ -83,7 +83,7 @@ impl<'l, P: Service> Loading<'l, P> {
             snapshot,
             checks: config.lease_checks,
             extended_checks: config.extended_info_checks,
-            pace: Pace::new(now),
+            pace: LoadLogSchedule::new(now),
             leases: AtomicI64::new(0),
             wrong: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -113,7 +113,7 @@ impl<'l, P: Service> Loading<'l, P> {
     /// the change of the number of leases.
     fn put(&self, mut lease: P::Lease) -> i64 {
         if !self.is_kept(&mut lease) {
-            return -i64::from(self.table.unload(<P as Rows>::address(&lease)));
+            return -i64::from(self.table.unload(<P as LeaseFileFamily>::address(&lease)));
         }
         if is_upgraded::<P>(&mut lease, self.extended_checks) {
             self.upgraded.fetch_add(1, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl<'l, P: Service> Loading<'l, P> {
     }
 }
 
-impl<P: Service> Intake<P> for Loading<'_, P> {
+impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     fn take(&self, rows: Drain<'_, FileRow<P>>) {
         let mut leases = 0;
         let expect = |lease: &P::Lease| self.table.expect_load(lease, netio::prefetch);
@@ -164,7 +164,7 @@ impl<P: Service> Intake<P> for Loading<'_, P> {
         self.leases.fetch_add(leases, Ordering::Relaxed);
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: LeaseLoadProgress) {
         if let Some(line) = self.pace.line(Clock::now(), progress) {
             tracing::info!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_FILE_PROGRESS", "{line}");
         }
@@ -172,7 +172,7 @@ impl<P: Service> Intake<P> for Loading<'_, P> {
 }
 
 /// Checks the relay information of `lease`; returns true if it was in an older form.
-fn is_upgraded<P: Service>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
+fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {
         let id = match P::VERSION {
@@ -193,8 +193,8 @@ mod tests {
     fn a_line_comes_every_five_seconds_of_loading_and_once() {
         let start = Now { mono_ns: 7 * NS_PER_S, wall_us: 0 };
         let at_s = |s: u64| start.after_ns(s * NS_PER_S);
-        let pace = Pace::new(start);
-        let half = Progress { octets: 1_000, octets_done: 505, rows: 10_000 };
+        let pace = LoadLogSchedule::new(start);
+        let half = LeaseLoadProgress { octets: 1_000, octets_done: 505, rows: 10_000 };
         assert_eq!(pace.line(at_s(4), half), None);
         let line = "loading: 50 % of the lease files, 10000 rows, 2000 rows/s";
         assert_eq!(pace.line(at_s(5), half).as_deref(), Some(line));
@@ -203,7 +203,7 @@ mod tests {
         // A chunk that took long is not followed by a line for each missed interval.
         assert!(pace.line(at_s(23), half).is_some());
         assert_eq!(pace.line(at_s(27), half), None);
-        let all = Progress { octets: 1_000, octets_done: 1_000, rows: 20_000 };
+        let all = LeaseLoadProgress { octets: 1_000, octets_done: 1_000, rows: 20_000 };
         let line = "loading: 100 % of the lease files, 20000 rows, 500 rows/s";
         assert_eq!(pace.line(at_s(40), all).as_deref(), Some(line));
     }

@@ -34,8 +34,8 @@ impl PidFile {
         let path = path(name, configuration);
         match Self::claim_at(&path) {
             Ok(claimed) => Ok(Some(claimed)),
-            Err(Refusal::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
-            Err(Refusal::Io(cause)) => {
+            Err(PidFileError::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
+            Err(PidFileError::Io(cause)) => {
                 let cause = explained(&path, &cause);
                 let path = path.display();
                 tracing::warn!(
@@ -48,7 +48,7 @@ impl PidFile {
         }
     }
 
-    fn claim_at(path: &Path) -> Result<Self, Refusal> {
+    fn claim_at(path: &Path) -> Result<Self, PidFileError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(MODE);
         // A symbolic link would have another file emptied, and reading a pipe would not end.
@@ -62,7 +62,7 @@ impl PidFile {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 file.take(NUMBER_MAX_BYTES).read_to_string(&mut text)?;
-                return Err(Refusal::Taken(text.trim().to_owned()));
+                return Err(PidFileError::Taken(text.trim().to_owned()));
             }
             Err(TryLockError::Error(cause)) => return Err(cause.into()),
         }
@@ -71,7 +71,7 @@ impl PidFile {
         if let Some(pid) = text.trim().parse().ok().filter(|_| is_text)
             && is_server(pid)
         {
-            return Err(Refusal::Taken(pid.to_string()));
+            return Err(PidFileError::Taken(pid.to_string()));
         }
         file.set_len(0)?;
         file.rewind()?;
@@ -97,13 +97,13 @@ impl Drop for PidFile {
     }
 }
 
-enum Refusal {
+enum PidFileError {
     /// The process with this number has the file.
     Taken(String),
     Io(io::Error),
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for PidFileError {
     fn from(cause: io::Error) -> Self {
         Self::Io(cause)
     }
@@ -151,7 +151,7 @@ mod tests {
         std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
         for name in ["link", "pipe", "folder"] {
-            assert!(matches!(PidFile::claim_at(&path(name)), Err(Refusal::Io(_))), "{name}");
+            assert!(matches!(PidFile::claim_at(&path(name)), Err(PidFileError::Io(_))), "{name}");
         }
         assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
         // Content that is not a number is replaced, however long it is.

@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The value in force. Shards read the version, one load per batch, take the lock only when it has
 /// changed, and record when they have dropped the old value.
 #[derive(Debug)]
-pub(crate) struct Published<T> {
+pub(crate) struct PublishedValue<T> {
     version: AtomicU64,
     value: Mutex<Arc<T>>,
     /// Version that each shard uses.
     used: Box<[AtomicU64]>,
 }
 
-/// Value of a [`Published`] that one shard uses, with its version.
+/// Value of a [`PublishedValue`] that one shard uses, with its version.
 #[derive(Debug)]
-pub(crate) struct Seen<T> {
+pub(crate) struct VersionedValue<T> {
     version: u64,
     pub(crate) value: Arc<T>,
 }
 
-impl<T> Published<T> {
+impl<T> PublishedValue<T> {
     /// Publishes `value`, in use by all of `shards` shards.
     pub(crate) fn new(value: Arc<T>, shards: usize) -> Self {
         Self {
@@ -31,19 +31,19 @@ impl<T> Published<T> {
     }
 
     /// Returns the current value, which shard number `shard` uses from now on.
-    pub(crate) fn see(&self, shard: usize) -> Seen<T> {
+    pub(crate) fn see(&self, shard: usize) -> VersionedValue<T> {
         let (value, version) = self.current();
         self.used[shard].store(version, Ordering::Release);
-        Seen { version, value }
+        VersionedValue { version, value }
     }
 
     /// Returns true if a newer value than `seen` is published.
-    pub(crate) fn has_changed(&self, seen: &Seen<T>) -> bool {
+    pub(crate) fn has_changed(&self, seen: &VersionedValue<T>) -> bool {
         self.version.load(Ordering::Acquire) != seen.version
     }
 
     /// Replaces the value that shard number `shard` uses by the current one.
-    pub(crate) fn catch_up(&self, shard: usize, seen: &mut Seen<T>) {
+    pub(crate) fn catch_up(&self, shard: usize, seen: &mut VersionedValue<T>) {
         (seen.value, seen.version) = self.current();
         // Only after the old value is dropped.
         self.used[shard].store(seen.version, Ordering::Release);
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn it_is_used_when_every_shard_has_let_go_of_the_old_value() {
         let old = Arc::new(1);
-        let published = Published::new(Arc::clone(&old), 2);
+        let published = PublishedValue::new(Arc::clone(&old), 2);
         let (mut first, mut second) = (published.see(0), published.see(1));
         assert!(published.is_used() && !published.has_changed(&first));
         published.store(Arc::new(2));

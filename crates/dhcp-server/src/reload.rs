@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver};
 
 use crate::ServerError;
 use crate::policy;
@@ -16,12 +16,12 @@ const MAX_INCLUDED_BYTES: u64 = 1 << 30;
 /// Resolver of includes, which are relative to the working directory, as in Kea. Only regular files
 /// are read: reading a device or a pipe need not end.
 #[derive(Debug, Default)]
-pub struct Files {
+pub struct FileIncludeResolver {
     /// Bytes read so far.
     octets: u64,
 }
 
-impl IncludeResolver for Files {
+impl IncludeResolver for FileIncludeResolver {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         let text = self.read_regular(path.as_ref()).map_err(|cause| cause.to_string())?;
         self.octets += text.len() as u64;
@@ -32,7 +32,7 @@ impl IncludeResolver for Files {
     }
 }
 
-impl Files {
+impl FileIncludeResolver {
     fn read_regular(&self, path: &Path) -> io::Result<String> {
         // Opening a pipe would wait for a writer.
         let mut options = OpenOptions::new();
@@ -48,7 +48,7 @@ impl Files {
 
 /// Part of a configuration that must be valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Extent {
+pub enum RequiredValidity {
     /// The whole configuration.
     #[default]
     Whole,
@@ -58,17 +58,17 @@ pub enum Extent {
 
 /// Terms on which a configuration is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ConfigurationReadOptions {
     /// Part of the configuration that must be valid.
-    pub extent: Extent,
+    pub extent: RequiredValidity,
     /// True with Kea's flag `-X`: violations of Kea 3's security rules are warnings.
     pub is_unrestricted: bool,
 }
 
-impl Terms {
-    fn reading(self, configuration: &Path) -> dhcp_config::Reading {
-        dhcp_config::Reading {
-            is_lenient: self.extent == Extent::WhatIsRight,
+impl ConfigurationReadOptions {
+    fn reading(self, configuration: &Path) -> dhcp_config::ConfigParseOptions {
+        dhcp_config::ConfigParseOptions {
+            is_lenient: self.extent == RequiredValidity::WhatIsRight,
             policy: policy::of(configuration, self.is_unrestricted),
         }
     }
@@ -79,7 +79,10 @@ impl Terms {
 /// # Errors
 ///
 /// The file's problems, or the reason why it cannot be read.
-pub fn read_dhcp4(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerError> {
+pub fn read_dhcp4(
+    path: &Path,
+    terms: ConfigurationReadOptions,
+) -> Result<CheckedConfig<Dhcp4>, ServerError> {
     read(path, |name, text| parse_dhcp4(name, text, path, terms))
 }
 
@@ -88,7 +91,10 @@ pub fn read_dhcp4(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerErr
 /// # Errors
 ///
 /// The file's problems, or the reason why it cannot be read.
-pub fn read_dhcp6(path: &Path, terms: Terms) -> Result<Checked<Dhcp6>, ServerError> {
+pub fn read_dhcp6(
+    path: &Path,
+    terms: ConfigurationReadOptions,
+) -> Result<CheckedConfig<Dhcp6>, ServerError> {
     read(path, |name, text| parse_dhcp6(name, text, path, terms))
 }
 
@@ -98,9 +104,14 @@ pub(crate) fn parse_dhcp4(
     name: &str,
     text: &str,
     configuration: &Path,
-    terms: Terms,
-) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    dhcp_config::parse_dhcp4_by(&terms.reading(configuration), name, text, &mut Files::default())
+    terms: ConfigurationReadOptions,
+) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
+    dhcp_config::parse_dhcp4_by(
+        &terms.reading(configuration),
+        name,
+        text,
+        &mut FileIncludeResolver::default(),
+    )
 }
 
 /// Checks the configuration `text` of a DHCPv6 server. Problems name the text `name`; the server's
@@ -109,15 +120,20 @@ pub(crate) fn parse_dhcp6(
     name: &str,
     text: &str,
     configuration: &Path,
-    terms: Terms,
-) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    dhcp_config::parse_dhcp6_by(&terms.reading(configuration), name, text, &mut Files::default())
+    terms: ConfigurationReadOptions,
+) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
+    dhcp_config::parse_dhcp6_by(
+        &terms.reading(configuration),
+        name,
+        text,
+        &mut FileIncludeResolver::default(),
+    )
 }
 
 fn read<C>(
     path: &Path,
-    parse: impl FnOnce(&str, &str) -> Result<Checked<C>, Vec<Problem>>,
-) -> Result<Checked<C>, ServerError> {
+    parse: impl FnOnce(&str, &str) -> Result<CheckedConfig<C>, Vec<ConfigProblem>>,
+) -> Result<CheckedConfig<C>, ServerError> {
     let text = fs::read_to_string(path)
         .map_err(|cause| ServerError::Unreadable { path: PathBuf::from(path), cause })?;
     parse(&path.display().to_string(), &text).map_err(ServerError::Configuration)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dhcp_config::{Checked, Durability, ExpiredLeases, LeaseChecks, Shards};
+use dhcp_config::{CheckedConfig, Durability, ExpiredLeases, LeaseChecks, Shards};
 use dhcp_engine::shard::Shard;
-use dhcp_engine::{InFlight, Transmit, reclaim};
+use dhcp_engine::{InFlight, ReplySink, reclaim};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -17,26 +17,26 @@ use netio::{Clock, Waker, confine};
 use crate::ServerError;
 use crate::admission::admit;
 use crate::control::ControlThread;
-use crate::doors::{STANDING_BYTES, Sockets, Tending};
+use crate::doors::{ListenerSocketOptions, STANDING_BYTES, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
-use crate::leases::Leases;
+use crate::leases::LeaseBackend;
 use crate::log::{self, DAEMON, counted};
-use crate::narrate::{self, Narration, Recorder};
+use crate::narrate::{self, Narration, NoticeRecorder};
 use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
-use crate::published::Published;
-use crate::reload::Terms;
-use crate::service::Service;
-use crate::shard_loop::{Desk, Shared, serve};
-use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
-use crate::transmit::{Addressing, Batches, Replies};
+use crate::published::PublishedValue;
+use crate::reload::ConfigurationReadOptions;
+use crate::service::DaemonFamily;
+use crate::shard_loop::{ShardThread, SharedDaemonState, serve};
+use crate::supervisor::{InForce, ShardCounterSources, SupervisedParts, Supervisor, wake};
+use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
 /// Settings from the daemon's command line.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// Path of the configuration file.
     pub configuration: PathBuf,
     /// UDP port to listen at (67, for DHCPv6 547).
@@ -48,7 +48,7 @@ pub struct Settings {
     /// True to log the counters every ten seconds.
     pub is_verbose: bool,
     /// Terms on which configurations are read.
-    pub terms: Terms,
+    pub terms: ConfigurationReadOptions,
     /// True in repair mode (Kea's `-R`): the server answers no client, ends no lease, and loads
     /// leases without checks.
     pub is_repairing: bool,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub accept_inactive: Vec<String>,
 }
 
-impl Settings {
+impl DaemonSettings {
     /// Returns the settings of lease expiry: `configured`, or without timers in repair mode.
     pub(crate) fn expired(&self, configured: &ExpiredLeases) -> ExpiredLeases {
         let mut expired = *configured;
@@ -79,7 +79,7 @@ const SHARDS_MAX: u16 = 1_024;
 /// # Errors
 ///
 /// The reason why the server could not start, or had to stop.
-pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
+pub fn run_dhcp4(settings: &DaemonSettings) -> Result<(), ServerError> {
     run::<V4>(settings)
 }
 
@@ -88,13 +88,13 @@ pub fn run_dhcp4(settings: &Settings) -> Result<(), ServerError> {
 /// # Errors
 ///
 /// The reason why the server could not start, or had to stop.
-pub fn run_dhcp6(settings: &Settings) -> Result<(), ServerError> {
+pub fn run_dhcp6(settings: &DaemonSettings) -> Result<(), ServerError> {
     run::<V6>(settings)
 }
 
-fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
+fn run<P: DaemonFamily>(settings: &DaemonSettings) -> Result<(), ServerError>
 where
-    for<'d> Replies<'d>: Transmit<P>,
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     netio::process::restrict_umask();
     panics::install();
@@ -133,7 +133,7 @@ where
 
 /// Gives up privileges that no command can need: capabilities, system calls and, unless `-X`
 /// permits files anywhere, writing outside the server's folders.
-fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
+fn restrict(settings: &DaemonSettings) -> [Result<(), String>; 3] {
     let files = match settings.terms.is_unrestricted {
         true => Ok(()),
         false => confine::restrict_files(&policy::writable(&settings.configuration)),
@@ -142,7 +142,7 @@ fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
 }
 
 /// Logs Kea 3's warnings about the way the server was started.
-fn warn_of_flags(name: &str, settings: &Settings) {
+fn warn_of_flags(name: &str, settings: &DaemonSettings) {
     if netio::process::is_root() {
         let id = "DHCPX_ROOT_USER_SECURITY_WARNING";
         tracing::warn!(target: DAEMON, id, "kea-{name} running as root user!");
@@ -163,9 +163,9 @@ fn warn_of_flags(name: &str, settings: &Settings) {
     }
 }
 
-fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
+fn serve_until_told<P: DaemonFamily>(settings: &DaemonSettings) -> Result<(), ServerError>
 where
-    for<'d> Replies<'d>: Transmit<P>,
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
@@ -174,7 +174,7 @@ where
     log::configure(common.loggers);
     narrate::set_terms(common.decline_probation_period_s, common.expired);
     let shards = shard_count(common.godwit.shards);
-    let sockets = Sockets {
+    let sockets = ListenerSocketOptions {
         port: settings.port,
         shards,
         steering: P::STEERING,
@@ -193,18 +193,27 @@ where
     let hosts = open_hosts::<P>(&checked, &wakers)?;
     let (control, inbox) = ControlThread::start()?;
     control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedDaemonState {
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
-        snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
+        snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
         doors: tending.published(),
         table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
     let mut narration = Narration::new(wakers.len());
     narration.start_if_wanted()?;
-    let parts =
-        Parts { tending, table, leases, hosts, wakers, in_force, constants, control, narration };
+    let parts = SupervisedParts {
+        tending,
+        table,
+        leases,
+        hosts,
+        wakers,
+        in_force,
+        constants,
+        control,
+        narration,
+    };
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
     let ended = supervisor.run(&signals, &inbox);
@@ -225,7 +234,9 @@ where
 }
 
 /// Reads the configuration and logs its warnings.
-fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
+fn checked<P: DaemonFamily>(
+    settings: &DaemonSettings,
+) -> Result<CheckedConfig<P::Config>, ServerError> {
     let checked = P::read(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
     admit(&P::shared(&checked.config), &settings.accept_inactive)?;
@@ -233,11 +244,11 @@ fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, Server
 }
 
 /// Starts a thread for every shard.
-fn spawn_shards<P: Service>(
+fn spawn_shards<P: DaemonFamily>(
     supervisor: &mut Supervisor<P>,
 ) -> Result<Vec<thread::JoinHandle<()>>, ServerError>
 where
-    for<'d> Replies<'d>: Transmit<P>,
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let in_flight = Arc::new(InFlight::new(unpredictable_seed(), IN_FLIGHT_CAPACITY));
     let mut threads = Vec::new();
@@ -257,13 +268,13 @@ where
     Ok(threads)
 }
 
-fn spawn<P: Service>(
+fn spawn<P: DaemonFamily>(
     index: usize,
     supervisor: &mut Supervisor<P>,
     in_flight: Arc<InFlight>,
 ) -> Result<thread::JoinHandle<()>, ServerError>
 where
-    for<'d> Replies<'d>: Transmit<P>,
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let settings = supervisor.settings();
     let in_force = supervisor.in_force();
@@ -275,13 +286,13 @@ where
     }
     let frames = Arc::<FrameCounters>::default();
     let latencies = Arc::new(Latencies::of::<P>());
-    let counted = Counted {
+    let counted = ShardCounterSources {
         messages: shard.counters(),
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
     let godwit = P::shared(&in_force.config).godwit;
-    let desk = Desk {
+    let desk = ShardThread {
         index,
         shard,
         waker: Arc::clone(&supervisor.wakers()[index]),
@@ -295,7 +306,7 @@ where
         batches: Batches::new(godwit.segmentation),
         has_fixed_room: godwit.receive_buffer_bytes.is_some(),
         stopwatch: Stopwatch::new(latencies),
-        recorder: Recorder::new(supervisor.mailbox(index)),
+        recorder: NoticeRecorder::new(supervisor.mailbox(index)),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();
@@ -319,22 +330,22 @@ fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
     (0..shards).map(|_| Waker::new().map(Arc::new).map_err(system("open an event"))).collect()
 }
 
-fn open_leases<P: Service>(
+fn open_leases<P: DaemonFamily>(
     config: &P::Config,
-    settings: &Settings,
+    settings: &DaemonSettings,
     (table, snapshot): (&Arc<LeaseTable<P>>, &P::Snapshot),
     wakers: &[Arc<Waker>],
-) -> Result<Leases<P>, ServerError> {
+) -> Result<LeaseBackend<P>, ServerError> {
     let to_wake = wakers.to_vec();
     let mut common = P::shared(config);
     if settings.is_repairing {
         common.lease_checks = LeaseChecks::None;
     }
-    Leases::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+    LeaseBackend::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
-fn open_hosts<P: Service>(
-    checked: &Checked<P::Config>,
+fn open_hosts<P: DaemonFamily>(
+    checked: &CheckedConfig<P::Config>,
     wakers: &[Arc<Waker>],
 ) -> Result<Option<HostsDatabases<P>>, ServerError> {
     let to_wake = wakers.to_vec();
@@ -367,13 +378,13 @@ mod tests {
 
     #[test]
     fn no_lease_ends_in_repair_mode() {
-        let mut settings = Settings {
+        let mut settings = DaemonSettings {
             configuration: PathBuf::new(),
             port: 67,
             client_port: None,
             to_source: false,
             is_verbose: false,
-            terms: Terms::default(),
+            terms: ConfigurationReadOptions::default(),
             is_repairing: false,
             accept_inactive: Vec::new(),
         };

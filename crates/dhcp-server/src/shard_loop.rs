@@ -5,7 +5,7 @@
 //!
 //! A UDP listener has two sockets. The shard first reads the one with messages that continue an
 //! exchange: the kernel drops messages that begin one when more arrive than can be served for
-//! longer than a burst ([`Room`]). A packet listener has one socket for broadcasts and one for
+//! longer than a burst ([`SocketQueueState`]). A packet listener has one socket for broadcasts and one for
 //! messages to our addresses, which is read first.
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per listener that has
@@ -17,19 +17,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_engine::Transmit;
+use dhcp_engine::ReplySink;
 use dhcp_engine::shard::Shard;
 use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::doors::{BURST_BYTES, Door, Doors, Lane, Reading, Room, Socket};
+use crate::doors::{
+    BURST_BYTES, ListenerSet, ListenerSocket, ListenerSocketRole, ShardListener, SocketQueueState,
+    SocketReadResult,
+};
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
-use crate::narrate::Recorder;
-use crate::published::{Published, Seen};
-use crate::service::Service;
-use crate::transmit::{Addressing, Batches, Replies};
+use crate::narrate::NoticeRecorder;
+use crate::published::{PublishedValue, VersionedValue};
+use crate::service::DaemonFamily;
+use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
 /// Bytes for one datagram: relay agents may send as much as UDP carries. Memory is used as far as
 /// it was ever filled; with a multiple of 4 KiB all slots would begin in the same lines of the
@@ -43,22 +46,22 @@ const SWEEP_BUDGET: u32 = 1_000;
 const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 
 /// State that a shard shares with the rest of the daemon.
-pub(crate) struct Shared<P: Service> {
+pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// True when the daemon is to end.
     pub(crate) stop: AtomicBool,
     /// True while a command has disabled the service: the shard reads messages and leaves them
     /// unanswered.
     pub(crate) is_disabled: AtomicBool,
     /// Configuration snapshot to serve.
-    pub(crate) snapshot: Published<P::Snapshot>,
+    pub(crate) snapshot: PublishedValue<P::Snapshot>,
     /// Listeners to serve.
-    pub(crate) doors: Arc<Published<Doors>>,
+    pub(crate) doors: Arc<PublishedValue<ListenerSet>>,
     /// Lease table.
     pub(crate) table: Arc<LeaseTable<P>>,
 }
 
 /// A shard with all that its thread needs.
-pub(crate) struct Desk<P: Service, S> {
+pub(crate) struct ShardThread<P: DaemonFamily, S> {
     /// Number of the shard.
     pub(crate) index: usize,
     pub(crate) shard: Shard<P, S>,
@@ -69,11 +72,11 @@ pub(crate) struct Desk<P: Service, S> {
     /// True if the configuration sets the size of the sockets' queues.
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: NoticeRecorder,
 }
 
 /// Receive buffers and times of a shard's loop.
-struct Course {
+struct ShardLoopState {
     datagrams: RecvBatch,
     packets: PacketRecvBatch,
     now: Now,
@@ -82,12 +85,14 @@ struct Course {
 }
 
 /// Serves until the daemon is to end, then until the outbox is empty or [`DRAIN_NS`] have passed.
-pub(crate) fn serve<P: Service, S: LeaseStore<P>>(mut desk: Desk<P, S>, shared: &Shared<P>)
-where
-    for<'d> Replies<'d>: Transmit<P>,
+pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
+    mut desk: ShardThread<P, S>,
+    shared: &SharedDaemonState<P>,
+) where
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let now = Clock::now();
-    let mut course = Course {
+    let mut course = ShardLoopState {
         datagrams: if desk.batches.segmentation() {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
@@ -113,26 +118,27 @@ where
 }
 
 /// Serves at `doors` until they are replaced; returns false when it is time to end.
-fn serve_at<P: Service, S: LeaseStore<P>>(
-    doors: &Seen<Doors>,
-    desk: &mut Desk<P, S>,
-    course: &mut Course,
-    snapshot: &mut Seen<P::Snapshot>,
-    shared: &Shared<P>,
+fn serve_at<P: DaemonFamily, S: LeaseStore<P>>(
+    doors: &VersionedValue<ListenerSet>,
+    desk: &mut ShardThread<P, S>,
+    course: &mut ShardLoopState,
+    snapshot: &mut VersionedValue<P::Snapshot>,
+    shared: &SharedDaemonState<P>,
 ) -> bool
 where
-    for<'d> Replies<'d>: Transmit<P>,
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
     let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
     let (batches, stopwatch) = (&mut desk.batches, &mut desk.stopwatch);
     desk.recorder.set_names(Arc::clone(&doors.value.names));
-    let mut replies = Replies::new(own, batches, addressing, stopwatch, &mut desk.recorder);
+    let mut replies =
+        ReplyTransmitter::new(own, batches, addressing, stopwatch, &mut desk.recorder);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
     fds.push(PollFd::readable(&*desk.waker));
-    let fixed = desk.has_fixed_room.then_some(Room::FIXED);
-    let mut rooms: Vec<Room> =
+    let fixed = desk.has_fixed_room.then_some(SocketQueueState::FIXED);
+    let mut rooms: Vec<SocketQueueState> =
         own.iter().map(|door| fixed.unwrap_or_else(|| make_room(door))).collect();
     while !shared.doors.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
@@ -171,37 +177,37 @@ where
 }
 
 /// Returns the state of the queue in the lane that has room for bursts.
-fn make_room(door: &Door) -> Room {
+fn make_room(door: &ShardListener) -> SocketQueueState {
     if let Some(socket) = door.socket_of(door.burst_lane()) {
         socket.give_room(BURST_BYTES);
     }
-    Room::default()
+    SocketQueueState::default()
 }
 
-impl Course {
+impl ShardLoopState {
     /// Receives and handles the messages that wait at `door`, and returns their number.
-    fn receive<P: Service, S: LeaseStore<P>>(
+    fn receive<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (door, room): (&Door, &mut Room),
-        doors: &Doors,
+        (door, room): (&ShardListener, &mut SocketQueueState),
+        doors: &ListenerSet,
         frame_counters: &FrameCounters,
         shard: &mut Shard<P, S>,
-        replies: &mut Replies<'_>,
+        replies: &mut ReplyTransmitter<'_>,
     ) -> usize
     where
-        for<'d> Replies<'d>: Transmit<P>,
+        for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         let mut received = 0;
-        for lane in [Lane::Express, Lane::First] {
+        for lane in [ListenerSocketRole::Express, ListenerSocketRole::First] {
             let Some(socket) = door.socket_of(lane) else { continue };
             let has_room = lane == door.burst_lane();
             let patience_ns = if has_room { room.patience_ns() } else { None };
             let read = match socket {
-                Socket::Udp(socket) => {
+                ListenerSocket::Udp(socket) => {
                     let at = (socket, door, lane);
                     self.receive_udp(at, doors, patience_ns, shard, replies)
                 }
-                Socket::Packet(socket) => {
+                ListenerSocket::Packet(socket) => {
                     let at = (socket, door);
                     self.receive_packets(at, (doors, frame_counters), patience_ns, shard, replies)
                 }
@@ -217,16 +223,16 @@ impl Course {
 
     /// Receives and handles the messages that wait at a packet socket of a listener, except those
     /// that waited for longer than `patience_ns`.
-    fn receive_packets<P: Service, S: LeaseStore<P>>(
+    fn receive_packets<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (socket, door): (&PacketSocket, &Door),
-        (doors, frame_counters): (&Doors, &FrameCounters),
+        (socket, door): (&PacketSocket, &ShardListener),
+        (doors, frame_counters): (&ListenerSet, &FrameCounters),
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
-        replies: &mut Replies<'_>,
-    ) -> Reading
+        replies: &mut ReplyTransmitter<'_>,
+    ) -> SocketReadResult
     where
-        for<'d> Replies<'d>: Transmit<P>,
+        for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns the interface (it went down, for instance); the next call continues.
         let messages = self.packets.receive(socket).unwrap_or(0);
@@ -239,21 +245,21 @@ impl Course {
             });
             shard.handle_all(now, arrived, replies);
         }
-        Reading { messages, is_more: self.packets.is_full() }
+        SocketReadResult { messages, is_more: self.packets.is_full() }
     }
 
     /// Receives and handles the messages that wait at a UDP socket of a listener, except those that
     /// waited for longer than `patience_ns`.
-    fn receive_udp<P: Service, S: LeaseStore<P>>(
+    fn receive_udp<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (socket, door, lane): (&UdpSocket, &Door, Lane),
-        doors: &Doors,
+        (socket, door, lane): (&UdpSocket, &ShardListener, ListenerSocketRole),
+        doors: &ListenerSet,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
-        replies: &mut Replies<'_>,
-    ) -> Reading
+        replies: &mut ReplyTransmitter<'_>,
+    ) -> SocketReadResult
     where
-        for<'d> Replies<'d>: Transmit<P>,
+        for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns one datagram (an ICMP error, for instance); the next call continues.
         let messages = self.datagrams.receive(socket).unwrap_or(0);
@@ -265,16 +271,16 @@ impl Course {
             });
             shard.handle_all(now, arrived, replies);
         }
-        Reading { messages, is_more: self.datagrams.is_full() }
+        SocketReadResult { messages, is_more: self.datagrams.is_full() }
     }
 
     /// Reads the time at which a batch was received. The shard will drop messages that arrived more
     /// than `patience_ns` earlier.
-    fn begin_batch<P: Service, S: LeaseStore<P>>(
+    fn begin_batch<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
-        replies: &mut Replies<'_>,
+        replies: &mut ReplyTransmitter<'_>,
     ) -> Now {
         self.now = Clock::now();
         replies.settle(self.now);
@@ -283,10 +289,10 @@ impl Course {
         self.now
     }
 
-    fn keep_house<P: Service, S: LeaseStore<P>>(
+    fn keep_house<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         shard: &mut Shard<P, S>,
-        shared: &Shared<P>,
+        shared: &SharedDaemonState<P>,
     ) {
         let now = self.now;
         if now.mono_ns < self.housekeeping_due_ns {
@@ -306,7 +312,7 @@ impl Course {
         }
     }
 
-    fn is_over<P: Service, S: LeaseStore<P>>(&self, shard: &Shard<P, S>) -> bool {
+    fn is_over<P: DaemonFamily, S: LeaseStore<P>>(&self, shard: &Shard<P, S>) -> bool {
         self.drain_until_ns.is_some_and(|until| shard.is_idle() || self.now.mono_ns >= until)
     }
 }

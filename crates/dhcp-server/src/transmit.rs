@@ -6,17 +6,17 @@ use std::sync::Arc;
 use base::Now;
 use dhcp_engine::v4::Destination;
 use dhcp_engine::v4::destination::CLIENT_PORT;
-use dhcp_engine::{Asked, Notice, Transmit, v4, v6};
+use dhcp_engine::{MeasuredRequest, Notice, ReplySink, v4, v6};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use netio::send::Source;
-use netio::{PacketSendBatch, PollFd, SendBatch, Sent};
+use netio::send::SendSource;
+use netio::{FlushResult, PacketSendBatch, PollFd, SendBatch};
 use packet_wire::frame;
 
-use crate::doors::{Door, Kind, Socket};
+use crate::doors::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::latency::Stopwatch;
 use crate::log;
-use crate::narrate::Recorder;
+use crate::narrate::NoticeRecorder;
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -70,7 +70,7 @@ impl Batches {
     }
 
     /// Keeps one batch for each of `doors`. Batches of closed listeners must have been flushed.
-    pub(crate) fn follow(&mut self, doors: &[Arc<Door>]) {
+    pub(crate) fn follow(&mut self, doors: &[Arc<ShardListener>]) {
         let mut old = std::mem::take(&mut self.batches);
         for door in doors {
             let batch = match old.iter().position(|&(id, _)| id == door.id) {
@@ -81,12 +81,12 @@ impl Batches {
         }
     }
 
-    fn make(&self, socket: &Socket) -> Batch {
+    fn make(&self, socket: &ListenerSocket) -> Batch {
         match socket {
-            Socket::Udp(_) => {
+            ListenerSocket::Udp(_) => {
                 Batch::Udp(SendBatch::new(BATCH_SLOTS, SLOT_BYTES, self.segmentation))
             }
-            Socket::Packet(_) => {
+            ListenerSocket::Packet(_) => {
                 let slot_bytes = frame::PACKET_HEADROOM + SLOT_BYTES;
                 Batch::Packet(PacketSendBatch::new(BATCH_SLOTS, slot_bytes))
             }
@@ -109,10 +109,10 @@ impl Batch {
         }
     }
 
-    fn flush_once(&mut self, socket: &Socket) -> Sent {
+    fn flush_once(&mut self, socket: &ListenerSocket) -> FlushResult {
         match (self, socket) {
-            (Self::Udp(batch), Socket::Udp(socket)) => batch.flush(socket),
-            (Self::Packet(batch), Socket::Packet(socket)) => batch.flush(socket),
+            (Self::Udp(batch), ListenerSocket::Udp(socket)) => batch.flush(socket),
+            (Self::Packet(batch), ListenerSocket::Packet(socket)) => batch.flush(socket),
             _ => unreachable!("a batch is made for its socket"),
         }
     }
@@ -127,7 +127,7 @@ impl Batch {
     /// Passes all replies to the kernel. Replies that it does not accept at once are tried again a
     /// bounded number of times, then given up: a full send buffer means that the link is the
     /// bottleneck, and clients send again. Returns the number of replies given up.
-    fn flush(&mut self, socket: &Socket) -> usize {
+    fn flush(&mut self, socket: &ListenerSocket) -> usize {
         let mut given_up = 0;
         for _ in 0..STALLS_MAX {
             if self.is_empty() {
@@ -147,7 +147,7 @@ impl Batch {
 
 /// Parts of a message's ingress that choose the way of its reply.
 #[derive(Clone, Copy)]
-struct Way {
+struct ReplyRoute {
     door: u16,
     interface: u32,
     /// Address that the message was sent to; unspecified if it is not one of our addresses.
@@ -156,7 +156,7 @@ struct Way {
     is_on_link: bool,
 }
 
-impl From<v4::Ingress> for Way {
+impl From<v4::Ingress> for ReplyRoute {
     fn from(ingress: v4::Ingress) -> Self {
         let (door, interface) = (ingress.door, ingress.interface);
         Self { door, interface, local: ingress.local.into(), is_on_link: false }
@@ -164,24 +164,24 @@ impl From<v4::Ingress> for Way {
 }
 
 /// Replies of one batch, sorted by their listener.
-pub(crate) struct Replies<'d> {
-    doors: &'d [Arc<Door>],
+pub(crate) struct ReplyTransmitter<'d> {
+    doors: &'d [Arc<ShardListener>],
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
     /// Recorder of notices about single messages, as far as a logger takes them.
-    recorder: &'d mut Recorder,
+    recorder: &'d mut NoticeRecorder,
     given_up: usize,
 }
 
-impl<'d> Replies<'d> {
+impl<'d> ReplyTransmitter<'d> {
     /// Creates an empty set of replies through `doors`, which `batches` follows.
     pub(crate) const fn new(
-        doors: &'d [Arc<Door>],
+        doors: &'d [Arc<ShardListener>],
         batches: &'d mut Batches,
         addressing: Addressing,
         stopwatch: &'d mut Stopwatch,
-        recorder: &'d mut Recorder,
+        recorder: &'d mut NoticeRecorder,
     ) -> Self {
         Self { doors, batches, addressing, stopwatch, recorder, given_up: 0 }
     }
@@ -209,13 +209,14 @@ impl<'d> Replies<'d> {
 
     /// Returns the listener of `kind` for a reply to a message that came by `way`: the same if it
     /// is of that kind, else one that reaches the same interface, preferably with the same address.
-    fn door(&self, kind: Kind, way: Way) -> Option<usize> {
+    fn door(&self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<usize> {
         let own = self.doors.iter().position(|door| door.id == way.door);
         if own.is_some_and(|at| self.doors[at].place.kind == kind) {
             return own;
         }
-        let fits = |door: &Door| door.place.kind == kind && door.place.reaches(way.interface);
-        let position = |wanted: &dyn Fn(&Door) -> bool| {
+        let fits =
+            |door: &ShardListener| door.place.kind == kind && door.place.reaches(way.interface);
+        let position = |wanted: &dyn Fn(&ShardListener) -> bool| {
             self.doors.iter().position(|door| fits(door) && wanted(door))
         };
         position(&|door| door.place.address == way.local)
@@ -226,14 +227,14 @@ impl<'d> Replies<'d> {
     fn through_udp(
         &mut self,
         destination: SocketAddr,
-        source: Option<Source>,
-        way: Way,
+        source: Option<SendSource>,
+        way: ReplyRoute,
         octets: &[u8],
     ) -> bool {
         if octets.len() > SLOT_BYTES {
             return self.through_udp_in_fragments(destination, source, way, octets);
         }
-        let Some(Batch::Udp(batch)) = self.batch_with_room(Kind::Udp, way) else {
+        let Some(Batch::Udp(batch)) = self.batch_with_room(ListenerSocketKind::Udp, way) else {
             return false;
         };
         let Some(place) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
@@ -248,11 +249,11 @@ impl<'d> Replies<'d> {
     fn through_udp_in_fragments(
         &mut self,
         destination: SocketAddr,
-        source: Option<Source>,
-        way: Way,
+        source: Option<SendSource>,
+        way: ReplyRoute,
         octets: &[u8],
     ) -> bool {
-        let Some(at) = self.door(Kind::Udp, way) else { return false };
+        let Some(at) = self.door(ListenerSocketKind::Udp, way) else { return false };
         let make = || Batch::Udp(SendBatch::new(1, LONG_SLOT_BYTES, false));
         let long = self.batches.long.get_or_insert_with(make);
         let Batch::Udp(batch) = long else { return false };
@@ -273,7 +274,8 @@ impl<'d> Replies<'d> {
         octets: &[u8],
     ) -> bool {
         let source = SocketAddrV4::new(ingress.local, self.addressing.server_port);
-        let Some(Batch::Packet(batch)) = self.batch_with_room(Kind::Packet, Way::from(ingress))
+        let Some(Batch::Packet(batch)) =
+            self.batch_with_room(ListenerSocketKind::Packet, ReplyRoute::from(ingress))
         else {
             return false;
         };
@@ -287,7 +289,7 @@ impl<'d> Replies<'d> {
         true
     }
 
-    fn batch_with_room(&mut self, kind: Kind, way: Way) -> Option<&mut Batch> {
+    fn batch_with_room(&mut self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<&mut Batch> {
         let at = self.door(kind, way)?;
         let batch = &mut self.batches.batches[at].1;
         if batch.is_full() {
@@ -299,7 +301,8 @@ impl<'d> Replies<'d> {
     /// Returns true if a packet socket reaches the interface of `ingress`; the one that received
     /// the message may have been closed.
     fn has_packet_door(&self, ingress: v4::Ingress) -> bool {
-        ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some()
+        ingress.interface != 0
+            && self.door(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()
     }
 
     /// Sends to a station of the link, in a frame made here or, without a packet socket, by
@@ -315,13 +318,13 @@ impl<'d> Replies<'d> {
             return self.through_packet(mac, address, ingress, octets);
         }
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, address.port());
-        let source = Source { address: ingress.local.into(), interface: ingress.interface };
-        self.through_udp(everyone.into(), Some(source), Way::from(ingress), octets)
+        let source = SendSource { address: ingress.local.into(), interface: ingress.interface };
+        self.through_udp(everyone.into(), Some(source), ReplyRoute::from(ingress), octets)
     }
 }
 
-impl Transmit<V4> for Replies<'_> {
-    fn answered(&mut self, asked: Asked) {
+impl ReplySink<V4> for ReplyTransmitter<'_> {
+    fn answered(&mut self, asked: MeasuredRequest) {
         self.stopwatch.note(asked);
     }
 
@@ -338,11 +341,11 @@ impl Transmit<V4> for Replies<'_> {
         let port = |standard: u16| self.addressing.client_port.unwrap_or(standard);
         let is_routed = self.addressing.is_routed && matches!(destination, Destination::Relay(_));
         let interface = if is_routed { 0 } else { ingress.interface };
-        let source = Source { address: ingress.local.into(), interface };
+        let source = SendSource { address: ingress.local.into(), interface };
         let source = (!ingress.local.is_unspecified()).then_some(source);
         match destination {
             _ if to_source => {
-                self.through_udp(ingress.source.into(), source, Way::from(ingress), octets)
+                self.through_udp(ingress.source.into(), source, ReplyRoute::from(ingress), octets)
             }
             Destination::Relay(to) | Destination::Client(to) | Destination::PastRelay(to) => {
                 let to = SocketAddrV4::new(*to.ip(), port(to.port()));
@@ -353,7 +356,7 @@ impl Transmit<V4> for Replies<'_> {
                     Some(mac) if fits && !is_routed && !is_past_relay => {
                         self.through_packet(mac, to, ingress, octets)
                     }
-                    _ => self.through_udp(to.into(), source, Way::from(ingress), octets),
+                    _ => self.through_udp(to.into(), source, ReplyRoute::from(ingress), octets),
                 }
             }
             Destination::Hardware { mac, address } => {
@@ -368,8 +371,8 @@ impl Transmit<V4> for Replies<'_> {
     }
 }
 
-impl Transmit<V6> for Replies<'_> {
-    fn answered(&mut self, asked: Asked) {
+impl ReplySink<V6> for ReplyTransmitter<'_> {
+    fn answered(&mut self, asked: MeasuredRequest) {
         self.stopwatch.note(asked);
     }
 
@@ -390,10 +393,10 @@ impl Transmit<V6> for Replies<'_> {
         }
         // The reply to a multicast message comes from the address of the listener.
         let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
-        let source = Source { address: ingress.local.into(), interface };
+        let source = SendSource { address: ingress.local.into(), interface };
         let (door, local) = (ingress.door, ingress.local.into());
         let is_on_link = to.ip().is_unicast_link_local();
-        let way = Way { door, interface: ingress.interface, local, is_on_link };
+        let way = ReplyRoute { door, interface: ingress.interface, local, is_on_link };
         self.through_udp(to.into(), Some(source), way, octets)
     }
 }
@@ -410,24 +413,29 @@ mod tests {
     use netio::{RecvBatch, UdpOptions, UdpSocket};
 
     use super::*;
-    use crate::doors::Place;
+    use crate::doors::ListenerEndpoint;
     use crate::latency::Latencies;
     use crate::narrate::Narration;
 
     #[test]
     fn where_the_packet_socket_is_gone_an_address_is_answered_by_udp() {
         let open = || UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0))).unwrap();
-        let (socket, peer) = (Socket::Udp(open()), open());
+        let (socket, peer) = (ListenerSocket::Udp(open()), open());
         let SocketAddr::V4(to) = peer.local_address().unwrap() else { unreachable!() };
-        let place = Place { kind: Kind::Udp, device: None, address: Ipv4Addr::LOCALHOST.into() };
-        let doors = [Arc::new(Door { id: 1, place, socket, express: None, shard: (0, 1) })];
+        let place = ListenerEndpoint {
+            kind: ListenerSocketKind::Udp,
+            device: None,
+            address: Ipv4Addr::LOCALHOST.into(),
+        };
+        let doors =
+            [Arc::new(ShardListener { id: 1, place, socket, express: None, shard: (0, 1) })];
         let mut batches = Batches::new(false);
         batches.follow(&doors);
         let mut stopwatch = Stopwatch::new(Arc::new(Latencies::of::<V4>()));
         let addressing = Addressing::default();
-        let mut recorder = Recorder::new(Narration::new(1).mailbox(0));
+        let mut recorder = NoticeRecorder::new(Narration::new(1).mailbox(0));
         let mut replies =
-            Replies::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
+            ReplyTransmitter::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
         // The message came through a packet socket of another number on the loopback interface.
         let ingress = v4::Ingress {
@@ -437,7 +445,7 @@ mod tests {
         };
         let destinations = [Destination::Client, Destination::Relay, Destination::PastRelay];
         for (destination, text) in destinations.into_iter().zip([b"1", b"2", b"3"]) {
-            assert!(Transmit::<V4>::transmit(&mut replies, destination(to), ingress, text));
+            assert!(ReplySink::<V4>::transmit(&mut replies, destination(to), ingress, text));
         }
         assert_eq!(replies.flush(), 0, "none is given up");
         let mut batch = RecvBatch::default();

@@ -14,10 +14,10 @@ use std::time::Instant;
 use base::Now;
 use dhcp_lease::HardwareAddress;
 use dhcp_lease::v4::{LeaseState, RowView, V4};
-use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards, ThreadOptions};
+use dhcp_store::log::{CoreOptions, LogCore, LogThreadOptions, ShardLog, SharedLogState};
 use dhcp_store::memfile::{encode_row, newest};
 use dhcp_store::storage::DiskStorage;
-use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
+use dhcp_store::{LogThread, Memfile, OpenOptions, RowDurability};
 
 const ROWS: u32 = 64;
 const BATCHES: u32 = 20_000;
@@ -54,7 +54,7 @@ fn open(folder: &Path) -> Memfile {
 }
 
 /// Timed stretch of work: wall time, and processor time because other users share the machine.
-struct Timed {
+struct WorkTimer {
     started: Instant,
     cpu_ns: u64,
 }
@@ -69,7 +69,7 @@ fn cpu_ns() -> u64 {
     tasks.filter_map(of_task).sum()
 }
 
-impl Timed {
+impl WorkTimer {
     fn start() -> Self {
         Self { cpu_ns: cpu_ns(), started: Instant::now() }
     }
@@ -86,7 +86,7 @@ fn main() {
     let hardware = HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 4]);
 
     let mut rows = Vec::new();
-    let timed = Timed::start();
+    let timed = WorkTimer::start();
     for batch in 0..BATCHES {
         rows.clear();
         for number in 0..ROWS {
@@ -96,11 +96,11 @@ fn main() {
     }
     timed.print("encode", BATCHES * ROWS, "row");
 
-    let shards = Shards::new(1, |_| {});
-    let options = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
+    let shards = SharedLogState::new(1, |_| {});
+    let options = CoreOptions { durability: RowDurability::None, lfc_interval_s: 0 };
     let mut core = LogCore::new(shards.clone(), open(&folder), options, Now::default());
     let log = ShardLog::new(shards, 0);
-    let timed = Timed::start();
+    let timed = WorkTimer::start();
     for _ in 0..BATCHES {
         for number in 0..ROWS {
             log_row(&log, &hardware, number);
@@ -111,10 +111,10 @@ fn main() {
     drop(core);
 
     for (name, durability, left_to_thread, batches) in [
-        ("none, with the thread beside", Durability::None, false, BATCHES),
-        ("interval of 100 ms", Durability::Interval(100), false, BATCHES),
-        ("always", Durability::Always, false, 200),
-        ("none, rounds left to the thread", Durability::None, true, BATCHES),
+        ("none, with the thread beside", RowDurability::None, false, BATCHES),
+        ("interval of 100 ms", RowDurability::Interval(100), false, BATCHES),
+        ("always", RowDurability::Always, false, 200),
+        ("none, rounds left to the thread", RowDurability::None, true, BATCHES),
     ] {
         let timed = with_thread(&folder, &hardware, durability, left_to_thread, batches);
         timed.print(name, batches, "batch");
@@ -128,26 +128,26 @@ fn main() {
 fn with_thread(
     folder: &Path,
     hardware: &HardwareAddress,
-    durability: Durability,
+    durability: RowDurability,
     left_to_thread: bool,
     batches: u32,
-) -> Timed {
+) -> WorkTimer {
     let woken = Arc::new((Mutex::new(false), Condvar::new()));
     let waker = woken.clone();
-    let shards = Shards::new(2, move |_| {
+    let shards = SharedLogState::new(2, move |_| {
         *waker.0.lock().expect("no panic") = true;
         waker.1.notify_one();
     });
-    let options = ThreadOptions {
+    let options = LogThreadOptions {
         core: CoreOptions { durability, lfc_interval_s: 0 },
-        ..ThreadOptions::default()
+        ..LogThreadOptions::default()
     };
     let origin = Instant::now();
     let clock = Box::new(move || Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
     let thread =
         LogThread::start(shards.clone(), open(folder), options, clock).expect("a thread starts");
     let log = thread.shard(0);
-    let timed = Timed::start();
+    let timed = WorkTimer::start();
     for _ in 0..batches {
         let epoch = (0..ROWS).map(|number| log_row(&log, hardware, number)).max();
         let epoch = epoch.expect("a batch has rows");

@@ -1,18 +1,18 @@
-//! Lease store made of the shared lease table and a shard's part of a log. A [`Journal`] turns a
+//! Lease store made of the shared lease table and a shard's part of a log. A [`StoreJournal`] turns a
 //! change into log rows: rows of a lease file, or requests to a database.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::{Now, Prefetch};
-use dhcp_lease::contract::{ChangeOf, Expected, Facts, FetchKeys};
+use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
-    LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Refusal, Sweep, Swept, TableShard,
+    CommitRefusal, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Sweep, Swept, TableShard,
 };
 
 use crate::database::SharedJournal;
 use crate::log::{RowBuffer, ShardLog};
-use crate::memfile::{Rows, encode_row};
+use crate::memfile::{LeaseFileFamily, encode_row};
 
 /// Handle of one shard on leases in a lease file.
 pub type MemfileStore<F> = LoggedStore<F, FileJournal>;
@@ -21,7 +21,7 @@ pub type DatabaseStore<F> = LoggedStore<F, SharedJournal>;
 
 /// Cause of a logged row.
 #[derive(Debug)]
-pub enum Cause<'c, 'i, F: Rows> {
+pub enum Cause<'c, 'i, F: LeaseFileFamily> {
     /// Transaction of a client.
     Change(&'c ChangeOf<'i, F>),
     /// End of a lease.
@@ -33,7 +33,7 @@ pub enum Cause<'c, 'i, F: Rows> {
 }
 
 /// Journal that passes a store's changes to its writer.
-pub trait Journal<F: Rows>: Debug + Send {
+pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
     /// Appends the row to write because of `cause`; `row` is the lease after the change.
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
 
@@ -72,7 +72,7 @@ pub trait Journal<F: Rows>: Debug + Send {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileJournal;
 
-impl<F: Rows> Journal<F> for FileJournal {
+impl<F: LeaseFileFamily> StoreJournal<F> for FileJournal {
     fn append(&self, _cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
         encode_row::<F>(row, buffer.columns(), &mut buffer.rows);
     }
@@ -83,13 +83,13 @@ impl<F: Rows> Journal<F> for FileJournal {
 
 /// Handle of one shard on leases that outlive the process.
 #[derive(Debug)]
-pub struct LoggedStore<F: Rows, J> {
+pub struct LoggedStore<F: LeaseFileFamily, J> {
     shard: TableShard<F>,
     log: ShardLog,
     journal: J,
 }
 
-impl<F: Rows> MemfileStore<F> {
+impl<F: LeaseFileFamily> MemfileStore<F> {
     /// Creates the handle of the shard that `log` belongs to, on the leases of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
@@ -97,7 +97,7 @@ impl<F: Rows> MemfileStore<F> {
     }
 }
 
-impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
+impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
     /// Creates the handle of the shard that `log` belongs to, on the leases of `table`, with
     /// `journal`.
     #[must_use]
@@ -174,7 +174,7 @@ impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
     }
 }
 
-impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
+impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J> {
     fn begin_message(&mut self, number: u64) {
         self.journal.begin_message(number);
     }
@@ -194,7 +194,7 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
     fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
-        expected: Expected<'_, F>,
+        expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         self.shard.expect(identity, expected, prefetch);
@@ -210,9 +210,9 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         self.shard.table().user_context(now, address, identity, target)
     }
 
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
         if self.log.has_failed() {
-            return Err(Refusal::Failed);
+            return Err(CommitRefusal::Failed);
         }
         // The buffer is held over the change: the row must leave with the epoch that the slot gets.
         let mut buffer = self.log.buffer();
@@ -229,10 +229,10 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         }
         drop(buffer);
         match result {
-            Ok(Receipt { row_epoch }) | Err(Refusal::Unsettled(row_epoch)) => {
+            Ok(Receipt { row_epoch }) | Err(CommitRefusal::Unsettled(row_epoch)) => {
                 self.log.await_epoch(row_epoch);
             }
-            Err(Refusal::Stale | Refusal::NoSuchSlot | Refusal::Failed) => {}
+            Err(CommitRefusal::Stale | CommitRefusal::NoSuchSlot | CommitRefusal::Failed) => {}
         }
         result
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dhcp_lease::v4::{Lease, V4};
-use dhcp_store::log::{CoreOptions, LogThread, OnFail, ThreadOptions};
-use dhcp_store::memfile::{Format, newest};
-use dhcp_store::storage::{Faults, LogFile, PowerCutStorage, Storage, write_all_at};
-use dhcp_store::{Durability, Memfile, OpenOptions};
+use dhcp_store::log::{CoreOptions, LogFailureReaction, LogThread, LogThreadOptions};
+use dhcp_store::memfile::{RowFileFormat, newest};
+use dhcp_store::storage::{LogFile, PowerCutStorage, Storage, StorageFaults, write_all_at};
+use dhcp_store::{Memfile, OpenOptions, RowDurability};
 
 use crate::log::{LIVE, at_ms, copy_of, disk, lease, log_row, open, row, start};
 
@@ -36,15 +36,15 @@ fn acknowledged(
 ) -> (LogThread, Arc<Mutex<Vec<Lease>>>) {
     let table = Arc::new(Mutex::new(Vec::<Lease>::new()));
     let source = table.clone();
-    let on_fail = OnFail::Restart {
+    let on_fail = LogFailureReaction::Restart {
         snapshot: Box::new(move |sink| {
             source.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
         }),
         retry_ms: 100,
         tries_max,
     };
-    let core = CoreOptions { durability: Durability::Always, lfc_interval_s: 0 };
-    let (thread, bell) = start(storage, 1, ThreadOptions { core, on_fail });
+    let core = CoreOptions { durability: RowDurability::Always, lfc_interval_s: 0 };
+    let (thread, bell) = start(storage, 1, LogThreadOptions { core, on_fail });
     let log = thread.shard(0);
     for number in 0..leases {
         let lease = lease(number, 3);
@@ -101,7 +101,7 @@ const DISTURBANCES: [(&str, Disturb); 7] = [
 #[test]
 fn files_changed_by_another_program_are_written_anew_from_memory() {
     for (told, disturb) in DISTURBANCES {
-        let storage = disk(Faults::default());
+        let storage = disk(StorageFaults::default());
         let (thread, table) = acknowledged(&storage, 20, Some(0));
         disturb(&storage);
         let problems = problems_until(&thread, "written anew");
@@ -115,7 +115,7 @@ fn files_changed_by_another_program_are_written_anew_from_memory() {
 
 #[test]
 fn an_earlier_file_that_is_removed_is_missed() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     thread.request_cleanup();
     // The thread records the state of the files when it sees that the cleanup has ended.
@@ -129,7 +129,7 @@ fn an_earlier_file_that_is_removed_is_missed() {
 
 #[test]
 fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     storage.remove(live()).unwrap();
     thread.request_cleanup();
@@ -142,7 +142,7 @@ fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
 /// Checks a lease file that is a mount point, as in containers: it cannot be renamed.
 #[test]
 fn a_file_that_cannot_be_renamed_is_written_on() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     storage.mount(live());
     for _ in 0..2 {
@@ -163,7 +163,7 @@ fn a_file_that_cannot_be_renamed_is_written_on() {
 #[test]
 fn an_empty_file_that_cannot_be_renamed_is_begun_in_its_place() {
     for octets in [&b""[..], b"address,hw"] {
-        let storage = disk(Faults::default());
+        let storage = disk(StorageFaults::default());
         let file = storage.create(live()).unwrap();
         write_all_at(&*file, 0, octets).unwrap();
         drop(file);
@@ -180,7 +180,7 @@ fn an_empty_file_that_cannot_be_renamed_is_begun_in_its_place() {
 
 #[test]
 fn a_file_that_another_server_has_taken_is_left_to_it() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, _) = acknowledged(&storage, 3, None);
     storage.create(&beside(".other")).unwrap();
     storage.rename(&beside(".other"), live()).unwrap();
@@ -197,7 +197,7 @@ fn a_file_that_another_server_has_taken_is_left_to_it() {
 #[test]
 fn a_full_disk_is_tried_again_as_often_as_configured() {
     // The log gives up after all attempts.
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, _) = acknowledged(&storage, 3, Some(4));
     storage.set_capacity(Some(0));
     let log = thread.shard(0);
@@ -211,7 +211,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     let tries = problems.iter().filter(|problem| problem.contains("not written anew")).count();
     assert_eq!(tries, 4, "{problems:?}");
     // With space in time, the log continues.
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let (thread, table) = acknowledged(&storage, 3, Some(1_000));
     storage.set_capacity(Some(0));
     let log = thread.shard(0);
@@ -227,7 +227,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
 
 /// Opens a live file with `octets`; returns its leases, the path of the copy, and the disk.
 fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     write_all_at(&*storage.create(live()).unwrap(), 0, octets).unwrap();
     let options = OpenOptions { threads: 1, wall_s: 77, ..OpenOptions::default() };
     let (_, mut leases, report) =
@@ -240,7 +240,7 @@ fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
 #[test]
 fn damaged_files_next_to_the_live_one_are_set_aside_too() {
     let mut header = Vec::new();
-    newest::<V4>().encode_header(&Format::of::<V4>(), &mut header);
+    newest::<V4>().encode_header(&RowFileFormat::of::<V4>(), &mut header);
     let rows: Vec<u8> = [lease(1, 5), lease(2, 6)].iter().flat_map(row).collect();
     let found = [lease(1, 5), lease(2, 6), lease(9, 7)];
     let garbage: Vec<u8> = (0..3_000_u32).map(|n| ((n * n) >> 3) as u8).collect();
@@ -253,7 +253,7 @@ fn damaged_files_next_to_the_live_one_are_set_aside_too() {
     ];
     for suffix in [".1", ".2", ".completed"] {
         for (octets, expected) in &cases {
-            let storage = disk(Faults::default());
+            let storage = disk(StorageFaults::default());
             let put = |path: &Path, octets: &[u8]| {
                 write_all_at(&*storage.create(path).unwrap(), 0, octets).unwrap();
             };
@@ -277,7 +277,7 @@ fn a_damaged_file_is_set_aside_and_its_sound_rows_are_loaded() {
     let leases = [lease(1, 5), lease(2, 6), lease(3, 7)];
     let rows: Vec<u8> = leases.iter().flat_map(row).collect();
     let mut header = Vec::new();
-    newest::<V4>().encode_header(&Format::of::<V4>(), &mut header);
+    newest::<V4>().encode_header(&RowFileFormat::of::<V4>(), &mut header);
     let cases: [(Vec<u8>, &[Lease]); 4] = [
         // A hole up to the offset at which the server continued.
         ([vec![0; 1_000], rows.clone()].concat(), &leases),

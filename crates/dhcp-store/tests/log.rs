@@ -10,11 +10,12 @@ use base::time::NS_PER_MS;
 use dhcp_lease::HardwareAddress;
 use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_store::log::{
-    Clock, CoreOptions, LogCore, LogThread, OnFail, ShardLog, Shards, ThreadOptions,
+    Clock, CoreOptions, LogCore, LogFailureReaction, LogThread, LogThreadOptions, ShardLog,
+    SharedLogState,
 };
-use dhcp_store::memfile::{LoadReport, Rows, encode_row, newest};
-use dhcp_store::storage::{Faults, PowerCutStorage, Storage, Survival, write_all_at};
-use dhcp_store::{Durability, Memfile, OpenOptions};
+use dhcp_store::memfile::{LeaseFileFamily, LoadReport, encode_row, newest};
+use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, Survival, write_all_at};
+use dhcp_store::{Memfile, OpenOptions, RowDurability};
 
 pub(crate) const LIVE: &str = "/leases/leases4.csv";
 
@@ -62,13 +63,13 @@ pub(crate) fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadRepor
     (memfile, leases, report)
 }
 
-pub(crate) fn disk(faults: Faults) -> PowerCutStorage {
+pub(crate) fn disk(faults: StorageFaults) -> PowerCutStorage {
     PowerCutStorage::new(1, faults)
 }
 
 /// Returns another disk with the same files, so that the first one can continue.
 pub(crate) fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
-    let copy = disk(Faults::default());
+    let copy = disk(StorageFaults::default());
     for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
         let path = format!("{LIVE}{suffix}");
         if let Some(octets) = storage.contents(Path::new(&path)) {
@@ -80,7 +81,7 @@ pub(crate) fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
 }
 
 pub(crate) fn reopened(storage: &PowerCutStorage) -> (Vec<Lease>, LoadReport) {
-    let (_, leases, report) = open(&storage.after(Survival::ProcessDied, Faults::default()));
+    let (_, leases, report) = open(&storage.after(Survival::ProcessDied, StorageFaults::default()));
     (leases, report)
 }
 
@@ -88,7 +89,11 @@ pub(crate) const fn at_ms(ms: u64) -> Now {
     Now { mono_ns: ms * NS_PER_MS, wall_us: 0 }
 }
 
-fn core(storage: &PowerCutStorage, shards: &Arc<Shards>, durability: Durability) -> LogCore {
+fn core(
+    storage: &PowerCutStorage,
+    shards: &Arc<SharedLogState>,
+    durability: RowDurability,
+) -> LogCore {
     let options = CoreOptions { durability, lfc_interval_s: 0 };
     LogCore::new(shards.clone(), open(storage).0, options, at_ms(0))
 }
@@ -97,11 +102,11 @@ fn core(storage: &PowerCutStorage, shards: &Arc<Shards>, durability: Durability)
 fn a_round_settles_the_rows_of_all_shards_and_wakes_who_waits() {
     let woken = Arc::new([const { AtomicU64::new(0) }; 3]);
     let counts = woken.clone();
-    let shards = Shards::new(3, move |shard| {
+    let shards = SharedLogState::new(3, move |shard| {
         counts[shard].fetch_add(1, Ordering::SeqCst);
     });
-    let storage = disk(Faults::default());
-    let mut core = core(&storage, &shards, Durability::Always);
+    let storage = disk(StorageFaults::default());
+    let mut core = core(&storage, &shards, RowDurability::Always);
     let logs = [0, 1].map(|shard| ShardLog::new(shards.clone(), shard));
     let epochs = [log_row(&logs[0], &lease(1, 5)), log_row(&logs[1], &lease(2, 5))];
     assert_eq!(epochs, [1, 1]);
@@ -118,13 +123,13 @@ fn a_round_settles_the_rows_of_all_shards_and_wakes_who_waits() {
 #[test]
 fn a_failed_write_settles_nothing_any_more() {
     for (what, faults) in [
-        ("write", Faults { failing_writes: vec![2], ..Faults::default() }),
+        ("write", StorageFaults { failing_writes: vec![2], ..StorageFaults::default() }),
         // Opening flushes twice, the first round once.
-        ("flush", Faults { failing_syncs: vec![2], ..Faults::default() }),
+        ("flush", StorageFaults { failing_syncs: vec![2], ..StorageFaults::default() }),
     ] {
-        let shards = Shards::new(1, |_| {});
+        let shards = SharedLogState::new(1, |_| {});
         let storage = disk(faults);
-        let mut core = core(&storage, &shards, Durability::Always);
+        let mut core = core(&storage, &shards, RowDurability::Always);
         let log = ShardLog::new(shards.clone(), 0);
         log_row(&log, &lease(1, 5));
         core.round(at_ms(1));
@@ -154,10 +159,10 @@ fn a_failed_write_settles_nothing_any_more() {
 fn a_disk_that_fills_within_a_batch_keeps_what_was_settled_and_no_more() {
     let all = [lease(1, 5), lease(2, 6), lease(3, 7)];
     let batch: usize = all[1..].iter().map(|lease| row(lease).len()).sum();
-    for durability in [Durability::None, Durability::Interval(100), Durability::Always] {
+    for durability in [RowDurability::None, RowDurability::Interval(100), RowDurability::Always] {
         for room in 0..batch as u64 {
-            let shards = Shards::new(2, |_| {});
-            let storage = disk(Faults::default());
+            let shards = SharedLogState::new(2, |_| {});
+            let storage = disk(StorageFaults::default());
             let mut core = core(&storage, &shards, durability);
             let logs = [0, 1].map(|shard| ShardLog::new(shards.clone(), shard));
             log_row(&logs[0], &all[0]);
@@ -190,9 +195,9 @@ fn a_disk_that_fills_within_a_batch_keeps_what_was_settled_and_no_more() {
 
 #[test]
 fn a_flush_by_time_is_due_once_after_the_first_write() {
-    let shards = Shards::new(1, |_| {});
-    let storage = disk(Faults::default());
-    let mut core = core(&storage, &shards, Durability::Interval(100));
+    let shards = SharedLogState::new(1, |_| {});
+    let storage = disk(StorageFaults::default());
+    let mut core = core(&storage, &shards, RowDurability::Interval(100));
     let log = ShardLog::new(shards.clone(), 0);
     assert_eq!(core.next_deadline_ns(), None);
     for ms in [10, 50] {
@@ -212,12 +217,12 @@ fn a_flush_by_time_is_due_once_after_the_first_write() {
 
 #[test]
 fn an_old_file_keeps_its_columns_until_it_is_rotated() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let old = b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
         hostname,state,user_context\n10.0.0.1,02:00:00:00:00:01,,60,65,1,0,0,,0,\n";
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, old).unwrap();
-    let shards = Shards::new(1, |_| {});
-    let mut core = core(&storage, &shards, Durability::Always);
+    let shards = SharedLogState::new(1, |_| {});
+    let mut core = core(&storage, &shards, RowDurability::Always);
     let log = ShardLog::new(shards, 0);
     log_row(&log, &lease(2, 5));
     core.round(at_ms(1));
@@ -241,7 +246,7 @@ fn an_old_file_keeps_its_columns_until_it_is_rotated() {
 
 #[test]
 fn a_torn_row_is_cut_off_and_a_bad_one_named() {
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     let text = b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
         hostname\n\n10.0.0.1,02:00,,60,65,1,0,0,\n10.0.0.2,xx,,60,65,1,0,0,\n10.0.0.3,02:00,,60";
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, text).unwrap();
@@ -269,11 +274,11 @@ fn chunks_on_several_threads_load_as_one_does() {
         let lease = lease(number % 7_000, u64::from(number));
         text.extend(row(&lease));
     }
-    let storage = disk(Faults::default());
+    let storage = disk(StorageFaults::default());
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &text).unwrap();
     assert!(text.len() > 3 << 20);
     for threads in [1, 4] {
-        let storage = storage.after(Survival::ProcessDied, Faults::default());
+        let storage = storage.after(Survival::ProcessDied, StorageFaults::default());
         let options = OpenOptions { threads, max_row_errors: 1, ..OpenOptions::default() };
         let (_, leases, report) =
             Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap();
@@ -284,12 +289,12 @@ fn chunks_on_several_threads_load_as_one_does() {
 
 /// Bell on which the shards of a test sleep.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct ShardWakeup {
     rings: Mutex<u64>,
     rung: Condvar,
 }
 
-impl Bell {
+impl ShardWakeup {
     /// Blocks until `is_so` returns true, and checks it at every ring.
     pub(crate) fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
         let mut rings = self.rings.lock().expect("no panic");
@@ -303,11 +308,11 @@ impl Bell {
 pub(crate) fn start(
     storage: &PowerCutStorage,
     shards: usize,
-    options: ThreadOptions,
-) -> (LogThread, Arc<Bell>) {
-    let bell = Arc::new(Bell::default());
+    options: LogThreadOptions,
+) -> (LogThread, Arc<ShardWakeup>) {
+    let bell = Arc::new(ShardWakeup::default());
     let ringer = bell.clone();
-    let shards = Shards::new(shards, move |_| {
+    let shards = SharedLogState::new(shards, move |_| {
         *ringer.rings.lock().expect("no panic") += 1;
         ringer.rung.notify_all();
     });
@@ -319,10 +324,10 @@ pub(crate) fn start(
 
 #[test]
 fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
-    for durability in [Durability::None, Durability::Interval(5), Durability::Always] {
-        let storage = disk(Faults { short_writes: true, ..Faults::default() });
+    for durability in [RowDurability::None, RowDurability::Interval(5), RowDurability::Always] {
+        let storage = disk(StorageFaults { short_writes: true, ..StorageFaults::default() });
         let core = CoreOptions { durability, lfc_interval_s: 0 };
-        let options = ThreadOptions { core, on_fail: OnFail::Stop };
+        let options = LogThreadOptions { core, on_fail: LogFailureReaction::Stop };
         let (thread, bell) = start(&storage, 3, options);
         std::thread::scope(|scope| {
             for shard in 0..3 {
@@ -347,20 +352,20 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
         assert_eq!(thread.take_problems(), Vec::<String>::new());
         thread.stop().unwrap();
         // A clean end flushes with any durability.
-        let storage = storage.after(Survival::PowerFailed, Faults::default());
+        let storage = storage.after(Survival::PowerFailed, StorageFaults::default());
         let (_, leases, report) = open(&storage);
         assert_eq!((leases.len(), report.bad_rows), (3_003, 0), "{durability:?}");
         // In the other cases the thread may not have rotated yet.
-        let has_rotated = durability != Durability::Always || report.files.len() > 1;
+        let has_rotated = durability != RowDurability::Always || report.files.len() > 1;
         assert!(has_rotated, "{report:?}");
     }
 }
 
 #[test]
 fn a_file_that_has_outgrown_the_table_is_cleaned_up_before_its_time() {
-    let storage = disk(Faults::default());
-    let shards = Shards::new(1, |_| {});
-    let options = CoreOptions { durability: Durability::None, lfc_interval_s: 3_600 };
+    let storage = disk(StorageFaults::default());
+    let shards = SharedLogState::new(1, |_| {});
+    let options = CoreOptions { durability: RowDurability::None, lfc_interval_s: 3_600 };
     let mut core = LogCore::new(shards.clone(), open(&storage).0, options, at_ms(0));
     let log = ShardLog::new(shards, 0);
     let wordy = Lease { user_context: "x".repeat(2_000).into(), ..lease(1, 5) };
@@ -385,11 +390,11 @@ fn a_file_that_has_outgrown_the_table_is_cleaned_up_before_its_time() {
 
 #[test]
 fn a_log_that_failed_goes_on_from_a_snapshot() {
-    for durability in [Durability::None, Durability::Always] {
-        let storage = disk(Faults { failing_writes: vec![5], ..Faults::default() });
+    for durability in [RowDurability::None, RowDurability::Always] {
+        let storage = disk(StorageFaults { failing_writes: vec![5], ..StorageFaults::default() });
         let kept = Arc::new(Mutex::new(Vec::<Lease>::new()));
         let table = kept.clone();
-        let on_fail = OnFail::Restart {
+        let on_fail = LogFailureReaction::Restart {
             snapshot: Box::new(move |sink| {
                 table.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
             }),
@@ -397,7 +402,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             tries_max: None,
         };
         let core = CoreOptions { durability, lfc_interval_s: 0 };
-        let (thread, bell) = start(&storage, 1, ThreadOptions { core, on_fail });
+        let (thread, bell) = start(&storage, 1, LogThreadOptions { core, on_fail });
         let log = thread.shard(0);
         for number in 0..50 {
             let lease = lease(number, 3);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use base::{Now, Random};
-use dhcp_store::database::{DatabaseError, Fault};
-use dhcp_store::hosts::{Directory, LookupDesk, LookupThread, Lookups, Turn};
+use dhcp_store::database::{DatabaseError, DatabaseFault};
+use dhcp_store::hosts::{Directory, LookupDesk, LookupThread, LookupTurnResult, Lookups};
 
 const NOW: Now = Now { mono_ns: 5, wall_us: 7 };
 
@@ -34,7 +34,7 @@ impl Directory<u32, u32> for Thirds {
             truth(key).into_iter().for_each(|value| found(at, value));
         }
         let cause = String::new();
-        let error = DatabaseError { fault: Fault::Lost, tried: "look", cause };
+        let error = DatabaseError { fault: DatabaseFault::Lost, tried: "look", cause };
         if self.is_gone { Err(error) } else { Ok(()) }
     }
 }
@@ -44,10 +44,10 @@ fn what_several_want_is_asked_once_and_each_gets_its_own() {
     let lookups = Lookups::new(2, |_| {});
     let [mut one, mut two] = [0, 1].map(|shard| LookupDesk::new(Arc::clone(&lookups), shard));
     let mut directory = Thirds::default();
-    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Idle);
+    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Idle);
     assert_eq!((one.ask(vec![3, 1]), one.ask(vec![9]), two.ask(vec![1, 9])), (1, 2, 1));
     assert_eq!(one.take(), None);
-    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Answered(3));
+    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Answered(3));
     assert_eq!(directory.asked, [[1, 3, 9]]);
     let first = one.take().unwrap();
     assert_eq!((first.batch, first.found), (1, Some(vec![(3, vec![4, 3]), (1, vec![])])));
@@ -63,12 +63,12 @@ fn a_failure_is_answered_at_once_and_the_next_question_tries_again() {
     let mut desk = LookupDesk::new(Arc::clone(&lookups), 0);
     let mut directory = Thirds { is_gone: true, ..Thirds::default() };
     desk.ask(vec![3]);
-    assert!(matches!(lookups.turn(NOW, &mut directory), Turn::Failed(_)));
+    assert!(matches!(lookups.turn(NOW, &mut directory), LookupTurnResult::Failed(_)));
     assert_eq!(desk.take().unwrap().found, None);
-    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Idle);
+    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Idle);
     directory.is_gone = false;
     assert_eq!(desk.ask(vec![3]), 2);
-    assert_eq!(lookups.turn(NOW, &mut directory), Turn::Answered(1));
+    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Answered(1));
     assert_eq!(desk.take().unwrap().found, Some(vec![(3, vec![4, 3])]));
 }
 

@@ -8,7 +8,7 @@ pub const BUFFER_LEN: usize = 1_600;
 
 /// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// Message that is accepted.
     Sound,
     /// Valid message with one to four changes.
@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// Functions that make one family's datagrams. Each function writes at the front of a buffer and
 /// returns the length of the datagram; 0 when there is no room.
-pub(crate) struct Maker {
+pub(crate) struct DatagramGenerator {
     /// Function that writes a message that is accepted.
     pub(crate) sound: fn(&mut Random, &mut [u8]) -> usize,
     /// Function that writes a header that options may follow.
@@ -36,7 +36,7 @@ pub(crate) struct Maker {
     pub(crate) change_an_option: fn(&mut Random, &mut [u8]),
 }
 
-impl Maker {
+impl DatagramGenerator {
     /// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
     /// length. `captures` are messages to change, possibly none.
     pub(crate) fn datagram(
@@ -44,31 +44,31 @@ impl Maker {
         random: &mut Random,
         captures: &[&[u8]],
         buffer: &mut [u8],
-    ) -> (Kind, usize) {
+    ) -> (DatagramKind, usize) {
         match random.below(20) {
-            0..8 => (Kind::Sound, (self.sound)(random, buffer)),
+            0..8 => (DatagramKind::Sound, (self.sound)(random, buffer)),
             8..13 => {
                 let len = (self.sound)(random, buffer);
-                (Kind::Changed, self.change_some(random, buffer, len))
+                (DatagramKind::Changed, self.change_some(random, buffer, len))
             }
             13..17 => {
                 let Some(capture) = random.pick(captures) else {
-                    return (Kind::Sound, (self.sound)(random, buffer));
+                    return (DatagramKind::Sound, (self.sound)(random, buffer));
                 };
                 let len = capture.len().min(buffer.len());
                 buffer[..len].copy_from_slice(&capture[..len]);
-                (Kind::ChangedCapture, self.change_some(random, buffer, len))
+                (DatagramKind::ChangedCapture, self.change_some(random, buffer, len))
             }
             17..19 => {
                 let len = (self.header)(random, buffer);
                 let noise = random.below((buffer.len() - len).min(400) as u64 + 1) as usize;
                 random.fill(&mut buffer[len..len + noise]);
-                (Kind::NoiseAfterHeader, len + noise)
+                (DatagramKind::NoiseAfterHeader, len + noise)
             }
             _ => {
                 let len = random.below(buffer.len().min(700) as u64 + 1) as usize;
                 random.fill(&mut buffer[..len]);
-                (Kind::Noise, len)
+                (DatagramKind::Noise, len)
             }
         }
     }

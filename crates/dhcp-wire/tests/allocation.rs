@@ -5,7 +5,7 @@ use std::hint::black_box;
 use crate::common::{V4, V6};
 use base::Random;
 use dhcp_wire::v4::relay::{self, SubOptions};
-use dhcp_wire::v4::{Header, Message, MessageWriter, arbitrary};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageWriter, arbitrary};
 use dhcp_wire::v6;
 
 fn allocations(work: impl FnOnce()) -> u64 {
@@ -38,7 +38,7 @@ fn read(message: &Message<'_>) {
 }
 
 fn write(message: &Message<'_>, buffer: &mut [u8], may_overload: bool) {
-    let mut writer = MessageWriter::new(buffer, &Header::of(message));
+    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::of(message));
     writer.allow_overload(may_overload).sname(message.sname()).file(message.file());
     for (code, value) in message.options() {
         writer.option_value(code, value);

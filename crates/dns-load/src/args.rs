@@ -7,26 +7,26 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use load::{Rate, Shape, Wanted, replay};
+use load::{LoadRate, LoadShape, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, stderr, stdout};
 
-use crate::asked::{Asked, Asking};
+use crate::asked::{QuerySelectionArgs, SelectedQueries};
 use crate::capture::{self, DNS_PORT};
 use crate::cookie;
 use crate::edns::EdnsOption;
-use crate::exchanges::Limits;
+use crate::exchanges::QueryTimeLimits;
 use crate::failed;
 use crate::metrics;
-use crate::record::Report;
-use crate::run::{LoadError, run};
-use crate::search::{SearchOutcome, Trial, search};
-use crate::settings::{Settings, Transport};
+use crate::record::DnsLoadReport;
+use crate::run::{DnsLoadError, run};
+use crate::search::{DnsSearchTrial, SearchOutcome, search};
+use crate::settings::{DnsLoadSettings, Transport};
 use crate::silence;
 
 /// Flags of the command.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct DnsLoadArgs {
     /// Server: an address or the name of a host, with a port or without
     #[arg(long, short = 's', value_name = "HOST[:PORT]")]
     server: String,
@@ -36,7 +36,7 @@ pub struct Args {
     /// Queries per second of all threads together [default: search for the highest rate; a replay
     /// keeps its times]
     #[arg(long, short = 'Q', value_name = "N", value_parser = parse_rate)]
-    rate: Option<Rate>,
+    rate: Option<LoadRate>,
     /// Instead of a rate: number of queries in flight; each answer triggers the next query, as in
     /// dnsperf (closed loop: a slow server gets fewer queries)
     #[arg(long, short = 'q', value_name = "N", conflicts_with_all = ["rate", "shape", "replay_times"])]
@@ -49,13 +49,13 @@ pub struct Args {
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     #[command(flatten)]
-    asking: Asking,
+    asking: QuerySelectionArgs,
     /// Send over TCP only: --ports is the number of connections, each with many queries in flight
     #[arg(long, conflicts_with_all = ["segmentation", "mode"])]
     tcp: bool,
     /// Transport of queries: udp, or tcp as with --tcp
     #[arg(long, short = 'm', value_name = "MODE", value_parser = parse_mode)]
-    mode: Option<Mode>,
+    mode: Option<DnsTransportMode>,
     /// Repeat a query over TCP if its answer has TC set; latency counts from the first due time
     #[arg(long, conflicts_with = "tcp")]
     tc_fallback: bool,
@@ -76,8 +76,8 @@ pub struct Args {
     /// Spacing of queries: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
     /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
     /// a capture)
-    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
-    shape: Wanted,
+    #[arg(long, value_name = "SHAPE", default_value_t, value_parser = LoadShapeArg::parse, alias = "arrivals")]
+    shape: LoadShapeArg,
     /// Seconds after its due time by which a query must be answered
     #[arg(long, short = 't', value_name = "S", default_value = "1", value_parser = parse_seconds)]
     deadline_s: u64,
@@ -128,7 +128,7 @@ pub struct Args {
 
 /// `-m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum DnsTransportMode {
     /// UDP
     Udp,
     /// TCP
@@ -136,10 +136,10 @@ pub(crate) enum Mode {
 }
 
 /// Reads `-m`; dnsperf's transports that are not there are named with what to write instead.
-pub(crate) fn parse_mode(text: &str) -> Result<Mode, String> {
+pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
     match text {
-        "udp" => Ok(Mode::Udp),
-        "tcp" => Ok(Mode::Tcp),
+        "udp" => Ok(DnsTransportMode::Udp),
+        "tcp" => Ok(DnsTransportMode::Tcp),
         "dot" | "tls" => {
             Err("queries are not sent over TLS: write -m tcp for connections, or -m udp".into())
         }
@@ -155,8 +155,8 @@ const TRIAL_NS: u64 = 2 * NS_PER_S;
 /// Length of a run that a number of queries ends, in nanoseconds.
 pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
 
-pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
-    let rate = text.parse().ok().and_then(Rate::per_second);
+pub(crate) fn parse_rate(text: &str) -> Result<LoadRate, String> {
+    let rate = text.parse().ok().and_then(LoadRate::per_second);
     rate.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".into())
 }
 
@@ -169,14 +169,14 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
 /// Message and exit code of a failure that ends the command early.
 pub(crate) type Failure = (String, u8);
 
-impl Args {
+impl DnsLoadArgs {
     /// Returns shape and rate of the run.
-    fn shape(&self, asked: &mut Asked) -> Result<(Shape, Rate), Failure> {
+    fn shape(&self, asked: &mut SelectedQueries) -> Result<(LoadShape, LoadRate), Failure> {
         if let Some((file, times_ns)) = asked.times.take() {
-            let replay = Wanted::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
+            let replay = LoadShapeArg::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
             return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
         }
-        let any = Rate::per_second(ANY_PER_S);
+        let any = LoadRate::per_second(ANY_PER_S);
         let needs_any = self.rate.is_none() && !self.shape.is_replay();
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
@@ -213,10 +213,10 @@ impl Args {
     /// Returns true if the command searches for the highest rate.
     fn is_search(&self) -> bool {
         let is_paced = self.rate.is_some() || self.outstanding.is_some() || self.runs.is_some();
-        !is_paced && self.shape == Wanted::Shape(Shape::Even) && !self.asking.has_times()
+        !is_paced && self.shape == LoadShapeArg::Shape(LoadShape::Even) && !self.asking.has_times()
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
+    fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
         let cookie = self.cookie(server)?;
         let mut asked = self.asking.asked(server.port(), cookie)?;
@@ -228,10 +228,10 @@ impl Args {
             (None, None) if self.is_search() => TRIAL_NS,
             (None, None) => 10 * NS_PER_S,
         };
-        Ok(Settings {
+        Ok(DnsLoadSettings {
             local: self.own_ip(),
             zone_like: asked.zone_like,
-            transport: if self.tcp || self.mode == Some(Mode::Tcp) {
+            transport: if self.tcp || self.mode == Some(DnsTransportMode::Tcp) {
                 Transport::Tcp
             } else {
                 Transport::Udp { tc_fallback: self.tc_fallback }
@@ -241,7 +241,7 @@ impl Args {
             window: self.outstanding,
             count,
             duration_ns: self.duration.unwrap_or(whole_ns),
-            limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            limits: QueryTimeLimits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             linger_ns: self.linger_s,
             seed: self.seed,
             threads: self.threads,
@@ -252,7 +252,7 @@ impl Args {
             frames: self.frames(server)?,
             timeline_ns: self.timeline_s,
             begin_at_ns: self.begin_at_ns,
-            ..Settings::new(server, asked.workload, rate)
+            ..DnsLoadSettings::new(server, asked.workload, rate)
         })
     }
 
@@ -306,12 +306,12 @@ impl Args {
         })
     }
 
-    fn search(&self, settings: &Settings, signals: Signals) -> Result<ExitCode, Failure> {
+    fn search(&self, settings: &DnsLoadSettings, signals: Signals) -> Result<ExitCode, Failure> {
         stderr::print_line(format_args!(
             "no rate (-Q): searching for the highest that {} answers",
             settings.server
         ));
-        let tell = |trial: &Trial| stderr::print_line(trial.line());
+        let tell = |trial: &DnsSearchTrial| stderr::print_line(trial.line());
         let SearchOutcome { trial, is_limited_here } =
             search(settings, signals.stop(), tell).map_err(failure)?;
         self.print(&trial.report).map_err(|message| (message, 1))?;
@@ -331,7 +331,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn print(&self, report: &Report) -> Result<(), String> {
+    fn print(&self, report: &DnsLoadReport) -> Result<(), String> {
         if let Some(path) = &self.metrics {
             let words: Vec<_> =
                 env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -353,8 +353,8 @@ impl Args {
 }
 
 /// Returns message and exit code of a run that failed.
-pub(crate) fn failure(error: LoadError) -> Failure {
-    let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
+pub(crate) fn failure(error: DnsLoadError) -> Failure {
+    let code = if matches!(error, DnsLoadError::Settings(_)) { 2 } else { 1 };
     (error.to_string(), code)
 }
 

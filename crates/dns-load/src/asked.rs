@@ -9,16 +9,16 @@ use dns_wire::{EdnsOptions, Query, stream};
 use crate::args::Failure;
 use crate::capture::{self, DNS_PORT};
 use crate::edns::{EDNS_BYTES, EdnsArgs, EdnsOption, PLAIN_BYTES};
-use crate::queries::Workload;
+use crate::queries::QueryWorkload;
 use crate::query_file::{self, BadLines, QueryFile};
-use crate::zone::{Size, Zone, ZoneLike};
+use crate::zone::{Zone, ZoneLike, ZoneSize};
 
 /// Query of the slides on which the DNS benchmark is based.
 const ONE_QUERY: &str = "www.google.com AAAA";
 
 /// Flags that select the queries.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Asking {
+pub(crate) struct QuerySelectionArgs {
     /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Asking {
     #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
     zone_like: Option<u64>,
     #[command(flatten)]
-    size: Size,
+    size: ZoneSize,
     /// Skip invalid lines of the query file with a message, instead of refusing the file
     #[arg(long, requires = "queries")]
     skip_bad_lines: bool,
@@ -51,9 +51,9 @@ pub(crate) struct Asking {
 
 /// Queries of a run and their origin.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SelectedQueries {
     /// Queries to send.
-    pub(crate) workload: Workload,
+    pub(crate) workload: QueryWorkload,
     /// Zone that the queries were made from, if they were.
     pub(crate) zone_like: Option<ZoneLike>,
     /// Capture and the times of its queries, in nanoseconds since 1970, if the run repeats those.
@@ -62,14 +62,18 @@ pub(crate) struct Asked {
     pub(crate) answer_bytes: u16,
 }
 
-impl Asking {
+impl QuerySelectionArgs {
     /// Returns true when queries carry a cookie.
     pub(crate) const fn has_cookie(&self) -> bool {
         self.edns.cookie
     }
 
     /// Returns the queries to a server at `port`, with `cookie` among the options of EDNS.
-    pub(crate) fn asked(&self, port: u16, cookie: Option<EdnsOption>) -> Result<Asked, Failure> {
+    pub(crate) fn asked(
+        &self,
+        port: u16,
+        cookie: Option<EdnsOption>,
+    ) -> Result<SelectedQueries, Failure> {
         if self.zone_like.is_none() && self.size.is_given() {
             return Err(("--names and --zone take --zone-like".into(), 2));
         }
@@ -80,11 +84,12 @@ impl Asking {
             options: EdnsOptions { octets: &options, padding_block: self.edns.padding_block() },
         };
         let answer_bytes = self.edns.edns.max(PLAIN_BYTES);
-        let asked = |workload| Asked { workload, zone_like: None, times: None, answer_bytes };
+        let asked =
+            |workload| SelectedQueries { workload, zone_like: None, times: None, answer_bytes };
         if let Some(seed) = self.zone_like {
             let like = self.size.with_seed(seed);
             let workload = Zone::new(like.clone()).workload(query);
-            return Ok(Asked { zone_like: Some(like), ..asked(workload) });
+            return Ok(SelectedQueries { zone_like: Some(like), ..asked(workload) });
         }
         let (name, octets) = match &self.queries {
             None => ("--query".to_owned(), self.query.clone().into_bytes()),
@@ -117,7 +122,7 @@ impl Asking {
             query: String::new(),
             slides: false,
             zone_like: None,
-            size: Size::default(),
+            size: ZoneSize::default(),
             skip_bad_lines: true,
             edns,
             no_recursion: false,
@@ -131,7 +136,7 @@ impl Asking {
 
     /// Returns the queries of a capture: those to the port of DNS, and to the server's port of this
     /// run.
-    fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<Asked, Failure> {
+    fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
         let flag = self.edns.contents().next();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
             return Err((format!("{flag}: queries of a capture are asked as they are"), 2));
@@ -142,7 +147,7 @@ impl Asking {
             let packets = captured.packets;
             netio::stderr::print_line(format_args!("dns load: {name}: {packets}"));
         }
-        Ok(Asked {
+        Ok(SelectedQueries {
             workload: captured.workload,
             zone_like: None,
             times: self.replay_times.then(|| (name.to_owned(), captured.times_ns)),
@@ -153,10 +158,10 @@ impl Asking {
 
 /// Returns the queries of a file of messages, each after its length in two bytes, unchanged except
 /// for their identifiers; other messages are left out and counted.
-pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
+pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     let name = path.display().to_string();
     let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
-    let (mut workload, mut others, mut rest) = (Workload::default(), 0_u64, &octets[..]);
+    let (mut workload, mut others, mut rest) = (QueryWorkload::default(), 0_u64, &octets[..]);
     while let Some((message, behind)) = stream::split(rest) {
         rest = behind;
         if capture::is_query(message) {
@@ -178,7 +183,7 @@ pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
         ));
     }
     // Each query states the largest size of its answer.
-    Ok(Asked { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
+    Ok(SelectedQueries { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
 }
 
 /// Prints the lines of a file that are left out, and the number of lines with words that are not

@@ -1,10 +1,10 @@
 //! Queries from a capture: those that were sent over UDP to a DNS port, in their order, unchanged
 //! except for the identifier.
 
-use dns_wire::{Flags, Message};
+use dns_wire::{DnsMessage, Flags};
 use load::replay::{self, PacketCounts};
 
-use crate::queries::Workload;
+use crate::queries::QueryWorkload;
 
 /// Port of DNS.
 pub(crate) const DNS_PORT: u16 = 53;
@@ -22,9 +22,9 @@ const MAGIC_PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 /// Content of a capture.
 #[derive(Debug, Default)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedQueries {
     /// Queries in the capture.
-    pub(crate) workload: Workload,
+    pub(crate) workload: QueryWorkload,
     /// Time at which each query was captured, in nanoseconds since 1970.
     pub(crate) times_ns: Vec<u64>,
     /// Counts of the packets. Packets with other messages than queries of one question, or with
@@ -43,7 +43,7 @@ pub(crate) fn is_capture(file: &[u8]) -> bool {
 /// question, followed by nothing but EDNS and the like.
 pub(crate) fn is_query(payload: &[u8]) -> bool {
     payload.len() <= QUERY_BYTES_MAX
-        && Message::parse(payload).is_ok_and(|message| {
+        && DnsMessage::parse(payload).is_ok_and(|message| {
             let header = message.header();
             let is_standard = header.flags.opcode() == 0 && !header.flags.has(Flags::RESPONSE);
             is_standard && header.counts[..3] == [1, 0, 0]
@@ -55,14 +55,14 @@ pub(crate) fn is_query(payload: &[u8]) -> bool {
 /// # Errors
 ///
 /// Returns a message when the file cannot be read or has no queries.
-pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
-    let mut captured = Captured::default();
+pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<CapturedQueries, String> {
+    let mut captured = CapturedQueries::default();
     let mut problem = None;
     let packets = replay::datagrams(file, ports, |time_ns, payload| {
         if !is_query(payload) {
             return false;
         }
-        let edns = Message::parse(payload).ok().and_then(|message| message.edns());
+        let edns = DnsMessage::parse(payload).ok().and_then(|message| message.edns());
         let offered = edns.map_or(0, |edns| edns.udp_payload_bytes);
         captured.answer_bytes = captured.answer_bytes.max(offered);
         captured.times_ns.push(time_ns);
@@ -85,7 +85,7 @@ pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    use base::Writer;
+    use base::ByteWriter;
     use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
     use packet_wire::{ipv4, ipv6, protocol, udp};
 
@@ -100,10 +100,11 @@ mod tests {
     }
 
     fn capture(packets: &[(u64, bool, u16, &[u8])]) -> Vec<u8> {
-        let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
+        let mut file =
+            pcap::CaptureWriter::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
         for &(time_ns, is_v6, port, payload) in packets {
             let mut buffer = vec![0; 4_096];
-            let mut writer = Writer::new(&mut buffer);
+            let mut writer = ByteWriter::new(&mut buffer);
             let bytes = udp::HEADER_LEN + payload.len();
             let (from, to): (SocketAddr, SocketAddr) = if is_v6 {
                 let address = Ipv6Addr::LOCALHOST;
@@ -150,9 +151,9 @@ mod tests {
             // An answer repeats the question and nothing that follows it.
             let mut answer = self::query(b"");
             answer[2] |= 0x80;
-            assert!(workload.is_asked(index, &Message::parse(&answer).unwrap()));
+            assert!(workload.is_asked(index, &DnsMessage::parse(&answer).unwrap()));
             answer[13] = b'b';
-            assert!(!workload.is_asked(index, &Message::parse(&answer).unwrap()));
+            assert!(!workload.is_asked(index, &DnsMessage::parse(&answer).unwrap()));
         }
     }
 

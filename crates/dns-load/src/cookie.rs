@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use base::Random;
-use dns_wire::{Edns, EdnsOptions, Kind, Message, Query};
+use dns_wire::{DnsMessage, Edns, EdnsOptions, Query, RecordType};
 use netio::own_endpoint;
 
 use crate::edns::{COOKIE, EdnsOption, PLAIN_BYTES};
@@ -68,7 +68,7 @@ fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     let options = EdnsOptions { octets: &option, padding_block: 0 };
     let query = Query { recursion_desired: false, edns: Some(edns), options };
     let mut octets = Vec::new();
-    query.append(&mut octets, b".", Kind(2)).expect("the root is a name");
+    query.append(&mut octets, b".", RecordType(2)).expect("the root is a name");
     octets[..2].copy_from_slice(&id.to_be_bytes());
     octets
 }
@@ -99,7 +99,7 @@ fn answer(
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(error) => return Err(error),
         };
-        if let Ok(message) = Message::parse(&buffer[..len])
+        if let Ok(message) = DnsMessage::parse(&buffer[..len])
             && message.header().id == id
         {
             return Ok(whole_cookie(&message, client));
@@ -108,8 +108,8 @@ fn answer(
 }
 
 /// Returns the cookie of an answer, when it repeats the client's part and has one of the server's.
-fn whole_cookie(message: &Message<'_>, client: &[u8]) -> Option<EdnsOption> {
-    let record = message.records().find(|record| record.kind == Kind::OPT)?;
+fn whole_cookie(message: &DnsMessage<'_>, client: &[u8]) -> Option<EdnsOption> {
+    let record = message.records().find(|record| record.kind == RecordType::OPT)?;
     let mut rest = record.data;
     while let [a, b, c, d, behind @ ..] = rest {
         let (code, len) = (u16::from_be_bytes([*a, *b]), usize::from(u16::from_be_bytes([*c, *d])));

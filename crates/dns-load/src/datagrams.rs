@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use netio::Frame;
+use netio::ReceivedFrame;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
 /// Datagrams of a frame, all between the same ends.
-pub(crate) struct Datagrams<'f> {
-    pub(crate) ethernet: ethernet::Header,
+pub(crate) struct FrameDatagrams<'f> {
+    pub(crate) ethernet: ethernet::EthernetHeader,
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
     payload: &'f [u8],
@@ -15,14 +15,14 @@ pub(crate) struct Datagrams<'f> {
     each_bytes: usize,
 }
 
-impl<'f> Datagrams<'f> {
+impl<'f> FrameDatagrams<'f> {
     /// Reads the datagrams of a frame. Returns `None` for a frame without a whole datagram, for a
     /// damaged one, and for one that is not wanted (`is_wanted`) by its source and destination.
     pub(crate) fn of(
-        frame: Frame<'f>,
+        frame: ReceivedFrame<'f>,
         is_wanted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
     ) -> Option<Self> {
-        let (ethernet, packet) = ethernet::Header::parse(frame.octets).ok()?;
+        let (ethernet, packet) = ethernet::EthernetHeader::parse(frame.octets).ok()?;
         let (source, destination, datagram): (IpAddr, IpAddr, &[u8]) = match ethernet.ether_type {
             ethernet::TYPE_IPV4 => {
                 let (ip, datagram) = ipv4::Header::parse(packet).ok()?;
@@ -36,7 +36,7 @@ impl<'f> Datagrams<'f> {
             }
             _ => return None,
         };
-        let (header, payload) = udp::Header::parse(datagram).ok()?;
+        let (header, payload) = udp::UdpHeader::parse(datagram).ok()?;
         // A checksum that was left to a device counts as right, because the device computes it.
         let is_sound =
             || frame.checksum.is_some() || udp::is_checksum_right(source, destination, datagram);
@@ -82,12 +82,12 @@ mod tests {
     }
 
     /// Returns the datagrams of a frame for 10.0.0.2:53.
-    fn ours(frame: Frame<'_>) -> Option<Datagrams<'_>> {
-        Datagrams::of(frame, |_, to| to == "10.0.0.2:53".parse().unwrap())
+    fn ours(frame: ReceivedFrame<'_>) -> Option<FrameDatagrams<'_>> {
+        FrameDatagrams::of(frame, |_, to| to == "10.0.0.2:53".parse().unwrap())
     }
 
-    fn plain(octets: &[u8]) -> Frame<'_> {
-        Frame { octets, checksum: None, train: None }
+    fn plain(octets: &[u8]) -> ReceivedFrame<'_> {
+        ReceivedFrame { octets, checksum: None, train: None }
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         assert!(ours(plain(&octets)).is_none(), "a wrong checksum");
         let train = Train { kind: TrainKind::Udp, payload_bytes: 3 };
         let pending = PendingChecksum { start: 34, offset: 6 };
-        let whole = Frame { octets: &octets, checksum: Some(pending), train: Some(train) };
+        let whole = ReceivedFrame { octets: &octets, checksum: Some(pending), train: Some(train) };
         let parts: Vec<_> = ours(whole).unwrap().payloads().map(<[u8]>::len).collect();
         assert_eq!(parts, [3, 3, 1]);
         for cut in 0..octets.len() {

@@ -13,19 +13,21 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::time::NS_PER_S;
-use load::Rate;
+use load::LoadRate;
 use netio::signal::Signals;
 use netio::{ScopedAddress, resolve, scoped, stdout};
 
-use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds};
-use crate::asked::{self, Asking};
+use crate::args::{
+    DnsTransportMode, Failure, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds,
+};
+use crate::asked::{self, QuerySelectionArgs};
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
-use crate::exchanges::Limits;
+use crate::exchanges::QueryTimeLimits;
 use crate::failed;
-use crate::record::Report;
+use crate::record::DnsLoadReport;
 use crate::run::run;
-use crate::settings::{Settings, Transport};
+use crate::settings::{DnsLoadSettings, Transport};
 use crate::silence;
 
 /// Version of dnsperf that has this output.
@@ -34,13 +36,13 @@ const VERSION: &str = "2.10.0";
 /// Switches of dnsperf.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
-pub struct Args {
+pub struct DnsperfArgs {
     /// IP version for the server's name: inet, inet6 or any
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
     /// Transport of queries: udp or tcp
     #[arg(short = 'm', value_name = "MODE", default_value = "udp", value_parser = parse_mode)]
-    mode: Mode,
+    mode: DnsTransportMode,
     /// Server: an address or the name of a host
     #[arg(short = 's', value_name = "HOST", default_value = "127.0.0.1")]
     server: String,
@@ -85,7 +87,7 @@ pub struct Args {
     outstanding: u64,
     /// Largest number of queries per second
     #[arg(short = 'Q', value_name = "N", value_parser = parse_rate)]
-    rate: Option<Rate>,
+    rate: Option<LoadRate>,
     /// Print queries per second every N seconds
     #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
     interval: Option<u64>,
@@ -127,7 +129,7 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
     }
 }
 
-impl Args {
+impl DnsperfArgs {
     /// Runs the load and prints its result.
     pub(crate) fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
@@ -147,7 +149,11 @@ impl Args {
     }
 
     /// Runs the load, and prints the statistics of each interval at its end, as `-S` requests.
-    fn run_and_tell(&self, settings: &Settings, stop: &AtomicBool) -> Result<Report, Failure> {
+    fn run_and_tell(
+        &self,
+        settings: &DnsLoadSettings,
+        stop: &AtomicBool,
+    ) -> Result<DnsLoadReport, Failure> {
         let (Some(every_ns), Some(answered)) = (self.interval, &settings.answered) else {
             return run(settings, stop).map_err(failure);
         };
@@ -173,38 +179,38 @@ impl Args {
             .map_err(|why| (format!("-s {why}"), 1))
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
+    fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
         let edns = EdnsArgs::of_dnsperf(self.edns, self.dnssec, &self.edns_options);
         let asked = if self.is_binary {
             asked::messages_of(&self.queries)?
         } else {
-            Asking::of_file(&self.queries, edns).asked(server.port(), None)?
+            QuerySelectionArgs::of_file(&self.queries, edns).asked(server.port(), None)?
         };
         let per_connection = self.long.iter().rev().find_map(|option| match option {
             LongOption::QueriesPerConnection(count) => Some(*count),
             LongOption::Suppress => None,
         });
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
-        let rate = self.rate.or_else(|| Rate::per_second(1_000.0));
+        let rate = self.rate.or_else(|| LoadRate::per_second(1_000.0));
         let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
-        Ok(Settings {
+        Ok(DnsLoadSettings {
             local: self.local.map(|local| local.address),
             transport: match self.mode {
-                Mode::Udp => Transport::Udp { tc_fallback: false },
-                Mode::Tcp => Transport::Tcp,
+                DnsTransportMode::Udp => Transport::Udp { tc_fallback: false },
+                DnsTransportMode::Tcp => Transport::Tcp,
             },
             answer_bytes: asked.answer_bytes.into(),
             window: self.rate.is_none().then_some(self.outstanding),
             count: runs.map(|runs| u64::from(runs) * asked.workload.len() as u64),
             duration_ns: self.duration.unwrap_or(UNLIMITED_NS),
-            limits: Limits { deadline_ns: self.timeout, grace_ns: 0 },
+            limits: QueryTimeLimits { deadline_ns: self.timeout, grace_ns: 0 },
             threads: self.threads,
             // Over UDP dnsperf ignores it.
-            queries_per_connection: per_connection.filter(|_| self.mode == Mode::Tcp),
+            queries_per_connection: per_connection.filter(|_| self.mode == DnsTransportMode::Tcp),
             ports: self.clients.unwrap_or_else(|| self.default_ports()),
             answered: self.interval.map(|_| Arc::default()),
-            ..Settings::new(server, asked.workload, rate)
+            ..DnsLoadSettings::new(server, asked.workload, rate)
         })
     }
 
@@ -212,12 +218,12 @@ impl Args {
     /// sockets as it needs them.
     fn default_ports(&self) -> u32 {
         match self.mode {
-            Mode::Udp => 16_u32.next_multiple_of(self.threads.max(1)),
-            Mode::Tcp => self.threads,
+            DnsTransportMode::Udp => 16_u32.next_multiple_of(self.threads.max(1)),
+            DnsTransportMode::Tcp => self.threads,
         }
     }
 
-    fn head(&self, settings: &Settings) -> String {
+    fn head(&self, settings: &DnsLoadSettings) -> String {
         let words: Vec<_> =
             env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let stopping = match (self.duration, self.runs) {
@@ -235,7 +241,7 @@ impl Args {
         )
     }
 
-    fn result(&self, settings: &Settings, report: &Report) -> String {
+    fn result(&self, settings: &DnsLoadSettings, report: &DnsLoadReport) -> String {
         let load = &report.load;
         let is_time = settings.count.is_none_or(|count| load.exchanges.due < count);
         let why = match (report.interrupted, is_time) {
@@ -315,7 +321,7 @@ fn seconds(ns: u64) -> f64 {
 
 /// Standard deviation of the latency from sending, in seconds, as exactly as the buckets of the
 /// histogram are.
-fn deviation_s(report: &Report) -> f64 {
+fn deviation_s(report: &DnsLoadReport) -> f64 {
     let latency = &report.latency_sent.0;
     let count = latency.count().max(1) as f64;
     let entries = || latency.entries().map(|(ns, count)| (seconds(ns), count as f64));
@@ -335,16 +341,16 @@ mod tests {
     use netio::send::SendCounts;
 
     use super::*;
-    use crate::drive::LaneResult;
+    use crate::drive::DnsThreadResult;
     use crate::exchanges::Answered;
-    use crate::queries::Workload;
+    use crate::queries::QueryWorkload;
     use crate::tcp::ConnectionCounts;
 
     #[test]
     fn the_deviation_is_that_of_the_latency_from_sending() {
-        let workload = Workload::parse("queries", b"a.example A\n", Query::PLAIN).unwrap();
+        let workload = QueryWorkload::parse("queries", b"a.example A\n", Query::PLAIN).unwrap();
         let server = "192.0.2.1:53".parse().unwrap();
-        let settings = Settings::new(server, workload, Rate::per_second(100.0).unwrap());
+        let settings = DnsLoadSettings::new(server, workload, LoadRate::per_second(100.0).unwrap());
         let mut answered = Answered::default();
         // Each query leaves later than the one before, and is answered 1 or 3 ms after that.
         for (number, delay_ms) in (0..10).zip([1, 3].into_iter().cycle()) {
@@ -352,7 +358,7 @@ mod tests {
             let sent_ns = due_ns + number * 50 * NS_PER_MS;
             answered.ledger.completed(due_ns, sent_ns, sent_ns + delay_ms * NS_PER_MS);
         }
-        let lane = LaneResult {
+        let lane = DnsThreadResult {
             answered,
             sends: SendCounts::default(),
             connections: ConnectionCounts::default(),
@@ -363,14 +369,14 @@ mod tests {
             stopped_ns: None,
             ran_out_ns: None,
         };
-        let report = Report::of_lanes(&settings, 0, vec![lane], None);
+        let report = DnsLoadReport::of_lanes(&settings, 0, vec![lane], None);
         let deviation_ms = 1_000.0 * deviation_s(&report);
         assert!((deviation_ms - 1.0).abs() < 0.01, "{deviation_ms} ms");
     }
 
     #[test]
     fn transports_that_are_not_there_are_answered_with_what_to_write() {
-        assert_eq!(parse_mode("tcp"), Ok(Mode::Tcp));
+        assert_eq!(parse_mode("tcp"), Ok(DnsTransportMode::Tcp));
         for mode in ["dot", "doh"] {
             assert!(parse_mode(mode).is_err_and(|why| why.contains("write -m tcp")), "{mode}");
         }

@@ -14,11 +14,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, ReadyList, UdpSocket, poll};
+use netio::{Clock, MessageOutbox, PollFd, ReadyList, UdpSocket, poll};
 
 use crate::exchanges::{Answered, Exchanges};
-use crate::input::Input;
-use crate::pace::Pace;
+use crate::input::AnswerSource;
+use crate::pace::QueryPacer;
 use crate::tcp::{ConnectionCounts, Connections};
 
 /// Largest number of queries that one turn sends, so that answers are read while the schedule is
@@ -32,16 +32,16 @@ const SPIN_NS: u64 = 10_000;
 const IDLE_NS: u64 = 20_000_000;
 
 /// One thread's share of a run.
-pub(crate) struct Lane<'w> {
+pub(crate) struct DnsLoadThread<'w> {
     pub(crate) ports: Vec<UdpSocket>,
     /// Source address of each port.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) server: SocketAddr,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: QueryPacer,
     pub(crate) linger_ns: u64,
-    pub(crate) outbox: Outbox,
-    pub(crate) input: Input,
+    pub(crate) outbox: MessageOutbox,
+    pub(crate) input: AnswerSource,
     /// Connections over which queries with truncated answers are sent again, if the run does that.
     pub(crate) fallback: Option<(ReadyList, Fallback)>,
 }
@@ -66,7 +66,7 @@ impl Fallback {
 }
 
 /// Results of one lane.
-pub(crate) struct LaneResult {
+pub(crate) struct DnsThreadResult {
     /// Outcomes and datagrams.
     pub(crate) answered: Answered,
     /// Counts of sends that the kernel took and refused.
@@ -87,14 +87,14 @@ pub(crate) struct LaneResult {
     pub(crate) ran_out_ns: Option<u64>,
 }
 
-impl Lane<'_> {
+impl DnsLoadThread<'_> {
     /// Runs until the schedule has ended, no query is open and the ports have been silent, or,
     /// after `stop` was set, for as long as queries are watched.
     ///
     /// # Errors
     ///
     /// Fails with the error that the kernel reports for a port.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<DnsThreadResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let ports = std::mem::take(&mut self.ports);
         let (list, mut fallback) = self.fallback.take().unzip();
@@ -141,7 +141,7 @@ impl Lane<'_> {
             }
             self.exchanges.expire(now_ns);
         }
-        Ok(LaneResult {
+        Ok(DnsThreadResult {
             answered: self.exchanges.finish(),
             sends: self.outbox.counts(),
             connections: fallback.map_or_else(Default::default, |it| it.connections.finish()),

@@ -4,7 +4,7 @@
 //! A query is watched from its due time until the deadline and the grace after it have passed, also
 //! when it has its answer earlier. So late answers can be distinguished from lost ones, and second
 //! answers from answers to strangers. Every received datagram is counted under exactly one name of
-//! [`Tally`]. Budget: about 100 ns per answer of one record; nothing is allocated after
+//! [`DnsMessageTally`]. Budget: about 100 ns per answer of one record; nothing is allocated after
 //! construction.
 
 use std::collections::VecDeque;
@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Histogram;
-use dns_wire::{Flags, Message, Rcode};
-use load::{Class, LATENCY_LIMIT_NS, Ledger, Outstanding, Timeline};
+use dns_wire::{DnsMessage, Flags, Rcode};
+use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, Outstanding, Timeline};
 
-use crate::identities::Identities;
-use crate::queries::Workload;
-use crate::tally::{Fault, Tally};
+use crate::identities::QueryIdentities;
+use crate::queries::QueryWorkload;
+use crate::tally::{AnswerFault, DnsMessageTally};
 
 /// Times until which an answer is in time, and until which a query is watched.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct QueryTimeLimits {
     /// Longest time from the due time to the answer, in nanoseconds.
     pub deadline_ns: u64,
     /// Time for which a query is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
 }
 
-impl Limits {
+impl QueryTimeLimits {
     /// Returns the time for which a query is watched, in nanoseconds.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
@@ -39,15 +39,15 @@ impl Limits {
 /// Results of a thread's queries.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// Outcomes. [`Class::Nak`] is an answer in time with a response code other than NOERROR and
-    /// NXDOMAIN, [`Class::WrongClient`] one with another question, or another answer than the
+    /// Outcomes. [`ExchangeClass::Nak`] is an answer in time with a response code other than NOERROR and
+    /// NXDOMAIN, [`ExchangeClass::WrongClient`] one with another question, or another answer than the
     /// expected one.
-    pub ledger: Ledger,
+    pub ledger: ExchangeLedger,
     /// Datagrams by kind.
-    pub tally: Tally,
+    pub tally: DnsMessageTally,
     /// Counts by interval, where the settings ask for them.
     pub timeline: Timeline,
-    /// Nanoseconds from the due time to the answer of all queries that [`Tally::rcodes`] counts: in
+    /// Nanoseconds from the due time to the answer of all queries that [`DnsMessageTally::rcodes`] counts: in
     /// time, late, or with another response code.
     pub response_latency: ResponseLatency,
 }
@@ -64,7 +64,7 @@ impl Default for ResponseLatency {
 
 /// Query that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingQuery {
     /// Number of the query.
     pub number: u64,
     /// Length of the query, in bytes.
@@ -73,31 +73,31 @@ pub struct Outgoing {
 
 /// State of a watched query.
 #[derive(Clone, Copy, Debug)]
-struct Watched {
+struct WatchedQuery {
     /// Time at which the kernel took the query, in nanoseconds; 0 before that.
     sent_ns: u64,
     /// True if its answer was truncated, and the query is sent again over TCP.
     over_tcp: bool,
-    ended: Option<Class>,
+    ended: Option<ExchangeClass>,
 }
 
-const NEW: Watched = Watched { sent_ns: 0, over_tcp: false, ended: None };
+const NEW: WatchedQuery = WatchedQuery { sent_ns: 0, over_tcp: false, ended: None };
 
 /// All queries of one thread.
 pub struct Exchanges<'w> {
-    identities: Identities,
-    limits: Limits,
-    workload: &'w Workload,
+    identities: QueryIdentities,
+    limits: QueryTimeLimits,
+    workload: &'w QueryWorkload,
     /// Number in the run of this thread's first query: query n of this thread is query `first` + n
     /// × `stride` of the run.
     first: u64,
     stride: u64,
     /// Number of queries that may be watched at a time, rounded up as the ring is.
     capacity: u64,
-    open: Outstanding<Watched>,
+    open: Outstanding<WatchedQuery>,
     unsettled: u64,
-    ledger: Ledger,
-    tally: Tally,
+    ledger: ExchangeLedger,
+    tally: DnsMessageTally,
     timeline: Timeline,
     response_latency: ResponseLatency,
     /// Numbers of queries to be sent again over TCP; `None` where truncated answers count as
@@ -115,9 +115,9 @@ impl<'w> Exchanges<'w> {
     /// `workload` in turn.
     #[must_use]
     pub fn new(
-        identities: Identities,
-        limits: Limits,
-        workload: &'w Workload,
+        identities: QueryIdentities,
+        limits: QueryTimeLimits,
+        workload: &'w QueryWorkload,
         (thread, threads): (u64, u64),
         capacity: u64,
     ) -> Self {
@@ -130,8 +130,8 @@ impl<'w> Exchanges<'w> {
             capacity: capacity.next_power_of_two(),
             open: Outstanding::with_capacity(capacity, NEW),
             unsettled: 0,
-            ledger: Ledger::default(),
-            tally: Tally::default(),
+            ledger: ExchangeLedger::default(),
+            tally: DnsMessageTally::default(),
             timeline: Timeline::default(),
             response_latency: ResponseLatency::default(),
             again: None,
@@ -174,16 +174,16 @@ impl<'w> Exchanges<'w> {
 
     /// Begins the query that came due at `due_ns`: writes it into `buffer`. Returns `None` when
     /// more queries are watched than there is room for; the query is then lost, unsent.
-    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingQuery> {
         self.ledger.came_due();
         self.timeline.came_due(due_ns);
         let Some(number) = self.open.open(due_ns, NEW) else {
-            self.ledger.ended(Class::Lost);
+            self.ledger.ended(ExchangeClass::Lost);
             self.timeline.missed(due_ns);
             return None;
         };
         self.unsettled += 1;
-        Some(Outgoing { number, len: self.write(number, buffer) })
+        Some(OutgoingQuery { number, len: self.write(number, buffer) })
     }
 
     /// Writes the next query to be sent again over TCP into `buffer`. Returns its port and its
@@ -228,7 +228,7 @@ impl<'w> Exchanges<'w> {
     fn take_in(&mut self, now_ns: u64, port: usize, octets: &[u8], is_datagram: bool) {
         self.tally.received += 1;
         self.tally.octets += octets.len() as u64;
-        let message = match Message::parse(octets) {
+        let message = match DnsMessage::parse(octets) {
             Ok(message) => message,
             Err(reason) => {
                 self.tally.malformed[reason.index()] += 1;
@@ -256,8 +256,8 @@ impl<'w> Exchanges<'w> {
             }
             Ok(_) if !was_open => {
                 self.tally.repeated += 1;
-                if watched.ended == Some(Class::OnTime) {
-                    watched.ended = Some(Class::DuplicateAnswered);
+                if watched.ended == Some(ExchangeClass::OnTime) {
+                    watched.ended = Some(ExchangeClass::DuplicateAnswered);
                 }
             }
             Ok(_) if self.again.is_some() && is_datagram && is_truncated && !is_late => {
@@ -280,13 +280,13 @@ impl<'w> Exchanges<'w> {
                 let class = if is_late {
                     self.tally.late += 1;
                     self.ledger.completed_late(due_ns, watched.sent_ns, now_ns);
-                    Class::Late
+                    ExchangeClass::Late
                 } else if matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN) {
                     self.ledger.completed(due_ns, watched.sent_ns, now_ns);
                     self.timeline.completed(now_ns);
-                    Class::OnTime
+                    ExchangeClass::OnTime
                 } else {
-                    Class::Nak
+                    ExchangeClass::Nak
                 };
                 watched.ended = Some(class);
             }
@@ -334,12 +334,12 @@ impl<'w> Exchanges<'w> {
         let Some(due_ns) = self.open.oldest_due_ns() else { return false };
         let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { return false };
         self.unsettled -= u64::from(watched.ended.is_none());
-        let class = watched.ended.unwrap_or(Class::Lost);
+        let class = watched.ended.unwrap_or(ExchangeClass::Lost);
         self.ledger.ended(class);
         if watched.sent_ns != 0 {
-            self.timeline.left(due_ns, class == Class::Lost);
+            self.timeline.left(due_ns, class == ExchangeClass::Lost);
         }
-        if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
+        if !matches!(class, ExchangeClass::OnTime | ExchangeClass::DuplicateAnswered) {
             self.timeline.missed(due_ns);
         }
         true
@@ -355,19 +355,23 @@ impl<'w> Exchanges<'w> {
 }
 
 /// Returns the response code of `message` as an answer to query `index`, or its fault.
-fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rcode, Fault> {
+fn judge(
+    workload: &QueryWorkload,
+    index: usize,
+    message: &DnsMessage<'_>,
+) -> Result<Rcode, AnswerFault> {
     let (header, rcode) = (message.header(), message.rcode());
     if !header.flags.has(Flags::RESPONSE) {
-        return Err(Fault::NotAResponse);
+        return Err(AnswerFault::NotAResponse);
     }
     if header.flags.opcode() != 0 {
-        return Err(Fault::Opcode);
+        return Err(AnswerFault::Opcode);
     }
     // A server that could not read the question, or refused it, may leave it out.
     let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
     let is_left_out = header.counts[0] == 0 && is_refusal;
     if !is_left_out && !workload.is_asked(index, message) {
-        return Err(Fault::Question);
+        return Err(AnswerFault::Question);
     }
     match workload.expected(index) {
         Some(expected) if !is_refusal => expected.compare(message).map(|()| rcode),

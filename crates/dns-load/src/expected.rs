@@ -6,23 +6,23 @@
 //! the type alone, as names in data may be compressed. Budget: about 10 ns per record and 1 ns per
 //! byte of data; nothing is allocated.
 
-use dns_wire::{Flags, Kind, Message, Rcode};
+use dns_wire::{DnsMessage, Flags, Rcode, RecordType};
 
-use crate::tally::Fault;
+use crate::tally::AnswerFault;
 
 /// Expected answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedAnswer {
     rcode: Rcode,
     answers: u16,
     sum: u64,
 }
 
-impl Expected {
+impl ExpectedAnswer {
     /// Creates the expectation of an answer with `rcode` and `records`, type and data of each, in
     /// any order.
     #[must_use]
-    pub fn new<'a>(rcode: Rcode, records: impl Iterator<Item = (Kind, &'a [u8])>) -> Self {
+    pub fn new<'a>(rcode: Rcode, records: impl Iterator<Item = (RecordType, &'a [u8])>) -> Self {
         let mut expected = Self { rcode, answers: 0, sum: 0 };
         for (kind, data) in records {
             expected.answers += 1;
@@ -35,10 +35,10 @@ impl Expected {
     ///
     /// # Errors
     ///
-    /// [`Fault::ResponseCode`], or [`Fault::Records`].
-    pub fn compare(&self, answer: &Message<'_>) -> Result<(), Fault> {
+    /// [`AnswerFault::ResponseCode`], or [`AnswerFault::Records`].
+    pub fn compare(&self, answer: &DnsMessage<'_>) -> Result<(), AnswerFault> {
         if answer.rcode() != self.rcode {
-            return Err(Fault::ResponseCode);
+            return Err(AnswerFault::ResponseCode);
         }
         let header = answer.header();
         if header.flags.has(Flags::TRUNCATED) {
@@ -50,15 +50,16 @@ impl Expected {
         if (header.counts[1], sum) == (self.answers, self.sum) {
             Ok(())
         } else {
-            Err(Fault::Records)
+            Err(AnswerFault::Records)
         }
     }
 }
 
 /// Returns a record's share of the sum: FNV-1a over its type and, where no name can be in it, its
 /// data.
-fn mark(kind: Kind, data: &[u8]) -> u64 {
-    let data = if matches!(kind, Kind::A | Kind::AAAA | Kind::TXT) { data } else { &[] };
+fn mark(kind: RecordType, data: &[u8]) -> u64 {
+    let data =
+        if matches!(kind, RecordType::A | RecordType::AAAA | RecordType::TXT) { data } else { &[] };
     let octets = kind.0.to_be_bytes().into_iter().chain(data.iter().copied());
     octets.fold(0xcbf2_9ce4_8422_2325, |hash, octet| {
         (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -87,22 +88,23 @@ mod tests {
     #[test]
     fn records_count_in_any_order_and_each_of_them_counts() {
         let (one, two) = ([192, 0, 2, 1], [192, 0, 2, 2]);
-        let records = [(Kind::A, &one[..]), (Kind::CNAME, b"\x01b\0"), (Kind::A, &two)];
-        let expected = Expected::new(Rcode::NOERROR, records.into_iter());
+        let records =
+            [(RecordType::A, &one[..]), (RecordType::CNAME, b"\x01b\0"), (RecordType::A, &two)];
+        let expected = ExpectedAnswer::new(Rcode::NOERROR, records.into_iter());
         let compare = |flags, records: &[(u16, &[u8])]| {
-            expected.compare(&Message::parse(&answer(flags, records)).unwrap())
+            expected.compare(&DnsMessage::parse(&answer(flags, records)).unwrap())
         };
         // The name in a CNAME may be compressed.
         assert_eq!(compare(0, &[(1, &two), (5, b"\xc0\x0c"), (1, &one)]), Ok(()));
-        assert_eq!(compare(0, &[(1, &one), (5, b"\x01b\0"), (1, &one)]), Err(Fault::Records));
-        assert_eq!(compare(0, &[(1, &one), (1, &two)]), Err(Fault::Records));
-        assert_eq!(compare(0, &[(28, &one), (5, b""), (1, &two)]), Err(Fault::Records));
-        assert_eq!(compare(0, &[]), Err(Fault::Records));
+        assert_eq!(compare(0, &[(1, &one), (5, b"\x01b\0"), (1, &one)]), Err(AnswerFault::Records));
+        assert_eq!(compare(0, &[(1, &one), (1, &two)]), Err(AnswerFault::Records));
+        assert_eq!(compare(0, &[(28, &one), (5, b""), (1, &two)]), Err(AnswerFault::Records));
+        assert_eq!(compare(0, &[]), Err(AnswerFault::Records));
         assert_eq!(compare(Flags::TRUNCATED, &[]), Ok(()));
-        assert_eq!(compare(3, &[]), Err(Fault::ResponseCode));
-        assert_eq!(compare(Flags::TRUNCATED | 3, &[]), Err(Fault::ResponseCode));
-        let nothing = Expected::new(Rcode::NXDOMAIN, std::iter::empty());
+        assert_eq!(compare(3, &[]), Err(AnswerFault::ResponseCode));
+        assert_eq!(compare(Flags::TRUNCATED | 3, &[]), Err(AnswerFault::ResponseCode));
+        let nothing = ExpectedAnswer::new(Rcode::NXDOMAIN, std::iter::empty());
         let message = answer(3, &[]);
-        assert_eq!(nothing.compare(&Message::parse(&message).unwrap()), Ok(()));
+        assert_eq!(nothing.compare(&DnsMessage::parse(&message).unwrap()), Ok(()));
     }
 }

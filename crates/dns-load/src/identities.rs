@@ -8,14 +8,14 @@ pub(crate) const RUN: u64 = 16;
 
 /// Ports and identifiers of one thread, whose queries are numbered 0, 1, 2 …
 #[derive(Clone, Copy, Debug)]
-pub struct Identities {
+pub struct QueryIdentities {
     /// Number of ports of this thread.
     pub ports: u64,
     /// Identifier of the first query of each port.
     pub id_base: u16,
 }
 
-impl Identities {
+impl QueryIdentities {
     /// Returns the identifier that runs with `seed` begin with.
     #[must_use]
     pub fn id_base_of(seed: u64) -> u16 {
@@ -56,7 +56,7 @@ mod tests {
     fn port_and_identifier_lead_back_to_the_number() {
         let mut random = Random::from_seed(1);
         for ports in [1, 2, 3, 16, 60] {
-            let identities = Identities { ports, id_base: random.next_u32() as u16 };
+            let identities = QueryIdentities { ports, id_base: random.next_u32() as u16 };
             let within = (1_u64 << 16) * ports;
             for _ in 0..20_000 {
                 let number = random.below(10 * within);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn ports_take_turns_in_runs() {
-        let identities = Identities { ports: 3, id_base: 7 };
+        let identities = QueryIdentities { ports: 3, id_base: 7 };
         assert_eq!([0, 15, 16, 47, 48].map(|number| identities.port(number)), [0, 0, 1, 2, 0]);
         assert_eq!([0, 15, 16, 47, 48].map(|number| identities.id(number)), [7, 22, 7, 22, 23]);
     }

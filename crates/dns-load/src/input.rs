@@ -13,7 +13,7 @@ use netio::{
     filter, interface,
 };
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::FrameDatagrams;
 use crate::exchanges::Exchanges;
 
 /// Number of answers that one receive call takes at a port.
@@ -33,7 +33,7 @@ const RING: RingSize = RingSize { bytes: 32 << 20, slot_bytes: 2_048 };
 const NO_PORT: u16 = u16::MAX;
 
 /// Source of answers.
-pub(crate) enum Input {
+pub(crate) enum AnswerSource {
     /// Sockets of the ports.
     Ports(RecvBatch),
     /// Ring of the interface that the ports are at; the sockets get nothing.
@@ -47,7 +47,7 @@ pub(crate) struct RingInput {
     places: Box<[u16]>,
 }
 
-impl Input {
+impl AnswerSource {
     /// Creates an input from the ports, for answers of up to `answer_bytes` bytes.
     pub(crate) fn at_ports(answer_bytes: usize) -> Self {
         Self::Ports(RecvBatch::new(RECEIVE_SLOTS, answer_bytes))
@@ -161,7 +161,7 @@ impl RingInput {
             ring.receive(waiting, |frame| {
                 let place_of = |port: u16| places[usize::from(port)];
                 let is_wanted = |_, to: SocketAddr| place_of(to.port()) != NO_PORT;
-                let Some(datagrams) = Datagrams::of(frame, is_wanted) else { return };
+                let Some(datagrams) = FrameDatagrams::of(frame, is_wanted) else { return };
                 let place = usize::from(place_of(datagrams.destination.port()));
                 for octets in datagrams.payloads() {
                     if datagrams.source == server {

@@ -37,20 +37,20 @@ mod zone;
 
 use std::process::ExitCode;
 
-pub use exchanges::{Answered, Exchanges, Limits, Outgoing};
-pub use expected::Expected;
-pub use identities::Identities;
-pub use queries::Workload;
-pub use record::Report;
-pub use run::{LoadError, run};
-pub use settings::{Settings, Transport};
-pub use tally::{Fault, Tally};
+pub use exchanges::{Answered, Exchanges, OutgoingQuery, QueryTimeLimits};
+pub use expected::ExpectedAnswer;
+pub use identities::QueryIdentities;
+pub use queries::QueryWorkload;
+pub use record::DnsLoadReport;
+pub use run::{DnsLoadError, run};
+pub use settings::{DnsLoadSettings, Transport};
+pub use tally::{AnswerFault, DnsMessageTally};
 pub use tcp::ConnectionCounts;
-pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
+pub use zone::{NAMES_MAX, Zone, ZoneLike, ZoneOrigin};
 
 /// Commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub enum DnsCommand {
     /// Send DNS queries at a fixed rate and check every answer, or search for the highest rate.
     ///
     /// Open loop: a query is due at its time in the schedule, whatever happened to earlier queries,
@@ -66,18 +66,18 @@ pub enum Command {
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more
     /// queries than --max-loss allows were not answered in time, all were lost, or a search found
     /// no rate; 130 interrupted.
-    Load(Box<args::Args>),
+    Load(Box<args::DnsLoadArgs>),
     /// Load-test a DNS server with dnsperf's command line and output.
     ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query
     /// was lost.
     #[command(hide = true)]
-    Dnsperf(dnsperf::Args),
+    Dnsperf(dnsperf::DnsperfArgs),
     /// Print the `godwit dns load` commands for a resperf command line.
     ///
     /// Exit code: 2.
     #[command(hide = true)]
-    Resperf(resperf::Args),
+    Resperf(resperf::ResperfArgs),
     /// Answer every DNS query with itself, to measure the ceiling of kernel and generator.
     ///
     /// The responder sends each query back with QR set, until SIGINT or SIGTERM, and then prints
@@ -85,17 +85,17 @@ pub enum Command {
     /// one, a fault that takes a value affects every query.
     ///
     /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments.
-    Echo(echo::Args),
+    Echo(echo::DnsEchoArgs),
     /// Make a zone from a seed, with queries and their expected answers.
     ///
     /// Load the zone into a server and run `godwit dns load --zone-like N`, which checks each
     /// answer. The same seed, count and name make the same zone on every machine.
     ///
     /// Exit codes: 0 written; 1 a file cannot be written; 2 bad arguments.
-    Zone(zone::Args),
+    Zone(zone::DnsZoneArgs),
 }
 
-impl Command {
+impl DnsCommand {
     /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {

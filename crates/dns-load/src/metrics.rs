@@ -8,13 +8,13 @@ use base::time::NS_PER_S;
 use measure::record::LatencySummary;
 use serde_json::{Value, json};
 
-use crate::record::Report;
+use crate::record::DnsLoadReport;
 
 /// Version of the schema, the day of its last change.
 const SCHEMA_VERSION: u32 = 20_240_530;
 
 /// Returns the lines for a run with the command line `params`.
-pub(crate) fn lines(report: &Report, params: &[String]) -> String {
+pub(crate) fn lines(report: &DnsLoadReport, params: &[String]) -> String {
     let run_id = format!("{}-{}", report.started_ns, report.load.seed);
     let mut objects = vec![header(report, params)];
     objects.extend(periodic(report));
@@ -26,7 +26,7 @@ pub(crate) fn lines(report: &Report, params: &[String]) -> String {
     lines.collect()
 }
 
-fn header(report: &Report, params: &[String]) -> Value {
+fn header(report: &DnsLoadReport, params: &[String]) -> Value {
     let load = &report.load;
     let interval_s = load.timeline.as_ref().map_or(load.duration_s, |timeline| timeline.interval_s);
     json!({
@@ -43,7 +43,7 @@ fn header(report: &Report, params: &[String]) -> Value {
 
 /// Returns the intervals: queries that left by their due times, answers by their times of arrival.
 /// Their sums are those of [`summary`].
-fn periodic(report: &Report) -> impl Iterator<Item = Value> {
+fn periodic(report: &DnsLoadReport) -> impl Iterator<Item = Value> {
     let timeline = report.load.timeline.clone().unwrap_or_default();
     let interval_ns = (timeline.interval_s * NS_PER_S as f64) as u64;
     let started_ns = report.started_ns;
@@ -61,7 +61,7 @@ fn periodic(report: &Report) -> impl Iterator<Item = Value> {
     })
 }
 
-fn summary(report: &Report) -> Value {
+fn summary(report: &DnsLoadReport) -> Value {
     let (load, answers) = (&report.load, &report.answers);
     let counts = load.exchanges;
     let faults = answers.faults.values().sum::<u64>() + answers.malformed.values().sum::<u64>();
@@ -83,7 +83,7 @@ fn summary(report: &Report) -> Value {
 
 /// Returns the latency of all responses from the due time, in nanoseconds; a bucket is its lowest
 /// and highest value and its count.
-fn latency(report: &Report) -> Value {
+fn latency(report: &DnsLoadReport) -> Value {
     let histogram = &report.response_latency.0;
     let summary = LatencySummary::of_histogram(histogram);
     let entries: Vec<_> = histogram.entries().collect();
@@ -116,7 +116,7 @@ fn middle(highest: u64) -> f64 {
 }
 
 /// Returns the counts of the transport; for a run with both, those of the datagrams.
-fn connections(report: &Report) -> Value {
+fn connections(report: &DnsLoadReport) -> Value {
     let (messages, errors) = (
         report.load.messages,
         report.load.send_refused + report.load.own_socket_drops + report.answers.too_long,
@@ -145,33 +145,34 @@ mod tests {
     use base::Histogram;
     use base::time::NS_PER_MS;
     use dns_wire::Query;
-    use load::Rate;
+    use load::LoadRate;
     use netio::send::SendCounts;
 
     use super::*;
-    use crate::drive::LaneResult;
-    use crate::exchanges::{Exchanges, Limits};
-    use crate::identities::Identities;
-    use crate::queries::Workload;
-    use crate::settings::Settings;
+    use crate::drive::DnsThreadResult;
+    use crate::exchanges::{Exchanges, QueryTimeLimits};
+    use crate::identities::QueryIdentities;
+    use crate::queries::QueryWorkload;
+    use crate::settings::DnsLoadSettings;
     use crate::tcp::ConnectionCounts;
 
     const QUERIES: u64 = 200;
-    const LIMITS: Limits = Limits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
+    const LIMITS: QueryTimeLimits =
+        QueryTimeLimits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
 
     /// Plays queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
     /// (`delay10`), every tenth without an answer and every tenth never sent.
-    fn played() -> (Settings, LaneResult) {
+    fn played() -> (DnsLoadSettings, DnsThreadResult) {
         let query = Query::PLAIN;
-        let workload = Workload::parse("queries", b"a.example A\n", query).unwrap();
-        let rate = Rate::per_second(100.0).unwrap();
-        let settings = Settings {
+        let workload = QueryWorkload::parse("queries", b"a.example A\n", query).unwrap();
+        let rate = LoadRate::per_second(100.0).unwrap();
+        let settings = DnsLoadSettings {
             limits: LIMITS,
             duration_ns: 2 * NS_PER_S,
             timeline_ns: Some(NS_PER_S / 2),
-            ..Settings::new("192.0.2.1:53".parse().unwrap(), workload, rate)
+            ..DnsLoadSettings::new("192.0.2.1:53".parse().unwrap(), workload, rate)
         };
-        let identities = Identities { ports: 1, id_base: 7 };
+        let identities = QueryIdentities { ports: 1, id_base: 7 };
         let mut exchanges =
             Exchanges::new(identities, LIMITS, &settings.workload, (0, 1), 4 * QUERIES);
         exchanges.keep_timeline(load::Timeline::new(0, NS_PER_S / 2, 8));
@@ -196,7 +197,7 @@ mod tests {
         for (at_ns, answer) in way {
             exchanges.answer(at_ns, 0, &answer);
         }
-        let lane = LaneResult {
+        let lane = DnsThreadResult {
             answered: exchanges.finish(),
             sends: SendCounts::default(),
             connections: ConnectionCounts::default(),
@@ -213,7 +214,7 @@ mod tests {
     #[test]
     fn the_intervals_add_up_to_the_sum_and_every_response_has_a_latency() {
         let (settings, lane) = played();
-        let report = Report::of_lanes(&settings, 0, vec![lane], None);
+        let report = DnsLoadReport::of_lanes(&settings, 0, vec![lane], None);
         let objects: Vec<Value> =
             lines(&report, &[]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["type"] == kind);

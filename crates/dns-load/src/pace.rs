@@ -4,15 +4,15 @@
 use load::Schedule;
 
 /// Source of due times, with the number of queries that are left.
-pub(crate) struct Pace {
-    kind: Kind,
+pub(crate) struct QueryPacer {
+    kind: QueryPacing,
     /// Number of queries that may still be begun.
     left: u64,
     /// Time at which the last of them was begun.
     ran_out_ns: Option<u64>,
 }
 
-enum Kind {
+enum QueryPacing {
     Scheduled(Schedule),
     /// Window in which at most `most` queries wait at a time.
     Window {
@@ -22,19 +22,19 @@ enum Kind {
     },
 }
 
-impl Pace {
+impl QueryPacer {
     /// Creates due times of `schedule`, at most `count`.
     pub(crate) fn scheduled(schedule: Schedule, count: Option<u64>) -> Self {
-        Self::new(Kind::Scheduled(schedule), count)
+        Self::new(QueryPacing::Scheduled(schedule), count)
     }
 
     /// Creates due times from `start_ns` to `end_ns` whenever fewer than `most` queries wait, at
     /// most `count`.
     pub(crate) fn window(most: u64, (start_ns, end_ns): (u64, u64), count: Option<u64>) -> Self {
-        Self::new(Kind::Window { most, start_ns, end_ns }, count)
+        Self::new(QueryPacing::Window { most, start_ns, end_ns }, count)
     }
 
-    const fn new(kind: Kind, count: Option<u64>) -> Self {
+    const fn new(kind: QueryPacing, count: Option<u64>) -> Self {
         let left = match count {
             Some(count) => count,
             None => u64::MAX,
@@ -49,8 +49,8 @@ impl Pace {
             return None;
         }
         let due_ns = match &mut self.kind {
-            Kind::Scheduled(schedule) => schedule.take(now_ns),
-            Kind::Window { most, start_ns, end_ns } => {
+            QueryPacing::Scheduled(schedule) => schedule.take(now_ns),
+            QueryPacing::Window { most, start_ns, end_ns } => {
                 ((*start_ns..*end_ns).contains(&now_ns) && waiting < *most).then_some(now_ns)
             }
         }?;
@@ -66,18 +66,20 @@ impl Pace {
     pub(crate) fn next_ns(&self, now_ns: u64, waiting: u64) -> Option<u64> {
         match &self.kind {
             _ if self.left == 0 => None,
-            Kind::Scheduled(schedule) => schedule.next_due_ns(),
-            Kind::Window { end_ns, .. } if now_ns >= *end_ns => None,
-            Kind::Window { most, start_ns, .. } if waiting < *most => Some(now_ns.max(*start_ns)),
-            Kind::Window { end_ns, .. } => Some(*end_ns),
+            QueryPacing::Scheduled(schedule) => schedule.next_due_ns(),
+            QueryPacing::Window { end_ns, .. } if now_ns >= *end_ns => None,
+            QueryPacing::Window { most, start_ns, .. } if waiting < *most => {
+                Some(now_ns.max(*start_ns))
+            }
+            QueryPacing::Window { end_ns, .. } => Some(*end_ns),
         }
     }
 
     /// Ends the due times at `end_ns`.
     pub(crate) fn end_at(&mut self, end_ns: u64) {
         match &mut self.kind {
-            Kind::Scheduled(schedule) => schedule.end_at(end_ns),
-            Kind::Window { end_ns: end, .. } => *end = (*end).min(end_ns),
+            QueryPacing::Scheduled(schedule) => schedule.end_at(end_ns),
+            QueryPacing::Window { end_ns: end, .. } => *end = (*end).min(end_ns),
         }
     }
 
@@ -93,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_window_has_a_query_whenever_there_is_room() {
-        let mut pace = Pace::window(2, (100, 200), Some(3));
+        let mut pace = QueryPacer::window(2, (100, 200), Some(3));
         assert_eq!((pace.take(99, 0), pace.next_ns(99, 0)), (None, Some(100)));
         assert_eq!(pace.take(100, 0), Some(100));
         assert_eq!(pace.take(110, 2), None, "two wait");
@@ -101,7 +103,7 @@ mod tests {
         assert_eq!(pace.take(120, 1), Some(120));
         assert_eq!((pace.take(130, 0), pace.ran_out_ns()), (Some(130), Some(130)));
         assert_eq!((pace.take(140, 0), pace.next_ns(140, 0)), (None, None));
-        let mut pace = Pace::window(1, (0, 200), None);
+        let mut pace = QueryPacer::window(1, (0, 200), None);
         pace.end_at(50);
         assert_eq!((pace.take(50, 0), pace.next_ns(50, 0)), (None, None));
     }

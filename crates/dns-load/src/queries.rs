@@ -1,21 +1,21 @@
 //! Queries, made once before a run from a file of queries, a zone or a capture.
 
 use dns_wire::header::HEADER_BYTES;
-use dns_wire::{Kind, Message, Query};
+use dns_wire::{DnsMessage, Query, RecordType};
 
-use crate::expected::Expected;
+use crate::expected::ExpectedAnswer;
 use crate::query_file::{self, BadLines};
 
 /// Queries of a run as bytes, with identifier 0.
 #[derive(Clone, Debug, Default)]
-pub struct Workload {
+pub struct QueryWorkload {
     octets: Vec<u8>,
     ends: Vec<u32>,
     /// Expected answer to each query; empty when it is not known.
-    expected: Vec<Expected>,
+    expected: Vec<ExpectedAnswer>,
 }
 
-impl Workload {
+impl QueryWorkload {
     /// Reads the queries of `text`, each with the settings of `query`. `file` names the text in
     /// problems.
     ///
@@ -34,7 +34,7 @@ impl Workload {
     pub(crate) fn add_query(
         &mut self,
         name: &[u8],
-        kind: Kind,
+        kind: RecordType,
         query: Query<'_>,
     ) -> Result<(), String> {
         query.append(&mut self.octets, name, kind).map_err(|why| why.to_string())?;
@@ -53,7 +53,13 @@ impl Workload {
     /// # Panics
     ///
     /// Panics when `name` is no name, or when other queries were added without an expected answer.
-    pub(crate) fn add(&mut self, name: &[u8], kind: Kind, query: Query<'_>, expected: Expected) {
+    pub(crate) fn add(
+        &mut self,
+        name: &[u8],
+        kind: RecordType,
+        query: Query<'_>,
+        expected: ExpectedAnswer,
+    ) {
         assert_eq!(self.expected.len(), self.ends.len(), "all are expected to be something");
         query.append(&mut self.octets, name, kind).expect("names that were made are names");
         self.end().expect("a zone has a million queries of 282 octets at most");
@@ -111,16 +117,16 @@ impl Workload {
 
     /// Returns the expected answer to query `index`, if it is known.
     #[must_use]
-    pub fn expected(&self, index: usize) -> Option<&Expected> {
+    pub fn expected(&self, index: usize) -> Option<&ExpectedAnswer> {
         self.expected.get(index)
     }
 
     /// Returns true when `answer` repeats the question of query `index`, letters in any case.
     #[must_use]
-    pub fn is_asked(&self, index: usize, answer: &Message<'_>) -> bool {
+    pub fn is_asked(&self, index: usize, answer: &DnsMessage<'_>) -> bool {
         let query = self.query(index);
         let is_repeated = answer.header().counts[0] == 1
             && query[HEADER_BYTES..].starts_with(answer.question_octets());
-        is_repeated || Message::parse(query).is_ok_and(|query| answer.asks_as(&query))
+        is_repeated || DnsMessage::parse(query).is_ok_and(|query| answer.asks_as(&query))
     }
 }

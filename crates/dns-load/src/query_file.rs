@@ -7,9 +7,9 @@
 
 use std::str;
 
-use dns_wire::{Edns, Kind, Query};
+use dns_wire::{Edns, Query, RecordType};
 
-use crate::queries::Workload;
+use crate::queries::QueryWorkload;
 
 /// Largest number of problems that are reported.
 const PROBLEMS_MAX: usize = 10;
@@ -31,7 +31,7 @@ pub(crate) enum BadLines {
 #[derive(Debug)]
 pub(crate) struct QueryFile {
     /// Queries in the file.
-    pub(crate) workload: Workload,
+    pub(crate) workload: QueryWorkload,
     /// Lines that were left out, in words, the first ten one by one; empty when there are none.
     pub(crate) skipped: Vec<String>,
     /// Lines with words after the type that have no meaning here, and the first of them.
@@ -49,13 +49,13 @@ pub(crate) struct Unread {
 
 /// Word of a line with its column, from 1.
 #[derive(Clone, Copy)]
-struct Word<'t> {
+struct QueryFileWord<'t> {
     column: usize,
     text: &'t [u8],
 }
 
 /// Fault of a line: the column, from 1, and the reason.
-struct Problem {
+struct QueryLineFault {
     column: usize,
     why: String,
 }
@@ -73,13 +73,14 @@ pub(crate) fn read(
     bad_lines: BadLines,
 ) -> Result<QueryFile, String> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    let mut found = QueryFile { workload: Workload::default(), skipped: Vec::new(), unread: None };
+    let mut found =
+        QueryFile { workload: QueryWorkload::default(), skipped: Vec::new(), unread: None };
     let mut further = 0_u64;
     for (number, line) in (1..).zip(text.split(|&octet| octet == b'\n')) {
         match add_line(&mut found.workload, line, query) {
             Ok(is_whole) if is_whole => {}
             Ok(_) => found.unread.get_or_insert(Unread { lines: 0, first: number }).lines += 1,
-            Err(Problem { column, why }) if found.skipped.len() < PROBLEMS_MAX => {
+            Err(QueryLineFault { column, why }) if found.skipped.len() < PROBLEMS_MAX => {
                 found.skipped.push(format!("{file}:{number}:{column}: {why}"));
             }
             Err(_) => further += 1,
@@ -99,20 +100,24 @@ pub(crate) fn read(
 }
 
 /// Adds the query of a line, if it holds one. Returns false when words of the line have no meaning.
-fn add_line(workload: &mut Workload, line: &[u8], query: Query<'_>) -> Result<bool, Problem> {
+fn add_line(
+    workload: &mut QueryWorkload,
+    line: &[u8],
+    query: Query<'_>,
+) -> Result<bool, QueryLineFault> {
     let mut words = line
         .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
-        .map(|text| Word { column: text.as_ptr().addr() - line.as_ptr().addr() + 1, text })
+        .map(|text| QueryFileWord { column: text.as_ptr().addr() - line.as_ptr().addr() + 1, text })
         .take_while(|word| !matches!(word.text.first(), Some(b';' | b'#')));
     let Some(name) = words.next() else { return Ok(true) };
     let end = line.trim_ascii_end().len() + 1;
-    let missing = || Problem { column: end, why: "a type is missing".to_owned() };
+    let missing = || QueryLineFault { column: end, why: "a type is missing".to_owned() };
     let word = words.next().ok_or_else(missing)?;
-    let kind: Kind = str::from_utf8(word.text)
+    let kind: RecordType = str::from_utf8(word.text)
         .map_err(|_| "a type is plain text")
         .and_then(str::parse)
-        .map_err(|why| Problem { column: word.column, why: why.to_owned() })?;
+        .map_err(|why| QueryLineFault { column: word.column, why: why.to_owned() })?;
     let (mut query, mut is_whole) = (query, true);
     for word in words {
         match with_flags(query, word.text) {
@@ -122,7 +127,7 @@ fn add_line(workload: &mut Workload, line: &[u8], query: Query<'_>) -> Result<bo
     }
     workload
         .add_query(name.text, kind, query)
-        .map_err(|why| Problem { column: name.column, why })?;
+        .map_err(|why| QueryLineFault { column: name.column, why })?;
     Ok(is_whole)
 }
 
@@ -142,15 +147,15 @@ fn with_flags<'q>(query: Query<'q>, word: &[u8]) -> Option<Query<'q>> {
 
 #[cfg(test)]
 mod tests {
-    use dns_wire::Message;
+    use dns_wire::DnsMessage;
 
     use super::*;
 
     /// Returns each query as name, type and content of its OPT record.
-    fn shown(workload: &Workload) -> Vec<String> {
+    fn shown(workload: &QueryWorkload) -> Vec<String> {
         (0..workload.len())
             .map(|index| {
-                let message = Message::parse(workload.query(index)).unwrap();
+                let message = DnsMessage::parse(workload.query(index)).unwrap();
                 let question = message.questions().next().unwrap();
                 let edns = match message.edns() {
                     Some(edns) if edns.dnssec_ok => " DO",
@@ -165,7 +170,7 @@ mod tests {
     #[test]
     fn a_file_of_dnsperf_is_read() {
         let text = b"; a comment\nwww.example.com A\n\n  example.com.\tmx\r\n# none\n. TYPE65280";
-        let workload = Workload::parse("x", text, Query::PLAIN).unwrap();
+        let workload = QueryWorkload::parse("x", text, Query::PLAIN).unwrap();
         assert_eq!(shown(&workload), ["www.example.com. A", "example.com. MX", ". TYPE65280"]);
     }
 
@@ -190,7 +195,7 @@ mod tests {
     #[test]
     fn every_problem_is_told_with_its_place() {
         let text = b"a.example A\nb..example A\n  c.example\nd.example AAA\ne.example A IN\n";
-        let problems = Workload::parse("q.txt", text, Query::PLAIN).unwrap_err();
+        let problems = QueryWorkload::parse("q.txt", text, Query::PLAIN).unwrap_err();
         let lines: Vec<_> = problems.lines().collect();
         let expected = [
             "q.txt:2:1: nothing between two dots",
@@ -198,9 +203,9 @@ mod tests {
             "q.txt:4:11: no type of record: a mnemonic like AAAA, or TYPE and a number",
         ];
         assert_eq!(lines, expected);
-        let none = Workload::parse("q.txt", b";\n", Query::PLAIN).unwrap_err();
+        let none = QueryWorkload::parse("q.txt", b";\n", Query::PLAIN).unwrap_err();
         assert_eq!(none, "q.txt: no query in it; a line is a name and a type");
-        let many = Workload::parse("q.txt", &b"x\n".repeat(12), Query::PLAIN).unwrap_err();
+        let many = QueryWorkload::parse("q.txt", &b"x\n".repeat(12), Query::PLAIN).unwrap_err();
         assert_eq!(many.lines().count(), 11);
         assert!(many.ends_with("q.txt: 2 more lines are wrong"), "{many}");
         let skipping = read("q.txt", text, Query::PLAIN, BadLines::Skip).unwrap();

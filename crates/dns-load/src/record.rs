@@ -6,7 +6,7 @@ use std::fmt;
 
 use base::Figure;
 use base::time::NS_PER_S;
-use dns_wire::{Malformed, Rcode};
+use dns_wire::{DnsMessageDefect, Rcode};
 use load::Health;
 use measure::record::{LoadRecord, MessageCounts};
 use netio::Clock;
@@ -14,11 +14,11 @@ use netio::send::SendCounts;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::drive::LaneResult;
+use crate::drive::DnsThreadResult;
 use crate::exchanges::{Answered, ResponseLatency};
 use crate::run::port_buffer_bytes;
-use crate::settings::{Settings, Transport};
-use crate::tally::{Fault, Tally};
+use crate::settings::{DnsLoadSettings, Transport};
+use crate::tally::{AnswerFault, DnsMessageTally};
 use crate::tcp::ConnectionCounts;
 
 /// Load record with the details of a DNS run. In JSON all fields are in one object; readers of
@@ -26,7 +26,7 @@ use crate::tcp::ConnectionCounts;
 /// with another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another
 /// question or another answer than the expected one.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DnsLoadReport {
     /// Load record that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
@@ -35,7 +35,7 @@ pub struct Report {
     /// True if the run was ended before its time.
     pub interrupted: bool,
     /// Counts of received datagrams and messages.
-    pub answers: Answers,
+    pub answers: AnswerCounts,
     /// Latency of every answer that `answers.rcodes` counts.
     #[serde(skip)]
     pub response_latency: ResponseLatency,
@@ -58,7 +58,7 @@ pub struct Report {
 /// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`,
 /// `repeated`, `faults`, `malformed`, `unmatched` or `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Answers {
+pub struct AnswerCounts {
     /// First answers to queries, late ones too, by response code.
     pub rcodes: BTreeMap<String, u64>,
     /// Truncated datagrams after which the query was sent again over TCP.
@@ -82,7 +82,7 @@ pub struct Answers {
 }
 
 /// Sum of the results of all lanes.
-struct Sum {
+struct DnsResultSum {
     answered: Answered,
     sends: SendCounts,
     connections: ConnectionCounts,
@@ -96,8 +96,8 @@ struct Sum {
     ran_out_ns: Option<u64>,
 }
 
-fn add_up(lanes: Vec<LaneResult>) -> Sum {
-    let mut sum = Sum {
+fn add_up(lanes: Vec<DnsThreadResult>) -> DnsResultSum {
+    let mut sum = DnsResultSum {
         answered: Answered::default(),
         sends: SendCounts::default(),
         connections: ConnectionCounts::default(),
@@ -129,12 +129,12 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
     sum
 }
 
-impl Report {
+impl DnsLoadReport {
     /// Builds the report of a run whose queries came due from `start_ns` on.
     pub(crate) fn of_lanes(
-        settings: &Settings,
+        settings: &DnsLoadSettings,
         start_ns: u64,
-        lanes: Vec<LaneResult>,
+        lanes: Vec<DnsThreadResult>,
         receive_buffer_bytes: Option<usize>,
     ) -> Self {
         let sum = add_up(lanes);
@@ -178,11 +178,11 @@ fn named<N: Ord>(counts: impl Iterator<Item = (N, u64)>) -> BTreeMap<N, u64> {
     counts.filter(|&(_, count)| count > 0).collect()
 }
 
-fn answers(tally: &Tally, too_long: u64) -> Answers {
+fn answers(tally: &DnsMessageTally, too_long: u64) -> AnswerCounts {
     let rcodes = tally.rcodes.iter().zip(0..);
-    let faults = Fault::ALL.into_iter().zip(tally.faults);
-    let malformed = Malformed::ALL.into_iter().zip(tally.malformed);
-    Answers {
+    let faults = AnswerFault::ALL.into_iter().zip(tally.faults);
+    let malformed = DnsMessageDefect::ALL.into_iter().zip(tally.malformed);
+    AnswerCounts {
         rcodes: named(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
         asked_again: tally.asked_again,
         repeated: tally.repeated,
@@ -196,7 +196,7 @@ fn answers(tally: &Tally, too_long: u64) -> Answers {
     }
 }
 
-fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
+fn load_record(settings: &DnsLoadSettings, sum: &DnsResultSum, duration_ns: u64) -> LoadRecord {
     let Answered { ledger, tally, timeline, .. } = &sum.answered;
     LoadRecord {
         tool: "godwit dns load".into(),
@@ -222,7 +222,7 @@ fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
     }
 }
 
-fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
+fn settings_map(settings: &DnsLoadSettings) -> BTreeMap<String, Value> {
     let entries = [
         ("server", json!(settings.server.to_string())),
         ("queries", json!(settings.workload.len())),
@@ -247,7 +247,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
 }
 
 /// Returns the parameters of the zone; null without one.
-fn zone_like(settings: &Settings) -> Value {
+fn zone_like(settings: &DnsLoadSettings) -> Value {
     settings.zone_like.as_ref().map_or(
         Value::Null,
         |like| json!({ "seed": like.seed, "names": like.names, "zone": like.origin.to_string() }),
@@ -271,7 +271,7 @@ fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
-impl Report {
+impl DnsLoadReport {
     fn write_connections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(tcp) = &self.connections else { return Ok(()) };
         writeln!(
@@ -299,7 +299,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DnsLoadReport {
     /// Writes the summary for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);

@@ -11,7 +11,7 @@ const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 /// Switches of resperf, all of which have one letter.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
-pub struct Args {
+pub struct ResperfArgs {
     /// Command line of resperf
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Args {
 
 /// Settings of the command line that `dns load` has too.
 #[derive(Debug, PartialEq, Eq)]
-struct CommandLine {
+struct ResperfCommandLine {
     server: String,
     port: Option<String>,
     file: String,
@@ -30,13 +30,13 @@ struct CommandLine {
     is_dnssec: bool,
 }
 
-impl Args {
+impl ResperfArgs {
     pub(crate) fn run(&self) -> ExitCode {
         failed(&self.parsed().message(), 2)
     }
 
-    fn parsed(&self) -> CommandLine {
-        let mut line = CommandLine {
+    fn parsed(&self) -> ResperfCommandLine {
+        let mut line = ResperfCommandLine {
             server: "127.0.0.1".into(),
             port: None,
             file: "-".into(),
@@ -74,7 +74,7 @@ impl Args {
     }
 }
 
-impl CommandLine {
+impl ResperfCommandLine {
     /// Returns the command line of `godwit dns load` with `more` at its end.
     fn line(&self, more: &str) -> String {
         let option = |letter: &str, value: &Option<String>| {
@@ -108,7 +108,9 @@ mod tests {
     use super::*;
 
     fn message(line: &str) -> String {
-        Args { words: line.split_whitespace().map(ToOwned::to_owned).collect() }.parsed().message()
+        ResperfArgs { words: line.split_whitespace().map(ToOwned::to_owned).collect() }
+            .parsed()
+            .message()
     }
 
     #[test]

@@ -9,17 +9,17 @@ use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{Schedule, Timeline};
 use netio::{
-    Clock, FrameRoute, NetError, Outbox, ReadyList, Route, UdpOptions, UdpSocket, file_limit,
-    own_endpoint,
+    Clock, FrameRoute, MessageOutbox, MessageRoute, NetError, ReadyList, UdpOptions, UdpSocket,
+    file_limit, own_endpoint,
 };
 
-use crate::drive::{Fallback, Lane, LaneResult};
+use crate::drive::{DnsLoadThread, DnsThreadResult, Fallback};
 use crate::exchanges::Exchanges;
-use crate::identities::Identities;
-use crate::input::Input;
-use crate::pace::Pace;
-use crate::record::Report;
-use crate::settings::{Settings, Transport};
+use crate::identities::QueryIdentities;
+use crate::input::AnswerSource;
+use crate::pace::QueryPacer;
+use crate::record::DnsLoadReport;
+use crate::settings::{DnsLoadSettings, Transport};
 use crate::tcp::{Connections, Retirement, TcpLane};
 
 /// Size of the socket buffers that the generator requests over all ports, in bytes of kernel
@@ -33,7 +33,7 @@ const LEAD_NS: u64 = 20 * NS_PER_MS;
 
 /// Reason why a run failed. No behaviour of a server is an error.
 #[derive(Debug)]
-pub enum LoadError {
+pub enum DnsLoadError {
     /// The settings cannot work; lists every problem.
     Settings(Vec<String>),
     /// The process may not have that many sockets.
@@ -42,7 +42,7 @@ pub enum LoadError {
     Net(NetError),
 }
 
-impl fmt::Display for LoadError {
+impl fmt::Display for DnsLoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settings(problems) => f.write_str(&problems.join("\n")),
@@ -52,9 +52,9 @@ impl fmt::Display for LoadError {
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for DnsLoadError {}
 
-impl From<NetError> for LoadError {
+impl From<NetError> for DnsLoadError {
     fn from(error: NetError) -> Self {
         Self::Net(error)
     }
@@ -66,16 +66,16 @@ impl From<NetError> for LoadError {
 /// # Errors
 ///
 /// Fails when the settings cannot work or the environment refuses a port or a processor.
-pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     let problems = settings.problems();
     if !problems.is_empty() {
-        return Err(LoadError::Settings(problems));
+        return Err(DnsLoadError::Settings(problems));
     }
     let follows = settings.transport == Transport::Udp { tc_fallback: true };
     let sockets = u64::from(settings.ports) * if follows { 2 } else { 1 };
     // Connections that wait for their last answers are extra, as many as the limit allows.
     if file_limit::need(sockets.saturating_add(settings.retiring())).is_err() {
-        file_limit::need(sockets).map_err(LoadError::Limit)?;
+        file_limit::need(sockets).map_err(DnsLoadError::Limit)?;
     }
     match settings.transport {
         Transport::Udp { .. } => over_udp(settings, stop),
@@ -85,7 +85,7 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
 
 /// Runs every thread with ports of its own, and with connections where truncated answers are
 /// followed.
-fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     // Allocation takes time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
@@ -93,7 +93,7 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
         let ports = ports.collect::<Result<Vec<_>, _>>()?;
         let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<Vec<_>>>();
         let addresses = addresses.map_err(NetError::on("ask", "the generator's ports"))?;
-        lanes.push(Lane {
+        lanes.push(DnsLoadThread {
             input: input(settings, &ports, &addresses)?,
             addresses,
             ports,
@@ -116,16 +116,16 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     }
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
     let results = run_lanes(&settings.cpus, lanes)?;
-    Ok(Report::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
+    Ok(DnsLoadReport::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
 }
 
 /// Returns the earliest due time of the first query.
-fn start_ns(settings: &Settings) -> u64 {
+fn start_ns(settings: &DnsLoadSettings) -> u64 {
     settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS)
 }
 
 /// Runs every thread with connections of its own, all open before the first query is due.
-fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let (list, mut connections) = connections(settings)?;
@@ -146,12 +146,12 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     }
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
     let results = run_lanes(&settings.cpus, lanes)?;
-    Ok(Report::of_lanes(settings, start_ns, results, None))
+    Ok(DnsLoadReport::of_lanes(settings, start_ns, results, None))
 }
 
 /// Returns the connections of one thread, none open, and the list that reports those that are
 /// ready.
-fn connections(settings: &Settings) -> Result<(ReadyList, Connections), NetError> {
+fn connections(settings: &DnsLoadSettings) -> Result<(ReadyList, Connections), NetError> {
     let list = ReadyList::new().map_err(NetError::on("make", "a list of connections"))?;
     let count = settings.ports_per_thread();
     let watched_ns = settings.limits.watched_ns();
@@ -160,7 +160,7 @@ fn connections(settings: &Settings) -> Result<(ReadyList, Connections), NetError
     Ok((list, Connections::new(settings.server, settings.local, count, retirement)))
 }
 
-fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetError> {
+fn fallback(settings: &DnsLoadSettings) -> Result<Option<(ReadyList, Fallback)>, NetError> {
     if settings.transport != (Transport::Udp { tc_fallback: true }) {
         return Ok(None);
     }
@@ -169,7 +169,7 @@ fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetErr
 }
 
 /// Returns the smallest receive buffer that the kernel granted to a port, in bytes of its memory.
-fn smallest_buffer(lanes: &[Lane<'_>]) -> Result<usize, NetError> {
+fn smallest_buffer(lanes: &[DnsLoadThread<'_>]) -> Result<usize, NetError> {
     let ports = lanes.iter().flat_map(|lane| &lane.ports);
     let granted = ports.map(UdpSocket::receive_buffer_bytes).collect::<Result<Vec<_>, _>>();
     let granted = granted.map_err(NetError::on("ask", "the generator's ports"))?;
@@ -177,11 +177,11 @@ fn smallest_buffer(lanes: &[Lane<'_>]) -> Result<usize, NetError> {
 }
 
 /// Returns the size of the socket buffers that each port requests, in bytes of kernel memory.
-pub(crate) fn port_buffer_bytes(settings: &Settings) -> usize {
+pub(crate) fn port_buffer_bytes(settings: &DnsLoadSettings) -> usize {
     (BUFFER_BYTES / settings.ports as usize).max(PORT_BUFFER_BYTES)
 }
 
-fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
+fn open(settings: &DnsLoadSettings) -> Result<UdpSocket, NetError> {
     let any: IpAddr = match settings.server.ip() {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -195,40 +195,40 @@ fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
     })
 }
 
-fn outbox(settings: &Settings, thread: u32) -> Result<Outbox, NetError> {
+fn outbox(settings: &DnsLoadSettings, thread: u32) -> Result<MessageOutbox, NetError> {
     // Each thread has a queue of the interface to itself.
     let of_thread = |frames: FrameRoute| FrameRoute { queue: thread, ..frames };
-    let route = Route {
+    let route = MessageRoute {
         destination: settings.server,
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
     match settings.frames.clone().map(of_thread).filter(|_| !settings.segmentation) {
-        Some(frames) => Outbox::of_frames(route, &frames, query_bytes(settings)),
-        None => Ok(Outbox::new(route, query_bytes(settings))),
+        Some(frames) => MessageOutbox::of_frames(route, &frames, query_bytes(settings)),
+        None => Ok(MessageOutbox::new(route, query_bytes(settings))),
     }
 }
 
 /// Returns the source of answers. A ring gets the answers of all threads, so several threads read
 /// their ports instead.
 fn input(
-    settings: &Settings,
+    settings: &DnsLoadSettings,
     ports: &[UdpSocket],
     addresses: &[SocketAddr],
-) -> Result<Input, NetError> {
+) -> Result<AnswerSource, NetError> {
     match &settings.frames {
         Some(route) if settings.threads == 1 => {
-            Input::at_interface(route, settings.server, ports, addresses)
+            AnswerSource::at_interface(route, settings.server, ports, addresses)
         }
-        _ if settings.segmentation => Ok(Input::at_ports_in_groups()),
-        _ => Ok(Input::at_ports(settings.answer_bytes)),
+        _ if settings.segmentation => Ok(AnswerSource::at_ports_in_groups()),
+        _ => Ok(AnswerSource::at_ports(settings.answer_bytes)),
     }
 }
 
-fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
-    let identities = Identities {
+fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
+    let identities = QueryIdentities {
         ports: settings.ports_per_thread(),
-        id_base: Identities::id_base_of(settings.seed),
+        id_base: QueryIdentities::id_base_of(settings.seed),
     };
     let threads = settings.threads.into();
     // A quarter above the mean and a minimum: a Poisson schedule needs that at any rate.
@@ -246,31 +246,31 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
 }
 
 /// Returns intervals until the last query is no longer watched.
-fn timeline(settings: &Settings, start_ns: u64) -> Timeline {
+fn timeline(settings: &DnsLoadSettings, start_ns: u64) -> Timeline {
     settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
         let whole_ns = settings.duration_ns + settings.limits.watched_ns();
         Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
     })
 }
 
-fn pace(settings: &Settings, start_ns: u64, thread: u64) -> Pace {
+fn pace(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
     let threads = u64::from(settings.threads);
     let share = |whole: u64| whole / threads + u64::from(thread < whole % threads);
     let count = settings.count.map(share);
     if let Some(most) = settings.window {
-        return Pace::window(share(most), (start_ns, start_ns + settings.duration_ns), count);
+        return QueryPacer::window(share(most), (start_ns, start_ns + settings.duration_ns), count);
     }
     let when = (start_ns, settings.duration_ns);
     let (shape, rate) = (&settings.shape, settings.rate);
     let schedule = Schedule::of_thread(shape, rate, when, (thread, threads), settings.seed);
-    Pace::scheduled(schedule, count)
+    QueryPacer::scheduled(schedule, count)
 }
 
 /// Runs every lane on a thread of its own.
 fn run_lanes(
     cpus: &[usize],
-    lanes: Vec<impl FnOnce() -> io::Result<LaneResult> + Send>,
-) -> Result<Vec<LaneResult>, NetError> {
+    lanes: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
+) -> Result<Vec<DnsThreadResult>, NetError> {
     thread::scope(|scope| {
         let threads: Vec<_> = lanes
             .into_iter()
@@ -288,6 +288,6 @@ fn run_lanes(
 }
 
 /// Returns the length of a buffer for the longest query, in bytes.
-fn query_bytes(settings: &Settings) -> usize {
+fn query_bytes(settings: &DnsLoadSettings) -> usize {
     settings.workload.longest().max(QUERY_BYTES_MAX)
 }

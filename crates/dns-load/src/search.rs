@@ -3,11 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::Rate;
+use load::LoadRate;
 
-use crate::record::Report;
-use crate::run::{LoadError, run};
-use crate::settings::Settings;
+use crate::record::DnsLoadReport;
+use crate::run::{DnsLoadError, run};
+use crate::settings::DnsLoadSettings;
 
 /// Rate of the first run, in queries per second.
 const FIRST_PER_S: f64 = 1_000.0;
@@ -19,12 +19,12 @@ const SHORTFALL_MAX: f64 = 0.025;
 const NEAR: f64 = 1.05;
 
 /// Settings and report of one run of a search.
-pub(crate) struct Trial {
-    pub(crate) settings: Settings,
-    pub(crate) report: Report,
+pub(crate) struct DnsSearchTrial {
+    pub(crate) settings: DnsLoadSettings,
+    pub(crate) report: DnsLoadReport,
 }
 
-impl Trial {
+impl DnsSearchTrial {
     /// Returns true if the server answered enough queries in time.
     pub(crate) fn holds(&self) -> bool {
         self.report.load.exchanges.shortfall() <= SHORTFALL_MAX
@@ -46,7 +46,7 @@ impl Trial {
 /// Outcome of a search.
 pub(crate) struct SearchOutcome {
     /// Run at the highest rate that held, or the last one if none did.
-    pub(crate) trial: Trial,
+    pub(crate) trial: DnsSearchTrial,
     /// True if the generator or its ports prevented a run at a higher rate.
     pub(crate) is_limited_here: bool,
 }
@@ -57,19 +57,19 @@ pub(crate) struct SearchOutcome {
 ///
 /// Fails as [`run`] does.
 pub(crate) fn search(
-    settings: &Settings,
+    settings: &DnsLoadSettings,
     stop: &AtomicBool,
-    mut tell: impl FnMut(&Trial),
-) -> Result<SearchOutcome, LoadError> {
-    let (mut best, mut worst): (Option<Trial>, Option<Trial>) = (None, None);
+    mut tell: impl FnMut(&DnsSearchTrial),
+) -> Result<SearchOutcome, DnsLoadError> {
+    let (mut best, mut worst): (Option<DnsSearchTrial>, Option<DnsSearchTrial>) = (None, None);
     let mut per_s = FIRST_PER_S;
-    while let Some(rate) = Rate::per_second(per_s.round()) {
-        let settings = Settings { rate, ..settings.clone() };
+    while let Some(rate) = LoadRate::per_second(per_s.round()) {
+        let settings = DnsLoadSettings { rate, ..settings.clone() };
         if best.is_some() && !settings.problems().is_empty() {
             break;
         }
         let report = run(&settings, stop)?;
-        let trial = Trial { settings, report };
+        let trial = DnsSearchTrial { settings, report };
         tell(&trial);
         let is_void = trial.report.load.generator_limited;
         if trial.holds() && !is_void {
@@ -77,8 +77,9 @@ pub(crate) fn search(
         } else {
             worst = Some(trial);
         }
-        let offered =
-            |trial: &Option<Trial>| trial.as_ref().map(|trial| trial.settings.rate.as_per_second());
+        let offered = |trial: &Option<DnsSearchTrial>| {
+            trial.as_ref().map(|trial| trial.settings.rate.as_per_second())
+        };
         per_s = match (offered(&best), offered(&worst)) {
             (Some(held), None) => 2.0 * held,
             (Some(held), Some(failed)) if failed / held > NEAR => (held * failed).sqrt(),
@@ -92,6 +93,6 @@ pub(crate) fn search(
     let limited = worst.as_ref().is_none_or(|trial| trial.report.load.generator_limited);
     match best.or(worst) {
         Some(trial) => Ok(SearchOutcome { trial, is_limited_here: limited }),
-        None => Err(LoadError::Settings(vec!["no rate could be tried".to_owned()])),
+        None => Err(DnsLoadError::Settings(vec!["no rate could be tried".to_owned()])),
     }
 }

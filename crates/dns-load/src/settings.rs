@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::time::NS_PER_S;
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 use netio::FrameRoute;
 
-use crate::exchanges::Limits;
-use crate::queries::Workload;
+use crate::exchanges::QueryTimeLimits;
+use crate::queries::QueryWorkload;
 use crate::zone::ZoneLike;
 
 /// Largest number of ports of one thread: those that one wait looks at.
@@ -44,21 +44,21 @@ impl Transport {
 
 /// Settings of one run of the generator.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DnsLoadSettings {
     /// Server's address and port.
     pub server: SocketAddr,
     /// Source address of the queries; `None` lets the kernel choose.
     pub local: Option<IpAddr>,
     /// Queries to send, in turn.
-    pub workload: Workload,
+    pub workload: QueryWorkload,
     /// Zone that the queries were made from, if they were.
     pub zone_like: Option<ZoneLike>,
     /// Largest answer that is accepted, in bytes.
     pub answer_bytes: usize,
     /// Queries per second, all threads together.
-    pub rate: Rate,
+    pub rate: LoadRate,
     /// Spacing of due times.
-    pub shape: Shape,
+    pub shape: LoadShape,
     /// Largest number of queries that wait for an answer at a time, all threads together: with it a
     /// query leaves as soon as there is room, for any rate and shape.
     pub window: Option<u64>,
@@ -67,7 +67,7 @@ pub struct Settings {
     /// Time during which queries come due, in nanoseconds.
     pub duration_ns: u64,
     /// Deadline of a query, and time for which it is watched after that.
-    pub limits: Limits,
+    pub limits: QueryTimeLimits,
     /// Silence of the ports before the end of the run, in nanoseconds, counted after the last query
     /// has ended: second answers come then.
     pub linger_ns: u64,
@@ -97,11 +97,11 @@ pub struct Settings {
     pub begin_at_ns: Option<u64>,
 }
 
-impl Settings {
+impl DnsLoadSettings {
     /// Returns settings of a run of `rate` queries per second for ten seconds, otherwise with
     /// defaults.
     #[must_use]
-    pub const fn new(server: SocketAddr, workload: Workload, rate: Rate) -> Self {
+    pub const fn new(server: SocketAddr, workload: QueryWorkload, rate: LoadRate) -> Self {
         Self {
             server,
             local: None,
@@ -109,11 +109,11 @@ impl Settings {
             zone_like: None,
             answer_bytes: 4_096,
             rate,
-            shape: Shape::Even,
+            shape: LoadShape::Even,
             window: None,
             count: None,
             duration_ns: 10 * NS_PER_S,
-            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            limits: QueryTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: NS_PER_S / 20,
             seed: 1,
             threads: 1,

@@ -1,11 +1,11 @@
 //! Counts of one thread's datagrams by kind, and faults of those that name a query.
 
-use dns_wire::{Malformed, Rcode};
-use load::Class;
+use dns_wire::{DnsMessageDefect, Rcode};
+use load::ExchangeClass;
 
 /// Fault of a message that carries the port and the identifier of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum AnswerFault {
     /// The question differs from the query's.
     Question,
     /// QR is not set.
@@ -18,7 +18,7 @@ pub enum Fault {
     Records,
 }
 
-impl Fault {
+impl AnswerFault {
     /// All faults, by their number.
     pub const ALL: [Self; 5] =
         [Self::Question, Self::NotAResponse, Self::Opcode, Self::ResponseCode, Self::Records];
@@ -37,10 +37,10 @@ impl Fault {
 
     /// Returns the class of a query whose first answer has the fault.
     #[must_use]
-    pub const fn class(self) -> Class {
+    pub const fn class(self) -> ExchangeClass {
         match self {
-            Self::Question | Self::ResponseCode | Self::Records => Class::WrongClient,
-            Self::NotAResponse | Self::Opcode => Class::Invalid,
+            Self::Question | Self::ResponseCode | Self::Records => ExchangeClass::WrongClient,
+            Self::NotAResponse | Self::Opcode => ExchangeClass::Invalid,
         }
     }
 }
@@ -48,7 +48,7 @@ impl Fault {
 /// Counts of one thread's datagrams, and of messages over TCP, by kind. `received` is the sum of
 /// the others up to `foreign`, except `octets`.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct DnsMessageTally {
     /// Datagrams received.
     pub received: u64,
     /// Bytes of the datagrams from the server, without headers.
@@ -59,10 +59,10 @@ pub struct Tally {
     pub asked_again: u64,
     /// Further answers to queries.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no valid answer to it, by [`Fault`].
-    pub faults: [u64; Fault::ALL.len()],
-    /// Datagrams that are no DNS messages, by [`Malformed::index`].
-    pub malformed: [u64; Malformed::ALL.len()],
+    /// Messages with port and identifier of a query that are no valid answer to it, by [`AnswerFault`].
+    pub faults: [u64; AnswerFault::ALL.len()],
+    /// Datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
+    pub malformed: [u64; DnsMessageDefect::ALL.len()],
     /// Messages that belong to no query that is watched.
     pub unmatched: u64,
     /// Datagrams from another address or port than the server's.
@@ -73,7 +73,7 @@ pub struct Tally {
     pub late: u64,
 }
 
-impl Default for Tally {
+impl Default for DnsMessageTally {
     fn default() -> Self {
         Self {
             received: 0,
@@ -81,8 +81,8 @@ impl Default for Tally {
             rcodes: vec![0; Rcode::COUNT],
             asked_again: 0,
             repeated: 0,
-            faults: [0; Fault::ALL.len()],
-            malformed: [0; Malformed::ALL.len()],
+            faults: [0; AnswerFault::ALL.len()],
+            malformed: [0; DnsMessageDefect::ALL.len()],
             unmatched: 0,
             foreign: 0,
             truncated: 0,
@@ -97,7 +97,7 @@ fn add(mine: &mut [u64], theirs: &[u64]) {
     }
 }
 
-impl Tally {
+impl DnsMessageTally {
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;

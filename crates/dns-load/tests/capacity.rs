@@ -5,34 +5,34 @@ use std::collections::VecDeque;
 
 use base::Random;
 use base::time::NS_PER_MS;
-use dns_load::echo::{Bucket, Capacity, Share};
-use dns_load::{Exchanges, Identities, Limits, Workload};
+use dns_load::echo::{Capacity, CapacityBucket, QueryShare};
+use dns_load::{Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload};
 use dns_wire::Query;
-use load::{Class, Rate, Schedule};
+use load::{ExchangeClass, LoadRate, Schedule};
 use measure::plan::SearchPlan;
-use measure::search::{Found, Outcome, Search, Step, Stop};
+use measure::search::{Search, SearchResult, SearchStep, SearchStopReason, TrialOutcome};
 
-const LIMITS: Limits = Limits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
+const LIMITS: QueryTimeLimits = QueryTimeLimits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
 const PORTS: u64 = 16;
 
 /// Faults of the echo.
-struct Server {
+struct SimulatedEcho {
     capacity: Option<Capacity>,
-    drop: Share,
+    drop: QueryShare,
     random: Random,
 }
 
 /// Runs one trial. Returns the share that was not carried, and answers carried per second.
-fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
+fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
     let query = Query::PLAIN;
-    let workload = Workload::parse("queries", b"www.google.com AAAA\n", query).unwrap();
-    let identities = Identities { ports: PORTS, id_base: 0 };
-    let rate = Rate::per_second(rate_per_s).unwrap();
+    let workload = QueryWorkload::parse("queries", b"www.google.com AAAA\n", query).unwrap();
+    let identities = QueryIdentities { ports: PORTS, id_base: 0 };
+    let rate = LoadRate::per_second(rate_per_s).unwrap();
     let room = rate.count_in(LIMITS.watched_ns()) + 1_024;
     let mut exchanges = Exchanges::new(identities, LIMITS, &workload, (0, 1), room);
     let mut schedule = Schedule::even(rate, NS_PER_MS, (dwell_s * 1e9) as u64, 0, 1);
     // Every trial begins when the server has worked off the trial before.
-    let mut bucket = server.capacity.map(Bucket::new);
+    let mut bucket = server.capacity.map(CapacityBucket::new);
     let mut way: VecDeque<(u64, usize, Vec<u8>)> = VecDeque::new();
     let mut buffer = [0; 512];
     while let Some(due_ns) = schedule.next_due_ns() {
@@ -63,17 +63,17 @@ fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
         exchanges.answer(at_ns, port, &octets);
     }
     let ledger = exchanges.finish().ledger;
-    let carried = ledger.count(Class::OnTime) - ledger.behind();
+    let carried = ledger.count(ExchangeClass::OnTime) - ledger.behind();
     let loss = 1.0 - carried as f64 / ledger.due() as f64;
     (loss, carried as f64 / dwell_s)
 }
 
-fn find(plan: &SearchPlan, server: &mut Server) -> Found {
+fn find(plan: &SearchPlan, server: &mut SimulatedEcho) -> SearchResult {
     let mut search = Search::new(plan);
-    while let Step::Probe(probe) = search.next_step() {
+    while let SearchStep::Probe(probe) = search.next_step() {
         let (loss, completed_per_s) = trial(server, probe.rate_per_s, probe.dwell_s);
         let is_met = loss * 100.0 <= plan.loss_percent;
-        let outcome = if is_met { Outcome::Met } else { Outcome::Missed };
+        let outcome = if is_met { TrialOutcome::Met } else { TrialOutcome::Missed };
         search.report_completed(outcome, completed_per_s);
     }
     search.result().unwrap()
@@ -93,11 +93,14 @@ fn the_capacity_of_a_token_bucket_is_found_within_two_percent_ten_times_of_ten()
     for run in 0..10 {
         let capacity =
             Capacity { per_s: 2_000.0 * 20.0_f64.powf(random.unit()), queue: 1 << random.below(7) };
-        let mut server =
-            Server { capacity: Some(capacity), drop: Share::NONE, random: random.fork(run) };
+        let mut server = SimulatedEcho {
+            capacity: Some(capacity),
+            drop: QueryShare::NONE,
+            random: random.fork(run),
+        };
         let found = find(&plan(), &mut server);
         let share = found.rate_per_s.unwrap() / capacity.per_s;
-        assert_eq!(found.stop, Stop::Server);
+        assert_eq!(found.stop, SearchStopReason::Server);
         assert!((0.98..=1.02).contains(&share), "run {run}: {share} of {capacity:?}");
     }
 }
@@ -106,13 +109,21 @@ fn the_capacity_of_a_token_bucket_is_found_within_two_percent_ten_times_of_ten()
 fn a_server_that_drops_five_percent_at_every_rate_never_meets_a_thousandth() {
     for seed in 0..10 {
         let drop = "5%".parse().unwrap();
-        let mut server = Server { capacity: None, drop, random: Random::from_seed(seed) };
+        let mut server = SimulatedEcho { capacity: None, drop, random: Random::from_seed(seed) };
         let found = find(&plan(), &mut server);
-        assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");
+        assert_eq!(
+            (found.rate_per_s, found.stop),
+            (None, SearchStopReason::EveryRate),
+            "seed {seed}"
+        );
         // The result is equal for a server that has a limit as well.
         server.capacity = Some(Capacity { per_s: 900.0, queue: 64 });
         let found = find(&plan(), &mut server);
-        assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");
+        assert_eq!(
+            (found.rate_per_s, found.stop),
+            (None, SearchStopReason::EveryRate),
+            "seed {seed}"
+        );
     }
 }
 
@@ -120,9 +131,10 @@ fn a_server_that_drops_five_percent_at_every_rate_never_meets_a_thousandth() {
 fn a_slow_server_is_slow_and_not_one_that_loses_at_every_rate() {
     for per_s in [40.0, 300.0] {
         let capacity = Some(Capacity { per_s, queue: 4 });
-        let mut server = Server { capacity, drop: Share::NONE, random: Random::from_seed(1) };
+        let mut server =
+            SimulatedEcho { capacity, drop: QueryShare::NONE, random: Random::from_seed(1) };
         let found = find(&plan(), &mut server);
-        assert_eq!(found.stop, Stop::Server);
+        assert_eq!(found.stop, SearchStopReason::Server);
         let share = found.rate_per_s.unwrap() / per_s;
         assert!((0.85..=1.02).contains(&share), "{share} of {per_s}");
     }

@@ -5,23 +5,25 @@ use std::collections::BTreeMap;
 
 use base::Random;
 use base::time::NS_PER_MS;
-use dns_load::{Exchanges, Fault, Identities, Limits, Tally, Workload};
-use dns_wire::{Malformed, Query, Rcode};
-use load::{Class, Ledger};
+use dns_load::{
+    AnswerFault, DnsMessageTally, Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload,
+};
+use dns_wire::{DnsMessageDefect, Query, Rcode};
+use load::{ExchangeClass, ExchangeLedger};
 
 const DEADLINE_MS: u64 = 100;
 const GRACE_MS: u64 = 50;
-const LIMITS: Limits =
-    Limits { deadline_ns: DEADLINE_MS * NS_PER_MS, grace_ns: GRACE_MS * NS_PER_MS };
+const LIMITS: QueryTimeLimits =
+    QueryTimeLimits { deadline_ns: DEADLINE_MS * NS_PER_MS, grace_ns: GRACE_MS * NS_PER_MS };
 const PORTS: u64 = 3;
 
-fn workload() -> Workload {
+fn workload() -> QueryWorkload {
     let text = b"a.example A\nb.example AAAA\nc.example MX\n";
-    Workload::parse("queries", text, Query::PLAIN).unwrap()
+    QueryWorkload::parse("queries", text, Query::PLAIN).unwrap()
 }
 
-fn exchanges(workload: &Workload) -> Exchanges<'_> {
-    let identities = Identities { ports: PORTS, id_base: 0xfff0 };
+fn exchanges(workload: &QueryWorkload) -> Exchanges<'_> {
+    let identities = QueryIdentities { ports: PORTS, id_base: 0xfff0 };
     Exchanges::new(identities, LIMITS, workload, (1, 2), 4_096)
 }
 
@@ -72,7 +74,7 @@ impl Sends {
 }
 
 /// Accounts for one query a second time: its events, in order, each with its delay in milliseconds.
-fn account(events: &[(u64, Sends)], ledger: &mut BTreeMap<&str, u64>) -> Class {
+fn account(events: &[(u64, Sends)], ledger: &mut BTreeMap<&str, u64>) -> ExchangeClass {
     let mut class = None;
     let mut count = |name| *ledger.entry(name).or_insert(0) += 1;
     for &(delay_ms, sends) in events {
@@ -88,41 +90,42 @@ fn account(events: &[(u64, Sends)], ledger: &mut BTreeMap<&str, u64>) -> Class {
         match sends {
             Sends::OtherQuestion => {
                 count("question");
-                class.get_or_insert(Class::WrongClient);
+                class.get_or_insert(ExchangeClass::WrongClient);
             }
             Sends::QueryBack | Sends::Update => {
                 count("invalid");
-                class.get_or_insert(Class::Invalid);
+                class.get_or_insert(ExchangeClass::Invalid);
             }
             _ if class.is_some() => {
                 count("repeated");
-                if class == Some(Class::OnTime) {
-                    class = Some(Class::DuplicateAnswered);
+                if class == Some(ExchangeClass::OnTime) {
+                    class = Some(ExchangeClass::DuplicateAnswered);
                 }
             }
             _ => {
                 count(if is_failure { "SERVFAIL" } else { "NOERROR" });
                 class = Some(match (delay_ms > DEADLINE_MS, is_failure) {
-                    (true, _) => Class::Late,
-                    (false, true) => Class::Nak,
-                    (false, false) => Class::OnTime,
+                    (true, _) => ExchangeClass::Late,
+                    (false, true) => ExchangeClass::Nak,
+                    (false, false) => ExchangeClass::OnTime,
                 });
             }
         }
     }
-    class.unwrap_or(Class::Lost)
+    class.unwrap_or(ExchangeClass::Lost)
 }
 
-fn compare(tally: &Tally, expected: &BTreeMap<&str, u64>) {
+fn compare(tally: &DnsMessageTally, expected: &BTreeMap<&str, u64>) {
     let of = |name| expected.get(name).copied().unwrap_or(0);
     let rcode = |code: Rcode| tally.rcodes[usize::from(code.0)];
     assert_eq!(rcode(Rcode::NOERROR), of("NOERROR"));
     assert_eq!(rcode(Rcode::SERVFAIL), of("SERVFAIL"));
     assert_eq!(tally.repeated, of("repeated"));
     assert_eq!(tally.unmatched, of("unmatched"));
-    assert_eq!(tally.malformed[Malformed::Truncated.index()], of("malformed"));
-    assert_eq!(tally.faults[Fault::Question as usize], of("question"));
-    let invalid = tally.faults[Fault::NotAResponse as usize] + tally.faults[Fault::Opcode as usize];
+    assert_eq!(tally.malformed[DnsMessageDefect::Truncated.index()], of("malformed"));
+    assert_eq!(tally.faults[AnswerFault::Question as usize], of("question"));
+    let invalid = tally.faults[AnswerFault::NotAResponse as usize]
+        + tally.faults[AnswerFault::Opcode as usize];
     assert_eq!(invalid, of("invalid"));
     let sum: u64 = expected.values().sum();
     assert_eq!(tally.received, sum);
@@ -167,8 +170,8 @@ fn two_accounts_of_the_same_events_agree() {
         }
         let answered = exchanges.finish();
         compare(&answered.tally, &expected);
-        let ledger: &Ledger = &answered.ledger;
-        for class in Class::ALL {
+        let ledger: &ExchangeLedger = &answered.ledger;
+        for class in ExchangeClass::ALL {
             let count = classes.iter().filter(|&&each| each == class).count() as u64;
             assert_eq!(ledger.count(class), count, "{class:?}, seed {seed}");
             assert!(count > 0, "{class:?} does not happen with seed {seed}");
@@ -192,7 +195,7 @@ fn an_answer_to_another_port_or_with_another_identifier_belongs_to_nobody() {
     let answered = exchanges.finish();
     assert_eq!((answered.tally.unmatched, answered.tally.foreign), (2, 1));
     assert_eq!((answered.tally.received, answered.tally.answered()), (3, 0));
-    assert_eq!(answered.ledger.count(Class::Lost), 1);
+    assert_eq!(answered.ledger.count(ExchangeClass::Lost), 1);
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn a_query_and_its_answer_allocate_nothing() {
         .count_total;
     }
     assert_eq!(allocations, 0);
-    assert_eq!(exchanges.finish().ledger.count(Class::OnTime), 1_000);
+    assert_eq!(exchanges.finish().ledger.count(ExchangeClass::OnTime), 1_000);
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn a_query_goes_on_over_tcp_when_its_answer_was_truncated() {
     );
     assert_eq!(tally.received, 4);
     let ledger = &answered.ledger;
-    assert_eq!((ledger.count(Class::OnTime), ledger.count(Class::Late)), (1, 1));
+    assert_eq!((ledger.count(ExchangeClass::OnTime), ledger.count(ExchangeClass::Late)), (1, 1));
     let latency = ledger.latency_due();
     let late_ns = (1 + DEADLINE_MS) * NS_PER_MS;
     assert_eq!((latency.min(), latency.max()), (Some(8 * NS_PER_MS), Some(late_ns)));

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use base::time::NS_PER_S;
-use dns_load::echo::{self, Faults, FrameResponder, Responder, Share};
-use dns_load::{Limits, Report, Settings, Workload, run};
+use dns_load::echo::{self, EchoFaults, EchoResponder, FrameResponder, QueryShare};
+use dns_load::{DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, run};
 use dns_wire::Query;
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 use netio::{FrameRoute, interface, namespace};
 
 const QUERIES: u64 = 2_000;
@@ -48,7 +48,7 @@ fn enter(script: &str) -> bool {
 
 /// Form in which queries leave.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum QuerySendForm {
     OneByOne,
     InGroups,
     AsFrames,
@@ -57,30 +57,32 @@ enum Way {
 }
 
 /// Runs generator and responder once.
-fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
+fn both(faults: EchoFaults, way: QuerySendForm) -> (DnsLoadReport, echo::EchoReport) {
     let listen = "10.9.0.2:53".parse().unwrap();
-    let settings = echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) };
+    let settings = echo::EchoSettings { seed: 7, faults, ..echo::EchoSettings::at(listen) };
     let responder = FrameResponder::open(settings, "in0").unwrap();
     let stop = AtomicBool::new(false);
     // Without answers a run lasts until they would be too late; otherwise it ends with the last
     // one.
-    let deadline_ns = if faults.drop == Share::default() { LONG_NS } else { NS_PER_S };
+    let deadline_ns = if faults.drop == QueryShare::default() { LONG_NS } else { NS_PER_S };
     thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
-        let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
-        let rate = Rate::per_second(4.0 * QUERIES as f64).unwrap();
-        let settings = Settings {
+        let workload = QueryWorkload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
+        let rate = LoadRate::per_second(4.0 * QUERIES as f64).unwrap();
+        let settings = DnsLoadSettings {
             duration_ns: NS_PER_S / 4,
-            limits: Limits { deadline_ns, grace_ns: 0 },
+            limits: QueryTimeLimits { deadline_ns, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
-            segmentation: matches!(way, Way::InGroups | Way::InGroupsToARing),
-            frames: matches!(way, Way::AsFrames | Way::InGroupsToARing).then(|| FrameRoute {
-                interface: "out0".to_owned(),
-                queue: 0,
-                destination_mac: [2, 0, 0, 0, 0, 5],
-                source: "10.9.0.1".parse().unwrap(),
-            }),
-            ..Settings::new(listen, workload, rate)
+            segmentation: matches!(way, QuerySendForm::InGroups | QuerySendForm::InGroupsToARing),
+            frames: matches!(way, QuerySendForm::AsFrames | QuerySendForm::InGroupsToARing).then(
+                || FrameRoute {
+                    interface: "out0".to_owned(),
+                    queue: 0,
+                    destination_mac: [2, 0, 0, 0, 0, 5],
+                    source: "10.9.0.1".parse().unwrap(),
+                },
+            ),
+            ..DnsLoadSettings::new(listen, workload, rate)
         };
         let load = run(&settings, &AtomicBool::new(false)).unwrap();
         stop.store(true, Ordering::Relaxed);
@@ -98,15 +100,20 @@ fn transmitted(interface: &str) -> u64 {
 #[test]
 fn frames_are_answered_and_both_ledgers_agree() {
     // Grouped queries arrive whole, and the responder answers them one by one.
-    for way in [Way::OneByOne, Way::InGroups, Way::AsFrames, Way::InGroupsToARing] {
+    for way in [
+        QuerySendForm::OneByOne,
+        QuerySendForm::InGroups,
+        QuerySendForm::AsFrames,
+        QuerySendForm::InGroupsToARing,
+    ] {
         // Each run has a link of its own: the kernel gives a queue of AF_XDP back some time after
         // its socket was closed.
         if !enter_a_link() {
             return;
         }
         let before = transmitted("out0");
-        let (load, echo) = both(Faults::default(), way);
-        let is_alone = matches!(way, Way::OneByOne | Way::AsFrames);
+        let (load, echo) = both(EchoFaults::default(), way);
+        let is_alone = matches!(way, QuerySendForm::OneByOne | QuerySendForm::AsFrames);
         // Groups form where several queries are due at a time, which does not always happen.
         let frames = transmitted("out0") - before;
         assert!(if is_alone { frames == QUERIES } else { frames <= QUERIES }, "{frames} frames");
@@ -117,28 +124,34 @@ fn frames_are_answered_and_both_ledgers_agree() {
         assert_eq!(echo.interface.as_deref(), Some("in0"));
     }
     assert!(enter_a_link());
-    let faults = Faults { drop: Share::ALL, ..Faults::default() };
-    let (load, echo) = both(faults, Way::AsFrames);
+    let faults = EchoFaults { drop: QueryShare::ALL, ..EchoFaults::default() };
+    let (load, echo) = both(faults, QuerySendForm::AsFrames);
     assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
 }
 
 /// Returns the number of frames on loopback for queries and answers, when both sides group as much
 /// as they can.
 fn in_groups(listen: &str) -> u64 {
-    let settings =
-        echo::Settings { segmentation: true, ..echo::Settings::at(listen.parse().unwrap()) };
-    let responder = Responder::open(settings).unwrap();
+    let settings = echo::EchoSettings {
+        segmentation: true,
+        ..echo::EchoSettings::at(listen.parse().unwrap())
+    };
+    let responder = EchoResponder::open(settings).unwrap();
     let (stop, before) = (AtomicBool::new(false), transmitted("lo"));
     let (load, echo) = thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
-        let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
-        let settings = Settings {
+        let workload = QueryWorkload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
+        let settings = DnsLoadSettings {
             duration_ns: NS_PER_S / 4,
-            limits: Limits { deadline_ns: LONG_NS, grace_ns: 0 },
+            limits: QueryTimeLimits { deadline_ns: LONG_NS, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
             segmentation: true,
-            shape: Shape::Burst(200),
-            ..Settings::new(responder.address(), workload, Rate::per_second(8_000.0).unwrap())
+            shape: LoadShape::Burst(200),
+            ..DnsLoadSettings::new(
+                responder.address(),
+                workload,
+                LoadRate::per_second(8_000.0).unwrap(),
+            )
         };
         let load = run(&settings, &AtomicBool::new(false)).unwrap();
         stop.store(true, Ordering::Relaxed);

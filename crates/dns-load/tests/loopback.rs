@@ -7,46 +7,50 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::time::{NS_PER_MS, NS_PER_S};
-use dns_load::echo::{self, Faults, Responder, Share};
-use dns_load::{Limits, LoadError, Report, Settings, Workload, run};
+use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
+use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, run};
 use dns_wire::{Edns, Query, Rcode};
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 
 const QUERIES: u64 = 1_000;
 /// Watched time of queries that all have an answer: a run ends with the last of them.
-const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
+const ANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// Watched time of queries when not all have an answer: each run lasts that long.
-const UNANSWERED: Limits = Limits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
+const UNANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
 const QUERY: Query<'_> = Query {
     edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
     ..Query::PLAIN
 };
 
-fn workload() -> Workload {
+fn workload() -> QueryWorkload {
     let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
-    Workload::parse("queries", text, QUERY).unwrap()
+    QueryWorkload::parse("queries", text, QUERY).unwrap()
 }
 
 /// Returns the settings of a run against a responder with these faults.
-fn settings(server: SocketAddr, faults: &Faults) -> Settings {
-    let is_answered = [faults.drop, faults.wrong, faults.malformed] == [Share::default(); 3];
-    let is_doubled = faults.duplicate != Share::default();
-    Settings {
+fn settings(server: SocketAddr, faults: &EchoFaults) -> DnsLoadSettings {
+    let is_answered = [faults.drop, faults.wrong, faults.malformed] == [QueryShare::default(); 3];
+    let is_doubled = faults.duplicate != QueryShare::default();
+    DnsLoadSettings {
         duration_ns: NS_PER_S / 2,
         limits: if is_answered { ANSWERED } else { UNANSWERED },
         // Second answers come after the last query's end.
         linger_ns: if is_doubled { 5 * NS_PER_S } else { NS_PER_S / 4 },
-        ..Settings::new(server, workload(), Rate::per_second(2.0 * QUERIES as f64).unwrap())
+        ..DnsLoadSettings::new(
+            server,
+            workload(),
+            LoadRate::per_second(2.0 * QUERIES as f64).unwrap(),
+        )
     }
 }
 
 /// Runs generator and responder once, and checks that their ledgers agree.
 fn both(
-    responder: echo::Settings,
-    change: impl FnOnce(Settings) -> Settings,
-) -> (Report, echo::Report) {
+    responder: echo::EchoSettings,
+    change: impl FnOnce(DnsLoadSettings) -> DnsLoadSettings,
+) -> (DnsLoadReport, echo::EchoReport) {
     let faults = responder.faults;
-    let responder = Responder::open(responder).unwrap();
+    let responder = EchoResponder::open(responder).unwrap();
     let stop = AtomicBool::new(false);
     let (load, echo) = thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
@@ -59,18 +63,18 @@ fn both(
     (load, echo)
 }
 
-fn responder(faults: Faults) -> echo::Settings {
+fn responder(faults: EchoFaults) -> echo::EchoSettings {
     let listen = "127.0.0.1:0".parse().unwrap();
-    echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) }
+    echo::EchoSettings { seed: 7, faults, ..echo::EchoSettings::at(listen) }
 }
 
-fn with(faults: Faults) -> (Report, echo::Report) {
+fn with(faults: EchoFaults) -> (DnsLoadReport, echo::EchoReport) {
     both(responder(faults), |settings| settings)
 }
 
 /// Asserts the rules of any two ledgers: no message is counted twice or not at all on either side,
 /// and each side receives everything that the other one sent.
-fn agree(load: &Report, echo: &echo::Report) {
+fn agree(load: &DnsLoadReport, echo: &echo::EchoReport) {
     let (queries, messages, answers) = (load.load.exchanges, load.load.messages, &load.answers);
     assert_eq!((load.load.own_socket_drops, echo.socket_drops), (0, 0), "{load} {echo}");
     assert_eq!((load.load.send_refused, echo.refused), (0, 0));
@@ -98,13 +102,13 @@ fn agree(load: &Report, echo: &echo::Report) {
     assert_eq!((answers.foreign, answers.unmatched, answers.too_long), (0, 0, 0));
 }
 
-fn share(text: &str) -> Share {
+fn share(text: &str) -> QueryShare {
     text.parse().unwrap()
 }
 
 #[test]
 fn without_faults_every_query_is_answered_once() {
-    let (load, echo) = with(Faults::default());
+    let (load, echo) = with(EchoFaults::default());
     assert_eq!((load.load.exchanges.on_time, echo.answered), (QUERIES, QUERIES));
     assert_eq!(
         load.answers.rcodes.clone().into_iter().collect::<Vec<_>>(),
@@ -118,7 +122,7 @@ fn without_faults_every_query_is_answered_once() {
 
 #[test]
 fn what_is_dropped_is_lost() {
-    let (load, echo) = with(Faults { drop: share("30%"), ..Faults::default() });
+    let (load, echo) = with(EchoFaults { drop: share("30%"), ..EchoFaults::default() });
     assert!((200..400).contains(&echo.dropped), "{echo}");
     assert_eq!(load.load.exchanges.lost, echo.dropped);
     assert_eq!(load.load.exchanges.on_time, QUERIES - echo.dropped);
@@ -126,7 +130,7 @@ fn what_is_dropped_is_lost() {
 
 #[test]
 fn what_is_doubled_is_repeated() {
-    let (load, echo) = with(Faults { duplicate: share("30%"), ..Faults::default() });
+    let (load, echo) = with(EchoFaults { duplicate: share("30%"), ..EchoFaults::default() });
     assert!(echo.duplicated > 200, "{echo}");
     assert_eq!(load.answers.repeated, echo.duplicated);
     assert_eq!(load.load.exchanges.duplicate_answered, echo.duplicated);
@@ -135,12 +139,12 @@ fn what_is_doubled_is_repeated() {
 
 #[test]
 fn what_is_delayed_takes_longer_or_is_late() {
-    let faults = Faults { delay: (50 * NS_PER_MS, Share::ALL), ..Faults::default() };
+    let faults = EchoFaults { delay: (50 * NS_PER_MS, QueryShare::ALL), ..EchoFaults::default() };
     let (load, echo) = with(faults);
     assert_eq!((load.load.exchanges.on_time, echo.delayed), (QUERIES, QUERIES));
     assert!(load.load.latency_sent.min_us >= 50_000.0, "{load}");
-    let (load, echo) = both(responder(faults), |settings| Settings {
-        limits: Limits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
+    let (load, echo) = both(responder(faults), |settings| DnsLoadSettings {
+        limits: QueryTimeLimits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
         ..settings
     });
     assert_eq!((load.load.exchanges.late, load.answers.late), (QUERIES, QUERIES), "{echo}");
@@ -151,19 +155,19 @@ fn what_is_delayed_takes_longer_or_is_late() {
 
 #[test]
 fn response_codes_are_counted_and_failures_are_not_success() {
-    let faults = Faults { rcode: (Rcode::SERVFAIL, share("0.5")), ..Faults::default() };
+    let faults = EchoFaults { rcode: (Rcode::SERVFAIL, share("0.5")), ..EchoFaults::default() };
     let (load, echo) = with(faults);
     assert_eq!(load.answers.rcodes["SERVFAIL"], echo.rcode_set);
     assert_eq!(load.load.exchanges.nak, echo.rcode_set);
     assert_eq!(load.answers.rcodes["NOERROR"], QUERIES - echo.rcode_set);
-    let faults = Faults { rcode: (Rcode::NXDOMAIN, Share::ALL), ..Faults::default() };
+    let faults = EchoFaults { rcode: (Rcode::NXDOMAIN, QueryShare::ALL), ..EchoFaults::default() };
     let (load, _) = with(faults);
     assert_eq!((load.answers.rcodes["NXDOMAIN"], load.load.exchanges.on_time), (QUERIES, QUERIES));
 }
 
 #[test]
 fn truncated_answers_are_seen() {
-    let (load, echo) = with(Faults { truncate: share("20%"), ..Faults::default() });
+    let (load, echo) = with(EchoFaults { truncate: share("20%"), ..EchoFaults::default() });
     assert!(echo.truncated > 100, "{echo}");
     assert_eq!(load.answers.truncated, echo.truncated);
     assert_eq!(load.load.exchanges.on_time, QUERIES);
@@ -171,7 +175,7 @@ fn truncated_answers_are_seen() {
 
 #[test]
 fn answers_to_other_questions_are_wrong() {
-    let (load, echo) = with(Faults { wrong: share("20%"), ..Faults::default() });
+    let (load, echo) = with(EchoFaults { wrong: share("20%"), ..EchoFaults::default() });
     assert!(echo.wrong > 100, "{echo}");
     assert_eq!(load.answers.faults["question"], echo.wrong);
     assert_eq!(load.load.exchanges.wrong_client, echo.wrong);
@@ -180,7 +184,7 @@ fn answers_to_other_questions_are_wrong() {
 
 #[test]
 fn answers_that_are_cut_short_are_malformed() {
-    let (load, echo) = with(Faults { malformed: share("20%"), ..Faults::default() });
+    let (load, echo) = with(EchoFaults { malformed: share("20%"), ..EchoFaults::default() });
     assert!(echo.malformed > 100, "{echo}");
     assert_eq!(load.answers.malformed["truncated"], echo.malformed);
     assert_eq!(load.load.messages.malformed, echo.malformed);
@@ -189,7 +193,7 @@ fn answers_that_are_cut_short_are_malformed() {
 
 #[test]
 fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
-    let faults = Faults {
+    let faults = EchoFaults {
         capacity: None,
         drop: share("10%"),
         duplicate: share("10%"),
@@ -201,8 +205,9 @@ fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
     };
     for (listen, segmentation) in [("127.0.0.1:0", false), ("[::1]:0", true)] {
         let listen: SocketAddr = listen.parse().unwrap();
-        let responder = echo::Settings { listen, threads: 2, segmentation, ..responder(faults) };
-        let (load, echo) = both(responder, |settings| Settings {
+        let responder =
+            echo::EchoSettings { listen, threads: 2, segmentation, ..responder(faults) };
+        let (load, echo) = both(responder, |settings| DnsLoadSettings {
             threads: 2,
             ports: 6,
             segmentation,
@@ -221,9 +226,9 @@ fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
 #[test]
 fn queries_can_be_taken_one_by_one() {
     for batch in [1, 3] {
-        let responder = echo::Settings { batch, ..responder(Faults::default()) };
+        let responder = echo::EchoSettings { batch, ..responder(EchoFaults::default()) };
         let (load, echo) =
-            both(responder, |settings| Settings { shape: Shape::Burst(50), ..settings });
+            both(responder, |settings| DnsLoadSettings { shape: LoadShape::Burst(50), ..settings });
         assert_eq!((load.load.exchanges.on_time, echo.batch), (QUERIES, batch));
         assert!(echo.batches * batch as u64 >= QUERIES, "{} calls", echo.batches);
     }
@@ -231,7 +236,7 @@ fn queries_can_be_taken_one_by_one() {
 
 #[test]
 fn the_same_seed_does_the_same_damage() {
-    let faults = Faults { drop: share("10%"), wrong: share("10%"), ..Faults::default() };
+    let faults = EchoFaults { drop: share("10%"), wrong: share("10%"), ..EchoFaults::default() };
     let one = || {
         let (_, echo) = with(faults);
         (echo.dropped, echo.wrong)
@@ -241,17 +246,17 @@ fn the_same_seed_does_the_same_damage() {
 
 #[test]
 fn settings_that_cannot_work_are_all_told() {
-    let settings = Settings {
+    let settings = DnsLoadSettings {
         threads: 3,
         ports: 4,
         duration_ns: 0,
         local: Some("::1".parse().unwrap()),
-        shape: Shape::Poisson,
-        rate: Rate::per_second(1e6).unwrap(),
-        limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
-        ..settings("127.0.0.1:53".parse().unwrap(), &Faults::default())
+        shape: LoadShape::Poisson,
+        rate: LoadRate::per_second(1e6).unwrap(),
+        limits: QueryTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+        ..settings("127.0.0.1:53".parse().unwrap(), &EchoFaults::default())
     };
-    let Err(LoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {
+    let Err(DnsLoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {
         panic!("that cannot work")
     };
     let flags: Vec<_> = problems.iter().map(|problem| problem.split(' ').next().unwrap()).collect();

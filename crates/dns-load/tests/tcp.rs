@@ -10,55 +10,65 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use base::time::{NS_PER_MS, NS_PER_S};
-use dns_load::echo::{self, Faults, Responder, Share};
-use dns_load::{Limits, LoadError, Report, Settings, Transport, Workload, run};
+use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
+use dns_load::{
+    DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, Transport, run,
+};
 use dns_wire::{Query, Rcode};
-use load::Rate;
+use load::LoadRate;
 use netio::UdpOptions;
 
 const QUERIES: u64 = 1_000;
 /// Watched time of queries that all have an answer: a run ends with the last of them.
-const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
+const ANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// Watched time of queries when not all have an answer: a run lasts that long.
-const UNANSWERED: Limits = Limits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
+const UNANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
 /// Time within which a busy machine lets a server run beside the generator once.
 const PATIENCE: Duration = Duration::from_secs(600);
 const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
 
-fn settings(server: SocketAddr, transport: Transport, limits: Limits) -> Settings {
+fn settings(server: SocketAddr, transport: Transport, limits: QueryTimeLimits) -> DnsLoadSettings {
     let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
     let query = Query::PLAIN;
-    let workload = Workload::parse("queries", text, query).unwrap();
-    Settings {
+    let workload = QueryWorkload::parse("queries", text, query).unwrap();
+    DnsLoadSettings {
         duration_ns: NS_PER_S / 2,
         limits,
         linger_ns: NS_PER_S / 4,
         transport,
         ports: 6,
-        ..Settings::new(server, workload, Rate::per_second(2.0 * QUERIES as f64).unwrap())
+        ..DnsLoadSettings::new(
+            server,
+            workload,
+            LoadRate::per_second(2.0 * QUERIES as f64).unwrap(),
+        )
     }
 }
 
-fn load(settings: &Settings) -> Report {
+fn load(settings: &DnsLoadSettings) -> DnsLoadReport {
     run(settings, &AtomicBool::new(false)).unwrap()
 }
 
 /// Runs generator and responder once, and asserts the rules of any two ledgers.
-fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Report) {
+fn both(
+    faults: EchoFaults,
+    transport: Transport,
+    threads: u32,
+) -> (DnsLoadReport, echo::EchoReport) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let settings_of_echo =
-        echo::Settings { threads: 2, seed: 7, faults, ..echo::Settings::at(listen) };
-    let responder = Responder::open(settings_of_echo).unwrap();
+        echo::EchoSettings { threads: 2, seed: 7, faults, ..echo::EchoSettings::at(listen) };
+    let responder = EchoResponder::open(settings_of_echo).unwrap();
     let stop = AtomicBool::new(false);
-    let is_answered = [faults.drop, faults.wrong, faults.malformed] == [Share::default(); 3];
+    let is_answered = [faults.drop, faults.wrong, faults.malformed] == [QueryShare::default(); 3];
     let limits = if is_answered { ANSWERED } else { UNANSWERED };
     let (load, echo) = thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
         let settings = settings(responder.address(), transport, limits);
         // Second answers come after the last query's end.
-        let is_doubled = faults.duplicate != Share::default();
+        let is_doubled = faults.duplicate != QueryShare::default();
         let linger_ns = if is_doubled { 5 * NS_PER_S } else { settings.linger_ns };
-        let load = load(&Settings { threads, linger_ns, ..settings });
+        let load = load(&DnsLoadSettings { threads, linger_ns, ..settings });
         stop.store(true, Ordering::Relaxed);
         (load, echo.join().unwrap())
     });
@@ -86,14 +96,14 @@ fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Re
     (load, echo)
 }
 
-fn share(text: &str) -> Share {
+fn share(text: &str) -> QueryShare {
     text.parse().unwrap()
 }
 
 #[test]
 fn every_query_is_answered_over_tcp() {
     for threads in [1, 3] {
-        let (load, echo) = both(Faults::default(), Transport::Tcp, threads);
+        let (load, echo) = both(EchoFaults::default(), Transport::Tcp, threads);
         assert_eq!((load.load.exchanges.on_time, echo.tcp.received), (QUERIES, QUERIES));
         assert_eq!((echo.tcp.connections, echo.received), (6, QUERIES));
         assert_eq!(load.load.latency_due.count, QUERIES);
@@ -104,7 +114,7 @@ fn every_query_is_answered_over_tcp() {
 
 #[test]
 fn faults_over_tcp_are_told_as_over_udp_and_answers_are_whole() {
-    let faults = Faults {
+    let faults = EchoFaults {
         capacity: None,
         drop: share("10%"),
         duplicate: share("10%"),
@@ -126,17 +136,21 @@ fn faults_over_tcp_are_told_as_over_udp_and_answers_are_whole() {
 
 #[test]
 fn truncated_answers_are_asked_for_again() {
-    let faults = Faults { truncate: share("100%"), ..Faults::default() };
+    let faults = EchoFaults { truncate: share("100%"), ..EchoFaults::default() };
     let (load, echo) = both(faults, FOLLOW, 2);
     assert_eq!((echo.truncated, echo.received), (QUERIES, 2 * QUERIES), "{echo}");
     assert_eq!((load.answers.asked_again, load.answers.truncated), (QUERIES, 0));
     assert_eq!((load.load.exchanges.on_time, load.answers.rcodes["NOERROR"]), (QUERIES, QUERIES));
-    let (load, echo) = both(Faults { truncate: share("20%"), ..faults }, FOLLOW, 1);
+    let (load, echo) = both(EchoFaults { truncate: share("20%"), ..faults }, FOLLOW, 1);
     assert!((100..300).contains(&echo.truncated), "{echo}");
     assert_eq!((load.answers.asked_again, echo.tcp.received), (echo.truncated, echo.truncated));
     assert_eq!(load.load.exchanges.on_time, QUERIES);
     // The latency covers the whole: from the datagram's due time to the answer over TCP.
-    let faults = Faults { truncate: Share::ALL, delay: (40 * NS_PER_MS, Share::ALL), ..faults };
+    let faults = EchoFaults {
+        truncate: QueryShare::ALL,
+        delay: (40 * NS_PER_MS, QueryShare::ALL),
+        ..faults
+    };
     let (load, _) = both(faults, FOLLOW, 1);
     assert!(load.load.latency_due.min_us >= 80_000.0, "{load}");
 }
@@ -240,7 +254,7 @@ fn a_connection_carries_as_many_queries_as_it_may_and_none_is_lost_with_it() {
         let stop = AtomicBool::new(false);
         let (load, carried) = thread::scope(|scope| {
             let server = scope.spawn(|| counting_server(&listener, &stop));
-            let settings = Settings {
+            let settings = DnsLoadSettings {
                 queries_per_connection: Some(EACH),
                 window,
                 count: Some(QUERIES),
@@ -272,7 +286,7 @@ fn a_connection_carries_as_many_queries_as_it_may_and_none_is_lost_with_it() {
     }
     let udp = Transport::Udp { tc_fallback: false };
     let settings = settings(address, udp, ANSWERED);
-    let settings = Settings { queries_per_connection: Some(EACH), ..settings };
+    let settings = DnsLoadSettings { queries_per_connection: Some(EACH), ..settings };
     assert!(settings.problems()[0].starts_with("--queries-per-connection"));
 }
 
@@ -289,7 +303,7 @@ fn a_server_without_tcp_is_told() {
     let error =
         run(&settings(address, Transport::Tcp, UNANSWERED), &AtomicBool::new(false)).unwrap_err();
     let said = error.to_string();
-    assert!(matches!(error, LoadError::Net(_)), "{said}");
+    assert!(matches!(error, DnsLoadError::Net(_)), "{said}");
     assert!(said.starts_with(&format!("cannot connect over TCP to {address}: ")), "{said}");
     // The server truncates everything over UDP, and no process listens over TCP.
     let stop = AtomicBool::new(false);

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use dns_load::{Fault, Zone, ZoneLike};
-use dns_wire::{Kind, Message, Query, Rcode, name};
+use dns_load::{AnswerFault, Zone, ZoneLike};
+use dns_wire::{DnsMessage, Query, Rcode, RecordType, name};
 
 const QUERY: Query<'_> = Query { recursion_desired: false, ..Query::PLAIN };
 
@@ -95,20 +95,20 @@ fn message(query: &[u8], code: &str, records: &[&str]) -> Vec<u8> {
     for record in records {
         let mut words = record.splitn(3, ' ');
         name::append_text(&mut octets, words.next().unwrap().as_bytes()).unwrap();
-        let kind: Kind = words.next().unwrap().parse().unwrap();
+        let kind: RecordType = words.next().unwrap().parse().unwrap();
         octets.extend(kind.0.to_be_bytes());
         octets.extend([0, 1, 0, 0, 14, 16]);
         let text = words.next().unwrap();
         let mut data = Vec::new();
         match kind {
-            Kind::A => data.extend(text.parse::<std::net::Ipv4Addr>().unwrap().octets()),
-            Kind::AAAA => data.extend(text.parse::<std::net::Ipv6Addr>().unwrap().octets()),
-            Kind::TXT => {
+            RecordType::A => data.extend(text.parse::<std::net::Ipv4Addr>().unwrap().octets()),
+            RecordType::AAAA => data.extend(text.parse::<std::net::Ipv6Addr>().unwrap().octets()),
+            RecordType::TXT => {
                 let text = text.trim_matches('"');
                 data.push(text.len() as u8);
                 data.extend(text.as_bytes());
             }
-            Kind::MX => {
+            RecordType::MX => {
                 let (preference, host) = text.split_once(' ').unwrap();
                 data.extend(preference.parse::<u16>().unwrap().to_be_bytes());
                 name::append_text(&mut data, host.as_bytes()).unwrap();
@@ -132,7 +132,7 @@ fn the_generator_expects_what_the_file_says_and_nothing_else() {
         let (code, mut records) = (fields[2], fields[4..].to_vec());
         let compare = |code: &str, records: &[&str]| {
             let octets = message(workload.query(index), code, records);
-            let answer = Message::parse(&octets).unwrap();
+            let answer = DnsMessage::parse(&octets).unwrap();
             assert!(workload.is_asked(index, &answer), "{line}");
             workload.expected(index).unwrap().compare(&answer)
         };
@@ -140,13 +140,13 @@ fn the_generator_expects_what_the_file_says_and_nothing_else() {
         records.reverse();
         assert_eq!(compare(code, &records), Ok(()), "{line}");
         let other = if code == "NOERROR" { "NXDOMAIN" } else { "NOERROR" };
-        assert_eq!(compare(other, &records), Err(Fault::ResponseCode), "{line}");
+        assert_eq!(compare(other, &records), Err(AnswerFault::ResponseCode), "{line}");
         let changed = "x.zone.test. A 192.0.2.99";
-        assert_eq!(compare(code, &[&records[..], &[changed]].concat()), Err(Fault::Records));
+        assert_eq!(compare(code, &[&records[..], &[changed]].concat()), Err(AnswerFault::Records));
         if let Some(last) = records.last_mut().filter(|record| record.contains(" A ")) {
             *last = changed;
             damaged += 1;
-            assert_eq!(compare(code, &records), Err(Fault::Records), "{line}");
+            assert_eq!(compare(code, &records), Err(AnswerFault::Records), "{line}");
         }
     }
     assert!(damaged > 100, "{damaged}");

@@ -1,8 +1,8 @@
 //! Message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
+use crate::DnsMessageDefect;
 use crate::rcode::Rcode;
 
 /// Length of a header, in bytes.
@@ -49,7 +49,7 @@ impl Flags {
 
 /// Header of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct DnsHeader {
     /// Identifier that connects a response with its query.
     pub id: u16,
     /// Flags, opcode and response code.
@@ -58,15 +58,15 @@ pub struct Header {
     pub counts: [u16; 4],
 }
 
-impl Header {
+impl DnsHeader {
     /// Reads the header that `octets` begin with.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Header`] when `octets` are fewer than twelve bytes.
-    pub fn parse(octets: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(octets);
-        let mut next = || reader.u16().ok_or(Malformed::Header);
+    /// [`DnsMessageDefect::DnsHeader`] when `octets` are fewer than twelve bytes.
+    pub fn parse(octets: &[u8]) -> Result<Self, DnsMessageDefect> {
+        let mut reader = ByteReader::new(octets);
+        let mut next = || reader.u16().ok_or(DnsMessageDefect::Header);
         Ok(Self {
             id: next()?,
             flags: Flags(next()?),
@@ -75,7 +75,7 @@ impl Header {
     }
 
     /// Writes the header.
-    pub fn emit(&self, writer: &mut Writer<'_>) {
+    pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.u16(self.id).u16(self.flags.0);
         for count in self.counts {
             writer.u16(count);
@@ -91,7 +91,7 @@ mod tests {
     fn every_bit_has_its_place() {
         // RFC 1035 section 4.1.1: QR, opcode (4), AA, TC, RD, RA, Z, AD, CD, RCODE (4).
         let octets = [0xab, 0xcd, 0b1010_1101, 0b1011_0011, 0, 1, 0, 2, 0, 3, 0, 4, 9];
-        let header = Header::parse(&octets).unwrap();
+        let header = DnsHeader::parse(&octets).unwrap();
         assert_eq!((header.id, header.counts), (0xabcd, [1, 2, 3, 4]));
         let flags = header.flags;
         assert_eq!((flags.opcode(), flags.rcode()), (5, Rcode::NXDOMAIN));
@@ -100,8 +100,8 @@ mod tests {
         assert!(flags.has(Flags::RECURSION_AVAILABLE) && flags.has(Flags::AUTHENTIC));
         assert!(flags.has(Flags::CHECKING_DISABLED));
         let mut buffer = [0; HEADER_BYTES];
-        header.emit(&mut Writer::new(&mut buffer));
+        header.emit(&mut ByteWriter::new(&mut buffer));
         assert_eq!(buffer, octets[..HEADER_BYTES]);
-        assert_eq!(Header::parse(&octets[..11]), Err(Malformed::Header));
+        assert_eq!(DnsHeader::parse(&octets[..11]), Err(DnsMessageDefect::Header));
     }
 }

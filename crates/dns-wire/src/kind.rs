@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 /// Type of a record or query ("RRTYPE", "QTYPE").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(pub u16);
+pub struct RecordType(pub u16);
 
 /// All types in IANA's registry ("Resource Record (RR) TYPEs").
 const NAMES: [(u16, &str); 97] = [
@@ -109,7 +109,7 @@ const NAMES: [(u16, &str); 97] = [
     (32_769, "DLV"),
 ];
 
-impl Kind {
+impl RecordType {
     /// IPv4 address.
     pub const A: Self = Self(1);
     /// Alias of another name.
@@ -128,7 +128,7 @@ impl Kind {
     pub const HTTPS: Self = Self(65);
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RecordType {
     /// Writes the mnemonic, or `TYPE` and the number (RFC 3597 section 5).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(number, _)| *number == self.0) {
@@ -138,7 +138,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for RecordType {
     type Err = &'static str;
 
     /// Parses a mnemonic in any case, `*`, or `TYPE` and a number.
@@ -157,9 +157,9 @@ impl FromStr for Kind {
 
 /// Class of records or queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Class(pub u16);
+pub struct RecordClass(pub u16);
 
-impl Class {
+impl RecordClass {
     /// Internet class.
     pub const INTERNET: Self = Self(1);
 }
@@ -171,15 +171,15 @@ mod tests {
 
     #[test]
     fn names_and_numbers_go_both_ways() {
-        assert_eq!("nsap-ptr".parse(), Ok(Kind(23)));
+        assert_eq!("nsap-ptr".parse(), Ok(RecordType(23)));
         for number in 0..=u16::MAX {
-            assert_eq!(Kind(number).to_string().parse(), Ok(Kind(number)));
+            assert_eq!(RecordType(number).to_string().parse(), Ok(RecordType(number)));
         }
-        assert_eq!("aaaa".parse(), Ok(Kind::AAAA));
-        assert_eq!("type65280".parse(), Ok(Kind(65_280)));
-        assert_eq!("*".parse(), "ANY".parse::<Kind>());
+        assert_eq!("aaaa".parse(), Ok(RecordType::AAAA));
+        assert_eq!("type65280".parse(), Ok(RecordType(65_280)));
+        assert_eq!("*".parse(), "ANY".parse::<RecordType>());
         for wrong in ["", "TYPE", "TYPE65536", "TYPE-1", "AAAAA", "28"] {
-            assert!(wrong.parse::<Kind>().is_err(), "{wrong}");
+            assert!(wrong.parse::<RecordType>().is_err(), "{wrong}");
         }
     }
 

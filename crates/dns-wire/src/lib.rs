@@ -23,11 +23,11 @@ pub mod rcode;
 pub mod record;
 pub mod stream;
 
-pub use header::{Flags, Header};
-pub use kind::{Class, Kind};
-pub use malformed::Malformed;
-pub use message::{Message, Question};
-pub use name::{Name, NameError};
+pub use header::{DnsHeader, Flags};
+pub use kind::{RecordClass, RecordType};
+pub use malformed::DnsMessageDefect;
+pub use message::{DnsMessage, Question};
+pub use name::{DnsName, NameError};
 pub use query::{EdnsOptions, Query};
 pub use rcode::Rcode;
-pub use record::{Edns, Record};
+pub use record::{DnsRecord, Edns};

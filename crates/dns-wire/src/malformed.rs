@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Defect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Malformed {
+pub enum DnsMessageDefect {
     /// The message is shorter than a header (RFC 1035 section 4.1.1).
     Header,
     /// The message ends within a question or a record that its header announces.
@@ -22,8 +22,8 @@ pub enum Malformed {
     Opt,
 }
 
-impl Malformed {
-    /// Every reason, in the order of [`Malformed::index`].
+impl DnsMessageDefect {
+    /// Every reason, in the order of [`DnsMessageDefect::index`].
     pub const ALL: [Self; 7] = [
         Self::Header,
         Self::Truncated,
@@ -34,7 +34,7 @@ impl Malformed {
         Self::Opt,
     ];
 
-    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`DnsMessageDefect::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -55,13 +55,13 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for DnsMessageDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl core::error::Error for Malformed {}
+impl core::error::Error for DnsMessageDefect {}
 
 #[cfg(test)]
 mod tests {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn index_is_the_position_in_all() {
-        for (position, reason) in Malformed::ALL.into_iter().enumerate() {
+        for (position, reason) in DnsMessageDefect::ALL.into_iter().enumerate() {
             assert_eq!(reason.index(), position);
         }
     }

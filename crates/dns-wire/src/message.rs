@@ -1,47 +1,47 @@
 //! Whole message, checked once and then read in place.
 
-use crate::Malformed;
-use crate::header::{Flags, HEADER_BYTES, Header};
-use crate::kind::{Class, Kind};
-use crate::name::{self, Name};
+use crate::DnsMessageDefect;
+use crate::header::{DnsHeader, Flags, HEADER_BYTES};
+use crate::kind::{RecordClass, RecordType};
+use crate::name::{self, DnsName};
 use crate::rcode::Rcode;
-use crate::record::{Edns, Record};
+use crate::record::{DnsRecord, Edns};
 
 /// Question of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
     /// Name of the wanted records.
-    pub name: Name<'a>,
+    pub name: DnsName<'a>,
     /// Type of the wanted records.
-    pub kind: Kind,
+    pub kind: RecordType,
     /// Class of the wanted records.
-    pub class: Class,
+    pub class: RecordClass,
 }
 
 /// Message whose names and records have been checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct DnsMessage<'a> {
     octets: &'a [u8],
-    header: Header,
+    header: DnsHeader,
     questions_end: usize,
     edns: Option<Edns>,
 }
 
 /// Returns the end of the question at `at`.
-fn check_question(octets: &[u8], at: usize) -> Result<usize, Malformed> {
+fn check_question(octets: &[u8], at: usize) -> Result<usize, DnsMessageDefect> {
     let end = name::check(octets, at)? + 4;
-    if end > octets.len() { Err(Malformed::Truncated) } else { Ok(end) }
+    if end > octets.len() { Err(DnsMessageDefect::Truncated) } else { Ok(end) }
 }
 
-impl<'a> Message<'a> {
+impl<'a> DnsMessage<'a> {
     /// Checks `octets` from end to end. In a response with TC set the part that was sent must be
     /// sound, and the rest may be missing (RFC 2181 section 9).
     ///
     /// # Errors
     ///
     /// Returns the first defect.
-    pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
-        let header = Header::parse(octets)?;
+    pub fn parse(octets: &'a [u8]) -> Result<Self, DnsMessageDefect> {
+        let header = DnsHeader::parse(octets)?;
         let [questions, answers, authorities, additionals] = header.counts;
         let mut at = HEADER_BYTES;
         for _ in 0..questions {
@@ -50,29 +50,29 @@ impl<'a> Message<'a> {
         let mut message = Self { octets, header, questions_end: at, edns: None };
         let before = u32::from(answers) + u32::from(authorities);
         for number in 0..before + u32::from(additionals) {
-            let record = match Record::parse(octets, at) {
+            let record = match DnsRecord::parse(octets, at) {
                 Ok((record, end)) => {
                     at = end;
                     record
                 }
-                Err(Malformed::Truncated) if header.flags.has(Flags::TRUNCATED) => {
+                Err(DnsMessageDefect::Truncated) if header.flags.has(Flags::TRUNCATED) => {
                     return Ok(message);
                 }
                 Err(reason) => return Err(reason),
             };
             if let Some(edns) = record.edns() {
                 if number < before || message.edns.is_some() || !record.name.is_root() {
-                    return Err(Malformed::Opt);
+                    return Err(DnsMessageDefect::Opt);
                 }
                 message.edns = Some(edns);
             }
         }
-        if at == octets.len() { Ok(message) } else { Err(Malformed::Trailing) }
+        if at == octets.len() { Ok(message) } else { Err(DnsMessageDefect::Trailing) }
     }
 
     /// Returns the header.
     #[must_use]
-    pub const fn header(&self) -> Header {
+    pub const fn header(&self) -> DnsHeader {
         self.header
     }
 
@@ -100,21 +100,25 @@ impl<'a> Message<'a> {
         let octets = self.octets;
         let mut at = HEADER_BYTES;
         (0..self.header.counts[0]).map_while(move |_| {
-            let (name, end) = Name::parse(octets, at).ok()?;
+            let (name, end) = DnsName::parse(octets, at).ok()?;
             let fixed = octets.get(end..end + 4)?;
             at = end + 4;
-            let kind = Kind(u16::from_be_bytes([fixed[0], fixed[1]]));
-            Some(Question { name, kind, class: Class(u16::from_be_bytes([fixed[2], fixed[3]])) })
+            let kind = RecordType(u16::from_be_bytes([fixed[0], fixed[1]]));
+            Some(Question {
+                name,
+                kind,
+                class: RecordClass(u16::from_be_bytes([fixed[2], fixed[3]])),
+            })
         })
     }
 
     /// Returns the records in order: answers, authority, additional. A truncated message may have
     /// fewer than its header announces.
-    pub fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+    pub fn records(&self) -> impl Iterator<Item = DnsRecord<'a>> + use<'a> {
         let (octets, mut at) = (self.octets, self.questions_end);
         let count = self.header.counts[1..].iter().map(|&count| u32::from(count)).sum::<u32>();
         (0..count).map_while(move |_| {
-            let (record, end) = Record::parse(octets, at).ok()?;
+            let (record, end) = DnsRecord::parse(octets, at).ok()?;
             at = end;
             Some(record)
         })

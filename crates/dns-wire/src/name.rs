@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Malformed;
+use crate::DnsMessageDefect;
 
 /// Largest length of a name, in bytes, with the lengths of labels and the root's (RFC 1035 section
 /// 3.1).
@@ -16,71 +16,71 @@ pub const NAME_BYTES_MAX: usize = 255;
 pub const LABEL_BYTES_MAX: usize = 63;
 
 /// Result of one step of reading a name.
-enum Step {
+enum NameStep {
     Label { from: usize, to: usize },
     Jump(usize),
     End,
 }
 
-fn step(message: &[u8], at: usize) -> Result<Step, Malformed> {
-    let &first = message.get(at).ok_or(Malformed::Truncated)?;
+fn step(message: &[u8], at: usize) -> Result<NameStep, DnsMessageDefect> {
+    let &first = message.get(at).ok_or(DnsMessageDefect::Truncated)?;
     match first >> 6 {
-        0 if first == 0 => Ok(Step::End),
+        0 if first == 0 => Ok(NameStep::End),
         0 => {
             let (from, to) = (at + 1, at + 1 + usize::from(first));
             if to > message.len() {
-                Err(Malformed::Truncated)
+                Err(DnsMessageDefect::Truncated)
             } else {
-                Ok(Step::Label { from, to })
+                Ok(NameStep::Label { from, to })
             }
         }
         3 => {
-            let &second = message.get(at + 1).ok_or(Malformed::Truncated)?;
-            Ok(Step::Jump(usize::from(first & 0x3f) << 8 | usize::from(second)))
+            let &second = message.get(at + 1).ok_or(DnsMessageDefect::Truncated)?;
+            Ok(NameStep::Jump(usize::from(first & 0x3f) << 8 | usize::from(second)))
         }
-        _ => Err(Malformed::Label),
+        _ => Err(DnsMessageDefect::Label),
     }
 }
 
 /// Checks the name at `at`. Returns its end in the message itself, which is after its first pointer
 /// if it has one.
-pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, Malformed> {
+pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, DnsMessageDefect> {
     let (mut at, mut run, mut end, mut len) = (start, start, None, 1);
     loop {
         match step(message, at)? {
-            Step::Label { from, to } => {
+            NameStep::Label { from, to } => {
                 len += 1 + to - from;
                 if len > NAME_BYTES_MAX {
-                    return Err(Malformed::NameTooLong);
+                    return Err(DnsMessageDefect::NameTooLong);
                 }
                 at = to;
             }
-            Step::Jump(target) => {
+            NameStep::Jump(target) => {
                 end.get_or_insert(at + 2);
                 if target >= run {
-                    return Err(Malformed::Pointer);
+                    return Err(DnsMessageDefect::Pointer);
                 }
                 (at, run) = (target, target);
             }
-            Step::End => return Ok(end.unwrap_or(at + 1)),
+            NameStep::End => return Ok(end.unwrap_or(at + 1)),
         }
     }
 }
 
 /// Checked name, in place.
 #[derive(Clone, Copy)]
-pub struct Name<'a> {
+pub struct DnsName<'a> {
     message: &'a [u8],
     at: usize,
 }
 
-impl<'a> Name<'a> {
+impl<'a> DnsName<'a> {
     /// Reads the name at `at` of `message`. Returns the name and its end.
     ///
     /// # Errors
     ///
     /// Returns the name's defect.
-    pub fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), Malformed> {
+    pub fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), DnsMessageDefect> {
         check(message, at).map(|end| (Self { message, at }, end))
     }
 
@@ -115,18 +115,18 @@ impl<'a> Iterator for Labels<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
             match step(self.message, self.at).ok()? {
-                Step::Label { from, to } => {
+                NameStep::Label { from, to } => {
                     self.at = to;
                     return Some(&self.message[from..to]);
                 }
-                Step::Jump(target) => self.at = target,
-                Step::End => return None,
+                NameStep::Jump(target) => self.at = target,
+                NameStep::End => return None,
             }
         }
     }
 }
 
-impl PartialEq for Name<'_> {
+impl PartialEq for DnsName<'_> {
     fn eq(&self, other: &Self) -> bool {
         let (mut mine, mut theirs) = (self.labels(), other.labels());
         loop {
@@ -139,9 +139,9 @@ impl PartialEq for Name<'_> {
     }
 }
 
-impl Eq for Name<'_> {}
+impl Eq for DnsName<'_> {}
 
-impl fmt::Display for Name<'_> {
+impl fmt::Display for DnsName<'_> {
     /// Writes the name with the dot of the root, and bytes that are no printable ASCII as `\DDD`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
@@ -163,7 +163,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-impl fmt::Debug for Name<'_> {
+impl fmt::Debug for DnsName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -318,7 +318,7 @@ mod tests {
         message[40..46].copy_from_slice(b"\x03FOO\xc0\x14");
         message[64..66].copy_from_slice(b"\xc0\x1a");
         let read = |at| {
-            let (name, end) = Name::parse(&message, at).unwrap();
+            let (name, end) = DnsName::parse(&message, at).unwrap();
             (name.to_string(), end)
         };
         assert_eq!(read(20), ("F.ISI.ARPA.".to_string(), 32));
@@ -326,28 +326,29 @@ mod tests {
         assert_eq!(read(64), ("ARPA.".to_string(), 66));
         assert_eq!(read(92), (".".to_string(), 93));
         let lower = b"\x01f\x03isi\x04arpa\0";
-        let (name, _) = Name::parse(lower, 0).unwrap();
-        assert_eq!(name, Name::parse(&message, 20).unwrap().0);
-        assert_ne!(name, Name::parse(&message, 40).unwrap().0);
-        assert_ne!(name, Name::parse(&message, 64).unwrap().0);
+        let (name, _) = DnsName::parse(lower, 0).unwrap();
+        assert_eq!(name, DnsName::parse(&message, 20).unwrap().0);
+        assert_ne!(name, DnsName::parse(&message, 40).unwrap().0);
+        assert_ne!(name, DnsName::parse(&message, 64).unwrap().0);
     }
 
     #[test]
     fn pointers_to_themselves_forward_and_in_circles_are_refused() {
-        let refused = |octets: &[u8], at| Name::parse(octets, at).map(|(_, end)| end).unwrap_err();
-        assert_eq!(refused(b"\xc0\x00", 0), Malformed::Pointer);
-        assert_eq!(refused(b"\x01a\xc0\x00", 0), Malformed::Pointer);
-        assert_eq!(refused(b"\xc0\x02\0", 0), Malformed::Pointer);
-        assert_eq!(refused(b"\x01a\xc0\x04\x01b\xc0\x00", 4), Malformed::Pointer);
-        assert_eq!(refused(b"\xc0", 0), Malformed::Truncated);
-        assert_eq!(refused(b"\x02a", 0), Malformed::Truncated);
-        assert_eq!(refused(b"", 0), Malformed::Truncated);
-        assert_eq!(refused(b"\x40a\0", 0), Malformed::Label);
-        assert_eq!(refused(b"\x80a\0", 0), Malformed::Label);
+        let refused =
+            |octets: &[u8], at| DnsName::parse(octets, at).map(|(_, end)| end).unwrap_err();
+        assert_eq!(refused(b"\xc0\x00", 0), DnsMessageDefect::Pointer);
+        assert_eq!(refused(b"\x01a\xc0\x00", 0), DnsMessageDefect::Pointer);
+        assert_eq!(refused(b"\xc0\x02\0", 0), DnsMessageDefect::Pointer);
+        assert_eq!(refused(b"\x01a\xc0\x04\x01b\xc0\x00", 4), DnsMessageDefect::Pointer);
+        assert_eq!(refused(b"\xc0", 0), DnsMessageDefect::Truncated);
+        assert_eq!(refused(b"\x02a", 0), DnsMessageDefect::Truncated);
+        assert_eq!(refused(b"", 0), DnsMessageDefect::Truncated);
+        assert_eq!(refused(b"\x40a\0", 0), DnsMessageDefect::Label);
+        assert_eq!(refused(b"\x80a\0", 0), DnsMessageDefect::Label);
         let mut long = [1_u8; 258];
         long[256] = 0;
-        assert_eq!(refused(&long, 0), Malformed::NameTooLong);
-        assert_eq!(Name::parse(&long[2..], 0).unwrap().1, 255);
+        assert_eq!(refused(&long, 0), DnsMessageDefect::NameTooLong);
+        assert_eq!(DnsName::parse(&long[2..], 0).unwrap().1, 255);
     }
 
     #[test]
@@ -366,12 +367,12 @@ mod tests {
                 };
             }
             let at = random.below(64) as usize;
-            let Ok((name, end)) = Name::parse(&octets, at) else { continue };
+            let Ok((name, end)) = DnsName::parse(&octets, at) else { continue };
             assert!(end <= octets.len() && end > at);
             let shown: String = name.to_string();
             let mut again = Vec::new();
             append_text(&mut again, shown.as_bytes()).unwrap();
-            let (read, len) = Name::parse(&again, 0).unwrap();
+            let (read, len) = DnsName::parse(&again, 0).unwrap();
             assert!(read == name && len == again.len(), "{shown}");
         }
     }

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use base::Writer;
+use base::ByteWriter;
 
-use crate::header::{Flags, HEADER_BYTES, Header};
-use crate::kind::{Class, Kind};
+use crate::header::{DnsHeader, Flags, HEADER_BYTES};
+use crate::kind::{RecordClass, RecordType};
 use crate::name::{self, NAME_BYTES_MAX, NameError};
 use crate::record::Edns;
 
@@ -75,19 +75,24 @@ impl Query<'_> {
     /// # Panics
     ///
     /// Panics when the options are longer than 65,535 bytes.
-    pub fn append(&self, octets: &mut Vec<u8>, name: &[u8], kind: Kind) -> Result<(), NameError> {
+    pub fn append(
+        &self,
+        octets: &mut Vec<u8>,
+        name: &[u8],
+        kind: RecordType,
+    ) -> Result<(), NameError> {
         let start = octets.len();
         let flags = if self.recursion_desired { Flags::RECURSION_DESIRED } else { 0 };
         let counts = [1, 0, 0, u16::from(self.edns.is_some())];
         let mut header = [0; HEADER_BYTES];
-        Header { id: 0, flags: Flags(flags), counts }.emit(&mut Writer::new(&mut header));
+        DnsHeader { id: 0, flags: Flags(flags), counts }.emit(&mut ByteWriter::new(&mut header));
         octets.extend_from_slice(&header);
         if let Err(error) = name::append_text(octets, name) {
             octets.truncate(start);
             return Err(error);
         }
         octets.extend_from_slice(&kind.0.to_be_bytes());
-        octets.extend_from_slice(&Class::INTERNET.0.to_be_bytes());
+        octets.extend_from_slice(&RecordClass::INTERNET.0.to_be_bytes());
         if let Some(edns) = self.edns {
             octets.extend_from_slice(&edns.emit());
             assert!(

@@ -1,45 +1,45 @@
 //! Resource records (RFC 1035 section 4.1.3) and the content of an OPT record (RFC 6891 section
 //! 6.1).
 
-use crate::Malformed;
-use crate::kind::{Class, Kind};
-use crate::name::{self, Name};
+use crate::DnsMessageDefect;
+use crate::kind::{RecordClass, RecordType};
+use crate::name::{self, DnsName};
 
 /// Number of bytes between the name and the data of a record.
 const FIXED_BYTES: usize = 10;
 
 /// Resource record in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct DnsRecord<'a> {
     /// Name of the record's owner.
-    pub name: Name<'a>,
+    pub name: DnsName<'a>,
     /// Type of the record.
-    pub kind: Kind,
+    pub kind: RecordType,
     /// Class of the record; in an OPT record the sender's largest UDP payload.
-    pub class: Class,
-    /// Time to live in seconds as written; see [`Record::ttl_s`].
+    pub class: RecordClass,
+    /// Time to live in seconds as written; see [`DnsRecord::ttl_s`].
     pub ttl: u32,
     /// Data of the record, names in them perhaps compressed.
     pub data: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> DnsRecord<'a> {
     /// Reads the record at `at` of `message`. Returns the record and its end.
     ///
     /// # Errors
     ///
-    /// Returns the defect of the record's name, or [`Malformed::Truncated`] when the record is
+    /// Returns the defect of the record's name, or [`DnsMessageDefect::Truncated`] when the record is
     /// incomplete.
-    pub(crate) fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), Malformed> {
+    pub(crate) fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), DnsMessageDefect> {
         let fixed_at = name::check(message, at)?;
         let data_at = fixed_at + FIXED_BYTES;
-        let fixed = message.get(fixed_at..data_at).ok_or(Malformed::Truncated)?;
+        let fixed = message.get(fixed_at..data_at).ok_or(DnsMessageDefect::Truncated)?;
         let end = data_at + usize::from(u16::from_be_bytes([fixed[8], fixed[9]]));
-        let data = message.get(data_at..end).ok_or(Malformed::Truncated)?;
+        let data = message.get(data_at..end).ok_or(DnsMessageDefect::Truncated)?;
         let record = Self {
-            name: Name::checked(message, at),
-            kind: Kind(u16::from_be_bytes([fixed[0], fixed[1]])),
-            class: Class(u16::from_be_bytes([fixed[2], fixed[3]])),
+            name: DnsName::checked(message, at),
+            kind: RecordType(u16::from_be_bytes([fixed[0], fixed[1]])),
+            class: RecordClass(u16::from_be_bytes([fixed[2], fixed[3]])),
             ttl: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
             data,
         };
@@ -57,7 +57,7 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn edns(&self) -> Option<Edns> {
         let [extended_rcode, version, flags, _] = self.ttl.to_be_bytes();
-        (self.kind == Kind::OPT).then_some(Edns {
+        (self.kind == RecordType::OPT).then_some(Edns {
             udp_payload_bytes: self.class.0,
             extended_rcode,
             version,
@@ -85,6 +85,18 @@ impl Edns {
     pub const fn emit(&self) -> [u8; 11] {
         let [high, low] = self.udp_payload_bytes.to_be_bytes();
         let flags = (self.dnssec_ok as u8) << 7;
-        [0, 0, Kind::OPT.0 as u8, high, low, self.extended_rcode, self.version, flags, 0, 0, 0]
+        [
+            0,
+            0,
+            RecordType::OPT.0 as u8,
+            high,
+            low,
+            self.extended_rcode,
+            self.version,
+            flags,
+            0,
+            0,
+            0,
+        ]
     }
 }

@@ -3,7 +3,9 @@
 //! of them.
 
 use base::Random;
-use dns_wire::{Class, Edns, Flags, Kind, Malformed, Message, Query, Rcode, Record};
+use dns_wire::{
+    DnsMessage, DnsMessageDefect, DnsRecord, Edns, Flags, Query, Rcode, RecordClass, RecordType,
+};
 
 /// Query for `www.google.com` AAAA with RD and EDNS of 4096 bytes.
 const SLIDES: &str = "1000010000010000000000010377777706676f6f676c6503636f6d00001c000100002910000\
@@ -32,7 +34,7 @@ fn octets(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(pair).collect()
 }
 
-fn shown(record: &Record<'_>) -> String {
+fn shown(record: &DnsRecord<'_>) -> String {
     format!("{} {} {} {:?}", record.name, record.ttl_s(), record.kind, record.data)
 }
 
@@ -41,28 +43,28 @@ fn the_query_of_the_slides_is_written_to_the_octet() {
     let edns = Edns { udp_payload_bytes: 4_096, extended_rcode: 0, version: 0, dnssec_ok: false };
     let query = Query { edns: Some(edns), ..Query::PLAIN };
     let mut written = Vec::new();
-    query.append(&mut written, b"www.google.com", Kind::AAAA).unwrap();
+    query.append(&mut written, b"www.google.com", RecordType::AAAA).unwrap();
     let mut expected = octets(SLIDES);
     expected[..2].fill(0);
     assert_eq!(written, expected);
     // 85 bytes on the wire: Ethernet, IPv4 and UDP take 42.
     assert_eq!(written.len() + 42, 85);
-    query.append(&mut written, b"a..b", Kind::AAAA).unwrap_err();
+    query.append(&mut written, b"a..b", RecordType::AAAA).unwrap_err();
     assert_eq!(written, expected);
     let plain = Query { recursion_desired: false, ..Query::PLAIN };
     written.clear();
-    plain.append(&mut written, b".", Kind::SOA).unwrap();
+    plain.append(&mut written, b".", RecordType::SOA).unwrap();
     assert_eq!(written, [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 1]);
     let dnssec = Query { edns: Some(Edns { dnssec_ok: true, ..edns }), ..query };
     written.clear();
-    dnssec.append(&mut written, b"x", Kind::A).unwrap();
-    assert!(Message::parse(&written).unwrap().edns().unwrap().dnssec_ok);
+    dnssec.append(&mut written, b"x", RecordType::A).unwrap();
+    assert!(DnsMessage::parse(&written).unwrap().edns().unwrap().dnssec_ok);
 }
 
 #[test]
 fn answers_are_read() {
     let (query, answer) = (octets(SLIDES), octets(ADDRESS));
-    let (query, answer) = (Message::parse(&query).unwrap(), Message::parse(&answer).unwrap());
+    let (query, answer) = (DnsMessage::parse(&query).unwrap(), DnsMessage::parse(&answer).unwrap());
     assert!(answer.asks_as(&query));
     assert_eq!((answer.header().id, answer.header().counts), (0x1000, [1, 1, 0, 1]));
     assert!(
@@ -72,7 +74,7 @@ fn answers_are_read() {
     let questions: Vec<_> = answer.questions().collect();
     assert_eq!(questions.len(), 1);
     assert_eq!(questions[0].name.to_string(), "www.google.com.");
-    assert_eq!((questions[0].kind, questions[0].class), (Kind::AAAA, Class::INTERNET));
+    assert_eq!((questions[0].kind, questions[0].class), (RecordType::AAAA, RecordClass::INTERNET));
     let records: Vec<_> = answer.records().map(|record| shown(&record)).collect();
     assert_eq!(
         records,
@@ -82,42 +84,42 @@ fn answers_are_read() {
         ]
     );
     let alias = octets(ALIAS);
-    let alias = Message::parse(&alias).unwrap();
+    let alias = DnsMessage::parse(&alias).unwrap();
     let names: Vec<_> =
         alias.records().map(|record| format!("{} {}", record.name, record.kind)).collect();
     assert_eq!(names, ["alias.example.org. CNAME", "a.example.org. A"]);
     assert!(alias.edns().is_none() && !alias.asks_as(&query));
     let mail = octets(MAIL);
-    assert_eq!(Message::parse(&mail).unwrap().records().count(), 3);
+    assert_eq!(DnsMessage::parse(&mail).unwrap().records().count(), 3);
 }
 
 #[test]
 fn flags_codes_and_classes_are_read() {
     let (missing, truncated) = (octets(MISSING), octets(TRUNCATED));
-    let missing = Message::parse(&missing).unwrap();
+    let missing = DnsMessage::parse(&missing).unwrap();
     assert_eq!((missing.rcode(), missing.records().count()), (Rcode::NXDOMAIN, 1));
-    let truncated = Message::parse(&truncated).unwrap();
+    let truncated = DnsMessage::parse(&truncated).unwrap();
     assert!(truncated.header().flags.has(Flags::TRUNCATED));
     let dnssec_ok = octets(TEXT_DNSSEC_OK);
-    assert!(Message::parse(&dnssec_ok).unwrap().edns().unwrap().dnssec_ok);
+    assert!(DnsMessage::parse(&dnssec_ok).unwrap().edns().unwrap().dnssec_ok);
     let chaos = octets(CHAOS);
-    let chaos = Message::parse(&chaos).unwrap();
-    assert_eq!(chaos.questions().next().unwrap().class, Class(3));
+    let chaos = DnsMessage::parse(&chaos).unwrap();
+    assert_eq!(chaos.questions().next().unwrap().class, RecordClass(3));
     // BADVERS is 16: 1 in the OPT record, 0 in the header (RFC 6891 section 9).
     let mut bad_version = octets(ADDRESS);
     let extended = bad_version.len() - 6;
     bad_version[extended] = 1;
-    assert_eq!(Message::parse(&bad_version).unwrap().rcode(), Rcode(16));
+    assert_eq!(DnsMessage::parse(&bad_version).unwrap().rcode(), Rcode(16));
 }
 
 #[test]
 fn the_case_of_letters_does_not_matter_and_nothing_else_is_overlooked() {
     let query = octets(SLIDES);
-    let query = Message::parse(&query).unwrap();
+    let query = DnsMessage::parse(&query).unwrap();
     let changed = |at: usize, to: u8| {
         let mut answer = octets(ADDRESS);
         answer[at] = to;
-        Message::parse(&answer).unwrap().asks_as(&query)
+        DnsMessage::parse(&answer).unwrap().asks_as(&query)
     };
     assert!(changed(13, b'W') && !changed(13, b'v'));
     // Type and class of the question end at 32.
@@ -126,7 +128,7 @@ fn the_case_of_letters_does_not_matter_and_nothing_else_is_overlooked() {
     none.splice(12..32, []);
     none[5] = 0;
     // The pointer to the question now points into the record's own data.
-    assert!(Message::parse(&none).is_err());
+    assert!(DnsMessage::parse(&none).is_err());
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn times_to_live_beyond_31_bits_count_as_none() {
     let mut answer = octets(ADDRESS);
     let ttl_at = 12 + 20 + 6;
     answer[ttl_at] = 0x80;
-    let parsed = Message::parse(&answer).unwrap();
+    let parsed = DnsMessage::parse(&answer).unwrap();
     assert_eq!(parsed.records().next().unwrap().ttl_s(), 0);
 }
 
@@ -143,14 +145,15 @@ fn a_message_that_ends_early_or_late_is_refused_unless_it_says_truncated() {
     for hex in ALL {
         let whole = octets(hex);
         for len in 0..whole.len() {
-            let reason = Message::parse(&whole[..len]).map(|_| ());
+            let reason = DnsMessage::parse(&whole[..len]).map(|_| ());
             let is_late = len >= 12 && whole[2] & 2 != 0;
-            let expected = if len < 12 { Malformed::Header } else { Malformed::Truncated };
+            let expected =
+                if len < 12 { DnsMessageDefect::Header } else { DnsMessageDefect::Truncated };
             // dnsmasq's truncated answer may end anywhere after its question.
             assert!(reason == Err(expected) || (is_late && reason == Ok(())), "{len}: {reason:?}");
         }
         let longer = [&whole[..], &[0]].concat();
-        assert_eq!(Message::parse(&longer).map(|_| ()), Err(Malformed::Trailing));
+        assert_eq!(DnsMessage::parse(&longer).map(|_| ()), Err(DnsMessageDefect::Trailing));
     }
 }
 
@@ -159,20 +162,20 @@ fn a_second_or_misplaced_opt_record_is_refused() {
     let opt = octets("00002904d0000000000000");
     let mut two = [octets(ADDRESS), opt.clone()].concat();
     two[11] = 2;
-    assert_eq!(Message::parse(&two).map(|_| ()), Err(Malformed::Opt));
+    assert_eq!(DnsMessage::parse(&two).map(|_| ()), Err(DnsMessageDefect::Opt));
     let mut answer = [octets(CHAOS), opt].concat();
     answer[7] = 2;
-    assert_eq!(Message::parse(&answer).map(|_| ()), Err(Malformed::Opt));
+    assert_eq!(DnsMessage::parse(&answer).map(|_| ()), Err(DnsMessageDefect::Opt));
     let mut named = octets(MISSING);
     let at = named.len() - 11;
     named.splice(at..=at, [0xc0, 12]);
-    assert_eq!(Message::parse(&named).map(|_| ()), Err(Malformed::Opt));
+    assert_eq!(DnsMessage::parse(&named).map(|_| ()), Err(DnsMessageDefect::Opt));
 }
 
 #[test]
 fn damaged_messages_are_read_to_an_end() {
     let mut random = Random::from_seed(6_891);
-    let (mut sound, mut refused) = (0_u32, [0_u32; Malformed::ALL.len()]);
+    let (mut sound, mut refused) = (0_u32, [0_u32; DnsMessageDefect::ALL.len()]);
     for _ in 0..100_000 {
         let mut message = octets(random.pick(&ALL).unwrap());
         for _ in 0..=random.below(6) {
@@ -184,7 +187,7 @@ fn damaged_messages_are_read_to_an_end() {
             };
         }
         message.truncate(message.len() - random.below(3) as usize);
-        match Message::parse(&message) {
+        match DnsMessage::parse(&message) {
             Ok(parsed) => {
                 sound += 1;
                 // The accessors can read everything that parsing has checked.
@@ -207,7 +210,7 @@ fn damaged_messages_are_read_to_an_end() {
     }
     // The messages are neither shorter than a header nor long enough for a name that is too long.
     // The damage must cause every other defect, or the test proves nothing.
-    let met = Malformed::ALL.map(|reason| refused[reason.index()] > 0);
+    let met = DnsMessageDefect::ALL.map(|reason| refused[reason.index()] > 0);
     assert_eq!(met, [false, true, true, true, false, true, true], "{refused:?}");
     assert!(sound > 10_000, "{sound}");
 }

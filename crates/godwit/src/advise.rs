@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dhcp_config::advise::{
-    Advice, Bound, Carried, Cost, Finding, Leased, Observed, Place, Share, Subject,
+    Advice, AdviceSubject, Bound, ConfigPosition, Cost, LeaseRateShare, LeasedResources,
+    MeasuredRate, PerformanceFinding, ServerObservations,
 };
-use dhcp_lease::v6::IaKind;
+use dhcp_lease::v6::ResourceKind;
 use dhcp_store::LoadReport;
 use dhcp_store::memfile::load_file;
 use dhcp_store::storage::DiskStorage;
-use measure::plan::Protocol;
+use measure::plan::MeasuredProtocol;
 use netio::stdout;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ const SHOWN_PLACES: usize = 6;
 /// Exit codes: 0 done; 1 the output failed; 2 bad arguments or a bad configuration; 3 a finding
 /// costs more than --share.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AdviseArgs {
     /// Configuration file
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -61,7 +62,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Prints the findings for the file.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
     let shown = match judge(args) {
         Ok(shown) => shown,
         Err(problem) => {
@@ -79,27 +80,28 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 
 /// Reads all input and judges the configuration. Returns a message for the user if the input is
 /// wrong.
-fn judge(args: &Args) -> Result<Shown, String> {
+fn judge(args: &AdviseArgs) -> Result<AdviseOutput, String> {
     let name = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| format!("error: cannot read {name}: {error}"))?;
     let subject =
-        Subject::read(&name, &text, &mut dhcp_server::Files::default()).map_err(|problems| {
-            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        })?;
+        AdviceSubject::read(&name, &text, &mut dhcp_server::FileIncludeResolver::default())
+            .map_err(|problems| {
+                problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            })?;
     let is_v6 = subject.is_v6();
     let leases = args.leases.as_deref().map(|path| leases(path, is_v6)).transpose();
     let carried = args.measured.as_deref();
     let carried = carried.map(|folder| carried_by(folder, args.server.as_deref(), is_v6));
-    let observed = Observed {
+    let observed = ServerObservations {
         leases: leases.map_err(|error| format!("error: --leases: {error}"))?,
         carried: carried.transpose().map_err(|error| format!("error: --measured: {error}"))?,
     };
-    Ok(Shown { file: name, is_v6, advice: subject.advise(&observed), limit: args.share })
+    Ok(AdviseOutput { file: name, is_v6, advice: subject.advise(&observed), limit: args.share })
 }
 
 /// Reads the leases of a lease file.
-fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
+fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
     let told = |report: &LoadReport| {
         for error in &report.errors {
             netio::stderr::print_line(format_args!("warning: {}: {error}", path.display()));
@@ -111,23 +113,23 @@ fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
         told(&report);
         let held = leases.iter().filter(|lease| !lease.state.is_past());
         let (addresses, prefixes): (Vec<_>, Vec<_>) =
-            held.map(|lease| lease.resource).partition(|each| each.kind == IaKind::Address);
+            held.map(|lease| lease.resource).partition(|each| each.kind == ResourceKind::Address);
         let bits = |each: Vec<dhcp_lease::v6::Resource>| {
             each.into_iter().map(|resource| resource.address.to_bits()).collect()
         };
-        return Ok(Leased::new(bits(addresses), bits(prefixes)));
+        return Ok(LeasedResources::new(bits(addresses), bits(prefixes)));
     }
     let (leases, report) =
         load_file::<dhcp_lease::v4::V4>(&DiskStorage, path).map_err(|error| error.to_string())?;
     told(&report);
     let held = leases.iter().filter(|lease| !lease.state.is_past());
-    Ok(Leased::new(held.map(|lease| lease.address.to_bits().into()).collect(), Vec::new()))
+    Ok(LeasedResources::new(held.map(|lease| lease.address.to_bits().into()).collect(), Vec::new()))
 }
 
 /// Reads the highest rate of a server from a stored result.
-fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<Carried, String> {
+fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<MeasuredRate, String> {
     let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
-    if (highest.protocol == Protocol::Dhcp6) != is_v6 {
+    if (highest.protocol == MeasuredProtocol::Dhcp6) != is_v6 {
         return Err(format!(
             "{} is of {}, the configuration is of {}",
             folder.display(),
@@ -136,7 +138,7 @@ fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<Carrie
         ));
     }
     let lab::stored::Highest { leases_per_s, is_at_least, source, .. } = highest;
-    Ok(Carried { leases_per_s, is_at_least, source })
+    Ok(MeasuredRate { leases_per_s, is_at_least, source })
 }
 
 const fn protocol(is_v6: bool) -> &'static str {
@@ -144,7 +146,7 @@ const fn protocol(is_v6: bool) -> &'static str {
 }
 
 /// Output of the command.
-struct Shown {
+struct AdviseOutput {
     file: String,
     is_v6: bool,
     advice: Advice,
@@ -152,10 +154,10 @@ struct Shown {
     limit: Option<f64>,
 }
 
-impl Shown {
+impl AdviseOutput {
     /// Returns the findings that cost more than the limit. A cost of "at most" some share does not
     /// count.
-    fn too_dear(&self) -> impl Iterator<Item = &Finding> {
+    fn too_dear(&self) -> impl Iterator<Item = &PerformanceFinding> {
         self.advice.findings.iter().filter(|finding| self.is_too_dear(&finding.cost))
     }
 
@@ -184,14 +186,14 @@ impl Shown {
         text
     }
 
-    fn finding(&self, text: &mut String, finding: &Finding) {
-        let Finding { fault, places, reason, cost, in_godwit, change } = finding;
+    fn finding(&self, text: &mut String, finding: &PerformanceFinding) {
+        let PerformanceFinding { fault, places, reason, cost, in_godwit, change } = finding;
         let (first, others) = places.split_first().expect("a finding stands somewhere");
-        let Place { file, line, column } = first;
+        let ConfigPosition { file, line, column } = first;
         let _ = writeln!(text, "{file}:{line}:{column}: {}: {reason}", fault.name());
         if !others.is_empty() {
             let shown = others.iter().take(SHOWN_PLACES).map(|place| {
-                let Place { file: other, line, column } = place;
+                let ConfigPosition { file: other, line, column } = place;
                 let is_same = other == file;
                 if is_same {
                     format!("{line}:{column}")
@@ -217,11 +219,11 @@ impl Shown {
     }
 
     fn json(&self) -> Value {
-        let place = |place: &Place| {
-            let Place { file, line, column } = place;
+        let place = |place: &ConfigPosition| {
+            let ConfigPosition { file, line, column } = place;
             json!({ "file": file, "line": line, "column": column })
         };
-        let finding = |finding: &Finding| {
+        let finding = |finding: &PerformanceFinding| {
             let Cost { share, figures, source } = &finding.cost;
             json!({
                 "fault": finding.fault.name(),
@@ -249,7 +251,7 @@ impl Shown {
     }
 }
 
-fn per_cent(share: Share) -> String {
+fn per_cent(share: LeaseRateShare) -> String {
     let value = share.value * 100.0;
     match share.bound {
         Bound::Measured => format!("{value:.1} %"),

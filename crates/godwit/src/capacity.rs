@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::ExitCode;
 
-use measure::capacity::{Cell, Chart, Habits, LEASE_TIMES, LEASES, Line, MISPRINT, Sharing};
+use measure::capacity::{
+    CapacityAssumptions, CapacityCell, CapacityChart, CapacityLine, HighAvailabilityMode,
+    LEASE_TIMES, LEASES, MISPRINT,
+};
 use measure::report::render_capacity;
 use netio::stdout;
 use serde_json::{Value, json};
@@ -20,7 +23,7 @@ use serde_json::{Value, json};
 /// Exit codes: 0 done; 1 the output failed; 2 bad arguments; 3 a cell needs more than --measured
 /// gives.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CapacityArgs {
     /// Numbers of leases
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -54,12 +57,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE|FILE")]
     measured: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
+    format: CapacityFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum CapacityFormat {
     Text,
     Csv,
     Json,
@@ -79,12 +82,12 @@ enum Ha {
 }
 
 impl Ha {
-    const fn sharing(self) -> Sharing {
+    const fn sharing(self) -> HighAvailabilityMode {
         match self {
-            Self::None => Sharing::None,
-            Self::HotStandby => Sharing::HotStandby,
-            Self::LoadBalancing => Sharing::LoadBalancing,
-            Self::PassiveBackup => Sharing::PassiveBackup,
+            Self::None => HighAvailabilityMode::None,
+            Self::HotStandby => HighAvailabilityMode::HotStandby,
+            Self::LoadBalancing => HighAvailabilityMode::LoadBalancing,
+            Self::PassiveBackup => HighAvailabilityMode::PassiveBackup,
         }
     }
 }
@@ -120,16 +123,16 @@ fn time(text: &str) -> Result<(String, f64), String> {
 }
 
 /// Table that the command prints.
-struct Table {
+struct CapacityTable {
     leases: Vec<u64>,
     times: Vec<(String, f64)>,
-    habits: Habits,
+    habits: CapacityAssumptions,
     outage: Option<String>,
     measured_per_s: Option<f64>,
 }
 
 /// Prints the table.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
     let measured_per_s = match args.measured.as_deref().map(measured).transpose() {
         Ok(measured) => measured,
         Err(problem) => {
@@ -137,14 +140,14 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let table = Table {
+    let table = CapacityTable {
         leases: if args.leases.is_empty() { LEASES.into() } else { args.leases.clone() },
         times: if args.lease_times.is_empty() {
             LEASE_TIMES.map(|(name, seconds)| (name.to_owned(), seconds)).into()
         } else {
             args.lease_times.clone()
         },
-        habits: Habits {
+        habits: CapacityAssumptions {
             t1_share: args.t1_share,
             churn_per_day: args.churn / 100.0,
             outage_s: args.outage.as_ref().map_or(0.0, |(_, seconds)| *seconds),
@@ -157,10 +160,10 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         measured_per_s,
     };
     let text = match args.format {
-        Format::Text => table.text(),
-        Format::Csv => table.csv(),
-        Format::Json => table.json().to_string() + "\n",
-        Format::Html => render_capacity(&table.chart()),
+        CapacityFormat::Text => table.text(),
+        CapacityFormat::Csv => table.csv(),
+        CapacityFormat::Json => table.json().to_string() + "\n",
+        CapacityFormat::Html => render_capacity(&table.chart()),
     };
     if let Err(error) = stdout::print(&text) {
         netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
@@ -188,15 +191,15 @@ fn measured(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{text}: no operations per second above 0"))
 }
 
-impl Table {
-    fn rows(&self) -> impl Iterator<Item = (u64, Vec<Cell>)> {
+impl CapacityTable {
+    fn rows(&self) -> impl Iterator<Item = (u64, Vec<CapacityCell>)> {
         self.leases.iter().map(|&leases| {
             let cells = self.times.iter().map(|(_, s)| self.habits.cell(leases, *s));
             (leases, cells.collect())
         })
     }
 
-    fn cells(&self) -> impl Iterator<Item = (String, Cell)> {
+    fn cells(&self) -> impl Iterator<Item = (String, CapacityCell)> {
         let names = self.times.iter().map(|(name, _)| name.clone()).cycle();
         names.zip(self.rows().flat_map(|(_, cells)| cells))
     }
@@ -210,7 +213,8 @@ impl Table {
     /// habits.
     fn note(&self) -> Option<String> {
         let (leases, time, printed) = MISPRINT;
-        let is_plain = Habits { outage_s: 0.0, ..self.habits } == Habits::default();
+        let is_plain =
+            CapacityAssumptions { outage_s: 0.0, ..self.habits } == CapacityAssumptions::default();
         let (_, cell) = self.cells().find(|(name, cell)| cell.leases == leases && name == time)?;
         is_plain.then(|| {
             format!(
@@ -223,7 +227,7 @@ impl Table {
         })
     }
 
-    fn grid(&self, text: &mut String, show: impl Fn(&Cell) -> String) {
+    fn grid(&self, text: &mut String, show: impl Fn(&CapacityCell) -> String) {
         let _ = write!(text, "{:>12}", "leases");
         for (name, _) in &self.times {
             let _ = write!(text, "{name:>10}");
@@ -285,14 +289,14 @@ impl Table {
         text
     }
 
-    fn chart(&self) -> Chart {
+    fn chart(&self) -> CapacityChart {
         let mut leases = self.leases.clone();
         leases.sort_unstable();
-        let line = |(name, lease_time_s): &(String, f64)| Line {
+        let line = |(name, lease_time_s): &(String, f64)| CapacityLine {
             lease_time: name.clone(),
             cells: leases.iter().map(|&count| self.habits.cell(count, *lease_time_s)).collect(),
         };
-        Chart {
+        CapacityChart {
             lines: self.times.iter().map(line).collect(),
             measured_per_s: self.measured_per_s,
             habits: self.habits,
@@ -333,11 +337,11 @@ fn dashed(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn table(measured_per_s: Option<f64>, outage: Option<&str>) -> Table {
-        Table {
+    fn table(measured_per_s: Option<f64>, outage: Option<&str>) -> CapacityTable {
+        CapacityTable {
             leases: vec![1_000, 1_000_000],
             times: vec![("30min".into(), 1_800.0), ("1w".into(), 604_800.0)],
-            habits: Habits { outage_s: 450.0, ..Habits::default() },
+            habits: CapacityAssumptions { outage_s: 450.0, ..CapacityAssumptions::default() },
             outage: outage.map(Into::into),
             measured_per_s,
         }
@@ -351,8 +355,8 @@ mod tests {
         assert_eq!(lines[3].split_whitespace().collect::<Vec<_>>(), ["1000000", "1111", "3"]);
         assert!(text.contains("prints 4, its formula gives 3.307, so 3"), "{text}");
         assert_eq!(table(None, None).json()["notes"].as_array().unwrap().len(), 1);
-        let other = Habits { t1_share: 0.4, ..Habits::default() };
-        assert_eq!(Table { habits: other, ..table(None, None) }.note(), None);
+        let other = CapacityAssumptions { t1_share: 0.4, ..CapacityAssumptions::default() };
+        assert_eq!(CapacityTable { habits: other, ..table(None, None) }.note(), None);
     }
 
     #[test]

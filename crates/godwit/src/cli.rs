@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::advise;
 use crate::capacity;
 use crate::db;
-use crate::dhcp::{self, Server};
+use crate::dhcp::{self, DhcpServerKind};
 use crate::help;
 use crate::kea_admin;
 use crate::kea_lfc;
@@ -25,12 +25,12 @@ use crate::ubench;
 #[command(name = "godwit", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: GodwitCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Lab(lab::Args),
+enum GodwitCommand {
+    Lab(lab::LabArgs),
     /// Run the DHCPv4 server in the foreground with a Kea configuration file.
     ///
     /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. The server accepts
@@ -39,7 +39,7 @@ enum Command {
     /// Exit codes: 0 ended by a signal or a command, or the configuration is valid (-t); 1 failed
     /// at run time; 2 bad arguments, or a configuration with errors or with which the server does
     /// not start; other codes come from the command `shutdown`.
-    Dhcp4(dhcp::Args),
+    Dhcp4(dhcp::DhcpServerArgs),
     /// Run the DHCPv6 server in the foreground with a Kea configuration file.
     ///
     /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. The server accepts
@@ -48,25 +48,25 @@ enum Command {
     /// Exit codes: 0 ended by a signal or a command, or the configuration is valid (-t); 1 failed
     /// at run time; 2 bad arguments, or a configuration with errors or with which the server does
     /// not start; other codes come from the command `shutdown`.
-    Dhcp6(dhcp::Args),
-    Db(db::Args),
+    Dhcp6(dhcp::DhcpServerArgs),
+    Db(db::DbArgs),
     #[command(name = "kea-lfc")]
-    KeaLfc(kea_lfc::Args),
+    KeaLfc(kea_lfc::KeaLfcArgs),
     #[command(name = "kea-shell")]
-    KeaShell(kea_shell::Args),
-    Keactrl(keactrl::Args),
-    Advise(advise::Args),
-    Ubench(Box<ubench::Args>),
-    Netem(Box<netem::Args>),
-    Trafgen(Box<packet_gen::Args>),
+    KeaShell(kea_shell::KeaShellArgs),
+    Keactrl(keactrl::KeactrlArgs),
+    Advise(advise::AdviseArgs),
+    Ubench(Box<ubench::UbenchArgs>),
+    Netem(Box<netem::NetemArgs>),
+    Trafgen(Box<packet_gen::TrafgenArgs>),
     Ifpps(counter_tools::IfppsArgs),
     Cpustat(counter_tools::CpustatArgs),
     /// Measure and test DCCP in user space, without kernel support
     Dccp(DccpArgs),
     /// Load-test DNS servers, make zones, and echo queries as a baseline
     Dns(DnsArgs),
-    Capacity(capacity::Args),
-    Perfdhcp(Box<dhcp_load::perfdhcp::Args>),
+    Capacity(capacity::CapacityArgs),
+    Perfdhcp(Box<dhcp_load::perfdhcp::PerfdhcpArgs>),
     /// Load-test DHCP servers at a fixed rate (the lab's generator)
     #[command(hide = true)]
     Load(LoadArgs),
@@ -75,13 +75,13 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct DccpArgs {
     #[command(subcommand)]
-    command: dccp_tools::Command,
+    command: dccp_tools::DccpCommand,
 }
 
 #[derive(Debug, clap::Args)]
 struct DnsArgs {
     #[command(subcommand)]
-    command: dns_load::Command,
+    command: dns_load::DnsCommand,
 }
 
 #[derive(Debug, clap::Args)]
@@ -93,9 +93,9 @@ struct LoadArgs {
 #[derive(Debug, Subcommand)]
 enum LoadProtocol {
     /// DHCPv4 exchanges through a relay
-    Dhcp4(Box<dhcp_load::v4::Args>),
+    Dhcp4(Box<dhcp_load::v4::Dhcp4LoadArgs>),
     /// DHCPv6 exchanges through relays, or on the server's link
-    Dhcp6(Box<dhcp_load::v6::Args>),
+    Dhcp6(Box<dhcp_load::v6::Dhcp6LoadArgs>),
 }
 
 /// Returns the whole command line.
@@ -115,24 +115,24 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed =
         command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
-        Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
-        Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
-        Ok(Cli { command: Command::Db(args) }) => db::run(&args),
-        Ok(Cli { command: Command::KeaLfc(args) }) => kea_lfc::run(&args),
-        Ok(Cli { command: Command::KeaShell(args) }) => kea_shell::run(&args),
-        Ok(Cli { command: Command::Keactrl(args) }) => keactrl::run(&args),
-        Ok(Cli { command: Command::Advise(args) }) => advise::run(&args),
-        Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
-        Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
-        Ok(Cli { command: Command::Trafgen(args) }) => args.run(),
-        Ok(Cli { command: Command::Ifpps(args) }) => args.run(),
-        Ok(Cli { command: Command::Cpustat(args) }) => args.run(),
-        Ok(Cli { command: Command::Dccp(args) }) => args.command.run(),
-        Ok(Cli { command: Command::Dns(args) }) => args.command.run(),
-        Ok(Cli { command: Command::Capacity(args) }) => capacity::run(&args),
-        Ok(Cli { command: Command::Perfdhcp(args) }) => args.run(&after_command),
-        Ok(Cli { command: Command::Load(args) }) => match args.protocol {
+        Ok(Cli { command: GodwitCommand::Lab(args) }) => lab::run(&args),
+        Ok(Cli { command: GodwitCommand::Dhcp4(args) }) => dhcp::run(DhcpServerKind::Dhcp4, &args),
+        Ok(Cli { command: GodwitCommand::Dhcp6(args) }) => dhcp::run(DhcpServerKind::Dhcp6, &args),
+        Ok(Cli { command: GodwitCommand::Db(args) }) => db::run(&args),
+        Ok(Cli { command: GodwitCommand::KeaLfc(args) }) => kea_lfc::run(&args),
+        Ok(Cli { command: GodwitCommand::KeaShell(args) }) => kea_shell::run(&args),
+        Ok(Cli { command: GodwitCommand::Keactrl(args) }) => keactrl::run(&args),
+        Ok(Cli { command: GodwitCommand::Advise(args) }) => advise::run(&args),
+        Ok(Cli { command: GodwitCommand::Ubench(args) }) => ubench::run(&args),
+        Ok(Cli { command: GodwitCommand::Netem(args) }) => netem::run(&args),
+        Ok(Cli { command: GodwitCommand::Trafgen(args) }) => args.run(),
+        Ok(Cli { command: GodwitCommand::Ifpps(args) }) => args.run(),
+        Ok(Cli { command: GodwitCommand::Cpustat(args) }) => args.run(),
+        Ok(Cli { command: GodwitCommand::Dccp(args) }) => args.command.run(),
+        Ok(Cli { command: GodwitCommand::Dns(args) }) => args.command.run(),
+        Ok(Cli { command: GodwitCommand::Capacity(args) }) => capacity::run(&args),
+        Ok(Cli { command: GodwitCommand::Perfdhcp(args) }) => args.run(&after_command),
+        Ok(Cli { command: GodwitCommand::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
         },
@@ -197,11 +197,11 @@ mod tests {
     #[test]
     fn a_link_named_as_keas_server_serves() {
         for line in ["/usr/sbin/kea-dhcp4 -c x.conf -p 6767", "godwit dhcp4 -c x.conf -p 6767"] {
-            let Command::Dhcp4(args) = parse(line).unwrap().command else { panic!("{line}") };
+            let GodwitCommand::Dhcp4(args) = parse(line).unwrap().command else { panic!("{line}") };
             assert_eq!((args.config.unwrap().to_str(), args.port), (Some("x.conf"), Some(6767)));
         }
         let line = "kea-dhcp6 -c x.conf";
-        assert!(matches!(parse(line).unwrap().command, Command::Dhcp6(_)), "{line}");
+        assert!(matches!(parse(line).unwrap().command, GodwitCommand::Dhcp6(_)), "{line}");
         assert!(parse("kea-dhcp4").is_err());
         assert!(parse("godwit").is_err());
     }
@@ -216,22 +216,22 @@ mod tests {
             format!("kea-admin lease-dump mysql {place} -4 -o leases.csv -y"),
             format!("kea-admin lease-upload mysql {place} -6 --input leases.csv"),
         ] {
-            assert!(matches!(parse(&line).unwrap().command, Command::Db(_)), "{line}");
+            assert!(matches!(parse(&line).unwrap().command, GodwitCommand::Db(_)), "{line}");
         }
         let files = "-p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c ignored";
         let line = format!("/usr/sbin/kea-lfc -4 {files}");
-        assert!(matches!(parse(&line).unwrap().command, Command::KeaLfc(_)), "{line}");
+        assert!(matches!(parse(&line).unwrap().command, GodwitCommand::KeaLfc(_)), "{line}");
         for line in
             ["keactrl start", "keactrl status -c x.conf -s dhcp4,dhcp6 -- -F -X", "keactrl -v"]
         {
-            assert!(matches!(parse(line).unwrap().command, Command::Keactrl(_)), "{line}");
+            assert!(matches!(parse(line).unwrap().command, GodwitCommand::Keactrl(_)), "{line}");
         }
         for line in [
             "kea-shell",
             "/usr/sbin/kea-shell --host 10.0.0.1 --port=8001 --service dhcp4 --service dhcp6 x",
             "kea-shell --auth-user a --auth-password b --ca x --cert y --key z config-get",
         ] {
-            assert!(matches!(parse(line).unwrap().command, Command::KeaShell(_)), "{line}");
+            assert!(matches!(parse(line).unwrap().command, GodwitCommand::KeaShell(_)), "{line}");
         }
         for line in [
             "keactrl",
@@ -258,7 +258,7 @@ mod tests {
             "perfdhcp -a 3 -C , -t 1 -p 5 -y 2 -Y 1 -s 5 -w x -e address-only --scenario basic all",
         ] {
             let found = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert!(matches!(found.command, Command::Perfdhcp(_)), "{line}");
+            assert!(matches!(found.command, GodwitCommand::Perfdhcp(_)), "{line}");
         }
     }
 
@@ -313,7 +313,7 @@ mod tests {
             "godwit trafgen {} -o lo --path xdp",
             "godwit trafgen -e",
         ] {
-            let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
+            let GodwitCommand::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
         for line in [
             "trafgen --dev eth0 --conf trafgen.cfg --cpu 2 --rat 5kpps --prio --kernel 5 -k1000 -H",
@@ -336,7 +336,7 @@ mod tests {
             "ifpps --promisc --csv --loop --omit-header --dev lo",
             "godwit ifpps -d eth0 -n 3 -t 500 -mPW --json --count 2",
         ] {
-            let Command::Ifpps(_) = parse(line).unwrap().command else { panic!("{line}") };
+            let GodwitCommand::Ifpps(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
         for line in [
             "godwit cpustat",
@@ -344,7 +344,7 @@ mod tests {
             "godwit cpustat -P all,0,2-3 1",
             "godwit cpustat 1 -p 1,2 --json",
         ] {
-            let Command::Cpustat(_) = parse(line).unwrap().command else { panic!("{line}") };
+            let GodwitCommand::Cpustat(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
         for line in [
             "ifpps",

@@ -7,7 +7,9 @@ use clap::{ArgAction, Subcommand, ValueEnum};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::sql::transfer::{self, TransferError};
-use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, SslMode, Stored};
+use dhcp_store::sql::{
+    Database, DatabaseSslMode, Schema, SqlDatabaseKind, SqlError, SqlFamily, SqlSettings,
+};
 
 use crate::say;
 
@@ -15,17 +17,17 @@ use crate::say;
 ///
 /// Exit codes: 0 done; 1 the database or a file failed, or has unexpected content; 2 bad arguments.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DbArgs {
     #[command(subcommand)]
-    command: Command,
+    command: DbCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum DbCommand {
     /// Create the tables in an empty database (kea-admin db-init)
     Init {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
         /// Version of the tables; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
@@ -36,24 +38,24 @@ enum Command {
     /// tables of Kea's configuration backend.
     Upgrade {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
     },
     /// Print the version of the tables (kea-admin db-version)
     Version {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
     },
     /// Recount all leases for the statistics of servers (kea-admin stats-recount)
     Recount {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
     },
     /// Write all leases to a lease file (kea-admin lease-dump)
     Dump {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
         #[command(flatten)]
-        family: Family,
+        family: DbFamilyArgs,
         /// File to write
         #[arg(short = 'o', long, value_name = "FILE")]
         output: PathBuf,
@@ -66,9 +68,9 @@ enum Command {
     /// Replaces leases of the same addresses. Commits ten thousand at a time.
     Upload {
         #[command(flatten)]
-        place: Place,
+        place: DatabaseConnectionArgs,
         #[command(flatten)]
-        family: Family,
+        family: DbFamilyArgs,
         /// File to read
         #[arg(short = 'i', long, value_name = "FILE")]
         input: PathBuf,
@@ -78,7 +80,7 @@ enum Command {
 /// Where the database is; the letters are kea-admin's.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-struct Place {
+struct DatabaseConnectionArgs {
     /// Kind of database
     #[arg(value_enum)]
     backend: BackendName,
@@ -116,7 +118,7 @@ struct Place {
     /// Required level of TLS: disable, prefer, require, verify-ca or verify-full [default:
     /// verify-ca with a trust anchor]
     #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
-    ssl_mode: Option<SslMode>,
+    ssl_mode: Option<DatabaseSslMode>,
     /// Accepted for kea-admin command lines; no scripts are needed
     #[arg(short = 'd', long, value_name = "FOLDER", hide = true)]
     directory: Option<PathBuf>,
@@ -130,7 +132,7 @@ struct Place {
 
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct Family {
+struct DbFamilyArgs {
     /// Leases of DHCPv4
     #[arg(short = '4', id = "v4")]
     is_v4: bool,
@@ -159,13 +161,13 @@ enum SchemaName {
 const PASSWORD_VARIABLE: &str = "KEA_ADMIN_DB_PASSWORD";
 
 /// Runs the command that the flags select.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &DbArgs) -> ExitCode {
     let done = match &args.command {
-        Command::Init { place, schema } => init(place, *schema),
-        Command::Upgrade { place } => upgrade(place),
-        Command::Version { place } => version(place),
-        Command::Recount { place } => recount(place),
-        Command::Dump { place, family, output, yes } => {
+        DbCommand::Init { place, schema } => init(place, *schema),
+        DbCommand::Upgrade { place } => upgrade(place),
+        DbCommand::Version { place } => version(place),
+        DbCommand::Recount { place } => recount(place),
+        DbCommand::Dump { place, family, output, yes } => {
             if output.exists() && !yes {
                 let problem = format!("{} is there already; -y replaces it", output.display());
                 Err(problem)
@@ -175,7 +177,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
                 dump::<V6>(place, output)
             }
         }
-        Command::Upload { place, family, input } => match family.is_v4 {
+        DbCommand::Upload { place, family, input } => match family.is_v4 {
             true => upload::<V4>(place, input),
             false => upload::<V6>(place, input),
         },
@@ -183,7 +185,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     say::ended(done)
 }
 
-fn init(place: &Place, schema: SchemaName) -> Result<(), String> {
+fn init(place: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String> {
     let schema = match schema {
         SchemaName::Kea22 => Schema::Kea22,
         SchemaName::Current => Schema::Current,
@@ -193,7 +195,7 @@ fn init(place: &Place, schema: SchemaName) -> Result<(), String> {
     say::line(format_args!("made the tables, version {}", found(&mut database)?))
 }
 
-fn upgrade(place: &Place) -> Result<(), String> {
+fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
     let mut database = open(place, false)?;
     let has_changed = database.upgrade().map_err(said)?;
     let version = found(&mut database)?;
@@ -203,16 +205,16 @@ fn upgrade(place: &Place) -> Result<(), String> {
     }
 }
 
-fn version(place: &Place) -> Result<(), String> {
+fn version(place: &DatabaseConnectionArgs) -> Result<(), String> {
     say::line(found(&mut open(place, false)?)?)
 }
 
-fn recount(place: &Place) -> Result<(), String> {
+fn recount(place: &DatabaseConnectionArgs) -> Result<(), String> {
     open(place, false)?.recount().map_err(said)?;
     say::line("Recount lease statistics from database")
 }
 
-fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
+fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
     let loaded = transfer::dump::<F>(&mut database, path).map_err(moved)?;
     for (row, fault) in &loaded.faults {
@@ -227,7 +229,7 @@ fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
     }
 }
 
-fn upload<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
+fn upload<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
     let uploaded = transfer::upload::<F>(&mut database, path).map_err(moved)?;
     for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
@@ -249,17 +251,17 @@ fn upload<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
     }
 }
 
-fn open(place: &Place, may_create: bool) -> Result<Database, String> {
+fn open(place: &DatabaseConnectionArgs, may_create: bool) -> Result<Database, String> {
     let backend = match place.backend {
-        BackendName::Mysql => Backend::Mysql,
-        BackendName::Pgsql => Backend::Postgresql,
-        BackendName::Sqlite => Backend::Sqlite,
+        BackendName::Mysql => SqlDatabaseKind::Mysql,
+        BackendName::Pgsql => SqlDatabaseKind::Postgresql,
+        BackendName::Sqlite => SqlDatabaseKind::Sqlite,
     };
     // SQLite would make a file of any name.
-    if backend == Backend::Sqlite && !may_create && !Path::new(&place.name).exists() {
+    if backend == SqlDatabaseKind::Sqlite && !may_create && !Path::new(&place.name).exists() {
         return Err(format!("there is no file {}", place.name));
     }
-    let settings = Settings {
+    let settings = SqlSettings {
         host: place.host.clone(),
         port: place.port,
         socket: place.socket.clone(),
@@ -269,19 +271,19 @@ fn open(place: &Place, may_create: bool) -> Result<Database, String> {
         cert_file: place.cert_file.clone(),
         key_file: place.key_file.clone(),
         ssl_mode: place.ssl_mode,
-        ..Settings::new(backend, place.name.clone())
+        ..SqlSettings::new(backend, place.name.clone())
     };
     Database::open(&settings).map_err(said)
 }
 
-fn ssl_mode(name: &str) -> Result<SslMode, String> {
-    SslMode::of_name(name).ok_or_else(|| {
-        let known = SslMode::ALL.map(SslMode::name).join(", ");
+fn ssl_mode(name: &str) -> Result<DatabaseSslMode, String> {
+    DatabaseSslMode::of_name(name).ok_or_else(|| {
+        let known = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
         format!("one of these is meant: {known}")
     })
 }
 
-fn password(place: &Place) -> Result<String, String> {
+fn password(place: &DatabaseConnectionArgs) -> Result<String, String> {
     if let Some(path) = &place.password_file {
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("cannot read {}: {error}", path.display()))?;

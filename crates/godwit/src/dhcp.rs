@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
-use dhcp_server::{Extent, IpVersion, ServerError, Settings, Terms};
+use dhcp_server::{
+    ConfigurationReadOptions, DaemonSettings, IpVersion, RequiredValidity, ServerError,
+};
 
-use crate::dhcp_check::{Check, told};
+use crate::dhcp_check::{ConfigurationCheck, told};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct DhcpServerArgs {
     /// Serve with configuration FILE
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -70,12 +72,12 @@ pub(crate) struct Args {
 
 /// Server of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Server {
+pub(crate) enum DhcpServerKind {
     Dhcp4,
     Dhcp6,
 }
 
-impl Server {
+impl DhcpServerKind {
     const fn port(self) -> u16 {
         match self {
             Self::Dhcp4 => 67,
@@ -94,7 +96,7 @@ impl Server {
         format!("{}\n", dhcp_server::extended_version(self.family()))
     }
 
-    fn serve(self, settings: &Settings) -> Result<(), ServerError> {
+    fn serve(self, settings: &DaemonSettings) -> Result<(), ServerError> {
         match self {
             Self::Dhcp4 => dhcp_server::run_dhcp4(settings),
             Self::Dhcp6 => dhcp_server::run_dhcp6(settings),
@@ -103,14 +105,14 @@ impl Server {
 }
 
 /// Runs the server, or the check or query that the flags select.
-pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
+pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
     let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
         _ if args.version => told(&format!("{}\n", dhcp_server::KEA_LEVEL)),
         _ if args.extended_version => told(&server.extended_version()),
         _ if args.build_report => told(&dhcp_server::build_report()),
         (Some(path), _) => {
             let accepted = &args.accept_inactive;
-            let check = Check { server, path, terms: terms(args), accepted };
+            let check = ConfigurationCheck { server, path, terms: terms(args), accepted };
             if args.json { check.print_json() } else { check.print() }
         }
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
@@ -135,8 +137,12 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
 /// Name of Kea's variable with which the server sends replies to the source of the request.
 const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
 
-fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
-    Settings {
+fn settings(
+    server: DhcpServerKind,
+    args: &DhcpServerArgs,
+    configuration: PathBuf,
+) -> DaemonSettings {
+    DaemonSettings {
         configuration,
         port: args.port.unwrap_or_else(|| server.port()),
         client_port: args.client_port,
@@ -148,9 +154,9 @@ fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
     }
 }
 
-const fn terms(args: &Args) -> Terms {
-    let extent = if args.lenient { Extent::WhatIsRight } else { Extent::Whole };
-    Terms { extent, is_unrestricted: args.unrestricted }
+const fn terms(args: &DhcpServerArgs) -> ConfigurationReadOptions {
+    let extent = if args.lenient { RequiredValidity::WhatIsRight } else { RequiredValidity::Whole };
+    ConfigurationReadOptions { extent, is_unrestricted: args.unrestricted }
 }
 
 /// Formats an error with the prefix `error:`. Configuration problems already have it.

@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use dhcp_config::{Checked, Problem};
-use dhcp_server::{ServerError, Terms, counted};
+use dhcp_config::{CheckedConfig, ConfigProblem};
+use dhcp_server::{ConfigurationReadOptions, ServerError, counted};
 use serde_json::{Value, json};
 
-use crate::dhcp::Server;
+use crate::dhcp::DhcpServerKind;
 
 /// Version of the JSON that `-t --json` prints.
 const SCHEMA: &str = "godwit.check.v1";
 
 /// Inputs of a check of a configuration.
-pub(crate) struct Check<'a> {
-    pub(crate) server: Server,
+pub(crate) struct ConfigurationCheck<'a> {
+    pub(crate) server: DhcpServerKind,
     pub(crate) path: &'a Path,
-    pub(crate) terms: Terms,
+    pub(crate) terms: ConfigurationReadOptions,
     /// Features that `--accept-inactive` names.
     pub(crate) accepted: &'a [String],
 }
 
 /// Result of a check.
-enum Verdict {
+enum CheckVerdict {
     /// Sound configuration: a server starts with it, as far as that depends on the configuration.
     Sound,
     /// Configuration without errors with which a server refuses to start.
@@ -31,15 +31,15 @@ enum Verdict {
 }
 
 /// Findings of a check.
-struct Findings {
-    verdict: Verdict,
-    problems: Vec<Problem>,
+struct CheckFindings {
+    verdict: CheckVerdict,
+    problems: Vec<ConfigProblem>,
     /// Interfaces and files of the configuration that this machine lacks.
     missing: Vec<String>,
     subnets: Option<usize>,
 }
 
-impl Check<'_> {
+impl ConfigurationCheck<'_> {
     /// Checks the configuration and prints the findings: problems on standard error, and the
     /// verdict on a sound configuration on standard output.
     ///
@@ -47,7 +47,7 @@ impl Check<'_> {
     ///
     /// The configuration is refused, or the output cannot be written.
     pub(crate) fn print(&self) -> Result<(), ServerError> {
-        let Findings { verdict, problems, missing, subnets } = self.findings();
+        let CheckFindings { verdict, problems, missing, subnets } = self.findings();
         for problem in &problems {
             netio::stderr::print_line(problem);
         }
@@ -55,20 +55,20 @@ impl Check<'_> {
             netio::stderr::print_line(format_args!("warning: {missing}"));
         }
         match verdict {
-            Verdict::Sound => {
+            CheckVerdict::Sound => {
                 let subnets = counted(subnets.unwrap_or_default(), "subnet");
                 let path = self.path.display();
                 told(&format!("{path}: the configuration is sound, {subnets}\n"))
             }
-            Verdict::NotStarted(why) => {
+            CheckVerdict::NotStarted(why) => {
                 netio::stderr::print_line(format_args!("would not start: {why}"));
                 Err(ServerError::Commanded(why.exit_code()))
             }
             // Its problems are printed already.
-            Verdict::Refused(why @ ServerError::Configuration(_)) => {
+            CheckVerdict::Refused(why @ ServerError::Configuration(_)) => {
                 Err(ServerError::Commanded(why.exit_code()))
             }
-            Verdict::Refused(why) => Err(why),
+            CheckVerdict::Refused(why) => Err(why),
         }
     }
 
@@ -81,34 +81,34 @@ impl Check<'_> {
         let findings = self.findings();
         told(&format!("{:#}\n", self.json(&findings)))?;
         match findings.verdict {
-            Verdict::Sound => Ok(()),
-            Verdict::NotStarted(why) | Verdict::Refused(why) => {
+            CheckVerdict::Sound => Ok(()),
+            CheckVerdict::NotStarted(why) | CheckVerdict::Refused(why) => {
                 Err(ServerError::Commanded(why.exit_code()))
             }
         }
     }
 
-    fn findings(&self) -> Findings {
+    fn findings(&self) -> CheckFindings {
         let (path, terms) = (self.path, self.terms);
         match self.server {
-            Server::Dhcp4 => of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
+            DhcpServerKind::Dhcp4 => of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
                 let missing = dhcp_server::missing_dhcp4(config);
                 (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
             }),
-            Server::Dhcp6 => of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
+            DhcpServerKind::Dhcp6 => of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
                 let missing = dhcp_server::missing_dhcp6(config);
                 (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
             }),
         }
     }
 
-    fn json(&self, findings: &Findings) -> Value {
-        let Findings { verdict, problems, missing, subnets } = findings;
+    fn json(&self, findings: &CheckFindings) -> Value {
+        let CheckFindings { verdict, problems, missing, subnets } = findings;
         let (name, reason) = match verdict {
-            Verdict::Sound => ("sound", None),
-            Verdict::NotStarted(why) => ("would-not-start", Some(why.to_string())),
-            Verdict::Refused(ServerError::Configuration(_)) => ("errors", None),
-            Verdict::Refused(why) => ("unreadable", Some(why.to_string())),
+            CheckVerdict::Sound => ("sound", None),
+            CheckVerdict::NotStarted(why) => ("would-not-start", Some(why.to_string())),
+            CheckVerdict::Refused(ServerError::Configuration(_)) => ("errors", None),
+            CheckVerdict::Refused(why) => ("unreadable", Some(why.to_string())),
         };
         let of_file = problems.iter().map(|problem| self.problem(problem));
         let of_machine = missing.iter().map(|message| {
@@ -128,8 +128,8 @@ impl Check<'_> {
         })
     }
 
-    fn problem(&self, problem: &Problem) -> Value {
-        let Problem { severity, file, line, column, message, help, .. } = problem;
+    fn problem(&self, problem: &ConfigProblem) -> Value {
+        let ConfigProblem { severity, file, line, column, message, help, .. } = problem;
         json!({
             "file": file, "line": line, "column": column, "severity": severity.name(),
             "id": self.identifier(problem.identifier()), "message": message, "help": help,
@@ -146,20 +146,20 @@ impl Check<'_> {
 /// result of starting a server with it, the interfaces and files that the machine lacks, and the
 /// number of subnets.
 fn of_checked<C>(
-    read: Result<Checked<C>, ServerError>,
+    read: Result<CheckedConfig<C>, ServerError>,
     further: impl FnOnce(&C) -> (Result<(), ServerError>, Result<Vec<String>, ServerError>, usize),
-) -> Findings {
-    let refused = |problems, why| Findings {
-        verdict: Verdict::Refused(why),
+) -> CheckFindings {
+    let refused = |problems, why| CheckFindings {
+        verdict: CheckVerdict::Refused(why),
         problems,
         missing: Vec::new(),
         subnets: None,
     };
     match read {
-        Ok(Checked { config, warnings, .. }) => {
+        Ok(CheckedConfig { config, warnings, .. }) => {
             let (admitted, missing, subnets) = further(&config);
-            Findings {
-                verdict: admitted.map_or_else(Verdict::NotStarted, |()| Verdict::Sound),
+            CheckFindings {
+                verdict: admitted.map_or_else(CheckVerdict::NotStarted, |()| CheckVerdict::Sound),
                 problems: warnings,
                 // A sound configuration stays sound: it may be for another machine or for later
                 // use.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_store::memfile::{Cleaned, Cleanup, LeaseFiles};
+use dhcp_store::memfile::{Cleanup, CleanupOutcome, LeaseFiles};
 use dhcp_store::regular_file;
 use dhcp_store::storage::{DiskStorage, Storage};
 
@@ -22,9 +22,9 @@ use crate::say;
 /// 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct KeaLfcArgs {
     #[command(flatten)]
-    family: Family,
+    family: KeaLfcFamilyArgs,
     /// PID file of the clean-up
     #[arg(short = 'p', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     pid_file: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-struct Family {
+struct KeaLfcFamilyArgs {
     /// Leases of DHCPv4
     #[arg(short = '4', id = "lfc4", required_unless_present_any = ["lfc6", "version", "extended"])]
     is_v4: bool,
@@ -66,7 +66,7 @@ struct Family {
 }
 
 /// Runs the clean-up that the flags select.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
         return say::ended(say::line(level));
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }))
 }
 
-fn clean_up(args: &Args) -> Result<Cleaned, String> {
+fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
     let path = |given: &Option<PathBuf>| given.clone().unwrap_or_default();
     let files = LeaseFiles {
         previous: path(&args.previous),
@@ -102,7 +102,7 @@ fn clean_up(args: &Args) -> Result<Cleaned, String> {
         let (previous, rotated) = (files.previous.display(), files.rotated.display());
         say::line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
     }
-    let _pid_file = PidFile::claim(path(&args.pid_file))?;
+    let _pid_file = CleanupPidFile::claim(path(&args.pid_file))?;
     let cleanup = match args.family.is_v6 {
         true => Cleanup::alone::<V6>(Arc::new(DiskStorage), files),
         false => Cleanup::alone::<V4>(Arc::new(DiskStorage), files),
@@ -111,9 +111,9 @@ fn clean_up(args: &Args) -> Result<Cleaned, String> {
 }
 
 /// PID file that prevents a second clean-up of the same files. Dropping the value removes the file.
-struct PidFile(PathBuf);
+struct CleanupPidFile(PathBuf);
 
-impl PidFile {
+impl CleanupPidFile {
     fn claim(path: PathBuf) -> Result<Self, String> {
         let kept = regular_file::read_text(&path).unwrap_or_default();
         // Another program may have the number of a clean-up that ended without removing the file.
@@ -130,7 +130,7 @@ impl PidFile {
     }
 }
 
-impl Drop for PidFile {
+impl Drop for CleanupPidFile {
     fn drop(&mut self) {
         fs::remove_file(&self.0).ok();
     }

@@ -17,7 +17,7 @@ use crate::say;
 /// the server answered, 1 it did not, 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, infer_long_args = true)]
-pub(crate) struct Args {
+pub(crate) struct KeaShellArgs {
     /// Host of the server
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 }
 
 /// Sends the command that `args` and standard input describe.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &KeaShellArgs) -> ExitCode {
     if args.version {
         return say::ended(say::line(KEA_LEVEL));
     }
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 /// Returns the server's answer, or a line with the reason of the failure.
-fn answer(args: &Args) -> Result<String, String> {
+fn answer(args: &KeaShellArgs) -> Result<String, String> {
     let tls = tls(args)?;
     let failed = |cause: String| format!("Failed to run: {cause}");
     let credentials = match args.auth_user.as_str() {
@@ -111,7 +111,7 @@ fn answer(args: &Args) -> Result<String, String> {
     }
 }
 
-fn tls(args: &Args) -> Result<Option<ClientTls>, String> {
+fn tls(args: &KeaShellArgs) -> Result<Option<ClientTls>, String> {
     let identity = match (&args.cert, &args.key) {
         (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
         (None, None) => None,
@@ -126,7 +126,7 @@ fn tls(args: &Args) -> Result<Option<ClientTls>, String> {
     }
 }
 
-fn password(args: &Args) -> Result<String, String> {
+fn password(args: &KeaShellArgs) -> Result<String, String> {
     args.auth_password_file.as_deref().map_or_else(|| Ok(args.auth_password.clone()), first_line)
 }
 

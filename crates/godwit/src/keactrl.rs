@@ -18,10 +18,10 @@ use crate::say;
 /// Exit codes: 0 done, 1 a file is missing or wrong, 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct KeactrlArgs {
     /// Action on the servers
     #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
-    action: Option<Action>,
+    action: Option<KeactrlAction>,
     /// Configuration file of keactrl
     #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 const CONFIGURATION: &str = "/etc/kea/keactrl.conf";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Action {
+enum KeactrlAction {
     Start,
     Stop,
     Reload,
@@ -53,7 +53,7 @@ enum Action {
 }
 
 /// Server that keactrl controls.
-struct Server {
+struct KeactrlServer {
     /// Name of the server in the file.
     name: &'static str,
     /// Name of its program.
@@ -62,14 +62,18 @@ struct Server {
     titles: [&'static str; 2],
 }
 
-const SERVERS: [Server; 3] = [
-    Server { name: "dhcp4", program: "kea-dhcp4", titles: ["DHCPv4 server", "DHCPv4"] },
-    Server { name: "dhcp6", program: "kea-dhcp6", titles: ["DHCPv6 server", "DHCPv6"] },
-    Server { name: "dhcp_ddns", program: "kea-dhcp-ddns", titles: ["DHCP DDNS", "DHCP DDNS"] },
+const SERVERS: [KeactrlServer; 3] = [
+    KeactrlServer { name: "dhcp4", program: "kea-dhcp4", titles: ["DHCPv4 server", "DHCPv4"] },
+    KeactrlServer { name: "dhcp6", program: "kea-dhcp6", titles: ["DHCPv6 server", "DHCPv6"] },
+    KeactrlServer {
+        name: "dhcp_ddns",
+        program: "kea-dhcp-ddns",
+        titles: ["DHCP DDNS", "DHCP DDNS"],
+    },
 ];
 
 /// Runs the action that the flags select.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
         return say::ended(say::line(level));
@@ -90,22 +94,22 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn act(action: Action, args: &Args) -> Result<(), String> {
+fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
     let shown = args.config.display();
     let text = fs::read_to_string(&args.config)
         .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
     let settings = read(&text);
-    if action == Action::Version {
+    if action == KeactrlAction::Version {
         say::line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
     }
-    if action == Action::Status {
+    if action == KeactrlAction::Status {
         return status(&settings, &args.config);
     }
     for server in SERVERS {
         let is_meant = |name: &String| name == "all" || name == server.name;
         let is_on = setting(&settings, server.name)?.eq_ignore_ascii_case("yes");
         // Like Kea, stop and show also servers that are switched off.
-        if !args.servers.iter().any(is_meant) || action == Action::Start && !is_on {
+        if !args.servers.iter().any(is_meant) || action == KeactrlAction::Start && !is_on {
             continue;
         }
         on_server(action, &server, &settings, &args.options)?;
@@ -134,7 +138,7 @@ fn status(settings: &Settings, own: &Path) -> Result<(), String> {
 
 /// Returns the program of a server, its configuration file and its PID file.
 fn files<'s>(
-    server: &Server,
+    server: &KeactrlServer,
     settings: &'s Settings,
 ) -> Result<(&'s str, &'s str, PathBuf), String> {
     let program = setting(settings, &format!("{}_srv", server.name))?;
@@ -144,21 +148,21 @@ fn files<'s>(
 }
 
 fn on_server(
-    action: Action,
-    server: &Server,
+    action: KeactrlAction,
+    server: &KeactrlServer,
     settings: &Settings,
     options: &[String],
 ) -> Result<(), String> {
     let (program, config, pid_file) = files(server, settings)?;
     let (name, pid) = (server.program, running(&pid_file, program));
     match (action, pid) {
-        (Action::Start, Some(pid)) => {
+        (KeactrlAction::Start, Some(pid)) => {
             let file = pid_file.display();
             say::line(format_args!(
                 "INFO/keactrl: {name} appears to be running, see: PID {pid}, PID file: {file}."
             ))?;
         }
-        (Action::Start, None) => {
+        (KeactrlAction::Start, None) => {
             let words = words(server, settings, options);
             say::line(format_args!(
                 "INFO/keactrl: Starting {program} -c {config} {}",
@@ -168,18 +172,18 @@ fn on_server(
             command.arg("-c").arg(config).args(words).stdin(Stdio::null());
             command.spawn().map_err(|cause| format!("cannot start {program}: {cause}"))?;
         }
-        (Action::Stop | Action::Reload, None) => {
+        (KeactrlAction::Stop | KeactrlAction::Reload, None) => {
             say::line(format_args!("INFO/keactrl: {name} isn't running."))?;
         }
-        (Action::Stop, Some(pid)) => {
+        (KeactrlAction::Stop, Some(pid)) => {
             say::line(format_args!("INFO/keactrl: Stopping {name}..."))?;
             signal("TERM", pid)?;
         }
-        (Action::Reload, Some(pid)) => {
+        (KeactrlAction::Reload, Some(pid)) => {
             say::line(format_args!("INFO/keactrl: Reloading {name}..."))?;
             signal("HUP", pid)?;
         }
-        (Action::Status | Action::Version, _) => {
+        (KeactrlAction::Status | KeactrlAction::Version, _) => {
             let output = Command::new(program).arg("-v").output();
             let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
             let version = version.unwrap_or_else(|_| format!("unknown, {program} missing"));
@@ -191,7 +195,7 @@ fn on_server(
 
 /// Returns the options of a server: all of the command line, and those of the file that the command
 /// line does not have.
-fn words(server: &Server, settings: &Settings, options: &[String]) -> Vec<String> {
+fn words(server: &KeactrlServer, settings: &Settings, options: &[String]) -> Vec<String> {
     let mut words = options.to_vec();
     let is_verbose = settings.get("kea_verbose").is_some_and(|value| value == "yes");
     if is_verbose && !words.iter().any(|word| word == "-d") {

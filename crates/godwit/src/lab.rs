@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
-use lab::target::{Running, Words};
-use lab::{LabError, Progress, RunSettings, SuiteSettings};
+use lab::target::{RunningTarget, TargetOptions};
+use lab::{LabError, ProgressWriter, RunSettings, SuiteSettings};
 use measure::Plan;
 use measure::plan::Topology;
 use measure::suite::Suite;
@@ -24,20 +24,20 @@ use crate::signals;
 
 /// Benchmark DHCP, DNS and DCCP servers, compare and store the results.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct LabArgs {
     #[command(subcommand)]
-    command: Command,
+    command: LabCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Run(Box<RunArgs>),
+enum LabCommand {
+    Run(Box<LabRunArgs>),
     Report(ReportArgs),
-    Compare(compare::Args),
+    Compare(compare::LabCompareArgs),
     List(stored::ListArgs),
     Pin(stored::PinArgs),
     Trend(stored::TrendArgs),
-    Serve(serve::Args),
+    Serve(serve::LabServeArgs),
     /// List plans and suites, with the time and the software that each needs.
     ///
     /// Exit code: 0.
@@ -58,7 +58,7 @@ enum Command {
     Attend,
     #[command(hide = true)]
     Hold(far::HoldArgs),
-    Top(top::Args),
+    Top(top::LabTopArgs),
     /// Remove leftovers of killed runs: namespaces, temporary folders, processes.
     ///
     /// Does not touch running labs or anything that the lab did not make.
@@ -80,7 +80,7 @@ enum Command {
 /// interrupted: after a whole round the result folder has the results so far, before it nothing is
 /// left behind.
 #[derive(Debug, clap::Args)]
-struct RunArgs {
+struct LabRunArgs {
     /// Name of a plan or suite (see `godwit lab plans`), or path of a TOML file
     plan: String,
     /// Servers to measure: godwit, kea, kea3 (Debian 13's), isc-dhcpd, dnsmasq; for DNS echo, bind,
@@ -196,23 +196,23 @@ struct DistanceArgs {
     round_trip_ms: u64,
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &LabArgs) -> ExitCode {
     let done = match &args.command {
-        Command::Run(args) => run_plan(args),
-        Command::Report(args) => report(args),
-        Command::Compare(args) => compare::run(args),
-        Command::List(args) => stored::list(args),
-        Command::Pin(args) => stored::pin(args),
-        Command::Trend(args) => stored::trend(args),
-        Command::Serve(args) => serve::run(args),
-        Command::Plans(args) => plans(args.json),
-        Command::Peers(args) => peers(args.json),
-        Command::Limit(args) => limit(args),
-        Command::Distance(args) => distance(args),
-        Command::Attend => far::run_attend(),
-        Command::Hold(args) => far::run_hold(args),
-        Command::Top(args) => top::run(args),
-        Command::Clean => clean(),
+        LabCommand::Run(args) => run_plan(args),
+        LabCommand::Report(args) => report(args),
+        LabCommand::Compare(args) => compare::run(args),
+        LabCommand::List(args) => stored::list(args),
+        LabCommand::Pin(args) => stored::pin(args),
+        LabCommand::Trend(args) => stored::trend(args),
+        LabCommand::Serve(args) => serve::run(args),
+        LabCommand::Plans(args) => plans(args.json),
+        LabCommand::Peers(args) => peers(args.json),
+        LabCommand::Limit(args) => limit(args),
+        LabCommand::Distance(args) => distance(args),
+        LabCommand::Attend => far::run_attend(),
+        LabCommand::Hold(args) => far::run_hold(args),
+        LabCommand::Top(args) => top::run(args),
+        LabCommand::Clean => clean(),
     };
     done.unwrap_or_else(|error| {
         netio::stderr::print_line(format_args!("error: {error}"));
@@ -220,7 +220,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     })
 }
 
-fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
+fn run_plan(args: &LabRunArgs) -> Result<ExitCode, LabError> {
     if let Some(suite) = lab::plans::load_suite(&args.plan)? {
         return run_suite(args, suite);
     }
@@ -239,7 +239,7 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
         ignores_load: args.ignore_load,
     };
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
-    let mut progress = Progress::new();
+    let mut progress = ProgressWriter::new();
     let finished = lab::run(&settings, stop, &mut progress)?;
     progress.clear();
     if args.json {
@@ -257,7 +257,7 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
     Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
 }
 
-fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
+fn run_suite(args: &LabRunArgs, suite: Suite) -> Result<ExitCode, LabError> {
     let flags = [
         ("--server", !args.servers.is_empty()),
         ("--server-command", args.server_command.is_some()),
@@ -280,7 +280,7 @@ fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
         ignores_load: args.ignore_load,
     };
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
-    let mut progress = Progress::new();
+    let mut progress = ProgressWriter::new();
     let finished = lab::run_suite(&settings, stop, &mut progress)?;
     progress.clear();
     if args.json {
@@ -316,7 +316,7 @@ fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
 }
 
 /// Returns the plan with the changes that the command line makes.
-fn plan(args: &RunArgs) -> Result<Plan, LabError> {
+fn plan(args: &LabRunArgs) -> Result<Plan, LabError> {
     let mut plan = lab::plans::load(&args.plan)?;
     if !args.servers.is_empty() {
         plan.servers.clone_from(&args.servers);
@@ -352,7 +352,7 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
 
 /// Returns the running server that `--target` names, if any. Restricts `plan` to the features that
 /// a running server can be measured with.
-fn running(args: &RunArgs, plan: &mut Plan) -> Result<Option<Running>, LabError> {
+fn running(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTarget>, LabError> {
     let Some(server) = &args.target else { return Ok(None) };
     let flags = [
         ("--server", !args.servers.is_empty(), "names servers that the lab starts"),
@@ -371,7 +371,7 @@ fn running(args: &RunArgs, plan: &mut Plan) -> Result<Option<Running>, LabError>
         )));
     }
     let (relay, pool_size) = (args.relay.clone(), args.pool_size);
-    Running::of(&Words { server: server.clone(), relay, pool_size }, plan).map(Some)
+    RunningTarget::of(&TargetOptions { server: server.clone(), relay, pool_size }, plan).map(Some)
 }
 
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {

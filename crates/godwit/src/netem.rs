@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use netem_link::{LinkError, Place, Report, Request, Way, control, kernel, parse_words};
+use netem_link::{
+    DirectionSelector, EmulatedLinkError, LinkInterface, LinkReport, LinkRequest, control, kernel,
+    parse_words,
+};
 use netio::Clock;
 use netio::signal::Signals;
 
@@ -21,19 +24,19 @@ use netio::signal::Signals;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct NetemArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<NetemCommand>,
     #[command(flatten)]
-    run: RunArgs,
+    run: NetemRunArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct RunArgs {
+struct NetemRunArgs {
     /// The two interfaces; NAMESPACE:NAME for a namespace of `ip netns`, NAME/tun for a TUN device,
     /// which is made if it is missing
     #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
-    between: Vec<Place>,
+    between: Vec<LinkInterface>,
     /// Link properties in both directions
     #[arg(value_name = "WORDS", allow_negative_numbers = true)]
     words: Vec<String>,
@@ -65,7 +68,7 @@ struct RunArgs {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum NetemCommand {
     /// Change a running link: WORDS replace all earlier properties.
     ///
     /// Packets in the link keep their time. `delay 0ms` lets all packets pass at once.
@@ -74,7 +77,7 @@ enum Command {
     /// changed.
     Change {
         #[command(flatten)]
-        at: At,
+        at: RunningLinkArgs,
         /// From the first interface to the second only
         #[arg(long)]
         forward: bool,
@@ -90,7 +93,7 @@ enum Command {
     /// Exit codes: 0 done; 1 nothing listens at the socket; 2 bad arguments.
     Show {
         #[command(flatten)]
-        at: At,
+        at: RunningLinkArgs,
     },
     /// Remove the setup of --kernel, and nothing else.
     ///
@@ -98,13 +101,13 @@ enum Command {
     Off {
         /// The two interfaces
         #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
-        between: Vec<Place>,
+        between: Vec<LinkInterface>,
     },
 }
 
 /// A link that is up.
 #[derive(Debug, clap::Args)]
-struct At {
+struct RunningLinkArgs {
     /// Socket of the running link
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
@@ -120,23 +123,23 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs the command that the flags select.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &NetemArgs) -> ExitCode {
     let done = match &args.command {
         None if args.run.kernel => set_up(&args.run),
         None => bridge(&args.run),
-        Some(Command::Change { at, forward, backward, words }) => {
+        Some(NetemCommand::Change { at, forward, backward, words }) => {
             let way = match (forward, backward) {
-                (true, _) => Way::Forward,
-                (_, true) => Way::Backward,
-                _ => Way::Both,
+                (true, _) => DirectionSelector::Forward,
+                (_, true) => DirectionSelector::Backward,
+                _ => DirectionSelector::Both,
             };
             control::change(&at.socket, way, &words.join(" "))
                 .and_then(|report| tell(&report, at.json))
         }
-        Some(Command::Show { at }) => {
+        Some(NetemCommand::Show { at }) => {
             control::show(&at.socket).and_then(|report| tell(&report, at.json))
         }
-        Some(Command::Off { between }) => off(between),
+        Some(NetemCommand::Off { between }) => off(between),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -149,28 +152,28 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn pair(between: &[Place]) -> Result<[Place; 2], LinkError> {
-    let wrong = |_| LinkError::Usage("--between takes two interfaces, once".to_owned());
+fn pair(between: &[LinkInterface]) -> Result<[LinkInterface; 2], EmulatedLinkError> {
+    let wrong = |_| EmulatedLinkError::Usage("--between takes two interfaces, once".to_owned());
     between.to_vec().try_into().map_err(wrong)
 }
 
 /// Returns the link properties forward and backward.
-fn words(args: &RunArgs) -> [String; 2] {
+fn words(args: &NetemRunArgs) -> [String; 2] {
     let both = args.words.join(" ");
     [&args.forward, &args.backward].map(|own| own.clone().unwrap_or_else(|| both.clone()))
 }
 
-fn bridge(args: &RunArgs) -> Result<(), LinkError> {
+fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
     let [forward, backward] = words(args).map(|words| parse_words(&words));
     // Report all problems of both directions together, common problems once.
     let settings = match (forward, backward) {
         (Ok(forward), Ok(backward)) => [forward, backward],
         (Err(forward), Err(backward)) if forward.to_string() != backward.to_string() => {
-            return Err(LinkError::Usage(format!("{forward}\n{backward}")));
+            return Err(EmulatedLinkError::Usage(format!("{forward}\n{backward}")));
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
-    let request = Request {
+    let request = LinkRequest {
         between: pair(&args.between)?,
         settings,
         seed: args.seed.unwrap_or_else(|| Clock::now().wall_us),
@@ -179,7 +182,7 @@ fn bridge(args: &RunArgs) -> Result<(), LinkError> {
         duration: args.duration,
     };
     let signals = Signals::install().and_then(Signals::take_reports_too).map_err(|error| {
-        LinkError::Environment(format!("cannot install signal handlers: {error}"))
+        EmulatedLinkError::Environment(format!("cannot install signal handlers: {error}"))
     })?;
     let [first, second] = &request.between;
     let up = |warnings: &[String]| {
@@ -194,13 +197,13 @@ fn bridge(args: &RunArgs) -> Result<(), LinkError> {
     netem_link::serve(&request, signals, up, |report| tell(report, args.json))
 }
 
-fn set_up(args: &RunArgs) -> Result<(), LinkError> {
+fn set_up(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
     let [forward, backward] = words(args);
     let done = kernel::set_up(&pair(&args.between)?, [&forward, &backward], args.seed)?;
     done.iter().try_for_each(|line| print(&format!("{line}\n")))
 }
 
-fn off(between: &[Place]) -> Result<(), LinkError> {
+fn off(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
     let removed = kernel::off(&pair(between)?)?;
     if removed.is_empty() {
         return print("nothing to remove\n");
@@ -208,7 +211,7 @@ fn off(between: &[Place]) -> Result<(), LinkError> {
     removed.iter().try_for_each(|place| print(&format!("removed: netem of {place}\n")))
 }
 
-fn tell(report: &Report, is_json: bool) -> Result<(), LinkError> {
+fn tell(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkError> {
     if is_json {
         print(&(serde_json::to_string(report).expect("plain data") + "\n"))
     } else {
@@ -216,8 +219,8 @@ fn tell(report: &Report, is_json: bool) -> Result<(), LinkError> {
     }
 }
 
-fn print(text: &str) -> Result<(), LinkError> {
+fn print(text: &str) -> Result<(), EmulatedLinkError> {
     netio::stdout::print(text).map_err(|error| {
-        LinkError::Environment(format!("cannot write to standard output: {error}"))
+        EmulatedLinkError::Environment(format!("cannot write to standard output: {error}"))
     })
 }

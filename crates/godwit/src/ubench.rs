@@ -9,7 +9,8 @@ use clap::{ArgAction, ValueEnum};
 use dhcp_store::sql;
 use ubench::output::{self, compat};
 use ubench::{
-    Backend, GivenServer, Journal, Mode, Report, Request, Sharing, Step, Subject, Told, UbenchError,
+    BenchmarkSubject, ChangeSafety, GivenServer, SqliteJournalMode, SubjectBackend,
+    TransactionSharing, UbenchError, UbenchEvent, UbenchParameters, UbenchReport, WorkloadStep,
 };
 
 /// Measure lease stores: create, search, update and delete, with and without durability.
@@ -20,7 +21,7 @@ use ubench::{
 /// Exit codes: 0 done; 1 a step failed; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Args {
+pub(crate) struct UbenchArgs {
     /// Stores to measure
     #[arg(value_enum)]
     stores: Vec<StoreName>,
@@ -63,13 +64,13 @@ pub(crate) struct Args {
         value_delimiter = ',',
         default_value = "kea,ubench-2012"
     )]
-    schema: Vec<SchemaName>,
+    schema: Vec<UbenchSchema>,
     /// Operations in flight
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,64")]
     concurrency: Vec<u32>,
     /// Operations per transaction: a number, or adaptive for all that are waiting
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "adaptive", value_parser = sharing)]
-    per_transaction: Vec<Sharing>,
+    per_transaction: Vec<TransactionSharing>,
     /// Storage engine of mysql; only with the tables of 2012
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = engine)]
     engine: Vec<String>,
@@ -121,7 +122,7 @@ enum StoreName {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SchemaName {
+enum UbenchSchema {
     /// Kea's tables, through the code of the DHCP server
     Kea,
     /// Tables of dhcp-ubench of 2012, one statement per operation
@@ -144,10 +145,10 @@ fn yes(word: &str) -> Result<bool, String> {
     Ok(word.eq_ignore_ascii_case("yes") || word == "1")
 }
 
-fn sharing(word: &str) -> Result<Sharing, String> {
+fn sharing(word: &str) -> Result<TransactionSharing, String> {
     match (word, word.parse()) {
-        ("adaptive", _) => Ok(Sharing::Adaptive),
-        (_, Ok(count)) if count > 0 => Ok(Sharing::Fixed(count)),
+        ("adaptive", _) => Ok(TransactionSharing::Adaptive),
+        (_, Ok(count)) if count > 0 => Ok(TransactionSharing::Fixed(count)),
         _ => Err("a number above 0, or adaptive".to_owned()),
     }
 }
@@ -168,29 +169,29 @@ fn milliseconds(word: &str) -> Result<Duration, String> {
     }
 }
 
-const fn backend(name: StoreName) -> Backend {
+const fn backend(name: StoreName) -> SubjectBackend {
     match name {
-        StoreName::Memory => Backend::Memory,
-        StoreName::Memfile => Backend::Memfile,
-        StoreName::Sqlite => Backend::Sqlite,
-        StoreName::Mysql => Backend::Mysql,
-        StoreName::Pgsql => Backend::Pgsql,
+        StoreName::Memory => SubjectBackend::Memory,
+        StoreName::Memfile => SubjectBackend::Memfile,
+        StoreName::Sqlite => SubjectBackend::Sqlite,
+        StoreName::Mysql => SubjectBackend::Mysql,
+        StoreName::Pgsql => SubjectBackend::Pgsql,
     }
 }
 
-const fn journal(name: JournalName) -> Journal {
+const fn journal(name: JournalName) -> SqliteJournalMode {
     match name {
-        JournalName::Wal => Journal::Wal,
-        JournalName::Delete => Journal::Delete,
-        JournalName::Truncate => Journal::Truncate,
-        JournalName::Persist => Journal::Persist,
-        JournalName::Memory => Journal::Memory,
-        JournalName::Off => Journal::Off,
+        JournalName::Wal => SqliteJournalMode::Wal,
+        JournalName::Delete => SqliteJournalMode::Delete,
+        JournalName::Truncate => SqliteJournalMode::Truncate,
+        JournalName::Persist => SqliteJournalMode::Persist,
+        JournalName::Memory => SqliteJournalMode::Memory,
+        JournalName::Off => SqliteJournalMode::Off,
     }
 }
 
 /// Runs the measurement that the flags select.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &UbenchArgs) -> ExitCode {
     let done = if args.compat { run_as_2012(args) } else { run_all(args) };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -201,23 +202,25 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn stores(args: &Args) -> Vec<Backend> {
+fn stores(args: &UbenchArgs) -> Vec<SubjectBackend> {
     match (&args.stores[..], args.all) {
-        (_, true) => Backend::ALL.to_vec(),
-        ([], false) => Backend::ALL.into_iter().filter(|backend| backend.is_embedded()).collect(),
+        (_, true) => SubjectBackend::ALL.to_vec(),
+        ([], false) => {
+            SubjectBackend::ALL.into_iter().filter(|backend| backend.is_embedded()).collect()
+        }
         (named, false) => named.iter().map(|&name| backend(name)).collect(),
     }
 }
 
 /// Returns all useful combinations of the flags. A combination that the user named must be useful.
-fn subjects(args: &Args) -> Vec<Subject> {
+fn subjects(args: &UbenchArgs) -> Vec<BenchmarkSubject> {
     let mut modes = match args.sync {
-        Some(true) => vec![Mode::Sync],
-        Some(false) => vec![Mode::Async],
-        None => vec![Mode::Sync, Mode::Async],
+        Some(true) => vec![ChangeSafety::Sync],
+        Some(false) => vec![ChangeSafety::Async],
+        None => vec![ChangeSafety::Sync, ChangeSafety::Async],
     };
     if args.settings {
-        modes.push(Mode::Other);
+        modes.push(ChangeSafety::Other);
     }
     let mut subjects = Vec::new();
     for backend in stores(args) {
@@ -234,29 +237,34 @@ fn subjects(args: &Args) -> Vec<Subject> {
     subjects
 }
 
-fn variants(args: &Args, backend: Backend, schema: SchemaName, mode: Mode) -> Vec<Subject> {
+fn variants(
+    args: &UbenchArgs,
+    backend: SubjectBackend,
+    schema: UbenchSchema,
+    mode: ChangeSafety,
+) -> Vec<BenchmarkSubject> {
     // Memory has no durability, so both modes are equal.
-    let mode = if backend == Backend::Memory { Mode::Async } else { mode };
+    let mode = if backend == SubjectBackend::Memory { ChangeSafety::Async } else { mode };
     let mut of_schema = Vec::new();
     match schema {
-        SchemaName::Kea => of_schema.push(Subject::kea(backend, mode)),
-        SchemaName::Ubench2012 => {
+        UbenchSchema::Kea => of_schema.push(BenchmarkSubject::kea(backend, mode)),
+        UbenchSchema::Ubench2012 => {
             let compiled = match (backend.speaks_sql(), args.compiled) {
                 (false, _) => vec![true],
                 (true, Some(is_compiled)) => vec![is_compiled],
                 (true, None) => vec![false, true],
             };
-            let of_2012 = compiled.iter().map(|&is| Subject::of_2012(backend, mode, is));
+            let of_2012 = compiled.iter().map(|&is| BenchmarkSubject::of_2012(backend, mode, is));
             of_schema.extend(of_2012);
         }
     }
-    let is_2012 = schema == SchemaName::Ubench2012;
-    if backend == Backend::Sqlite && is_2012 && !args.journal.is_empty() {
+    let is_2012 = schema == UbenchSchema::Ubench2012;
+    if backend == SubjectBackend::Sqlite && is_2012 && !args.journal.is_empty() {
         of_schema = with(&of_schema, &args.journal, |subject, &name| {
             subject.journal = Some(journal(name));
         });
     }
-    if backend == Backend::Mysql && is_2012 && !args.engine.is_empty() {
+    if backend == SubjectBackend::Mysql && is_2012 && !args.engine.is_empty() {
         of_schema = with(&of_schema, &args.engine, |subject, name| {
             subject.engine = Some(name.clone());
         });
@@ -269,10 +277,10 @@ fn variants(args: &Args, backend: Backend, schema: SchemaName, mode: Mode) -> Ve
 
 /// Returns each of `subjects` combined with each of `values`.
 fn with<T>(
-    subjects: &[Subject],
+    subjects: &[BenchmarkSubject],
     values: &[T],
-    mut set: impl FnMut(&mut Subject, &T),
-) -> Vec<Subject> {
+    mut set: impl FnMut(&mut BenchmarkSubject, &T),
+) -> Vec<BenchmarkSubject> {
     let mut all = Vec::new();
     for subject in subjects {
         for value in values {
@@ -284,18 +292,18 @@ fn with<T>(
     all
 }
 
-fn request(args: &Args, subjects: Vec<Subject>) -> Request {
+fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParameters {
     let settings = |backend, kind| {
         let host = args.host.clone()?;
         let name = args.file.clone().unwrap_or_else(|| "godwit_ubench".to_owned());
         let is_socket = host.starts_with('/');
-        let mut settings = sql::Settings {
+        let mut settings = sql::SqlSettings {
             port: args.port,
             user: args.user.clone(),
             password: args.password.clone(),
-            ..sql::Settings::new(kind, name)
+            ..sql::SqlSettings::new(kind, name)
         };
-        if is_socket && backend == Backend::Mysql {
+        if is_socket && backend == SubjectBackend::Mysql {
             settings.socket = Some(host.into());
         } else {
             settings.host = host;
@@ -303,14 +311,14 @@ fn request(args: &Args, subjects: Vec<Subject>) -> Request {
         Some((backend, GivenServer { settings }))
     };
     let given = [
-        settings(Backend::Mysql, sql::Backend::Mysql),
-        settings(Backend::Pgsql, sql::Backend::Postgresql),
+        settings(SubjectBackend::Mysql, sql::SqlDatabaseKind::Mysql),
+        settings(SubjectBackend::Pgsql, sql::SqlDatabaseKind::Postgresql),
     ];
     let is_file = args.host.is_none();
-    Request {
+    UbenchParameters {
         subjects,
         records: args.records,
-        steps: Step::ALL.to_vec(),
+        steps: WorkloadStep::ALL.to_vec(),
         runs: args.runs,
         warms_up: !args.no_warm_up,
         seed: args.seed,
@@ -322,7 +330,7 @@ fn request(args: &Args, subjects: Vec<Subject>) -> Request {
     }
 }
 
-fn run_all(args: &Args) -> Result<(), UbenchError> {
+fn run_all(args: &UbenchArgs) -> Result<(), UbenchError> {
     let subjects = subjects(args);
     if subjects.is_empty() {
         return Err(UbenchError::usage("nothing of this can be measured together"));
@@ -330,14 +338,14 @@ fn run_all(args: &Args) -> Result<(), UbenchError> {
     let request = request(args, subjects);
     let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());
     let report = ubench::measure(&request, &mut |told| match told {
-        Told::Run(subject, 0) if is_verbose => {
+        UbenchEvent::Run(subject, 0) if is_verbose => {
             netio::stderr::print_line(format_args!("warm-up: {subject}"))
         }
-        Told::Run(subject, run) if is_verbose => {
+        UbenchEvent::Run(subject, run) if is_verbose => {
             netio::stderr::print_line(format_args!("run {run}: {subject}"))
         }
-        Told::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
-        Told::Run(..) | Told::Marks(..) => {}
+        UbenchEvent::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
+        UbenchEvent::Run(..) | UbenchEvent::Marks(..) => {}
     })?;
     if let Some(path) = &args.html {
         write(path, &output::page(&report))?;
@@ -345,7 +353,7 @@ fn run_all(args: &Args) -> Result<(), UbenchError> {
     print(args, &report)
 }
 
-fn print(args: &Args, report: &Report) -> Result<(), UbenchError> {
+fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), UbenchError> {
     let text = if args.json {
         let json = serde_json::to_string_pretty(report);
         json.map_err(|error| UbenchError::failed("write JSON", error))? + "\n"
@@ -367,24 +375,24 @@ fn write(path: &Path, text: &str) -> Result<(), UbenchError> {
 }
 
 /// Measures one store and prints the result as the program of 2012 did.
-fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
+fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
     let [store] = &args.stores[..] else {
         return Err(UbenchError::usage("--compat takes one store: mysql, sqlite or memfile"));
     };
     let backend = backend(*store);
-    let mode = if args.sync.unwrap_or(true) { Mode::Sync } else { Mode::Async };
+    let mode = if args.sync.unwrap_or(true) { ChangeSafety::Sync } else { ChangeSafety::Async };
     let is_compiled = args.compiled.unwrap_or(true);
-    let is_verbose = args.verbose.unwrap_or(backend != Backend::Memfile);
-    let mut subject = Subject::of_2012(backend, mode, is_compiled);
-    if let (Backend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
+    let is_verbose = args.verbose.unwrap_or(backend != SubjectBackend::Memfile);
+    let mut subject = BenchmarkSubject::of_2012(backend, mode, is_compiled);
+    if let (SubjectBackend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
         subject.journal = Some(journal(name));
     }
-    subject.engine = args.engine.first().filter(|_| backend == Backend::Mysql).cloned();
+    subject.engine = args.engine.first().filter(|_| backend == SubjectBackend::Mysql).cloned();
     subject.check()?;
     let records = args.records.unwrap_or(100);
-    let request = Request {
+    let request = UbenchParameters {
         records: Some(records),
-        steps: Step::FOUR.to_vec(),
+        steps: WorkloadStep::FOUR.to_vec(),
         runs: 1,
         warms_up: false,
         keeps_marks: true,
@@ -402,13 +410,13 @@ fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
     };
     said(netio::stdout::print(&compat::head(backend, &parameters)))?;
     let report = ubench::measure(&request, &mut |told| match told {
-        Told::Marks(step, hits) => {
+        UbenchEvent::Marks(step, hits) => {
             let line = compat::progress(step, hits, (backend, is_compiled), is_verbose);
             // The final print reports a closed output.
             let _ = netio::stdout::print(&line);
         }
-        Told::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
-        Told::Run(..) => {}
+        UbenchEvent::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
+        UbenchEvent::Run(..) => {}
     })?;
     let row = report.rows.first().ok_or_else(|| UbenchError::said("nothing was measured"))?;
     said(netio::stdout::print(&compat::summary(row)))
@@ -421,14 +429,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct UbenchCommandLine {
         #[command(flatten)]
-        args: Args,
+        args: UbenchArgs,
     }
 
     fn named(line: &str) -> Vec<String> {
         let words = std::iter::once("ubench").chain(line.split_whitespace());
-        let args = Line::try_parse_from(words).unwrap().args;
+        let args = UbenchCommandLine::try_parse_from(words).unwrap().args;
         subjects(&args).iter().map(ToString::to_string).collect()
     }
 

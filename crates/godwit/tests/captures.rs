@@ -11,24 +11,24 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::recorder::Recorder;
+use crate::common::recorder::QueryRecorder;
 use crate::common::{TempFolder, free_port, require};
-use corpus::Capture;
+use corpus::CorpusCapture;
 use packet_wire::captured;
-use packet_wire::pcap::Reader;
+use packet_wire::pcap::CaptureReader;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Messages of a capture: the names of its queries in order, and the number of DISCOVERs.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Messages {
+struct CaptureMessages {
     queries: Vec<String>,
     discovers: u64,
 }
 
 /// Returns the queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture
 /// that their names contain.
-fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
+fn found_by_tshark(file: &Path) -> BTreeMap<String, CaptureMessages> {
     let output = Command::new("tshark")
         .args(["-n", "-Q", "-r"])
         .arg(file)
@@ -45,7 +45,7 @@ fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
         .args(["-e", "dns.qry.name", "-e", "dhcp.id", "-e", "dhcp.option.dhcp"])
         .output()
         .expect("tshark starts");
-    let mut found: BTreeMap<String, Messages> = BTreeMap::new();
+    let mut found: BTreeMap<String, CaptureMessages> = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let fields: Vec<&str> = line.split(';').collect();
         match fields[..] {
@@ -65,7 +65,7 @@ fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
 }
 
 /// Returns the number of packets in each file of `folder`, counted by capinfos.
-fn counted_by_capinfos(folder: &Path, captures: &[Capture]) -> BTreeMap<String, u64> {
+fn counted_by_capinfos(folder: &Path, captures: &[CorpusCapture]) -> BTreeMap<String, u64> {
     let mut command = Command::new("capinfos");
     command.args(["-T", "-r", "-m", "-M", "-c"]).current_dir(folder);
     let output = command.args(captures.iter().map(|capture| &capture.name)).output();
@@ -93,7 +93,7 @@ fn name_of(query: &[u8]) -> String {
 /// Returns the queries that `dns load -d` sends for the capture, and the sentence that counts its
 /// packets.
 fn asked(file: &Path) -> (Vec<String>, String) {
-    let recorder = Recorder::start();
+    let recorder = QueryRecorder::start();
     let words = ["-s", &recorder.address.to_string(), "-q", "1", "-n", "1", "--linger-s", "0"];
     let output = Command::new(GODWIT)
         .args(["dns", "load", "--deadline-s", "60", "-d"])
@@ -147,7 +147,7 @@ fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
     }
     assert!(status.success(), "{}: {said}", file.display());
     let octets = fs::read(written).expect("it was written");
-    let records = Reader::new(&octets).expect("a capture");
+    let records = CaptureReader::new(&octets).expect("a capture");
     let records: Vec<_> = records.map(|record| record.expect("a packet")).collect();
     let datagrams = records.iter().filter_map(|record| captured::datagram(record).ok());
     let queries = datagrams.filter(|datagram| datagram.destination.port() == 53);
@@ -208,9 +208,9 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
         // Nothing is said when all packets are used.
         let used = queries.len() as u64;
         let (accounted, all) = counted(&said).unwrap_or((used, used));
-        let ours = Messages { queries, discovers: repeated(&file) };
+        let ours = CaptureMessages { queries, discovers: repeated(&file) };
         discovers += ours.discovers;
-        let theirs = Messages {
+        let theirs = CaptureMessages {
             queries: theirs.remove(name).unwrap_or_default().queries,
             discovers: theirs.get(&format!("#{index}")).map_or(0, |found| found.discovers),
         };

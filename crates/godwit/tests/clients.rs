@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::capture;
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
-use crate::common::scene::{Family, Scene};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
+use crate::common::scene::{ClientServerLink, LinkTestFamily};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// Hook script of a client: it configures the interface and nothing else on the machine.
@@ -38,7 +38,7 @@ fn configuration(folder: &Path, listening: &str) -> PathBuf {
     path
 }
 
-const DHCP4: Family = Family {
+const DHCP4: LinkTestFamily = LinkTestFamily {
     server: "dhcp4",
     join: |link| link.join(SERVER_END, CLIENT_END, "10.77.0.1/24"),
     configuration: |folder| configuration(folder, r#""interfaces": [ "sv0" ]"#),
@@ -48,7 +48,7 @@ const DHCP4: Family = Family {
 };
 
 /// Ends everything and checks the packets on the link.
-fn judge(scene: Scene) {
+fn judge(scene: ClientServerLink) {
     let ended = scene.end("dhcp.option.dhcp == 7");
     let (log, captured) = (&ended.log, &ended.captured);
     let wrong = format!("{} || (udp.port == 67 && !dhcp)", capture::MALFORMED);
@@ -99,7 +99,7 @@ fn is_good_offer(packet: &str) -> bool {
 
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set(&DHCP4, "dhclient", &["dhclient"]) else { return };
+    let Some(mut scene) = ClientServerLink::set(&DHCP4, "dhclient", &["dhclient"]) else { return };
     let names = ["hook", "dhclient.leases", "dhclient.pid", "dhclient.conf"];
     let files = names.map(|name| scene.path(name));
     let [hook, leases, pid, conf] = files.each_ref().map(String::as_str);
@@ -115,7 +115,7 @@ fn dhclient_gets_keeps_and_releases_an_address() {
 
 #[test]
 fn udhcpc_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set(&DHCP4, "udhcpc", &["udhcpc"]) else { return };
+    let Some(mut scene) = ClientServerLink::set(&DHCP4, "udhcpc", &["udhcpc"]) else { return };
     let hook = scene.path("hook");
     // With the broadcast flag set.
     scene.start(&["udhcpc", "-f", "-B", "-i", CLIENT_END, "-s", &hook]);
@@ -136,7 +136,7 @@ fn udhcpc_gets_keeps_and_releases_an_address() {
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = Scene::set(&DHCP4, "dhcpcd", &["dhcpcd"]) else { return };
+    let Some(mut scene) = ClientServerLink::set(&DHCP4, "dhcpcd", &["dhcpcd"]) else { return };
     let hook = scene.path("hook");
     // `ip netns exec` gives the client mounts of its own, so it sees none of the machine's leases
     // and sockets.
@@ -152,7 +152,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address() {
 }
 
 /// Runs one exchange by udhcpc on `interface`, and returns true if the client got an address.
-fn one_exchange(link: &Link, interface: &str) -> bool {
+fn one_exchange(link: &LinkNamespaces, interface: &str) -> bool {
     let mut command = link.at_client();
     command.args(["timeout", "600", "udhcpc", "-f", "-q", "-n", "-t", "300", "-T", "1"]);
     let status = command.args(["-i", interface, "-s", "/bin/true"]).output().expect("udhcpc runs");
@@ -164,7 +164,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     if !require(&["udhcpc"]) {
         return;
     }
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     let folder = TempFolder::new("interfaces");
     let named = r#""interfaces": [ "sv0" ]"#;
     let config = configuration(folder.path(), named);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::capture;
-use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use crate::common::scene::{ClientProcess, Family, Scene, write_hook};
+use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, LinkNamespaces, SERVER_ADDRESS, SERVER_END};
+use crate::common::scene::{ClientProcess, ClientServerLink, LinkTestFamily, write_hook};
 use crate::common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
 
 /// Hook script that writes the leases of dhclient and dhcpcd to a file, one per line.
@@ -19,7 +19,7 @@ do
 done
 "#;
 
-const DHCP6: Family = Family {
+const DHCP6: LinkTestFamily = LinkTestFamily {
     server: "dhcp6",
     join: |link| {
         link.join_by_ipv6(SERVER_END, CLIENT_END);
@@ -81,7 +81,7 @@ fn rows(leases: &str) -> BTreeMap<String, Vec<&str>> {
 }
 
 /// Returns the command line of dhclient as client number `number`, with an identity of its own.
-fn dhclient(scene: &Scene, number: usize, duid_type: &str) -> Vec<String> {
+fn dhclient(scene: &ClientServerLink, number: usize, duid_type: &str) -> Vec<String> {
     let leases = scene.path(&format!("dhclient{number}.leases"));
     let pid = scene.path(&format!("dhclient{number}.pid"));
     let hook = scene.path("hook");
@@ -90,13 +90,13 @@ fn dhclient(scene: &Scene, number: usize, duid_type: &str) -> Vec<String> {
     words.iter().chain(&files).map(|word| (*word).to_owned()).collect()
 }
 
-fn start(scene: &mut Scene, words: &[String], further: &[&str]) {
+fn start(scene: &mut ClientServerLink, words: &[String], further: &[&str]) {
     let words = words.iter().map(String::as_str);
     scene.start(&words.chain(further.iter().copied()).collect::<Vec<_>>());
 }
 
 /// Waits until both leases of the scene are in state `state`, by at least `count` rows.
-fn wait_for_both(scene: &Scene, count: usize, state: &str) {
+fn wait_for_both(scene: &ClientServerLink, count: usize, state: &str) {
     scene.wait_for_rows(count, state);
     let leases = scene.read("leases.csv");
     let are_all = waited_until(|| {
@@ -110,7 +110,7 @@ fn wait_for_both(scene: &Scene, count: usize, state: &str) {
 
 /// Ends a scene in which a client has released its leases: the client's leases were those of the
 /// lease file, another client gets the same ones, and the packets on the link are correct.
-fn judge(mut scene: Scene) {
+fn judge(mut scene: ClientServerLink) {
     let heard = scene.read("hook.heard");
     for what in ["BOUND6", "RENEW6"] {
         let said: BTreeSet<&str> =
@@ -177,7 +177,7 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = Scene::set(&DHCP6, "dhclient6", &["dhclient"]) else {
+    let Some(mut scene) = ClientServerLink::set(&DHCP6, "dhclient6", &["dhclient"]) else {
         return;
     };
     let words = dhclient(&scene, 1, "LLT");
@@ -191,7 +191,7 @@ fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = Scene::set(&DHCP6, "dhcpcd6", &["dhcpcd", "dhclient"]) else {
+    let Some(mut scene) = ClientServerLink::set(&DHCP6, "dhcpcd6", &["dhcpcd", "dhclient"]) else {
         return;
     };
     let config = scene.path("dhcpcd.conf");
@@ -215,7 +215,7 @@ fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
 }
 
 /// Waits until the client has reported a renewal to its hook.
-fn wait_for_renewal(scene: &Scene) {
+fn wait_for_renewal(scene: &ClientServerLink) {
     let has_renewed = || {
         let heard = scene.read("hook.heard");
         LEASES.iter().all(|lease| heard.contains(&format!("RENEW6 {lease}\n")))
@@ -224,7 +224,13 @@ fn wait_for_renewal(scene: &Scene) {
 }
 
 /// Runs one exchange by dhclient on `interface`, where the server has `subnet`.
-fn one_exchange(link: &Link, folder: &Path, interface: &str, subnet: u8, server: &ServerProcess) {
+fn one_exchange(
+    link: &LinkNamespaces,
+    folder: &Path,
+    interface: &str,
+    subnet: u8,
+    server: &ServerProcess,
+) {
     // dhclient cannot use tentative addresses.
     let is_ready = || {
         let words = ["ip", "-6", "addr", "show", "dev", interface, "scope", "link"];
@@ -257,7 +263,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     if !require(&["dhclient"]) {
         return;
     }
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     let folder = TempFolder::new("interfaces6");
     let folder = folder.path();
     let links = ["sv0", "sv1"];

@@ -12,7 +12,7 @@ use crate::common::{TempFolder, configuration, configuration6, confine, waited_u
 
 /// End of a command that a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ends {
+enum ExpectedEnd {
     /// Command that ends with a code.
     ByItself,
     /// Command that prints endlessly until the reader of its standard output has gone.
@@ -20,10 +20,10 @@ enum Ends {
     /// Command that serves until SIGTERM comes, also without readers of its outputs.
     BySigterm,
 }
-use Ends::{ByItself, BySigterm, WhenClosed};
+use ExpectedEnd::{ByItself, BySigterm, WhenClosed};
 
 /// Command lines of every command: with output, endless, and wrong ones, which print errors.
-const ROWS: &[(Ends, &str)] = &[
+const ROWS: &[(ExpectedEnd, &str)] = &[
     (ByItself, "lab run no-such-plan"),
     (ByItself, "lab report FOLDER/none"),
     (ByItself, "lab compare --results FOLDER"),
@@ -99,12 +99,12 @@ const ROWS: &[(Ends, &str)] = &[
 ];
 
 /// Files that rows name.
-struct Files {
+struct ClosedPipeFiles {
     folder: TempFolder,
     words: [(&'static str, String); 5],
 }
 
-impl Files {
+impl ClosedPipeFiles {
     fn new() -> Self {
         let folder = TempFolder::new("closed-pipes");
         let path = |name: &str| folder.path().join(name);
@@ -153,7 +153,7 @@ fn takes_sigterm(pid: u32) -> bool {
     caught.is_some_and(|mask| mask & 1 << (15 - 1) != 0)
 }
 
-fn end_of(mut child: Child, ends: Ends, line: &str) -> ExitStatus {
+fn end_of(mut child: Child, ends: ExpectedEnd, line: &str) -> ExitStatus {
     let pid = child.id();
     let mut has_ended = || child.try_wait().unwrap().is_some();
     if ends == BySigterm {
@@ -172,7 +172,7 @@ fn end_of(mut child: Child, ends: Ends, line: &str) -> ExitStatus {
 
 #[test]
 fn no_command_ends_by_a_signal_or_runs_on_when_nobody_reads_its_outputs() {
-    let files = Files::new();
+    let files = ClosedPipeFiles::new();
     for (ends, line) in ROWS {
         let outputs: [(Stdio, Stdio); 3] = [
             (closed().into(), closed().into()),

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::manual::{FREE, Told, keys, page, place_below, quoted, rows};
+use crate::common::manual::{FREE, ManualKey, keys, page, place_below, quoted, rows};
 use crate::common::{ServerProcess, TempFolder, configuration6, require};
 use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ fn every_key_of_kea_has_a_row() {
     }
     let page = page("coming-from-kea.md");
     let mut told = BTreeSet::new();
-    for Told { family, key, place, .. } in keys(&page) {
+    for ManualKey { family, key, place, .. } in keys(&page) {
         let is_new = told.insert((family, place.clone(), key.clone()));
         assert!(is_new, "`{key}` of DHCPv{family} has two rows for {place}");
     }

@@ -20,7 +20,7 @@ const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(serde::Deserialize)]
-struct Line {
+struct CommandLineCase {
     line: String,
     #[serde(rename = "from")]
     _from: String,
@@ -29,15 +29,15 @@ struct Line {
 }
 
 #[derive(serde::Deserialize)]
-struct Table {
+struct CommandLineTable {
     addresses: Vec<String>,
     interfaces: Vec<String>,
     files: BTreeMap<String, Vec<String>>,
     #[serde(flatten)]
-    lines: BTreeMap<String, Vec<Line>>,
+    lines: BTreeMap<String, Vec<CommandLineCase>>,
 }
 
-fn table() -> Table {
+fn table() -> CommandLineTable {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command_lines/lines.toml");
     toml::from_str(&fs::read_to_string(path).expect("it can be read")).expect("a table of lines")
 }
@@ -53,19 +53,19 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Namespace with the addresses, interfaces and files that lines name, in a folder of its own.
-struct Stage {
+struct CommandLineSetup {
     namespace: Namespaces<1>,
     folder: TempFolder,
-    lines: Vec<Line>,
+    lines: Vec<CommandLineCase>,
 }
 
-impl Stage {
+impl CommandLineSetup {
     /// Makes the stage for the lines of `tools`, with the interfaces that they name.
     fn new(tools: &[&str]) -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
         }
-        let Table { addresses, interfaces, files, mut lines } = table();
+        let CommandLineTable { addresses, interfaces, files, mut lines } = table();
         let lines = tools.iter().filter_map(|tool| lines.remove(*tool)).flatten().collect();
         let stage = Self { namespace: Namespaces::make(), folder: TempFolder::new("lines"), lines };
         let mut batch = "link set lo up\n".to_owned();
@@ -121,11 +121,12 @@ impl Stage {
     }
 
     /// Starts `godwit` with `words` as a server for the lines, and waits for its first output.
-    fn serve(&self, words: &str, number: usize) -> Server {
+    fn serve(&self, words: &str, number: usize) -> CommandLineServer {
         let words: Vec<String> = words.split(' ').map(ToOwned::to_owned).collect();
         let name = format!("server{number}");
-        let server =
-            Server(self.command(Path::new(GODWIT), &words, &name).spawn().expect("it starts"));
+        let server = CommandLineServer(
+            self.command(Path::new(GODWIT), &words, &name).spawn().expect("it starts"),
+        );
         let began = Instant::now();
         while self.output(&format!("{name}.out")).is_empty()
             && self.output(&format!("{name}.err")).is_empty()
@@ -182,9 +183,9 @@ fn content(kind: &str) -> Vec<u8> {
 }
 
 /// Process that ends with the value.
-struct Server(Child);
+struct CommandLineServer(Child);
 
-impl Drop for Server {
+impl Drop for CommandLineServer {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -192,7 +193,7 @@ impl Drop for Server {
 }
 
 /// Result of a line.
-struct Done {
+struct CommandLineResult {
     status: ExitStatus,
     out: String,
     err: String,
@@ -209,9 +210,9 @@ enum Sign {
     Output,
 }
 
-impl Stage {
+impl CommandLineSetup {
     /// Runs `program` with `words`, interrupts it by SIGINT after the sign, and returns its output.
-    fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> Done {
+    fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> CommandLineResult {
         let mut command = self.command(program, words, "line");
         let by_frames = matches!(sign, Sign::Frames(_));
         let (before, began) = (self.sent(by_frames), Instant::now());
@@ -236,7 +237,7 @@ impl Stage {
             }
             std::thread::sleep(LOOK_EVERY);
         };
-        Done { status, out: self.output("line.out"), err: self.output("line.err") }
+        CommandLineResult { status, out: self.output("line.out"), err: self.output("line.err") }
     }
 
     /// Runs each line by the name of its tool and as a subcommand. `has_run` returns true for the
@@ -255,7 +256,7 @@ impl Stage {
             for (program, words) in [(&link, &words), (&PathBuf::from(GODWIT), &as_subcommand)] {
                 let server = serve(&line.line).map(|words| self.serve(&words, number));
                 let sign = if server.is_some() { Sign::Datagrams(100) } else { sign };
-                let Done { status, out, err } = self.run(program, words, stdin, sign);
+                let CommandLineResult { status, out, err } = self.run(program, words, stdin, sign);
                 let is_right = match &line.refused {
                     Some(refused) => status.code() == Some(2) && err.contains(&**refused),
                     None => [Some(0), Some(3), Some(130)].contains(&status.code()) && has_run(&out),
@@ -299,7 +300,7 @@ fn there_are_lines_of_every_tool() {
 
 #[test]
 fn lines_of_dnsperf_and_resperf_run_or_name_what_to_write() {
-    let Some(stage) = Stage::new(&["dnsperf", "resperf"]) else { return };
+    let Some(stage) = CommandLineSetup::new(&["dnsperf", "resperf"]) else { return };
     let _servers = [53, 5353].map(|port| stage.serve(&format!("dns echo -l 0.0.0.0:{port}"), port));
     let has_run = |out: &str| {
         let completed = out.split("Queries completed:").nth(1).unwrap_or_default();
@@ -310,7 +311,7 @@ fn lines_of_dnsperf_and_resperf_run_or_name_what_to_write() {
 
 #[test]
 fn lines_of_perfdhcp_run_or_name_what_to_write() {
-    let Some(stage) = Stage::new(&["perfdhcp"]) else { return };
+    let Some(stage) = CommandLineSetup::new(&["perfdhcp"]) else { return };
     let has_run = |out: &str| {
         let sent = out.lines().filter_map(|line| line.trim().strip_prefix("sent packets:"));
         sent.filter_map(|count| count.trim().parse::<u64>().ok()).sum::<u64>() > 0
@@ -320,7 +321,7 @@ fn lines_of_perfdhcp_run_or_name_what_to_write() {
 
 #[test]
 fn lines_of_trafgen_run_or_name_what_to_write() {
-    let Some(stage) = Stage::new(&["trafgen"]) else { return };
+    let Some(stage) = CommandLineSetup::new(&["trafgen"]) else { return };
     let has_run = |out: &str| {
         let before = out.split(" packets outgoing").next().unwrap_or_default();
         before.split_whitespace().last().is_some_and(|count| count != "0" && out != before)
@@ -330,13 +331,13 @@ fn lines_of_trafgen_run_or_name_what_to_write() {
 
 #[test]
 fn lines_of_ifpps_run_or_name_what_to_write() {
-    let Some(stage) = Stage::new(&["ifpps"]) else { return };
+    let Some(stage) = CommandLineSetup::new(&["ifpps"]) else { return };
     stage.check("", Sign::Output, |_| None, |out| !out.is_empty());
 }
 
 #[test]
 fn lines_of_iperf_run_or_name_what_to_write() {
-    let Some(stage) = Stage::new(&["iperf"]) else { return };
+    let Some(stage) = CommandLineSetup::new(&["iperf"]) else { return };
     // A client needs a server at its port.
     let serve = |line: &str| {
         let port = if line.contains("-p 5010") { " -p 5010" } else { "" };

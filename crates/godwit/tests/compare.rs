@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use crate::lab::nothing_runs_in;
 use crate::results::runs::runs_plan;
-use crate::results::{GODWIT, Place, said};
+use crate::results::{GODWIT, TestResultsFolder, said};
 use serde_json::Value;
 
 #[test]
 fn two_results_are_compared_in_the_terminal_and_on_a_page() {
-    let place = Place::new("two");
+    let place = TestResultsFolder::new("two");
     let (a, b) = (place.result("a", |_| {}), place.result("b", |_| {}));
     let (code, out, err) = said(&place.lab(&["compare", &a, &b]));
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
@@ -28,7 +28,7 @@ fn two_results_are_compared_in_the_terminal_and_on_a_page() {
 
 #[test]
 fn what_may_not_be_compared_is_refused_with_all_reasons_unless_forced() {
-    let place = Place::new("refused");
+    let place = TestResultsFolder::new("refused");
     let a = place.result("a", |_| {});
     let b = place.result("b", |summary| {
         summary.environment.kernel = "another".to_owned();
@@ -55,7 +55,7 @@ fn what_may_not_be_compared_is_refused_with_all_reasons_unless_forced() {
 
 #[test]
 fn what_is_no_result_folder_is_refused_in_words() {
-    let place = Place::new("broken");
+    let place = TestResultsFolder::new("broken");
     let a = place.result("a", |_| {});
     std::fs::create_dir(place.0.join("empty")).expect("a folder");
     std::fs::create_dir(place.0.join("unfinished")).expect("a folder");
@@ -88,7 +88,7 @@ fn what_is_no_result_folder_is_refused_in_words() {
 
 #[test]
 fn runs_are_done_shown_and_kept_and_can_be_overridden() {
-    let place = Place::new("runs");
+    let place = TestResultsFolder::new("runs");
     let plan = runs_plan(&place.0, 5);
     let (code, out, err) = said(&place.lab(&["run", &plan, "--server", "godwit"]));
     assert_eq!(code, Some(0), "{err}");
@@ -121,7 +121,7 @@ fn runs_are_done_shown_and_kept_and_can_be_overridden() {
     assert!(err.contains("measures in rounds"), "{err}");
 }
 
-fn result_in(place: &Place) -> PathBuf {
+fn result_in(place: &TestResultsFolder) -> PathBuf {
     let entries = std::fs::read_dir(place.0.join("results")).expect("results");
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     assert_eq!(folders.len(), 1);
@@ -132,7 +132,7 @@ fn result_in(place: &Place) -> PathBuf {
 fn an_interrupt_after_a_run_keeps_it() {
     use std::io::{BufRead, BufReader};
 
-    let place = Place::new("interrupt");
+    let place = TestResultsFolder::new("interrupt");
     let plan = runs_plan(&place.0, 100);
     let mut command = Command::new(GODWIT);
     command

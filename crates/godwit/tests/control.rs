@@ -330,7 +330,7 @@ fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
         .arg(&config)
         .spawn()
         .expect("the server can be started");
-    let mut server = Ended(child);
+    let mut server = ControlServerProcess(child);
     assert!(common::waited_until(|| UnixStream::connect(&socket).is_ok()));
     let ask = json!({ "command": "shutdown", "arguments": { "exit-value": 7 } });
     assert_eq!(command(&socket, &ask), json!({ "result": 0, "text": "Shutting down." }));
@@ -339,9 +339,9 @@ fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
 }
 
 /// Child process that ends with the test.
-struct Ended(std::process::Child);
+struct ControlServerProcess(std::process::Child);
 
-impl Drop for Ended {
+impl Drop for ControlServerProcess {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();

@@ -17,9 +17,9 @@ const COUNT: u64 = 3_001;
 const LINES_MAX: usize = 12_000;
 
 /// Namespace with a veth pair that carries only the test's packets.
-struct Link(Namespaces<1>);
+struct CounterTestLink(Namespaces<1>);
 
-impl Link {
+impl CounterTestLink {
     /// Makes the link. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
@@ -53,12 +53,12 @@ impl Link {
 }
 
 /// Command whose lines the test reads while it runs.
-struct Running {
+struct CounterProcess {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Running {
+impl CounterProcess {
     fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
@@ -111,9 +111,9 @@ fn cells(line: &str) -> Vec<u64> {
 
 #[test]
 fn columns_count_every_packet_and_a_signal_ends_them() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = CounterTestLink::new() else { return };
     let words = [GODWIT, "ifpps", "-d", "in0", "-t", "50", "--csv", "--loop"];
-    let mut running = Running::start(link.command(&words));
+    let mut running = CounterProcess::start(link.command(&words));
     let head: Vec<String> = (0..5).map(|_| running.line()).collect();
     assert_eq!(head[1], "# networking interface: in0");
     let first = cells(&running.line());
@@ -137,9 +137,9 @@ fn columns_count_every_packet_and_a_signal_ends_them() {
 
 #[test]
 fn documents_leave_no_packet_out_between_two_intervals() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = CounterTestLink::new() else { return };
     let words = [GODWIT, "ifpps", "out0", "-t", "20", "--json"];
-    let mut running = Running::start(link.command(&words));
+    let mut running = CounterProcess::start(link.command(&words));
     let first = running.document();
     assert_eq!(
         (&first["schema"], &first["interface"]),
@@ -166,9 +166,9 @@ fn documents_leave_no_packet_out_between_two_intervals() {
 
 #[test]
 fn an_interface_that_goes_away_is_said_and_ends_with_1() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = CounterTestLink::new() else { return };
     let words = [GODWIT, "ifpps", "-d", "out0", "-t", "20", "--json", "-p"];
-    let mut running = Running::start(link.command(&words));
+    let mut running = CounterProcess::start(link.command(&words));
     running.document();
     // While the command reads, the interface is promiscuous.
     let shown = link.inside(&["ip", "-d", "link", "show", "out0"]);
@@ -210,7 +210,7 @@ fn loopback_is_an_interface_and_frames_are_text_where_there_is_no_terminal() {
 
 #[test]
 fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = CounterTestLink::new() else { return };
     if !require(&["ifpps"]) {
         return;
     }
@@ -233,7 +233,7 @@ fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
 }
 
 /// Returns the first row of ifpps and of Godwit, which have the same columns.
-fn ifpps_and_ours(link: &Link) -> [Vec<u64>; 2] {
+fn ifpps_and_ours(link: &CounterTestLink) -> [Vec<u64>; 2] {
     let words = ["ifpps", "-d", "in0", "-c", "-t", "100"];
     let [reference, ours] = [&words[..], &[&[GODWIT], &words[..]].concat()].map(|words| {
         let text = link.inside(words);
@@ -299,7 +299,7 @@ fn a_busy_process_is_seen_and_its_end_too() {
     let pid = busy.0.id();
     let mut command = Command::new(GODWIT);
     command.args(["cpustat", "-p", &pid.to_string(), "-P", "ALL", "0.05", "--json"]);
-    let mut running = Running::start(command);
+    let mut running = CounterProcess::start(command);
     let used = |document: &Value| document["processes"][0]["cpu_percent"].as_f64();
     let mut seen = running.document();
     for _ in 0..LINES_MAX {
@@ -322,7 +322,7 @@ fn a_busy_process_is_seen_and_its_end_too() {
     // With a single process, the command ends when the process ends.
     let mut command = Command::new(GODWIT);
     command.args(["cpustat", "-p", &pid.to_string(), "0.05"]);
-    let mut running = Running::start(command);
+    let mut running = CounterProcess::start(command);
     let head: Vec<String> = (0..4).map(|_| running.line()).collect();
     assert!(head[2].contains("%usr %system  %guest   %wait    %CPU   CPU  Command"), "{head:?}");
     assert!(head[3].ends_with("  sh"), "{head:?}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::link::{CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_ADDRESS, SERVER_END};
 use crate::common::ports::is_taken;
 use crate::common::{ServerProcess, TempFolder, configuration6, run_bounded, waited_until};
 
@@ -55,7 +55,7 @@ fn the_check_names_every_problem() {
 
 #[test]
 fn what_the_machine_refuses_is_one_clear_sentence() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let folder = TempFolder::new("refused6");
     let config = configuration(folder.path());

@@ -9,7 +9,7 @@ use crate::common::perfdhcp::{exact_run, figures};
 use crate::common::{
     ServerProcess, TempFolder, configuration, free_port, require, run_bounded, waited_until,
 };
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Number of clients in each run of perfdhcp.
 const CLIENTS: u64 = 5;
@@ -17,15 +17,15 @@ const CLIENTS: u64 = 5;
 const RUNS: usize = 5;
 
 /// Private database server with Kea's tables, and a configuration that names it.
-struct Scene {
-    database: Database,
+struct DatabaseLossSetup {
+    database: PrivateDatabase,
     folder: TempFolder,
     config: PathBuf,
 }
 
-impl Scene {
+impl DatabaseLossSetup {
     /// Sets the scene up, with further `keys` of `lease-database`.
-    fn set(engine: Engine, name: &str, keys: &str) -> Option<Self> {
+    fn set(engine: DatabaseEngine, name: &str, keys: &str) -> Option<Self> {
         if !require(&["perfdhcp"]) {
             return None;
         }
@@ -34,13 +34,17 @@ impl Scene {
             println!("skipped: {reason}");
             return None;
         }
-        let settings = Settings { is_durable: true, on_loopback: true, ..Settings::default() };
-        let database = Database::start(engine, settings).expect("the server starts");
+        let settings = PrivateDatabaseSettings {
+            is_durable: true,
+            on_loopback: true,
+            ..PrivateDatabaseSettings::default()
+        };
+        let database = PrivateDatabase::start(engine, settings).expect("the server starts");
         database.create("leases").expect("a database can be made");
         let port = database.port().expect("it listens on loopback");
         let [kind, admin] = match engine {
-            Engine::MariaDb => ["mysql", "mysql"],
-            Engine::PostgreSql => ["postgresql", "pgsql"],
+            DatabaseEngine::MariaDb => ["mysql", "mysql"],
+            DatabaseEngine::PostgreSql => ["postgresql", "pgsql"],
         };
         let folder = TempFolder::new(&format!("lost-{kind}-{name}"));
         let mut init = Command::new(env!("CARGO_BIN_EXE_godwit"));
@@ -111,8 +115,8 @@ fn acknowledged_within(server: &ServerProcess, clients: u8, wait_us: &str) -> u6
 }
 
 /// Stops the database for a while: no client gets a lease meanwhile, every client does afterwards.
-fn goes_on(engine: Engine, name: &str, keys: &str) {
-    let Some(mut scene) = Scene::set(engine, name, keys) else { return };
+fn goes_on(engine: DatabaseEngine, name: &str, keys: &str) {
+    let Some(mut scene) = DatabaseLossSetup::set(engine, name, keys) else { return };
     let server = scene.start();
     assert_eq!(acknowledged(&server, 1), CLIENTS);
     let before = scene.leases();
@@ -142,19 +146,19 @@ fn goes_on(engine: Engine, name: &str, keys: &str) {
 #[test]
 fn mariadb_is_waited_for() {
     let keys = r#", "max-reconnect-tries": 10000, "reconnect-wait-time": 20"#;
-    goes_on(Engine::MariaDb, "waited", keys);
+    goes_on(DatabaseEngine::MariaDb, "waited", keys);
 }
 
 #[test]
 fn postgresql_is_waited_for() {
     let keys = r#", "max-reconnect-tries": 10000, "reconnect-wait-time": 20,
                   "on-fail": "serve-retry-exit""#;
-    goes_on(Engine::PostgreSql, "waited", keys);
+    goes_on(DatabaseEngine::PostgreSql, "waited", keys);
 }
 
 #[test]
 fn a_database_is_waited_for_without_end_when_the_server_is_to_continue() {
-    goes_on(Engine::PostgreSql, "continues", r#", "on-fail": "serve-retry-continue""#);
+    goes_on(DatabaseEngine::PostgreSql, "continues", r#", "on-fail": "serve-retry-continue""#);
 }
 
 /// Runs `godwit dhcp4`, which fails to start or ends by itself.
@@ -167,7 +171,9 @@ fn ended(config: &Path) -> Output {
 #[test]
 fn a_server_ends_when_its_database_does_not_come_back() {
     let keys = r#", "max-reconnect-tries": 2, "reconnect-wait-time": 1"#;
-    let Some(mut scene) = Scene::set(Engine::PostgreSql, "ends", keys) else { return };
+    let Some(mut scene) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "ends", keys) else {
+        return;
+    };
     let mut server = scene.start();
     scene.database.kill();
     assert_eq!(acknowledged_at_once(&server, 1), 0);
@@ -186,7 +192,9 @@ fn a_server_ends_when_its_database_does_not_come_back() {
 fn a_server_waits_for_its_database_when_it_starts() {
     let keys = r#", "retry-on-startup": true, "max-reconnect-tries": 10000,
                   "reconnect-wait-time": 20"#;
-    let Some(mut scene) = Scene::set(Engine::PostgreSql, "start", keys) else { return };
+    let Some(mut scene) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "start", keys) else {
+        return;
+    };
     scene.database.kill();
     let (config, folder) = (&scene.config, scene.folder.path());
     let database = &mut scene.database;
@@ -204,7 +212,7 @@ fn a_server_waits_for_its_database_when_it_starts() {
 
 #[test]
 fn what_another_server_has_given_away_is_not_given_again() {
-    let Some(scene) = Scene::set(Engine::MariaDb, "given", "") else { return };
+    let Some(scene) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "given", "") else { return };
     let server = scene.start();
     assert_eq!(acknowledged(&server, 1), CLIENTS);
     let update = "UPDATE lease4 SET client_id = NULL, hwaddr = INSERT(hwaddr, 1, 1, UNHEX('02'))";
@@ -219,7 +227,7 @@ fn what_another_server_has_given_away_is_not_given_again() {
 
 #[test]
 fn tables_that_are_not_there_are_one_clear_sentence() {
-    let Some(scene) = Scene::set(Engine::MariaDb, "tables", "") else { return };
+    let Some(scene) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "tables", "") else { return };
     scene.database.create("nothing").expect("a database can be made");
     let text = fs::read_to_string(&scene.config).expect("it was written here");
     fs::write(&scene.config, text.replace(r#""name": "leases""#, r#""name": "nothing""#))

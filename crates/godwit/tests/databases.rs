@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use crate::common::kea::KeaProcess;
 use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::{TempFolder, free_port, require, run_bounded};
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Number of clients in each run of perfdhcp.
 const CLIENTS: usize = 40;
@@ -19,16 +19,16 @@ const CLIENTS: usize = 40;
 const SAME_CLIENTS: &str = "duid=00030001000c01020304";
 
 /// Private database server with an empty database.
-struct Scene {
-    server: Database,
+struct DatabaseTestSetup {
+    server: PrivateDatabase,
     folder: TempFolder,
     /// Names of the backend in `kea-admin` and in Kea's configuration.
     backend: [&'static str; 2],
     password: PathBuf,
 }
 
-impl Scene {
-    fn set(engine: Engine) -> Option<Self> {
+impl DatabaseTestSetup {
+    fn set(engine: DatabaseEngine) -> Option<Self> {
         if !require(&["perfdhcp", "kea-dhcp4", "kea-dhcp6", "kea-admin"]) {
             return None;
         }
@@ -37,12 +37,16 @@ impl Scene {
             println!("skipped: {reason}");
             return None;
         }
-        let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-        let server = Database::start(engine, settings).expect("the server starts");
+        let settings = PrivateDatabaseSettings {
+            is_durable: false,
+            on_loopback: true,
+            ..PrivateDatabaseSettings::default()
+        };
+        let server = PrivateDatabase::start(engine, settings).expect("the server starts");
         server.create("leases").expect("a database can be made");
         let backend = match engine {
-            Engine::MariaDb => ["mysql", "mysql"],
-            Engine::PostgreSql => ["pgsql", "postgresql"],
+            DatabaseEngine::MariaDb => ["mysql", "mysql"],
+            DatabaseEngine::PostgreSql => ["pgsql", "postgresql"],
         };
         let folder = TempFolder::new(&format!("databases-{}", backend[0]));
         let password = folder.path().join("password");
@@ -75,7 +79,7 @@ impl Scene {
         let mut command = Command::new("kea-admin");
         command.args([words[0], self.backend[0], "-n", "leases", "-u", USER, "-p", PASSWORD]);
         command.args(["-h", "127.0.0.1", "-P", &port]).args(&words[1..]);
-        if self.server.engine() == Engine::MariaDb {
+        if self.server.engine() == DatabaseEngine::MariaDb {
             // Some calls of both backends ignore the port.
             command.args(["-x", &format!("--port={port} --protocol=tcp")]);
         }
@@ -158,9 +162,9 @@ fn rows(path: &Path) -> Vec<String> {
 
 /// Checks that Kea fills tables made by Godwit, and that both tools write the same file, which can
 /// be loaded again.
-fn takes_turns_with_kea(engine: Engine) {
-    let Some(scene) = Scene::set(engine) else { return };
-    let version = if engine == Engine::MariaDb { "14.0" } else { "13.0" };
+fn takes_turns_with_kea(engine: DatabaseEngine) {
+    let Some(scene) = DatabaseTestSetup::set(engine) else { return };
+    let version = if engine == DatabaseEngine::MariaDb { "14.0" } else { "13.0" };
     assert!(scene.try_godwit(&["version"]).status.code() == Some(1));
     let made = scene.godwit(&["init", "--schema", "2.2"]);
     assert_eq!(made, format!("made the tables, version {version}\n"));
@@ -195,7 +199,7 @@ fn takes_turns_with_kea(engine: Engine) {
         assert_eq!(ask(&format!("SELECT COUNT(*) FROM lease{family}")), format!("{leases}\n"));
     }
 
-    let current = if engine == Engine::MariaDb { "35.0" } else { "34.0" };
+    let current = if engine == DatabaseEngine::MariaDb { "35.0" } else { "34.0" };
     let upgraded = scene.godwit(&["upgrade"]);
     assert_eq!(upgraded, format!("upgraded the tables to version {current}\n"));
     assert!(scene.godwit(&["upgrade"]).contains("already"));
@@ -210,12 +214,12 @@ fn takes_turns_with_kea(engine: Engine) {
 
 #[test]
 fn kea_serves_from_mariadb_tables_made_here() {
-    takes_turns_with_kea(Engine::MariaDb);
+    takes_turns_with_kea(DatabaseEngine::MariaDb);
 }
 
 #[test]
 fn kea_serves_from_postgresql_tables_made_here() {
-    takes_turns_with_kea(Engine::PostgreSql);
+    takes_turns_with_kea(DatabaseEngine::PostgreSql);
 }
 
 #[test]

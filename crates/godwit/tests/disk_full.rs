@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::small_disk::SmallDisk;
 use crate::common::{PATIENCE, ServerProcess, TempFolder, configuration, is_root, require};
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 /// Number of clients that send requests at once.
 const BATCH: u32 = 16;
@@ -23,7 +23,7 @@ const ROOM_KIB: usize = 32;
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Server whose lease file is on a small disk, and its clients behind a relay agent.
-struct Scene {
+struct FullDiskSetup {
     server: ServerProcess,
     relay: UdpSocket,
     disk: SmallDisk,
@@ -33,7 +33,7 @@ struct Scene {
     acknowledged: BTreeSet<Ipv4Addr>,
 }
 
-impl Scene {
+impl FullDiskSetup {
     fn set(label: &str, on_fail: &str, durability: &str) -> Self {
         let folder = TempFolder::new(&format!("disk-full-{label}"));
         let small = folder.path().join("small");
@@ -60,14 +60,14 @@ impl Scene {
         let mut chaddr = [0; 16];
         chaddr[..2].copy_from_slice(&[2, 0]);
         chaddr[2..6].copy_from_slice(&client.to_be_bytes());
-        let header = Header {
+        let header = Dhcp4Header {
             op: 1,
             htype: 1,
             hlen: 6,
             xid: client,
             giaddr: Ipv4Addr::LOCALHOST,
             chaddr,
-            ..Header::default()
+            ..Dhcp4Header::default()
         };
         let mut buffer = [0; 600];
         let mut writer = MessageWriter::new(&mut buffer, &header);
@@ -191,7 +191,7 @@ fn a_server_that_is_to_stop_ends_and_keeps_what_it_acknowledged() {
         ("serve-retry-exit", "none"),
         ("stop-retry-exit", "interval"),
     ] {
-        let mut scene = Scene::set(&format!("{on_fail}-{durability}"), on_fail, durability);
+        let mut scene = FullDiskSetup::set(&format!("{on_fail}-{durability}"), on_fail, durability);
         scene.fill();
         let live = scene.folder.path().join("small/leases.csv");
         assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
@@ -208,8 +208,11 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         return;
     }
     for durability in ["always", "none"] {
-        let mut scene =
-            Scene::set(&format!("continue-{durability}"), "serve-retry-continue", durability);
+        let mut scene = FullDiskSetup::set(
+            &format!("continue-{durability}"),
+            "serve-retry-continue",
+            durability,
+        );
         scene.fill();
         scene.server.wait_for("lease file not written anew: cannot write");
         says_why(&scene.server.log(), &scene.folder.path().join("small/leases.csv"));

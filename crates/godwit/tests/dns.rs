@@ -9,21 +9,21 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use crate::common::{PATIENCE, TempFolder, require, waited_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Responder in a process of its own.
-struct Echo {
+struct DnsEchoProcess {
     child: Option<Child>,
     /// Standard error of the responder, kept open because a closed pipe would break its output.
     said: BufReader<ChildStderr>,
     address: String,
 }
 
-impl Echo {
+impl DnsEchoProcess {
     fn start(flags: &[&str]) -> Self {
         let mut command = Command::new(GODWIT);
         command.args(["dns", "echo", "--listen", "127.0.0.1:0", "--json"]).args(flags);
@@ -49,7 +49,7 @@ impl Echo {
     }
 }
 
-impl Drop for Echo {
+impl Drop for DnsEchoProcess {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             child.kill().ok();
@@ -74,7 +74,8 @@ fn number(value: &Value, path: &str) -> u64 {
 
 #[test]
 fn two_ledgers_agree_to_the_packet() {
-    let echo = Echo::start(&["--drop", "10%", "--duplicate", "10%", "--rcode", "SERVFAIL=10%"]);
+    let echo =
+        DnsEchoProcess::start(&["--drop", "10%", "--duplicate", "10%", "--rcode", "SERVFAIL=10%"]);
     let words = ["-s", &echo.address, "--rate", "500", "--duration", "2", "--linger-s", "2"];
     // No answer is late.
     let more = ["--deadline-s", "20", "--ports", "8", "--json", "-"];
@@ -145,12 +146,12 @@ impl Drop for Dnsmasq {
 }
 
 /// Private BIND named that answers no query with only a client's part of a cookie.
-struct Named {
+struct BindProcess {
     child: Child,
     address: String,
 }
 
-impl Named {
+impl BindProcess {
     fn start(folder: &Path) -> Self {
         let (port, place) = (common::free_port(), folder.display());
         let config = format!(
@@ -174,7 +175,7 @@ impl Named {
     }
 }
 
-impl Drop for Named {
+impl Drop for BindProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -183,7 +184,7 @@ impl Drop for Named {
 
 #[test]
 fn a_server_is_asked_at_the_address_of_its_link_whatever_names_the_interface() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let mut command = link.at_server();
     command.args([GODWIT, "dns", "echo", "--listen", &format!("[fe80::1%{SERVER_END}]:5300")]);
@@ -192,7 +193,7 @@ fn a_server_is_asked_at_the_address_of_its_link_whatever_names_the_interface() {
     let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
     let mut line = String::new();
     said.read_line(&mut line).expect("the responder speaks");
-    let _echo = Echo { child: Some(child), address: String::new(), said };
+    let _echo = DnsEchoProcess { child: Some(child), address: String::new(), said };
     assert!(line.starts_with("dns echo: answering on [fe80::1%"), "{line}");
     let index =
         link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index);
@@ -223,7 +224,7 @@ fn bind_takes_the_cookies_that_it_gave() {
         return;
     }
     let folder = TempFolder::new("cookie");
-    let named = Named::start(folder.path());
+    let named = BindProcess::start(folder.path());
     let words = ["-s", &named.address, "--query", "a.example.org A", "--rate", "50"];
     let more = ["--duration", "0.2", "--deadline-s", "120", "--json", "-"];
     let rcodes = |option: &[&str]| {
@@ -319,7 +320,7 @@ example.com MX
 ",
     )
     .expect("it can be written");
-    let echo = Echo::start(&["--truncate", "100%"]);
+    let echo = DnsEchoProcess::start(&["--truncate", "100%"]);
     let (address, port) = echo.address.split_once(':').expect("address and port");
     let mut command = Command::new("dnsperf");
     command.args(["-f", "inet", "-m", "tcp", "-s", address, "-p", port]);
@@ -336,7 +337,7 @@ example.com MX
 
 #[test]
 fn a_service_that_falls_short_is_exit_code_3() {
-    let echo = Echo::start(&["--rcode", "refused"]);
+    let echo = DnsEchoProcess::start(&["--rcode", "refused"]);
     let words =
         ["-s", &echo.address, "--rate", "100", "--duration", "0.1", "-t", "120", "--max-loss"];
     assert_eq!(load(&[&words[..], &["99"]].concat()).status.code(), Some(3));
@@ -365,7 +366,7 @@ fn mistakes_are_told() {
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
         assert!(said.contains(&expected), "{flags:?}: {said}");
     }
-    let echo = Echo::start(&[]);
+    let echo = DnsEchoProcess::start(&[]);
     let mut command = Command::new(GODWIT);
     let second = command.args(["dns", "echo", "-l", &echo.address]).output().expect("it starts");
     let said = String::from_utf8(second.stderr).expect("plain text");
@@ -377,14 +378,14 @@ fn mistakes_are_told() {
 /// Returns a classic pcap file of bare IPv4 packets: queries to port 53 from loopback, each with
 /// its time.
 fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
-    use base::Writer;
+    use base::ByteWriter;
     use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
     use packet_wire::{ipv4, protocol, udp};
     let address = std::net::Ipv4Addr::LOCALHOST;
-    let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
+    let mut file = pcap::CaptureWriter::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
     for (time_ns, query) in queries {
         let mut buffer = [0; 512];
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         let bytes = udp::HEADER_LEN + query.len();
         ipv4::Header::new(protocol::UDP, address, address).emit(bytes, &mut writer);
         let (from, to) = ((address, 999).into(), (address, 53).into());
@@ -474,7 +475,7 @@ fn metrics_have_what_the_schema_of_dns_metrics_requires() {
     let path = folder.path().join("metrics.json");
     let file = path.to_str().expect("a plain path");
     for transport in [&[][..], &["--tcp"]] {
-        let echo = Echo::start(&["--rcode", "refused=20%", "--drop", "10%"]);
+        let echo = DnsEchoProcess::start(&["--rcode", "refused=20%", "--drop", "10%"]);
         let words = ["-s", &echo.address, "--rate", "1000", "--duration", "0.5", "--drain-s", "0"];
         // The generator waits this long for the replies to dropped queries.
         let more = ["-t", "10", "--timeline-s", "0.1", "--metrics", file, "--json", "-"];
@@ -559,7 +560,7 @@ fn a_run_without_any_answer_ends_with_3_and_its_cause() {
 
 #[test]
 fn letters_and_host_names_are_taken_as_by_dnsperf() {
-    let echo = Echo::start(&[]);
+    let echo = DnsEchoProcess::start(&[]);
     let port = echo.address.rsplit(':').next().expect("a port").to_owned();
     let folder = TempFolder::new("dns-letters");
     let file = folder.path().join("queries");
@@ -594,7 +595,7 @@ fn letters_and_host_names_are_taken_as_by_dnsperf() {
 
 #[test]
 fn without_a_rate_the_highest_is_searched_for() {
-    let echo = Echo::start(&["--capacity", "1500"]);
+    let echo = DnsEchoProcess::start(&["--capacity", "1500"]);
     let output = load(&["-s", &echo.address, "-l", "0.3", "--deadline-s", "0.5", "--json", "-"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     // A busy machine may fail at any rate; the found rate must be at most that of the responder.
@@ -610,7 +611,7 @@ fn without_a_rate_the_highest_is_searched_for() {
 
 #[test]
 fn a_link_called_dnsperf_takes_its_words_and_prints_its_lines() {
-    let echo = Echo::start(&[]);
+    let echo = DnsEchoProcess::start(&[]);
     let port = echo.address.rsplit(':').next().expect("a port").to_owned();
     let folder = TempFolder::new("dnsperf");
     let file = folder.path().join("queries");
@@ -649,7 +650,7 @@ fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
     if !require(&["prlimit"]) {
         return;
     }
-    let echo = Echo::start(&[]);
+    let echo = DnsEchoProcess::start(&[]);
     let output = Command::new("prlimit")
         .args(["--nofile=80:2000", "--", GODWIT, "dns", "load", "-s", &echo.address])
         .args(["--rate", "1000", "--duration", "0.3", "--ports", "256"])
@@ -664,7 +665,7 @@ fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
 
 #[test]
 fn a_link_called_dnsperf_prints_its_intervals_while_it_runs() {
-    let echo = Echo::start(&[]);
+    let echo = DnsEchoProcess::start(&[]);
     let port = echo.address.rsplit(':').next().expect("a port").to_owned();
     let folder = TempFolder::new("dnsperf-intervals");
     let (file, link) = (folder.path().join("queries"), folder.path().join("dnsperf"));

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::recorder::Recorder;
+use crate::common::recorder::QueryRecorder;
 use crate::common::require;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -16,7 +16,7 @@ const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 /// Returns the queries that `command` sends. `words` returns its arguments for the server's
 /// address.
 fn asked(command: &mut Command, words: impl FnOnce(SocketAddr) -> Vec<String>) -> Vec<Vec<u8>> {
-    let recorder = Recorder::start();
+    let recorder = QueryRecorder::start();
     command.args(words(recorder.address)).stdin(Stdio::null());
     let output = command.output().expect("the program starts");
     let queries = recorder.end();

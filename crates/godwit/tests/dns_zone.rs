@@ -23,12 +23,12 @@ fn number(value: &Value, path: &str) -> u64 {
 }
 
 /// Third-party server with the zone `godwit.test` from `FOLDER/zone`.
-struct Server {
+struct ZoneServer {
     child: Child,
     address: String,
 }
 
-impl Server {
+impl ZoneServer {
     fn start(program: &str, folder: &Path) -> Self {
         let port = common::free_port();
         let place = folder.display();
@@ -93,7 +93,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ZoneServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -119,7 +119,7 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         }
         let folder = TempFolder::new(&format!("dns-zone-{program}"));
         assert!(write_zone(folder.path()).starts_with("1000 names, "));
-        let server = Server::start(program, folder.path());
+        let server = ZoneServer::start(program, folder.path());
         let record = server.load("7", &[]);
         assert_eq!(number(&record, "/exchanges/on_time"), 1_000, "{program}: {record}");
         let over_tcp = server.load("7", &["--tcp", "--ports", "4"]);
@@ -152,7 +152,7 @@ fn an_answer_from_a_zone_that_was_changed_is_wrong() {
     fs::write(&path, zone.replace("v=spf1", "v=spf2")).expect("it can be written");
     let expected = fs::read_to_string(folder.path().join("expected")).expect("it was written");
     let texts = expected.lines().filter(|line| line.contains("v=spf1")).count() as u64;
-    let server = Server::start("nsd", folder.path());
+    let server = ZoneServer::start("nsd", folder.path());
     let record = server.load("7", &[]);
     assert!(texts > 0, "some query is for a text");
     assert_eq!(number(&record, "/answers/faults/records"), texts, "{record}");

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use crate::common::perfdhcp::{PATIENT, is_exact};
-use crate::common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
+use crate::common::trace::{TraceVerdict, granted_by_ack, granted_by_reply, under_strace};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Number of exchanges through a relay, and of direct ones by perfdhcp.
@@ -21,23 +21,23 @@ const DIRECT_EXCHANGES: usize = 8;
 const RUNS_MAX: usize = 50;
 
 /// Server with the way in which clients reach it.
-struct Case {
+struct DurabilityCase {
     /// Name of the server: `dhcp4` or `dhcp6`.
     server: &'static str,
     /// Function that reads the addresses in data that the server sends.
     granted: fn(&[u8]) -> Vec<IpAddr>,
     /// Function that writes the configuration, for this durability, into the folder.
     configuration: fn(&Path, &str) -> PathBuf,
-    place: Place,
+    place: ClientLocation,
     /// Number of addresses and prefixes that the clients get.
     leases: usize,
 }
 
 /// Location of the clients, with the function that runs them.
-enum Place {
+enum ClientLocation {
     Loopback(Clients<ServerProcess>),
     /// Clients on the server's own link.
-    Link(Clients<Link>),
+    Link(Clients<LinkNamespaces>),
 }
 
 /// Function that runs the clients, and returns false if they did not do as requested, so that the
@@ -45,7 +45,7 @@ enum Place {
 type Clients<Where> = fn(&Where) -> bool;
 
 /// Serves the clients under strace, and returns the verdict on the trace.
-fn traced(case: &Case, durability: &str) -> Option<Verdict> {
+fn traced(case: &DurabilityCase, durability: &str) -> Option<TraceVerdict> {
     for _ in 0..RUNS_MAX {
         if let (verdict, true) = traced_once(case, durability)? {
             return Some(verdict);
@@ -54,21 +54,21 @@ fn traced(case: &Case, durability: &str) -> Option<Verdict> {
     panic!("the clients never did what they were told to");
 }
 
-fn traced_once(case: &Case, durability: &str) -> Option<(Verdict, bool)> {
+fn traced_once(case: &DurabilityCase, durability: &str) -> Option<(TraceVerdict, bool)> {
     let label = format!("trace-{}-{}-{durability}", case.server, case.leases);
     let folder = TempFolder::new(&label);
     let trace = folder.path().join("trace");
     let config = (case.configuration)(folder.path(), durability);
     let is_exact = match case.place {
-        Place::Loopback(clients) => {
+        ClientLocation::Loopback(clients) => {
             let strace = under_strace(Command::new("env"), &trace);
             let server = ServerProcess::start_under(strace, case.server, &config, folder.path());
             let is_exact = clients(&server);
             server.stop();
             is_exact
         }
-        Place::Link(clients) => {
-            let link = Link::new()?;
+        ClientLocation::Link(clients) => {
+            let link = LinkNamespaces::new()?;
             join(case.server, &link);
             let strace = under_strace(link.at_server(), &trace);
             let server =
@@ -79,10 +79,10 @@ fn traced_once(case: &Case, durability: &str) -> Option<(Verdict, bool)> {
         }
     };
     let trace = fs::read_to_string(trace).expect("strace wrote its output");
-    Some((Verdict::of(&trace, case.granted), is_exact))
+    Some((TraceVerdict::of(&trace, case.granted), is_exact))
 }
 
-fn join(server: &str, link: &Link) {
+fn join(server: &str, link: &LinkNamespaces) {
     if server == "dhcp4" {
         link.join(SERVER_END, CLIENT_END, "10.77.0.1/24");
     } else {
@@ -92,7 +92,7 @@ fn join(server: &str, link: &Link) {
 
 /// Checks that no acknowledgement leaves before its row is flushed, and that the check finds every
 /// one if nothing is flushed.
-fn prove(case: &Case) {
+fn prove(case: &DurabilityCase) {
     let Some(verdict) = traced(case, "always") else { return };
     assert_eq!(verdict.acknowledged.len(), case.leases, "{verdict:?}");
     assert_eq!(verdict.too_early, BTreeSet::new(), "acknowledged before the flush");
@@ -105,11 +105,11 @@ fn prove(case: &Case) {
 #[test]
 fn dhcpv4_through_a_relay() {
     if require(&["strace", "perfdhcp"]) {
-        prove(&Case {
+        prove(&DurabilityCase {
             server: "dhcp4",
             granted: granted_by_ack,
             configuration: |folder, durability| configuration(folder, durability, 1),
-            place: Place::Loopback(|server| {
+            place: ClientLocation::Loopback(|server| {
                 perfdhcp(Command::new("env"), &["-4", "-l", "127.0.0.1"], Some(server))
             }),
             leases: EXCHANGES,
@@ -120,14 +120,14 @@ fn dhcpv4_through_a_relay() {
 #[test]
 fn dhcpv6_through_a_relay() {
     if require(&["strace", "perfdhcp"]) {
-        prove(&Case {
+        prove(&DurabilityCase {
             server: "dhcp6",
             granted: granted_by_reply,
             configuration: |folder, durability| {
                 let relay = r#""relay": { "ip-addresses": [ "::1" ] }"#;
                 configuration_of_dhcp6(folder, durability, "lo/::1", relay)
             },
-            place: Place::Loopback(|server| {
+            place: ClientLocation::Loopback(|server| {
                 let arguments = ["-6", "-A", "1", "-e", "address-and-prefix", "-l", "::1"];
                 perfdhcp(Command::new("env"), &arguments, Some(server))
             }),
@@ -139,11 +139,11 @@ fn dhcpv6_through_a_relay() {
 #[test]
 fn dhcpv4_on_the_servers_link() {
     if require(&["strace", "udhcpc"]) {
-        prove(&Case {
+        prove(&DurabilityCase {
             server: "dhcp4",
             granted: granted_by_ack,
             configuration: configuration_of_a_link,
-            place: Place::Link(|link| {
+            place: ClientLocation::Link(|link| {
                 (0..DIRECT_EXCHANGES).for_each(|number| udhcpc(link, number));
                 true
             }),
@@ -155,14 +155,14 @@ fn dhcpv4_on_the_servers_link() {
 #[test]
 fn dhcpv6_on_the_servers_link() {
     if require(&["strace", "perfdhcp"]) {
-        prove(&Case {
+        prove(&DurabilityCase {
             server: "dhcp6",
             granted: granted_by_reply,
             configuration: |folder, durability| {
                 let interface = format!(r#""interface": "{SERVER_END}""#);
                 configuration_of_dhcp6(folder, durability, SERVER_END, &interface)
             },
-            place: Place::Link(|link| {
+            place: ClientLocation::Link(|link| {
                 perfdhcp(link.at_client(), &["-6", "-e", "prefix-only", "-l", CLIENT_END], None)
             }),
             leases: EXCHANGES,
@@ -195,7 +195,7 @@ fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProc
 }
 
 /// Runs one exchange by a client of its own, which does not configure the address.
-fn udhcpc(link: &Link, number: usize) {
+fn udhcpc(link: &LinkNamespaces, number: usize) {
     let client_id = format!("0x3d:0001{number:02x}");
     let mut command = link.at_client();
     command.args(["udhcpc", "-f", "-q", "-n", "-t", "300", "-T", "1", "-s", "/bin/true"]);

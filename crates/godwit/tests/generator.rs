@@ -16,11 +16,11 @@ use std::process::{Command, Output, Stdio};
 use std::{fs, io};
 
 use crate::common::{TempFolder, free_port, require, run_bounded};
-use responder::{Act, Responder};
+use responder::{ClientTreatment, DhcpResponder};
 use serde_json::Value;
 
 /// Returns the arguments that lead to `responder` from a port of the test.
-fn way(responder: &Responder, own_port: u16) -> Vec<String> {
+fn way(responder: &DhcpResponder, own_port: u16) -> Vec<String> {
     let (port, own) = (responder.port.to_string(), own_port.to_string());
     let host = if responder.is_v6 { "::1" } else { "127.0.0.1" };
     ["-l", host, "-L", &own, "-N", &port, host].map(Into::into).into()
@@ -30,14 +30,14 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace()
 }
 
-fn godwit(line: &str, responder: &Responder) -> Output {
+fn godwit(line: &str, responder: &DhcpResponder) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.arg("perfdhcp").args(words(line)).args(way(responder, free_port()));
     run_bounded(&mut command)
 }
 
 /// Runs the command and returns its document and its exit code.
-fn measured(line: &str, responder: &Responder) -> (Value, i32) {
+fn measured(line: &str, responder: &DhcpResponder) -> (Value, i32) {
     let output = godwit(&format!("{line} --json -"), responder);
     let text = String::from_utf8(output.stdout).unwrap();
     let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -50,7 +50,7 @@ fn figures<const N: usize>(json: &Value, exchange: usize, names: [&str; N]) -> [
 
 #[test]
 fn a_healthy_server_gets_and_answers_exactly_what_was_asked() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured("-4 -r 500 -n 300 -R 100 -d 60 -s 7", &responder);
     assert_eq!((code, json["exchanges"].as_array().unwrap().len()), (0, 2));
     let names = ["due", "sent", "on_time", "late", "lost", "nak", "invalid", "in_flight"];
@@ -66,19 +66,19 @@ fn a_healthy_server_gets_and_answers_exactly_what_was_asked() {
 #[test]
 fn an_unhealthy_servers_ledger_is_ours_and_the_exit_code_says_so() {
     let plan = |client: u32| match client % 12 {
-        1 => Act::Nothing,
-        2 => Act::NothingTo(3),
-        3 => Act::Nak,
-        4 => Act::Twice,
-        5 => Act::WrongNumber,
-        6 => Act::OtherClient,
-        7 => Act::NoAddress,
-        8 => Act::NoServer,
-        9 => Act::Cut,
-        10 => Act::SameAddress,
-        _ => Act::Good,
+        1 => ClientTreatment::Nothing,
+        2 => ClientTreatment::NothingTo(3),
+        3 => ClientTreatment::Nak,
+        4 => ClientTreatment::Twice,
+        5 => ClientTreatment::WrongNumber,
+        6 => ClientTreatment::OtherClient,
+        7 => ClientTreatment::NoAddress,
+        8 => ClientTreatment::NoServer,
+        9 => ClientTreatment::Cut,
+        10 => ClientTreatment::SameAddress,
+        _ => ClientTreatment::Good,
     };
-    let responder = Responder::start(false, plan);
+    let responder = DhcpResponder::start(false, plan);
     let (json, code) = measured("-r 1200 -n 1200 -R 1200 -d 20", &responder);
     assert_eq!(code, 3);
     let names = [
@@ -112,7 +112,7 @@ fn an_unhealthy_servers_ledger_is_ours_and_the_exit_code_says_so() {
 
 #[test]
 fn renewals_releases_and_first_exchanges_alone() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured("-r 400 -n 400 -R 400 -f 100 -F 40 -d 60", &responder);
     let [_, _, renewals, releases] = responder.counts();
     assert_eq!(code, 0, "{json}");
@@ -122,7 +122,7 @@ fn renewals_releases_and_first_exchanges_alone() {
     assert!(renewals > 50 && renewals + without <= 101, "{renewals} {without}");
     assert!(releases > 20, "{releases}");
     assert_eq!(json["leases"].as_u64(), Some(400 - releases));
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured("-i -n 50 -R 9 -W 1000000 -d 60", &responder);
     assert_eq!((code, responder.counts()), (0, [50, 0, 0, 0]), "best effort sends no more: {json}");
     assert_eq!(json["exchanges"].as_array().unwrap().len(), 1);
@@ -131,8 +131,9 @@ fn renewals_releases_and_first_exchanges_alone() {
 #[test]
 fn dhcpv6_bare_relayed_with_prefixes_and_with_rapid_commit() {
     for line in ["", "-A 1 --or 18,6162", "-e address-and-prefix -A 1", "-e prefix-only"] {
-        let responder =
-            Responder::start(true, |client| if client % 10 == 3 { Act::Nak } else { Act::Good });
+        let responder = DhcpResponder::start(true, |client| {
+            if client % 10 == 3 { ClientTreatment::Nak } else { ClientTreatment::Good }
+        });
         let (json, code) = measured(&format!("-6 -r 500 -n 200 -R 200 -d 60 {line}"), &responder);
         assert_eq!(code, 3, "{line}");
         assert_eq!(figures(&json, 0, ["sent", "on_time"]), [200, 200], "{line} {json}");
@@ -142,10 +143,10 @@ fn dhcpv6_bare_relayed_with_prefixes_and_with_rapid_commit() {
         let each = if line.contains("and-prefix") { 2 } else { 1 };
         assert_eq!(json["leases"], each * 180, "{line}");
     }
-    let responder = Responder::start(true, |_| Act::Good);
+    let responder = DhcpResponder::start(true, |_| ClientTreatment::Good);
     let (json, code) = measured("-6 -i -c -r 500 -n 100 -R 100 -d 60", &responder);
     assert_eq!((code, json["leases"].as_u64()), (0, Some(100)), "{json}");
-    let responder = Responder::start(true, |_| Act::Good);
+    let responder = DhcpResponder::start(true, |_| ClientTreatment::Good);
     let (json, code) = measured("-6 -r 400 -n 400 -R 400 -f 100 -F 40 -d 60", &responder);
     let [_, _, renewals, releases] = responder.counts();
     assert_eq!(code, 0, "{json}");
@@ -156,7 +157,7 @@ fn dhcpv6_bare_relayed_with_prefixes_and_with_rapid_commit() {
 
 #[test]
 fn an_avalanche_ends_when_everybody_is_served() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured("--scenario avalanche -R 300", &responder);
     assert_eq!((code, json["leases"].as_u64()), (0, Some(300)), "{json}");
     assert_eq!(figures(&json, 1, ["sent", "on_time"]), [300, 300]);
@@ -169,7 +170,7 @@ fn lists_of_relays_and_hardware_addresses_are_used_to_the_last_line() {
     fs::write(&macs, "02:00:00:00:00:01\n\n02:00:00:00:00:02\n2:0:0:0:0:3\n").unwrap();
     let relays = folder.path().join("relays");
     fs::write(&relays, "127.0.0.1\n127.0.0.5\n").unwrap();
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let line = format!("-r 500 -n 100 -d 60 -M {} -J {}", macs.display(), relays.display());
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, json["leases"].as_u64()), (0, Some(3)), "{json}");
@@ -189,13 +190,9 @@ fn packets_from_files_are_sent_with_their_clients() {
     };
     let discover = hex("discover", 1, "");
     let request = hex("request", 3, &"00".repeat(12));
-    let responder =
-        Responder::start(
-            false,
-            |client| {
-                if client % 5 == 1 { Act::OtherClient } else { Act::Good }
-            },
-        );
+    let responder = DhcpResponder::start(false, |client| {
+        if client % 5 == 1 { ClientTreatment::OtherClient } else { ClientTreatment::Good }
+    });
     let line = format!("-r 500 -n 100 -R 100 -d 60 -T {discover} -T {request} -S 243 -I 249");
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, responder.counts()), (3, [100, 100, 0, 0]), "{json}");
@@ -210,7 +207,7 @@ fn packets_from_files_are_sent_with_their_clients() {
 
 #[test]
 fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     for (line, told) in [
         ("-4 -6", "choose one"),
         ("-B -6", "-B is not compatible"),
@@ -286,7 +283,7 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
     let (script, log) = (folder.path().join("script"), folder.path().join("log"));
     fs::write(&script, format!("#!/bin/sh\necho $1 >> {}\n", log.display())).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(&link);
     command.args(words("-4 -r100 -n20 -d60 -xes -w")).arg(&script);
     let output = run_bounded(command.args(way(&responder, free_port())));
@@ -344,7 +341,7 @@ fn a_silent_server_is_told_with_what_to_check() {
 
 #[test]
 fn a_signal_ends_the_run_with_130_and_a_valid_document() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(words("perfdhcp -4 -r 100 -p 3600 --json -")).args(way(&responder, free_port()));
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -386,14 +383,18 @@ const TRIES_MAX: usize = 30;
 
 /// Runs Debian's program and Godwit's with the same arguments, each against a responder that does
 /// the same, and returns their texts and exit codes.
-fn both(line: &str, ours: &str, plan: fn(u32) -> Act) -> io::Result<[(String, i32); 2]> {
+fn both(
+    line: &str,
+    ours: &str,
+    plan: fn(u32) -> ClientTreatment,
+) -> io::Result<[(String, i32); 2]> {
     let own_port = free_port();
     let mut port = None;
     let mut results = Vec::new();
     for (program, further) in [("/usr/sbin/perfdhcp", ""), (env!("CARGO_BIN_EXE_godwit"), ours)] {
         let responder = match port {
-            None => Responder::start(false, plan),
-            Some(port) => Responder::start_at(port, plan)?,
+            None => DhcpResponder::start(false, plan),
+            Some(port) => DhcpResponder::start_at(port, plan)?,
         };
         port = Some(responder.port);
         let mut command = Command::new(program);
@@ -414,21 +415,21 @@ fn the_compatible_text_is_debians_line_by_line() {
     if !require(&["perfdhcp"]) {
         return;
     }
-    type Case = (&'static str, fn(u32) -> Act, i32);
+    type Case = (&'static str, fn(u32) -> ClientTreatment, i32);
     let cases: [Case; 4] = [
-        ("-4 -r 200 -n 200 -R 200 -W 2000000 -u", |_| Act::Good, 0),
+        ("-4 -r 200 -n 200 -R 200 -W 2000000 -u", |_| ClientTreatment::Good, 0),
         (
             "-4 -r 200 -n 210 -R 210 -W 2000000",
             |client| match client % 10 {
-                3 => Act::Nothing,
-                7 => Act::NothingTo(3),
-                _ => Act::Good,
+                3 => ClientTreatment::Nothing,
+                7 => ClientTreatment::NothingTo(3),
+                _ => ClientTreatment::Good,
             },
             3,
         ),
-        ("-4 -i -r 100 -p 1 -R 50 -W 2000000 -n 40 -C ,", |_| Act::Good, 0),
+        ("-4 -i -r 100 -p 1 -R 50 -W 2000000 -n 40 -C ,", |_| ClientTreatment::Good, 0),
         // Debian's program ends at once with everything in flight; no reply ever comes.
-        ("-4 -r 50 -n 10 -f 2", |_| Act::Nothing, 3),
+        ("-4 -r 50 -n 10 -f 2", |_| ClientTreatment::Nothing, 3),
     ];
     for (line, plan, code) in cases {
         // -i with -n and -W is one of the combinations with which Debian's program ends with an

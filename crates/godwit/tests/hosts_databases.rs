@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
 use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Time without a reply after which a client sends its message again.
 const RETRANSMISSION: Duration = Duration::from_secs(10);
@@ -19,14 +19,18 @@ const RETRANSMISSION: Duration = Duration::from_secs(10);
 const NAME: &str = "hosts";
 
 /// Starts a private database server with Kea's tables. Returns `None` if it is not installed.
-fn database(engine: Engine, schema: &str) -> Option<Database> {
+fn database(engine: DatabaseEngine, schema: &str) -> Option<PrivateDatabase> {
     if let Some(reason) = engine.missing() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
         println!("skipped: {reason}");
         return None;
     }
-    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-    let server = Database::start(engine, settings).expect("the server starts");
+    let settings = PrivateDatabaseSettings {
+        is_durable: false,
+        on_loopback: true,
+        ..PrivateDatabaseSettings::default()
+    };
+    let server = PrivateDatabase::start(engine, settings).expect("the server starts");
     server.create(NAME).expect("a database can be made");
     let [_, admin] = names(engine);
     let port = server.port().expect("it listens on loopback").to_string();
@@ -38,15 +42,15 @@ fn database(engine: Engine, schema: &str) -> Option<Database> {
 }
 
 /// Returns the type of a database in Kea, and in `kea-admin`.
-const fn names(engine: Engine) -> [&'static str; 2] {
+const fn names(engine: DatabaseEngine) -> [&'static str; 2] {
     match engine {
-        Engine::MariaDb => ["mysql", "mysql"],
-        Engine::PostgreSql => ["postgresql", "pgsql"],
+        DatabaseEngine::MariaDb => ["mysql", "mysql"],
+        DatabaseEngine::PostgreSql => ["postgresql", "pgsql"],
     }
 }
 
 /// Returns an entry of `hosts-databases`.
-fn entry(server: &Database, keys: &str) -> String {
+fn entry(server: &PrivateDatabase, keys: &str) -> String {
     let port = server.port().expect("it listens on loopback");
     format!(
         r#"{{ "type": "{}", "name": "{NAME}", "host": "127.0.0.1", "port": {port},
@@ -56,10 +60,10 @@ fn entry(server: &Database, keys: &str) -> String {
 }
 
 /// Writes a host with plain SQL: a client, by a hardware address or a DUID.
-fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, values: &str) {
+fn write(server: &PrivateDatabase, (identifier, kind): (&str, u8), columns: &str, values: &str) {
     let octets = match server.engine() {
-        Engine::MariaDb => format!("UNHEX('{identifier}')"),
-        Engine::PostgreSql => format!("decode('{identifier}', 'hex')"),
+        DatabaseEngine::MariaDb => format!("UNHEX('{identifier}')"),
+        DatabaseEngine::PostgreSql => format!("decode('{identifier}', 'hex')"),
     };
     let statement = format!(
         "INSERT INTO hosts (dhcp_identifier, dhcp_identifier_type, {columns}) \
@@ -69,7 +73,7 @@ fn write(server: &Database, (identifier, kind): (&str, u8), columns: &str, value
 }
 
 /// DHCP server with a relay agent.
-struct Scene {
+struct HostDatabaseServer {
     server: ServerProcess,
     relay: UdpSocket,
     /// Messages so far, which are their transaction identifiers.
@@ -77,7 +81,7 @@ struct Scene {
     _folder: TempFolder,
 }
 
-impl Scene {
+impl HostDatabaseServer {
     fn start(family: &str, here: IpAddr, databases: &[String], inner: &str) -> Self {
         let folder = TempFolder::new(&format!("hosts-{family}"));
         let config = folder.path().join("kea.conf");
@@ -137,7 +141,7 @@ impl Scene {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
         let nowhere = Ipv4Addr::UNSPECIFIED;
-        let header = v4::Header {
+        let header = v4::Dhcp4Header {
             op: 1,
             htype: 1,
             hlen: 6,
@@ -196,8 +200,8 @@ const POOL4: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
 
 #[test]
 fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
-    let Some(maria) = database(Engine::MariaDb, "2.2") else { return };
-    let Some(postgres) = database(Engine::PostgreSql, "current") else { return };
+    let Some(maria) = database(DatabaseEngine::MariaDb, "2.2") else { return };
+    let Some(postgres) = database(DatabaseEngine::PostgreSql, "current") else { return };
     let columns = "dhcp4_subnet_id, ipv4_address";
     let at = |address: &str| address.parse::<Ipv4Addr>().unwrap().to_bits();
     let value = |address: &str| format!("1, {}", at(address));
@@ -211,7 +215,7 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     write(&postgres, ("020000000004", 0), &long, &named);
     // The first address of the pool is reserved for another client.
     write(&postgres, ("020000000077", 0), columns, &value("127.1.0.1"));
-    let scene = Scene::start(
+    let scene = HostDatabaseServer::start(
         "dhcp4",
         Ipv4Addr::LOCALHOST.into(),
         &[entry(&maria, ""), entry(&postgres, r#", "readonly": true"#)],
@@ -246,9 +250,9 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
 
 #[test]
 fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
-    let Some(maria) = database(Engine::MariaDb, "2.2") else { return };
-    let Some(postgres) = database(Engine::PostgreSql, "current") else { return };
-    let reserve = |server: &Database, n: u8, address: &str| {
+    let Some(maria) = database(DatabaseEngine::MariaDb, "2.2") else { return };
+    let Some(postgres) = database(DatabaseEngine::PostgreSql, "current") else { return };
+    let reserve = |server: &PrivateDatabase, n: u8, address: &str| {
         write(server, (&format!("000300010200000000{n:02x}"), 1), "dhcp6_subnet_id", "1");
         let owner = "SELECT MAX(host_id) FROM hosts";
         let statement = format!(
@@ -260,7 +264,7 @@ fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
     reserve(&maria, 1, "2001:db8:1::a");
     reserve(&postgres, 2, "2001:db8:1::b");
     reserve(&postgres, 77, "2001:db8:1::1:0");
-    let scene = Scene::start(
+    let scene = HostDatabaseServer::start(
         "dhcp6",
         Ipv6Addr::LOCALHOST.into(),
         &[entry(&maria, ""), entry(&postgres, "")],
@@ -279,7 +283,7 @@ fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
 
 #[test]
 fn a_hosts_database_without_tables_is_one_clear_sentence() {
-    let Some(maria) = database(Engine::MariaDb, "current") else { return };
+    let Some(maria) = database(DatabaseEngine::MariaDb, "current") else { return };
     maria.create("nothing").expect("a database can be made");
     let folder = TempFolder::new("hosts-nothing");
     let config = folder.path().join("kea.conf");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{TempFolder, require};
-use dhcp_config::{IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{ConfigProblem, IncludeResolver, parse_dhcp4, parse_dhcp6};
 
 /// Folder of Debian's kea-doc.
 const DOCUMENTATION: &str = "/usr/share/doc/kea";
@@ -57,9 +57,9 @@ const REFUSED_ON_PURPOSE: [(&str, &str, &str); 2] = [
 /// Page of the manual that lists them.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/coming-from-kea.md");
 
-struct Files(PathBuf);
+struct IncludeFolder(PathBuf);
 
-impl IncludeResolver for Files {
+impl IncludeResolver for IncludeFolder {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         fs::read_to_string(self.0.join(path)).map_err(|cause| cause.to_string())
     }
@@ -67,8 +67,8 @@ impl IncludeResolver for Files {
 
 /// Returns Godwit's problems with a document; `None` if it accepts the document.
 fn refused(family: u8, text: &str, folder: &Path) -> Option<String> {
-    let mut files = Files(folder.to_owned());
-    let problems: Vec<Problem> = match family {
+    let mut files = IncludeFolder(folder.to_owned());
+    let problems: Vec<ConfigProblem> = match family {
         4 => parse_dhcp4("snippet", text, &mut files).err()?,
         _ => parse_dhcp6("snippet", text, &mut files).err()?,
     };

@@ -15,7 +15,7 @@ use crate::common::ports::is_taken;
 use crate::common::trace::{granted_by_ack, granted_by_reply};
 use crate::common::{ServerProcess, TempFolder, free_port, require, run_bounded, waited_until};
 use dhcp_wire::{v4, v6};
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Number of clients in each run of perfdhcp.
 const CLIENTS: usize = 20;
@@ -23,7 +23,7 @@ const CLIENTS: usize = 20;
 const RETRANSMISSION: Duration = Duration::from_secs(10);
 
 /// Differences between the families.
-struct Family {
+struct SwitchFamily {
     /// Name of the server: `dhcp4` or `dhcp6`.
     name: &'static str,
     /// Additions to interface and lease file in the configuration.
@@ -49,7 +49,7 @@ struct Family {
 /// Fields of a row of a lease file.
 type Row = Vec<String>;
 
-const V4: Family = Family {
+const V4: SwitchFamily = SwitchFamily {
     name: "dhcp4",
     configuration: r#"
         "interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
@@ -65,7 +65,7 @@ const V4: Family = Family {
     granted: granted_by_ack,
 };
 
-const V6: Family = Family {
+const V6: SwitchFamily = SwitchFamily {
     name: "dhcp6",
     configuration: r#"
         "interfaces-config": { "interfaces": [ "lo/::1" ] }, "server-id": { "type": "EN" },
@@ -85,33 +85,37 @@ const V6: Family = Family {
 };
 
 /// Folder that two servers share in turn, and the test's own relay agent.
-struct Scene {
-    family: &'static Family,
+struct SwitchSetup {
+    family: &'static SwitchFamily,
     folder: TempFolder,
     config: PathBuf,
     /// Ports of the server and of the relay agent.
     ports: [u16; 2],
     /// Database of the leases, unless they are in a memfile.
-    database: Option<Database>,
+    database: Option<PrivateDatabase>,
 }
 
 /// Returns the type of a database in Kea, and in `kea-admin`.
-const fn names(engine: Engine) -> [&'static str; 2] {
+const fn names(engine: DatabaseEngine) -> [&'static str; 2] {
     match engine {
-        Engine::MariaDb => ["mysql", "mysql"],
-        Engine::PostgreSql => ["postgresql", "pgsql"],
+        DatabaseEngine::MariaDb => ["mysql", "mysql"],
+        DatabaseEngine::PostgreSql => ["postgresql", "pgsql"],
     }
 }
 
 /// Starts a private database server with Kea 2.2's tables. Returns `None` if it is not installed.
-fn database(engine: Engine) -> Option<Database> {
+fn database(engine: DatabaseEngine) -> Option<PrivateDatabase> {
     if let Some(reason) = engine.missing() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
         println!("skipped: {reason}");
         return None;
     }
-    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-    let server = Database::start(engine, settings).expect("the server starts");
+    let settings = PrivateDatabaseSettings {
+        is_durable: false,
+        on_loopback: true,
+        ..PrivateDatabaseSettings::default()
+    };
+    let server = PrivateDatabase::start(engine, settings).expect("the server starts");
     server.create("leases").expect("a database can be made");
     let output = run_bounded(db(&server, "init").args(["--schema", "2.2"]));
     assert!(output.status.success(), "{output:?}");
@@ -119,7 +123,7 @@ fn database(engine: Engine) -> Option<Database> {
 }
 
 /// Returns `godwit db` for that database.
-fn db(server: &Database, word: &str) -> Command {
+fn db(server: &PrivateDatabase, word: &str) -> Command {
     let port = server.port().expect("it listens on loopback").to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(["db", word, names(server.engine())[1], "-n", "leases", "-u", USER]);
@@ -127,8 +131,8 @@ fn db(server: &Database, word: &str) -> Command {
     command
 }
 
-impl Scene {
-    fn set(family: &'static Family, database: Option<Database>) -> Self {
+impl SwitchSetup {
+    fn set(family: &'static SwitchFamily, database: Option<PrivateDatabase>) -> Self {
         let kind = database.as_ref().map_or("memfile", |server| names(server.engine())[0]);
         let folder = TempFolder::new(&format!("switch-{}-{kind}", family.name));
         let path = folder.path().display();
@@ -136,7 +140,7 @@ impl Scene {
             "dhcp6" => format!(r#""data-directory": "{path}","#),
             _ => String::new(),
         };
-        let leases = match database.as_ref().and_then(Database::port) {
+        let leases = match database.as_ref().and_then(PrivateDatabase::port) {
             None => format!(r#""name": "{path}/leases.csv", "lfc-interval": 0"#),
             Some(port) => format!(
                 r#""name": "leases", "host": "127.0.0.1", "port": {port}, "user": "{USER}",
@@ -264,7 +268,7 @@ impl Scene {
 }
 
 /// Runs Kea, Godwit, and Kea again, which communicate only by files.
-fn take_turns(scene: Option<Scene>) {
+fn take_turns(scene: Option<SwitchSetup>) {
     let Some(scene) = scene else { return };
     let family = scene.family;
     let [some, others] = family.clients;
@@ -293,19 +297,19 @@ fn take_turns(scene: Option<Scene>) {
     assert_eq!(scene.leases(), of_both);
 }
 
-fn has_tools(family: &Family) -> bool {
+fn has_tools(family: &SwitchFamily) -> bool {
     require(&["perfdhcp", &format!("kea-{}", family.name)])
 }
 
-fn memfile(family: &'static Family) -> Option<Scene> {
-    has_tools(family).then(|| Scene::set(family, None))
+fn memfile(family: &'static SwitchFamily) -> Option<SwitchSetup> {
+    has_tools(family).then(|| SwitchSetup::set(family, None))
 }
 
-fn in_database(family: &'static Family, engine: Engine) -> Option<Scene> {
+fn in_database(family: &'static SwitchFamily, engine: DatabaseEngine) -> Option<SwitchSetup> {
     if !has_tools(family) {
         return None;
     }
-    Some(Scene::set(family, Some(database(engine)?)))
+    Some(SwitchSetup::set(family, Some(database(engine)?)))
 }
 
 #[test]
@@ -320,27 +324,27 @@ fn clients_of_dhcpv6_keep_their_addresses_and_prefixes() {
 
 #[test]
 fn clients_of_dhcpv4_keep_their_addresses_in_mariadb() {
-    take_turns(in_database(&V4, Engine::MariaDb));
+    take_turns(in_database(&V4, DatabaseEngine::MariaDb));
 }
 
 #[test]
 fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_mariadb() {
-    take_turns(in_database(&V6, Engine::MariaDb));
+    take_turns(in_database(&V6, DatabaseEngine::MariaDb));
 }
 
 #[test]
 fn clients_of_dhcpv4_keep_their_addresses_in_postgresql() {
-    take_turns(in_database(&V4, Engine::PostgreSql));
+    take_turns(in_database(&V4, DatabaseEngine::PostgreSql));
 }
 
 #[test]
 fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_postgresql() {
-    take_turns(in_database(&V6, Engine::PostgreSql));
+    take_turns(in_database(&V6, DatabaseEngine::PostgreSql));
 }
 
 /// Runs Kea and Godwit on one database at the same time: no address is leased twice, and each
 /// renews the leases of the other's clients.
-fn serve_at_once(scene: Option<Scene>) {
+fn serve_at_once(scene: Option<SwitchSetup>) {
     let Some(scene) = scene else { return };
     let [some, others] = scene.family.clients;
     // Each has a configuration file of another name, and so a PID file of its own.
@@ -363,14 +367,14 @@ fn serve_at_once(scene: Option<Scene>) {
 
 #[test]
 fn kea_and_this_server_share_mariadb() {
-    serve_at_once(in_database(&V4, Engine::MariaDb));
-    serve_at_once(in_database(&V6, Engine::MariaDb));
+    serve_at_once(in_database(&V4, DatabaseEngine::MariaDb));
+    serve_at_once(in_database(&V6, DatabaseEngine::MariaDb));
 }
 
 #[test]
 fn kea_and_this_server_share_postgresql() {
-    serve_at_once(in_database(&V4, Engine::PostgreSql));
-    serve_at_once(in_database(&V6, Engine::PostgreSql));
+    serve_at_once(in_database(&V4, DatabaseEngine::PostgreSql));
+    serve_at_once(in_database(&V6, DatabaseEngine::PostgreSql));
 }
 
 /// Returns the bytes in `text`, hexadecimal digits with colons.
@@ -384,7 +388,7 @@ fn renewal_of_v4(buffer: &mut [u8], rows: &[&Row], _: &Path) -> usize {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&octets(&row[1]));
     let nowhere = Ipv4Addr::UNSPECIFIED;
-    let header = v4::Header {
+    let header = v4::Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,

@@ -91,7 +91,7 @@ fn renew(
 fn renewal4(buffer: &mut [u8], number: u32) -> usize {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&hardware(number));
-    let header = v4::Header {
+    let header = v4::Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,
@@ -99,7 +99,7 @@ fn renewal4(buffer: &mut [u8], number: u32) -> usize {
         ciaddr: (V4_FIRST + number).into(),
         giaddr: Ipv4Addr::LOCALHOST,
         chaddr,
-        ..v4::Header::default()
+        ..v4::Dhcp4Header::default()
     };
     let mut writer = v4::MessageWriter::new(buffer, &header);
     writer.message_type(v4::MessageType::Request);

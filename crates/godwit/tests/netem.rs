@@ -17,9 +17,9 @@ const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const PORT: u16 = 4_000;
 
 /// Three namespaces in a row, left, middle and right, which the value removes when it is dropped.
-struct Row(Namespaces<3>);
+struct NamespaceRow(Namespaces<3>);
 
-impl Row {
+impl NamespaceRow {
     /// Makes the namespaces. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
@@ -64,12 +64,12 @@ impl Row {
 }
 
 /// Running link.
-struct Link {
+struct NetemProcess {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl Link {
+impl NetemProcess {
     fn start(words: &[&str]) -> Self {
         let mut command = Command::new(GODWIT);
         command.arg("netem").args(words).stdin(Stdio::null());
@@ -106,7 +106,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for NetemProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -171,12 +171,12 @@ fn mistakes_are_said_all_at_once_with_help_and_end_with_2() {
 
 #[test]
 fn a_link_is_changed_and_read_while_it_is_up() {
-    let Some(row) = Row::new() else { return };
+    let Some(row) = NamespaceRow::new() else { return };
     let folder = TempFolder::new("netem");
     let socket = folder.path().join("link.sock").display().to_string();
     let [first, second] = row.between();
     let words = ["--between", &first, &second, "delay", "1ms", "--seed", "7", "--json"];
-    let mut link = Link::start(&[&words[..], &["--socket", &socket]].concat());
+    let mut link = NetemProcess::start(&[&words[..], &["--socket", &socket]].concat());
     let (left, right) = (row.socket(0, LEFT), row.socket(2, RIGHT));
     // The first datagram waits for address resolution, which also goes over the link.
     for _ in 0..3 {
@@ -228,10 +228,10 @@ fn a_link_is_changed_and_read_while_it_is_up() {
 
 #[test]
 fn directions_differ_and_it_ends_by_itself_with_a_text() {
-    let Some(row) = Row::new() else { return };
+    let Some(row) = NamespaceRow::new() else { return };
     let [first, second] = row.between();
     let words = ["--between", &first, &second, "--forward", "delay 10ms", "limit", "9"];
-    let link = Link::start(&[&words[..], &["--duration", "3"]].concat());
+    let link = NetemProcess::start(&[&words[..], &["--duration", "3"]].concat());
     let (status, text) = link.wait();
     assert!(status.success(), "{text}");
     assert_eq!(text.matches("after ").count(), 1, "{text}");
@@ -243,7 +243,7 @@ fn directions_differ_and_it_ends_by_itself_with_a_text() {
     let (code, _, text) = said(&netem(&["--between", &first, &first]));
     assert!(code == Some(2) && text.contains("there twice"), "{text}");
 
-    let mut link = Link::start(&["--between", &first, &second, "--interval", "0.1"]);
+    let mut link = NetemProcess::start(&["--between", &first, &second, "--interval", "0.1"]);
     for _ in 0..2 {
         while !link.line().starts_with("after ") {
             assert!(link.child.try_wait().expect("a child").is_none(), "it reports no more");
@@ -255,7 +255,7 @@ fn directions_differ_and_it_ends_by_itself_with_a_text() {
 
 #[test]
 fn the_kernels_netem_is_set_up_and_removed_or_its_absence_explained() {
-    let Some(row) = Row::new() else { return };
+    let Some(row) = NamespaceRow::new() else { return };
     let [first, second] = row.between();
     let between = ["--between", &first, &second];
     let words = ["--kernel", "delay", "75ms", "loss", "10%"];

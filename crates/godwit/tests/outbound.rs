@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::link::Link;
+use crate::common::link::LinkNamespaces;
 use crate::common::{ServerProcess, TempFolder, waited_until};
 use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
@@ -48,8 +48,8 @@ fn take_all(mut command: Command) {
 }
 
 /// Makes two links; by the server's routing table the relay agent is on the first.
-fn two_ways() -> Option<Link> {
-    let link = Link::new()?;
+fn two_ways() -> Option<LinkNamespaces> {
+    let link = LinkNamespaces::new()?;
     for (number, metric) in [("0", 10), ("1", 20)] {
         let (server_end, client_end) = (format!("sv{number}"), format!("cv{number}"));
         let net = if number == "0" { "10.77.0" } else { "10.78.0" };
@@ -65,7 +65,7 @@ fn two_ways() -> Option<Link> {
 }
 
 /// Returns the interface that the reply to one DISCOVER came by, and its source.
-fn answered_by(link: &Link, relay: &UdpSocket, xid: u8) -> (String, IpAddr) {
+fn answered_by(link: &LinkNamespaces, relay: &UdpSocket, xid: u8) -> (String, IpAddr) {
     let mut batch = RecvBatch::default();
     let mut found = None;
     let mut request = SendBatch::new(1, 512, false);

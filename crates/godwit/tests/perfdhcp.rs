@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::capture::{self, Capture};
+use crate::common::capture::{self, TcpdumpProcess};
 use crate::common::perfdhcp::{PATIENT, RUNS_MAX, exact_run, figures, keys};
 use crate::common::{
     ServerProcess, TempFolder, configuration, is_root, require, run_bounded, waited_until,
@@ -83,7 +83,8 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let port = server.port;
     let capture = folder.path().join("run.pcap");
     let tcpdump = Command::new("tcpdump");
-    let capture = Capture::start(tcpdump, "lo", &format!("udp port {}", server.port), &capture);
+    let capture =
+        TcpdumpProcess::start(tcpdump, "lo", &format!("udp port {}", server.port), &capture);
     let decode_as = ["-d", &format!("udp.port=={port},dhcp")];
     let count = |kind: u8| {
         let filter = format!("dhcp.option.dhcp == {kind}");

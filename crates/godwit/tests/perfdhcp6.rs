@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::capture::{self, Capture};
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::capture::{self, TcpdumpProcess};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use crate::common::perfdhcp::{PATIENT, RUNS_MAX, figures, is_exact, keys};
 use crate::common::{
     ServerProcess, TempFolder, configuration6, require, run_bounded, waited_until,
@@ -24,7 +24,7 @@ fn configuration(folder: &Path) -> PathBuf {
 }
 
 /// Returns the report of perfdhcp, run at the client's end.
-fn perfdhcp(link: &Link, arguments: &[&str]) -> String {
+fn perfdhcp(link: &LinkNamespaces, arguments: &[&str]) -> String {
     let mut command = link.at_client();
     command.args(["perfdhcp", "-6", "-l", CLIENT_END, "-R", "100000"]);
     let output = run_bounded(command.args(arguments));
@@ -43,7 +43,12 @@ const COUNT: usize = ROUND * ROUNDS;
 
 /// A run of [`COUNT`] complete exchanges by new clients, told from others by the number `run`, and
 /// the leases that they got, counted in `leases`; its messages.
-fn exchanges(link: &Link, run: u8, arguments: &[&str], leases: (&Path, usize)) -> MessageTotals {
+fn exchanges(
+    link: &LinkNamespaces,
+    run: u8,
+    arguments: &[&str],
+    leases: (&Path, usize),
+) -> MessageTotals {
     let mut all = MessageTotals::default();
     for round in 0..ROUNDS {
         let of_round = one_round(link, [run, round as u8], arguments, leases);
@@ -66,7 +71,7 @@ struct MessageTotals {
 /// and is repeated with other clients. So is one of which a reply was dropped, which had waited
 /// longer for its row than its client would wait for the reply, unless that happens always.
 fn one_round(
-    link: &Link,
+    link: &LinkNamespaces,
     [run, round]: [u8; 2],
     arguments: &[&str],
     (leases, each): (&Path, usize),
@@ -103,18 +108,18 @@ fn one_round(
 }
 
 /// Starts a server on a link of its own.
-fn set(label: &str) -> Option<(ServerProcess, Link, TempFolder)> {
+fn set(label: &str) -> Option<(ServerProcess, LinkNamespaces, TempFolder)> {
     if !require(&["perfdhcp", "tcpdump", "tshark"]) {
         return None;
     }
-    let link = Link::new()?;
+    let link = LinkNamespaces::new()?;
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let folder = TempFolder::new(label);
     let server = start(&link, folder.path());
     Some((server, link, folder))
 }
 
-fn start(link: &Link, folder: &Path) -> ServerProcess {
+fn start(link: &LinkNamespaces, folder: &Path) -> ServerProcess {
     let config = configuration(folder);
     ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder)
 }
@@ -158,7 +163,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     let mut tcpdump = link.at_server();
     tcpdump.arg("tcpdump");
     let file = folder.path().join("run.pcap");
-    let capture = Capture::start(tcpdump, SERVER_END, "udp", &file);
+    let capture = TcpdumpProcess::start(tcpdump, SERVER_END, "udp", &file);
     let run = ["-r", "100", "-f", "40", "-F", "20", "-p", "5", "-d", "60", "-d", "60"];
     let further = ["-W", "2000000", "-e", "address-and-prefix"];
     // The run takes a few seconds, and is repeated if the server stood still for all of them.

@@ -9,9 +9,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::subjects::process::{Daemon, Make, Setup};
-use crate::subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
-use scenario::{KeaNote, Verdict, play};
+use crate::subjects::process::{Daemon, ServerMake, Setup};
+use crate::subjects::{NamedScenario, REAL_WAIT_MAX_S, engine, in_parallel};
+use scenario::{DeviationReason, KeaNote, play};
 
 /// Number of scenarios played at a time.
 const AT_ONCE: usize = 2;
@@ -25,34 +25,36 @@ const KNOWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Result of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+enum SubjectOutcome {
     Agrees,
     Differs(String),
     NotPlayed(&'static str),
 }
 
-fn on_engine(named: &Named) -> Outcome {
+fn on_engine(named: &NamedScenario) -> SubjectOutcome {
     // A few commands are only there for steps that take too long on the server.
     if named.scenario.has_commands() && named.scenario.wait_total_s() <= REAL_WAIT_MAX_S {
-        return Outcome::NotPlayed("the engine has no control channel");
+        return SubjectOutcome::NotPlayed("the engine has no control channel");
     }
     judge(named, engine::start(&named.scenario))
 }
 
-fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
+fn on_daemon(make: ServerMake, named: &NamedScenario, number: usize) -> SubjectOutcome {
     if named.scenario.wait_total_s() > REAL_WAIT_MAX_S {
-        return Outcome::NotPlayed("too much time passes in it");
+        return SubjectOutcome::NotPlayed("too much time passes in it");
     }
-    if note_of(make, named).is_some_and(|kea| kea.verdict == Verdict::Unsupported) {
-        return Outcome::NotPlayed("not in Debian's version");
+    if note_of(make, named).is_some_and(|kea| kea.verdict == DeviationReason::Unsupported) {
+        return SubjectOutcome::NotPlayed("not in Debian's version");
     }
     let mut tries = 0;
     loop {
         let limit = if is_known(make, named) { KNOWN_LIMIT } else { PATIENCE };
         let started = Daemon::start(make, Setup::of(&named.scenario), number, limit);
         let begun_s = wall_s();
-        let outcome =
-            judge(named, started.map(|daemon| Box::new(daemon) as Box<dyn scenario::Subject>));
+        let outcome = judge(
+            named,
+            started.map(|daemon| Box::new(daemon) as Box<dyn scenario::ScenarioServer>),
+        );
         tries += 1;
         // A lease given again a second later is a second shorter, which no scenario without waiting
         // expects. If seconds pass, threads may read the clock late.
@@ -60,7 +62,7 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
         // An answer that should not come and is late makes silence look true: what is known to
         // differ may seem to agree.
         let is_known = is_known(make, named);
-        let is_expected = is_known != (outcome == Outcome::Agrees);
+        let is_expected = is_known != (outcome == SubjectOutcome::Agrees);
         if is_expected || !(is_known || is_timed) || tries == TRIES_MAX {
             return outcome;
         }
@@ -68,16 +70,16 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
 }
 
 /// Returns the scenario's note on a server that is known to differ.
-const fn note_of(make: Make, named: &Named) -> Option<&KeaNote> {
+const fn note_of(make: ServerMake, named: &NamedScenario) -> Option<&KeaNote> {
     match make {
-        Make::Godwit => None,
-        Make::Kea => named.scenario.kea.as_ref(),
-        Make::Kea3 => named.scenario.kea3.as_ref(),
+        ServerMake::Godwit => None,
+        ServerMake::Kea => named.scenario.kea.as_ref(),
+        ServerMake::Kea3 => named.scenario.kea3.as_ref(),
     }
 }
 
 /// Returns true if the server is known to differ from the scenario.
-const fn is_known(make: Make, named: &Named) -> bool {
+const fn is_known(make: ServerMake, named: &NamedScenario) -> bool {
     note_of(make, named).is_some()
 }
 
@@ -86,14 +88,17 @@ fn wall_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn judge(named: &Named, subject: Result<Box<dyn scenario::Subject>, String>) -> Outcome {
+fn judge(
+    named: &NamedScenario,
+    subject: Result<Box<dyn scenario::ScenarioServer>, String>,
+) -> SubjectOutcome {
     let mut subject = match subject {
         Ok(subject) => subject,
-        Err(error) => return Outcome::Differs(error),
+        Err(error) => return SubjectOutcome::Differs(error),
     };
     match play(&named.scenario, subject.as_mut()) {
-        Ok(()) => Outcome::Agrees,
-        Err(finding) => Outcome::Differs(format!("step {}: {}", finding.step, finding.what)),
+        Ok(()) => SubjectOutcome::Agrees,
+        Err(finding) => SubjectOutcome::Differs(format!("step {}: {}", finding.step, finding.what)),
     }
 }
 
@@ -106,15 +111,15 @@ fn repeated(name: &str) -> String {
 }
 
 /// Asserts that every scenario agrees, and lists the differences.
-fn assert_agreement(scenarios: &[Named], outcomes: &[Outcome]) {
+fn assert_agreement(scenarios: &[NamedScenario], outcomes: &[SubjectOutcome]) {
     let mut text = String::new();
     for (named, outcome) in scenarios.iter().zip(outcomes) {
-        if let Outcome::Differs(what) = outcome {
+        if let SubjectOutcome::Differs(what) = outcome {
             let name = &named.name;
             writeln!(text, "{name}: {what}; {}", repeated(name)).expect("text can be written");
         }
     }
-    let played = outcomes.iter().filter(|o| !matches!(o, Outcome::NotPlayed(_))).count();
+    let played = outcomes.iter().filter(|o| !matches!(o, SubjectOutcome::NotPlayed(_))).count();
     println!("{played} of {} scenarios played", scenarios.len());
     assert!(text.is_empty(), "\n{text}");
 }
@@ -129,27 +134,27 @@ fn the_engine_plays_every_scenario() {
 #[test]
 fn the_daemon_plays_every_scenario() {
     let scenarios = subjects::all();
-    let play = |named: &Named, number| on_daemon(Make::Godwit, named, number);
+    let play = |named: &NamedScenario, number| on_daemon(ServerMake::Godwit, named, number);
     assert_agreement(&scenarios, &in_parallel(&scenarios, AT_ONCE, play));
 }
 
 #[test]
 fn every_difference_of_kea_2_2_has_a_verdict() {
     if common::require(&["kea-dhcp4", "kea-dhcp6"]) {
-        assert_verdicts(Make::Kea, "Kea 2.2");
+        assert_verdicts(ServerMake::Kea, "Kea 2.2");
     }
 }
 
 #[test]
 fn every_difference_of_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(Make::Kea3, "Kea 3.0");
+        assert_verdicts(ServerMake::Kea3, "Kea 3.0");
     }
 }
 
 /// Asserts that every difference of `make` has a verdict in the scenario, and every verdict a
 /// difference.
-fn assert_verdicts(make: Make, version: &str) {
+fn assert_verdicts(make: ServerMake, version: &str) {
     let scenarios = subjects::all();
     let outcomes = in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(make, named, number));
     let report = report(make, version, &scenarios, &outcomes);
@@ -159,11 +164,11 @@ fn assert_verdicts(make: Make, version: &str) {
     let mut faults = String::new();
     for (named, outcome) in scenarios.iter().zip(&outcomes) {
         match (outcome, note_of(make, named)) {
-            (Outcome::Differs(what), None) => {
+            (SubjectOutcome::Differs(what), None) => {
                 let name = &named.name;
                 writeln!(faults, "{name}: unexplained: {what}; {}", repeated(name)).expect("text");
             }
-            (Outcome::Agrees, Some(note)) => {
+            (SubjectOutcome::Agrees, Some(note)) => {
                 writeln!(faults, "{}: agrees, but `{}`", named.name, note.note).expect("text");
             }
             _ => {}
@@ -173,29 +178,34 @@ fn assert_verdicts(make: Make, version: &str) {
 }
 
 /// Returns the report of differences, as Markdown.
-fn report(make: Make, version: &str, scenarios: &[Named], outcomes: &[Outcome]) -> String {
-    let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
+fn report(
+    make: ServerMake,
+    version: &str,
+    scenarios: &[NamedScenario],
+    outcomes: &[SubjectOutcome],
+) -> String {
+    let count = |wanted: fn(&SubjectOutcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
     let mut text = format!(
         "# {version} and the scenarios\n\n{} scenarios: {} agree, {} differ, {} not played.\n\n\
          | Scenario | What Kea does | Verdict | Why |\n|---|---|---|---|\n",
         scenarios.len(),
-        count(|o| *o == Outcome::Agrees),
-        count(|o| matches!(o, Outcome::Differs(_))),
-        count(|o| matches!(o, Outcome::NotPlayed(_))),
+        count(|o| *o == SubjectOutcome::Agrees),
+        count(|o| matches!(o, SubjectOutcome::Differs(_))),
+        count(|o| matches!(o, SubjectOutcome::NotPlayed(_))),
     );
     for (named, outcome) in scenarios.iter().zip(outcomes) {
         let what = match outcome {
-            Outcome::Agrees => continue,
-            Outcome::Differs(what) => what.as_str(),
-            Outcome::NotPlayed(why) => why,
+            SubjectOutcome::Agrees => continue,
+            SubjectOutcome::Differs(what) => what.as_str(),
+            SubjectOutcome::NotPlayed(why) => why,
         };
         let (verdict, note) = note_of(make, named).map_or(("unexplained", ""), |kea| {
             let verdict = match kea.verdict {
-                Verdict::Rfc => "ours is right by RFC",
-                Verdict::Newer => "newer Kea does as ours",
-                Verdict::Bug => "fault of Kea's",
-                Verdict::Unsupported => "not in this version",
-                Verdict::Ours => "meant",
+                DeviationReason::Rfc => "ours is right by RFC",
+                DeviationReason::Newer => "newer Kea does as ours",
+                DeviationReason::Bug => "fault of Kea's",
+                DeviationReason::Unsupported => "not in this version",
+                DeviationReason::Ours => "meant",
             };
             (verdict, kea.note.as_str())
         });

@@ -11,17 +11,17 @@ use std::process::{Child, Command, Stdio};
 use crate::chromium::{self, Browser};
 use crate::results::runs::runs_plan;
 use crate::results::slower::stored;
-use crate::results::{GODWIT, Place, said};
+use crate::results::{GODWIT, TestResultsFolder, said};
 
 /// Server that ends with its test.
-struct Server {
+struct LabServeProcess {
     child: Child,
     /// URL with a slash at its end.
     url: String,
 }
 
-impl Server {
-    fn start(place: &Place) -> Self {
+impl LabServeProcess {
+    fn start(place: &TestResultsFolder) -> Self {
         let mut command = Command::new(GODWIT);
         command.args(["lab", "serve", "--port", "0"]).current_dir(&place.0);
         let mut child =
@@ -48,7 +48,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for LabServeProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -63,9 +63,9 @@ fn signal(name: &str, child: &Child) {
 
 #[test]
 fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
-    let place = Place::new("serve-silent");
+    let place = TestResultsFolder::new("serve-silent");
     stored(&place, "2024-a", 1.0, "aaaa");
-    let server = Server::start(&place);
+    let server = LabServeProcess::start(&place);
     // More connections than the server accepts at a time; the first of them begin a head and stop
     // there.
     let silent: Vec<TcpStream> = (0..80)
@@ -92,12 +92,12 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
 
 #[test]
 fn it_listens_on_this_machine_only_and_ends_when_told() {
-    let place = Place::new("serve-plain");
+    let place = TestResultsFolder::new("serve-plain");
     let (code, _, err) = said(&place.lab(&["serve", "--port", "0"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no folder results"), "{err}");
     stored(&place, "2024-a", 1.0, "aaaa");
-    let mut server = Server::start(&place);
+    let mut server = LabServeProcess::start(&place);
     let get = |host: &str| {
         let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         server.raw(&head).lines().next().unwrap_or_default().to_owned()
@@ -123,10 +123,10 @@ fn it_listens_on_this_machine_only_and_ends_when_told() {
 #[test]
 fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
     let Some(program) = chromium::chromium() else { return };
-    let place = Place::new("serve-list");
+    let place = TestResultsFolder::new("serve-list");
     stored(&place, "2024-whole", 1.0, "aaaa");
     stored(&place, "2025-half", 0.5, "bbbb");
-    let server = Server::start(&place);
+    let server = LabServeProcess::start(&place);
     let mut browser = Browser::start(&program, "list");
     browser.open(&server.url);
     let rows = "[...document.querySelectorAll('#runs tbody tr')].filter(row => !row.hidden)";
@@ -183,7 +183,7 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
 #[test]
 fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let Some(program) = chromium::chromium() else { return };
-    let place = Place::new("serve-live");
+    let place = TestResultsFolder::new("serve-live");
     std::fs::create_dir_all(place.0.join("results")).expect("a folder");
     let plan = runs_plan(&place.0, 100);
     // So many runs of some seconds outlast what the browser does.
@@ -191,7 +191,7 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let text = std::fs::read_to_string(&path).expect("the plan");
     let text = text.replace("confirm_dwell_s = 0.1", "confirm_dwell_s = 5.0");
     std::fs::write(&path, text).expect("the plan");
-    let server = Server::start(&place);
+    let server = LabServeProcess::start(&place);
     let mut browser = Browser::start(&program, "live");
     let mut command = Command::new(GODWIT);
     command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "80000"]);

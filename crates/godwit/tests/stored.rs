@@ -2,16 +2,16 @@
 //! can gate a merge, and drawn over time.
 
 use crate::results::slower::{slow_down, stored};
-use crate::results::{Place, said};
+use crate::results::{TestResultsFolder, said};
 use serde_json::Value;
 
-fn json(place: &Place, words: &[&str]) -> Value {
+fn json(place: &TestResultsFolder, words: &[&str]) -> Value {
     let (_, out, err) = said(&place.lab(words));
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
 /// Returns the names of the runs that `godwit lab list` shows.
-fn listed(place: &Place, words: &[&str]) -> Vec<String> {
+fn listed(place: &TestResultsFolder, words: &[&str]) -> Vec<String> {
     let found = json(place, &[&["list", "--json"], words].concat());
     assert_eq!(found["schema"], "godwit.stored.v1");
     let runs = found["runs"].as_array().expect("a list");
@@ -20,7 +20,7 @@ fn listed(place: &Place, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn runs_are_listed_newest_first_and_filtered() {
-    let place = Place::new("list");
+    let place = TestResultsFolder::new("list");
     let (code, _, err) = said(&place.lab(&["list"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no folder results"), "{err}");
@@ -50,7 +50,7 @@ fn runs_are_listed_newest_first_and_filtered() {
 
 #[test]
 fn a_baseline_is_pinned_replaced_and_taken_away() {
-    let place = Place::new("pin");
+    let place = TestResultsFolder::new("pin");
     stored(&place, "2024-a", 1.0, "");
     stored(&place, "2025-b", 1.0, "");
     let plan = json(&place, &["list", "--json"])["runs"][0]["plan"].clone();
@@ -88,7 +88,7 @@ fn a_baseline_is_pinned_replaced_and_taken_away() {
 
 #[test]
 fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
-    let place = Place::new("gate");
+    let place = TestResultsFolder::new("gate");
     stored(&place, "2024-a", 1.0, "aaaa");
     stored(&place, "2025-same", 1.0, "bbbb");
     stored(&place, "2025-half", 0.5, "bbbb");
@@ -123,7 +123,7 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
 
 #[test]
 fn a_gate_takes_only_what_it_can_judge() {
-    let place = Place::new("gate-usage");
+    let place = TestResultsFolder::new("gate-usage");
     stored(&place, "2024-a", 1.0, "");
     place.result("results/2025-other", |summary| {
         summary.environment.kernel = "another".to_owned();
@@ -152,7 +152,7 @@ fn a_gate_takes_only_what_it_can_judge() {
 
 #[test]
 fn a_plan_is_drawn_over_its_runs() {
-    let place = Place::new("trend");
+    let place = TestResultsFolder::new("trend");
     stored(&place, "2025-b", 0.9, "bbbbbbbbbbbb");
     stored(&place, "2024-a", 1.0, "aaaaaaaaaaaa");
     place.result("results/2026-c", |summary| {

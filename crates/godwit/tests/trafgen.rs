@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use crate::common::namespaces::Namespaces;
 use crate::common::{PATIENCE, TempFolder, is_root, require, waited_until};
-use netio::{Frame, FrameReceiver, PollFd, RingSize, XdpSender, interface, poll};
-use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
+use netio::{FrameReceiver, PollFd, ReceivedFrame, RingSize, XdpSender, interface, poll};
+use packet_wire::pcap::{ByteOrder, CaptureReader, CaptureWriter, LINK_ETHERNET, Resolution};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -23,9 +23,9 @@ const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x8
 const MOMENT_NS: u64 = 200_000_000;
 
 /// Namespace with a veth pair, which the value removes when it is dropped.
-struct Link(Namespaces<1>);
+struct TrafgenLink(Namespaces<1>);
 
-impl Link {
+impl TrafgenLink {
     /// Makes the link. Returns `None`, with a message, if that is not possible.
     fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
@@ -112,7 +112,7 @@ fn drain(receiver: &mut FrameReceiver, len: usize, count: u64) -> u64 {
 
 /// Calls `take` with frames until `count` have come or been dropped by the socket, and no more
 /// come. Returns the number of dropped frames.
-fn take(receiver: &mut FrameReceiver, count: u64, mut take: impl FnMut(Frame<'_>)) -> u64 {
+fn take(receiver: &mut FrameReceiver, count: u64, mut take: impl FnMut(ReceivedFrame<'_>)) -> u64 {
     let (mut taken, mut dropped) = (0, 0);
     let ends = Instant::now() + PATIENCE;
     loop {
@@ -142,7 +142,7 @@ fn said(output: &Output) -> (String, Option<i32>) {
 
 #[test]
 fn every_path_sends_as_many_frames_as_it_says() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     let mut receiver = link.receiver();
     let has_af_xdp = has_af_xdp();
     for words in [
@@ -184,7 +184,7 @@ fn every_path_sends_as_many_frames_as_it_says() {
 
 #[test]
 fn processors_share_the_frames_and_draw_different_numbers() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     if netio::thread::allowed_cpus().expect("they are known").len() < 2 {
         println!("skipped: it takes two processors");
         return;
@@ -203,7 +203,7 @@ fn processors_share_the_frames_and_draw_different_numbers() {
 
 #[test]
 fn a_queue_that_is_full_is_waited_for() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     link.inside(
         "tc qdisc replace dev out0 root handle 1: tbf burst 20480 limit 20480 rate 800kbit",
         &[],
@@ -222,7 +222,7 @@ fn a_queue_that_is_full_is_waited_for() {
 
 #[test]
 fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     let cpus = netio::thread::allowed_cpus().expect("they are known");
     let [first, second, ..] = cpus[..] else {
         println!("skipped: it takes two processors");
@@ -254,7 +254,7 @@ fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
 
 #[test]
 fn af_xdp_sends_from_a_processor_for_each_queue() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     if !has_af_xdp() {
         return;
     }
@@ -293,24 +293,24 @@ fn af_xdp_sends_from_a_processor_for_each_queue() {
 
 #[test]
 fn captures_are_written_and_sent_again() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = TrafgenLink::new() else { return };
     let folder = TempFolder::new("trafgen-captures");
     let (file, again) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
     let shown = |path: &PathBuf| path.to_str().expect("plain text").to_owned();
     let output = trafgen(&["-o", &shown(&file), "-n", "5", "-E", "1", "-b", "1kpps", PACKET]);
     assert!(output.status.success(), "{output:?}");
     let octets = fs::read(&file).expect("it was written");
-    let records: Vec<_> = Reader::new(&octets).expect("a capture").flatten().collect();
+    let records: Vec<_> = CaptureReader::new(&octets).expect("a capture").flatten().collect();
     assert_eq!(records.len(), 5);
     assert_eq!(records[0].octets[14..18], [1, 0x67, 0xc6, 0x69], "the octets of the reference");
     assert_eq!(records[4].time_ns - records[0].time_ns, 4_000_000);
     assert!(trafgen(&["-i", &shown(&file), "-o", &shown(&again), "-n", "5"]).status.success());
     let copied = fs::read(&again).expect("it was written");
-    let copied: Vec<_> = Reader::new(&copied).expect("a capture").flatten().collect();
+    let copied: Vec<_> = CaptureReader::new(&copied).expect("a capture").flatten().collect();
     assert!(std::iter::zip(&records, &copied).all(|(one, other)| one.octets == other.octets));
     assert_eq!(copied[4].time_ns - copied[0].time_ns, 4_000_000);
     // Out of the interface: at the recorded times, once.
-    let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Nanoseconds);
+    let mut writer = CaptureWriter::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Nanoseconds);
     for number in 0..3 {
         writer.packet(number * 20_000_000, records[0].octets);
         // As a machine captures its own packets before the interface cuts them up.
@@ -412,7 +412,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
     {
         assert_eq!(trafgen(words).status.code(), Some(2), "{words:?}");
     }
-    if let Some(link) = Link::new() {
+    if let Some(link) = TrafgenLink::new() {
         let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0[0]);
         for (packet, complaint) in
             [("{ fill(0,1515) }", "takes 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]

@@ -48,9 +48,10 @@ mod tests {
     use measure::record::{FlushCost, LatencySummary};
     use measure::statistics::RatioInterval;
     use measure::stored::{StoredFigure, StoredRun, StoredRuns, Trend};
-    use measure::suite::{RowResult, SuiteSummary, Verdict};
+    use measure::suite::{RowResult, SuiteSummary, TargetVerdict};
     use measure::summary::{
-        LatencyAt, Limit, Ratio, RestartResult, Round, SUMMARY_SCHEMA, ServerResult, Summary,
+        LatencyAt, LimitResult, Ratio, RestartResult, RoundResult, RunSummary, SUMMARY_SCHEMA,
+        ServerResult,
     };
 
     use super::*;
@@ -77,7 +78,7 @@ mod tests {
     const LONG: &str = "godwit-reservations-early-global-interval";
 
     /// Makes a run whose names and figures are as long as possible.
-    fn summary(server: &str, is_second: bool) -> Summary {
+    fn summary(server: &str, is_second: bool) -> RunSummary {
         let latency = LatencySummary {
             count: 900_000,
             p50_us: Some(1_234_567.0),
@@ -97,7 +98,7 @@ mod tests {
             rss_bytes: 99_999 << 20,
             latency_half: at,
             latency_max: at,
-            rounds: vec![Round::default(); 3],
+            rounds: vec![RoundResult::default(); 3],
             ..ServerResult::default()
         };
         let interval = RatioInterval { ratio: 123.4, low: 98.7, high: 151.2, pairs: 7 };
@@ -108,7 +109,7 @@ mod tests {
         };
         let flush =
             FlushCost { disk: "databases".to_owned(), median_us: 1e6, ..Default::default() };
-        let mut summary = Summary {
+        let mut summary = RunSummary {
             schema: SUMMARY_SCHEMA.to_owned(),
             title: "DHCPv4: leases by everything".to_owned(),
             results: vec![result(server), result("kea")],
@@ -121,10 +122,14 @@ mod tests {
                 is_at_least: true,
                 bottleneck: None,
             }],
-            limit: Some(Limit { leases_per_s: 2e6, is_at_least: true, ..Limit::default() }),
+            limit: Some(LimitResult {
+                leases_per_s: 2e6,
+                is_at_least: true,
+                ..LimitResult::default()
+            }),
             restarts: vec![restart],
             flushes: vec![flush],
-            ..Summary::default()
+            ..RunSummary::default()
         };
         summary.plan.headline = Headline::LatencyAtHalf;
         summary
@@ -163,7 +168,7 @@ mod tests {
             value: Some(123.4),
             low: Some(98.7),
             high: Some(151.2),
-            verdict: Verdict::MetByFigure,
+            verdict: TargetVerdict::MetByFigure,
             note: note.to_owned(),
             ..RowResult::default()
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use measure::compare::{Comparison, Figures, Gate, ServerComparison, compare, judge};
 use measure::report::format;
 use measure::statistics::RatioInterval;
-use measure::summary::{LatencyAt, SUMMARY_SCHEMA, Summary};
+use measure::summary::{LatencyAt, RunSummary, SUMMARY_SCHEMA};
 
 use crate::bench::grouped;
 use crate::columns::{self, WIDTH};
@@ -102,7 +102,7 @@ pub(crate) fn judged(
 
 /// Reads the summary of a result folder. Every field of a summary may be left out in JSON, so the
 /// schema is checked: an empty file of braces is no result.
-pub(crate) fn read(path: &Path) -> Result<Summary, LabError> {
+pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
     if !path.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", path.display())));
     }
@@ -119,7 +119,7 @@ pub(crate) fn read(path: &Path) -> Result<Summary, LabError> {
             folder::SUMMARY
         )));
     }
-    let summary: Summary = folder::read_json(&file)?;
+    let summary: RunSummary = folder::read_json(&file)?;
     if summary.schema != SUMMARY_SCHEMA {
         let found = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
         return Err(LabError::Usage(format!(

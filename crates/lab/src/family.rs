@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use measure::plan::Protocol;
+use measure::plan::MeasuredProtocol;
 
 /// Versions of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum AddressFamily {
     /// IPv4.
     V4,
     /// IPv6.
@@ -15,9 +15,9 @@ pub enum Version {
 
 /// Addresses and ports of one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
+pub struct ProtocolAddressing {
     /// Protocol under test.
-    pub protocol: Protocol,
+    pub protocol: MeasuredProtocol,
     /// Subnet that contains every pool and, in namespaces, both ends of the link.
     pub subnet: (IpAddr, u8),
     /// Address of the generator in namespaces. For DHCP it is a relay's: as giaddr or link address
@@ -35,8 +35,8 @@ pub struct Family {
     pub largest_pool: u32,
 }
 
-const V4: Family = Family {
-    protocol: Protocol::Dhcp4,
+const V4: ProtocolAddressing = ProtocolAddressing {
+    protocol: MeasuredProtocol::Dhcp4,
     subnet: (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
     relay: IpAddr::V4(Ipv4Addr::new(10, 0, 255, 254)),
     loopback: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -47,8 +47,8 @@ const V4: Family = Family {
     largest_pool: 0x00fe_ffff,
 };
 
-const V6: Family = Family {
-    protocol: Protocol::Dhcp6,
+const V6: ProtocolAddressing = ProtocolAddressing {
+    protocol: MeasuredProtocol::Dhcp6,
     // The prefix for documentation (RFC 3849); 64 bits because dnsmasq takes no shorter one.
     subnet: (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0)), 64),
     relay: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xffff)),
@@ -60,16 +60,17 @@ const V6: Family = Family {
 };
 
 /// Family of DNS, which runs at the addresses of DHCPv4. It has no pools.
-const DNS: Family = Family { protocol: Protocol::Dns, port: 53, relay_port: 0, ..V4 };
+const DNS: ProtocolAddressing =
+    ProtocolAddressing { protocol: MeasuredProtocol::Dns, port: 53, relay_port: 0, ..V4 };
 
-impl Family {
+impl ProtocolAddressing {
     /// Returns the family of `protocol`.
     #[must_use]
-    pub const fn of(protocol: Protocol) -> Self {
+    pub const fn of(protocol: MeasuredProtocol) -> Self {
         match protocol {
-            Protocol::Dhcp4 => V4,
-            Protocol::Dhcp6 => V6,
-            Protocol::Dns => DNS,
+            MeasuredProtocol::Dhcp4 => V4,
+            MeasuredProtocol::Dhcp6 => V6,
+            MeasuredProtocol::Dns => DNS,
         }
     }
 
@@ -86,7 +87,7 @@ impl Family {
     }
 
     /// Returns first and last address of a pool of `size` addresses; at most
-    /// [`Family::largest_pool`].
+    /// [`ProtocolAddressing::largest_pool`].
     #[must_use]
     pub fn pool(self, size: u32) -> (IpAddr, IpAddr) {
         (self.pool, plus(self.pool, size.clamp(1, self.largest_pool) - 1))
@@ -97,15 +98,15 @@ impl Family {
     #[must_use]
     pub const fn link(self, relay: IpAddr) -> IpAddr {
         match self.version() {
-            Version::V4 => relay,
-            Version::V6 => self.relay,
+            AddressFamily::V4 => relay,
+            AddressFamily::V6 => self.relay,
         }
     }
 
     /// Returns the version of IP, which is also that of DHCP.
     #[must_use]
-    pub const fn version(self) -> Version {
-        if self.relay.is_ipv4() { Version::V4 } else { Version::V6 }
+    pub const fn version(self) -> AddressFamily {
+        if self.relay.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 }
     }
 }
 

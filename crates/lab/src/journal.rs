@@ -5,8 +5,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use measure::record::Run;
-use measure::summary::{Summary, digest};
+use measure::record::RunRecord;
+use measure::summary::{RunSummary, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -22,13 +22,13 @@ const SCHEMA: &str = "godwit.progress.v1";
 struct Begun {
     schema: String,
     /// Data of the run that is known before its first trial.
-    run: Run,
+    run: RunRecord,
 }
 
 /// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub(crate) enum JournalEntryKind {
     /// Step in progress.
     Step,
     /// Finished step.
@@ -39,33 +39,33 @@ pub(crate) enum Kind {
 
 /// Entry: any line but the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct JournalEntry {
     /// Time of the entry, in seconds since the lab began.
     pub(crate) at_s: f64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: JournalEntryKind,
     pub(crate) words: String,
 }
 
 /// Writer of the file. Entries wait until the folder exists; a failed write does not end the
 /// measurement.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct RunJournal {
     path: PathBuf,
     waiting: Vec<String>,
     file: Option<File>,
 }
 
-impl Journal {
+impl RunJournal {
     /// Makes the journal of the run in `folder`, which need not exist yet.
-    pub(crate) fn new(folder: &Path, run: &Run) -> Self {
+    pub(crate) fn new(folder: &Path, run: &RunRecord) -> Self {
         let begun = Begun { schema: SCHEMA.to_owned(), run: run.clone() };
         let mut journal = Self { path: folder.join(FILE), waiting: Vec::new(), file: None };
         journal.append(&begun);
         journal
     }
 
-    pub(crate) fn note(&mut self, at_s: f64, kind: Kind, words: &str) {
-        self.append(&Entry { at_s, kind, words: words.to_owned() });
+    pub(crate) fn note(&mut self, at_s: f64, kind: JournalEntryKind, words: &str) {
+        self.append(&JournalEntry { at_s, kind, words: words.to_owned() });
     }
 
     fn append(&mut self, line: &impl Serialize) {
@@ -83,16 +83,16 @@ impl Journal {
 
 /// Progress of a run in a folder so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct RunProgress {
     /// Data that was known before its first trial.
-    pub(crate) run: Run,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) run: RunRecord,
+    pub(crate) entries: Vec<JournalEntry>,
     /// True if the run is in progress.
     pub(crate) is_running: bool,
 }
 
 /// Reads the progress of the run in `folder`; `None` when there is none, or not yet.
-pub(crate) fn read(folder: &Path) -> Option<Told> {
+pub(crate) fn read(folder: &Path) -> Option<RunProgress> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).ok()?;
     // The last line may be incomplete.
@@ -103,7 +103,7 @@ pub(crate) fn read(folder: &Path) -> Option<Told> {
         return None;
     }
     let entries = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-    Some(Told { run: begun.run, entries, is_running: is_held(&path) })
+    Some(RunProgress { run: begun.run, entries, is_running: is_held(&path) })
 }
 
 /// Returns true if a process holds the lock.
@@ -123,10 +123,10 @@ pub(crate) fn trials_done(folder: &Path) -> usize {
 ///
 /// # Errors
 /// The records of its trials cannot be read.
-pub(crate) fn so_far(folder: &Path, told: &Told) -> Result<Summary, LabError> {
+pub(crate) fn so_far(folder: &Path, told: &RunProgress) -> Result<RunSummary, LabError> {
     let mut run = told.run.clone();
     run.plan.runs.count = 0;
-    let at_s = |entry: Option<&Entry>| entry.map_or(0.0, |entry| entry.at_s);
+    let at_s = |entry: Option<&JournalEntry>| entry.map_or(0.0, |entry| entry.at_s);
     run.duration_s = at_s(told.entries.last()) - at_s(told.entries.first());
     Ok(digest(&run, &crate::report::trials(folder)?))
 }
@@ -140,18 +140,19 @@ mod tests {
     #[test]
     fn a_run_is_read_while_it_goes_on_and_not_taken_for_one_afterwards() {
         let folder = std::env::temp_dir().join(format!("godwit-journal-{}", std::process::id()));
-        let mut run = Run { started: "2026-01-02T03:04:05Z".to_owned(), ..Run::default() };
+        let mut run =
+            RunRecord { started: "2026-01-02T03:04:05Z".to_owned(), ..RunRecord::default() };
         run.plan.name = "mine".to_owned();
-        let mut journal = Journal::new(&folder, &run);
-        journal.note(0.5, Kind::Step, "before the folder");
+        let mut journal = RunJournal::new(&folder, &run);
+        journal.note(0.5, JournalEntryKind::Step, "before the folder");
         assert!(read(&folder).is_none());
         fs::create_dir_all(&folder).unwrap();
-        journal.note(1.5, Kind::Done, "then");
+        journal.note(1.5, JournalEntryKind::Done, "then");
         let told = read(&folder).unwrap();
         assert_eq!((told.run.plan.name.as_str(), told.is_running), ("mine", true));
         let words: Vec<&str> = told.entries.iter().map(|entry| entry.words.as_str()).collect();
         assert_eq!(words, ["before the folder", "then"]);
-        assert_eq!(told.entries[1].kind, Kind::Done);
+        assert_eq!(told.entries[1].kind, JournalEntryKind::Done);
         // An incomplete line is left for the next call.
         fs::write(
             folder.join(FILE),

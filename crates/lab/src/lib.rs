@@ -39,7 +39,7 @@ pub mod target;
 pub mod terms;
 
 pub use error::LabError;
-pub use progress::Progress;
+pub use progress::ProgressWriter;
 pub use results::ResultFolder;
-pub use run::{Finished, RunSettings, run};
+pub use run::{FinishedRun, RunSettings, run};
 pub use suite::{FinishedSuite, SuiteSettings, run_suite};

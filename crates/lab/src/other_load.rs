@@ -22,7 +22,7 @@ const NAMED_MIN: f64 = 0.05;
 
 /// Time that processors and programs have used since the start of the machine.
 #[derive(Clone, Debug, Default)]
-struct Reading {
+struct UsageReading {
     /// Sum over all processors.
     times: CpuTimes,
     processors: usize,
@@ -38,7 +38,7 @@ struct ProcessTicks {
 
 /// Load of a machine over some time, in processors that were busy.
 #[derive(Clone, Debug, PartialEq)]
-struct Load {
+struct MachineLoad {
     processors: usize,
     busy: f64,
     /// Time that the hypervisor gave to other machines.
@@ -55,7 +55,7 @@ struct ProgramLoad {
 
 /// Result of watching other programs for a second before a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Watched {
+pub(crate) struct OtherLoadResult {
     /// Warning if they are busy or the hypervisor withholds processor time.
     pub(crate) warning: Option<String>,
     /// Share of all processors that a run does not get, 0 to 1; 0 without a warning.
@@ -63,20 +63,20 @@ pub(crate) struct Watched {
 }
 
 /// Watches the machine for a second. `stop` ends it early.
-pub(crate) fn watch(stop: &AtomicBool) -> Watched {
+pub(crate) fn watch(stop: &AtomicBool) -> OtherLoadResult {
     let before = read();
     let mut watched = Duration::ZERO;
     while watched < WATCH && !stop.load(Ordering::Acquire) {
         thread::sleep(LOOK);
         watched += LOOK;
     }
-    let load = Load::between(&before, &read());
+    let load = MachineLoad::between(&before, &read());
     let warning = load.warning();
     let share = if warning.is_some() { load.share() } else { 0.0 };
-    Watched { warning, share }
+    OtherLoadResult { warning, share }
 }
 
-fn read() -> Reading {
+fn read() -> UsageReading {
     let cpus = parse_stat(&proc::read("/proc/stat")).cpus;
     let processors = cpus.len();
     let times = cpus.into_iter().reduce(|sum, times| sum.plus(&times)).unwrap_or_default();
@@ -86,11 +86,11 @@ fn read() -> Reading {
         let stat = proc::process_stat(pid)?;
         Some((pid, ProcessTicks { ticks: stat.used_ticks(), name: stat.name }))
     };
-    Reading { times, processors, processes: pids.filter_map(process).collect() }
+    UsageReading { times, processors, processes: pids.filter_map(process).collect() }
 }
 
-impl Load {
-    fn between(before: &Reading, after: &Reading) -> Self {
+impl MachineLoad {
+    fn between(before: &UsageReading, after: &UsageReading) -> Self {
         let times = after.times.since(&before.times);
         let ticks_of_one = (times.total() as f64 / after.processors.max(1) as f64).max(1.0);
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
@@ -142,11 +142,11 @@ impl Load {
 mod tests {
     use super::*;
 
-    fn reading(busy: u64, idle: u64, steal: u64, processes: &[(u32, &str, u64)]) -> Reading {
+    fn reading(busy: u64, idle: u64, steal: u64, processes: &[(u32, &str, u64)]) -> UsageReading {
         let ticks = |&(pid, name, ticks): &(u32, &str, u64)| {
             (pid, ProcessTicks { name: name.to_owned(), ticks })
         };
-        Reading {
+        UsageReading {
             times: CpuTimes { user: busy, idle, steal, ..CpuTimes::default() },
             processors: 2,
             processes: processes.iter().map(ticks).collect(),
@@ -162,7 +162,7 @@ mod tests {
             0,
             &[(1, "init", 502), (7, "rustc", 150), (8, "rustc", 30), (9, "chromium", 60)],
         );
-        let load = Load::between(&before, &after);
+        let load = MachineLoad::between(&before, &after);
         assert_eq!((load.busy, load.stolen, load.share()), (1.6, 0.0, 0.8));
         assert_eq!(
             load.warning().as_deref(),
@@ -177,14 +177,14 @@ mod tests {
     fn a_quiet_machine_gives_no_warning() {
         let before = reading(1000, 1000, 0, &[(1, "init", 500)]);
         let after = reading(1010, 1190, 0, &[(1, "init", 505)]);
-        assert_eq!(Load::between(&before, &after).warning(), None);
+        assert_eq!(MachineLoad::between(&before, &after).warning(), None);
     }
 
     #[test]
     fn time_that_the_hypervisor_withholds_is_told() {
         let before = reading(1000, 1000, 0, &[]);
         let after = reading(1010, 1140, 50, &[]);
-        let warning = Load::between(&before, &after).warning().expect("half a processor");
+        let warning = MachineLoad::between(&before, &after).warning().expect("half a processor");
         assert!(warning.contains("the hypervisor withheld 0.5 of 2 processors"), "{warning}");
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn a_number_that_was_given_again_counts_no_more_than_there_was() {
         let before = reading(0, 0, 0, &[(5, "old", 90_000)]);
         let after = reading(150, 50, 0, &[(5, "new", 1_000_000)]);
-        let load = Load::between(&before, &after);
+        let load = MachineLoad::between(&before, &after);
         assert_eq!(load.programs, [ProgramLoad { name: "new".to_owned(), busy: 2.0 }]);
     }
 

@@ -7,7 +7,7 @@ use testbed::command::find_program;
 
 /// Third-party server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct PeerServer {
     /// Name of the server; a server with a program for each protocol has several entries.
     pub name: &'static str,
     /// Protocols that it serves.
@@ -24,7 +24,7 @@ pub struct Peer {
 }
 
 /// Peers that the lab looks for.
-pub const PEERS: [Peer; 11] = [
+pub const PEERS: [PeerServer; 11] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
     peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
     peer_of_debian_13("kea3", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server"),
@@ -44,8 +44,8 @@ const fn peer(
     program: &'static str,
     package: &'static str,
     is_driven: bool,
-) -> Peer {
-    Peer { name, serves, program, package, is_in_debian_13: false, is_driven }
+) -> PeerServer {
+    PeerServer { name, serves, program, package, is_in_debian_13: false, is_driven }
 }
 
 const fn peer_of_debian_13(
@@ -53,11 +53,11 @@ const fn peer_of_debian_13(
     serves: &'static str,
     program: &'static str,
     package: &'static str,
-) -> Peer {
-    Peer { is_in_debian_13: true, ..peer(name, serves, program, package, true) }
+) -> PeerServer {
+    PeerServer { is_in_debian_13: true, ..peer(name, serves, program, package, true) }
 }
 
-impl Peer {
+impl PeerServer {
     /// Returns the path of its program; `None` if it is not installed.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
@@ -111,7 +111,7 @@ pub fn json() -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use measure::plan::Protocol;
+    use measure::plan::MeasuredProtocol;
 
     use super::*;
 
@@ -119,10 +119,10 @@ mod tests {
     fn what_the_lab_drives_has_the_names_that_it_takes() {
         let dhcp = ["kea", "kea3", "isc-dhcpd", "dnsmasq"];
         for (protocol, expected) in [
-            (Protocol::Dhcp4, &dhcp[..]),
-            (Protocol::Dns, &["bind", "knot", "nsd", "unbound", "dumresp"]),
+            (MeasuredProtocol::Dhcp4, &dhcp[..]),
+            (MeasuredProtocol::Dns, &["bind", "knot", "nsd", "unbound", "dumresp"]),
         ] {
-            let is_of = |peer: &&Peer| dhcp.contains(&peer.name) == protocol.is_dhcp();
+            let is_of = |peer: &&PeerServer| dhcp.contains(&peer.name) == protocol.is_dhcp();
             let driven = PEERS.iter().filter(|peer| peer.is_driven).filter(is_of);
             let mut names: Vec<String> = driven.map(|peer| peer.name.to_owned()).collect();
             names.dedup();

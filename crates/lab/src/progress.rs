@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
-use measure::record::Run;
+use measure::record::RunRecord;
 use netio::stderr;
 
-use crate::journal::{Journal, Kind};
+use crate::journal::{JournalEntryKind, RunJournal};
 use crate::runner::time::duration;
 
 /// Characters of the bar between its brackets.
@@ -16,7 +16,7 @@ const BAR: usize = 12;
 
 /// Writer of progress to the standard error output, and to the folder of a run.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressWriter {
     is_live: bool,
     began: Instant,
     /// Expected end of the current run, in seconds; `None` when unknown.
@@ -25,16 +25,16 @@ pub struct Progress {
     shown: usize,
     /// Columns of the terminal.
     columns: usize,
-    journal: Option<Journal>,
+    journal: Option<RunJournal>,
 }
 
-impl Default for Progress {
+impl Default for ProgressWriter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Progress {
+impl ProgressWriter {
     /// Makes a progress with a live line when the standard error output is a terminal, with plain
     /// lines otherwise.
     #[must_use]
@@ -57,8 +57,8 @@ impl Progress {
 
     /// Writes all further events also to `folder`, which need not exist yet; `run` has the data
     /// known of the run.
-    pub(crate) fn tell(&mut self, folder: &Path, run: &Run) {
-        self.journal = Some(Journal::new(folder, run));
+    pub(crate) fn tell(&mut self, folder: &Path, run: &RunRecord) {
+        self.journal = Some(RunJournal::new(folder, run));
     }
 
     /// Ends the record of the run in its folder.
@@ -67,14 +67,14 @@ impl Progress {
         self.ends_at_s = None;
     }
 
-    fn note(&mut self, kind: Kind, words: &str) {
+    fn note(&mut self, kind: JournalEntryKind, words: &str) {
         let at_s = self.began.elapsed().as_secs_f64();
         self.journal.iter_mut().for_each(|journal| journal.note(at_s, kind, words));
     }
 
     /// Shows the step in progress, on a terminal only; the next step replaces it.
     pub fn step(&mut self, words: &str) {
-        self.note(Kind::Step, words);
+        self.note(JournalEntryKind::Step, words);
         self.show(words);
     }
 
@@ -89,7 +89,7 @@ impl Progress {
 
     /// Reports a finished step: on a terminal as part of the live line, elsewhere as a line.
     pub fn done(&mut self, words: &str) {
-        self.note(Kind::Done, words);
+        self.note(JournalEntryKind::Done, words);
         if self.is_live {
             self.show(words);
         } else {
@@ -100,7 +100,7 @@ impl Progress {
 
     /// Prints a message that remains visible everywhere.
     pub fn say(&mut self, words: &str) {
-        self.note(Kind::Said, words);
+        self.note(JournalEntryKind::Said, words);
         self.clear();
         stderr::print_line(words);
     }
@@ -114,7 +114,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressWriter {
     fn drop(&mut self) {
         self.clear();
     }

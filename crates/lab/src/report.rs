@@ -6,11 +6,11 @@ mod runs;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use measure::plan::{Durability, Headline, Protocol};
-use measure::record::{FlushCost, Run, Trial};
+use measure::plan::{Headline, MeasuredProtocol, ServerDurability};
+use measure::record::{FlushCost, RunRecord, TrialRecord};
 use measure::report::format;
 use measure::report::headline::{self, HeadlineText};
-use measure::summary::{self, RestartResult, ServerResult, Summary};
+use measure::summary::{self, RestartResult, RunSummary, ServerResult};
 
 use crate::bench::grouped;
 use crate::columns::{self, WIDTH};
@@ -24,13 +24,13 @@ const NAME: usize = 25;
 ///
 /// # Errors
 /// The folder is no result folder, or its files cannot be read or written.
-pub fn again(folder: &Path) -> Result<Summary, LabError> {
-    let run: Run = folder::read_json(&folder.join(folder::RUN))?;
+pub fn again(folder: &Path) -> Result<RunSummary, LabError> {
+    let run: RunRecord = folder::read_json(&folder.join(folder::RUN))?;
     digest_into(folder, &run, &trials(folder)?)
 }
 
 /// Reads the records of the trials in `folder`.
-pub(crate) fn trials(folder: &Path) -> Result<Vec<Trial>, LabError> {
+pub(crate) fn trials(folder: &Path) -> Result<Vec<TrialRecord>, LabError> {
     let trials_folder = folder.join(folder::TRIALS);
     let entries = std::fs::read_dir(&trials_folder).map_err(|e| {
         LabError::Usage(format!("cannot read the folder {}: {e}", trials_folder.display()))
@@ -40,14 +40,18 @@ pub(crate) fn trials(folder: &Path) -> Result<Vec<Trial>, LabError> {
         let path = entry.path().join(folder::TRIAL);
         // A trial during which the server ended has no record and is in no figure.
         if path.exists() {
-            trials.push(folder::read_json::<Trial>(&path)?);
+            trials.push(folder::read_json::<TrialRecord>(&path)?);
         }
     }
     Ok(trials)
 }
 
 /// Judges records and writes summary and report into `folder`.
-pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<Summary, LabError> {
+pub(crate) fn digest_into(
+    folder: &Path,
+    run: &RunRecord,
+    trials: &[TrialRecord],
+) -> Result<RunSummary, LabError> {
     let summary = summary::digest(run, trials);
     folder::write_json(&folder.join(folder::SUMMARY), &summary)?;
     folder::write_text(&folder.join(folder::REPORT), &measure::report::render(&summary))?;
@@ -56,7 +60,7 @@ pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<
 
 /// Formats the summary as a table for the terminal, ratios and warnings below it.
 #[must_use]
-pub fn table(summary: &Summary) -> String {
+pub fn table(summary: &RunSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
     text.push_str(&headlines(summary));
     let width = NAME;
@@ -101,7 +105,7 @@ pub fn table(summary: &Summary) -> String {
 
 /// Formats the plan's headline figure of each server, if that is not the highest rate, which the
 /// table has first anyway.
-fn headlines(summary: &Summary) -> String {
+fn headlines(summary: &RunSummary) -> String {
     if summary.plan.headline == Headline::HighestRate {
         return String::new();
     }
@@ -201,10 +205,10 @@ fn flushes(flushes: &[FlushCost]) -> String {
 
 /// Returns the name of a line with its variant, without a durability that the name contains.
 fn name(result: &ServerResult) -> String {
-    let (_, durability) = Durability::of_line(&result.server);
+    let (_, durability) = ServerDurability::of_line(&result.server);
     match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {
         "" => result.server.clone(),
-        told if durability != Durability::Always && told == durability.name() => {
+        told if durability != ServerDurability::Always && told == durability.name() => {
             result.server.clone()
         }
         variant => format!("{} ({variant})", result.server),
@@ -236,7 +240,7 @@ fn line(result: &ServerResult) -> String {
     columns::row(&name(result), NAME, &cells)
 }
 
-fn ratio_line(ratio: &summary::Ratio, protocol: Protocol) -> String {
+fn ratio_line(ratio: &summary::Ratio, protocol: MeasuredProtocol) -> String {
     let interval = |of: &Option<measure::statistics::RatioInterval>| match of {
         Some(r) => {
             let figure = format::ratio_within(r.ratio, r.ends());
@@ -274,22 +278,22 @@ mod tests {
     use measure::Plan;
     use measure::record::{LatencySummary, Start};
     use measure::summary::{
-        AvalancheResult, CurvePoint, LatencyAt, LongTrial, LongTrialPoint, Round,
+        AvalancheResult, CurvePoint, LatencyAt, LongTrial, LongTrialPoint, RoundResult,
     };
 
     use super::*;
 
     /// Makes the summary of a run of `plan` with every measurement that a plan may be for.
-    fn everything(plan: Plan) -> Summary {
+    fn everything(plan: Plan) -> RunSummary {
         let latency = LatencySummary { p99_us: Some(3_040.0), ..LatencySummary::default() };
         let result = ServerResult {
             server: "godwit".to_owned(),
             leases_per_s: Some(20_000.0),
             avalanche: Some(AvalancheResult { clients: 99_000, took_s: 5.5 }),
             latency_half: Some(LatencyAt { offered_per_s: 1e4, latency, loss: 0.0 }),
-            rounds: vec![Round {
+            rounds: vec![RoundResult {
                 exchanges_per_generator_cpu_s: Some(77_000.0),
-                ..Round::default()
+                ..RoundResult::default()
             }],
             curve: vec![CurvePoint {
                 offered_per_s: 6e4,
@@ -299,7 +303,7 @@ mod tests {
             ..ServerResult::default()
         };
         let server = result.server.clone();
-        Summary {
+        RunSummary {
             title: plan.title.clone(),
             plan,
             starts: vec![Start {
@@ -320,7 +324,7 @@ mod tests {
                 ..LongTrial::default()
             }],
             results: vec![result],
-            ..Summary::default()
+            ..RunSummary::default()
         }
     }
 
@@ -339,7 +343,7 @@ mod tests {
             let table = table(&summary);
             let first = table.lines().skip(2).take(2).collect::<Vec<_>>().join(" ");
             let heading = if name == "highest-rate" { "LEASES/S" } else { words };
-            let is_dns = summary.plan.protocol == Protocol::Dns;
+            let is_dns = summary.plan.protocol == MeasuredProtocol::Dns;
             assert!(first.starts_with(heading) || first.contains("/S "), "{file}: {first}");
             assert!(is_dns || first.contains(heading), "{file}: {first}");
             assert!(first.contains(&shown.figure), "{file}: {first}");

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::Plan;
-use measure::plan::{Protocol, Topology};
-use measure::record::{RUN_SCHEMA, Run};
-use measure::summary::Summary;
+use measure::plan::{MeasuredProtocol, Topology};
+use measure::record::{RUN_SCHEMA, RunRecord};
+use measure::summary::RunSummary;
 use testbed::registry::user_id;
-use testbed::{Engine, qdisc};
+use testbed::{DatabaseEngine, qdisc};
 
 use crate::bench::{BenchSettings, ProcessBench};
 use crate::driver;
 use crate::environment;
 use crate::error::LabError;
-use crate::family::Family;
+use crate::family::ProtocolAddressing;
 use crate::folder::{self, Calendar};
 use crate::leases::Verified;
-use crate::other_load::{self, Watched};
-use crate::progress::Progress;
+use crate::other_load::{self, OtherLoadResult};
+use crate::progress::ProgressWriter;
 use crate::report;
 use crate::runner::{self, Outcomes, RunTime};
-use crate::subject::{self, Kind, Subject};
-use crate::target::Running;
+use crate::subject::{self, MeasurementSubject, SubjectKind};
+use crate::target::RunningTarget;
 
 /// Settings that the user requested.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct RunSettings {
     /// Server by command, with placeholders.
     pub server_command: Option<String>,
     /// Server that runs already and is measured instead of the plan's.
-    pub running: Option<Running>,
+    pub running: Option<RunningTarget>,
     /// Folder for result folders.
     pub results: PathBuf,
     /// Path of this binary, which is also generator, limit responder and server.
@@ -46,11 +46,11 @@ pub struct RunSettings {
 
 /// Run that is over.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     /// Path of the result folder.
     pub folder: PathBuf,
     /// Summary of the run.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// Checks of the clients' leases in the servers' files.
     pub leases: Vec<Verified>,
     /// Reasons why the measured service fell short, one sentence each; empty when it did not.
@@ -68,11 +68,12 @@ pub struct Finished {
 pub fn run(
     settings: &RunSettings,
     stop: &AtomicBool,
-    progress: &mut Progress,
-) -> Result<Finished, LabError> {
+    progress: &mut ProgressWriter,
+) -> Result<FinishedRun, LabError> {
     let plan = &settings.plan;
     let (subjects, mut first_warnings) = subjects(settings)?;
-    let others = if settings.ignores_load { Watched::default() } else { other_load::watch(stop) };
+    let others =
+        if settings.ignores_load { OtherLoadResult::default() } else { other_load::watch(stop) };
     let time = RunTime::beside(others.share, plan, &subjects);
     progress.say(&time.words(&subjects));
     if let Some(shortage) = time.shortage(plan) {
@@ -86,27 +87,27 @@ pub fn run(
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
     progress.tell(&folder, &first_words(settings, began));
-    let what = What { subjects, time, first_warnings };
+    let what = PreparedRun { subjects, time, first_warnings };
     let finished = measured(settings, stop, progress, (began, folder), what);
     progress.tell_no_more();
     finished
 }
 
 /// Returns the data of a run that is known before its first trial.
-fn first_words(settings: &RunSettings, began: Calendar) -> Run {
-    Run {
+fn first_words(settings: &RunSettings, began: Calendar) -> RunRecord {
+    RunRecord {
         schema: RUN_SCHEMA.to_owned(),
         plan: settings.plan.clone(),
         started: began.rfc3339(),
         environment: environment::gather("", BTreeMap::new()),
         commands: vec![settings.command_line.clone()],
-        ..Run::default()
+        ..RunRecord::default()
     }
 }
 
 /// Lines of a run, their time, and the warnings so far.
-struct What {
-    subjects: Vec<Subject>,
+struct PreparedRun {
+    subjects: Vec<MeasurementSubject>,
     time: RunTime,
     first_warnings: Vec<String>,
 }
@@ -115,10 +116,10 @@ struct What {
 fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,
-    progress: &mut Progress,
+    progress: &mut ProgressWriter,
     (began, folder): (Calendar, PathBuf),
-    What { subjects, time, first_warnings }: What,
-) -> Result<Finished, LabError> {
+    PreparedRun { subjects, time, first_warnings }: PreparedRun,
+) -> Result<FinishedRun, LabError> {
     let plan = &settings.plan;
     let mut bench = ProcessBench::build(
         BenchSettings {
@@ -133,7 +134,7 @@ fn measured(
         progress,
     )?;
     let outcomes = runner::run(plan, &subjects, &time, &mut bench)?;
-    let duration_s = runner::Bench::elapsed_s(&bench);
+    let duration_s = runner::TrialRunner::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
     let (flushes, starts) = (bench.flushes(), bench.starts());
     if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
@@ -152,7 +153,7 @@ fn measured(
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
     }
     warnings.extend(outcomes.warnings.iter().chain(&outcomes.gone).chain(&problems).cloned());
-    let record = Run {
+    let record = RunRecord {
         schema: RUN_SCHEMA.to_owned(),
         plan: plan.clone(),
         started: began.rfc3339(),
@@ -171,30 +172,34 @@ fn measured(
     let summary = report::digest_into(&folder, &record, &outcomes.trials)?;
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
-    Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
+    Ok(FinishedRun { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
 /// Returns the subjects that are measured, all of them installed, and a sentence for each database
 /// that is not.
-fn subjects(settings: &RunSettings) -> Result<(Vec<Subject>, Vec<String>), LabError> {
+fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
     let plan = &settings.plan;
     let all = match &settings.running {
-        Some(running) => vec![Subject::running(running.server)],
+        Some(running) => vec![MeasurementSubject::running(running.server)],
         None => subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?,
     };
     let (all, mut left_out) = with_stores(all)?;
     let (subjects, without) = with_qdiscs(plan, all)?;
     left_out.extend(without);
     for subject in &subjects {
-        driver::require(subject, Family::of(plan.protocol))?;
+        driver::require(subject, ProtocolAddressing::of(plan.protocol))?;
     }
     Ok((subjects, left_out))
 }
 
 /// Returns the subjects whose databases are installed, and a sentence for each database that is
 /// not.
-fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), LabError> {
-    let missing = |subject: &Subject| driver::engine(subject.store).and_then(Engine::missing);
+fn with_stores(
+    subjects: Vec<MeasurementSubject>,
+) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
+    let missing = |subject: &MeasurementSubject| {
+        driver::engine(subject.store).and_then(DatabaseEngine::missing)
+    };
     let mut sentences: Vec<String> = subjects
         .iter()
         .filter_map(|subject| Some((subject.store.name(), missing(subject)?)))
@@ -202,9 +207,9 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
         .collect();
     sentences.sort_unstable();
     sentences.dedup();
-    let there: Vec<Subject> =
+    let there: Vec<MeasurementSubject> =
         subjects.into_iter().filter(|subject| missing(subject).is_none()).collect();
-    if !sentences.is_empty() && there.iter().all(Subject::is_limit) {
+    if !sentences.is_empty() && there.iter().all(MeasurementSubject::is_limit) {
         return Err(LabError::Failed(sentences.join("\n")));
     }
     Ok((there, sentences))
@@ -214,8 +219,8 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
 /// it lacks.
 fn with_qdiscs(
     plan: &Plan,
-    mut subjects: Vec<Subject>,
-) -> Result<(Vec<Subject>, Vec<String>), LabError> {
+    mut subjects: Vec<MeasurementSubject>,
+) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
     let mut sentences = Vec::new();
     let has_link = plan.topology != Topology::Loopback && user_id() == 0;
     let wanted = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
@@ -233,9 +238,11 @@ fn with_qdiscs(
 }
 
 /// Returns the raw files that belong to no trial.
-fn files(subjects: &[Subject], protocol: Protocol) -> Vec<String> {
+fn files(subjects: &[MeasurementSubject], protocol: MeasuredProtocol) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
-    for subject in subjects.iter().filter(|subject| !matches!(subject.kind, Kind::Running(_))) {
+    for subject in
+        subjects.iter().filter(|subject| !matches!(subject.kind, SubjectKind::Running(_)))
+    {
         let configuration = driver::configuration_name(subject, protocol);
         for name in configuration.into_iter().chain(["server.out", "server.err"]) {
             files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));
@@ -244,7 +251,7 @@ fn files(subjects: &[Subject], protocol: Protocol) -> Vec<String> {
     files
 }
 
-fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
+fn shortfalls(summary: &RunSummary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
     let mut shortfalls = outcomes.gone.clone();
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(match result.loses_at_every_rate {

@@ -1,5 +1,5 @@
 //! The order of trials: the subject of the next load, its rate and length, and the end. The runner
-//! knows no process and no clock; a [`Bench`] runs the trials and reports the time.
+//! knows no process and no clock; a [`TrialRunner`] runs the trials and reports the time.
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds
@@ -16,13 +16,13 @@ pub mod time;
 
 use measure::Plan;
 use measure::plan::mbit_per_s;
-use measure::record::{Purpose, SearchEnd, Trial};
-use measure::search::{Outcome, Search, Step};
+use measure::record::{Purpose, SearchEnd, TrialRecord};
+use measure::search::{Search, SearchStep, TrialOutcome};
 
 use crate::error::LabError;
-use crate::subject::Subject;
-use crate::terms::Terms;
-pub use time::{RunTime, Stage};
+use crate::subject::MeasurementSubject;
+use crate::terms::MeasurementTerms;
+pub use time::{RunStage, RunTime};
 
 /// Share of the highest rate found at which blocks at a fixed rate run: near it, and still likely
 /// to be met when the machine drifts.
@@ -60,7 +60,7 @@ const RESTART_SHARE: f64 = 0.6;
 
 /// Request of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Request {
+pub struct TrialRequest {
     /// Position of the trial in the run.
     pub number: u32,
     /// Position of the subject.
@@ -81,14 +81,14 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ran {
     /// The trial ended; it may be void.
-    Trial(Box<Trial>),
+    Trial(Box<TrialRecord>),
     /// The server ended by itself; no further trial of it makes sense. The text describes the end
     /// in one sentence.
     ServerGone(String),
 }
 
 /// Bench that runs trials.
-pub trait Bench {
+pub trait TrialRunner {
     /// Returns the seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
@@ -102,20 +102,20 @@ pub trait Bench {
     fn can_profile(&self) -> bool;
 
     /// Records the end of a part of the run.
-    fn reached(&mut self, stage: Stage);
+    fn reached(&mut self, stage: RunStage);
 
     /// Runs one trial to its end.
     ///
     /// # Errors
     /// The run cannot go on.
-    fn trial(&mut self, request: &Request) -> Result<Ran, LabError>;
+    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError>;
 }
 
 /// Result of a whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
     /// Trials, in order.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<TrialRecord>,
     /// Ends of all searches that were not cut short, in order.
     pub searches: Vec<SearchEnd>,
     /// Number of finished rounds.
@@ -135,9 +135,9 @@ pub struct Outcomes {
 /// Those of the bench.
 pub fn run(
     plan: &Plan,
-    subjects: &[Subject],
+    subjects: &[MeasurementSubject],
     time: &RunTime,
-    bench: &mut dyn Bench,
+    bench: &mut dyn TrialRunner,
 ) -> Result<Outcomes, LabError> {
     let mut outcomes = course(plan, subjects, time, bench)?;
     outcomes.warnings.splice(0..0, time.shortage(plan));
@@ -146,13 +146,13 @@ pub fn run(
 
 fn course(
     plan: &Plan,
-    subjects: &[Subject],
+    subjects: &[MeasurementSubject],
     time: &RunTime,
-    bench: &mut dyn Bench,
+    bench: &mut dyn TrialRunner,
 ) -> Result<Outcomes, LabError> {
     let budget_s = time.trials_until_s(bench.elapsed_s());
-    bench.reached(Stage::Started);
-    let mut course = Course {
+    bench.reached(RunStage::Started);
+    let mut course = RunExecution {
         plan,
         subjects,
         bench,
@@ -172,10 +172,10 @@ fn course(
     Ok(course.out)
 }
 
-struct Course<'a> {
+struct RunExecution<'a> {
     plan: &'a Plan,
-    subjects: &'a [Subject],
-    bench: &'a mut dyn Bench,
+    subjects: &'a [MeasurementSubject],
+    bench: &'a mut dyn TrialRunner,
     time: &'a RunTime,
     budget_s: f64,
     /// Positions of the subjects still measured.
@@ -187,22 +187,22 @@ struct Course<'a> {
     turn: u32,
 }
 
-impl Course<'_> {
+impl RunExecution<'_> {
     fn all(&mut self) -> Result<(), LabError> {
         self.rounds()?;
         // Rounds that were left out count as finished, too.
         self.bench.reached(self.time.last_round());
         self.curve()?;
         self.avalanche()?;
-        self.bench.reached(Stage::Curve);
+        self.bench.reached(RunStage::Curve);
         self.ramp()?;
-        self.bench.reached(Stage::Ramp);
+        self.bench.reached(RunStage::Ramp);
         self.profiles()?;
-        self.bench.reached(Stage::Profiles);
+        self.bench.reached(RunStage::Profiles);
         self.restarts()?;
-        self.bench.reached(Stage::Restarts);
+        self.bench.reached(RunStage::Restarts);
         self.exhaustions()?;
-        self.bench.reached(Stage::Trials);
+        self.bench.reached(RunStage::Trials);
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Course<'_> {
             }
             self.pair_blocks(round)?;
             self.out.rounds_done += 1;
-            self.bench.reached(Stage::Round(round));
+            self.bench.reached(RunStage::Round(round));
             if self.active.is_empty() {
                 break;
             }
@@ -265,7 +265,7 @@ impl Course<'_> {
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
-                    let terms = Terms::of(&self.subjects[subject], self.plan);
+                    let terms = MeasurementTerms::of(&self.subjects[subject], self.plan);
                     Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
                 }
             });
@@ -281,7 +281,7 @@ impl Course<'_> {
                     self.hurry(&mut searches, round);
                 }
                 let Some(search) = &mut searches[subject] else { continue };
-                let Step::Probe(probe) = search.next_step() else { continue };
+                let SearchStep::Probe(probe) = search.next_step() else { continue };
                 asked = true;
                 let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
                 match self.trial(subject, purpose, round, probe.rate_per_s, dwell_s)? {
@@ -457,7 +457,7 @@ impl Course<'_> {
     fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
-            if self.trial(subject, Purpose::Ramp, 0, rate, dwell_s)? != Some(Outcome::Void) {
+            if self.trial(subject, Purpose::Ramp, 0, rate, dwell_s)? != Some(TrialOutcome::Void) {
                 return Ok(true);
             }
             let reasons = self.out.trials.last().into_iter().flat_map(|trial| &trial.void);
@@ -576,21 +576,21 @@ impl Course<'_> {
         round: u32,
         rate_per_s: f64,
         dwell_s: f64,
-    ) -> Result<Option<Outcome>, LabError> {
+    ) -> Result<Option<TrialOutcome>, LabError> {
         let number = self.out.trials.len() as u32;
         let rounds = self.time.rounds;
-        let request = Request { number, subject, purpose, round, rounds, rate_per_s, dwell_s };
+        let request = TrialRequest { number, subject, purpose, round, rounds, rate_per_s, dwell_s };
         if !self.active.contains(&subject) {
             return Ok(None);
         }
         match self.bench.trial(&request)? {
             Ran::Trial(trial) => {
                 let outcome = if trial.is_void() {
-                    Outcome::Void
+                    TrialOutcome::Void
                 } else if trial.meets(self.plan.search.loss_percent) {
-                    Outcome::Met
+                    TrialOutcome::Met
                 } else {
-                    Outcome::Missed
+                    TrialOutcome::Missed
                 };
                 self.out.trials.push(*trial);
                 Ok(Some(outcome))

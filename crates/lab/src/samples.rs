@@ -1,36 +1,36 @@
 //! Conversion of the testbed's readings (counters since boot) to records (amounts per interval).
 
 use counters::{CpuTimes, InterfaceCounters, TICKS_PER_S, Traffic, advance};
-use measure::record::{CpuSample, Sample, SideCounts, TrafficCounts};
-use testbed::sampler::{Reading, SideReading};
+use measure::record::{CpuSample, MachineSample, SideCounts, TrafficCounts};
+use testbed::sampler::{MachineReading, SideReading};
 
 /// Makes one sample per pair of neighboring readings. Times count from the beginning of the run.
 /// The server is the first target of the sampler when it `has_server`; the generator joins after
 /// it.
-pub(crate) fn samples_of(readings: &[Reading], has_server: bool) -> Vec<Sample> {
+pub(crate) fn samples_of(readings: &[MachineReading], has_server: bool) -> Vec<MachineSample> {
     let Some((first, rest)) = readings.split_first() else { return Vec::new() };
-    let mut sampling = Sampling::new(first.clone(), has_server);
+    let mut sampling = SampleConverter::new(first.clone(), has_server);
     rest.iter().map(|reading| sampling.next(reading)).collect()
 }
 
 /// Converter that makes samples one by one, as readings come.
 #[derive(Debug)]
-pub(crate) struct Sampling {
-    first: Reading,
-    last: Reading,
+pub(crate) struct SampleConverter {
+    first: MachineReading,
+    last: MachineReading,
     /// Used time of each processor as far as it is in samples, in seconds.
     busy: Vec<f64>,
     has_server: bool,
 }
 
-impl Sampling {
-    pub(crate) fn new(first: Reading, has_server: bool) -> Self {
+impl SampleConverter {
+    pub(crate) fn new(first: MachineReading, has_server: bool) -> Self {
         let busy = vec![0.0; first.cpus.len()];
         Self { last: first.clone(), first, busy, has_server }
     }
 
     /// Returns the sample from the reading before to this one.
-    pub(crate) fn next(&mut self, reading: &Reading) -> Sample {
+    pub(crate) fn next(&mut self, reading: &MachineReading) -> MachineSample {
         let mut sample = sample(&self.last, reading, self.has_server);
         for (cpu, busy) in sample.cpus.iter_mut().zip(&mut self.busy) {
             cpu.busy_s = more_busy(&self.first, reading, cpu.cpu, busy);
@@ -44,8 +44,8 @@ impl Sampling {
 /// reading), in seconds. The kernel reports idle time in steps of 10 ms, so the difference can seem
 /// to step back; the highest value so far counts, which keeps the sum over a trial right to one
 /// step.
-fn more_busy(first: &Reading, now: &Reading, cpu: u32, highest: &mut f64) -> f64 {
-    let find = |reading: &Reading| reading.cpus.iter().find(|c| c.cpu == cpu).copied();
+fn more_busy(first: &MachineReading, now: &MachineReading, cpu: u32, highest: &mut f64) -> f64 {
+    let find = |reading: &MachineReading| reading.cpus.iter().find(|c| c.cpu == cpu).copied();
     let (Some(was), Some(is)) = (find(first), find(now)) else { return 0.0 };
     let unused = seconds(is.unused(), was.unused()) + seconds(is.steal, was.steal);
     let used = now.at.saturating_sub(first.at).as_secs_f64() - unused;
@@ -59,7 +59,7 @@ fn seconds(now: u64, was: u64) -> f64 {
 }
 
 /// Makes a sample without the used time of the processors.
-fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
+fn sample(before: &MachineReading, after: &MachineReading, has_server: bool) -> MachineSample {
     let side = |index: usize| {
         let (was, is) = (before.sides.get(index).copied(), after.sides.get(index).copied());
         let is = is.unwrap_or_default();
@@ -72,7 +72,7 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         if has_server { side(0) } else { Default::default() };
     let (generator_rss_bytes, generator_socket_drops, generator_counts) =
         side(usize::from(has_server));
-    Sample {
+    MachineSample {
         at_s: after.at.as_secs_f64(),
         interval_s: after.at.saturating_sub(before.at).as_secs_f64(),
         cpus: after.cpus.iter().filter_map(|cpu| cpu_sample(before, cpu)).collect(),
@@ -90,7 +90,7 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
 
 /// Returns the processor seconds of the server's processes from one reading to the next; `None`
 /// when they do not exist any more.
-fn processes_s(before: &Reading, after: &Reading) -> Option<f64> {
+fn processes_s(before: &MachineReading, after: &MachineReading) -> Option<f64> {
     let (was, is) = (before.sides.first()?.processor_ns, after.sides.first()?.processor_ns);
     (is > 0).then(|| is.saturating_sub(was) as f64 / 1e9)
 }
@@ -124,7 +124,7 @@ fn traffic(of: Traffic) -> TrafficCounts {
     TrafficCounts { packets, bytes, errors, drops }
 }
 
-fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
+fn cpu_sample(before: &MachineReading, now: &CpuTimes) -> Option<CpuSample> {
     let was = before.cpus.iter().find(|cpu| cpu.cpu == now.cpu)?;
     Some(CpuSample {
         cpu: now.cpu,
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn counters_become_amounts_per_interval() {
-        let reading = |ms, busy: u64, idle, drops: &[u64], dropped| Reading {
+        let reading = |ms, busy: u64, idle, drops: &[u64], dropped| MachineReading {
             at: Duration::from_millis(ms),
             cpus: vec![CpuTimes {
                 cpu: 1,

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 
 use measure::Plan;
-use measure::plan::{Durability, Feature, Sharing, Store};
+use measure::plan::{DatabaseAccess, LeaseStoreKind, ServerDurability, ServerFeature};
 use measure::record::LIMIT_SERVER;
 
 use crate::driver::DnsServer;
 use crate::error::LabError;
 use crate::peers::PEERS;
-use crate::terms::Terms;
+use crate::terms::MeasurementTerms;
 
 /// Name of a server given by `--server-command` in the result.
 pub const COMMAND_SERVER: &str = "command";
@@ -19,9 +19,9 @@ pub const TARGET_SERVER: &str = "target";
 
 /// Kind of a subject, by the way it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SubjectKind {
     /// Godwit's own server.
-    Godwit(Durability),
+    Godwit(ServerDurability),
     /// Kea's server, with one thread or more.
     Kea {
         /// Version, one of those that the lab knows.
@@ -65,37 +65,38 @@ impl KeaVersion {
 
 /// Service under measurement, which runs next to the others and is loaded in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct MeasurementSubject {
     /// Line of the result that it belongs to.
     pub server: String,
     /// Variant of the server; empty when there is only one. Of several, the best one represents the
     /// server.
     pub variant: String,
     /// Kind of the subject.
-    pub kind: Kind,
+    pub kind: SubjectKind,
     /// Store of its leases.
-    pub store: Store,
+    pub store: LeaseStoreKind,
     /// Way in which it uses a database.
-    pub sharing: Sharing,
+    pub sharing: DatabaseAccess,
     /// Feature of its configuration beyond one subnet with one pool.
-    pub feature: Feature,
+    pub feature: ServerFeature,
 }
 
-impl Subject {
+impl MeasurementSubject {
     /// Makes a subject that keeps its leases in a file.
-    pub(crate) fn new(server: &str, variant: &str, kind: Kind) -> Self {
+    pub(crate) fn new(server: &str, variant: &str, kind: SubjectKind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
-        let (store, sharing, feature) = (Store::Memfile, Sharing::Open, Feature::Plain);
+        let (store, sharing, feature) =
+            (LeaseStoreKind::Memfile, DatabaseAccess::Open, ServerFeature::Plain);
         Self { server, variant, kind, store, sharing, feature }
     }
 
     /// Makes the subject of the server that runs at `address` already.
     #[must_use]
     pub fn running(address: SocketAddr) -> Self {
-        Self::new(TARGET_SERVER, &address.to_string(), Kind::Running(address))
+        Self::new(TARGET_SERVER, &address.to_string(), SubjectKind::Running(address))
     }
 
-    fn on(self, (store, sharing): (Store, Sharing)) -> Self {
+    fn on(self, (store, sharing): (LeaseStoreKind, DatabaseAccess)) -> Self {
         Self { store, sharing, ..self }
     }
 
@@ -120,13 +121,16 @@ impl Subject {
     /// Returns true if the lab sets the size of its pool at each start.
     #[must_use]
     pub fn has_labs_pool(&self) -> bool {
-        matches!(self.kind, Kind::Godwit(_) | Kind::Kea { .. } | Kind::IscDhcpd)
+        matches!(
+            self.kind,
+            SubjectKind::Godwit(_) | SubjectKind::Kea { .. } | SubjectKind::IscDhcpd
+        )
     }
 
     /// Returns true for the plain responder.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        self.kind == Kind::Limit
+        self.kind == SubjectKind::Limit
     }
 }
 
@@ -142,22 +146,26 @@ pub fn subjects(
     plan: &Plan,
     servers: &[String],
     server_command: Option<&str>,
-) -> Result<Vec<Subject>, LabError> {
+) -> Result<Vec<MeasurementSubject>, LabError> {
     let mut subjects = if plan.protocol.is_dhcp() {
         dhcp_subjects(plan, servers)?
     } else {
         dns_subjects(servers)?
     };
     if let Some(command) = server_command {
-        subjects.push(Subject::new(COMMAND_SERVER, "", Kind::Command(command.to_owned())));
+        subjects.push(MeasurementSubject::new(
+            COMMAND_SERVER,
+            "",
+            SubjectKind::Command(command.to_owned()),
+        ));
     }
     if plan.names_features() {
         subjects = with_features(plan, subjects);
     }
     // Among DNS servers the plain responder has a name of its own.
-    let is_there = subjects.iter().any(|subject| subject.kind == Kind::Dns(DnsServer::Echo));
+    let is_there = subjects.iter().any(|subject| subject.kind == SubjectKind::Dns(DnsServer::Echo));
     if plan.blocks.limit && !is_there {
-        subjects.push(Subject::new(LIMIT_SERVER, "", Kind::Limit));
+        subjects.push(MeasurementSubject::new(LIMIT_SERVER, "", SubjectKind::Limit));
     }
     Ok(subjects)
 }
@@ -177,24 +185,24 @@ fn unknown(name: &str, known: &[&str]) -> LabError {
     ))
 }
 
-fn dns_subjects(servers: &[String]) -> Result<Vec<Subject>, LabError> {
+fn dns_subjects(servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError> {
     let subject = |name: &String| {
         let server = DnsServer::named(name)
             .ok_or_else(|| unknown(name, &DnsServer::ALL.map(DnsServer::name)))?;
-        Ok(Subject::new(name, "", Kind::Dns(server)))
+        Ok(MeasurementSubject::new(name, "", SubjectKind::Dns(server)))
     };
     servers.iter().map(subject).collect()
 }
 
-fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<Subject>, LabError> {
+fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError> {
     let mut subjects = Vec::new();
     for name in servers {
         match name.as_str() {
             "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at))),
             "kea" => subjects.extend(keas(plan, KeaVersion::Installed)),
             "kea3" => subjects.extend(keas(plan, KeaVersion::Debian13)),
-            "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
-            "dnsmasq" => subjects.push(on_its_terms(name, Kind::Dnsmasq, plan)),
+            "isc-dhcpd" => subjects.push(on_its_terms(name, SubjectKind::IscDhcpd, plan)),
+            "dnsmasq" => subjects.push(on_its_terms(name, SubjectKind::Dnsmasq, plan)),
             other => {
                 return Err(unknown(other, &["godwit", "kea", "kea3", "isc-dhcpd", "dnsmasq"]));
             }
@@ -205,107 +213,123 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<Subject>, LabErr
 
 /// Returns every subject once with each feature. Only the first durability is measured with
 /// features: the further ones would be lines of their own for each.
-fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
+fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<MeasurementSubject> {
     let first = plan.server.durability[0];
-    let is_wanted =
-        |subject: &Subject| !matches!(subject.kind, Kind::Godwit(other) if other != first);
-    let takes = |subject: &Subject| matches!(subject.kind, Kind::Godwit(_) | Kind::Kea { .. });
+    let is_wanted = |subject: &MeasurementSubject| !matches!(subject.kind, SubjectKind::Godwit(other) if other != first);
+    let takes = |subject: &MeasurementSubject| {
+        matches!(subject.kind, SubjectKind::Godwit(_) | SubjectKind::Kea { .. })
+    };
     let mut lines = Vec::new();
     for subject in subjects.iter().filter(|subject| is_wanted(subject)) {
         if !takes(subject) {
             lines.push(subject.clone());
             continue;
         }
-        let has = |feature: &&Feature| match subject.kind {
-            Kind::Kea { multi_threaded, .. } => {
+        let has = |feature: &&ServerFeature| match subject.kind {
+            SubjectKind::Kea { multi_threaded, .. } => {
                 !feature.is_godwits() && (multi_threaded || feature.queue_packets().is_none())
             }
             _ => feature.queue_packets().is_none(),
         };
         for &feature in plan.server.features.iter().filter(has) {
             let (server, durability) = match subject.kind {
-                Kind::Godwit(_) => Durability::of_line(&subject.server),
-                _ => (subject.server.as_str(), Durability::Always),
+                SubjectKind::Godwit(_) => ServerDurability::of_line(&subject.server),
+                _ => (subject.server.as_str(), ServerDurability::Always),
             };
             let server = format!("{server}-{}{}", feature.name(), durability.suffix());
-            lines.push(Subject { server, feature, ..subject.clone() });
+            lines.push(MeasurementSubject { server, feature, ..subject.clone() });
         }
     }
     lines
 }
 
 /// Makes a subject whose variant describes the terms that are less than the plan's.
-fn on_its_terms(name: &str, kind: Kind, plan: &Plan) -> Subject {
-    let whole = Subject::new(name, "", kind);
-    let variant = Terms::of(&whole, plan).variant(plan);
-    Subject { variant, ..whole }
+fn on_its_terms(name: &str, kind: SubjectKind, plan: &Plan) -> MeasurementSubject {
+    let whole = MeasurementSubject::new(name, "", kind);
+    let variant = MeasurementTerms::of(&whole, plan).variant(plan);
+    MeasurementSubject { variant, ..whole }
 }
 
 /// Returns the stores of `plan`, databases once for each way of using them.
-fn places(plan: &Plan) -> impl Iterator<Item = (Store, Sharing)> {
+fn places(plan: &Plan) -> impl Iterator<Item = (LeaseStoreKind, DatabaseAccess)> {
     plan.server.stores.iter().flat_map(|&store| {
-        let sharing = if store.is_database() { &plan.server.sharing[..] } else { &[Sharing::Open] };
+        let sharing =
+            if store.is_database() { &plan.server.sharing[..] } else { &[DatabaseAccess::Open] };
         sharing.iter().map(move |&sharing| (store, sharing))
     })
 }
 
 /// Returns the name of the line of `server` with a store and its sharing.
-fn line_name(plan: &Plan, server: &str, (store, sharing): (Store, Sharing)) -> String {
+fn line_name(
+    plan: &Plan,
+    server: &str,
+    (store, sharing): (LeaseStoreKind, DatabaseAccess),
+) -> String {
     let mut name = server.to_owned();
     if plan.names_stores() {
         name = format!("{name}-{}", store.name());
     }
-    if sharing != Sharing::Open {
+    if sharing != DatabaseAccess::Open {
         name = format!("{name}-{}", sharing.name());
     }
     name
 }
 
-fn godwit(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
+fn godwit(plan: &Plan, at: (LeaseStoreKind, DatabaseAccess)) -> Vec<MeasurementSubject> {
     let (store, _) = at;
-    let variant = |durability: Durability| format!("durability {}", durability.name());
+    let variant = |durability: ServerDurability| format!("durability {}", durability.name());
     let name = line_name(plan, "godwit", at);
     // A database server decides by itself when a row is on the disk.
     if store.is_database() {
-        return vec![Subject::new(&name, "", Kind::Godwit(Durability::Always)).on(at)];
+        return vec![
+            MeasurementSubject::new(&name, "", SubjectKind::Godwit(ServerDurability::Always))
+                .on(at),
+        ];
     }
-    let line = |&durability: &Durability| {
+    let line = |&durability: &ServerDurability| {
         let name = format!("{name}{}", durability.suffix());
-        Subject::new(&name, &variant(durability), Kind::Godwit(durability)).on(at)
+        MeasurementSubject::new(&name, &variant(durability), SubjectKind::Godwit(durability)).on(at)
     };
-    let mut lines: Vec<Subject> = plan.server.durability.iter().map(line).collect();
+    let mut lines: Vec<MeasurementSubject> = plan.server.durability.iter().map(line).collect();
     // SQLite flushes each transaction or none.
-    lines.retain(|line| store != Store::Sqlite || line.kind != Kind::Godwit(Durability::Interval));
+    lines.retain(|line| {
+        store != LeaseStoreKind::Sqlite
+            || line.kind != SubjectKind::Godwit(ServerDurability::Interval)
+    });
     lines
 }
 
 /// Returns the variants of a Kea with all stores of `plan`.
-fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = Subject> {
+fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = MeasurementSubject> {
     places(plan).flat_map(move |at| kea(plan, version, at))
 }
 
 /// Returns Kea's two variants; none if Kea lacks the store or has no setting for the sharing.
-fn kea(plan: &Plan, version: KeaVersion, at: (Store, Sharing)) -> Vec<Subject> {
-    if at.0 == Store::Sqlite || at.1 == Sharing::Exclusive {
+fn kea(
+    plan: &Plan,
+    version: KeaVersion,
+    at: (LeaseStoreKind, DatabaseAccess),
+) -> Vec<MeasurementSubject> {
+    if at.0 == LeaseStoreKind::Sqlite || at.1 == DatabaseAccess::Exclusive {
         return Vec::new();
     }
     let name = line_name(plan, version.name(), at);
     let subject = |variant: &str, multi_threaded| {
-        Subject::new(&name, variant, Kind::Kea { version, multi_threaded }).on(at)
+        MeasurementSubject::new(&name, variant, SubjectKind::Kea { version, multi_threaded }).on(at)
     };
     vec![subject("single-threaded", false), subject("multi-threaded", true)]
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::plan::Protocol;
+    use measure::plan::MeasuredProtocol;
 
     use super::*;
 
     fn labels(servers: &[&str], command: Option<&str>) -> Vec<String> {
         let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
         let subjects = subjects(&Plan::default(), &servers, command).unwrap();
-        subjects.iter().map(Subject::label).collect()
+        subjects.iter().map(MeasurementSubject::label).collect()
     }
 
     #[test]
@@ -334,11 +358,11 @@ mod tests {
     #[test]
     fn every_store_is_a_line_of_the_servers_that_have_it() {
         let mut plan = Plan::default();
-        plan.server.stores = Store::ALL.to_vec();
-        plan.server.durability.insert(1, Durability::Interval);
+        plan.server.stores = LeaseStoreKind::ALL.to_vec();
+        plan.server.durability.insert(1, ServerDurability::Interval);
         let of = |plan: &Plan, servers: &[&str]| -> Vec<String> {
             let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
-            subjects(plan, &servers, None).unwrap().iter().map(Subject::label).collect()
+            subjects(plan, &servers, None).unwrap().iter().map(MeasurementSubject::label).collect()
         };
         assert_eq!(
             of(&plan, &["godwit", "kea"]),
@@ -359,8 +383,9 @@ mod tests {
                 "limit"
             ]
         );
-        plan.server.stores = vec![Store::Postgresql];
-        plan.server.sharing = vec![Sharing::Open, Sharing::Exclusive, Sharing::TwoServers];
+        plan.server.stores = vec![LeaseStoreKind::Postgresql];
+        plan.server.sharing =
+            vec![DatabaseAccess::Open, DatabaseAccess::Exclusive, DatabaseAccess::TwoServers];
         assert_eq!(
             of(&plan, &["kea", "godwit"]),
             [
@@ -378,10 +403,10 @@ mod tests {
 
     #[test]
     fn dns_servers_are_those_of_dns_plans_and_echo_is_their_limit() {
-        let plan = Plan { protocol: Protocol::Dns, ..Plan::default() };
+        let plan = Plan { protocol: MeasuredProtocol::Dns, ..Plan::default() };
         let of = |servers: &[&str]| -> Vec<String> {
             let servers: Vec<String> = servers.iter().map(|&s| s.to_owned()).collect();
-            subjects(&plan, &servers, None).unwrap().iter().map(Subject::label).collect()
+            subjects(&plan, &servers, None).unwrap().iter().map(MeasurementSubject::label).collect()
         };
         assert_eq!(of(&["bind", "knot"]), ["bind", "knot", "limit"]);
         assert_eq!(of(&["nsd", "echo"]), ["nsd", "echo"]);
@@ -397,11 +422,11 @@ mod tests {
     #[test]
     fn every_feature_is_a_line_of_servers_with_the_first_durability() {
         let mut plan = Plan::default();
-        plan.server.features = vec![Feature::Plain, Feature::Pool99];
+        plan.server.features = vec![ServerFeature::Plain, ServerFeature::Pool99];
         let servers = ["godwit".to_owned(), "kea".to_owned(), "dnsmasq".to_owned()];
         let lines = subjects(&plan, &servers, None).unwrap();
         assert_eq!(
-            lines.iter().map(Subject::label).collect::<Vec<_>>(),
+            lines.iter().map(MeasurementSubject::label).collect::<Vec<_>>(),
             [
                 "godwit-plain-none (durability none)",
                 "godwit-pool-99-none (durability none)",
@@ -413,17 +438,17 @@ mod tests {
                 "limit"
             ]
         );
-        assert_eq!(lines[1].feature, Feature::Pool99);
+        assert_eq!(lines[1].feature, ServerFeature::Pool99);
     }
 
     #[test]
     fn a_queue_is_of_kea_with_several_threads() {
         let mut plan = Plan::default();
-        plan.server.features = vec![Feature::Plain, Feature::Queue28];
+        plan.server.features = vec![ServerFeature::Plain, ServerFeature::Queue28];
         plan.blocks.limit = false;
         let lines = subjects(&plan, &["godwit".to_owned(), "kea".to_owned()], None).unwrap();
         assert_eq!(
-            lines.iter().map(Subject::label).collect::<Vec<_>>(),
+            lines.iter().map(MeasurementSubject::label).collect::<Vec<_>>(),
             [
                 "godwit-plain-none (durability none)",
                 "kea-plain (single-threaded)",
@@ -442,8 +467,8 @@ mod tests {
 
     #[test]
     fn file_names_are_plain() {
-        let subject = Subject::new("kea", "multi-threaded", Kind::Limit);
+        let subject = MeasurementSubject::new("kea", "multi-threaded", SubjectKind::Limit);
         assert_eq!(subject.file_name(), "kea-multi-threaded");
-        assert_eq!(Subject::new("limit", "", Kind::Limit).file_name(), "limit");
+        assert_eq!(MeasurementSubject::new("limit", "", SubjectKind::Limit).file_name(), "limit");
     }
 }

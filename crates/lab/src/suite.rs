@@ -10,14 +10,14 @@ use std::time::Instant;
 use measure::Plan;
 use measure::plan::Topology;
 use measure::report::format;
-use measure::suite::{Part, Suite, SuiteSummary, judge};
-use measure::summary::Summary;
+use measure::suite::{Suite, SuitePart, SuiteSummary, judge};
+use measure::summary::RunSummary;
 
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder::{self, Calendar};
 use crate::plans;
-use crate::progress::Progress;
+use crate::progress::ProgressWriter;
 use crate::run::{RunSettings, run};
 use crate::runner::RunTime;
 use crate::runner::time::duration;
@@ -66,7 +66,7 @@ pub struct FinishedSuite {
 pub fn run_suite(
     settings: &SuiteSettings,
     stop: &AtomicBool,
-    progress: &mut Progress,
+    progress: &mut ProgressWriter,
 ) -> Result<FinishedSuite, LabError> {
     let suite = &settings.suite;
     let (began, origin) = (Calendar::now(), Instant::now());
@@ -129,7 +129,7 @@ pub fn run_suite(
 ///
 /// # Errors
 /// There is no such plan, or it has problems.
-pub(crate) fn plan_of(part: &Part, is_quick: bool) -> Result<Plan, LabError> {
+pub(crate) fn plan_of(part: &SuitePart, is_quick: bool) -> Result<Plan, LabError> {
     let mut plan = plans::load(&part.plan)?;
     plan.time_budget_s = part.time_budget_s.unwrap_or(plan.time_budget_s);
     if !is_quick {
@@ -154,7 +154,7 @@ pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
     suite.parts.iter().map(|part| part_s(part, is_quick)).sum()
 }
 
-fn part_s(part: &Part, is_quick: bool) -> f64 {
+fn part_s(part: &SuitePart, is_quick: bool) -> f64 {
     if is_quick && !part.has_quick_run() {
         return 0.0;
     }
@@ -167,11 +167,11 @@ fn part_s(part: &Part, is_quick: bool) -> f64 {
 /// short.
 fn run_part(
     settings: &SuiteSettings,
-    part: &Part,
+    part: &SuitePart,
     folder: &Path,
     stop: &AtomicBool,
-    progress: &mut Progress,
-) -> Result<(String, Summary, Vec<String>), LabError> {
+    progress: &mut ProgressWriter,
+) -> Result<(String, RunSummary, Vec<String>), LabError> {
     let mut plan = plan_of(part, settings.is_quick)?;
     plan.topology = settings.topology.unwrap_or(plan.topology);
     let settings = RunSettings {
@@ -215,7 +215,7 @@ pub fn table(summary: &SuiteSummary) -> String {
 
 #[cfg(test)]
 mod tests {
-    use measure::suite::{PartResult, RowResult, Verdict};
+    use measure::suite::{PartResult, RowResult, TargetVerdict};
 
     use super::*;
 
@@ -239,12 +239,12 @@ mod tests {
             value: Some(0.981),
             low: Some(0.97),
             high: Some(0.99),
-            verdict: Verdict::Met,
+            verdict: TargetVerdict::Met,
             ..RowResult::default()
         };
         let unknown = RowResult { name: "later".into(), note: "no time".into(), ..row.clone() };
         let unknown =
-            RowResult { value: None, low: None, verdict: Verdict::NotMeasured, ..unknown };
+            RowResult { value: None, low: None, verdict: TargetVerdict::NotMeasured, ..unknown };
         let part = PartResult {
             plan: "tiny".into(),
             warnings: vec!["One processor only.".into()],

@@ -4,16 +4,16 @@
 use std::net::{IpAddr, SocketAddr};
 
 use measure::Plan;
-use measure::plan::{Feature, Restarts, Sharing, Store};
-use testbed::Topology;
+use measure::plan::{DatabaseAccess, LeaseStoreKind, Restarts, ServerFeature};
+use testbed::MeasurementTopology;
 
 use crate::error::LabError;
-use crate::family::{Family, Version};
+use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::subject::TARGET_SERVER;
 
 /// Words of the user about a server that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct TargetOptions {
     /// Address of the server, with a port or without.
     pub server: String,
     /// Address of the relay that the generator plays, with a port or without; `None` for this
@@ -25,7 +25,7 @@ pub struct Words {
 
 /// Server that runs, and the place from which it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningTarget {
     /// Address at which it receives messages.
     pub server: SocketAddr,
     /// Address of the generator; for DHCP it acts as the relay there.
@@ -36,14 +36,14 @@ pub struct Running {
     pub notes: Vec<String>,
 }
 
-impl Running {
+impl RunningTarget {
     /// Makes the server from `words`, and reduces `plan` to what can be measured on it.
     ///
     /// # Errors
     /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to
     /// the server.
-    pub fn of(words: &Words, plan: &mut Plan) -> Result<Self, LabError> {
-        let family = Family::of(plan.protocol);
+    pub fn of(words: &TargetOptions, plan: &mut Plan) -> Result<Self, LabError> {
+        let family = ProtocolAddressing::of(plan.protocol);
         let mut problems = Vec::new();
         let server = address(&words.server, family.port, family);
         let server = server.map_err(|why| problems.push(format!("--target {why}"))).ok();
@@ -75,17 +75,17 @@ impl Running {
 
     /// Returns the topology in which it and its generator meet.
     #[must_use]
-    pub fn topology(&self) -> Topology {
-        Topology::Network { interface: self.interface.clone() }
+    pub fn topology(&self) -> MeasurementTopology {
+        MeasurementTopology::Network { interface: self.interface.clone() }
     }
 }
 
 /// Parses `text`, an address or the name of a host, with a port, `port` when it has none.
-fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> {
+fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAddr, String> {
     let is_name = text.parse::<SocketAddr>().is_err() && text.parse::<IpAddr>().is_err();
     // Of several addresses of a host, choose one that the protocol can have.
     let is_wanted = |ip: IpAddr| {
-        let is_v4 = family.version() == Version::V4;
+        let is_v4 = family.version() == AddressFamily::V4;
         !is_name || !family.protocol.is_dhcp() || ip.is_ipv4() == is_v4
     };
     let parsed = netio::resolve::endpoint(text, Some(port), is_wanted)?;
@@ -94,11 +94,11 @@ fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> 
     if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
         return Err(format!("{text}: not the address of one machine"));
     }
-    let version = if ip.is_ipv4() { Version::V4 } else { Version::V6 };
+    let version = if ip.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 };
     if family.protocol.is_dhcp() && version != family.version() {
         let (name, wanted) = match family.version() {
-            Version::V4 => ("DHCPv4", "IPv4"),
-            Version::V6 => ("DHCPv6", "IPv6"),
+            AddressFamily::V4 => ("DHCPv4", "IPv4"),
+            AddressFamily::V6 => ("DHCPv6", "IPv6"),
         };
         return Err(format!("{text}: the plan is for {name}, which has {wanted} addresses"));
     }
@@ -119,14 +119,14 @@ fn unfit(plan: &Plan) -> Vec<String> {
             names.join(", ")
         ));
     }
-    if server.stores != [Store::Memfile] {
+    if server.stores != [LeaseStoreKind::Memfile] {
         let names: Vec<&str> = server.stores.iter().map(|store| store.name()).collect();
         found.push(format!(
             "server.stores ({}): it keeps its leases where it does",
             names.join(", ")
         ));
     }
-    if server.sharing != [Sharing::Open] {
+    if server.sharing != [DatabaseAccess::Open] {
         let names: Vec<&str> = server.sharing.iter().map(|sharing| sharing.name()).collect();
         found.push(format!("server.sharing ({}): no database of it is known", names.join(", ")));
     }
@@ -171,7 +171,7 @@ fn cut(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<Strin
         notes.push("Nothing was profiled: the server is not one that the lab started.".to_owned());
     }
     plan.servers = vec![TARGET_SERVER.to_owned()];
-    plan.server.features = vec![Feature::Plain];
+    plan.server.features = vec![ServerFeature::Plain];
     if let Some(size) = pool_size {
         plan.server.pool_size = size;
         // The client that checks whether the server answers has one.
@@ -201,16 +201,16 @@ pub(crate) fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
 
 #[cfg(test)]
 mod tests {
-    use measure::plan::Protocol;
+    use measure::plan::MeasuredProtocol;
 
     use super::*;
 
-    fn words(server: &str) -> Words {
-        Words { server: server.to_owned(), ..Words::default() }
+    fn words(server: &str) -> TargetOptions {
+        TargetOptions { server: server.to_owned(), ..TargetOptions::default() }
     }
 
-    fn said(words: &Words, plan: &mut Plan) -> String {
-        let error = Running::of(words, plan).unwrap_err();
+    fn said(words: &TargetOptions, plan: &mut Plan) -> String {
+        let error = RunningTarget::of(words, plan).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     }
@@ -219,22 +219,25 @@ mod tests {
     fn ports_are_the_protocols_where_none_is_named() {
         let of = |protocol, server: &str, relay: Option<&str>| {
             let mut plan = Plan { protocol, ..Plan::default() };
-            let words = Words { relay: relay.map(str::to_owned), ..words(server) };
-            let found = Running::of(&words, &mut plan).unwrap();
+            let words = TargetOptions { relay: relay.map(str::to_owned), ..words(server) };
+            let found = RunningTarget::of(&words, &mut plan).unwrap();
             assert_eq!(found.interface, "lo");
             (found.server.to_string(), found.relay.to_string())
         };
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         for (found, wanted) in [
-            (of(Protocol::Dhcp4, "127.0.0.1", None), pair("127.0.0.1:67", "127.0.0.1:67")),
+            (of(MeasuredProtocol::Dhcp4, "127.0.0.1", None), pair("127.0.0.1:67", "127.0.0.1:67")),
             (
-                of(Protocol::Dhcp4, "127.0.0.1:6767", Some("127.0.0.2:6768")),
+                of(MeasuredProtocol::Dhcp4, "127.0.0.1:6767", Some("127.0.0.2:6768")),
                 pair("127.0.0.1:6767", "127.0.0.2:6768"),
             ),
-            (of(Protocol::Dhcp6, "::1", None), pair("[::1]:547", "[::1]:547")),
-            (of(Protocol::Dhcp6, "[::1]", Some("[::1]:6768")), pair("[::1]:547", "[::1]:6768")),
-            (of(Protocol::Dns, "127.0.0.1", None), pair("127.0.0.1:53", "127.0.0.1:0")),
-            (of(Protocol::Dns, "[::1]:5300", None), pair("[::1]:5300", "[::1]:0")),
+            (of(MeasuredProtocol::Dhcp6, "::1", None), pair("[::1]:547", "[::1]:547")),
+            (
+                of(MeasuredProtocol::Dhcp6, "[::1]", Some("[::1]:6768")),
+                pair("[::1]:547", "[::1]:6768"),
+            ),
+            (of(MeasuredProtocol::Dns, "127.0.0.1", None), pair("127.0.0.1:53", "127.0.0.1:0")),
+            (of(MeasuredProtocol::Dns, "[::1]:5300", None), pair("[::1]:5300", "[::1]:0")),
         ] {
             assert_eq!(found, wanted);
         }
@@ -252,16 +255,16 @@ mod tests {
             let said = said(&words(server), &mut Plan::default());
             assert!(said.contains(&format!("--target {server}: {why}")), "{said}");
         }
-        let far = Words { relay: Some("203.0.113.9".to_owned()), ..words("127.0.0.1") };
+        let far = TargetOptions { relay: Some("203.0.113.9".to_owned()), ..words("127.0.0.1") };
         assert!(said(&far, &mut Plan::default()).contains("no interface of this machine has it"));
     }
 
     #[test]
     fn all_that_a_plan_wants_of_its_own_servers_is_refused_at_once() {
         let mut plan = Plan { name: "x".to_owned(), ..Plan::default() };
-        plan.server.features = vec![Feature::Plain, Feature::NotPersisted];
-        plan.server.stores = vec![Store::Mysql];
-        plan.server.sharing = vec![Sharing::TwoServers];
+        plan.server.features = vec![ServerFeature::Plain, ServerFeature::NotPersisted];
+        plan.server.stores = vec![LeaseStoreKind::Mysql];
+        plan.server.sharing = vec![DatabaseAccess::TwoServers];
         plan.server.processor_share = 0.5;
         plan.restart.database = Restarts::Both;
         plan.runs.count = 9;
@@ -289,8 +292,8 @@ mod tests {
         let mut plan = Plan { servers, ..Plan::default() };
         plan.profile.fractions = vec![0.5];
         let before = plan.clone();
-        let words = Words { pool_size: Some(1_000), ..words("127.0.0.1") };
-        let found = Running::of(&words, &mut plan).unwrap();
+        let words = TargetOptions { pool_size: Some(1_000), ..words("127.0.0.1") };
+        let found = RunningTarget::of(&words, &mut plan).unwrap();
         assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
         assert!(!plan.blocks.limit && plan.profile.fractions.is_empty());
         assert_eq!((plan.servers, plan.server.pool_size), (vec!["target".to_owned()], 1_000));

@@ -6,12 +6,12 @@
 //! clients of several sizes; the manual has them.
 
 use measure::Plan;
-use measure::plan::{Feature, Protocol, SearchPlan};
+use measure::plan::{MeasuredProtocol, SearchPlan, ServerFeature};
 
 use crate::bench::grouped;
 use crate::driver::features;
-use crate::runner::Request;
-use crate::subject::{Kind, Subject};
+use crate::runner::TrialRequest;
+use crate::subject::{MeasurementSubject, SubjectKind};
 
 /// Largest pool for ISC dhcpd and DHCPv4. dhcpd keeps some 5 KiB for each free address and looks at
 /// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
@@ -35,7 +35,7 @@ const GIVING_BACK: u32 = 1 << 30;
 
 /// Terms that a server gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct MeasurementTerms {
     /// Number of addresses in its pool.
     pub pool_size: u32,
     /// Number of distinct clients in one trial.
@@ -48,10 +48,10 @@ pub struct Terms {
     is_slow: bool,
 }
 
-impl Terms {
+impl MeasurementTerms {
     /// Returns the terms of `plan` for `subject`.
     #[must_use]
-    pub fn of(subject: &Subject, plan: &Plan) -> Self {
+    pub fn of(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {
             pool_size: plan.server.pool_size,
             clients: plan.clients.count,
@@ -61,30 +61,34 @@ impl Terms {
         };
         let whole = whole.with(subject.feature);
         match subject.kind {
-            Kind::IscDhcpd if plan.protocol == Protocol::Dhcp6 => whole.slow(u32::MAX),
-            Kind::IscDhcpd => {
+            SubjectKind::IscDhcpd if plan.protocol == MeasuredProtocol::Dhcp6 => {
+                whole.slow(u32::MAX)
+            }
+            SubjectKind::IscDhcpd => {
                 let pool_size = whole.pool_size.min(DHCPD_POOL);
                 // Half of them, so that free addresses are never scarce, nor few.
                 Self { pool_size, ..whole }.slow(pool_size.div_ceil(2))
             }
-            Kind::Dnsmasq => whole.slow(DNSMASQ_CLIENTS),
+            SubjectKind::Dnsmasq => whole.slow(DNSMASQ_CLIENTS),
             // Kea writes leases one by one, each with a flush, to a database that is durable.
-            Kind::Kea { .. } if subject.store.is_database() => {
+            SubjectKind::Kea { .. } if subject.store.is_database() => {
                 Self { population: whole.population, ..whole.slow(u32::MAX) }
             }
             // The client that checks whether it answers has one address of its pool.
-            Kind::Running(_) => {
+            SubjectKind::Running(_) => {
                 Self { population: whole.population.saturating_sub(1).max(1), ..whole }
             }
-            Kind::Godwit(_) | Kind::Kea { .. } | Kind::Dns(_) | Kind::Command(_) | Kind::Limit => {
-                whole
-            }
+            SubjectKind::Godwit(_)
+            | SubjectKind::Kea { .. }
+            | SubjectKind::Dns(_)
+            | SubjectKind::Command(_)
+            | SubjectKind::Limit => whole,
         }
     }
 
     /// Returns the terms of a configuration with room for fewer clients than the pool, or whose
     /// clients release their leases, so that new ones never run out.
-    fn with(self, feature: Feature) -> Self {
+    fn with(self, feature: ServerFeature) -> Self {
         let population = match features::room(feature) {
             _ if feature.gives_back() => GIVING_BACK,
             room => self.population.min(room.unwrap_or(u32::MAX)),
@@ -161,7 +165,7 @@ impl Terms {
     /// Returns the first client of a trial whose server has seen those before `next`, and the first
     /// one after it. When there are no more that are new, the old ones come again.
     #[must_use]
-    pub fn next_clients(&self, next: u32, request: &Request) -> (u32, u32) {
+    pub fn next_clients(&self, next: u32, request: &TrialRequest) -> (u32, u32) {
         let due = (request.rate_per_s * request.dwell_s).ceil() as u32;
         let played = due.saturating_add(1).min(self.clients);
         let first = if next.saturating_add(played) > self.population { 0 } else { next };
@@ -171,7 +175,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use measure::plan::{Durability, Store};
+    use measure::plan::{LeaseStoreKind, ServerDurability};
     use measure::record::Purpose;
 
     use super::*;
@@ -183,37 +187,38 @@ mod tests {
         plan
     }
 
-    fn terms(kind: Kind, plan: &Plan) -> Terms {
-        Terms::of(&Subject::new("x", "", kind), plan)
+    fn terms(kind: SubjectKind, plan: &Plan) -> MeasurementTerms {
+        MeasurementTerms::of(&MeasurementSubject::new("x", "", kind), plan)
     }
 
     #[test]
     fn keas_trials_on_databases_are_those_of_slow_servers_with_all_clients() {
         let plan = plan();
-        let mut subject = Subject::new(
+        let mut subject = MeasurementSubject::new(
             "kea",
             "",
-            Kind::Kea { version: KeaVersion::Installed, multi_threaded: true },
+            SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: true },
         );
-        for (store, start_per_s) in
-            [(Store::Memfile, plan.search.start_per_s), (Store::Mysql, SLOW_START_PER_S)]
-        {
+        for (store, start_per_s) in [
+            (LeaseStoreKind::Memfile, plan.search.start_per_s),
+            (LeaseStoreKind::Mysql, SLOW_START_PER_S),
+        ] {
             subject.store = store;
-            let terms = Terms::of(&subject, &plan);
+            let terms = MeasurementTerms::of(&subject, &plan);
             assert_eq!((terms.clients, terms.population), (1_000_000, 4_000_000));
             assert_eq!(terms.search(&plan.search).start_per_s, start_per_s);
             assert_eq!(terms.variant(&plan), "");
         }
-        subject.kind = Kind::Godwit(Durability::Always);
-        assert!(!Terms::of(&subject, &plan).is_slow);
+        subject.kind = SubjectKind::Godwit(ServerDurability::Always);
+        assert!(!MeasurementTerms::of(&subject, &plan).is_slow);
     }
 
     #[test]
     fn clients_are_new_until_the_pool_is_used_up() {
         let mut plan = Plan::default();
         (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
-        let terms = terms(Kind::Limit, &plan);
-        let request = |rate_per_s| Request {
+        let terms = terms(SubjectKind::Limit, &plan);
+        let request = |rate_per_s| TrialRequest {
             number: 0,
             subject: 0,
             purpose: Purpose::Search,
@@ -232,8 +237,8 @@ mod tests {
     fn only_servers_that_cannot_take_the_plan_get_less_and_it_is_said() {
         let plan = plan();
         for kind in [
-            Kind::Godwit(Durability::None),
-            Kind::Kea { version: KeaVersion::Installed, multi_threaded: true },
+            SubjectKind::Godwit(ServerDurability::None),
+            SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: true },
         ] {
             let terms = terms(kind, &plan);
             assert_eq!((terms.pool_size, terms.clients), (4_000_000, 1_000_000));
@@ -241,16 +246,16 @@ mod tests {
             assert_eq!(terms.dwell_s(&plan, 10.0, 0.4), 0.4);
             assert_eq!((terms.variant(&plan).as_str(), terms.note("x", &plan)), ("", None));
         }
-        let dhcpd = terms(Kind::IscDhcpd, &plan);
+        let dhcpd = terms(SubjectKind::IscDhcpd, &plan);
         assert_eq!((dhcpd.pool_size, dhcpd.clients, dhcpd.population), (16_384, 8_192, 8_192));
         assert_eq!(dhcpd.variant(&plan), "pool of 16,384");
         let note = dhcpd.note("isc-dhcpd", &plan).expect("it is less");
         assert!(note.contains("16,384 instead of 4,000,000 and 8,192 clients"), "{note}");
-        let plan_v6 = Plan { protocol: Protocol::Dhcp6, ..plan.clone() };
-        let dhcpd = terms(Kind::IscDhcpd, &plan_v6);
+        let plan_v6 = Plan { protocol: MeasuredProtocol::Dhcp6, ..plan.clone() };
+        let dhcpd = terms(SubjectKind::IscDhcpd, &plan_v6);
         assert_eq!((dhcpd.pool_size, dhcpd.clients), (4_000_000, 1_000_000));
         assert_eq!((dhcpd.variant(&plan_v6).as_str(), dhcpd.is_slow), ("", true));
-        let dnsmasq = terms(Kind::Dnsmasq, &plan);
+        let dnsmasq = terms(SubjectKind::Dnsmasq, &plan);
         assert_eq!((dnsmasq.pool_size, dnsmasq.population), (4_000_000, 1_000));
         assert_eq!(dnsmasq.variant(&plan), "1,000 clients");
         assert_eq!(dnsmasq.search(&plan.search).start_per_s, 60.0);
@@ -260,7 +265,7 @@ mod tests {
     fn what_fits_is_not_called_less() {
         let mut plan = Plan::default();
         (plan.clients.count, plan.server.pool_size) = (100, 1_000);
-        for kind in [Kind::IscDhcpd, Kind::Dnsmasq] {
+        for kind in [SubjectKind::IscDhcpd, SubjectKind::Dnsmasq] {
             let terms = terms(kind, &plan);
             assert_eq!((terms.pool_size, terms.clients, terms.population), (1_000, 100, 100));
             assert_eq!(terms.variant(&plan), "");
@@ -270,7 +275,7 @@ mod tests {
     #[test]
     fn trials_of_slow_servers_outlast_their_buffers_within_bounds() {
         let plan = Plan { time_budget_s: 60.0, ..plan() };
-        let terms = terms(Kind::IscDhcpd, &plan);
+        let terms = terms(SubjectKind::IscDhcpd, &plan);
         assert_eq!(terms.dwell_s(&plan, 60.0, 0.4), 3.0, "a share of the time");
         assert_eq!(terms.dwell_s(&plan, 1_000.0, 0.4), 1.0);
         assert_eq!(terms.dwell_s(&plan, 5_000.0, 0.4), 0.4);

@@ -26,7 +26,7 @@ pub(crate) fn slack_ns(offered_ns: u64) -> u64 {
 /// Count of exchanges completed in time but queued too long: later after the last one left than the
 /// quickest exchange took and the slack together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
+pub struct QueuedExchangeCounter {
     /// Time at which the first exchange left.
     first_left_ns: Option<u64>,
     /// Time at which the newest exchange left.
@@ -36,7 +36,7 @@ pub struct Backlog {
     behind: u64,
 }
 
-impl Backlog {
+impl QueuedExchangeCounter {
     /// Returns the state at the end of a run that another process counted.
     #[must_use]
     pub const fn ended(left_ns: u64, behind: u64) -> Self {
@@ -89,8 +89,13 @@ mod tests {
 
     /// Offers exchanges at `rate` per second for `offered_ns`, completed first in first out at
     /// `capacity` per second, none earlier than `wait_ns` after it left.
-    fn offer(rate: u64, capacity: u64, offered_ns: u64, wait_ns: u64) -> (u64, Backlog) {
-        let mut backlog = Backlog::default();
+    fn offer(
+        rate: u64,
+        capacity: u64,
+        offered_ns: u64,
+        wait_ns: u64,
+    ) -> (u64, QueuedExchangeCounter) {
+        let mut backlog = QueuedExchangeCounter::default();
         let count = rate * offered_ns / NS_PER_S;
         for number in 0..count {
             backlog.left(number * NS_PER_S / rate);
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_slow_answer_while_others_still_leave_is_no_queue() {
-        let mut backlog = Backlog::default();
+        let mut backlog = QueuedExchangeCounter::default();
         backlog.left(0);
         backlog.completed(0, NS_PER_MS);
         backlog.left(NS_PER_S);

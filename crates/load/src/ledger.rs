@@ -3,12 +3,12 @@
 use base::Histogram;
 use base::time::{NS_PER_MS, NS_PER_S};
 
-use crate::backlog::Backlog;
+use crate::backlog::QueuedExchangeCounter;
 
 /// Class of an exchange's end. Every exchange that came due ends in exactly one class; where
 /// several would fit, the first event that decides sets the class, with one exception noted below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum ExchangeClass {
     /// The exchange was complete within the deadline, counted from its due time, with exactly one
     /// reply per message sent.
     OnTime,
@@ -30,8 +30,8 @@ pub enum Class {
     DuplicateAnswered,
 }
 
-impl Class {
-    /// All classes, by [`Class::index`].
+impl ExchangeClass {
+    /// All classes, by [`ExchangeClass::index`].
     pub const ALL: [Self; 7] = [
         Self::OnTime,
         Self::Late,
@@ -42,7 +42,7 @@ impl Class {
         Self::DuplicateAnswered,
     ];
 
-    /// Returns the position in [`Class::ALL`].
+    /// Returns the position in [`ExchangeClass::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -86,7 +86,7 @@ pub struct Health {
 
 /// Verdict on whether the generator or the server set the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GeneratorVerdict {
     /// The generator kept its schedule and lost nothing itself.
     Sound,
     /// The figures describe the generator; each reason names the threshold that it broke.
@@ -96,56 +96,56 @@ pub enum Verdict {
 /// Outcomes, latencies and late sends of the exchanges of one thread; ledgers of several threads
 /// add up.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct ExchangeLedger {
     due: u64,
     sent: u64,
-    ended: [u64; Class::ALL.len()],
+    ended: [u64; ExchangeClass::ALL.len()],
     latency_due: Histogram,
     latency_sent: Histogram,
-    backlog: Backlog,
+    backlog: QueuedExchangeCounter,
     late_sends: u64,
     late_send_max_ns: u64,
 }
 
-impl Default for Ledger {
+impl Default for ExchangeLedger {
     fn default() -> Self {
         Self {
             due: 0,
             sent: 0,
-            ended: [0; Class::ALL.len()],
+            ended: [0; ExchangeClass::ALL.len()],
             latency_due: Histogram::up_to(LATENCY_LIMIT_NS),
             latency_sent: Histogram::up_to(LATENCY_LIMIT_NS),
-            backlog: Backlog::default(),
+            backlog: QueuedExchangeCounter::default(),
             late_sends: 0,
             late_send_max_ns: 0,
         }
     }
 }
 
-/// Parts of a ledger that another process kept; see the methods of [`Ledger`].
+/// Parts of a ledger that another process kept; see the methods of [`ExchangeLedger`].
 #[derive(Clone, Debug)]
 pub struct LedgerParts {
-    /// Value of [`Ledger::due`].
+    /// Value of [`ExchangeLedger::due`].
     pub due: u64,
-    /// Value of [`Ledger::sent`].
+    /// Value of [`ExchangeLedger::sent`].
     pub sent: u64,
-    /// Value of [`Ledger::count`] by [`Class::index`].
-    pub ended: [u64; Class::ALL.len()],
-    /// Value of [`Ledger::latency_due`].
+    /// Value of [`ExchangeLedger::count`] by [`ExchangeClass::index`].
+    pub ended: [u64; ExchangeClass::ALL.len()],
+    /// Value of [`ExchangeLedger::latency_due`].
     pub latency_due: Histogram,
-    /// Value of [`Ledger::latency_sent`].
+    /// Value of [`ExchangeLedger::latency_sent`].
     pub latency_sent: Histogram,
-    /// Value of [`Ledger::left_ns`].
+    /// Value of [`ExchangeLedger::left_ns`].
     pub left_ns: u64,
-    /// Value of [`Ledger::behind`].
+    /// Value of [`ExchangeLedger::behind`].
     pub behind: u64,
-    /// Value of [`Ledger::late_sends`].
+    /// Value of [`ExchangeLedger::late_sends`].
     pub late_sends: u64,
-    /// Value of [`Ledger::late_send_max_ns`].
+    /// Value of [`ExchangeLedger::late_send_max_ns`].
     pub late_send_max_ns: u64,
 }
 
-impl Ledger {
+impl ExchangeLedger {
     /// Creates the ledger of these parts; returns `None` when they contradict each other.
     #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
@@ -153,9 +153,9 @@ impl Ledger {
             parts;
         let (late_sends, late_send_max_ns) = (parts.late_sends, parts.late_send_max_ns);
         let ends = ended.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count))?;
-        let completed =
-            ended[Class::OnTime.index()].checked_add(ended[Class::DuplicateAnswered.index()])?;
-        let answered = completed.checked_add(ended[Class::Late.index()])?;
+        let completed = ended[ExchangeClass::OnTime.index()]
+            .checked_add(ended[ExchangeClass::DuplicateAnswered.index()])?;
+        let answered = completed.checked_add(ended[ExchangeClass::Late.index()])?;
         let is_sound = ends <= due
             && sent <= due
             && late_sends <= sent
@@ -169,7 +169,7 @@ impl Ledger {
             ended,
             latency_due,
             latency_sent,
-            backlog: Backlog::ended(left_ns, behind),
+            backlog: QueuedExchangeCounter::ended(left_ns, behind),
             late_sends,
             late_send_max_ns,
         })
@@ -190,13 +190,13 @@ impl Ledger {
     }
 
     /// Notes the latency of an exchange completed within its deadline. The histograms hold these
-    /// latencies and those of [`Ledger::completed_late`].
+    /// latencies and those of [`ExchangeLedger::completed_late`].
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.completed_late(due_ns, sent_ns, answered_ns);
         self.backlog.completed(sent_ns, answered_ns);
     }
 
-    /// Notes the latency of an exchange that ended as [`Class::Late`]. A distribution without the
+    /// Notes the latency of an exchange that ended as [`ExchangeClass::Late`]. A distribution without the
     /// late exchanges would describe only those that were quick enough.
     pub fn completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
@@ -204,7 +204,7 @@ impl Ledger {
     }
 
     /// Notes the end of an exchange. Call it exactly once for each that came due.
-    pub fn ended(&mut self, class: Class) {
+    pub fn ended(&mut self, class: ExchangeClass) {
         self.ended[class.index()] += 1;
         debug_assert!(self.ended.iter().sum::<u64>() <= self.due, "more ends than exchanges");
     }
@@ -242,7 +242,7 @@ impl Ledger {
     }
 
     /// Returns the number of exchanges completed within the deadline, but so long after the last
-    /// one left that they show a queue that grew; see [`Backlog`].
+    /// one left that they show a queue that grew; see [`QueuedExchangeCounter`].
     #[must_use]
     pub const fn behind(&self) -> u64 {
         self.backlog.behind()
@@ -250,7 +250,7 @@ impl Ledger {
 
     /// Returns the number of exchanges that ended in `class`.
     #[must_use]
-    pub const fn count(&self, class: Class) -> u64 {
+    pub const fn count(&self, class: ExchangeClass) -> u64 {
         self.ended[class.index()]
     }
 
@@ -287,7 +287,7 @@ impl Ledger {
 
     /// Judges the generator by the fixed thresholds of this module.
     #[must_use]
-    pub fn verdict(&self, health: Health) -> Verdict {
+    pub fn verdict(&self, health: Health) -> GeneratorVerdict {
         let share = |count: u64| count as f64 / self.due.max(1) as f64;
         let percent = |count: u64| 100.0 * share(count);
         let unsent = self.due - self.sent;
@@ -312,7 +312,11 @@ impl Ledger {
                 reasons.push(format!("{count} {what}: {percent:.3} % (limit {limit} %)"));
             }
         }
-        if reasons.is_empty() { Verdict::Sound } else { Verdict::GeneratorLimited(reasons) }
+        if reasons.is_empty() {
+            GeneratorVerdict::Sound
+        } else {
+            GeneratorVerdict::GeneratorLimited(reasons)
+        }
     }
 }
 
@@ -320,43 +324,43 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn of(due: u64, sent: u64, late: u64) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn of(due: u64, sent: u64, late: u64) -> ExchangeLedger {
+        let mut ledger = ExchangeLedger::default();
         for number in 0..due {
             ledger.came_due();
             if number < sent {
                 ledger.left(1_000, 1_000 + LATE_SEND_NS + u64::from(number < late));
             }
-            ledger.ended(if number < sent { Class::OnTime } else { Class::Lost });
+            ledger.ended(if number < sent { ExchangeClass::OnTime } else { ExchangeClass::Lost });
         }
         ledger
     }
 
-    fn is_limited(ledger: &Ledger, health: Health) -> bool {
-        ledger.verdict(health) != Verdict::Sound
+    fn is_limited(ledger: &ExchangeLedger, health: Health) -> bool {
+        ledger.verdict(health) != GeneratorVerdict::Sound
     }
 
     #[test]
     fn indexes_follow_the_list_and_names_differ() {
-        let mut names: Vec<_> = Class::ALL.map(Class::name).to_vec();
-        for (index, class) in Class::ALL.into_iter().enumerate() {
+        let mut names: Vec<_> = ExchangeClass::ALL.map(ExchangeClass::name).to_vec();
+        for (index, class) in ExchangeClass::ALL.into_iter().enumerate() {
             assert_eq!(class.index(), index);
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), Class::ALL.len());
+        assert_eq!(names.len(), ExchangeClass::ALL.len());
     }
 
     #[test]
     fn late_answers_are_in_the_latencies_and_never_behind() {
-        let mut ledger = Ledger::default();
+        let mut ledger = ExchangeLedger::default();
         for number in 0..10 {
             ledger.came_due();
             ledger.left(number, number);
         }
         for number in 0..10 {
             ledger.completed_late(number, number, number + 2 * NS_PER_S);
-            ledger.ended(Class::Late);
+            ledger.ended(ExchangeClass::Late);
         }
         assert_eq!((ledger.latency_due().count(), ledger.latency_sent().count()), (10, 10));
         assert!(ledger.latency_due().quantile(0.5).unwrap() >= 2 * NS_PER_S, "all were late");
@@ -383,13 +387,13 @@ mod tests {
             assert_eq!(is_limited(&sound, refused), limited);
             assert_eq!(is_limited(&of(20_000, 20_000 - count, 0), Health::default()), limited);
         }
-        let Verdict::GeneratorLimited(reasons) =
+        let GeneratorVerdict::GeneratorLimited(reasons) =
             of(100, 50, 50).verdict(Health { socket_drops: 1, sends_refused: 1 })
         else {
             panic!("half of it was not sent")
         };
         assert_eq!(reasons.len(), 4, "{reasons:?}");
-        assert_eq!(Ledger::default().verdict(Health::default()), Verdict::Sound);
+        assert_eq!(ExchangeLedger::default().verdict(Health::default()), GeneratorVerdict::Sound);
     }
 
     #[test]
@@ -398,7 +402,8 @@ mod tests {
         let parts = || LedgerParts {
             due: whole.due(),
             sent: whole.sent(),
-            ended: Class::ALL.map(|class| if class == Class::Lost { 10 } else { 0 }),
+            ended: ExchangeClass::ALL
+                .map(|class| if class == ExchangeClass::Lost { 10 } else { 0 }),
             latency_due: whole.latency_due().clone(),
             latency_sent: whole.latency_sent().clone(),
             left_ns: 0,
@@ -406,26 +411,26 @@ mod tests {
             late_sends: whole.late_sends(),
             late_send_max_ns: whole.late_send_max_ns(),
         };
-        let restored = Ledger::from_parts(parts()).unwrap();
+        let restored = ExchangeLedger::from_parts(parts()).unwrap();
         assert_eq!((restored.due(), restored.sent(), restored.late_sends()), (100, 90, 7));
-        assert_eq!((restored.count(Class::Lost), restored.in_flight()), (10, 90));
+        assert_eq!((restored.count(ExchangeClass::Lost), restored.in_flight()), (10, 90));
         assert_eq!(restored.late_send_max_ns(), whole.late_send_max_ns());
         for wrong in [
             LedgerParts { due: 9, sent: 9, late_sends: 0, ..parts() },
             LedgerParts { sent: 101, ..parts() },
             LedgerParts { late_sends: 91, ..parts() },
-            LedgerParts { ended: [1; Class::ALL.len()], ..parts() },
+            LedgerParts { ended: [1; ExchangeClass::ALL.len()], ..parts() },
             LedgerParts { latency_sent: Histogram::up_to(1), ..parts() },
         ] {
-            assert!(Ledger::from_parts(wrong).is_none());
+            assert!(ExchangeLedger::from_parts(wrong).is_none());
         }
     }
 
     #[test]
     fn every_exchange_is_in_flight_until_it_ends_and_threads_add_up() {
-        let mut whole = Ledger::default();
-        for (index, class) in Class::ALL.into_iter().enumerate() {
-            let mut ledger = Ledger::default();
+        let mut whole = ExchangeLedger::default();
+        for (index, class) in ExchangeClass::ALL.into_iter().enumerate() {
+            let mut ledger = ExchangeLedger::default();
             for _ in 0..=index {
                 ledger.came_due();
                 ledger.left(0, index as u64);
@@ -437,7 +442,7 @@ mod tests {
             whole.merge(&ledger);
         }
         assert_eq!((whole.due(), whole.sent(), whole.in_flight()), (28, 28, 0));
-        assert_eq!(Class::ALL.map(|class| whole.count(class)), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(ExchangeClass::ALL.map(|class| whole.count(class)), [1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(whole.late_send_max_ns(), 6);
         assert_eq!(whole.latency_due().count(), 7);
         assert_eq!((whole.latency_due().max(), whole.latency_sent().min()), (Some(96), Some(80)));

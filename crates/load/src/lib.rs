@@ -4,7 +4,7 @@
 //!
 //! The load is open-loop. An exchange is due when the [`Schedule`] says so, however the earlier
 //! ones ended; its latency counts from its due time. A generator that cannot keep up sends late,
-//! and the [`Ledger`] reports that in its [`Verdict`], so that a slow generator is never taken for
+//! and the [`ExchangeLedger`] reports that in its [`GeneratorVerdict`], so that a slow generator is never taken for
 //! a slow service ("coordinated omission", Tene).
 
 mod backlog;
@@ -17,13 +17,13 @@ mod shape;
 mod throughput;
 mod timeline;
 
-pub use backlog::Backlog;
+pub use backlog::QueuedExchangeCounter;
 pub use ledger::{
-    Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, LedgerParts,
-    OWN_LOSS_SHARE, Verdict,
+    ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, LATE_SEND_NS, LATE_SEND_SHARE,
+    LATENCY_LIMIT_NS, LedgerParts, OWN_LOSS_SHARE,
 };
 pub use outstanding::Outstanding;
-pub use schedule::{Rate, Schedule, exponential};
-pub use shape::{SHAPES, Shape, Wanted};
+pub use schedule::{LoadRate, Schedule, exponential};
+pub use shape::{LoadShape, LoadShapeArg, SHAPES};
 pub use throughput::Throughput;
-pub use timeline::{Awaited, Point, Timeline};
+pub use timeline::{Awaited, Timeline, TimelinePoint};

@@ -6,14 +6,14 @@
 /// ring allocates once.
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
-    slots: Vec<Option<Slot<T>>>,
+    slots: Vec<Option<OutstandingSlot<T>>>,
     mask: u64,
     oldest: u64,
     next: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Slot<T> {
+struct OutstandingSlot<T> {
     due_ns: u64,
     value: T,
 }
@@ -31,7 +31,8 @@ impl<T: Clone> Outstanding<T> {
         let count = capacity.max(1).next_power_of_two();
         // The table is filled before it is emptied: a table of empty slots may be mapped lazily,
         // and its page faults would fall into the measurement.
-        let mut slots = vec![Some(Slot { due_ns: u64::MAX, value: blank }); count as usize];
+        let mut slots =
+            vec![Some(OutstandingSlot { due_ns: u64::MAX, value: blank }); count as usize];
         slots.fill(None);
         Self { slots, mask: count - 1, oldest: 0, next: 0 }
     }
@@ -46,7 +47,7 @@ impl<T> Outstanding<T> {
             return None;
         }
         let number = self.next;
-        self.slots[(number & self.mask) as usize] = Some(Slot { due_ns, value });
+        self.slots[(number & self.mask) as usize] = Some(OutstandingSlot { due_ns, value });
         self.next += 1;
         Some(number)
     }

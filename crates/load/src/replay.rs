@@ -5,7 +5,7 @@ use core::fmt;
 
 use base::time::NS_PER_S;
 use packet_wire::captured::{self, SkipReason};
-use packet_wire::pcap::{PcapError, Reader};
+use packet_wire::pcap::{CaptureReader, PcapError};
 
 /// Times of recorded events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub fn times(
     port: u16,
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Recording, String> {
-    let mut recording = match Reader::new(file) {
+    let mut recording = match CaptureReader::new(file) {
         Ok(reader) => of_capture(reader, port, is_first)?,
         Err(PcapError::Magic | PcapError::Truncated) => {
             Recording { times_ns: of_leases(file)?, packets: None }
@@ -102,7 +102,7 @@ pub fn times(
 }
 
 fn of_capture(
-    reader: Reader<'_>,
+    reader: CaptureReader<'_>,
     port: u16,
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Recording, String> {
@@ -128,12 +128,12 @@ pub fn datagrams(
     ports: &[u16],
     take: impl FnMut(u64, &[u8]) -> bool,
 ) -> Result<PacketCounts, String> {
-    let reader = Reader::new(file).map_err(|error| format!("is {error}"))?;
+    let reader = CaptureReader::new(file).map_err(|error| format!("is {error}"))?;
     each_datagram(reader, ports, take)
 }
 
 fn each_datagram(
-    reader: Reader<'_>,
+    reader: CaptureReader<'_>,
     ports: &[u16],
     mut take: impl FnMut(u64, &[u8]) -> bool,
 ) -> Result<PacketCounts, String> {
@@ -208,15 +208,15 @@ fqdn_rev,hostname,state,user_context\n\
 
     #[test]
     fn of_a_capture_the_messages_to_the_port_count() {
-        use base::Writer;
-        use packet_wire::pcap::{ByteOrder, LINK_RAW_IP, Resolution, Writer as PcapWriter};
+        use base::ByteWriter;
+        use packet_wire::pcap::{ByteOrder, CaptureWriter as PcapWriter, LINK_RAW_IP, Resolution};
         use packet_wire::{ipv4, protocol, udp};
         let mut file = PcapWriter::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
         let address = std::net::Ipv4Addr::LOCALHOST;
         for (time_us, port, payload) in [(9, 67, b"a"), (5, 67, b"a"), (6, 68, b"a"), (7, 67, b"b")]
         {
             let mut buffer = [0; 64];
-            let mut writer = Writer::new(&mut buffer);
+            let mut writer = ByteWriter::new(&mut buffer);
             ipv4::Header::new(protocol::UDP, address, address).emit(9, &mut writer);
             let (from, to) = ((address, 1).into(), (address, port).into());
             writer.put(&udp::header_for(from, to, payload)).put(payload);

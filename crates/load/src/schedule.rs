@@ -3,15 +3,15 @@
 use base::Random;
 use base::time::NS_PER_S;
 
-use crate::Shape;
+use crate::LoadShape;
 
 /// Exchanges per second, kept in thousandths so that due times need only integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rate {
+pub struct LoadRate {
     per_1000_s: u64,
 }
 
-impl Rate {
+impl LoadRate {
     /// Returns the rate nearest to `per_s`; `None` unless it is between 0.001 and 10^9 per second.
     #[must_use]
     pub fn per_second(per_s: f64) -> Option<Self> {
@@ -56,7 +56,7 @@ impl Rate {
 #[derive(Clone, Debug)]
 enum Spacing {
     /// Every `stride`-th exchange of `shape` from number `next` on.
-    Fixed { shape: Shape, rate: Rate, next: u64, stride: u64 },
+    Fixed { shape: LoadShape, rate: LoadRate, next: u64, stride: u64 },
     /// Gaps with an exponential distribution of mean `mean_gap_ns`.
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
 }
@@ -81,13 +81,13 @@ impl Schedule {
     /// Panics unless `thread < threads`.
     #[must_use]
     pub fn of_thread(
-        shape: &Shape,
-        rate: Rate,
+        shape: &LoadShape,
+        rate: LoadRate,
         (start_ns, duration_ns): (u64, u64),
         (thread, threads): (u64, u64),
         seed: u64,
     ) -> Self {
-        if *shape == Shape::Poisson {
+        if *shape == LoadShape::Poisson {
             let random = Random::from_seed(seed).fork(thread + 1);
             return Self::poisson(rate.share(threads), start_ns, duration_ns, random);
         }
@@ -102,13 +102,19 @@ impl Schedule {
     ///
     /// Panics unless `thread < threads`.
     #[must_use]
-    pub fn even(rate: Rate, start_ns: u64, duration_ns: u64, thread: u64, threads: u64) -> Self {
-        Self::fixed(Shape::Even, rate, (start_ns, duration_ns), (thread, threads))
+    pub fn even(
+        rate: LoadRate,
+        start_ns: u64,
+        duration_ns: u64,
+        thread: u64,
+        threads: u64,
+    ) -> Self {
+        Self::fixed(LoadShape::Even, rate, (start_ns, duration_ns), (thread, threads))
     }
 
     fn fixed(
-        shape: Shape,
-        rate: Rate,
+        shape: LoadShape,
+        rate: LoadRate,
         (start_ns, duration_ns): (u64, u64),
         (thread, threads): (u64, u64),
     ) -> Self {
@@ -129,7 +135,7 @@ impl Schedule {
     /// this thread's share: several threads with shares of the rate and their own `random` make one
     /// process of the whole rate.
     #[must_use]
-    pub fn poisson(rate: Rate, start_ns: u64, duration_ns: u64, random: Random) -> Self {
+    pub fn poisson(rate: LoadRate, start_ns: u64, duration_ns: u64, random: Random) -> Self {
         let mean_gap_ns = NS_PER_S as f64 / rate.as_per_second();
         let mut schedule = Self {
             start_ns,
@@ -223,7 +229,7 @@ mod tests {
 
     #[test]
     fn due_times_are_exact_after_any_number_of_exchanges() {
-        let rate = Rate::per_second(3.0).unwrap();
+        let rate = LoadRate::per_second(3.0).unwrap();
         assert_eq!(
             [0, 1, 2, 3].map(|k| rate.offset_ns(k)),
             [0, 333_333_333, 666_666_666, NS_PER_S]
@@ -232,7 +238,7 @@ mod tests {
         let mut random = Random::from_seed(1);
         for _ in 0..10_000 {
             let rate =
-                Rate::per_second(random.below(2_000_000_000) as f64 / 1_000.0 + 0.001).unwrap();
+                LoadRate::per_second(random.below(2_000_000_000) as f64 / 1_000.0 + 0.001).unwrap();
             let duration_ns = random.below(100 * NS_PER_S) + 1;
             let count = rate.count_in(duration_ns);
             assert!(rate.offset_ns(count) >= duration_ns, "{rate:?} {duration_ns}");
@@ -242,8 +248,8 @@ mod tests {
 
     #[test]
     fn the_threads_of_a_run_carry_its_rate_together() {
-        let rate = Rate::per_second(1_000.0).unwrap();
-        for shape in [Shape::Even, Shape::Poisson] {
+        let rate = LoadRate::per_second(1_000.0).unwrap();
+        for shape in [LoadShape::Even, LoadShape::Poisson] {
             let of = |thread| {
                 let when = (0, 10 * NS_PER_S);
                 let mut schedule = Schedule::of_thread(&shape, rate, when, (thread, 4), 3);
@@ -253,22 +259,25 @@ mod tests {
             let counts = [of(0), of(1), of(2), of(3)];
             let sum: u64 = counts.iter().sum();
             assert!(sum.abs_diff(10_000) < 500, "{shape}: {counts:?}");
-            assert_eq!(counts == [2_500; 4], shape == Shape::Even, "{counts:?}");
+            assert_eq!(counts == [2_500; 4], shape == LoadShape::Even, "{counts:?}");
         }
-        assert_eq!(Rate::per_second(0.001).unwrap().share(8), Rate::per_second(0.001).unwrap());
+        assert_eq!(
+            LoadRate::per_second(0.001).unwrap().share(8),
+            LoadRate::per_second(0.001).unwrap()
+        );
     }
 
     #[test]
     fn rates_out_of_range_are_refused() {
         for wrong in [0.0, -1.0, 0.0001, f64::NAN, f64::INFINITY, 1e10] {
-            assert_eq!(Rate::per_second(wrong), None, "{wrong}");
+            assert_eq!(LoadRate::per_second(wrong), None, "{wrong}");
         }
-        assert_eq!(Rate::per_second(0.5).unwrap().as_per_second(), 0.5);
+        assert_eq!(LoadRate::per_second(0.5).unwrap().as_per_second(), 0.5);
     }
 
     #[test]
     fn threads_divide_one_schedule_among_them() {
-        let rate = Rate::per_second(977.0).unwrap();
+        let rate = LoadRate::per_second(977.0).unwrap();
         let (start, duration) = (77, 3 * NS_PER_S);
         let drain = |mut schedule: Schedule| {
             std::iter::from_fn(move || schedule.take(u64::MAX)).collect::<Vec<_>>()
@@ -287,7 +296,7 @@ mod tests {
 
     #[test]
     fn nothing_is_taken_before_it_is_due_nor_after_the_end() {
-        let rate = Rate::per_second(10.0).unwrap();
+        let rate = LoadRate::per_second(10.0).unwrap();
         let mut schedule = Schedule::even(rate, 1_000, NS_PER_S, 0, 1);
         assert_eq!((schedule.take(999), schedule.take(1_000)), (None, Some(1_000)));
         assert_eq!(schedule.next_due_ns(), Some(100_001_000));
@@ -301,7 +310,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_the_mean_and_the_spread_of_a_poisson_process() {
-        let rate = Rate::per_second(100_000.0).unwrap();
+        let rate = LoadRate::per_second(100_000.0).unwrap();
         let mut schedule = Schedule::poisson(rate, 0, 10 * NS_PER_S, Random::from_seed(5));
         let (mut bins, mut count) = (vec![0_u32; 10_000], 0_u64);
         while let Some(due_ns) = schedule.take(u64::MAX) {
@@ -317,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_poisson_schedule_replays_to_the_nanosecond() {
-        let rate = Rate::per_second(1_000.0).unwrap();
+        let rate = LoadRate::per_second(1_000.0).unwrap();
         let mut schedule = Schedule::poisson(rate, 0, NS_PER_S, Random::from_seed(5));
         let first = [(); 4].map(|()| schedule.take(u64::MAX).unwrap());
         assert_eq!(first, PINNED);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use base::time::NS_PER_S;
 
-use crate::Rate;
+use crate::LoadRate;
 
 /// Spacing of due times. The rate of the run is the highest rate of a shape; for bursts and replays
 /// it is the mean rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum LoadShape {
     /// Equal gaps.
     #[default]
     Even,
@@ -48,7 +48,7 @@ impl fmt::Display for Percent {
     }
 }
 
-impl Shape {
+impl LoadShape {
     /// Parses the shape that `text` describes, any but a replay, whose file the caller reads.
     ///
     /// # Errors
@@ -101,15 +101,15 @@ impl Shape {
 
     /// Returns the mean rate of a replay; `None` for other shapes.
     #[must_use]
-    pub fn mean_rate(&self) -> Option<Rate> {
+    pub fn mean_rate(&self) -> Option<LoadRate> {
         let Self::Replay(times_ns) = self else { return None };
         let per_s = times_ns.len() as f64 * NS_PER_S as f64 / self.length_ns()? as f64;
-        Rate::per_second(per_s.clamp(0.001, 1e9))
+        LoadRate::per_second(per_s.clamp(0.001, 1e9))
     }
 
     /// Returns a replay slowed down or sped up to the mean rate `rate`; other shapes unchanged.
     #[must_use]
-    pub fn at(self, rate: Rate) -> Self {
+    pub fn at(self, rate: LoadRate) -> Self {
         let (Self::Replay(times_ns), Some(mean)) = (&self, self.mean_rate()) else { return self };
         let factor = mean.as_per_second() / rate.as_per_second();
         Self::Replay(times_ns.iter().map(|&ns| (ns as f64 * factor).round() as u64).collect())
@@ -118,7 +118,7 @@ impl Shape {
     /// Returns the approximate maximum of exchanges that come due at `rate` within `window_ns`: a
     /// Poisson process may have more.
     #[must_use]
-    pub fn most_in(&self, rate: Rate, window_ns: u64) -> u64 {
+    pub fn most_in(&self, rate: LoadRate, window_ns: u64) -> u64 {
         match self {
             Self::Burst(count) => rate.count_in(window_ns).saturating_add((*count).into()),
             Self::Replay(times_ns) => {
@@ -138,7 +138,7 @@ impl Shape {
     /// Returns the due time of exchange `k` of a run of `duration_ns` at `rate`, in nanoseconds
     /// from the run's beginning; `None` when the run has fewer. It works for every shape but a
     /// Poisson process, which is drawn.
-    pub(crate) fn offset_ns(&self, rate: Rate, duration_ns: u64, k: u64) -> Option<u64> {
+    pub(crate) fn offset_ns(&self, rate: LoadRate, duration_ns: u64, k: u64) -> Option<u64> {
         match self {
             Self::Even | Self::Poisson => Some(rate.offset_ns(k)),
             Self::Burst(count) => Some(rate.offset_ns(k - k % u64::from(*count))),
@@ -151,7 +151,7 @@ impl Shape {
 
 /// Returns the time at which the integral of a rate that rises or falls linearly reaches `k`. It
 /// uses only operations that IEEE 754 fixes to the bit.
-fn ramp_ns(rate: Rate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Option<u64> {
+fn ramp_ns(rate: LoadRate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Option<u64> {
     let per_s = |share: u32| rate.as_per_second() * f64::from(share) / 1_000.0;
     let (from, to) = (per_s(from), per_s(to));
     let slope = (to - from) * NS_PER_S as f64 / duration_ns as f64;
@@ -164,7 +164,7 @@ fn ramp_ns(rate: Rate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Opti
     Some((2.0 * k / both * NS_PER_S as f64) as u64)
 }
 
-fn step_ns(rate: Rate, steps: &[u32], duration_ns: u64, k: u64) -> Option<u64> {
+fn step_ns(rate: LoadRate, steps: &[u32], duration_ns: u64, k: u64) -> Option<u64> {
     // Exchanges are counted in millionths of those that come due in a nanosecond, so that integers
     // suffice: thousandths of exchanges per second, times thousandths of that.
     let unit = u128::from(NS_PER_S) * 1_000_000;
@@ -185,7 +185,7 @@ fn step_ns(rate: Rate, steps: &[u32], duration_ns: u64, k: u64) -> Option<u64> {
     None
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for LoadShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Even => f.write_str("even"),
@@ -203,20 +203,20 @@ impl fmt::Display for Shape {
 
 /// Shape that a command line selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum LoadShapeArg {
     /// Shape that needs no file.
-    Shape(Shape),
+    Shape(LoadShape),
     /// Times in this file.
     Replay(String),
 }
 
-impl Default for Wanted {
+impl Default for LoadShapeArg {
     fn default() -> Self {
-        Self::Shape(Shape::Even)
+        Self::Shape(LoadShape::Even)
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for LoadShapeArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shape(shape) => shape.fmt(f),
@@ -225,16 +225,16 @@ impl fmt::Display for Wanted {
     }
 }
 
-impl Wanted {
+impl LoadShapeArg {
     /// Parses the shape that `text` selects.
     ///
     /// # Errors
     ///
-    /// Fails as [`Shape::parse`] does.
+    /// Fails as [`LoadShape::parse`] does.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix("replay:") {
             Some(path) if !path.is_empty() => Ok(Self::Replay(path.into())),
-            _ => Shape::parse(text).map(Self::Shape),
+            _ => LoadShape::parse(text).map(Self::Shape),
         }
     }
 
@@ -246,15 +246,15 @@ impl Wanted {
     /// Fails when a needed rate is missing, or with the error of `times`.
     pub fn with_rate(
         &self,
-        rate: Option<Rate>,
+        rate: Option<LoadRate>,
         times: impl FnOnce(&str) -> Result<Vec<u64>, String>,
-    ) -> Result<(Shape, Rate), String> {
+    ) -> Result<(LoadShape, LoadRate), String> {
         let shape = match self {
             Self::Shape(shape) => shape.clone(),
             Self::Replay(path) => {
                 let problem = |problem| format!("replay:{path}: {problem}");
                 let times_ns = times(path).map_err(problem)?;
-                Shape::replay(&times_ns).ok_or_else(|| problem("has no times".into()))?
+                LoadShape::replay(&times_ns).ok_or_else(|| problem("has no times".into()))?
             }
         };
         match rate.or_else(|| shape.mean_rate()) {
@@ -278,14 +278,14 @@ mod tests {
 
     const S: u64 = NS_PER_S;
 
-    fn rate(per_s: f64) -> Rate {
-        Rate::per_second(per_s).unwrap()
+    fn rate(per_s: f64) -> LoadRate {
+        LoadRate::per_second(per_s).unwrap()
     }
 
     /// Returns all due times of a run of ten seconds.
     fn due(text: &str, per_s: f64) -> Vec<u64> {
-        let shape = Shape::parse(text).unwrap();
-        assert_eq!(Shape::parse(&shape.to_string()), Ok(shape.clone()), "{text}");
+        let shape = LoadShape::parse(text).unwrap();
+        assert_eq!(LoadShape::parse(&shape.to_string()), Ok(shape.clone()), "{text}");
         let mut schedule = Schedule::of_thread(&shape, rate(per_s), (7, 10 * S), (0, 1), 3);
         let due =
             std::iter::from_fn(|| schedule.take(u64::MAX)).map(|ns| ns - 7).collect::<Vec<_>>();
@@ -335,7 +335,7 @@ mod tests {
     fn threads_share_every_shape() {
         for text in ["even", "burst:7", "ramp:10%..90%", "steps:30%,70%,0%,100%"] {
             let whole = due(text, 97.0);
-            let shape = Shape::parse(text).unwrap();
+            let shape = LoadShape::parse(text).unwrap();
             let of = |thread| {
                 let place = (thread, 3);
                 let mut part = Schedule::of_thread(&shape, rate(97.0), (7, 10 * S), place, 3);
@@ -349,9 +349,9 @@ mod tests {
 
     #[test]
     fn a_replay_keeps_its_gaps_or_their_proportions() {
-        let shape = Shape::replay(&[5 * S, 5 * S, 6 * S, 9 * S]).unwrap();
-        assert_eq!(shape, Shape::Replay([0, 0, S, 4 * S].into()));
-        let taken = |shape: &Shape, per_s| {
+        let shape = LoadShape::replay(&[5 * S, 5 * S, 6 * S, 9 * S]).unwrap();
+        assert_eq!(shape, LoadShape::Replay([0, 0, S, 4 * S].into()));
+        let taken = |shape: &LoadShape, per_s| {
             let mut schedule = Schedule::of_thread(shape, rate(per_s), (0, 100 * S), (0, 1), 3);
             std::iter::from_fn(move || schedule.take(u64::MAX)).collect::<Vec<_>>()
         };
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(shape.mean_rate(), Some(rate(0.75)));
         assert_eq!(taken(&shape.clone().at(rate(1.5)), 1.5), [0, 0, S / 2, 2 * S]);
         assert_eq!((shape.most_in(rate(1.0), S), shape.most_in(rate(1.0), S + 1)), (2, 3));
-        assert_eq!(Shape::replay(&[]), None);
+        assert_eq!(LoadShape::replay(&[]), None);
     }
 
     #[test]
@@ -380,7 +380,7 @@ mod tests {
             "steps:1%,,2%",
             "replay:x",
         ] {
-            assert!(Shape::parse(wrong).is_err(), "{wrong}");
+            assert!(LoadShape::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub enum Awaited {
 
 /// Counts of the exchanges of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Point {
+pub struct TimelinePoint {
     /// Exchanges that came due in the interval.
     pub due: u64,
     /// Exchanges completed on time in the interval, with any due time.
@@ -39,7 +39,7 @@ pub struct Point {
 pub struct Timeline {
     start_ns: u64,
     interval_ns: u64,
-    points: Vec<Point>,
+    points: Vec<TimelinePoint>,
 }
 
 impl Timeline {
@@ -48,10 +48,10 @@ impl Timeline {
     #[must_use]
     pub fn new(start_ns: u64, interval_ns: u64, count: usize) -> Self {
         let count = if interval_ns == 0 { 0 } else { count };
-        Self { start_ns, interval_ns, points: vec![Point::default(); count] }
+        Self { start_ns, interval_ns, points: vec![TimelinePoint::default(); count] }
     }
 
-    fn at(&mut self, ns: u64) -> Option<&mut Point> {
+    fn at(&mut self, ns: u64) -> Option<&mut TimelinePoint> {
         let last = self.points.len().checked_sub(1)?;
         let index = ns.saturating_sub(self.start_ns) / self.interval_ns;
         self.points.get_mut((index as usize).min(last))
@@ -143,7 +143,7 @@ impl Timeline {
 
     /// Returns the intervals in order; none when nothing is counted.
     #[must_use]
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[TimelinePoint] {
         &self.points
     }
 }
@@ -161,7 +161,12 @@ mod tests {
         one.completed(1_250);
         one.missed(1_099);
         one.completed(9_999);
-        let point = |due, completed, missed| Point { due, completed, missed, ..Point::default() };
+        let point = |due, completed, missed| TimelinePoint {
+            due,
+            completed,
+            missed,
+            ..TimelinePoint::default()
+        };
         assert_eq!(one.points(), [point(2, 0, 1), point(1, 0, 0), point(0, 2, 0)]);
         let mut sum = Timeline::default();
         sum.merge(&one);

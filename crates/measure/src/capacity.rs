@@ -31,7 +31,7 @@ pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 /// client, reporting a lease to the partner, or receiving a lease from the partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sharing {
+pub enum HighAvailabilityMode {
     /// One server without a partner.
     #[default]
     None,
@@ -43,7 +43,7 @@ pub enum Sharing {
     PassiveBackup,
 }
 
-impl Sharing {
+impl HighAvailabilityMode {
     /// Returns the operations of the busiest server per lease that clients request, while all
     /// servers run.
     #[must_use]
@@ -59,7 +59,7 @@ impl Sharing {
 
 /// Behavior of clients and other users of the server, which the number of operations depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Habits {
+pub struct CapacityAssumptions {
     /// T1, the time after which a client renews, as a share of its lease time.
     pub t1_share: f64,
     /// Clients replaced by new ones per day, as a share of all clients.
@@ -73,10 +73,10 @@ pub struct Habits {
     /// Commands per second that read or write a lease.
     pub api_per_s: f64,
     /// Way in which servers share the work.
-    pub sharing: Sharing,
+    pub sharing: HighAvailabilityMode,
 }
 
-impl Default for Habits {
+impl Default for CapacityAssumptions {
     fn default() -> Self {
         Self {
             t1_share: 0.5,
@@ -85,14 +85,14 @@ impl Default for Habits {
             chatty_share: 0.0,
             chatty_times: 10.0,
             api_per_s: 0.0,
-            sharing: Sharing::None,
+            sharing: HighAvailabilityMode::None,
         }
     }
 }
 
 /// Operations that follow from one number of leases and one lease time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cell {
+pub struct CapacityCell {
     /// Number of leases.
     pub leases: u64,
     /// Lease time, in seconds.
@@ -105,18 +105,18 @@ pub struct Cell {
     pub waiting_after_outage: f64,
     /// Commands per second.
     pub api_per_s: f64,
-    /// Operations of the busiest server per lease; see [`Sharing::operations_per_lease`].
+    /// Operations of the busiest server per lease; see [`HighAvailabilityMode::operations_per_lease`].
     pub operations_per_lease: f64,
 }
 
-impl Habits {
+impl CapacityAssumptions {
     /// Returns the operations that follow from `leases` leases of `lease_time_s` seconds.
     #[must_use]
-    pub fn cell(&self, leases: u64, lease_time_s: f64) -> Cell {
+    pub fn cell(&self, leases: u64, lease_time_s: f64) -> CapacityCell {
         let count = leases as f64;
         let t1_s = self.t1_share * lease_time_s;
         let often = 1.0 + self.chatty_share * (self.chatty_times - 1.0);
-        Cell {
+        CapacityCell {
             leases,
             lease_time_s,
             renewals_per_s: count / t1_s * often,
@@ -128,7 +128,7 @@ impl Habits {
     }
 }
 
-impl Cell {
+impl CapacityCell {
     /// Returns the operations of the busiest server per second: leases written for renewals and new
     /// clients, leases reported to a partner or received from it, and commands.
     #[must_use]
@@ -157,22 +157,22 @@ impl Cell {
 
 /// Cells with the same lease time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct CapacityLine {
     /// Lease time as the user wrote it, such as `2w`.
     pub lease_time: String,
     /// Cells in ascending order of the number of leases.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CapacityCell>,
 }
 
 /// Table of capacities as it is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Chart {
+pub struct CapacityChart {
     /// Lines, one per lease time.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CapacityLine>,
     /// Operations per second of a measured server.
     pub measured_per_s: Option<f64>,
     /// Behavior of clients that the numbers rest on.
-    pub habits: Habits,
+    pub habits: CapacityAssumptions,
     /// Remarks about single cells.
     pub notes: Vec<String>,
 }
@@ -199,7 +199,7 @@ mod tests {
         let mut differing = Vec::new();
         for (leases, row) in LEASES.into_iter().zip(PUBLISHED) {
             for ((name, lease_time_s), printed) in LEASE_TIMES.into_iter().zip(row) {
-                let cell = Habits::default().cell(leases, lease_time_s);
+                let cell = CapacityAssumptions::default().cell(leases, lease_time_s);
                 if cell.rounded() != printed {
                     differing.push((leases, name, printed));
                 }
@@ -207,16 +207,20 @@ mod tests {
         }
         assert_eq!(differing, [MISPRINT]);
         // The same quotient is in another cell of the table, rounded down.
-        let misprinted = Habits::default().cell(1_000_000, 7.0 * DAY_S);
-        let twin = Habits::default().cell(2_000_000, 14.0 * DAY_S);
+        let misprinted = CapacityAssumptions::default().cell(1_000_000, 7.0 * DAY_S);
+        let twin = CapacityAssumptions::default().cell(2_000_000, 14.0 * DAY_S);
         assert_eq!(misprinted.renewals_per_s.to_bits(), twin.renewals_per_s.to_bits());
         assert_eq!((misprinted.rounded(), PUBLISHED[6][4]), (3, 3));
     }
 
     #[test]
     fn churn_and_outages_come_on_top() {
-        let habits =
-            Habits { t1_share: 0.25, churn_per_day: 0.864, outage_s: 450.0, ..Habits::default() };
+        let habits = CapacityAssumptions {
+            t1_share: 0.25,
+            churn_per_day: 0.864,
+            outage_s: 450.0,
+            ..CapacityAssumptions::default()
+        };
         let cell = habits.cell(100_000, 3_600.0);
         assert!((cell.renewals_per_s - 111.111).abs() < 0.001);
         assert!((cell.new_clients_per_s - 1.0).abs() < 1e-9);
@@ -229,18 +233,29 @@ mod tests {
 
     #[test]
     fn chatty_clients_commands_and_partners_are_operations_too() {
-        let per_s = |habits: Habits| habits.cell(180_000, 3_600.0).operations_per_s();
-        let near = |habits: Habits, wanted: f64| {
+        let per_s = |habits: CapacityAssumptions| habits.cell(180_000, 3_600.0).operations_per_s();
+        let near = |habits: CapacityAssumptions, wanted: f64| {
             let found = per_s(habits);
             assert!((found - wanted).abs() < 1e-6, "{found} instead of {wanted}");
         };
-        let plain = Habits::default();
+        let plain = CapacityAssumptions::default();
         near(plain, 100.0);
-        near(Habits { chatty_share: 0.1, ..plain }, 190.0);
-        near(Habits { api_per_s: 7.0, ..plain }, 107.0);
-        near(Habits { sharing: Sharing::HotStandby, api_per_s: 7.0, ..plain }, 207.0);
-        near(Habits { sharing: Sharing::LoadBalancing, ..plain }, 150.0);
-        let waiting = Habits { sharing: Sharing::HotStandby, outage_s: 1_800.0, ..plain };
+        near(CapacityAssumptions { chatty_share: 0.1, ..plain }, 190.0);
+        near(CapacityAssumptions { api_per_s: 7.0, ..plain }, 107.0);
+        near(
+            CapacityAssumptions {
+                sharing: HighAvailabilityMode::HotStandby,
+                api_per_s: 7.0,
+                ..plain
+            },
+            207.0,
+        );
+        near(CapacityAssumptions { sharing: HighAvailabilityMode::LoadBalancing, ..plain }, 150.0);
+        let waiting = CapacityAssumptions {
+            sharing: HighAvailabilityMode::HotStandby,
+            outage_s: 1_800.0,
+            ..plain
+        };
         let recovery_s = waiting.cell(180_000, 3_600.0).recovery_s(1_200.0).unwrap();
         assert!((recovery_s - 360.0).abs() < 1e-6, "each that waits is two operations");
     }

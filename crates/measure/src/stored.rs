@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Plan;
 use crate::record::Environment;
 use crate::statistics::MeanInterval;
-use crate::summary::{Limit, ServerResult};
+use crate::summary::{LimitResult, ServerResult};
 
 /// Value of `schema` in a [`StoredRuns`].
 pub const STORED_SCHEMA: &str = "godwit.stored.v1";
@@ -180,19 +180,19 @@ impl Trend {
 /// Parts of a summary that a list needs; the rest of the file is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Head {
+pub struct SummaryHead {
     /// Name of the file's schema.
     pub schema: String,
     title: String,
     started: String,
     duration_s: f64,
     results: Vec<ServerResult>,
-    limit: Option<Limit>,
+    limit: Option<LimitResult>,
     plan: Plan,
     environment: Environment,
 }
 
-impl Head {
+impl SummaryHead {
     /// Returns the line of the run `id`.
     #[must_use]
     pub fn line(self, id: &str) -> StoredRun {
@@ -281,15 +281,15 @@ impl StoredRun {
 mod tests {
     use super::*;
     use crate::statistics::trimmed_interval;
-    use crate::summary::Summary;
+    use crate::summary::RunSummary;
 
-    fn head(summary: &Summary) -> Head {
+    fn head(summary: &RunSummary) -> SummaryHead {
         serde_json::from_str(&serde_json::to_string(summary).unwrap()).unwrap()
     }
 
     #[test]
     fn the_line_is_that_of_the_summary() {
-        let mut summary = Summary { title: "A plan".to_owned(), ..Summary::default() };
+        let mut summary = RunSummary { title: "A plan".to_owned(), ..RunSummary::default() };
         summary.plan.name = "dhcp4-quick".to_owned();
         summary.environment.commit = "0123abc".to_owned();
         let mean = trimmed_interval(&[8.5, 9.0, 9.5, 9.0, 9.2], 1).unwrap();

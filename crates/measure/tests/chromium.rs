@@ -10,11 +10,11 @@ use std::path::Path;
 use crate::simulated::{full, quick, small};
 use measure::report::{render, render_trend};
 use measure::stored::{StoredRun, Trend};
-use measure::summary::{CurvePoint, Summary};
+use measure::summary::{CurvePoint, RunSummary};
 
 /// Observations of a browser of `width` pixels on the page.
 #[derive(Debug, serde::Deserialize)]
-struct Seen {
+struct ReportObservations {
     scroll_width: u32,
     client_width: u32,
     /// Visible marks by chart.
@@ -65,13 +65,13 @@ const see = (page, view) => {
 };
 "##;
 
-fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
+fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, ReportObservations>, String) {
     let (json, console) = browser::browse(browser, name, html, &browser::widths::at_both(PROBE));
     (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 
 /// Returns the number of marks that each chart must show.
-fn expected(summary: &Summary) -> BTreeMap<String, usize> {
+fn expected(summary: &RunSummary) -> BTreeMap<String, usize> {
     let within = |curve: &[CurvePoint], highest: Option<f64>, times: f64| {
         let most = highest.map_or(f64::INFINITY, |rate| rate * times);
         curve.iter().filter(|point| point.offered_per_s <= most).count()
@@ -152,7 +152,7 @@ fn the_trend_works_in_a_browser() {
     let Some(browser) = browser::chromium() else { return };
     let run = |name: &str, change: fn(&mut StoredRun)| {
         let text = serde_json::to_string(&full()).expect("JSON");
-        let head: measure::stored::Head = serde_json::from_str(&text).expect("a head");
+        let head: measure::stored::SummaryHead = serde_json::from_str(&text).expect("a head");
         let mut run = head.line(name);
         run.started = format!("{name}-02-03T04:05:06Z");
         run.commit = "0123456789ab".to_owned();

@@ -8,10 +8,10 @@ use base::Random;
 use measure::compare::{COMPARE_SCHEMA, Comparison, ReasonKind, compare};
 use measure::report::render_comparison;
 use measure::statistics::RatioInterval;
-use measure::summary::{RunFigure, Summary, digest};
+use measure::summary::{RunFigure, RunSummary, digest};
 
 /// Measures Godwit and Kea; Godwit reaches `share` of its capacity.
-fn measured(seed: u64, share: f64) -> Summary {
+fn measured(seed: u64, share: f64) -> RunSummary {
     let mut plan = full_plan();
     plan.seed = seed;
     plan.sampling_interval_ms = 5_000;
@@ -24,15 +24,15 @@ fn measured(seed: u64, share: f64) -> Summary {
     digest(&lab.run(), &lab.trials)
 }
 
-static A: LazyLock<Summary> = LazyLock::new(|| measured(1, 1.0));
-static B: LazyLock<Summary> = LazyLock::new(|| measured(3, 0.8));
+static A: LazyLock<RunSummary> = LazyLock::new(|| measured(1, 1.0));
+static B: LazyLock<RunSummary> = LazyLock::new(|| measured(3, 0.8));
 
-fn side_by_side(a: &Summary, b: &Summary) -> Comparison {
+fn side_by_side(a: &RunSummary, b: &RunSummary) -> Comparison {
     compare(("results/a", a), ("results/b", b), false)
 }
 
 /// Returns the kinds of reasons against comparing A with B changed by `change`, and their words.
-fn reasons(change: impl FnOnce(&mut Summary)) -> (Vec<ReasonKind>, String) {
+fn reasons(change: impl FnOnce(&mut RunSummary)) -> (Vec<ReasonKind>, String) {
     let mut changed = B.clone();
     change(&mut changed);
     let comparison = side_by_side(&A, &changed);
@@ -42,7 +42,7 @@ fn reasons(change: impl FnOnce(&mut Summary)) -> (Vec<ReasonKind>, String) {
     (comparison.reasons.iter().map(|reason| reason.kind).collect(), words.join("; "))
 }
 
-fn refused(kind: ReasonKind, words: &str, change: impl FnOnce(&mut Summary)) {
+fn refused(kind: ReasonKind, words: &str, change: impl FnOnce(&mut RunSummary)) {
     let (kinds, said) = reasons(change);
     assert_eq!(kinds, [kind], "{said}");
     assert!(said.contains(words), "{said}");
@@ -80,7 +80,7 @@ fn the_ratio_is_that_of_scipy() {
         [41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0];
     let b =
         [51_230.0, 50_120.0, 46_510.0, 52_990.0, 49_040.0, 51_870.0, 58_700.0, 50_020.0, 53_760.0];
-    let with = |summary: &Summary, values: [f64; 9]| {
+    let with = |summary: &RunSummary, values: [f64; 9]| {
         let mut summary = summary.clone();
         for (run, value) in summary.results[0].runs.iter_mut().zip(values) {
             run.counts_as = Some(value);
@@ -150,7 +150,7 @@ fn segmentation_is_refused_when_it_differs_or_is_not_known() {
 
 #[test]
 fn other_machines_are_refused() {
-    type Change = fn(&mut Summary);
+    type Change = fn(&mut RunSummary);
     let changes: [(&str, Change); 7] = [
         ("the processor differs", |b| b.environment.cpu_model = "Other CPU".to_owned()),
         ("the number of processors differs: 2 in A, 4 in B", |b| b.environment.cpus = 4),
@@ -212,7 +212,7 @@ fn noise_and_stolen_time_are_refused() {
 
 #[test]
 fn a_machine_that_changed_its_speed_is_refused() {
-    let slower = |summary: &mut Summary, factor: f64| {
+    let slower = |summary: &mut RunSummary, factor: f64| {
         let limit = summary.limit.as_mut().unwrap();
         limit.leases_per_s *= factor;
         for run in &mut limit.runs {
@@ -247,7 +247,7 @@ fn what_is_not_there_is_refused() {
     refused(ReasonKind::MissingData, "kea has 3 runs that count in B", |b| {
         b.results[1].runs.truncate(3);
     });
-    let (kinds, _) = reasons(|b| *b = Summary::default());
+    let (kinds, _) = reasons(|b| *b = RunSummary::default());
     assert!(kinds.contains(&ReasonKind::MissingData) && kinds.contains(&ReasonKind::Plan));
     let mut fewer = B.clone();
     fewer.runs_done = 6;
@@ -292,7 +292,7 @@ fn the_page_holds_the_comparison_and_nothing_breaks_out_of_it() {
 
 #[test]
 fn rounds_are_compared_by_welch_and_widened() {
-    let rounds = |summary: &Summary| {
+    let rounds = |summary: &RunSummary| {
         let mut summary = summary.clone();
         summary.plan.runs.count = 0;
         for result in &mut summary.results {
@@ -332,7 +332,7 @@ fn nineteen_of_twenty_intervals_of_whole_results_hold_the_truth() {
 fn two_results_of_the_same_servers_seldom_seem_to_differ() {
     // Runs drawn alike on both sides: an interval that leaves out 1 is a false alarm.
     let mut random = Random::from_seed(11);
-    let mut drawn = |summary: &Summary| {
+    let mut drawn = |summary: &RunSummary| {
         let mut summary = summary.clone();
         for run in &mut summary.results[0].runs {
             let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
@@ -340,8 +340,11 @@ fn two_results_of_the_same_servers_seldom_seem_to_differ() {
         }
         summary
     };
-    let small =
-        |summary: &Summary| Summary { trials: Vec::new(), timeline: Vec::new(), ..summary.clone() };
+    let small = |summary: &RunSummary| RunSummary {
+        trials: Vec::new(),
+        timeline: Vec::new(),
+        ..summary.clone()
+    };
     let (a, b) = (small(&A), small(&B));
     let mut alarms = 0;
     for _ in 0..1_000 {

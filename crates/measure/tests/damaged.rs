@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::Random;
 use measure::compare::compare;
-use measure::record::{Run, Trial};
+use measure::record::{RunRecord, TrialRecord};
 use measure::report::{render, render_comparison};
-use measure::summary::{Summary, digest};
+use measure::summary::{RunSummary, digest};
 use serde_json::{Value, json};
 
 use crate::simulated::{profiled, quick, small};
@@ -111,7 +111,7 @@ fn a_damaged_summary_is_refused_or_shown() {
     for whole in [quick(), small()] {
         let value = serde_json::to_value(&whole).expect("a summary is JSON");
         damage("a_damaged_summary", &value, |damaged| {
-            let Ok(summary) = serde_json::from_value::<Summary>(damaged) else { return false };
+            let Ok(summary) = serde_json::from_value::<RunSummary>(damaged) else { return false };
             assert!(render(&summary).starts_with("<!"));
             for (a, b) in [(&whole, &summary), (&summary, &whole)] {
                 let page = render_comparison(&compare(("a", a), ("b", b), true));
@@ -127,8 +127,8 @@ fn a_damaged_trial_is_refused_or_summed_up() {
     let (run, trials) = profiled(&[]);
     let value = json!({ "run": run, "trials": trials });
     damage("a_damaged_trial", &value, |mut damaged| {
-        let run = serde_json::from_value::<Run>(damaged["run"].take());
-        let trials = serde_json::from_value::<Vec<Trial>>(damaged["trials"].take());
+        let run = serde_json::from_value::<RunRecord>(damaged["run"].take());
+        let trials = serde_json::from_value::<Vec<TrialRecord>>(damaged["trials"].take());
         let (Ok(run), Ok(trials)) = (run, trials) else { return false };
         render(&digest(&run, &trials)).starts_with("<!")
     });

@@ -3,8 +3,8 @@
 use crate::simulated::{Lab, MODELS};
 use base::Random;
 use measure::plan::Plan;
-use measure::record::{Purpose, Trial, VoidReason};
-use measure::summary::{Summary, digest};
+use measure::record::{Purpose, TrialRecord, VoidReason};
+use measure::summary::{RunSummary, digest};
 
 fn plan() -> Plan {
     let mut plan = Plan::parse("dhcp4-quick.toml", include_str!("../../../plans/dhcp4-quick.toml"))
@@ -13,7 +13,7 @@ fn plan() -> Plan {
     plan
 }
 
-fn measured(void_one_in: u64) -> (Lab, Summary) {
+fn measured(void_one_in: u64) -> (Lab, RunSummary) {
     let mut lab = Lab::new(plan());
     lab.void_one_in = void_one_in;
     lab.measure(&MODELS);
@@ -112,8 +112,8 @@ fn void_trials_are_counted_and_enter_no_figure() {
 #[test]
 fn a_rate_that_no_confirmation_met_is_not_reported() {
     let (lab, _) = measured(0);
-    let without = |trial: &&Trial| trial.server != "kea" || trial.purpose != Purpose::Confirm;
-    let trials: Vec<Trial> = lab.trials.iter().filter(without).cloned().collect();
+    let without = |trial: &&TrialRecord| trial.server != "kea" || trial.purpose != Purpose::Confirm;
+    let trials: Vec<TrialRecord> = lab.trials.iter().filter(without).cloned().collect();
     let summary = digest(&lab.run(), &trials);
     let kea = &summary.results[2];
     assert_eq!((kea.leases_per_s, kea.latency_max, kea.is_at_least), (None, None, false));
@@ -146,7 +146,7 @@ fn nothing_gives_an_empty_summary() {
 fn the_summary_survives_its_own_json_and_starts_as_documented() {
     let (_, summary) = measured(9);
     let text = serde_json::to_string(&summary).unwrap();
-    assert!(serde_json::from_str::<Summary>(&text).unwrap() == summary);
+    assert!(serde_json::from_str::<RunSummary>(&text).unwrap() == summary);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], "godwit.summary.v1");
     assert_eq!(value["results"][0]["server"], "godwit-none");
@@ -196,8 +196,9 @@ fn an_avalanche_in_which_a_client_got_no_lease_is_none() {
     let load = all.load.as_mut().unwrap();
     (load.exchanges.on_time, load.exchanges.behind) = (load.exchanges.due, 0);
     let (due, number) = (load.exchanges.due, all.number);
-    let of =
-        |trials: &[Trial]| digest(&lab.run(), trials).results[0].avalanche.map(|of| of.clients);
+    let of = |trials: &[TrialRecord]| {
+        digest(&lab.run(), trials).results[0].avalanche.map(|of| of.clients)
+    };
     assert_eq!(of(&trials), Some(due));
     let one = trials.iter_mut().find(|trial| trial.number == number).unwrap();
     one.load.as_mut().unwrap().exchanges.on_time -= 1;

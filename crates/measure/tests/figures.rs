@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 use measure::compare::compare;
 use measure::plan::Plan;
-use measure::record::{LIMIT_SERVER, Trial};
+use measure::record::{LIMIT_SERVER, TrialRecord};
 use measure::report::render;
-use measure::stored::{Head, Trend};
+use measure::stored::{SummaryHead, Trend};
 use measure::suite::{Suite, judge};
-use measure::summary::{CurvePoint, ServerResult, Summary, digest};
+use measure::summary::{CurvePoint, RunSummary, ServerResult, digest};
 use serde_json::Value;
 
 use crate::simulated::{Lab, MODELS};
 
 /// Sums over the records of some trials.
 #[derive(Clone, Copy, Debug, Default)]
-struct Account {
+struct RecordSums {
     due: u64,
     carried: u64,
     behind: u64,
@@ -27,7 +27,7 @@ struct Account {
     cpu_s: f64,
 }
 
-impl Account {
+impl RecordSums {
     fn of<'t>(trials: impl IntoIterator<Item = &'t Value>) -> Self {
         trials.into_iter().fold(Self::default(), |sum, trial| {
             let (load, count) = (&trial["load"], |name: &str| {
@@ -95,7 +95,7 @@ fn plans() -> Vec<Plan> {
 }
 
 /// Runs the plan with every server of the simulation, in one round or three runs.
-fn measured(mut plan: Plan) -> (Vec<Trial>, Summary) {
+fn measured(mut plan: Plan) -> (Vec<TrialRecord>, RunSummary) {
     plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
     plan.blocks.rounds = plan.blocks.rounds.min(1);
     plan.runs.count = plan.runs.count.min(3);
@@ -132,7 +132,7 @@ fn check_curve(curve: &[CurvePoint], trials: &[&Value], what: &str) {
     assert_eq!(groups.len(), curve.len(), "{what}");
     for (point, group) in curve.iter().zip(groups) {
         assert_eq!(point.trials as usize, group.len(), "{what}");
-        let truth = Account::of(group.iter().copied());
+        let truth = RecordSums::of(group.iter().copied());
         for (found, of) in [(point.latency.p50_us, 0.5), (point.latency.p99_us, 0.99)] {
             // The largest value of a histogram is known exactly, not as the end of its bucket.
             let share = found.expect("it is there") / quantile(&group, of);
@@ -145,10 +145,10 @@ fn check_curve(curve: &[CurvePoint], trials: &[&Value], what: &str) {
     }
 }
 
-fn check_rows(summary: &Summary, trials: &[Value]) {
+fn check_rows(summary: &RunSummary, trials: &[Value]) {
     let limit = summary.plan.search.loss_percent;
     for (row, trial) in summary.trials.iter().zip(trials) {
-        let truth = Account::of([trial]);
+        let truth = RecordSums::of([trial]);
         let what = format!("{} trial {}", summary.plan.name, row.number);
         same(row.achieved_per_s, truth.per_s(), &what);
         same(row.loss, truth.missed(), &what);
@@ -157,7 +157,7 @@ fn check_rows(summary: &Summary, trials: &[Value]) {
     }
 }
 
-fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
+fn check_result(summary: &RunSummary, result: &ServerResult, trials: &[Value]) {
     let limit = summary.plan.search.loss_percent;
     let what = format!("{} {}", summary.plan.name, result.server);
     let of_variant: Vec<&Value> = trials
@@ -166,17 +166,17 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
         .filter(|trial| trial["void"].as_array().expect("it is there").is_empty())
         .collect();
     check_curve(&result.curve, &of_variant, &what);
-    let meets = |trial: &&&Value| Account::of([**trial]).missed() * 100.0 <= limit;
+    let meets = |trial: &&&Value| RecordSums::of([**trial]).missed() * 100.0 <= limit;
     let is = |trial: &Value, purpose: &str| trial["purpose"] == purpose;
     let confirming: Vec<&Value> =
         of_variant.iter().copied().filter(|trial| is(trial, "confirm")).collect();
     for round in &result.rounds {
-        let met = confirming.iter().filter(meets).map(|trial| Account::of([*trial]).per_s());
+        let met = confirming.iter().filter(meets).map(|trial| RecordSums::of([*trial]).per_s());
         assert!(met.into_iter().any(|per_s| per_s == round.leases_per_s), "{what}: {round:?}");
     }
     if let Some(at) = result.latency_max {
         let there = confirming.iter().filter(|trial| trial["rate_per_s"] == at.offered_per_s);
-        let truth = Account::of(there.filter(meets).copied());
+        let truth = RecordSums::of(there.filter(meets).copied());
         same(at.loss, truth.missed(), &what);
     }
     if let Some(at) = result.latency_half {
@@ -186,7 +186,7 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
     let near = of_variant.iter().filter(|trial| is(trial, "confirm") || is(trial, "pair"));
     let per_cpu: Vec<f64> = near
         .filter(meets)
-        .map(|trial| Account::of([*trial]))
+        .map(|trial| RecordSums::of([*trial]))
         .map(|truth| truth.carried as f64 / truth.cpu_s)
         .collect();
     let ends = per_cpu
@@ -204,7 +204,7 @@ fn attribute<'p>(mark: &'p str, name: &str) -> Option<&'p str> {
 
 /// Checks that a mark is hollow exactly where its point missed the criterion, and shows the figures
 /// of the summary.
-fn check_page(summary: &Summary) {
+fn check_page(summary: &RunSummary) {
     let page = render(summary);
     let limit = summary.plan.search.loss_percent;
     let mut curves: BTreeMap<&str, &[CurvePoint]> =
@@ -238,9 +238,9 @@ fn check_page(summary: &Summary) {
 }
 
 /// Checks that list, trend, comparison and suite agree with the summary.
-fn check_elsewhere(summary: &Summary) {
+fn check_elsewhere(summary: &RunSummary) {
     let text = serde_json::to_string(summary).expect("it is there");
-    let line = serde_json::from_str::<Head>(&text).expect("it is there").line("r");
+    let line = serde_json::from_str::<SummaryHead>(&text).expect("it is there").line("r");
     let trend =
         Trend::of(&summary.plan.name, &[], std::slice::from_ref(&line)).expect("it is there");
     for (result, figure) in summary.results.iter().zip(&trend.runs[0].servers) {
@@ -279,7 +279,7 @@ fn every_figure_of_every_plan_is_that_of_its_records() {
         let (trials, summary) = measured(plan);
         let records: Vec<Value> =
             trials.iter().map(|trial| serde_json::to_value(trial).expect("it is there")).collect();
-        behind += records.iter().filter(|trial| Account::of([*trial]).behind > 0).count();
+        behind += records.iter().filter(|trial| RecordSums::of([*trial]).behind > 0).count();
         check_rows(&summary, &records);
         for result in &summary.results {
             check_result(&summary, result, &records);

@@ -8,9 +8,9 @@ use crate::browser;
 
 use crate::simulated::profiled;
 use measure::Plan;
-use measure::record::{Purpose, Trial};
+use measure::record::{Purpose, TrialRecord};
 use measure::report::render;
-use measure::summary::{Summary, digest};
+use measure::summary::{RunSummary, digest};
 use serde::Deserialize;
 
 #[test]
@@ -21,13 +21,13 @@ fn profiles_are_in_the_summary_and_in_no_other_figure() {
         with.profiles.iter().map(|of| (of.server.as_str(), of.offered_per_s)).collect();
     assert_eq!(rates, [("echo", 20_000.0), ("echo", 60_000.0), ("other", 20_000.0)]);
     assert_eq!(with.profiles[0].profile.samples, 24);
-    let is_measured = |trial: &&Trial| trial.purpose != Purpose::Profile;
-    let measured: Vec<Trial> = trials.iter().filter(is_measured).cloned().collect();
+    let is_measured = |trial: &&TrialRecord| trial.purpose != Purpose::Profile;
+    let measured: Vec<TrialRecord> = trials.iter().filter(is_measured).cloned().collect();
     let without = digest(&run, &measured);
     assert_eq!((&with.results, &with.ratios), (&without.results, &without.ratios));
     assert_eq!(with.trials.len(), without.trials.len() + 3);
     // The chart that is drawn from trials has no profile either.
-    let chart = |summary: &Summary| {
+    let chart = |summary: &RunSummary| {
         let page = render(summary);
         let (_, chart) = page.split_once("data-chart=\"system-load\"").expect("a chart");
         chart.split_once("</figure>").expect("its end").0.to_owned()
@@ -40,10 +40,10 @@ fn trials_and_summaries_with_profiles_read_back_as_they_were() {
     let (run, trials) = profiled(&[]);
     let trial = trials.last().expect("a trial");
     let text = serde_json::to_string(trial).expect("plain data");
-    assert_eq!(&serde_json::from_str::<Trial>(&text).expect("a trial"), trial);
+    assert_eq!(&serde_json::from_str::<TrialRecord>(&text).expect("a trial"), trial);
     let summary = digest(&run, &trials);
     let text = serde_json::to_string(&summary).expect("plain data");
-    assert_eq!(serde_json::from_str::<Summary>(&text).expect("a summary"), summary);
+    assert_eq!(serde_json::from_str::<RunSummary>(&text).expect("a summary"), summary);
     // Names are stored once: the tree is far smaller than the text that it is from.
     let stacks = serde_json::to_string(&summary.profiles[0].profile.stacks).expect("plain data");
     assert!(stacks.len() < 12_000, "{} octets", stacks.len());
@@ -104,7 +104,7 @@ fn profiles_in_plans_are_read_and_their_mistakes_are_placed() {
 
 /// Observations after each step.
 #[derive(Debug, Deserialize)]
-struct Seen {
+struct FlameStepObservations {
     boxes: usize,
     /// Left and right ends of the box of `flushed`, as shares of the drawing.
     ends: Option<(f64, f64)>,
@@ -118,8 +118,8 @@ struct Seen {
 }
 
 #[derive(Debug, Deserialize)]
-struct Story {
-    steps: std::collections::BTreeMap<String, Seen>,
+struct FlameGraphObservations {
+    steps: std::collections::BTreeMap<String, FlameStepObservations>,
     scroll_width: u32,
     client_width: u32,
     resources: usize,
@@ -199,22 +199,22 @@ frame.srcdoc = page;
 document.body.append(frame);
 "##;
 
-fn story(browser: &std::path::Path, width: u32, page: &str) -> Story {
+fn story(browser: &std::path::Path, width: u32, page: &str) -> FlameGraphObservations {
     let probe = PROBE.replace("WIDTH", &width.to_string());
     let (json, console) = browser::browse(browser, &format!("flame-{width}"), page, &probe);
     assert_eq!(console, "", "the console should be silent");
     serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-impl Story {
+impl FlameGraphObservations {
     /// Returns the step whose name begins with `step`.
-    fn at(&self, step: &str) -> &Seen {
+    fn at(&self, step: &str) -> &FlameStepObservations {
         let found = self.steps.iter().find(|(name, _)| name.starts_with(step));
         found.unwrap_or_else(|| panic!("no step {step}")).1
     }
 }
 
-impl Seen {
+impl FlameStepObservations {
     /// Returns true if the box whose ends were recorded has the width `share`.
     fn is_wide(&self, share: f64) -> bool {
         self.ends.is_some_and(|(left, right)| (right - left - share).abs() < 0.01)
@@ -222,7 +222,7 @@ impl Seen {
 }
 
 /// Returns the share of the samples of a profile whose stack has a word.
-fn share(summary: &Summary, profile: usize, word: &str) -> f64 {
+fn share(summary: &RunSummary, profile: usize, word: &str) -> f64 {
     let stacks = &summary.profiles[profile].profile.stacks;
     let has = |position: usize| {
         stacks.path(position).any(|node| {
@@ -234,7 +234,7 @@ fn share(summary: &Summary, profile: usize, word: &str) -> f64 {
     nodes.map(|(_, node)| f64::from(node.samples)).sum::<f64>() / stacks.samples() as f64
 }
 
-fn is_searched_and_zoomed(story: &Story, summary: &Summary) {
+fn is_searched_and_zoomed(story: &FlameGraphObservations, summary: &RunSummary) {
     let found = |word: &str| format!("in {:.1} % of the samples", share(summary, 0, word) * 100.0);
     let flushed = share(summary, 0, "netio::responder::flush");
     assert!((0.3..0.95).contains(&flushed), "{flushed}");
@@ -256,7 +256,7 @@ fn is_searched_and_zoomed(story: &Story, summary: &Summary) {
     assert_eq!((story.at("8").boxes, story.at("8").has_reset), (whole.boxes, false));
 }
 
-fn is_set_against_others(story: &Story, summary: &Summary) {
+fn is_set_against_others(story: &FlameGraphObservations, summary: &RunSummary) {
     let percent = |profile| share(summary, profile, "udp_sendmsg") * 100.0;
     let (here, there) = (percent(0), percent(1));
     let against = story.at("9");

@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 use measure::report::served::ListPage;
 use measure::report::{render, render_list, render_suite};
 use measure::stored::{StoredFigure, StoredRun, StoredRuns};
-use measure::suite::{RowResult, SuiteSummary, Verdict};
+use measure::suite::{RowResult, SuiteSummary, TargetVerdict};
 
 /// Name of the environment variable for the folder.
 const FOLDER: &str = "GODWIT_PAGES";
 
 /// A page at one width.
 #[derive(Debug, serde::Deserialize)]
-struct Seen {
-    charts: Vec<Chart>,
+struct PageObservations {
+    charts: Vec<ChartObservations>,
     /// Faults of the page as a whole.
     faults: Vec<String>,
 }
 
 #[derive(Debug, serde::Deserialize)]
-struct Chart {
+struct ChartObservations {
     name: String,
     marks: usize,
     rows: usize,
@@ -92,7 +92,8 @@ const see = (page, view) => {
 fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     let (json, console) =
         browser::browse(browser, &format!("page-{name}"), html, &browser::widths::at_both(PROBE));
-    let seen: BTreeMap<u32, Seen> = serde_json::from_str(&json).expect("the shape of Seen");
+    let seen: BTreeMap<u32, PageObservations> =
+        serde_json::from_str(&json).expect("the shape of Seen");
     let mut faults = Vec::new();
     if !console.is_empty() {
         faults.push(format!("console: {console}"));
@@ -249,7 +250,7 @@ fn figures_of_lists_and_suites_are_within_the_page_on_a_phone_too() {
         value: Some(0.25),
         low: Some(0.2),
         high: Some(0.3),
-        verdict: Verdict::Met,
+        verdict: TargetVerdict::Met,
         ..RowResult::default()
     };
     let suite = SuiteSummary { rows: vec![row], ..SuiteSummary::default() };

@@ -11,7 +11,7 @@ use measure::record::{NETWORK, SampleDigest, VoidReason};
 use measure::report::{render, render_trend};
 use measure::statistics::RatioInterval;
 use measure::stored::{StoredFigure, StoredRun, Trend};
-use measure::summary::{Bottleneck, Ratio, Summary, TrialRow, digest};
+use measure::summary::{Bottleneck, Ratio, RunSummary, TrialRow, digest};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -21,7 +21,7 @@ fn is_blessing() -> bool {
     std::env::var_os("GODWIT_BLESS").is_some()
 }
 
-fn shipped() -> Summary {
+fn shipped() -> RunSummary {
     let text = fs::read_to_string(data("summary.json")).expect("a shipped summary");
     serde_json::from_str(&text).expect("a summary")
 }
@@ -104,7 +104,7 @@ fn of_a_server_that_is_not_seen_the_page_claims_nothing() {
 
 #[test]
 fn an_empty_run_and_a_lone_server_render_too() {
-    let page = render(&Summary::default());
+    let page = render(&RunSummary::default());
     assert!(page.contains("How it was measured") && !page.contains("NaN"));
     let mut lab = Lab::new(small().plan);
     lab.measure(&MODELS[1..2]);
@@ -119,7 +119,7 @@ fn the_inlined_data_is_the_summary() {
     let page = render(&summary);
     let (_, rest) = page.split_once("id=\"summary\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
-    assert!(serde_json::from_str::<Summary>(data).unwrap() == summary);
+    assert!(serde_json::from_str::<RunSummary>(data).unwrap() == summary);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn every_run_is_in_the_page_with_what_became_of_it() {
 }
 
 /// Returns the page's headline.
-fn headline(summary: &Summary) -> String {
+fn headline(summary: &RunSummary) -> String {
     let page = render(summary);
     let (_, from) = page.split_once("<section class=\"headline\">").expect("the section");
     from.split_once("<div class=\"cards\">").expect("the section").0.to_owned()
@@ -155,7 +155,7 @@ fn headline(summary: &Summary) -> String {
 #[test]
 fn a_headline_says_what_the_interval_carries_and_is_no_ratio_without_one() {
     let mut summary = quick();
-    let main = |summary: &mut Summary, of: RatioInterval| {
+    let main = |summary: &mut RunSummary, of: RatioInterval| {
         let is_main = |ratio: &&mut Ratio| ratio.server == "godwit-none" && ratio.to == "kea";
         summary.ratios.iter_mut().find(is_main).unwrap().leases_per_s = Some(of);
     };

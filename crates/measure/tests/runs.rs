@@ -3,11 +3,11 @@
 
 use crate::simulated::{Lab, MODELS, Mishap, full_plan};
 use measure::plan::{DroppedRuns, Unconfirmed};
-use measure::record::{LIMIT_SERVER, Purpose, Run, Trial};
-use measure::summary::{DroppedAs, RunFigure, RunState, ServerResult, Summary, digest};
+use measure::record::{LIMIT_SERVER, Purpose, RunRecord, TrialRecord};
+use measure::summary::{DroppedAs, RunFigure, RunState, RunSummary, ServerResult, digest};
 
 /// Measures Godwit and Kea nine times.
-fn measured(mishaps: &[(&'static str, u32, Mishap)]) -> (Lab, Summary) {
+fn measured(mishaps: &[(&'static str, u32, Mishap)]) -> (Lab, RunSummary) {
     let mut lab = Lab::new(full_plan());
     lab.plan.curve.fractions = Vec::new();
     lab.mishaps = mishaps.to_vec();
@@ -43,7 +43,7 @@ fn nine_values_are_kept_and_the_mean_is_of_seven() {
                 && trial.purpose == Purpose::Confirm
                 && trial.meets(2.5)
         });
-        assert_eq!(run.leases_per_s, confirmed.map(Trial::achieved_per_s));
+        assert_eq!(run.leases_per_s, confirmed.map(TrialRecord::achieved_per_s));
         assert_eq!(run.counts_as, run.leases_per_s);
         assert!(run.leases_per_cpu_s.is_some());
     }
@@ -120,7 +120,7 @@ fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
     assert_eq!(godwit.runs[1].dropped, Some(DroppedAs::Worst));
     assert!(godwit.is_at_least && summary.ratios[0].is_at_least);
 
-    let mut run: Run = lab.run();
+    let mut run: RunRecord = lab.run();
     run.plan.runs.unconfirmed = Unconfirmed::Void;
     let void = digest(&run, &lab.trials);
     let godwit = &void.results[0];
@@ -155,7 +155,7 @@ fn nothing_is_better_than_the_truth() {
 fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     let (lab, whole) = measured(&[]);
     // Cut in the middle of the sixth run, after Godwit's search and before Kea's ended.
-    let cut = |run: &mut Run, trials: &mut Vec<Trial>, servers_done: &[&str]| {
+    let cut = |run: &mut RunRecord, trials: &mut Vec<TrialRecord>, servers_done: &[&str]| {
         run.searches.retain(|end| {
             end.round < 5 || end.round == 5 && servers_done.contains(&end.server.as_str())
         });

@@ -7,22 +7,22 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use base::Random;
-use netem::{Link, Settings};
+use netem::{EmulatedLink, LinkSettings};
 use netio::{NetError, Waker};
 use serde::{Deserialize, Serialize};
 
-use crate::direction::{Direction, Names, Order};
-use crate::ends::{self, Input, Output};
-use crate::report::{DirectionReport, Report, SCHEMA};
-use crate::{LinkError, Place};
+use crate::direction::{DirectionNames, DirectionOrder, LinkDirection};
+use crate::ends::{self, LinkInput, LinkOutput};
+use crate::report::{DirectionReport, LinkReport, SCHEMA};
+use crate::{EmulatedLinkError, LinkInterface};
 
 /// Description of a link to be started.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct LinkRequest {
     /// The two interfaces.
-    pub between: [Place; 2],
+    pub between: [LinkInterface; 2],
     /// Settings forward, from the first to the second interface, and backward.
-    pub settings: [Settings; 2],
+    pub settings: [LinkSettings; 2],
     /// Seed of the random numbers: with the same seed the same packets of a sequence are lost. Each
     /// direction has its own numbers. A `seed` in the settings takes precedence.
     pub seed: u64,
@@ -37,7 +37,7 @@ pub struct Request {
 /// A direction, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum DirectionSelector {
     /// From the first interface to the second.
     Forward,
     /// From the second interface to the first.
@@ -46,7 +46,7 @@ pub enum Way {
     Both,
 }
 
-impl Way {
+impl DirectionSelector {
     /// Returns the numbers of the directions.
     const fn indexes(self) -> &'static [usize] {
         match self {
@@ -58,16 +58,16 @@ impl Way {
 }
 
 /// Handle of a direction's thread.
-struct Handle {
-    orders: Sender<Order>,
+struct DirectionHandle {
+    orders: Sender<DirectionOrder>,
     waker: Arc<Waker>,
     /// Thread; `None` after it was joined.
     thread: Option<JoinHandle<Result<DirectionReport, NetError>>>,
 }
 
-impl Handle {
+impl DirectionHandle {
     /// Sends an order to the thread. If the thread has ended, joining it reports that.
-    fn order(&self, order: Order) {
+    fn order(&self, order: DirectionOrder) {
         self.orders.send(order).ok();
         self.waker.wake();
     }
@@ -75,12 +75,12 @@ impl Handle {
     /// Ends the thread; returns its report, or the error that had ended it.
     fn end(&mut self) -> Option<Result<DirectionReport, NetError>> {
         let thread = self.thread.take()?;
-        self.order(Order::Stop);
+        self.order(DirectionOrder::Stop);
         Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 }
 
-impl Drop for Handle {
+impl Drop for DirectionHandle {
     fn drop(&mut self) {
         self.end();
     }
@@ -88,7 +88,7 @@ impl Drop for Handle {
 
 /// A running link. [`Bridge::stop`] ends it.
 pub struct Bridge {
-    directions: [Handle; 2],
+    directions: [DirectionHandle; 2],
     seed: u64,
     began: Instant,
     /// Woken by a direction that has ended by itself.
@@ -102,18 +102,18 @@ impl Bridge {
     /// # Errors
     ///
     /// An interface is missing or unusable, or the privilege is missing.
-    pub fn start(request: &Request) -> Result<Self, LinkError> {
+    pub fn start(request: &LinkRequest) -> Result<Self, EmulatedLinkError> {
         let [first, second] = &request.between;
         if first == second {
             let text = format!("a link has two ends: {first} is there twice");
-            return Err(LinkError::Usage(text));
+            return Err(EmulatedLinkError::Usage(text));
         }
         if first.is_tun != second.is_tun {
             let text = format!(
                 "{first} and {second}: packets of a TUN device have no Ethernet header, so both ends are \
                  TUN devices or none is"
             );
-            return Err(LinkError::Usage(text));
+            return Err(EmulatedLinkError::Usage(text));
         }
         let (first_in, first_out) = ends::open(first)?;
         let (second_in, second_out) = ends::open(second)?;
@@ -126,12 +126,13 @@ impl Bridge {
                 "{first} has an MTU of {near} and {second} one of {far}: the smaller one refuses packets"
             ));
         }
-        let ended = Arc::new(Waker::new().map_err(LinkError::cannot("make", "a wake-up line"))?);
+        let ended =
+            Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
         let mut random = Random::from_seed(request.seed);
-        let mut start = |name, index: usize, [from, to]: [&Place; 2], sockets| {
-            let names = Names { name, from: from.to_string(), to: to.to_string() };
+        let mut start = |name, index: usize, [from, to]: [&LinkInterface; 2], sockets| {
+            let names = DirectionNames { name, from: from.to_string(), to: to.to_string() };
             let seed = random.fork(index as u64).next_u64();
-            let link = Link::new(request.settings[index].clone(), seed);
+            let link = EmulatedLink::new(request.settings[index].clone(), seed);
             spawn(names, link, sockets, &ended)
         };
         let directions = [
@@ -155,30 +156,30 @@ impl Bridge {
     }
 
     /// Replaces the settings from the next batch on. Packets under way keep their time.
-    pub fn change(&self, way: Way, settings: &Settings) {
+    pub fn change(&self, way: DirectionSelector, settings: &LinkSettings) {
         for &index in way.indexes() {
-            self.directions[index].order(Order::Change(Box::new(settings.clone())));
+            self.directions[index].order(DirectionOrder::Change(Box::new(settings.clone())));
         }
     }
 
     /// Returns the report so far; `None` if a direction has ended by itself.
     #[must_use]
-    pub fn report(&self) -> Option<Report> {
+    pub fn report(&self) -> Option<LinkReport> {
         let shown: Option<Vec<DirectionReport>> = self
             .directions
             .iter()
             .map(|handle| {
                 let (answer, shown) = mpsc::sync_channel(1);
-                handle.order(Order::Show(answer));
+                handle.order(DirectionOrder::Show(answer));
                 shown.recv().ok()
             })
             .collect();
         shown.map(|directions| self.report_of(directions))
     }
 
-    fn report_of(&self, directions: Vec<DirectionReport>) -> Report {
+    fn report_of(&self, directions: Vec<DirectionReport>) -> LinkReport {
         let elapsed_s = self.began.elapsed().as_secs_f64();
-        Report { schema: SCHEMA.to_owned(), seed: self.seed, elapsed_s, directions }
+        LinkReport { schema: SCHEMA.to_owned(), seed: self.seed, elapsed_s, directions }
     }
 
     /// Ends both directions and returns the final report. Packets under way are lost.
@@ -186,22 +187,23 @@ impl Bridge {
     /// # Errors
     ///
     /// The error that had ended a direction.
-    pub fn stop(mut self) -> Result<Report, LinkError> {
-        let ended: Vec<_> = self.directions.iter_mut().filter_map(Handle::end).collect();
+    pub fn stop(mut self) -> Result<LinkReport, EmulatedLinkError> {
+        let ended: Vec<_> = self.directions.iter_mut().filter_map(DirectionHandle::end).collect();
         let directions = ended.into_iter().collect::<Result<_, _>>()?;
         Ok(self.report_of(directions))
     }
 }
 
 fn spawn(
-    names: Names,
-    link: Link,
-    sockets: (Input, Output),
+    names: DirectionNames,
+    link: EmulatedLink,
+    sockets: (LinkInput, LinkOutput),
     ended: &Arc<Waker>,
-) -> Result<Handle, LinkError> {
+) -> Result<DirectionHandle, EmulatedLinkError> {
     let (orders, taken) = mpsc::channel();
-    let waker = Arc::new(Waker::new().map_err(LinkError::cannot("make", "a wake-up line"))?);
-    let direction = Direction::new(names, link, sockets, (taken, Arc::clone(&waker)));
+    let waker =
+        Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
+    let direction = LinkDirection::new(names, link, sockets, (taken, Arc::clone(&waker)));
     let ended = Arc::clone(ended);
     let thread = thread::Builder::new()
         .spawn(move || {
@@ -209,6 +211,6 @@ fn spawn(
             ended.wake();
             done
         })
-        .map_err(LinkError::cannot("start", "a thread"))?;
-    Ok(Handle { orders, waker, thread: Some(thread) })
+        .map_err(EmulatedLinkError::cannot("start", "a thread"))?;
+    Ok(DirectionHandle { orders, waker, thread: Some(thread) })
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bridge::{Bridge, Way};
-use crate::{LinkError, Report, parse_words};
+use crate::bridge::{Bridge, DirectionSelector};
+use crate::{EmulatedLinkError, LinkReport, parse_words};
 
 /// Mode of the socket: only the owner may send commands.
 const MODE: u32 = 0o600;
@@ -28,36 +28,37 @@ const COMMAND_BYTES_MAX: u64 = 64 << 10;
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "lowercase")]
-enum Question {
+enum LinkCommand {
     Show,
-    Change { direction: Way, words: String },
+    Change { direction: DirectionSelector, words: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
-enum Answer {
-    Done { report: Report },
+enum LinkCommandAnswer {
+    Done { report: LinkReport },
     Refused { problems: String },
 }
 
 /// The control socket. Its file is removed when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct LinkControlSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl Listener {
+impl LinkControlSocket {
     /// Listens at `path`, and replaces a socket that an ended link has left there.
-    pub(crate) fn open(path: &Path) -> Result<Self, LinkError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, EmulatedLinkError> {
         remove_stale(path)?;
         let shown = path.display();
-        let listener = UnixListener::bind(path).map_err(LinkError::cannot("listen at", shown))?;
+        let listener =
+            UnixListener::bind(path).map_err(EmulatedLinkError::cannot("listen at", shown))?;
         let listener = Self { listener, path: path.to_owned() };
         fs::set_permissions(path, Permissions::from_mode(MODE))
-            .map_err(LinkError::cannot("set the mode of", path.display()))?;
+            .map_err(EmulatedLinkError::cannot("set the mode of", path.display()))?;
         let unblocked = listener.listener.set_nonblocking(true);
-        unblocked.map_err(LinkError::cannot("listen at", path.display()))?;
+        unblocked.map_err(EmulatedLinkError::cannot("listen at", path.display()))?;
         Ok(listener)
     }
 
@@ -70,35 +71,35 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for LinkControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }
 
-impl Drop for Listener {
+impl Drop for LinkControlSocket {
     fn drop(&mut self) {
         fs::remove_file(&self.path).ok();
     }
 }
 
 /// Removes a socket that has no listener, and nothing else.
-fn remove_stale(path: &Path) -> Result<(), LinkError> {
+fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(LinkError::cannot("look at", shown)(cause)),
+        Err(cause) => return Err(EmulatedLinkError::cannot("look at", shown)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
-            return Err(LinkError::Usage(format!("{shown}: what is there is no socket")));
+            return Err(EmulatedLinkError::Usage(format!("{shown}: what is there is no socket")));
         }
         Ok(_) => {}
     }
     match UnixStream::connect(path) {
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(LinkError::cannot("replace", shown))
+            fs::remove_file(path).map_err(EmulatedLinkError::cannot("replace", shown))
         }
-        Err(cause) => Err(LinkError::cannot("look at", shown)(cause)),
-        Ok(_) => Err(LinkError::Usage(format!("{shown}: another link listens there"))),
+        Err(cause) => Err(EmulatedLinkError::cannot("look at", shown)(cause)),
+        Ok(_) => Err(EmulatedLinkError::Usage(format!("{shown}: another link listens there"))),
     }
 }
 
@@ -109,23 +110,23 @@ fn converse(stream: &UnixStream, bridge: &Bridge) -> io::Result<()> {
     BufReader::new(stream.take(COMMAND_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(question) => act(question, bridge),
-        Err(cause) => Answer::Refused { problems: format!("no command: {cause}") },
+        Err(cause) => LinkCommandAnswer::Refused { problems: format!("no command: {cause}") },
     };
     put(stream, &answer)
 }
 
-fn act(question: Question, bridge: &Bridge) -> Answer {
-    if let Question::Change { direction, words } = question {
+fn act(question: LinkCommand, bridge: &Bridge) -> LinkCommandAnswer {
+    if let LinkCommand::Change { direction, words } = question {
         match parse_words(&words) {
             Ok(settings) => bridge.change(direction, &settings),
-            Err(error) => return Answer::Refused { problems: error.to_string() },
+            Err(error) => return LinkCommandAnswer::Refused { problems: error.to_string() },
         }
     }
     // Orders are carried out one after the other, so the change is in force when the report
     // arrives.
     match bridge.report() {
-        Some(report) => Answer::Done { report },
-        None => Answer::Refused { problems: "the link is ending".to_owned() },
+        Some(report) => LinkCommandAnswer::Done { report },
+        None => LinkCommandAnswer::Refused { problems: "the link is ending".to_owned() },
     }
 }
 
@@ -140,8 +141,8 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
 /// # Errors
 ///
 /// No process listens there, or the answer is not that of a link.
-pub fn show(socket: &Path) -> Result<Report, LinkError> {
-    ask(socket, &Question::Show)
+pub fn show(socket: &Path) -> Result<LinkReport, EmulatedLinkError> {
+    ask(socket, &LinkCommand::Show)
 }
 
 /// Changes the link that listens at `socket`: `words` apply from now on, and settings that they do
@@ -150,13 +151,17 @@ pub fn show(socket: &Path) -> Result<Report, LinkError> {
 /// # Errors
 ///
 /// The errors of [`show`]; the words are wrong.
-pub fn change(socket: &Path, way: Way, words: &str) -> Result<Report, LinkError> {
+pub fn change(
+    socket: &Path,
+    way: DirectionSelector,
+    words: &str,
+) -> Result<LinkReport, EmulatedLinkError> {
     // Wrong words are reported even if no link listens.
     parse_words(words)?;
-    ask(socket, &Question::Change { direction: way, words: words.to_owned() })
+    ask(socket, &LinkCommand::Change { direction: way, words: words.to_owned() })
 }
 
-fn ask(socket: &Path, question: &Question) -> Result<Report, LinkError> {
+fn ask(socket: &Path, question: &LinkCommand) -> Result<LinkReport, EmulatedLinkError> {
     let shown = socket.display();
     let talk = || -> io::Result<String> {
         let stream = UnixStream::connect(socket)?;
@@ -165,14 +170,14 @@ fn ask(socket: &Path, question: &Question) -> Result<Report, LinkError> {
         (&stream).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    let answer = talk().map_err(LinkError::cannot("ask the link at", &shown))?;
+    let answer = talk().map_err(EmulatedLinkError::cannot("ask the link at", &shown))?;
     match serde_json::from_str(&answer) {
-        Ok(Answer::Done { report }) => Ok(report),
-        Ok(Answer::Refused { problems }) => Err(LinkError::Usage(problems)),
+        Ok(LinkCommandAnswer::Done { report }) => Ok(report),
+        Ok(LinkCommandAnswer::Refused { problems }) => Err(EmulatedLinkError::Usage(problems)),
         Err(cause) => {
             let text =
                 format!("cannot ask the link at {shown}: it answers something else: {cause}");
-            Err(LinkError::Environment(text))
+            Err(EmulatedLinkError::Environment(text))
         }
     }
 }
@@ -183,10 +188,13 @@ mod tests {
 
     #[test]
     fn commands_are_lines_that_others_can_write() {
-        let read = |text: &str| serde_json::from_str::<Question>(text);
-        assert_eq!(read(r#"{"command":"show"}"#).unwrap(), Question::Show);
+        let read = |text: &str| serde_json::from_str::<LinkCommand>(text);
+        assert_eq!(read(r#"{"command":"show"}"#).unwrap(), LinkCommand::Show);
         let text = r#"{"command":"change","direction":"both","words":"delay 10ms"}"#;
-        let change = Question::Change { direction: Way::Both, words: "delay 10ms".to_owned() };
+        let change = LinkCommand::Change {
+            direction: DirectionSelector::Both,
+            words: "delay 10ms".to_owned(),
+        };
         assert_eq!(read(text).unwrap(), change);
         assert_eq!(serde_json::to_string(&change).unwrap(), text);
         read(r#"{"command":"change","direction":"up","words":""}"#).unwrap_err();
@@ -201,13 +209,13 @@ mod tests {
         while UnixStream::connect(&path).is_ok() {
             std::thread::yield_now();
         }
-        let open = Listener::open(&path).unwrap();
+        let open = LinkControlSocket::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
-        let busy = Listener::open(&path).unwrap_err().to_string();
+        let busy = LinkControlSocket::open(&path).unwrap_err().to_string();
         assert!(busy.contains("another link"), "{busy}");
         drop(open);
         fs::write(&path, "text").unwrap();
-        let other = Listener::open(&path).unwrap_err();
+        let other = LinkControlSocket::open(&path).unwrap_err();
         assert!(other.exit_code() == 2 && other.to_string().contains("no socket"), "{other}");
         fs::remove_file(&path).unwrap();
         let nobody = show(&path).unwrap_err();

@@ -16,15 +16,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
 use base::Histogram;
-use netem::{Link, Settings};
+use netem::{EmulatedLink, LinkSettings};
 use netio::frame::FRAME_BYTES_MAX;
 use netio::{Clock, NetError, PollFd, Waker, poll, thread};
 
 use crate::ecn;
-use crate::ends::{Input, Output};
+use crate::ends::{LinkInput, LinkOutput};
 use crate::offload;
-use crate::outlet::Outlet;
-use crate::report::{DirectionReport, Lateness, Machine};
+use crate::outlet::FrameOutlet;
+use crate::report::{DirectionReport, Lateness, MachineCounts};
 
 /// Interval between tries to send through an interface that accepts no frames.
 const STUCK_RETRY_NS: u64 = 200_000;
@@ -36,9 +36,9 @@ const DOWN: i32 = 100;
 const DOWN_LOOK_NS: u64 = 100_000_000;
 
 /// Order to the thread.
-pub(crate) enum Order {
+pub(crate) enum DirectionOrder {
     /// Settings from now on.
-    Change(Box<Settings>),
+    Change(Box<LinkSettings>),
     /// Request for a report, with the channel for it.
     Show(SyncSender<DirectionReport>),
     /// Request to end.
@@ -47,23 +47,23 @@ pub(crate) enum Order {
 
 /// Names for reports.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct DirectionNames {
     pub(crate) name: &'static str,
     pub(crate) from: String,
     pub(crate) to: String,
 }
 
 /// One direction, before its thread is started and inside of it.
-pub(crate) struct Direction {
-    names: Names,
-    link: Link,
-    input: Input,
-    output: Outlet,
+pub(crate) struct LinkDirection {
+    names: DirectionNames,
+    link: EmulatedLink,
+    input: LinkInput,
+    output: FrameOutlet,
     scratch: Box<[u8]>,
-    orders: Receiver<Order>,
+    orders: Receiver<DirectionOrder>,
     waker: Arc<Waker>,
     received_bytes: u64,
-    machine: Machine,
+    machine: MachineCounts,
     lateness: Histogram,
     /// True if the input interface went down and no packet has come since.
     is_down: bool,
@@ -76,23 +76,23 @@ struct Woken {
     by_order: bool,
 }
 
-impl Direction {
+impl LinkDirection {
     pub(crate) fn new(
-        names: Names,
-        link: Link,
-        (input, output): (Input, Output),
-        (orders, waker): (Receiver<Order>, Arc<Waker>),
+        names: DirectionNames,
+        link: EmulatedLink,
+        (input, output): (LinkInput, LinkOutput),
+        (orders, waker): (Receiver<DirectionOrder>, Arc<Waker>),
     ) -> Self {
         Self {
             names,
             link,
             input,
-            output: Outlet::new(output),
+            output: FrameOutlet::new(output),
             scratch: vec![0; FRAME_BYTES_MAX].into_boxed_slice(),
             orders,
             waker,
             received_bytes: 0,
-            machine: Machine::default(),
+            machine: MachineCounts::default(),
             lateness: Histogram::up_to(LATENESS_MAX_NS),
             is_down: false,
         }
@@ -152,11 +152,11 @@ impl Direction {
         self.waker.drain();
         loop {
             match self.orders.try_recv() {
-                Ok(Order::Change(settings)) => self.link.change(now_ns, *settings),
+                Ok(DirectionOrder::Change(settings)) => self.link.change(now_ns, *settings),
                 // The receiver of the report may be gone.
-                Ok(Order::Show(answer)) => drop(answer.try_send(self.report())),
+                Ok(DirectionOrder::Show(answer)) => drop(answer.try_send(self.report())),
                 Err(TryRecvError::Empty) => return false,
-                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return true,
+                Ok(DirectionOrder::Stop) | Err(TryRecvError::Disconnected) => return true,
             }
         }
     }
@@ -186,7 +186,7 @@ impl Direction {
                 output.pass(link, now_ns);
             });
             match (unpacked, frame.train, frame.checksum) {
-                (Err(offload::Unfit), ..) => self.machine.unreadable += 1,
+                (Err(offload::FrameDescriptionError), ..) => self.machine.unreadable += 1,
                 (Ok(()), Some(_), _) => self.machine.trains += 1,
                 (Ok(()), None, Some(_)) => self.machine.checksums += 1,
                 (Ok(()), None, None) => {}
@@ -220,7 +220,7 @@ impl Direction {
             p99_us: us(0.99),
             max_us: us(1.0),
         };
-        let machine = Machine {
+        let machine = MachineCounts {
             truncated: self.input.truncated(),
             refused: self.output.refused(),
             unreadable: self.machine.unreadable + self.input.unreadable(),

@@ -4,33 +4,33 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use netio::{Frame, FrameReceiver, FrameSender, Sent, TunReceiver, TunSender, tun};
+use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver, TunSender, tun};
 
 use crate::ecn::Framing;
-use crate::{LinkError, Place};
+use crate::{EmulatedLinkError, LinkInterface};
 
 /// Opens both halves of an end.
-pub(crate) fn open(place: &Place) -> Result<(Input, Output), LinkError> {
+pub(crate) fn open(place: &LinkInterface) -> Result<(LinkInput, LinkOutput), EmulatedLinkError> {
     if place.is_tun {
         let name = &place.interface;
         let (receiver, sender) = place.there(|| Ok(tun::open(name)?))?;
-        return Ok((Input::Packets(receiver), Output::Packets(sender)));
+        return Ok((LinkInput::Packets(receiver), LinkOutput::Packets(sender)));
     }
     place.with_interface(|interface| {
-        let input = Input::Frames(FrameReceiver::open(interface)?);
-        Ok((input, Output::Frames(FrameSender::open(interface)?)))
+        let input = LinkInput::Frames(FrameReceiver::open(interface)?);
+        Ok((input, LinkOutput::Frames(FrameSender::open(interface)?)))
     })
 }
 
 /// Input of packets.
-pub(crate) enum Input {
+pub(crate) enum LinkInput {
     /// Input from an Ethernet interface.
     Frames(FrameReceiver),
     /// Input from a TUN device.
     Packets(TunReceiver),
 }
 
-impl Input {
+impl LinkInput {
     pub(crate) fn receive(&mut self) -> io::Result<usize> {
         match self {
             Self::Frames(receiver) => receiver.receive(),
@@ -39,11 +39,11 @@ impl Input {
     }
 
     /// Returns frame `index` of the last batch; a packet of a TUN device is complete.
-    pub(crate) fn frame(&self, index: usize) -> Option<Frame<'_>> {
+    pub(crate) fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
         match self {
             Self::Frames(receiver) => receiver.frame(index),
             Self::Packets(receiver) => {
-                Some(Frame { octets: receiver.packet(index), checksum: None, train: None })
+                Some(ReceivedFrame { octets: receiver.packet(index), checksum: None, train: None })
             }
         }
     }
@@ -88,7 +88,7 @@ impl Input {
     }
 }
 
-impl AsFd for Input {
+impl AsFd for LinkInput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Frames(receiver) => receiver.as_fd(),
@@ -98,14 +98,14 @@ impl AsFd for Input {
 }
 
 /// Output of packets.
-pub(crate) enum Output {
+pub(crate) enum LinkOutput {
     /// Output through an Ethernet interface.
     Frames(FrameSender),
     /// Output to the machine that has the TUN device.
     Packets(TunSender),
 }
 
-impl Output {
+impl LinkOutput {
     pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
         match self {
             Self::Frames(sender) => sender.slot(),
@@ -127,7 +127,7 @@ impl Output {
         }
     }
 
-    pub(crate) fn flush(&mut self) -> Sent {
+    pub(crate) fn flush(&mut self) -> FlushResult {
         match self {
             Self::Frames(sender) => sender.flush(),
             Self::Packets(sender) => sender.flush(),

@@ -7,14 +7,14 @@ use netio::NetError;
 
 /// Reason why there is no link, or no longer one.
 #[derive(Debug)]
-pub enum LinkError {
+pub enum EmulatedLinkError {
     /// The request is invalid: all problems, one per line.
     Usage(String),
     /// The machine refused an operation.
     Environment(String),
 }
 
-impl LinkError {
+impl EmulatedLinkError {
     /// Returns the exit code of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
@@ -24,13 +24,13 @@ impl LinkError {
         }
     }
 
-    /// Converts an `io::Error`: `.map_err(LinkError::cannot("listen at", "/run/x"))`.
+    /// Converts an `io::Error`: `.map_err(EmulatedLinkError::cannot("listen at", "/run/x"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }
 }
 
-impl fmt::Display for LinkError {
+impl fmt::Display for EmulatedLinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::Environment(text) => f.write_str(text),
@@ -38,9 +38,9 @@ impl fmt::Display for LinkError {
     }
 }
 
-impl std::error::Error for LinkError {}
+impl std::error::Error for EmulatedLinkError {}
 
-impl From<NetError> for LinkError {
+impl From<NetError> for EmulatedLinkError {
     fn from(error: NetError) -> Self {
         let hint = match error.cause().raw_os_error() {
             // EPERM

@@ -3,20 +3,20 @@
 
 use testbed::{CommandLine, TestbedError, command};
 
-use crate::{LinkError, Place, parse_words};
+use crate::{EmulatedLinkError, LinkInterface, parse_words};
 
 /// Handles of the queueing disciplines, to find them again.
 const ROOT: &str = "1:";
 const BEHIND: &str = "10:";
 
 /// Words for `tc`, in two parts.
-struct Parts {
+struct TcWords {
     netem: Vec<String>,
     bucket: Vec<String>,
 }
 
 /// Checks words by the core, which knows them all, and returns them unchanged.
-fn parts(words: &str, seed: Option<u64>) -> Result<Parts, LinkError> {
+fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
     let settings = parse_words(words)?;
     let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
     let at = netem.iter().position(|word| word == "tbf").unwrap_or(netem.len());
@@ -27,11 +27,11 @@ fn parts(words: &str, seed: Option<u64>) -> Result<Parts, LinkError> {
     if let (Some(seed), None) = (seed, settings.seed) {
         netem.extend(["seed".to_owned(), seed.to_string()]);
     }
-    Ok(Parts { netem, bucket })
+    Ok(TcWords { netem, bucket })
 }
 
 /// Returns a `tc` command in the place's namespace.
-fn tc(place: &Place) -> CommandLine {
+fn tc(place: &LinkInterface) -> CommandLine {
     let tc = CommandLine::new("tc");
     match &place.namespace {
         Some(name) => tc.args(["-n", name]),
@@ -40,7 +40,7 @@ fn tc(place: &Place) -> CommandLine {
 }
 
 /// Returns the command lines that set up the end at `place`.
-fn lines(place: &Place, parts: &Parts) -> Vec<CommandLine> {
+fn lines(place: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
     let add = || tc(place).args(["qdisc", "add", "dev", &place.interface]);
     let words = |line: CommandLine, words: &[String]| line.args(words.iter().map(String::as_str));
     let netem = words(add().args(["root", "handle", ROOT, "netem"]), &parts.netem);
@@ -59,14 +59,14 @@ fn lines(place: &Place, parts: &Parts) -> Vec<CommandLine> {
 /// The words are wrong; `tc` or the kernel's netem is missing; an interface has a queueing
 /// discipline already. On an error nothing is left set up.
 pub fn set_up(
-    between: &[Place; 2],
+    between: &[LinkInterface; 2],
     words: [&str; 2],
     seed: Option<u64>,
-) -> Result<Vec<CommandLine>, LinkError> {
+) -> Result<Vec<CommandLine>, EmulatedLinkError> {
     let [forward, backward] = [parts(words[0], seed)?, parts(words[1], seed)?];
     let ends = [(&between[1], forward), (&between[0], backward)];
     check(between)?;
-    let (mut done, mut touched): (Vec<CommandLine>, Vec<&Place>) = (Vec::new(), Vec::new());
+    let (mut done, mut touched): (Vec<CommandLine>, Vec<&LinkInterface>) = (Vec::new(), Vec::new());
     for (place, parts) in &ends {
         for line in lines(place, parts) {
             if let Err(error) = line.run() {
@@ -90,22 +90,23 @@ pub fn set_up(
 /// # Errors
 ///
 /// `tc` is missing or refuses.
-pub fn off(between: &[Place; 2]) -> Result<Vec<Place>, LinkError> {
+pub fn off(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, EmulatedLinkError> {
     check(between)?;
     let mut removed = Vec::new();
     for place in between {
         let show = tc(place).args(["qdisc", "show", "dev", &place.interface]);
-        let shown = show.run().map_err(|error| LinkError::Environment(error.to_string()))?;
+        let shown =
+            show.run().map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
         if is_ours(&shown) {
             let deleted = delete(place).run();
-            deleted.map_err(|error| LinkError::Environment(error.to_string()))?;
+            deleted.map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
             removed.push(place.clone());
         }
     }
     Ok(removed)
 }
 
-fn delete(place: &Place) -> CommandLine {
+fn delete(place: &LinkInterface) -> CommandLine {
     tc(place).args(["qdisc", "del", "dev", &place.interface, "root"])
 }
 
@@ -116,26 +117,26 @@ fn is_ours(shown: &str) -> bool {
 }
 
 /// Checks that the interfaces and `tc` exist.
-fn check(between: &[Place; 2]) -> Result<(), LinkError> {
+fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
     for place in between {
         if place.namespace.as_ref().is_some_and(|name| name.contains('/')) {
             let text = format!("{place}: tc knows namespaces by the names of `ip netns` only");
-            return Err(LinkError::Usage(text));
+            return Err(EmulatedLinkError::Usage(text));
         }
         place.with_interface(|_| Ok(()))?;
     }
     command::require_program("tc", "iproute2")
         .map(drop)
-        .map_err(|error| LinkError::Environment(error.to_string()))
+        .map_err(|error| EmulatedLinkError::Environment(error.to_string()))
 }
 
 /// Adds advice to the errors of `tc`.
-fn explain(error: &TestbedError) -> LinkError {
+fn explain(error: &TestbedError) -> EmulatedLinkError {
     let text = error.to_string();
     let is_unknown = ["qdisc kind is unknown", "No such file or directory"]
         .iter()
         .any(|complaint| text.contains(complaint));
-    LinkError::Environment(if is_unknown {
+    EmulatedLinkError::Environment(if is_unknown {
         format!(
             "this kernel has no netem ({text}): load it with `modprobe sch_netem`, or take a kernel \
              with CONFIG_NET_SCH_NETEM; or leave --kernel out, and godwit does the same in user space"

@@ -1,7 +1,7 @@
 //! An emulated link between two Ethernet interfaces, or two TUN devices: packets received by one
 //! leave by the other, through a link of the core [`netem`] in each direction, in real time.
 //!
-//! - [`Place`] names an interface, perhaps in a network namespace; [`Request`] describes the link.
+//! - [`LinkInterface`] names an interface, perhaps in a network namespace; [`LinkRequest`] describes the link.
 //! - [`Bridge`] runs it: a thread for each direction, which can be changed and read while it runs.
 //! - [`serve`] runs a link for a command: signals, reports, a control socket; [`control`] is the
 //!   client of that socket.
@@ -26,9 +26,9 @@ mod report;
 mod serve;
 mod words;
 
-pub use bridge::{Bridge, Request, Way};
-pub use error::LinkError;
-pub use place::Place;
-pub use report::{DirectionReport, Report, SCHEMA};
+pub use bridge::{Bridge, DirectionSelector, LinkRequest};
+pub use error::EmulatedLinkError;
+pub use place::LinkInterface;
+pub use report::{DirectionReport, LinkReport, SCHEMA};
 pub use serve::serve;
 pub use words::{parse_words, warnings};

@@ -9,8 +9,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use netio::frame::{Frame, PendingChecksum, Train, TrainKind};
-use packet_wire::checksum::{Sum, checksum};
+use netio::frame::{PendingChecksum, ReceivedFrame, Train, TrainKind};
+use packet_wire::checksum::{ChecksumAccumulator, checksum};
 use packet_wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
 use packet_wire::{ipv4, ipv6, protocol, udp};
 
@@ -27,45 +27,45 @@ const SCTP_CHECKSUM_AT: usize = 8;
 
 /// Error: the frame's description of itself is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit;
+pub(crate) struct FrameDescriptionError;
 
 /// Passes the packets that a frame stands for to `each`, complete, in order. `scratch` has room for
 /// the longest frame.
 pub(crate) fn unpack(
-    frame: &Frame<'_>,
+    frame: &ReceivedFrame<'_>,
     scratch: &mut [u8],
     mut each: impl FnMut(&[u8]),
-) -> Result<(), Unfit> {
+) -> Result<(), FrameDescriptionError> {
     match (frame.train, frame.checksum) {
         (None, None) => each(frame.octets),
         (None, Some(pending)) => {
-            let whole = scratch.get_mut(..frame.octets.len()).ok_or(Unfit)?;
+            let whole = scratch.get_mut(..frame.octets.len()).ok_or(FrameDescriptionError)?;
             whole.copy_from_slice(frame.octets);
             fill(whole, pending)?;
             each(whole);
         }
         (Some(train), Some(pending)) => {
-            let layout = Layout::of(frame.octets, train, pending)?;
+            let layout = TrainLayout::of(frame.octets, train, pending)?;
             layout.cut(frame.octets, scratch, each)?;
         }
-        (Some(_), None) => return Err(Unfit),
+        (Some(_), None) => return Err(FrameDescriptionError),
     }
     Ok(())
 }
 
 /// Fills in the checksum.
-fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), Unfit> {
+fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), FrameDescriptionError> {
     if pending.offset == SCTP_CHECKSUM_AT && transport(frame) == Some(SCTP) {
-        let segment = frame.get_mut(pending.start..).ok_or(Unfit)?;
-        segment.get_mut(8..12).ok_or(Unfit)?.fill(0);
+        let segment = frame.get_mut(pending.start..).ok_or(FrameDescriptionError)?;
+        segment.get_mut(8..12).ok_or(FrameDescriptionError)?.fill(0);
         let sum = crc32c(segment);
         segment[8..12].copy_from_slice(&sum.to_le_bytes());
         return Ok(());
     }
-    let segment = frame.get_mut(pending.start..).ok_or(Unfit)?;
+    let segment = frame.get_mut(pending.start..).ok_or(FrameDescriptionError)?;
     let sum = settled(checksum(segment));
     let field = segment.get_mut(pending.offset..).and_then(|rest| rest.first_chunk_mut());
-    *field.ok_or(Unfit)? = sum.to_be_bytes();
+    *field.ok_or(FrameDescriptionError)? = sum.to_be_bytes();
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn crc32c(octets: &[u8]) -> u32 {
 
 /// Offsets of the headers of a train.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct TrainLayout {
     train: Train,
     is_v4: bool,
     network_at: usize,
@@ -103,20 +103,26 @@ struct Layout {
     payload_at: usize,
 }
 
-impl Layout {
-    fn of(frame: &[u8], train: Train, pending: PendingChecksum) -> Result<Self, Unfit> {
-        let (kind, network_at) = ecn::network(frame).ok_or(Unfit)?;
+impl TrainLayout {
+    fn of(
+        frame: &[u8],
+        train: Train,
+        pending: PendingChecksum,
+    ) -> Result<Self, FrameDescriptionError> {
+        let (kind, network_at) = ecn::network(frame).ok_or(FrameDescriptionError)?;
         let transport_at = pending.start;
         let (is_v4, least) = match kind {
             TYPE_IPV4 => (true, ipv4::HEADER_LEN),
             TYPE_IPV6 => (false, ipv6::HEADER_LEN),
-            _ => return Err(Unfit),
+            _ => return Err(FrameDescriptionError),
         };
         let header_len = match train.kind {
             TrainKind::Udp => udp::HEADER_LEN,
             TrainKind::Tcp => {
-                let words = frame.get(transport_at + 12).ok_or(Unfit)? >> 4;
-                Some(usize::from(words) * 4).filter(|&len| len >= TCP_HEADER_LEN).ok_or(Unfit)?
+                let words = frame.get(transport_at + 12).ok_or(FrameDescriptionError)? >> 4;
+                Some(usize::from(words) * 4)
+                    .filter(|&len| len >= TCP_HEADER_LEN)
+                    .ok_or(FrameDescriptionError)?
             }
         };
         let payload_at = transport_at + header_len;
@@ -124,7 +130,7 @@ impl Layout {
             && payload_at < frame.len()
             && train.payload_bytes > 0;
         let layout = Self { train, is_v4, network_at, transport_at, payload_at };
-        is_sound.then_some(layout).ok_or(Unfit)
+        is_sound.then_some(layout).ok_or(FrameDescriptionError)
     }
 
     fn cut(
@@ -132,11 +138,12 @@ impl Layout {
         frame: &[u8],
         scratch: &mut [u8],
         mut each: impl FnMut(&[u8]),
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), FrameDescriptionError> {
         let (headers, payload) = frame.split_at(self.payload_at);
         let last = payload.len().div_ceil(self.train.payload_bytes) - 1;
         for (index, piece) in payload.chunks(self.train.payload_bytes).enumerate() {
-            let packet = scratch.get_mut(..headers.len() + piece.len()).ok_or(Unfit)?;
+            let packet =
+                scratch.get_mut(..headers.len() + piece.len()).ok_or(FrameDescriptionError)?;
             packet[..headers.len()].copy_from_slice(headers);
             packet[headers.len()..].copy_from_slice(piece);
             self.write_network(packet, index)?;
@@ -147,7 +154,7 @@ impl Layout {
     }
 
     /// Writes lengths and, for IPv4, identification and checksum.
-    fn write_network(&self, packet: &mut [u8], index: usize) -> Result<(), Unfit> {
+    fn write_network(&self, packet: &mut [u8], index: usize) -> Result<(), FrameDescriptionError> {
         let len = packet.len() - self.network_at;
         let header = &mut packet[self.network_at..self.transport_at];
         if !self.is_v4 {
@@ -159,7 +166,7 @@ impl Layout {
         put(header, 4, usize::from(identification.wrapping_add(index as u16)));
         put(header, 10, 0);
         let header_len = usize::from(header[0] & 0xf) * 4;
-        let sum = checksum(header.get(..header_len).ok_or(Unfit)?);
+        let sum = checksum(header.get(..header_len).ok_or(FrameDescriptionError)?);
         put(header, 10, sum.into());
         Ok(())
     }
@@ -192,10 +199,10 @@ impl Layout {
         put(segment, checksum_at, 0);
         let sum = if self.is_v4 {
             let [source, destination] = [12, 16].map(|at| Ipv4Addr::from(array::<4>(network, at)));
-            Sum::pseudo_v4(source, destination, number, segment.len() as u16)
+            ChecksumAccumulator::pseudo_v4(source, destination, number, segment.len() as u16)
         } else {
             let [source, destination] = [8, 24].map(|at| Ipv6Addr::from(array::<16>(network, at)));
-            Sum::pseudo_v6(source, destination, number, segment.len() as u32)
+            ChecksumAccumulator::pseudo_v6(source, destination, number, segment.len() as u32)
         };
         put(segment, checksum_at, settled(sum.with(segment).finish()).into());
     }

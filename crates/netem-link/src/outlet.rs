@@ -3,23 +3,23 @@
 //! Budget: one copy per packet, one `sendmmsg` per batch of up to 64; nothing allocated.
 
 use crate::ecn;
-use crate::ends::Output;
-use netem::Link;
+use crate::ends::LinkOutput;
+use netem::EmulatedLink;
 
 /// Longest time that frames wait for an interface that accepts none; then they are dropped. Longer
 /// waits would only make packets later and more numerous.
 const STUCK_MAX_NS: u64 = 20_000_000;
 
 /// The batch of frames to the interface.
-pub(crate) struct Outlet {
-    sender: Output,
+pub(crate) struct FrameOutlet {
+    sender: LinkOutput,
     refused: u64,
     /// Time since which the interface accepts no frames.
     stuck_since_ns: Option<u64>,
 }
 
-impl Outlet {
-    pub(crate) const fn new(sender: Output) -> Self {
+impl FrameOutlet {
+    pub(crate) const fn new(sender: LinkOutput) -> Self {
         Self { sender, refused: 0, stuck_since_ns: None }
     }
 
@@ -28,14 +28,14 @@ impl Outlet {
         self.refused
     }
 
-    /// Returns true if the interface accepts no frames at present: [`Outlet::flush`] tries again.
+    /// Returns true if the interface accepts no frames at present: [`FrameOutlet::flush`] tries again.
     pub(crate) const fn is_stuck(&self) -> bool {
         self.stuck_since_ns.is_some()
     }
 
     /// Takes the packets that leave the link now; full batches are sent, the last packets wait for
-    /// [`Outlet::flush`]. Packets for which there is no room stay in the link.
-    pub(crate) fn pass(&mut self, link: &mut Link, now_ns: u64) {
+    /// [`FrameOutlet::flush`]. Packets for which there is no room stay in the link.
+    pub(crate) fn pass(&mut self, link: &mut EmulatedLink, now_ns: u64) {
         let framing = self.sender.framing();
         loop {
             while let Some(slot) = self.sender.slot() {

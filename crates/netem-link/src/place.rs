@@ -9,7 +9,7 @@ use std::thread;
 use netio::interface::{self, Interface};
 use netio::{NetError, namespace};
 
-use crate::LinkError;
+use crate::EmulatedLinkError;
 
 /// Folder in which `ip netns` keeps its names.
 const NAMES: &str = "/run/netns";
@@ -18,7 +18,7 @@ const NAMES: &str = "/run/netns";
 /// `/proc/PID/ns/net:eth1`. With the suffix `/tun`, a TUN device of that name, which is created if
 /// it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinkInterface {
     /// Name of the namespace; `None` for the caller's own.
     pub namespace: Option<String>,
     /// Name of the interface in the namespace.
@@ -30,7 +30,7 @@ pub struct Place {
 /// Suffix of a TUN device's name.
 const TUN: &str = "/tun";
 
-impl FromStr for Place {
+impl FromStr for LinkInterface {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -49,7 +49,7 @@ impl FromStr for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LinkInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(namespace) = &self.namespace {
             write!(f, "{namespace}:")?;
@@ -59,7 +59,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl LinkInterface {
     fn namespace_path(&self) -> Option<PathBuf> {
         self.namespace.as_ref().map(|name| Path::new(NAMES).join(name))
     }
@@ -72,7 +72,7 @@ impl Place {
     pub(crate) fn with_interface<T: Send>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError> + Send,
-    ) -> Result<T, LinkError> {
+    ) -> Result<T, EmulatedLinkError> {
         self.there(|| self.here(open))
     }
 
@@ -83,14 +83,14 @@ impl Place {
     /// There is no such namespace, or `open` fails.
     pub(crate) fn there<T: Send>(
         &self,
-        open: impl FnOnce() -> Result<T, LinkError> + Send,
-    ) -> Result<T, LinkError> {
+        open: impl FnOnce() -> Result<T, EmulatedLinkError> + Send,
+    ) -> Result<T, EmulatedLinkError> {
         let Some(path) = self.namespace_path() else { return open() };
         if let Err(cause) = path.metadata() {
             let text = format!("{self}: no namespace {}: {cause}; see `ip netns`", path.display());
             return Err(match cause.kind() {
-                io::ErrorKind::NotFound => LinkError::Usage(text),
-                _ => LinkError::Environment(text),
+                io::ErrorKind::NotFound => EmulatedLinkError::Usage(text),
+                _ => EmulatedLinkError::Environment(text),
             });
         }
         // A thread of its own: it never leaves the namespace.
@@ -105,22 +105,24 @@ impl Place {
     fn here<T>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError>,
-    ) -> Result<T, LinkError> {
-        let found =
-            interface::list().map_err(LinkError::cannot("list the interfaces for", self))?;
+    ) -> Result<T, EmulatedLinkError> {
+        let found = interface::list()
+            .map_err(EmulatedLinkError::cannot("list the interfaces for", self))?;
         let Some(place) = found.iter().find(|each| each.name == self.interface) else {
             let names: Vec<&str> = found.iter().map(|each| each.name.as_str()).collect();
             let names = names.join(", ");
-            return Err(LinkError::Usage(format!("{self}: no such interface; there are {names}")));
+            return Err(EmulatedLinkError::Usage(format!(
+                "{self}: no such interface; there are {names}"
+            )));
         };
         if place.mac.is_none() || place.is_loopback {
             let text = format!(
                 "{self} is no Ethernet interface; veth, tap, bridges and cards are; a TUN device is \
                  {self}{TUN}"
             );
-            return Err(LinkError::Usage(text));
+            return Err(EmulatedLinkError::Usage(text));
         }
-        open(place).map_err(LinkError::from)
+        open(place).map_err(EmulatedLinkError::from)
     }
 }
 
@@ -128,7 +130,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn place(text: &str) -> LinkInterface {
         text.parse().unwrap()
     }
 
@@ -136,7 +138,7 @@ mod tests {
     fn the_namespace_stands_before_the_last_colon() {
         assert_eq!(
             place("eth1"),
-            Place { namespace: None, interface: "eth1".to_owned(), is_tun: false }
+            LinkInterface { namespace: None, interface: "eth1".to_owned(), is_tun: false }
         );
         let tun = place("ns1:t0/tun");
         assert_eq!((tun.interface.as_str(), tun.is_tun), ("t0", true));
@@ -154,7 +156,7 @@ mod tests {
             ("/proc/7/ns/net:eth1", "eth1")
         );
         for wrong in ["", ":eth1", "ns1:", "/tun", "ns1:/tun", "a/b"] {
-            wrong.parse::<Place>().unwrap_err();
+            wrong.parse::<LinkInterface>().unwrap_err();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use netem::{Backlog, Counters};
+use netem::{Backlog, LinkCounters};
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON document.
@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "godwit.netem.v1";
 
 /// State of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct LinkReport {
     /// [`SCHEMA`].
     pub schema: String,
     /// Seed of the random numbers, unless the settings have a `seed` of their own.
@@ -64,14 +64,14 @@ pub struct DirectionReport {
     pub waiting_bytes: u64,
     /// Effects of the machine on packets in addition to the link; all but the first two should stay
     /// 0.
-    pub machine: Machine,
+    pub machine: MachineCounts,
     /// Lateness of packets.
     pub lateness: Lateness,
 }
 
 /// Counts of packets by their fate before and after the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineCounts {
     /// Trains of segments that were cut into packets.
     pub trains: u64,
     /// The number of checksums filled in that the sender's kernel had omitted.
@@ -104,7 +104,7 @@ pub struct Lateness {
 
 impl DirectionReport {
     /// Copies the counters of the core.
-    pub(crate) fn with_counters(mut self, counters: &Counters, backlog: Backlog) -> Self {
+    pub(crate) fn with_counters(mut self, counters: &LinkCounters, backlog: Backlog) -> Self {
         self.received = counters.received;
         self.sent = counters.sent;
         self.sent_bytes = counters.sent_bytes;
@@ -122,7 +122,7 @@ impl DirectionReport {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LinkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "after {:.1} s, seed {}", self.elapsed_s, self.seed)?;
         self.directions.iter().try_for_each(|direction| direction.fmt(f))
@@ -152,7 +152,7 @@ impl fmt::Display for DirectionReport {
             "  dropped over limit {}, over the bucket's limit {}, longer than the bucket {}",
             self.over_limit, self.over_bucket_limit, self.too_long
         )?;
-        let Machine { trains, checksums, missed, truncated, unreadable, refused, downs } =
+        let MachineCounts { trains, checksums, missed, truncated, unreadable, refused, downs } =
             self.machine;
         writeln!(f, "  trains cut {trains}, checksums filled in {checksums}")?;
         if missed + truncated + unreadable + refused + downs > 0 {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_document_is_read_as_it_was_written() {
-        let report = Report {
+        let report = LinkReport {
             schema: SCHEMA.to_owned(),
             seed: u64::MAX,
             elapsed_s: 1.5,
@@ -198,6 +198,6 @@ mod tests {
         };
         let text = serde_json::to_string(&report).unwrap();
         assert!(text.contains(r#""schema":"godwit.netem.v1","seed":18446744073709551615"#));
-        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        assert_eq!(serde_json::from_str::<LinkReport>(&text).unwrap(), report);
     }
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use netio::signal::Signals;
 use netio::{PollFd, poll};
 
-use crate::bridge::{Bridge, Request};
-use crate::control::Listener;
-use crate::{LinkError, Report};
+use crate::bridge::{Bridge, LinkRequest};
+use crate::control::LinkControlSocket;
+use crate::{EmulatedLinkError, LinkReport};
 
 /// Runs a link until SIGINT, SIGTERM or the end of its time. Calls `up` once when packets pass,
 /// with the warnings, and `tell` with a report at every interval, for every SIGUSR1 and at the end.
@@ -18,12 +18,12 @@ use crate::{LinkError, Report};
 /// The link cannot be set up or ended by itself, the control socket cannot be opened, or `tell`
 /// returns an error.
 pub fn serve(
-    request: &Request,
+    request: &LinkRequest,
     signals: Signals,
     up: impl FnOnce(&[String]),
-    mut tell: impl FnMut(&Report) -> Result<(), LinkError>,
-) -> Result<(), LinkError> {
-    let listener = request.socket.as_deref().map(Listener::open).transpose()?;
+    mut tell: impl FnMut(&LinkReport) -> Result<(), EmulatedLinkError>,
+) -> Result<(), EmulatedLinkError> {
+    let listener = request.socket.as_deref().map(LinkControlSocket::open).transpose()?;
     let bridge = Bridge::start(request)?;
     up(bridge.warnings());
     let began = Instant::now();
@@ -34,7 +34,7 @@ pub fn serve(
         fds.extend(listener.as_ref().map(PollFd::readable));
         let next = ends.into_iter().chain(reports).min();
         poll(&mut fds, next.map(nanoseconds_until))
-            .map_err(LinkError::cannot("wait for", "signals"))?;
+            .map_err(EmulatedLinkError::cannot("wait for", "signals"))?;
         let [has_ended, is_asked] = [1, 2].map(|at| fds.get(at).is_some_and(PollFd::is_readable));
         signals.drain();
         let now = Instant::now();

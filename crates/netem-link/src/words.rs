@@ -1,29 +1,29 @@
 //! Words of `tc` as settings of the core, with all their problems.
 
-use netem::Settings;
+use netem::LinkSettings;
 
-use crate::LinkError;
+use crate::EmulatedLinkError;
 
 /// Bytes of a full Ethernet frame.
 const FRAME_BYTES: u64 = 1_514;
 
-/// Parses words, as [`Settings::parse`] does.
+/// Parses words, as [`LinkSettings::parse`] does.
 ///
 /// # Errors
 ///
 /// All problems, one per line.
-pub fn parse_words(words: &str) -> Result<Settings, LinkError> {
-    Settings::parse(words).map_err(|problems| {
+pub fn parse_words(words: &str) -> Result<LinkSettings, EmulatedLinkError> {
+    LinkSettings::parse(words).map_err(|problems| {
         let lines: Vec<String> =
             problems.iter().map(|problem| format!("in `{words}`, {problem}")).collect();
-        LinkError::Usage(lines.join("\n"))
+        EmulatedLinkError::Usage(lines.join("\n"))
     })
 }
 
 /// Returns warnings about settings that are permitted but hardly intended: a queue that cannot hold
 /// the packets under way.
 #[must_use]
-pub fn warnings(settings: &Settings) -> Vec<String> {
+pub fn warnings(settings: &LinkSettings) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(rate) = settings.rate {
         let in_flight = u128::from(rate.bytes_per_s.get()) * u128::from(settings.delay.base_ns)

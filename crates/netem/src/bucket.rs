@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use crate::pool::{Place, Pool};
+use crate::pool::{PacketPool, Place};
 use crate::settings::TokenBucket;
 
 const NS_PER_S: i128 = 1_000_000_000;
 
 /// Reason why the bucket refuses a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum BucketRefusal {
     /// The queue is full.
     Full,
     /// The packet needs more tokens than the bucket can hold.
@@ -51,14 +51,14 @@ impl Tokens {
 /// Waiting packets and tokens. Without settings packets leave at once: those that waited when the
 /// bucket was removed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bucket {
-    state: Option<State>,
+pub(crate) struct BucketQueue {
+    state: Option<BucketState>,
     waiting: VecDeque<Place>,
     bytes: usize,
 }
 
 #[derive(Clone, Debug)]
-struct State {
+struct BucketState {
     settings: TokenBucket,
     limit_bytes: u64,
     rate: Tokens,
@@ -67,7 +67,7 @@ struct State {
     at_ns: u64,
 }
 
-impl State {
+impl BucketState {
     fn new(settings: TokenBucket, now_ns: u64) -> Self {
         Self {
             settings,
@@ -97,10 +97,10 @@ impl State {
     }
 }
 
-impl Bucket {
+impl BucketQueue {
     /// Replaces the settings and fills the bucket. Waiting packets stay.
     pub(crate) fn change(&mut self, settings: Option<TokenBucket>, now_ns: u64) {
-        self.state = settings.map(|settings| State::new(settings, now_ns));
+        self.state = settings.map(|settings| BucketState::new(settings, now_ns));
     }
 
     /// Returns true if packets must pass the bucket.
@@ -117,14 +117,14 @@ impl Bucket {
     }
 
     /// Queues a packet.
-    pub(crate) fn push(&mut self, place: Place, packet_bytes: usize) -> Result<(), Refusal> {
+    pub(crate) fn push(&mut self, place: Place, packet_bytes: usize) -> Result<(), BucketRefusal> {
         if let Some(state) = &self.state {
             let cost_bytes = state.settings.cost_bytes(packet_bytes);
             if state.buckets().any(|tokens| cost_bytes > tokens.burst_bytes) {
-                return Err(Refusal::TooLong);
+                return Err(BucketRefusal::TooLong);
             }
             if (self.bytes + packet_bytes) as u64 > state.limit_bytes {
-                return Err(Refusal::Full);
+                return Err(BucketRefusal::Full);
             }
         }
         self.waiting.push_back(place);
@@ -133,7 +133,7 @@ impl Bucket {
     }
 
     /// Removes and returns the next packet, if there are tokens for it.
-    pub(crate) fn pop(&mut self, now_ns: u64, pool: &Pool) -> Option<Place> {
+    pub(crate) fn pop(&mut self, now_ns: u64, pool: &PacketPool) -> Option<Place> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         if let Some(state) = &mut self.state {
             let cost_bytes = state.settings.cost_bytes(packet_bytes);
@@ -146,8 +146,8 @@ impl Bucket {
         self.waiting.pop_front()
     }
 
-    /// Returns the time when [`Bucket::pop`] has a packet.
-    pub(crate) fn ready_ns(&self, pool: &Pool) -> Option<u64> {
+    /// Returns the time when [`BucketQueue::pop`] has a packet.
+    pub(crate) fn ready_ns(&self, pool: &PacketPool) -> Option<u64> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         let state = self.state.as_ref();
         Some(state.map_or(0, |state| state.ready_ns(state.settings.cost_bytes(packet_bytes))))

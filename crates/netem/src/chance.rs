@@ -4,7 +4,7 @@
 use base::Random;
 
 use crate::settings::Sometimes;
-use crate::share::Share;
+use crate::share::UnitShare;
 
 /// Stream of numbers of which each may be correlated with the previous one.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Chance {
     }
 
     /// Draws the next number: `correlation` of it is the last correlated number, the rest is new.
-    pub(crate) fn draw(&mut self, correlation: Share) -> u32 {
+    pub(crate) fn draw(&mut self, correlation: UnitShare) -> u32 {
         let new = self.random.next_u32();
         if correlation.is_none() {
             return new;
@@ -78,13 +78,13 @@ mod tests {
         let last = u64::from(random.next_u32());
         let new = u64::from(random.next_u32());
         // A quarter of the old and three of the new, to within the rounding of the share.
-        let mixed = u64::from(chance.draw(Share::percent(25)));
+        let mixed = u64::from(chance.draw(UnitShare::percent(25)));
         assert!(mixed.abs_diff(last / 4 + new / 4 * 3) < 8, "{mixed}");
         let next = u64::from(random.next_u32());
-        let mixed_next = u64::from(chance.draw(Share::percent(25)));
+        let mixed_next = u64::from(chance.draw(UnitShare::percent(25)));
         assert!(mixed_next.abs_diff(mixed / 4 + next / 4 * 3) < 8, "{mixed_next}");
-        assert_eq!(u64::from(chance.draw(Share::ALL)), mixed_next, "all of it is the last");
+        assert_eq!(u64::from(chance.draw(UnitShare::ALL)), mixed_next, "all of it is the last");
         random.next_u32();
-        assert_eq!(chance.draw(Share::NONE), random.next_u32(), "nothing of it is");
+        assert_eq!(chance.draw(UnitShare::NONE), random.next_u32(), "nothing of it is");
     }
 }

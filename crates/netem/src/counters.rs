@@ -3,7 +3,7 @@
 
 /// Counts of packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct LinkCounters {
     /// Packets that the link received.
     pub received: u64,
     /// Packets that the link sent.
@@ -28,7 +28,7 @@ pub struct Counters {
     pub too_long: u64,
 }
 
-impl Counters {
+impl LinkCounters {
     /// Returns the number of packets dropped by any cause.
     #[must_use]
     pub const fn dropped(&self) -> u64 {

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::chance::Chance;
-use crate::pool::{Place, Pool};
-use crate::slots::Slots;
+use crate::pool::{PacketPool, Place};
+use crate::slots::SlotState;
 
 /// Packets under way. A due time may be before the start of the clock, if the jitter is greater
 /// than the delay.
@@ -54,7 +54,7 @@ impl Delayed {
     }
 
     /// Opens another slot if the next one would be too early after a change.
-    pub(crate) fn settle(&self, now_ns: u64, slots: Option<&mut Slots>, chance: &mut Chance) {
+    pub(crate) fn settle(&self, now_ns: u64, slots: Option<&mut SlotState>, chance: &mut Chance) {
         if let (Some(slots), Some(due_ns)) = (slots, self.next_due_ns()) {
             slots.look_at(now_ns, due_ns, chance);
         }
@@ -64,8 +64,8 @@ impl Delayed {
     pub(crate) fn pop(
         &mut self,
         now_ns: u64,
-        pool: &Pool,
-        mut slots: Option<&mut Slots>,
+        pool: &PacketPool,
+        mut slots: Option<&mut SlotState>,
         chance: &mut Chance,
     ) -> Option<Place> {
         if let Some(place) = self.ahead.pop_front() {
@@ -93,7 +93,7 @@ impl Delayed {
     }
 
     /// Returns the time when [`Delayed::pop`] has a packet; a past time if it has one already.
-    pub(crate) fn ready_ns(&self, slots: Option<&Slots>) -> Option<u64> {
+    pub(crate) fn ready_ns(&self, slots: Option<&SlotState>) -> Option<u64> {
         if !self.ahead.is_empty() {
             return Some(0);
         }

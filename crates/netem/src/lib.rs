@@ -1,8 +1,8 @@
 //! An emulated link in one direction, as a value: the effects of `tc-netem` and `tc-tbf` on
 //! packets, with their words and meaning, on a clock that the caller provides.
 //!
-//! [`Settings`] describe the effects; [`Settings::parse`] reads them from words, and `Display`
-//! prints them. A [`Link`] is made of settings and a seed and has the run loop of every protocol
+//! [`LinkSettings`] describe the effects; [`LinkSettings::parse`] reads them from words, and `Display`
+//! prints them. A [`EmulatedLink`] is made of settings and a seed and has the run loop of every protocol
 //! core here: `handle_datagram`, `poll_transmit`, `poll_timeout`, `handle_timeout`. Therefore a
 //! test can chain endpoints and links on a virtual clock, and the same seed gives the same run.
 //!
@@ -26,12 +26,12 @@ mod share;
 mod slots;
 mod words;
 
-pub use counters::{Backlog, Counters};
+pub use counters::{Backlog, LinkCounters};
 pub use distribution::Distribution;
-pub use link::{Link, Transmit};
+pub use link::{EmulatedLink, TransmittedPacket};
 pub use settings::{
-    Delay, LinkLayer, Loss, Opening, Peak, Rate, Reorder, Room, Settings, Slot, Sometimes,
-    TokenBucket,
+    BucketLimit, Delay, LinkLayer, LinkSettings, Loss, Peak, Rate, Reorder, SlotInterval,
+    SlotSettings, Sometimes, TokenBucket,
 };
-pub use share::Share;
-pub use words::Problem;
+pub use share::UnitShare;
+pub use words::WordProblem;

@@ -1,20 +1,20 @@
 //! The link: the path of a packet through both stages, and the run loop.
 
-use crate::bucket::{Bucket, Refusal};
+use crate::bucket::{BucketQueue, BucketRefusal};
 use crate::chance::Chances;
-use crate::counters::{Backlog, Counters};
+use crate::counters::{Backlog, LinkCounters};
 use crate::delayed::Delayed;
 use crate::loss::ChainState;
-use crate::pool::{Place, Pool};
-use crate::settings::Settings;
-use crate::slots::Slots;
+use crate::pool::{PacketPool, Place};
+use crate::settings::LinkSettings;
+use crate::slots::SlotState;
 
 /// ECN field "congestion experienced" (RFC 3168 §5).
 const ECN_MARKED: u8 = 3;
 
 /// A packet that was written to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
+pub struct TransmittedPacket {
     /// Length in bytes.
     pub len: usize,
     /// ECN field of the IP header, two bits, after possible marking.
@@ -23,46 +23,46 @@ pub struct Transmit {
 
 /// A link in one direction.
 ///
-/// The owner passes packets to [`Link::handle_datagram`], calls [`Link::handle_timeout`] at the
-/// time of [`Link::poll_timeout`], and after either calls [`Link::poll_transmit`] until it returns
+/// The owner passes packets to [`EmulatedLink::handle_datagram`], calls [`EmulatedLink::handle_timeout`] at the
+/// time of [`EmulatedLink::poll_timeout`], and after either calls [`EmulatedLink::poll_transmit`] until it returns
 /// nothing.
 #[derive(Clone, Debug)]
-pub struct Link {
-    settings: Settings,
+pub struct EmulatedLink {
+    settings: LinkSettings,
     chances: Chances,
     chain: ChainState,
     /// Packets since the last one that overtook.
     since_reordered: u32,
-    pool: Pool,
+    pool: PacketPool,
     delayed: Delayed,
-    slots: Option<Slots>,
-    bucket: Bucket,
-    counters: Counters,
+    slots: Option<SlotState>,
+    bucket: BucketQueue,
+    counters: LinkCounters,
     /// Time of the last call.
     seen_ns: u64,
 }
 
 /// Decision of the netem stage about a packet.
-enum Verdict {
+enum LossVerdict {
     Passes,
     Marked,
     Lost,
 }
 
-impl Link {
+impl EmulatedLink {
     /// Creates an empty link. A seed in the settings takes precedence over `seed`.
     #[must_use]
-    pub fn new(settings: Settings, seed: u64) -> Self {
+    pub fn new(settings: LinkSettings, seed: u64) -> Self {
         let mut link = Self {
             chances: Chances::from_seed(seed),
-            settings: Settings::default(),
+            settings: LinkSettings::default(),
             chain: ChainState::default(),
             since_reordered: 0,
-            pool: Pool::default(),
+            pool: PacketPool::default(),
             delayed: Delayed::default(),
             slots: None,
-            bucket: Bucket::default(),
-            counters: Counters::default(),
+            bucket: BucketQueue::default(),
+            counters: LinkCounters::default(),
             seen_ns: 0,
         };
         link.change(0, settings);
@@ -72,26 +72,26 @@ impl Link {
     /// Replaces all settings from now on, as `tc qdisc change` does. Packets under way stay and
     /// keep their time. The chain of losses, the gap, the slots and the tokens start again; the
     /// random streams do so only if the settings have a seed.
-    pub fn change(&mut self, now_ns: u64, settings: Settings) {
+    pub fn change(&mut self, now_ns: u64, settings: LinkSettings) {
         if let Some(seed) = settings.seed {
             self.chances = Chances::from_seed(seed);
         }
         self.chain = ChainState::default();
         self.since_reordered = 0;
-        self.slots = settings.slot.map(|slot| Slots::new(slot, now_ns));
+        self.slots = settings.slot.map(|slot| SlotState::new(slot, now_ns));
         self.bucket.change(settings.bucket, now_ns);
         self.settings = settings;
     }
 
     /// Returns the present settings.
     #[must_use]
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &LinkSettings {
         &self.settings
     }
 
     /// Returns the counters.
     #[must_use]
-    pub const fn counters(&self) -> &Counters {
+    pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
@@ -111,10 +111,10 @@ impl Link {
         let is_doubled = self.chances.duplicate.hits(self.settings.duplicate);
         match self.judge(ecn) {
             // A packet that is lost and duplicated leaves once.
-            Verdict::Lost if is_doubled => self.admit(now_ns, ecn, octets),
-            Verdict::Lost => self.counters.lost += 1,
+            LossVerdict::Lost if is_doubled => self.admit(now_ns, ecn, octets),
+            LossVerdict::Lost => self.counters.lost += 1,
             verdict => {
-                let ecn = if matches!(verdict, Verdict::Marked) { ECN_MARKED } else { ecn };
+                let ecn = if matches!(verdict, LossVerdict::Marked) { ECN_MARKED } else { ecn };
                 if is_doubled {
                     self.counters.duplicated += 1;
                     self.handle_copy(now_ns, ecn, octets);
@@ -131,21 +131,21 @@ impl Link {
     /// is not copied again.
     fn handle_copy(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         match self.judge(ecn) {
-            Verdict::Lost => self.counters.lost += 1,
-            Verdict::Marked => self.admit(now_ns, ECN_MARKED, octets),
-            Verdict::Passes => self.admit(now_ns, ecn, octets),
+            LossVerdict::Lost => self.counters.lost += 1,
+            LossVerdict::Marked => self.admit(now_ns, ECN_MARKED, octets),
+            LossVerdict::Passes => self.admit(now_ns, ecn, octets),
         }
     }
 
-    fn judge(&mut self, ecn: u8) -> Verdict {
+    fn judge(&mut self, ecn: u8) -> LossVerdict {
         if !self.chain.loses(&self.settings.loss, &mut self.chances.loss) {
-            return Verdict::Passes;
+            return LossVerdict::Passes;
         }
         if self.settings.marks && ecn & ECN_MARKED != 0 {
             self.counters.marked += 1;
-            return Verdict::Marked;
+            return LossVerdict::Marked;
         }
-        Verdict::Lost
+        LossVerdict::Lost
     }
 
     /// Puts a packet into the queue, perhaps with a bit changed, if there is room.
@@ -202,8 +202,8 @@ impl Link {
         while let Some(place) = self.pop_delayed(now_ns) {
             let Err(refusal) = self.bucket.push(place, self.pool.bytes(place)) else { continue };
             match refusal {
-                Refusal::Full => self.counters.over_bucket_limit += 1,
-                Refusal::TooLong => self.counters.too_long += 1,
+                BucketRefusal::Full => self.counters.over_bucket_limit += 1,
+                BucketRefusal::TooLong => self.counters.too_long += 1,
             }
             self.pool.let_go(place);
         }
@@ -218,7 +218,7 @@ impl Link {
     /// # Panics
     ///
     /// If the packet is longer than `buffer`.
-    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<TransmittedPacket> {
         self.seen_ns = now_ns;
         let place = if self.bucket.is_used() {
             self.advance(now_ns);
@@ -233,10 +233,10 @@ impl Link {
         self.pool.let_go(place);
         self.counters.sent += 1;
         self.counters.sent_bytes += len as u64;
-        Some(Transmit { len, ecn })
+        Some(TransmittedPacket { len, ecn })
     }
 
-    /// Returns the time when [`Link::handle_timeout`] is due next: no earlier than the time of the
+    /// Returns the time when [`EmulatedLink::handle_timeout`] is due next: no earlier than the time of the
     /// last call, and that time if a packet is ready.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {

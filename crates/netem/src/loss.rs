@@ -2,7 +2,7 @@
 
 use crate::chance::Chance;
 use crate::settings::Loss;
-use crate::share::Share;
+use crate::share::UnitShare;
 
 /// State of the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl ChainState {
             Loss::None => false,
             Loss::Random(often) => chance.hits(often),
             Loss::State { p13, p31, p32, p23, p14 } => {
-                let drawn = u64::from(chance.draw(Share::NONE));
+                let drawn = u64::from(chance.draw(UnitShare::NONE));
                 *self = match *self {
                     Self::Good if drawn < p14.width() => Self::Alone,
                     Self::Good if drawn < p14.width() + p13.width() => Self::Bad,
@@ -46,10 +46,10 @@ impl ChainState {
                     _ => (to_bad, good_loss),
                 };
                 let is_bad = *self == Self::Bad;
-                if leaves.hits(chance.draw(Share::NONE)) {
+                if leaves.hits(chance.draw(UnitShare::NONE)) {
                     *self = if is_bad { Self::Good } else { Self::Bad };
                 }
-                loses.hits(chance.draw(Share::NONE))
+                loses.hits(chance.draw(UnitShare::NONE))
             }
         }
     }

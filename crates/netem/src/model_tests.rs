@@ -4,32 +4,32 @@
 use base::Random;
 
 use crate::chance::Chances;
-use crate::settings::{Loss, Settings, TokenBucket};
-use crate::{Counters, Link};
+use crate::settings::{LinkSettings, Loss, TokenBucket};
+use crate::{EmulatedLink, LinkCounters};
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct ModelPacket {
     due_ns: i64,
     order: i64,
     octets: Vec<u8>,
 }
 
 /// The model, without slots, which have their own exact cases.
-struct Model {
-    settings: Settings,
+struct LinkModel {
+    settings: LinkSettings,
     chances: Chances,
     is_bad: bool,
     passed: u32,
     order: i64,
-    netem: Vec<Waiting>,
+    netem: Vec<ModelPacket>,
     bucket: Vec<Vec<u8>>,
     /// Bytes that have left the bucket, with their times.
     spent: Vec<(u64, u64)>,
-    counters: Counters,
+    counters: LinkCounters,
 }
 
-impl Model {
-    fn new(settings: Settings, seed: u64) -> Self {
+impl LinkModel {
+    fn new(settings: LinkSettings, seed: u64) -> Self {
         Self {
             settings,
             chances: Chances::from_seed(seed),
@@ -39,7 +39,7 @@ impl Model {
             netem: Vec::new(),
             bucket: Vec::new(),
             spent: Vec::new(),
-            counters: Counters::default(),
+            counters: LinkCounters::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Model {
             Loss::None | Loss::State { .. } => false,
             Loss::Random(often) => self.chances.loss.hits(often),
             Loss::Gilbert { to_bad, to_good, bad_loss, good_loss } => {
-                let zero = crate::Share::NONE;
+                let zero = crate::UnitShare::NONE;
                 let was_bad = self.is_bad;
                 let leaves = if was_bad { to_good } else { to_bad };
                 if leaves.hits(self.chances.loss.draw(zero)) {
@@ -103,7 +103,7 @@ impl Model {
             self.counters.reordered += 1;
             self.passed = 0;
             // Before all packets in the queue; of several that overtake, the last one is first.
-            self.netem.push(Waiting { due_ns: i64::MIN, order: -self.order, octets });
+            self.netem.push(ModelPacket { due_ns: i64::MIN, order: -self.order, octets });
             return;
         }
         self.passed += 1;
@@ -120,7 +120,7 @@ impl Model {
             }
             due_ns += rate.packet_time_ns(octets.len()) as i64;
         }
-        self.netem.push(Waiting { due_ns, order: self.order, octets });
+        self.netem.push(ModelPacket { due_ns, order: self.order, octets });
     }
 
     /// Removes and returns the next due packet of the netem stage.
@@ -238,9 +238,9 @@ fn random_words(random: &mut Random) -> String {
 fn compare(seed: u64) {
     let mut random = Random::from_seed(seed);
     let words = random_words(&mut random);
-    let settings = Settings::parse(&words).unwrap_or_else(|p| panic!("{words}: {p:?}"));
-    let mut link = Link::new(settings.clone(), seed);
-    let mut model = Model::new(settings, seed);
+    let settings = LinkSettings::parse(&words).unwrap_or_else(|p| panic!("{words}: {p:?}"));
+    let mut link = EmulatedLink::new(settings.clone(), seed);
+    let mut model = LinkModel::new(settings, seed);
     let mut buffer = [0; 2_000];
     let mut now_ns = 0;
     let mut comes_ns = 0;

@@ -6,7 +6,7 @@ pub(crate) type Place = u32;
 
 /// A packet under way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packet {
+pub(crate) struct BufferedPacket {
     pub(crate) octets: Vec<u8>,
     /// ECN field of the IP header.
     pub(crate) ecn: u8,
@@ -14,16 +14,16 @@ pub(crate) struct Packet {
 
 /// All buffers, used and free.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pool {
-    packets: Vec<Packet>,
+pub(crate) struct PacketPool {
+    packets: Vec<BufferedPacket>,
     free: Vec<Place>,
 }
 
-impl Pool {
+impl PacketPool {
     /// Stores a packet until it is released.
     pub(crate) fn keep(&mut self, ecn: u8, octets: &[u8]) -> Place {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Packet::default());
+            self.packets.push(BufferedPacket::default());
             self.packets.len() as Place - 1
         });
         let packet = &mut self.packets[place as usize];
@@ -33,11 +33,11 @@ impl Pool {
         place
     }
 
-    pub(crate) fn get(&self, place: Place) -> &Packet {
+    pub(crate) fn get(&self, place: Place) -> &BufferedPacket {
         &self.packets[place as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, place: Place) -> &mut Packet {
+    pub(crate) fn get_mut(&mut self, place: Place) -> &mut BufferedPacket {
         &mut self.packets[place as usize]
     }
 

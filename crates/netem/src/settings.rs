@@ -3,11 +3,11 @@
 use core::num::NonZeroU64;
 
 use crate::distribution::Distribution;
-use crate::share::Share;
+use crate::share::UnitShare;
 
 /// All settings of one direction. With the default every packet passes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct LinkSettings {
     /// Packets that the netem stage holds at once (`limit`); more are dropped.
     pub limit_packets: u32,
     /// Delay of packets (`delay`, `distribution`).
@@ -25,7 +25,7 @@ pub struct Settings {
     /// Speed of the wire (`rate`).
     pub rate: Option<Rate>,
     /// Times at which packets leave together (`slot`).
-    pub slot: Option<Slot>,
+    pub slot: Option<SlotSettings>,
     /// Seed that replaces the one that the link is made with (`seed`).
     pub seed: Option<u64>,
     /// Token bucket after the netem stage (`tbf`).
@@ -35,7 +35,7 @@ pub struct Settings {
 /// Default of `limit`.
 pub(crate) const LIMIT_PACKETS: u32 = 1_000;
 
-impl Default for Settings {
+impl Default for LinkSettings {
     fn default() -> Self {
         Self {
             limit_packets: LIMIT_PACKETS,
@@ -57,10 +57,10 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sometimes {
     /// Share of the packets.
-    pub share: Share,
+    pub share: UnitShare,
     /// Share of the previous number in each drawn number. A correlation makes runs, and it narrows
     /// the distribution: the share of packets affected then differs from `share`.
-    pub correlation: Share,
+    pub correlation: UnitShare,
 }
 
 /// Words `delay TIME [JITTER [CORRELATION]]`, `distribution NAME`.
@@ -71,7 +71,7 @@ pub struct Delay {
     /// Unit of the deviation; with 0 all delays are equal.
     pub jitter_ns: u64,
     /// Share of the previous number in each drawn number.
-    pub correlation: Share,
+    pub correlation: UnitShare,
     /// Distribution of the deviations.
     pub distribution: Distribution,
 }
@@ -88,26 +88,26 @@ pub enum Loss {
     /// bursts, in 2 they arrive within a burst, in 4 a single one is lost.
     State {
         /// Probability from 1 to 3.
-        p13: Share,
+        p13: UnitShare,
         /// Probability from 3 to 1.
-        p31: Share,
+        p31: UnitShare,
         /// Probability from 3 to 2.
-        p32: Share,
+        p32: UnitShare,
         /// Probability from 2 to 3.
-        p23: Share,
+        p23: UnitShare,
         /// Probability from 1 to 4; the next packet returns to 1.
-        p14: Share,
+        p14: UnitShare,
     },
     /// Words `loss gemodel`: the good and the bad state of Gilbert and Elliott.
     Gilbert {
         /// Probability from good to bad (`p`).
-        to_bad: Share,
+        to_bad: UnitShare,
         /// Probability from bad to good (`r`).
-        to_good: Share,
+        to_good: UnitShare,
         /// Share of lost packets in the bad state (`1-h`).
-        bad_loss: Share,
+        bad_loss: UnitShare,
         /// Share of lost packets in the good state (`1-k`).
-        good_loss: Share,
+        good_loss: UnitShare,
     },
 }
 
@@ -151,9 +151,9 @@ impl Rate {
 
 /// Word `slot`: packets leave only while a slot is open, up to a limit per slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct SlotSettings {
     /// Time from one slot to the opening of the next.
-    pub opening: Opening,
+    pub opening: SlotInterval,
     /// Packets per slot; 0 for any number.
     pub packets_max: u32,
     /// Bytes after which a slot is over; 0 for any number.
@@ -162,7 +162,7 @@ pub struct Slot {
 
 /// Distance between slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum SlotInterval {
     /// Words `slot MIN [MAX]`: uniform in between.
     Between {
         /// Least distance.
@@ -189,7 +189,7 @@ pub struct TokenBucket {
     /// Depth of the bucket (`burst`); longer packets are dropped.
     pub burst_bytes: u64,
     /// Size of the queue (`limit` or `latency`).
-    pub room: Room,
+    pub room: BucketLimit,
     /// A second bucket for short times (`peakrate`, `mtu`).
     pub peak: Option<Peak>,
     /// Least size that a packet counts as (`mpu`).
@@ -202,7 +202,7 @@ pub struct TokenBucket {
 
 /// Size of the queue for tokens; more packets are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum BucketLimit {
     /// Size in bytes (`limit`).
     Bytes(u64),
     /// Size that the rate sends within this time, plus a full bucket (`latency`).
@@ -247,8 +247,8 @@ impl TokenBucket {
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         match self.room {
-            Room::Bytes(bytes) => bytes,
-            Room::Time { latency_ns } => {
+            BucketLimit::Bytes(bytes) => bytes,
+            BucketLimit::Time { latency_ns } => {
                 let within = |bytes_per_s: NonZeroU64, burst_bytes: u64| {
                     let bytes = u128::from(bytes_per_s.get()) * u128::from(latency_ns);
                     (bytes / 1_000_000_000 + u128::from(burst_bytes)).min(u128::from(u64::MAX))

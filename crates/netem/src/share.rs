@@ -3,12 +3,12 @@
 
 /// A share of one: the value over 2^32 − 1, so that 100 % is a value of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(u32);
+pub struct UnitShare(u32);
 
 /// Largest number of decimals of a printed share.
 const DECIMALS_MAX: u32 = 9;
 
-impl Share {
+impl UnitShare {
     /// Share of an event that never happens.
     pub const NONE: Self = Self(0);
     /// Share of an event that always happens.
@@ -45,7 +45,7 @@ impl Share {
         Self(u32::MAX - self.0)
     }
 
-    /// Returns true for [`Share::NONE`].
+    /// Returns true for [`UnitShare::NONE`].
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 == 0
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn none_is_never_and_all_is_always() {
-        assert!(!Share::NONE.hits(0));
-        assert!(Share::ALL.hits(u32::MAX) && Share::percent(100) == Share::ALL);
-        assert!(Share::from_bits(5).hits(4) && !Share::from_bits(5).hits(5));
-        assert_eq!(Share::percent(25).rest(), Share::percent(75));
+        assert!(!UnitShare::NONE.hits(0));
+        assert!(UnitShare::ALL.hits(u32::MAX) && UnitShare::percent(100) == UnitShare::ALL);
+        assert!(UnitShare::from_bits(5).hits(4) && !UnitShare::from_bits(5).hits(5));
+        assert_eq!(UnitShare::percent(25).rest(), UnitShare::percent(75));
     }
 
     #[test]
@@ -99,13 +99,13 @@ mod tests {
         let mut random = base::Random::from_seed(1);
         for bits in (0..100_000).map(|_| random.next_u32()).chain([0, 1, 2, u32::MAX - 1, u32::MAX])
         {
-            let text = Share::from_bits(bits).to_percent();
+            let text = UnitShare::from_bits(bits).to_percent();
             let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
             let digits: u128 = format!("{whole}{fraction}").parse().unwrap();
             let scale = 100 * 10_u128.pow(fraction.len() as u32);
-            assert_eq!(Share::rounded(digits, scale).bits(), bits, "{text}");
+            assert_eq!(UnitShare::rounded(digits, scale).bits(), bits, "{text}");
         }
-        assert_eq!(Share::percent(10).to_percent(), "10");
-        assert_eq!(Share::rounded(1, 1_000).to_percent(), "0.1");
+        assert_eq!(UnitShare::percent(10).to_percent(), "10");
+        assert_eq!(UnitShare::rounded(1, 1_000).to_percent(), "0.1");
     }
 }

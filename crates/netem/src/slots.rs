@@ -1,13 +1,13 @@
 //! Slots: times at which packets leave together (`slot`).
 
 use crate::chance::Chance;
-use crate::settings::{Opening, Slot};
-use crate::share::Share;
+use crate::settings::{SlotInterval, SlotSettings};
+use crate::share::UnitShare;
 
 /// The slot that is open, or opens next.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots {
-    settings: Slot,
+pub(crate) struct SlotState {
+    settings: SlotSettings,
     opens_ns: u64,
     packets_left: u64,
     bytes_left: u64,
@@ -18,9 +18,9 @@ fn budget(max: u32) -> u64 {
     if max == 0 { u64::MAX } else { u64::from(max) }
 }
 
-impl Slots {
+impl SlotState {
     /// Creates the first slot, which opens at once.
-    pub(crate) fn new(settings: Slot, now_ns: u64) -> Self {
+    pub(crate) fn new(settings: SlotSettings, now_ns: u64) -> Self {
         Self {
             settings,
             opens_ns: now_ns,
@@ -51,13 +51,13 @@ impl Slots {
     }
 
     fn open_next(&mut self, now_ns: u64, chance: &mut Chance) {
-        let drawn = chance.draw(Share::NONE);
+        let drawn = chance.draw(UnitShare::NONE);
         let wait_ns = match self.settings.opening {
-            Opening::Between { min_ns, max_ns } => {
+            SlotInterval::Between { min_ns, max_ns } => {
                 let span_ns = max_ns.saturating_sub(min_ns);
                 min_ns + ((u128::from(drawn) * u128::from(span_ns)) >> 32) as u64
             }
-            Opening::Around { base_ns, jitter_ns, distribution } => {
+            SlotInterval::Around { base_ns, jitter_ns, distribution } => {
                 distribution.time_ns(base_ns, jitter_ns, drawn).max(0) as u64
             }
         };

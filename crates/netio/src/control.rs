@@ -82,7 +82,7 @@ pub(crate) struct PacketInfo {
 
 /// Data of a received message's control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Received {
+pub(crate) struct ControlMessageData {
     pub(crate) info: Option<PacketInfo>,
     pub(crate) kernel_wall_ns: Option<u64>,
     pub(crate) segment: Option<usize>,
@@ -116,8 +116,8 @@ fn v6_info(value: &[u8]) -> Option<PacketInfo> {
 }
 
 /// Parses the control messages of one received message. Unknown and truncated ones are skipped.
-pub(crate) fn parse(mut rest: &[u8]) -> Received {
-    let mut received = Received::default();
+pub(crate) fn parse(mut rest: &[u8]) -> ControlMessageData {
+    let mut received = ControlMessageData::default();
     while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
         let len = usize::from_ne_bytes(*len);
         let Some(value) = rest.get(HEADER_BYTES..len) else { break };
@@ -234,8 +234,8 @@ mod tests {
         for len in [0_usize, 3, 15, 17, 1_000, usize::MAX] {
             let mut buffer = [0; 32];
             buffer[..WORD].copy_from_slice(&len.to_ne_bytes());
-            assert_eq!(parse(&buffer), Received::default(), "{len}");
+            assert_eq!(parse(&buffer), ControlMessageData::default(), "{len}");
         }
-        assert_eq!(parse(&[1, 2, 3]), Received::default());
+        assert_eq!(parse(&[1, 2, 3]), ControlMessageData::default());
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
 /// Longest time in seconds that a close waits for the send queue to become empty (`SO_LINGER`,
@@ -112,7 +112,7 @@ impl DccpSocket {
     /// Errors that the kernel reports at once.
     pub fn connect(server: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
         let socket = Self::open(server, options)?;
-        let name = Name::of(server);
+        let name = SocketAddressBuffer::of(server);
         let fd = socket.fd.as_raw_fd();
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
         // call.
@@ -147,7 +147,7 @@ impl DccpSocket {
                 .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &value)
                 .map_err(NetError::on("set", "IPV6_V6ONLY"))?;
         }
-        let name = Name::of(address);
+        let name = SocketAddressBuffer::of(address);
         let fd = socket.fd.as_raw_fd();
         let subject = || format!("a DCCP socket at {address}");
         // SAFETY: as in `connect`.
@@ -165,7 +165,7 @@ impl DccpSocket {
     ///
     /// `WouldBlock` if none waits, or the kernel's error.
     pub fn accept(&self) -> io::Result<(Self, SocketAddr)> {
-        let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
+        let (mut name, mut len) = (SocketAddressBuffer::EMPTY, NAME_BYTES);
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let fd = self.fd.as_raw_fd();
         // SAFETY: `name` has `len` writable octets; both outlive the call.
@@ -264,7 +264,7 @@ impl DccpSocket {
     ///
     /// The kernel does not report them.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
+        let (mut name, mut len) = (SocketAddressBuffer::EMPTY, NAME_BYTES);
         let fd = self.fd.as_raw_fd();
         // SAFETY: `name` has `len` writable octets; both outlive the call.
         check(unsafe { libc::getsockname(fd, (&raw mut name).cast(), &raw mut len) })?;

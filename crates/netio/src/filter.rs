@@ -48,8 +48,8 @@ const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
 /// the frame. It does the same with datagrams to a subnet's broadcast address, which a filter
 /// cannot recognize: the reader of the socket has to drop those copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// Offset in the payload of the four bytes that [`steer::Key::Payload`] reads.
+pub struct BroadcastShare {
+    /// Offset in the payload of the four bytes that [`steer::SteeringKey::Payload`] reads.
     pub payload_offset: u32,
     /// Number of this socket.
     pub index: u32,
@@ -97,7 +97,7 @@ pub struct Broadcasts<'a> {
     /// Unicast datagrams to leave to a packet socket, too.
     pub unicast_left: Option<Unicast<'a>>,
     /// Share of the other broadcasts; all if `None`.
-    pub share: Option<Share>,
+    pub share: Option<BroadcastShare>,
 }
 
 /// Instructions in their order.
@@ -105,16 +105,16 @@ type Steps = Vec<libc::sock_filter>;
 
 /// A program under construction: tests that drop or accept, in order, and acceptance at the end.
 #[derive(Default)]
-struct Program(Steps);
+struct FilterBuilder(Steps);
 
-/// Jump offsets that [`Program::finish`] replaces by the distance to the end.
+/// Jump offsets that [`FilterBuilder::finish`] replaces by the distance to the end.
 const TO_DROP: u8 = u8::MAX;
 const TO_ACCEPT: u8 = u8::MAX - 1;
-/// An unconditional jump whose offset [`Program::finish_with`] replaces by the distance to the
+/// An unconditional jump whose offset [`FilterBuilder::finish_with`] replaces by the distance to the
 /// steps after the ends.
 const GO_ON: libc::sock_filter = instruction(libc::BPF_JMP | libc::BPF_JA, u32::MAX);
 
-impl Program {
+impl FilterBuilder {
     fn then(mut self, code: u32, k: u32) -> Self {
         self.0.push(instruction(code, k));
         self
@@ -136,13 +136,13 @@ impl Program {
         self.jump(libc::BPF_JEQ, k, 0, TO_DROP)
     }
 
-    /// Continues with the steps that [`Program::finish_with`] puts after the ends.
+    /// Continues with the steps that [`FilterBuilder::finish_with`] puts after the ends.
     fn go_on(mut self) -> Self {
         self.0.push(GO_ON);
         self
     }
 
-    /// Returns the program with its two ends and `rest`, to which [`Program::go_on`] jumps.
+    /// Returns the program with its two ends and `rest`, to which [`FilterBuilder::go_on`] jumps.
     fn finish_with(mut self, rest: Steps) -> Steps {
         let rest_at = self.0.len() + 2;
         let steps = self.0.iter_mut().enumerate();
@@ -178,7 +178,7 @@ impl Program {
 /// these. Frames for other stations and other VLANs are dropped.
 pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
     let destination = 16;
-    let program = Program::default()
+    let program = FilterBuilder::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JGT, KIND_MULTICAST, TO_DROP, 0)
         .load_beside(libc::SKF_AD_HATYPE)
@@ -211,7 +211,7 @@ pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
 /// frames of VLANs are dropped.
 pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
     let arp_ends = if takes_arp { TO_ACCEPT } else { TO_DROP };
-    Program::default()
+    FilterBuilder::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .load_beside(libc::SKF_AD_VLAN_TAG_PRESENT)
@@ -232,7 +232,7 @@ pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
 /// Returns the filter of a packet socket that accepts frames which arrive through its interface,
 /// and not those that the machine sends.
 pub(crate) fn received() -> Steps {
-    Program::default()
+    FilterBuilder::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .finish()
@@ -242,7 +242,7 @@ pub(crate) fn received() -> Steps {
 /// from `port`, over IPv4 or over IPv6 without extension headers.
 pub(crate) fn datagrams_from(port: u16) -> Steps {
     const ETHERNET_BYTES: u32 = 14;
-    Program::default()
+    FilterBuilder::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .then(LOAD_HALF, 12)
@@ -280,7 +280,7 @@ pub(crate) fn spread_packets(payload_offset: u32, sockets: u32) -> Steps {
 }
 
 fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
-    let mut program = Program::default();
+    let mut program = FilterBuilder::default();
     let destination = (libc::SKF_NET_OFF + 16).cast_unsigned();
     if let Some(unicast) = broadcasts.unicast_left {
         program = program

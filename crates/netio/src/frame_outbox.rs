@@ -9,7 +9,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use base::Writer;
+use base::ByteWriter;
 use packet_wire::ethernet::{self, MacAddress};
 use packet_wire::{ipv4, ipv6, protocol, udp};
 
@@ -69,7 +69,7 @@ impl FrameRoute {
 /// Frames to be passed to the kernel.
 pub(crate) struct FrameBatch {
     sender: XdpSender,
-    ethernet: ethernet::Header,
+    ethernet: ethernet::EthernetHeader,
     source: SocketAddr,
     destination: SocketAddr,
     /// Frames that were committed since the last flush.
@@ -99,7 +99,7 @@ impl FrameBatch {
         let mac = mac.map_err(NetError::on("find the hardware address of", name))?;
         let ether_type =
             if destination.is_ipv4() { ethernet::TYPE_IPV4 } else { ethernet::TYPE_IPV6 };
-        let ethernet = ethernet::Header {
+        let ethernet = ethernet::EthernetHeader {
             destination: MacAddress(route.destination_mac),
             source: MacAddress(mac),
             tags: [None; ethernet::TAGS_MAX],
@@ -139,7 +139,7 @@ impl FrameBatch {
         let at = headers_bytes(self.destination);
         let slot = self.sender.slot().expect("a message was written into a slot");
         let (headers, payload) = slot[..at + len].split_at_mut(at);
-        let mut writer = Writer::new(headers);
+        let mut writer = ByteWriter::new(headers);
         self.ethernet.emit(&mut writer);
         let datagram_bytes = udp::HEADER_LEN + len;
         match (source.ip(), self.destination.ip()) {

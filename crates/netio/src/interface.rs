@@ -40,9 +40,9 @@ impl Interface {
 }
 
 /// List of `getifaddrs`, freed when dropped.
-struct List(*mut libc::ifaddrs);
+struct InterfaceAddressList(*mut libc::ifaddrs);
 
-impl Drop for List {
+impl Drop for InterfaceAddressList {
     fn drop(&mut self) {
         // SAFETY: the pointer came from `getifaddrs` and is freed once.
         unsafe { libc::freeifaddrs(self.0) };
@@ -56,9 +56,9 @@ impl Drop for List {
 /// The error of `getifaddrs(3)`.
 pub fn list() -> io::Result<Vec<Interface>> {
     let mut first = std::ptr::null_mut();
-    // SAFETY: `first` is writable; on success it leads to a list that `List` frees.
+    // SAFETY: `first` is writable; on success it leads to a list that `InterfaceAddressList` frees.
     check(unsafe { libc::getifaddrs(&raw mut first) })?;
-    let owned = List(first);
+    let owned = InterfaceAddressList(first);
     let mut interfaces: Vec<Interface> = Vec::new();
     let mut next = owned.0;
     // SAFETY: `next` is null or leads to an entry of the list that `owned` keeps alive.

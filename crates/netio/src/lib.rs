@@ -62,20 +62,20 @@ pub use clock::Clock;
 pub use dccp::{DccpOptions, DccpSocket};
 pub use error::NetError;
 pub use frame::{
-    Frame, FrameReceiver, FrameRing, FrameRingReceiver, FrameSender, Promiscuity, RingSize,
+    FrameReceiver, FrameRing, FrameRingReceiver, FrameSender, Promiscuity, ReceivedFrame, RingSize,
     XdpSender,
 };
 pub use frame_outbox::FrameRoute;
-pub use outbox::{Outbox, Route};
+pub use outbox::{MessageOutbox, MessageRoute};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use prefetch::prefetch;
 pub use raw::{RawOptions, RawSocket};
 pub use ready::{PollFd, poll};
 pub use ready_list::ReadyList;
-pub use receive::{Datagram, RecvBatch};
+pub use receive::{InboundDatagram, RecvBatch};
 pub use scoped::{ScopedAddress, own_endpoint};
 pub use screen::{Screen, ScreenSize};
-pub use send::{SendBatch, Sent, Source};
+pub use send::{FlushResult, SendBatch, SendSource};
 pub use tun::{TunReceiver, TunSender};
 pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;

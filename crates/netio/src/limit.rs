@@ -8,8 +8,8 @@ use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
-use crate::responder::{self, Loop, REPLY_BYTES_MAX, Replies, Respond};
-use crate::{Datagram, NetError, UdpOptions, UdpSocket};
+use crate::responder::{self, Loop, REPLY_BYTES_MAX, ReplyBatch, Respond};
+use crate::{InboundDatagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
@@ -86,7 +86,7 @@ pub fn answer(
     stop: &AtomicBool,
 ) -> io::Result<LimitCounts> {
     let how = Loop { segmentation, ..Loop::default() };
-    let counts = responder::answer(socket, how, &mut Plain, stop)?;
+    let counts = responder::answer(socket, how, &mut LimitResponder, stop)?;
     Ok(LimitCounts {
         received: counts.received,
         sent: counts.sends.sent,
@@ -96,12 +96,12 @@ pub fn answer(
 }
 
 /// Responder that sends every datagram back unchanged.
-struct Plain;
+struct LimitResponder;
 
-impl Respond for Plain {
+impl Respond for LimitResponder {
     const REPLIES_MAX: usize = 1;
 
-    fn take(&mut self, _now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>) {
+    fn take(&mut self, _now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>) {
         let octets = &datagram.octets[..datagram.octets.len().min(REPLY_BYTES_MAX)];
         replies.push(datagram.source, octets.len(), |room| room.copy_from_slice(octets));
     }

@@ -3,19 +3,19 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Bytes of a [`Name`]: `struct sockaddr_in6`. The kernel accepts this length for both families.
-pub(crate) const NAME_BYTES: libc::socklen_t = size_of::<Name>() as libc::socklen_t;
+/// Bytes of a [`SocketAddressBuffer`]: `struct sockaddr_in6`. The kernel accepts this length for both families.
+pub(crate) const NAME_BYTES: libc::socklen_t = size_of::<SocketAddressBuffer>() as libc::socklen_t;
 
 /// Room for a `sockaddr_in` or a `sockaddr_in6`, aligned as both.
 #[derive(Clone, Copy)]
 #[repr(C, align(4))]
-pub(crate) struct Name([u8; 28]);
+pub(crate) struct SocketAddressBuffer([u8; 28]);
 
-const _: () = assert!(size_of::<Name>() == size_of::<libc::sockaddr_in6>());
-const _: () = assert!(size_of::<Name>() >= size_of::<libc::sockaddr_in>());
-const _: () = assert!(align_of::<Name>() == align_of::<libc::sockaddr_in6>());
+const _: () = assert!(size_of::<SocketAddressBuffer>() == size_of::<libc::sockaddr_in6>());
+const _: () = assert!(size_of::<SocketAddressBuffer>() >= size_of::<libc::sockaddr_in>());
+const _: () = assert!(align_of::<SocketAddressBuffer>() == align_of::<libc::sockaddr_in6>());
 
-impl Name {
+impl SocketAddressBuffer {
     /// Empty room for the kernel to write an address into.
     pub(crate) const EMPTY: Self = Self([0; 28]);
 
@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn both_families_survive_and_lie_as_the_headers_say() {
         let v4: SocketAddr = "10.1.2.3:67".parse().unwrap();
-        let name = Name::of(v4);
+        let name = SocketAddressBuffer::of(v4);
         assert_eq!(name.0[2..8], [0, 67, 10, 1, 2, 3]);
         assert_eq!(name.address(), v4);
         let v6 = SocketAddrV6::new("fe80::1:2".parse().unwrap(), 547, 9, 77);
-        let name = Name::of(v6.into());
+        let name = SocketAddressBuffer::of(v6.into());
         assert_eq!((name.0[2..4].to_vec(), &name.0[8..10]), (vec![2, 35], &[0xfe, 0x80][..]));
         assert_eq!(name.0[24..], 77_u32.to_ne_bytes());
         assert_eq!(name.address(), v6.into());

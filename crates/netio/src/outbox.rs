@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use crate::frame_outbox::{FrameBatch, FrameRoute};
 use crate::send::SendCounts;
-use crate::{Clock, DatagramSocket, NetError, PollFd, SendBatch, Source, poll};
+use crate::{Clock, DatagramSocket, NetError, PollFd, SendBatch, SendSource, poll};
 
 /// Messages sent with one system call.
 pub(crate) const SEND_SLOTS: usize = 128;
@@ -18,38 +18,38 @@ pub const STALL_CHECK_NS: u64 = 1_000_000;
 
 /// Route of messages.
 #[derive(Clone, Debug)]
-pub struct Route {
+pub struct MessageRoute {
     /// Address of the server.
     pub destination: SocketAddr,
     /// Own addresses that messages leave from in turn; if empty, that of the socket.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SendSource>,
     /// True if messages may leave in groups.
     pub segmentation: bool,
 }
 
 /// Carrier of messages.
-enum Carrier {
+enum OutboxBatch {
     Datagrams(SendBatch),
     Frames(FrameBatch),
 }
 
 /// Messages on their way into the kernel, each with the number of the exchange that it belongs to.
-pub struct Outbox {
+pub struct MessageOutbox {
     server: SocketAddr,
-    sources: Vec<Source>,
-    carrier: Carrier,
+    sources: Vec<SendSource>,
+    carrier: OutboxBatch,
     numbers: Vec<u64>,
     /// Number of the first slot that has neither left nor been refused.
     settled: usize,
 }
 
-impl Outbox {
+impl MessageOutbox {
     /// Creates an empty outbox for messages of up to `message_bytes` on `route`.
     #[must_use]
-    pub fn new(route: Route, message_bytes: usize) -> Self {
+    pub fn new(route: MessageRoute, message_bytes: usize) -> Self {
         let slot_bytes = message_bytes.next_multiple_of(64);
         let batch = SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation);
-        Self::of(route, Carrier::Datagrams(batch))
+        Self::of(route, OutboxBatch::Datagrams(batch))
     }
 
     /// Creates an empty outbox whose messages leave as `frames`, past the kernel's UDP and never in
@@ -61,15 +61,15 @@ impl Outbox {
     /// (`EMSGSIZE`), or the kernel refuses the socket: see
     /// [`XdpSender::open`](crate::XdpSender::open).
     pub fn of_frames(
-        route: Route,
+        route: MessageRoute,
         frames: &FrameRoute,
         message_bytes: usize,
     ) -> Result<Self, NetError> {
         let batch = FrameBatch::open(frames, route.destination, message_bytes)?;
-        Ok(Self::of(route, Carrier::Frames(batch)))
+        Ok(Self::of(route, OutboxBatch::Frames(batch)))
     }
 
-    fn of(route: Route, carrier: Carrier) -> Self {
+    fn of(route: MessageRoute, carrier: OutboxBatch) -> Self {
         Self {
             server: route.destination,
             sources: route.sources,
@@ -82,8 +82,8 @@ impl Outbox {
     /// Returns the slot for the next message; `None` if a flush has to come first.
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         match &mut self.carrier {
-            Carrier::Datagrams(batch) => batch.slot(),
-            Carrier::Frames(batch) => batch.slot(),
+            OutboxBatch::Datagrams(batch) => batch.slot(),
+            OutboxBatch::Frames(batch) => batch.slot(),
         }
     }
 
@@ -91,8 +91,8 @@ impl Outbox {
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.carrier {
-            Carrier::Datagrams(batch) => batch.counts(),
-            Carrier::Frames(batch) => batch.counts(),
+            OutboxBatch::Datagrams(batch) => batch.counts(),
+            OutboxBatch::Frames(batch) => batch.counts(),
         }
     }
 
@@ -100,19 +100,19 @@ impl Outbox {
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.carrier {
-            Carrier::Datagrams(batch) => batch.segmentation(),
-            Carrier::Frames(_) => false,
+            OutboxBatch::Datagrams(batch) => batch.segmentation(),
+            OutboxBatch::Frames(_) => false,
         }
     }
 
     /// Returns true if messages leave as frames, regardless of the socket that they are flushed to.
     #[must_use]
     pub const fn sends_frames(&self) -> bool {
-        matches!(self.carrier, Carrier::Frames(_))
+        matches!(self.carrier, OutboxBatch::Frames(_))
     }
 
     /// Queues the first `len` bytes of the slot for `number`, from the own address `source` of the
-    /// route. Frames need a call of [`Outbox::leave_from`] before, which sets their port.
+    /// route. Frames need a call of [`MessageOutbox::leave_from`] before, which sets their port.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl Outbox {
     pub fn push(&mut self, number: u64, len: usize, source: usize) {
         let source = self.sources.get(source).copied();
         match &mut self.carrier {
-            Carrier::Datagrams(batch) => {
+            OutboxBatch::Datagrams(batch) => {
                 let slot = batch.commit(len, self.server, source);
                 debug_assert_eq!(
                     slot,
@@ -128,14 +128,14 @@ impl Outbox {
                     "slots are numbered from the last empty batch"
                 );
             }
-            Carrier::Frames(batch) => batch.commit(len, source.map(|source| source.address)),
+            OutboxBatch::Frames(batch) => batch.commit(len, source.map(|source| source.address)),
         }
         self.numbers.push(number);
     }
 
     /// Sets the source of frames from now on; a source of the route replaces its address.
     pub fn leave_from(&mut self, source: SocketAddr) {
-        if let Carrier::Frames(batch) = &mut self.carrier {
+        if let OutboxBatch::Frames(batch) = &mut self.carrier {
             batch.leave_from(source);
         }
     }
@@ -144,8 +144,8 @@ impl Outbox {
     pub fn repeat(&mut self) -> bool {
         let number = self.numbers.last().copied();
         let is_queued = match &mut self.carrier {
-            Carrier::Datagrams(batch) => batch.repeat(),
-            Carrier::Frames(batch) => batch.repeat(),
+            OutboxBatch::Datagrams(batch) => batch.repeat(),
+            OutboxBatch::Frames(batch) => batch.repeat(),
         };
         self.numbers.extend(number.filter(|_| is_queued));
         is_queued
@@ -163,8 +163,8 @@ impl Outbox {
         mut left: impl FnMut(u64, u64),
     ) -> io::Result<()> {
         let batch = match &mut self.carrier {
-            Carrier::Datagrams(batch) => batch,
-            Carrier::Frames(batch) => {
+            OutboxBatch::Datagrams(batch) => batch,
+            OutboxBatch::Frames(batch) => {
                 let now_ns = Clock::mono_ns();
                 batch.flush(now_ns)?;
                 self.numbers.drain(..).for_each(|number| left(number, now_ns));

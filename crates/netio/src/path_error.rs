@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use crate::control;
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::udp::DatagramSocket;
 use crate::{NetError, check};
 
@@ -62,7 +62,7 @@ pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError>
 /// Returns the next error of the network, if there is one, and puts the quoted payload at the front
 /// of `buffer`.
 pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathError> {
-    let mut name = Name::EMPTY;
+    let mut name = SocketAddressBuffer::EMPTY;
     let mut room = [0_u8; CONTROL_BYTES];
     let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: an all-zero msghdr is a valid, empty one.

@@ -13,7 +13,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
 /// Options of a raw socket.
@@ -84,7 +84,7 @@ impl RawSocket {
         if let SocketAddr::V6(address) = &mut address {
             address.set_scope_id(scope);
         }
-        let name = Name::of(address);
+        let name = SocketAddressBuffer::of(address);
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
         // the call.
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })

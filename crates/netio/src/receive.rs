@@ -7,8 +7,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::control::{self, RECEIVE_BYTES};
-use crate::name::Name;
-use crate::slots::Slots;
+use crate::name::SocketAddressBuffer;
+use crate::slots::MessageSlots;
 use crate::udp::DatagramSocket;
 
 /// Default number of slots of a batch.
@@ -23,8 +23,8 @@ const TRAIN_DATAGRAMS: usize = 64;
 
 /// Pool of receive slots, with the datagrams of the last call.
 pub struct RecvBatch {
-    slots: Slots<Name>,
-    datagrams: Vec<Placed>,
+    slots: MessageSlots<SocketAddressBuffer>,
+    datagrams: Vec<DatagramPosition>,
     coalesced: bool,
     /// True if the last call has filled every slot.
     full: bool,
@@ -33,17 +33,17 @@ pub struct RecvBatch {
 
 /// Position of a datagram and the data received with it.
 #[derive(Clone, Copy)]
-struct Placed {
+struct DatagramPosition {
     slot: usize,
     at: usize,
     len: usize,
     source: SocketAddr,
-    beside: control::Received,
+    beside: control::ControlMessageData,
 }
 
 /// One received datagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Datagram<'a> {
+pub struct InboundDatagram<'a> {
     /// Payload.
     pub octets: &'a [u8],
     /// Address of the sender.
@@ -92,7 +92,7 @@ impl RecvBatch {
     fn build(slots: usize, slot_bytes: usize, coalesced: bool) -> Self {
         let most = if coalesced { slots * TRAIN_DATAGRAMS } else { slots };
         Self {
-            slots: Slots::new(slots, slot_bytes, RECEIVE_BYTES, Name::EMPTY),
+            slots: MessageSlots::new(slots, slot_bytes, RECEIVE_BYTES, SocketAddressBuffer::EMPTY),
             datagrams: Vec::with_capacity(most),
             coalesced,
             full: false,
@@ -135,7 +135,7 @@ impl RecvBatch {
                 self.truncated += 1;
                 return;
             }
-            self.datagrams.push(Placed { slot, at, len, source, beside });
+            self.datagrams.push(DatagramPosition { slot, at, len, source, beside });
             at += len;
             if at >= received {
                 return;
@@ -168,10 +168,10 @@ impl RecvBatch {
     ///
     /// If `index` is not below [`RecvBatch::len`].
     #[must_use]
-    pub fn get(&self, index: usize) -> Datagram<'_> {
+    pub fn get(&self, index: usize) -> InboundDatagram<'_> {
         let placed = &self.datagrams[index];
         let info = placed.beside.info;
-        Datagram {
+        InboundDatagram {
             octets: self.slots.octets(placed.slot, placed.at, placed.len),
             source: placed.source,
             destination: info.map(|info| info.destination),
@@ -183,7 +183,7 @@ impl RecvBatch {
     }
 
     /// Returns the datagrams of the last call in order of arrival.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Datagram<'_>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = InboundDatagram<'_>> {
         (0..self.datagrams.len()).map(|index| self.get(index))
     }
 

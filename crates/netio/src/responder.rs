@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::send::SendCounts;
-use crate::{Clock, Datagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
+use crate::{Clock, InboundDatagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
 
 /// Interval at which an idle responder checks its stop flag.
 const STOP_CHECK_NS: u64 = 20_000_000;
@@ -26,10 +26,10 @@ pub trait Respond {
     const REPLIES_MAX: usize;
 
     /// Handles a datagram received at `now_ns` and queues its immediate replies.
-    fn take(&mut self, now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>);
+    fn take(&mut self, now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>);
 
     /// Queues replies that are due at `now_ns`, as many as there is room for.
-    fn release(&mut self, _now_ns: u64, _replies: &mut Replies<'_>) {}
+    fn release(&mut self, _now_ns: u64, _replies: &mut ReplyBatch<'_>) {}
 
     /// Returns the time when [`Respond::release`] has more to do, in nanoseconds of the monotonic
     /// clock.
@@ -39,11 +39,11 @@ pub trait Respond {
 }
 
 /// Batch of replies.
-pub struct Replies<'b> {
+pub struct ReplyBatch<'b> {
     batch: &'b mut SendBatch,
 }
 
-impl Replies<'_> {
+impl ReplyBatch<'_> {
     /// Queues a reply of `len` bytes to `destination`, which `write` writes. Returns false if there
     /// is no room.
     ///
@@ -131,10 +131,10 @@ pub fn answer<R: Respond>(
             if output.free() < R::REPLIES_MAX {
                 flush(socket, &mut output)?;
             }
-            responder.take(now_ns, &datagram, &mut Replies { batch: &mut output });
+            responder.take(now_ns, &datagram, &mut ReplyBatch { batch: &mut output });
         }
         flush(socket, &mut output)?;
-        responder.release(now_ns, &mut Replies { batch: &mut output });
+        responder.release(now_ns, &mut ReplyBatch { batch: &mut output });
         let was_due = !output.is_empty();
         flush(socket, &mut output)?;
         if received == 0 && !was_due && !how.busy {

@@ -4,12 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, UdpOptions, UdpSocket, check};
 
 /// Route to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct AddressRoute {
     /// Own address that packets leave with.
     pub local: IpAddr,
     /// Longest IP packet known to pass, in bytes: that of the path, as far as it is known.
@@ -21,7 +21,7 @@ pub struct Route {
 /// # Errors
 ///
 /// There is no route (`ENETUNREACH`), or no socket can be opened.
-pub fn to(remote: SocketAddr) -> Result<Route, NetError> {
+pub fn to(remote: SocketAddr) -> Result<AddressRoute, NetError> {
     let any = match remote {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -29,7 +29,7 @@ pub fn to(remote: SocketAddr) -> Result<Route, NetError> {
     let socket = UdpSocket::open(&UdpOptions::at((any, 0)))?;
     let failed = |cause| NetError::new("find a route to", remote.ip().to_string(), cause);
     let fd = socket.as_fd().as_raw_fd();
-    let name = Name::of(remote);
+    let name = SocketAddressBuffer::of(remote);
     // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
     // call.
     check(unsafe { libc::connect(fd, (&raw const name).cast(), NAME_BYTES) }).map_err(failed)?;
@@ -42,7 +42,7 @@ pub fn to(remote: SocketAddr) -> Result<Route, NetError> {
     let place = (&raw mut mtu_bytes).cast();
     // SAFETY: `place` is writable for `size` octets and both outlive the call.
     check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) }).map_err(failed)?;
-    Ok(Route { local: socket.local_address().map_err(failed)?.ip(), mtu_bytes })
+    Ok(AddressRoute { local: socket.local_address().map_err(failed)?.ip(), mtu_bytes })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! header and one traversal of the kernel's stack (`UDP_SEGMENT`, `udp(7)`): about a tenth.
 //!
 //! No datagram is lost silently: datagrams that the kernel did not accept are either still in the
-//! batch ([`Sent::left`]) or counted and named ([`SendBatch::refused`]).
+//! batch ([`FlushResult::left`]) or counted and named ([`SendBatch::refused`]).
 #![allow(unsafe_code, reason = "sendmmsg")]
 
 use std::io;
@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use crate::control::{self, SEND_BYTES};
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::slab::Slab;
 use crate::udp::DatagramSocket;
 
@@ -24,7 +24,7 @@ const GROUP_BYTES: usize = 65_507;
 
 /// Source address and interface of a datagram (`IP_PKTINFO`, `IPV6_PKTINFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SendSource {
     /// Own address to send from, of the socket's family; the kernel chooses if it is unspecified.
     pub address: IpAddr,
     /// Interface to send through; the routing table chooses if it is 0.
@@ -33,7 +33,7 @@ pub struct Source {
 
 /// Result of one flush, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct FlushResult {
     /// Datagrams that the kernel accepted.
     pub sent: usize,
     /// Datagrams refused for good: counted, removed from the batch, named by
@@ -62,16 +62,16 @@ pub struct SendCounts {
 }
 
 #[derive(Clone, Copy)]
-struct Item {
+struct BatchDatagram {
     destination: SocketAddr,
-    source: Option<Source>,
+    source: Option<SendSource>,
     len: usize,
     ecn: u8,
 }
 
 /// Neighbouring items under one header.
 #[derive(Clone, Copy)]
-struct Group {
+struct DatagramGroup {
     first: usize,
     count: usize,
     segment: usize,
@@ -86,11 +86,11 @@ pub struct SendBatch {
     segmentation: bool,
     octets: Slab<u8>,
     control: Slab<u8>,
-    names: Slab<Name>,
+    names: Slab<SocketAddressBuffer>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
-    items: Vec<Item>,
-    groups: Vec<Group>,
+    items: Vec<BatchDatagram>,
+    groups: Vec<DatagramGroup>,
     /// Number of the first group that has not left.
     next: usize,
     refused: Vec<usize>,
@@ -106,7 +106,7 @@ impl SendBatch {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
         let octets = Slab::new(0_u8, slots * slot_bytes);
         let control = Slab::new(0_u8, slots * SEND_BYTES);
-        let names = Slab::new(Name::EMPTY, slots);
+        let names = Slab::new(SocketAddressBuffer::EMPTY, slots);
         let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut vectors = Slab::new(nowhere, slots);
         // SAFETY: an all-zero mmsghdr is a valid, empty one.
@@ -153,7 +153,7 @@ impl SendBatch {
         &mut self,
         len: usize,
         destination: impl Into<SocketAddr>,
-        source: Option<Source>,
+        source: Option<SendSource>,
     ) -> usize {
         self.commit_ecn(len, destination, source, 0)
     }
@@ -168,12 +168,12 @@ impl SendBatch {
         &mut self,
         len: usize,
         destination: impl Into<SocketAddr>,
-        source: Option<Source>,
+        source: Option<SendSource>,
         ecn: u8,
     ) -> usize {
         let index = self.items.len();
         assert!(index < self.headers.len() && len <= self.slot_bytes, "commit without a slot");
-        self.items.push(Item { destination: destination.into(), source, len, ecn });
+        self.items.push(BatchDatagram { destination: destination.into(), source, len, ecn });
         self.vectors.get_mut(index).iov_len = len;
         self.join_or_open(index);
         index
@@ -211,7 +211,13 @@ impl SendBatch {
             group.closed = item.len < group.segment;
         } else {
             let (segment, bytes) = (item.len, item.len);
-            self.groups.push(Group { first: index, count: 1, segment, bytes, closed: false });
+            self.groups.push(DatagramGroup {
+                first: index,
+                count: 1,
+                segment,
+                bytes,
+                closed: false,
+            });
         }
     }
 
@@ -244,7 +250,7 @@ impl SendBatch {
         for index in self.next..self.groups.len() {
             let group = self.groups[index];
             let item = self.items[group.first];
-            *self.names.get_mut(index) = Name::of(item.destination);
+            *self.names.get_mut(index) = SocketAddressBuffer::of(item.destination);
             let mut used = 0;
             let control = self.control.slice_mut(index * SEND_BYTES, SEND_BYTES);
             if let Some(source) = item.source {
@@ -267,10 +273,10 @@ impl SendBatch {
     }
 
     /// Passes all waiting datagrams to the kernel, without waiting itself. Call it again later
-    /// while [`Sent::left`] is not 0.
-    pub fn flush(&mut self, socket: &impl DatagramSocket) -> Sent {
+    /// while [`FlushResult::left`] is not 0.
+    pub fn flush(&mut self, socket: &impl DatagramSocket) -> FlushResult {
         self.refused.clear();
-        let mut result = Sent::default();
+        let mut result = FlushResult::default();
         self.prepare();
         while self.next < self.groups.len() {
             match self.send_once(socket) {
@@ -333,7 +339,7 @@ impl SendBatch {
             let first = group.first + offset;
             let len = self.items[first].len;
             self.groups[self.next + offset] =
-                Group { first, count: 1, segment: len, bytes: len, closed: true };
+                DatagramGroup { first, count: 1, segment: len, bytes: len, closed: true };
         }
         self.prepare();
     }

@@ -6,10 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::slab::Slab;
-use crate::{Sent, check};
+use crate::{FlushResult, check};
 
 /// Slots whose addresses are of type `N`, which the kernel may fill with any bytes.
-pub(crate) struct Slots<N: Copy> {
+pub(crate) struct MessageSlots<N: Copy> {
     slot_bytes: usize,
     control_bytes: usize,
     octets: Slab<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Slots<N: Copy> {
     filled: usize,
 }
 
-impl<N: Copy> Slots<N> {
+impl<N: Copy> MessageSlots<N> {
     /// Creates `count` slots of `slot_bytes`, with `control_bytes` next to each, every address
     /// `name`.
     pub(crate) fn new(count: usize, slot_bytes: usize, control_bytes: usize, name: N) -> Self {
@@ -117,8 +117,8 @@ impl<N: Copy> Slots<N> {
         next: &mut usize,
         len: usize,
         mut refuse: impl FnMut(usize),
-    ) -> Sent {
-        let mut result = Sent::default();
+    ) -> FlushResult {
+        let mut result = FlushResult::default();
         while *next < len {
             match self.send(socket, *next, len - *next) {
                 Ok(count) => {

@@ -17,7 +17,7 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 ///
 /// Another error of the output.
 pub fn print(text: &str) -> io::Result<()> {
-    if put(&mut io::stdout().lock(), text)? == Reader::Gone {
+    if put(&mut io::stdout().lock(), text)? == PipeReaderState::Gone {
         IS_CLOSED.store(true, Ordering::Release);
         signal::ask_to_stop();
     }
@@ -41,15 +41,15 @@ pub fn is_closed() -> bool {
 
 /// State of the pipe's other end after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
+enum PipeReaderState {
     Reading,
     Gone,
 }
 
-fn put(output: &mut impl Write, text: &str) -> io::Result<Reader> {
+fn put(output: &mut impl Write, text: &str) -> io::Result<PipeReaderState> {
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Ok(()) => Ok(Reader::Reading),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Ok(()) => Ok(PipeReaderState::Reading),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(PipeReaderState::Gone),
         Err(error) => Err(error),
     }
 }
@@ -75,10 +75,10 @@ mod tests {
     fn only_a_reader_that_has_gone_is_no_error() {
         for text in ["text", ""] {
             let closed = put(&mut Failing(io::ErrorKind::BrokenPipe), text);
-            assert_eq!(closed.unwrap(), Reader::Gone);
+            assert_eq!(closed.unwrap(), PipeReaderState::Gone);
         }
         let full = put(&mut Failing(io::ErrorKind::StorageFull), "text");
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert_eq!(put(&mut Vec::new(), "text").unwrap(), Reader::Reading);
+        assert_eq!(put(&mut Vec::new(), "text").unwrap(), PipeReaderState::Reading);
     }
 }

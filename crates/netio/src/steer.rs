@@ -29,7 +29,7 @@ pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
 
 /// Part of a datagram that chooses one of several alike sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key<'a> {
+pub enum SteeringKey<'a> {
     /// The four bytes at this offset.
     Payload(u32),
     /// Words of messages that begin with the byte `first`: the XOR of the words (four bytes each)
@@ -89,10 +89,10 @@ pub const WRAPPED_OPTIONS: usize = 6;
 ///
 /// # Panics
 ///
-/// Unless [`Key::After`] has 1 to 64 words.
+/// Unless [`SteeringKey::After`] has 1 to 64 words.
 pub fn spread(
     socket: &UdpSocket,
-    key: Key<'_>,
+    key: SteeringKey<'_>,
     sockets: u32,
     beginning: Option<Beginning>,
 ) -> io::Result<()> {
@@ -109,14 +109,14 @@ pub fn spread(
 }
 
 /// Returns the steps that put the number of one of `sockets` alike sockets into the accumulator.
-fn place(key: Key<'_>, sockets: u32) -> Vec<libc::sock_filter> {
+fn place(key: SteeringKey<'_>, sockets: u32) -> Vec<libc::sock_filter> {
     let (first, words) = match key {
-        Key::Payload(offset) => {
+        SteeringKey::Payload(offset) => {
             let mut program = vec![load_word(offset)];
             program.extend(choose(sockets));
             return program;
         }
-        Key::After { first, words } => (first, words),
+        SteeringKey::After { first, words } => (first, words),
     };
     assert!((1..=64).contains(&words.len()), "{} words", words.len());
     let mut program = vec![
@@ -273,7 +273,7 @@ mod tests {
         for ip in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
             assert_spread(split(
                 ip,
-                |first| spread(first, Key::Payload(2), 2, None).unwrap(),
+                |first| spread(first, SteeringKey::Payload(2), 2, None).unwrap(),
                 1,
                 &sent,
             ));
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_first_octet_decides_between_payload_and_flow() {
-        let key = Key::After { first: 12, words: &[1, 5] };
+        let key = SteeringKey::After { first: 12, words: &[1, 5] };
         let steer = |first: &UdpSocket| spread(first, key, 2, None).unwrap();
         let ip = Ipv6Addr::LOCALHOST.into();
         for word in [1, 5] {
@@ -305,7 +305,8 @@ mod tests {
     /// Returns the messages that reach the first and the second of two sockets.
     fn lanes(beginning: Beginning, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let ip = Ipv4Addr::LOCALHOST.into();
-        let steer = |first: &UdpSocket| spread(first, Key::Payload(0), 1, Some(beginning)).unwrap();
+        let steer =
+            |first: &UdpSocket| spread(first, SteeringKey::Payload(0), 1, Some(beginning)).unwrap();
         split(ip, steer, 1, sent).map(|seen| {
             let mut seen: Vec<_> = seen.into_iter().map(|(_, octets)| octets).collect();
             let again = seen.split_off(seen.len() / 2);
@@ -373,7 +374,7 @@ mod tests {
         let mut sockets = vec![first];
         sockets.extend((1..4).map(|_| UdpSocket::open(&options).unwrap()));
         let beginning = Beginning::Octet { mark_at: 4, mark: 53, at: 5, value: 1 };
-        spread(&sockets[0], Key::Payload(0), 2, Some(beginning)).unwrap();
+        spread(&sockets[0], SteeringKey::Payload(0), 2, Some(beginning)).unwrap();
         stay_on_one_processor();
         let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         for client in 0..50_u32 {

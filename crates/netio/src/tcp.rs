@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, own_endpoint};
 
 /// Begins to connect to `server`, from the own address `local` if one is given. The stream never
@@ -26,13 +26,13 @@ pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, N
     let stream = TcpStream::from(unsafe { OwnedFd::from_raw_fd(raw) });
     stream.set_nodelay(true).map_err(NetError::on("set", "TCP_NODELAY"))?;
     if let Some(local) = local {
-        let name = Name::of(own_endpoint(local, server));
+        let name = SocketAddressBuffer::of(own_endpoint(local, server));
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
         // call.
         check(unsafe { libc::bind(stream.as_raw_fd(), (&raw const name).cast(), NAME_BYTES) })
             .map_err(NetError::on("bind a TCP socket to", local.to_string()))?;
     }
-    let name = Name::of(server);
+    let name = SocketAddressBuffer::of(server);
     // SAFETY: as above.
     match check(unsafe { libc::connect(raw, (&raw const name).cast(), NAME_BYTES) }) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {

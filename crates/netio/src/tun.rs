@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use crate::slab::Slab;
-use crate::{NetError, Sent, check};
+use crate::{FlushResult, NetError, check};
 
 /// Path of the device that creates TUN devices.
 const PATH: &str = "/dev/net/tun";
@@ -156,10 +156,10 @@ impl TunSender {
     }
 
     /// Passes all waiting packets to the kernel, without waiting itself. Call it again later while
-    /// [`Sent::left`] is not 0. Data that is no IP packet, or that finds the device down, is
+    /// [`FlushResult::left`] is not 0. Data that is no IP packet, or that finds the device down, is
     /// refused.
-    pub fn flush(&mut self) -> Sent {
-        let mut result = Sent::default();
+    pub fn flush(&mut self) -> FlushResult {
+        let mut result = FlushResult::default();
         while self.next < self.lens.len() {
             let packet = self.octets.slice(self.next * PACKET_BYTES_MAX, self.lens[self.next]);
             let raw = self.fd.as_raw_fd();

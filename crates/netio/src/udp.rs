@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::name::{NAME_BYTES, Name};
+use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
 /// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
@@ -98,7 +98,7 @@ impl UdpSocket {
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         socket.configure(options)?;
-        let name = Name::of(options.bind);
+        let name = SocketAddressBuffer::of(options.bind);
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
         // the call.
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })
@@ -191,7 +191,7 @@ impl UdpSocket {
     ///
     /// The error of `getsockname(2)`.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        let (mut name, mut size) = (Name::EMPTY, NAME_BYTES);
+        let (mut name, mut size) = (SocketAddressBuffer::EMPTY, NAME_BYTES);
         let (fd, place) = (self.fd.as_raw_fd(), (&raw mut name).cast());
         // SAFETY: `place` is writable for `size` octets and both outlive the call.
         check(unsafe { libc::getsockname(fd, place, &raw mut size) })?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::Random;
-use netio::{Clock, PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll, thread};
+use netio::{Clock, PollFd, RecvBatch, SendBatch, SendSource, UdpOptions, UdpSocket, poll, thread};
 
 const FAMILIES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 /// Timeout that no test reaches on any machine.
@@ -149,7 +149,7 @@ fn one_flush_reaches_many_destinations_from_a_chosen_address() {
             let mut batch = SendBatch::new(64, 64, segmentation);
             for (index, (_, to)) in receivers.iter().enumerate() {
                 batch.slot().unwrap()[..4].copy_from_slice(&[index as u8; 4]);
-                batch.commit(4, *to, Some(Source { address, interface: 0 }));
+                batch.commit(4, *to, Some(SendSource { address, interface: 0 }));
             }
             let sent = batch.flush(&socket);
             assert_eq!((sent.sent, sent.refused, sent.left), (10, 0, 0));

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, interface, poll};
+use netio::{PollFd, RecvBatch, SendBatch, SendSource, UdpOptions, UdpSocket, interface, poll};
 
 use super::packet::tx_dropped;
 
@@ -56,7 +56,7 @@ fn open(address: Ipv6Addr, scope: u32, port: u16) -> (UdpSocket, SocketAddrV6) {
 
 /// Sends a datagram, again if the processor's queue of packets was full: other namespaces fill it,
 /// too.
-fn send(from: &UdpSocket, octets: &[u8], to: SocketAddrV6, source: Option<Source>) {
+fn send(from: &UdpSocket, octets: &[u8], to: SocketAddrV6, source: Option<SendSource>) {
     let dropped = || tx_dropped("one") + tx_dropped("two");
     let mut batch = SendBatch::new(1, 64, false);
     loop {
@@ -104,7 +104,7 @@ fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address()
     assert!(!waits(&deaf, 0), "a socket that joined nothing hears no group");
 
     let from: IpAddr = TWO.parse().unwrap();
-    send(&server, b"advertise", source, Some(Source { address: from, interface: two.index }));
+    send(&server, b"advertise", source, Some(SendSource { address: from, interface: two.index }));
     assert!(waits(&client, LONG_NS));
     assert_eq!(batch.receive(&client).unwrap(), 1);
     let datagram = batch.get(0);

@@ -7,8 +7,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
-use netio::filter::{Broadcasts, Share, Unicast, set_broadcasts, set_unicast};
-use netio::steer::Key;
+use netio::filter::{BroadcastShare, Broadcasts, Unicast, set_broadcasts, set_unicast};
+use netio::steer::SteeringKey;
 use netio::{
     InterfaceWatch, PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket, PollFd,
     RecvBatch, UdpOptions, UdpSocket, interface, namespace, poll, steer,
@@ -91,10 +91,10 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     options.reuse_port = count > 1;
     let sockets: Vec<_> = (0..count).map(|_| UdpSocket::open(&options).unwrap()).collect();
     if count > 1 {
-        steer::spread(&sockets[0], Key::Payload(OFFSET), count, None).unwrap();
+        steer::spread(&sockets[0], SteeringKey::Payload(OFFSET), count, None).unwrap();
     }
     for (index, socket) in (0..).zip(&sockets) {
-        let share = Share { payload_offset: OFFSET, index, of: count };
+        let share = BroadcastShare { payload_offset: OFFSET, index, of: count };
         let share = (count > 1).then_some(share);
         set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
     }
@@ -102,12 +102,12 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
 }
 
 /// Sender of packets out of the far end.
-struct Sender {
+struct FarEndSender {
     socket: PacketSocket,
     batch: PacketSendBatch,
 }
 
-impl Sender {
+impl FarEndSender {
     fn new() -> Self {
         let socket = packet_sockets(FAR, 1).remove(0);
         Self { socket, batch: PacketSendBatch::new(4, 1_500) }
@@ -181,13 +181,13 @@ fn fragments(packet: &[u8]) -> [Vec<u8>; 2] {
 /// tag: the frame belongs to no VLAN (IEEE 802.1Q).
 fn send_tagged(vlan: u16, payload: &[u8]) {
     let mut octets = [0; 200];
-    let header = ethernet::Header {
+    let header = ethernet::EthernetHeader {
         destination: ethernet::MacAddress::BROADCAST,
         source: ethernet::MacAddress([2, 8, 8, 8, 8, 8]),
         tags: [Some(ethernet::Tag { tag_type: ethernet::TYPE_VLAN, control: vlan }), None],
         ether_type: ethernet::TYPE_IPV4,
     };
-    header.emit(&mut base::Writer::new(&mut octets));
+    header.emit(&mut base::ByteWriter::new(&mut octets));
     let packet = &mut octets[header.len()..];
     packet[frame::PACKET_HEADROOM..][..payload.len()].copy_from_slice(payload);
     let source = SocketAddrV4::new(THEIRS, 68);
@@ -257,7 +257,7 @@ fn broadcasts_reach_the_packet_socket_and_all_else_the_udp_socket_each_once() {
         let routed = udp_sockets(1, true).remove(0);
         let near = interface::named(NEAR).unwrap();
         let mac = near.mac.unwrap();
-        let mut sender = Sender::new();
+        let mut sender = FarEndSender::new();
         send_tagged(7, b"another VLAN");
         sender.send([2, 9, 9, 9, 9, 9], (Ipv4Addr::BROADCAST, PORT), b"another station");
         sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT + 1), b"another port");
@@ -285,7 +285,7 @@ fn a_socket_for_all_interfaces_knows_where_each_packet_came_from() {
     on_a_link(|| {
         let options = PacketOptions { interface: None, ..options(NEAR) };
         let all = PacketSocket::open_group(&options, 1).unwrap().remove(0);
-        let mut sender = Sender::new();
+        let mut sender = FarEndSender::new();
         // This interface is created later.
         ip("link add near1 type veth peer name far1");
         ip("link set near1 up");
@@ -313,7 +313,7 @@ fn shards_get_the_same_clients_through_both_kinds_of_socket() {
         let direct = packet_sockets(NEAR, count);
         let routed = udp_sockets(count, true);
         let mac = interface::named(NEAR).unwrap().mac.unwrap();
-        let mut sender = Sender::new();
+        let mut sender = FarEndSender::new();
         for client in 0..clients {
             let mut payload = vec![0; OFFSET as usize];
             payload.extend(client.to_be_bytes());
@@ -338,7 +338,7 @@ fn shards_get_the_same_clients_through_both_kinds_of_socket() {
 fn without_packet_sockets_each_broadcast_reaches_one_shard() {
     on_a_link(|| {
         let sockets = udp_sockets(2, false);
-        let mut sender = Sender::new();
+        let mut sender = FarEndSender::new();
         for client in 0..60_u32 {
             let mut payload = vec![0; OFFSET as usize];
             payload.extend(client.to_be_bytes());
@@ -362,14 +362,14 @@ fn the_frame_decides_nothing_but_the_ip_destination_does() {
 
 fn each_datagram_reaches_one_socket(are_left: bool) {
     let near = interface::named(NEAR).unwrap().mac.unwrap();
-    let mut sender = Sender::new();
+    let mut sender = FarEndSender::new();
     let frames = [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]];
     // The third socket has a number that no broadcast is for, since the broadcasts are shared by
     // two.
     let count = 2;
     let sockets = udp_sockets(count + 1, are_left);
     for (index, socket) in (0..).zip(&sockets) {
-        let share = Some(Share { payload_offset: OFFSET, index, of: count });
+        let share = Some(BroadcastShare { payload_offset: OFFSET, index, of: count });
         set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
     }
     let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
@@ -419,7 +419,7 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
         let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share: None };
         set_broadcasts(&routed, broadcasts).unwrap();
         let near = interface::named(NEAR).unwrap().mac.unwrap();
-        let mut sender = Sender::new();
+        let mut sender = FarEndSender::new();
         let elsewhere = Ipv4Addr::new(10, 9, 7, 7);
         for mac in [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]] {
             let (mut to_all, mut by_packet, mut by_udp) = (Vec::new(), Vec::new(), Vec::new());
@@ -515,7 +515,7 @@ fn the_address_at_is_told_apart(at: usize) {
     let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
     let direct = packet_socket_for(unicast);
     let routed = udp_sockets(1, true).remove(0);
-    let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
+    let share = Some(BroadcastShare { payload_offset: OFFSET, index: 0, of: 1 });
     let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
     // In the second round a program replaces the one of the first.
     for _ in 0..2 {
@@ -523,7 +523,7 @@ fn the_address_at_is_told_apart(at: usize) {
         set_broadcasts(&routed, broadcasts).unwrap();
     }
     let mac = interface::named(NEAR).unwrap().mac.unwrap();
-    Sender::new().send(mac, (OURS, PORT), &[0; 40]);
+    FarEndSender::new().send(mac, (OURS, PORT), &[0; 40]);
     if at < Unicast::ADDRESSES_MAX {
         assert_eq!(packets(&direct, 1).len(), 1);
         assert!(datagrams(&routed, 0).is_empty());

@@ -16,7 +16,7 @@ use crate::path::PathKind;
 /// Exit codes: 0 done, or ended by SIGTERM or SIGINT; 1 failed at run time; 2 bad arguments, a bad
 /// packet file or a missing interface.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct TrafgenArgs {
     /// Packet text; words that the shell has parted are joined by blanks
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example", "version"])]
     pub(crate) packet: Vec<String>,

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use packet_wire::captured::SkipReason;
 use packet_wire::ethernet::{HEADER_LEN, TAG_LEN, TYPE_IPV4, TYPE_IPV6, TYPE_VLAN};
 use packet_wire::link::{self, LinkError};
-use packet_wire::pcap::{LINK_ETHERNET, PcapError, Reader, Record};
+use packet_wire::pcap::{CaptureReader, CapturedPacket, LINK_ETHERNET, PcapError};
 
-use crate::input::Input;
-use crate::language::{Program, Settings};
-use crate::pace::Schedule;
-use crate::packet::Packet;
+use crate::input::GeneratorInput;
+use crate::language::{PacketParserSettings, PacketProgram};
+use crate::pace::FrameSchedule;
+use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 
 /// Packets of a capture, counted by what becomes of them.
@@ -94,10 +94,10 @@ impl CaptureCounts {
 /// Returns a text when `octets` is no capture or has no packet to send.
 pub(crate) fn read(
     octets: &[u8],
-    settings: &Settings,
+    settings: &PacketParserSettings,
     mtu_bytes: Option<usize>,
-) -> Result<Input, String> {
-    let reader = Reader::new(octets).map_err(|error| error.to_string())?;
+) -> Result<GeneratorInput, String> {
+    let reader = CaptureReader::new(octets).map_err(|error| error.to_string())?;
     let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
     let mut counts = CaptureCounts::default();
     for record in reader {
@@ -121,21 +121,21 @@ pub(crate) fn read(
         let last_ns = offsets_ns.last().copied().unwrap_or(0);
         // Clocks that went back hold nothing up.
         offsets_ns.push(record.time_ns.saturating_sub(first_ns).max(last_ns));
-        packets.push(Packet { octets, ..Packet::default() });
+        packets.push(PacketTemplate { octets, ..PacketTemplate::default() });
     }
     let Some(last_ns) = offsets_ns.last().copied() else {
         return Err(format!("has no packets to send: {}", counts.sentence(0)));
     };
     let gaps = (offsets_ns.len() as u64 - 1).max(1);
-    let times = Schedule::Times { offsets_ns, round_ns: last_ns + last_ns / gaps };
+    let times = FrameSchedule::Times { offsets_ns, round_ns: last_ns + last_ns / gaps };
     let notices = counts.notices(packets.len(), settings.device.mac);
     let random = LibcRandom::from_seed(settings.seed);
-    let program = Program { packets, random, warnings: Vec::new() };
-    Ok(Input { program, times: Some(times), notices })
+    let program = PacketProgram { packets, random, warnings: Vec::new() };
+    Ok(GeneratorInput { program, times: Some(times), notices })
 }
 
 /// Returns true for a packet of which the capture kept the beginning alone.
-const fn is_cut(record: &Record<'_>) -> bool {
+const fn is_cut(record: &CapturedPacket<'_>) -> bool {
     record.octets.len() < record.original_len as usize
 }
 
@@ -150,7 +150,7 @@ fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut CaptureCounts) -> bool {
 }
 
 /// Returns the frame to send for `record`; `None`, counted by its reason, where there is none.
-fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut CaptureCounts) -> Option<Vec<u8>> {
+fn frame(record: &CapturedPacket<'_>, mac: [u8; 6], counts: &mut CaptureCounts) -> Option<Vec<u8>> {
     if record.octets.is_empty() {
         counts.empty += 1;
         return None;
@@ -182,21 +182,23 @@ fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut CaptureCounts) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet_wire::pcap::{ByteOrder, Resolution, Writer};
+    use packet_wire::pcap::{ByteOrder, CaptureWriter, Resolution};
 
     #[test]
     fn a_capture_gives_packets_and_times() {
-        let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Big, Resolution::Nanoseconds);
+        let mut writer = CaptureWriter::new(LINK_ETHERNET, ByteOrder::Big, Resolution::Nanoseconds);
         for (time_ns, octet) in [(1_000, 1), (1_400, 2), (1_200, 3), (1_800, 4)] {
             writer.packet(time_ns, &[octet; 20]);
         }
-        let input = read(writer.octets(), &Settings::default(), None).unwrap();
+        let input = read(writer.octets(), &PacketParserSettings::default(), None).unwrap();
         assert_eq!(input.program.packets.len(), 4);
         assert_eq!(input.program.packets[2].octets, [3; 20]);
         let times = input.times.unwrap();
         let due: Vec<_> = (0..5).map(|number| times.due_ns(number).unwrap()).collect();
         assert_eq!(due, [0, 400, 400, 800, 800 + 266]);
-        assert!(read(b"no capture at all, really", &Settings::default(), None).is_err());
+        assert!(
+            read(b"no capture at all, really", &PacketParserSettings::default(), None).is_err()
+        );
     }
 
     #[test]
@@ -246,7 +248,7 @@ mod tests {
             52,
         ];
         let file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let input = read(&file, &Settings::default(), None).unwrap();
+        let input = read(&file, &PacketParserSettings::default(), None).unwrap();
         let octets: Vec<_> = input.program.packets.iter().map(|packet| &packet.octets).collect();
         assert_eq!(octets[0][..], (0..20).collect::<Vec<u8>>());
         assert_eq!((octets[1].len(), &octets[1][14..]), (19, &b"hello"[..]));

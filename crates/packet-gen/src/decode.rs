@@ -27,15 +27,15 @@ pub fn describe(frame: &[u8]) -> String {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum NextHeaderKind {
     Type(u16),
-    Protocol(u8, Carrier),
+    Protocol(u8, EnclosingIpHeader),
     Dns,
 }
 
 /// The IP header below a transport header, for its checksum.
 #[derive(Clone, Copy)]
-enum Carrier {
+enum EnclosingIpHeader {
     V4 { at: usize, end: usize },
     V6 { at: usize, end: usize },
 }
@@ -54,19 +54,24 @@ fn mac(frame: &[u8], at: usize) -> String {
     octets.join(":")
 }
 
-fn ethernet(frame: &[u8], text: &mut String) -> Option<(Kind, usize)> {
+fn ethernet(frame: &[u8], text: &mut String) -> Option<(NextHeaderKind, usize)> {
     if frame.len() < 14 {
         put(text, format_args!("  {} octets, too few for Ethernet", frame.len()));
         return None;
     }
     let kind = half(frame, 12)?;
     put(text, format_args!("  Ethernet {} -> {} type 0x{kind:04x}", mac(frame, 6), mac(frame, 0)));
-    Some((Kind::Type(kind), 14))
+    Some((NextHeaderKind::Type(kind), 14))
 }
 
-fn header(kind: Kind, frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
+fn header(
+    kind: NextHeaderKind,
+    frame: &[u8],
+    at: usize,
+    text: &mut String,
+) -> Option<(NextHeaderKind, usize)> {
     match kind {
-        Kind::Type(0x8100 | 0x88a8) => {
+        NextHeaderKind::Type(0x8100 | 0x88a8) => {
             let (tci, next) = (half(frame, at)?, half(frame, at + 2)?);
             put(
                 text,
@@ -77,9 +82,9 @@ fn header(kind: Kind, frame: &[u8], at: usize, text: &mut String) -> Option<(Kin
                     tci >> 12 & 1
                 ),
             );
-            Some((Kind::Type(next), at + 4))
+            Some((NextHeaderKind::Type(next), at + 4))
         }
-        Kind::Type(0x8847) => {
+        NextHeaderKind::Type(0x8847) => {
             let word = u32::from(half(frame, at)?) << 16 | u32::from(half(frame, at + 2)?);
             let (label, last) = (word >> 12, word >> 8 & 1);
             put(text, format_args!("  MPLS label {label} last {last} ttl {}", word & 0xff));
@@ -90,9 +95,9 @@ fn header(kind: Kind, frame: &[u8], at: usize, text: &mut String) -> Option<(Kin
                 (_, 6) => 0x86dd,
                 _ => return None,
             };
-            Some((Kind::Type(next), at + 4))
+            Some((NextHeaderKind::Type(next), at + 4))
         }
-        Kind::Type(0x0806) => {
+        NextHeaderKind::Type(0x0806) => {
             let body = frame.get(at..at + 28)?;
             let ip =
                 |at: usize| Ipv4Addr::from([body[at], body[at + 1], body[at + 2], body[at + 3]]);
@@ -109,13 +114,15 @@ fn header(kind: Kind, frame: &[u8], at: usize, text: &mut String) -> Option<(Kin
             );
             None
         }
-        Kind::Type(0x0800) => ip4(frame, at, text),
-        Kind::Type(0x86dd) => ip6(frame, at, text),
-        Kind::Type(_) => None,
-        Kind::Protocol(4, _) => ip4(frame, at, text),
-        Kind::Protocol(41, _) => ip6(frame, at, text),
-        Kind::Protocol(protocol, carrier) => transport(protocol, carrier, frame, at, text),
-        Kind::Dns => dns(frame, at, text),
+        NextHeaderKind::Type(0x0800) => ip4(frame, at, text),
+        NextHeaderKind::Type(0x86dd) => ip6(frame, at, text),
+        NextHeaderKind::Type(_) => None,
+        NextHeaderKind::Protocol(4, _) => ip4(frame, at, text),
+        NextHeaderKind::Protocol(41, _) => ip6(frame, at, text),
+        NextHeaderKind::Protocol(protocol, carrier) => {
+            transport(protocol, carrier, frame, at, text)
+        }
+        NextHeaderKind::Dns => dns(frame, at, text),
     }
 }
 
@@ -123,7 +130,7 @@ fn said(is_right: bool) -> &'static str {
     if is_right { "right" } else { "WRONG" }
 }
 
-fn ip4(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
+fn ip4(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, usize)> {
     let head = frame.get(at..at + 20)?;
     let (source, destination) = (
         Ipv4Addr::from([head[12], head[13], head[14], head[15]]),
@@ -149,10 +156,10 @@ fn ip4(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
         return None;
     }
     let end = (at + usize::from(half(head, 2)?)).min(frame.len());
-    Some((Kind::Protocol(head[9], Carrier::V4 { at, end }), at + len))
+    Some((NextHeaderKind::Protocol(head[9], EnclosingIpHeader::V4 { at, end }), at + len))
 }
 
-fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
+fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, usize)> {
     let head = frame.get(at..at + 40)?;
     let address = |from: usize| {
         let octets: [u8; 16] = head[from..from + 16].try_into().unwrap_or_default();
@@ -170,35 +177,35 @@ fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
         ),
     );
     let end = (at + 40 + usize::from(half(head, 4)?)).min(frame.len());
-    Some((Kind::Protocol(head[6], Carrier::V6 { at, end }), at + 40))
+    Some((NextHeaderKind::Protocol(head[6], EnclosingIpHeader::V6 { at, end }), at + 40))
 }
 
 /// Returns true if the checksum of the transport header at `at` is right.
-fn is_right(protocol: u8, carrier: Carrier, frame: &[u8], at: usize) -> bool {
-    let (Carrier::V4 { end, .. } | Carrier::V6 { end, .. }) = carrier;
+fn is_right(protocol: u8, carrier: EnclosingIpHeader, frame: &[u8], at: usize) -> bool {
+    let (EnclosingIpHeader::V4 { end, .. } | EnclosingIpHeader::V6 { end, .. }) = carrier;
     let Some(segment) = frame.get(at..end) else { return false };
     let len = segment.len() as u32;
     let pseudo = |from: usize, to: usize| {
-        checksum::Sum::new()
+        checksum::ChecksumAccumulator::new()
             .with(&frame[from..to])
             .with(&u32::from(protocol).to_be_bytes())
             .with(&len.to_be_bytes())
     };
     let sum = match carrier {
-        _ if protocol == 1 => checksum::Sum::new(),
-        Carrier::V4 { at, .. } => pseudo(at + 12, at + 20),
-        Carrier::V6 { at, .. } => pseudo(at + 8, at + 40),
+        _ if protocol == 1 => checksum::ChecksumAccumulator::new(),
+        EnclosingIpHeader::V4 { at, .. } => pseudo(at + 12, at + 20),
+        EnclosingIpHeader::V6 { at, .. } => pseudo(at + 8, at + 40),
     };
     sum.with(segment).finish() == 0
 }
 
 fn transport(
     protocol: u8,
-    carrier: Carrier,
+    carrier: EnclosingIpHeader,
     frame: &[u8],
     at: usize,
     text: &mut String,
-) -> Option<(Kind, usize)> {
+) -> Option<(NextHeaderKind, usize)> {
     let verdict = said(is_right(protocol, carrier, frame, at));
     match protocol {
         17 => {
@@ -211,7 +218,7 @@ fn transport(
                     half(frame, at + 4)?
                 ),
             );
-            (source == 53 || destination == 53).then_some((Kind::Dns, at + 8))
+            (source == 53 || destination == 53).then_some((NextHeaderKind::Dns, at + 8))
         }
         6 => {
             let names = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
@@ -240,7 +247,7 @@ fn transport(
     }
 }
 
-fn dns(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
+fn dns(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, usize)> {
     let [id, flags, questions, answers, authorities, additional] =
         [0, 2, 4, 6, 8, 10].map(|offset| half(frame, at + offset));
     put(
@@ -256,12 +263,12 @@ fn dns(frame: &[u8], at: usize, text: &mut String) -> Option<(Kind, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stream;
-    use crate::language::{Settings, compile};
+    use crate::FrameStream;
+    use crate::language::{PacketParserSettings, compile};
 
     fn shown(text: &str) -> String {
-        let program = compile(text.as_bytes(), &Settings::default()).unwrap();
-        let mut stream = Stream::new(&program, None, program.random.clone(), false);
+        let program = compile(text.as_bytes(), &PacketParserSettings::default()).unwrap();
+        let mut stream = FrameStream::new(&program, None, program.random.clone(), false);
         describe(stream.frame().unwrap())
     }
 
@@ -288,7 +295,9 @@ mod tests {
         assert!(shown("{ ipv6(), udp(csum=7), 1 }").contains("checksum WRONG"));
         assert!(shown("{ ipv4(csum=1), tcp(syn) }").contains("WRONG"));
         assert!(shown("{ 1, 2 }").contains("too few"));
-        let program = compile(b"{ mpls(), ipv6(), icmp6(), 1, 2 }", &Settings::default()).unwrap();
+        let program =
+            compile(b"{ mpls(), ipv6(), icmp6(), 1, 2 }", &PacketParserSettings::default())
+                .unwrap();
         let frame = &program.packets[0].octets;
         for len in 0..frame.len() {
             assert!(!describe(&frame[..len]).contains("right"), "{len}");

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
-use crate::packet::Packet;
+use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 use crate::stream;
 
@@ -46,7 +46,7 @@ impl Flows {
     /// # Errors
     ///
     /// The reasons why packets cannot be segments, in words that follow "--segmentation: ".
-    pub(crate) fn of(packets: &[Packet], is_shuffled: bool) -> Result<Self, String> {
+    pub(crate) fn of(packets: &[PacketTemplate], is_shuffled: bool) -> Result<Self, String> {
         let (mut flows, mut problems) = (Vec::new(), Vec::new());
         let mut numbers = BTreeMap::new();
         for (at, packet) in packets.iter().enumerate() {
@@ -84,17 +84,17 @@ impl Flows {
 
 /// Layout of the headers of a UDP/IP frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct UdpFrameLayout {
     transport_at: usize,
     is_v6: bool,
 }
 
-impl Shape {
+impl UdpFrameLayout {
     /// Returns the layout of a frame, if it can be a segment.
     fn of(frame: &[u8]) -> Result<Self, String> {
         let text = |text: &str| Err(text.to_owned());
         let not_udp = || "is no UDP datagram over IPv4 or IPv6".to_owned();
-        let (ethernet, packet) = ethernet::Header::parse(frame).map_err(|_| not_udp())?;
+        let (ethernet, packet) = ethernet::EthernetHeader::parse(frame).map_err(|_| not_udp())?;
         if ethernet.tags[0].is_some() {
             return text(
                 "has a VLAN tag, behind which the kernel does not segment for packet sockets",
@@ -125,7 +125,7 @@ impl Shape {
                 }
                 _ => return Err(not_udp()),
             };
-        let (header, payload) = udp::Header::parse(datagram)
+        let (header, payload) = udp::UdpHeader::parse(datagram)
             .map_err(|malformed| format!("has a UDP header that is wrong ({malformed})"))?;
         if payload.is_empty() {
             return text("has no payload");
@@ -176,8 +176,8 @@ fn headers_end(frame: &[u8], is_v6: bool) -> usize {
 }
 
 /// Checks that the frames of a packet can be segments of one datagram.
-fn check(packet: &Packet) -> Result<Shape, String> {
-    let shape = Shape::of(&packet.octets)?;
+fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
+    let shape = UdpFrameLayout::of(&packet.octets)?;
     let free = shape.free(packet.octets.len());
     let counters = packet.counters.iter().map(|counter| (counter.at, 1));
     let fields = packet.fields.iter().map(|field| (field.slot.at, field.slot.len));
@@ -194,13 +194,14 @@ fn check(packet: &Packet) -> Result<Shape, String> {
     let (mut changing, mut random) = (packet.clone(), LibcRandom::from_seed(1));
     for _ in 0..if packet.is_dynamic() { FRAMES } else { 0 } {
         stream::change(&mut changing, &mut random);
-        Shape::of(&changing.octets).map_err(|problem| format!("{problem} in a later frame"))?;
+        UdpFrameLayout::of(&changing.octets)
+            .map_err(|problem| format!("{problem} in a later frame"))?;
     }
     Ok(shape)
 }
 
 /// Returns the header field that byte `at` belongs to.
-fn name_of(at: usize, shape: Shape) -> &'static str {
+fn name_of(at: usize, shape: UdpFrameLayout) -> &'static str {
     let in_udp = at.checked_sub(shape.transport_at);
     match (at, in_udp, shape.is_v6) {
         (_, Some(0 | 1), _) => "UDP source port",
@@ -223,12 +224,12 @@ fn name_of(at: usize, shape: Shape) -> &'static str {
 
 /// Returns the reason why frames of consecutive packets, each of which could be a segment, are not
 /// of one flow.
-fn difference(packets: &[Packet]) -> String {
+fn difference(packets: &[PacketTemplate]) -> String {
     let [first, second, ..] = packets else {
         // Frames of one packet are of one flow.
         return "there are no two frames in turn".to_owned();
     };
-    let end = |packet: &Packet| Shape::of(&packet.octets).ok();
+    let end = |packet: &PacketTemplate| UdpFrameLayout::of(&packet.octets).ok();
     let what = match (end(first), end(second)) {
         _ if first.octets.len() != second.octets.len() => "length".to_owned(),
         (Some(one), Some(other)) if one == other => {
@@ -247,10 +248,13 @@ fn difference(packets: &[Packet]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Settings, compile};
+    use crate::language::{PacketParserSettings, compile};
 
     fn of(text: &str) -> Result<Flows, String> {
-        let settings = Settings { quirks: text.contains("QUIRK"), ..Settings::default() };
+        let settings = PacketParserSettings {
+            quirks: text.contains("QUIRK"),
+            ..PacketParserSettings::default()
+        };
         Flows::of(&compile(text.as_bytes(), &settings).unwrap().packets, false)
     }
 

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use crate::capture;
 use crate::error::GeneratorError;
-use crate::language::{self, Include, Included, Problem, Program, Settings};
-use crate::pace::Schedule;
+use crate::language::{
+    self, Include, Included, PacketParserSettings, PacketProgram, PacketTextProblem,
+};
+use crate::pace::FrameSchedule;
 
 /// Folder of netsniff-ng, in which `#include <NAME>` finds files.
 const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
 
 /// Source of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum PacketSource {
     /// Text on the command line.
     Text(String),
     /// A file, `-` for the standard input; a capture if its name has `.pcap`.
@@ -22,15 +24,15 @@ pub(crate) enum Source {
 
 /// Packets of an input.
 #[derive(Debug)]
-pub(crate) struct Input {
-    pub(crate) program: Program,
+pub(crate) struct GeneratorInput {
+    pub(crate) program: PacketProgram,
     /// Times of a capture.
-    pub(crate) times: Option<Schedule>,
+    pub(crate) times: Option<FrameSchedule>,
     /// Sentences about packets of a capture that are left out or are not sent as they were.
     pub(crate) notices: Vec<String>,
 }
 
-impl Source {
+impl PacketSource {
     /// Name that problems are shown with.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -53,9 +55,9 @@ impl Source {
     /// The file cannot be read; all problems of a packet file; what is wrong with a capture.
     pub(crate) fn read(
         &self,
-        settings: &Settings,
+        settings: &PacketParserSettings,
         mtu_bytes: Option<usize>,
-    ) -> Result<Input, GeneratorError> {
+    ) -> Result<GeneratorInput, GeneratorError> {
         let octets = match self {
             Self::Text(text) => text.clone().into_bytes(),
             Self::File(name) if name == "-" => {
@@ -72,13 +74,13 @@ impl Source {
                 .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
         }
         match language::compile_with(&octets, settings, &|include| self.included(include)) {
-            Ok(program) => Ok(Input { program, times: None, notices: Vec::new() }),
+            Ok(program) => Ok(GeneratorInput { program, times: None, notices: Vec::new() }),
             Err(problems) => Err(GeneratorError::Usage(self.shown(&problems))),
         }
     }
 
     /// Formats problems, each with the name of its file.
-    pub(crate) fn shown(&self, problems: &[Problem]) -> String {
+    pub(crate) fn shown(&self, problems: &[PacketTextProblem]) -> String {
         let shown: Vec<String> = problems
             .iter()
             .map(|problem| {

@@ -1,10 +1,10 @@
 //! The packet generator: writes frames from trafgen's packet description language or a capture to
 //! an interface, to a capture or as words.
 //!
-//! - [`language`] turns text into packets, without I/O; [`Stream`] turns packets into frames; both
+//! - [`language`] turns text into packets, without I/O; [`FrameStream`] turns packets into frames; both
 //!   use the random numbers of [`LibcRandom`].
 //! - [`pace`] computes the due times of frames.
-//! - [`Args`] is the command: it reads the input, opens the output, and starts the sending threads.
+//! - [`TrafgenArgs`] is the command: it reads the input, opens the output, and starts the sending threads.
 //!
 //! `netio` sends the frames. The generator ignores replies, except that it can ping a host after
 //! each frame. References: packet(7), docs/book/trafgen.md.
@@ -32,16 +32,19 @@ mod worker;
 
 use std::process::ExitCode;
 
-pub use args::Args;
+pub use args::TrafgenArgs;
 pub use decode::describe;
 pub use error::GeneratorError;
-pub use packet::Packet;
+pub use packet::PacketTemplate;
 pub use path::PathKind;
 pub use random::LibcRandom;
-pub use report::{Gaps, LastFrame, Lateness, Processor, Report, SCHEMA, Segmentation, SmokeTest};
-pub use stream::Stream;
+pub use report::{
+    Gaps, LastFrame, LatenessSummary, ProcessorFigures, SCHEMA, SegmentationFigures, SmokeTest,
+    TrafgenReport,
+};
+pub use stream::FrameStream;
 
-impl Args {
+impl TrafgenArgs {
     /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Resolution, Writer};
+use packet_wire::pcap::{ByteOrder, CaptureWriter, LINK_ETHERNET, Resolution};
 
 use crate::error::GeneratorError;
-use crate::pace::Schedule;
-use crate::stream::Stream;
+use crate::pace::FrameSchedule;
+use crate::stream::FrameStream;
 
 /// Bytes before the records of a capture.
 const FILE_HEADER_BYTES: usize = 24;
@@ -24,8 +24,8 @@ const CHUNK_FRAMES: u64 = 4_096;
 /// The file cannot be written.
 pub(crate) fn capture(
     name: &str,
-    stream: &mut Stream,
-    schedule: &Schedule,
+    stream: &mut FrameStream,
+    schedule: &FrameSchedule,
     count: u64,
     begins_ns: u64,
 ) -> Result<(u64, u64), GeneratorError> {
@@ -34,7 +34,8 @@ pub(crate) fn capture(
     let (mut done, mut bytes) = (0, 0);
     let mut is_first = true;
     while done < count || is_first {
-        let mut chunk = Writer::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Microseconds);
+        let mut chunk =
+            CaptureWriter::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Microseconds);
         for number in done..count.min(done + CHUNK_FRAMES) {
             let due_ns = schedule.due_ns(number).unwrap_or(0);
             let Some(frame) = stream.frame() else { break };
@@ -58,7 +59,7 @@ pub(crate) fn capture(
 /// The file cannot be written.
 pub(crate) fn text(
     name: &str,
-    stream: &mut Stream,
+    stream: &mut FrameStream,
     count: u64,
 ) -> Result<(u64, u64), GeneratorError> {
     let cannot = || GeneratorError::cannot("write", name);
@@ -87,12 +88,13 @@ pub(crate) fn packet_text(frame: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Settings, compile};
+    use crate::language::{PacketParserSettings, compile};
 
     #[test]
     fn a_frame_as_text_is_read_as_the_same_frame() {
         let frame: Vec<u8> = (0..=255).collect();
-        let program = compile(packet_text(&frame).as_bytes(), &Settings::default()).unwrap();
+        let program =
+            compile(packet_text(&frame).as_bytes(), &PacketParserSettings::default()).unwrap();
         assert_eq!(program.packets[0].octets, frame);
     }
 }

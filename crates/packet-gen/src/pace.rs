@@ -7,14 +7,14 @@ use base::time::NS_PER_S;
 
 /// Frames per second, or a rate that becomes frames per second once their size is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rate {
+pub enum FrameRate {
     /// Frames per second.
     Frames(f64),
     /// Bytes of frames per second.
     Bytes(f64),
 }
 
-impl Rate {
+impl FrameRate {
     /// Returns the frames per second for frames of `mean_bytes`.
     #[must_use]
     pub fn per_second(self, mean_bytes: f64) -> f64 {
@@ -29,9 +29,9 @@ impl Rate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
     /// Rate at the start.
-    pub from: Rate,
+    pub from: FrameRate,
     /// Rate at the end.
-    pub to: Rate,
+    pub to: FrameRate,
     /// Duration; only the last segment may be endless (`None`).
     pub duration_ns: Option<u64>,
 }
@@ -57,7 +57,7 @@ const UNITS: [(&str, f64, bool); 12] = [
 /// # Errors
 ///
 /// A text with the valid forms of a rate.
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
+pub fn parse_rate(text: &str) -> Result<FrameRate, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
     let wrong = || {
@@ -74,7 +74,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     if !(1e-3..=1e12).contains(&value) {
         return Err(format!("`{text}` is out of range"));
     }
-    Ok(if is_frames { Rate::Frames(value) } else { Rate::Bytes(value) })
+    Ok(if is_frames { FrameRate::Frames(value) } else { FrameRate::Bytes(value) })
 }
 
 /// Parses a schedule: `800kpps`; `100kpps/5s,200kpps` (steps); `10kpps..100kpps/30s` (a ramp).
@@ -133,7 +133,7 @@ pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
 
 /// Due times of all frames, counted from the start.
 #[derive(Clone, Debug)]
-pub enum Schedule {
+pub enum FrameSchedule {
     /// As fast as possible.
     Unpaced,
     /// Rates in frames per second: from, to, and the duration in nanoseconds.
@@ -147,7 +147,7 @@ pub enum Schedule {
     },
 }
 
-impl Schedule {
+impl FrameSchedule {
     /// Creates the schedule of `segments` for frames of `mean_bytes`.
     #[must_use]
     pub fn of(segments: &[Segment], mean_bytes: f64) -> Self {
@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn rates_have_the_units_of_the_reference() {
         for (text, rate) in [
-            ("800kpps", Rate::Frames(800_000.0)),
-            ("1.5Mpps", Rate::Frames(1_500_000.0)),
-            ("8kbit", Rate::Bytes(1_000.0)),
-            ("1GiB", Rate::Bytes(1_073_741_824.0)),
-            ("7B", Rate::Bytes(7.0)),
+            ("800kpps", FrameRate::Frames(800_000.0)),
+            ("1.5Mpps", FrameRate::Frames(1_500_000.0)),
+            ("8kbit", FrameRate::Bytes(1_000.0)),
+            ("1GiB", FrameRate::Bytes(1_073_741_824.0)),
+            ("7B", FrameRate::Bytes(7.0)),
         ] {
             assert_eq!(parse_rate(text), Ok(rate), "{text}");
         }
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn frames_are_evenly_spaced() {
-        let schedule = Schedule::of(&parse_schedule("4pps").unwrap(), 1.0);
+        let schedule = FrameSchedule::of(&parse_schedule("4pps").unwrap(), 1.0);
         let due: Vec<_> = (0..5).map(|number| schedule.due_ns(number).unwrap()).collect();
         assert_eq!(due, [0, 250_000_000, 500_000_000, 750_000_000, 1_000_000_000]);
-        let bits = Schedule::of(&parse_schedule("25Mbit").unwrap(), 85.0);
+        let bits = FrameSchedule::of(&parse_schedule("25Mbit").unwrap(), 85.0);
         // The arithmetic of the slides: 25 Mbit/s of 85 bytes are 36,765 per second.
         assert_eq!(bits.due_ns(36_764).unwrap() / 1_000_000, 999);
         assert_eq!(bits.due_ns(36_765).unwrap() / 1_000_000, 1_000);
@@ -247,12 +247,12 @@ mod tests {
 
     #[test]
     fn steps_and_ramps_follow_one_another_and_end() {
-        let schedule = Schedule::of(&parse_schedule("2pps/1s,4pps/500ms").unwrap(), 1.0);
+        let schedule = FrameSchedule::of(&parse_schedule("2pps/1s,4pps/500ms").unwrap(), 1.0);
         let due: Vec<_> = (0..5).map(|number| schedule.due_ns(number)).collect();
         let ms = |ms: u64| Some(ms * 1_000_000);
         assert_eq!(due, [ms(0), ms(500), ms(1_000), ms(1_250), None]);
         assert_eq!(schedule.frames(), Some(4));
-        let ramp = Schedule::of(&parse_schedule("0.001pps..200pps/1s").unwrap(), 1.0);
+        let ramp = FrameSchedule::of(&parse_schedule("0.001pps..200pps/1s").unwrap(), 1.0);
         assert_eq!(ramp.frames(), Some(101));
         // A quarter of the frames of a ramp from 0 is due in its first half.
         assert!((499..502).contains(&(ramp.due_ns(25).unwrap() / 1_000_000)));
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn captures_keep_their_times_and_repeat() {
-        let schedule = Schedule::Times { offsets_ns: vec![0, 30], round_ns: 50 };
+        let schedule = FrameSchedule::Times { offsets_ns: vec![0, 30], round_ns: 50 };
         let due: Vec<_> = (0..4).map(|number| schedule.due_ns(number)).collect();
         assert_eq!(due, [Some(0), Some(30), Some(50), Some(80)]);
     }

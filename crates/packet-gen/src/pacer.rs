@@ -8,8 +8,8 @@
 
 use base::Histogram;
 
-use crate::pace::Schedule;
-use crate::report::{Gaps, Lateness};
+use crate::pace::FrameSchedule;
+use crate::report::{Gaps, LatenessSummary};
 
 /// The greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as
 /// this.
@@ -27,7 +27,7 @@ const BATCH_ROOM: usize = 64;
 
 /// The action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum PacerAction {
     /// The next frame, which was due at `due_ns`, is to be sent.
     Send { due_ns: u64 },
     /// Nothing is to be sent before `until_ns`.
@@ -39,29 +39,29 @@ pub(crate) enum Turn {
 /// The pacer of the frames `index`, `index + threads`, ... of a schedule that began at `start_ns`.
 #[derive(Debug)]
 pub(crate) struct Pacer<'a> {
-    schedule: &'a Schedule,
+    schedule: &'a FrameSchedule,
     index: u64,
     threads: u64,
     start_ns: u64,
     /// The spacing of late frames; `None` where the frames of a batch leave at the same moment.
-    spacing: Option<Spacing>,
+    spacing: Option<LateFrameSpacing>,
     /// The due times of the frames in the batch that is being filled.
     batch: Vec<u64>,
-    kept: Kept,
+    kept: FrameTimingRecord,
 }
 
 impl<'a> Pacer<'a> {
     /// Creates a pacer. The frames of a batch leave one after the other, unless `as_one` is set.
     pub(crate) fn new(
-        schedule: &'a Schedule,
+        schedule: &'a FrameSchedule,
         index: u64,
         threads: u64,
         start_ns: u64,
         as_one: bool,
     ) -> Self {
-        let spacing = (!as_one).then(Spacing::new);
+        let spacing = (!as_one).then(LateFrameSpacing::new);
         let batch = Vec::with_capacity(BATCH_ROOM);
-        Self { schedule, index, threads, start_ns, spacing, batch, kept: Kept::new() }
+        Self { schedule, index, threads, start_ns, spacing, batch, kept: FrameTimingRecord::new() }
     }
 
     pub(crate) const fn start_ns(&self) -> u64 {
@@ -74,13 +74,17 @@ impl<'a> Pacer<'a> {
     }
 
     /// Returns the action at `now_ns` when `taken` frames have been sent.
-    pub(crate) fn turn(&self, taken: u64, now_ns: u64) -> Turn {
+    pub(crate) fn turn(&self, taken: u64, now_ns: u64) -> PacerAction {
         let number = taken * self.threads + self.index;
-        let Some(due_ns) = self.schedule.due_ns(number) else { return Turn::End };
+        let Some(due_ns) = self.schedule.due_ns(number) else { return PacerAction::End };
         let due_ns = self.start_ns.saturating_add(due_ns);
         let until_ns = self.spacing.as_ref().map_or(0, |spacing| spacing.opens_ns(due_ns, now_ns));
         let until_ns = until_ns.max(due_ns);
-        if until_ns > now_ns { Turn::Wait { until_ns } } else { Turn::Send { due_ns } }
+        if until_ns > now_ns {
+            PacerAction::Wait { until_ns }
+        } else {
+            PacerAction::Send { due_ns }
+        }
     }
 
     /// Adds the frame that was due at `due_ns` to the batch that is passed to the kernel from
@@ -110,7 +114,7 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Kept {
+    pub(crate) fn finish(mut self) -> FrameTimingRecord {
         self.kept.end_burst();
         self.kept
     }
@@ -126,7 +130,7 @@ const fn spaced_ns(gap_ns: u64) -> u64 {
 /// The distance that late frames keep from each other: a leaky bucket (ITU-T I.371's virtual
 /// scheduling) of [`AT_ONCE`] frames that empties at 1.6 times the rate of the schedule.
 #[derive(Debug)]
-struct Spacing {
+struct LateFrameSpacing {
     /// The due time of the last frame.
     last_due_ns: Option<u64>,
     /// The time at which the bucket is empty.
@@ -138,7 +142,7 @@ struct Spacing {
     quickest_ns: u64,
 }
 
-impl Spacing {
+impl LateFrameSpacing {
     const fn new() -> Self {
         Self { last_due_ns: None, empty_ns: 0, apart_ns: 0, quickest_ns: u64::MAX }
     }
@@ -178,7 +182,7 @@ impl Spacing {
 /// A frame is in a burst with the one before when less than half of the scheduled time lay between
 /// them.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct FrameTimingRecord {
     late_ns: Histogram,
     gaps_ns: Histogram,
     /// The time at which the last frame left, and the time at which it was due.
@@ -190,7 +194,7 @@ pub(crate) struct Kept {
     longest: u64,
 }
 
-impl Kept {
+impl FrameTimingRecord {
     pub(crate) fn new() -> Self {
         let up_to = Histogram::up_to(LONGEST_NS);
         Self {
@@ -234,9 +238,9 @@ impl Kept {
     }
 
     /// Returns the lateness of the frames; `None` when no frame had a time.
-    pub(crate) fn lateness(&self) -> Option<Lateness> {
+    pub(crate) fn lateness(&self) -> Option<LatenessSummary> {
         let us = |quantile| micros(&self.late_ns, quantile);
-        Some(Lateness { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
+        Some(LatenessSummary { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
     }
 
     /// Returns the gaps between frames; `None` for fewer than two frames.
@@ -265,24 +269,30 @@ mod tests {
     /// Runs a thread on a clock that advances by `step_ns` for each reading and each batch of at
     /// most `batch` frames. The clock jumps for the thread from `stall.0` to `stall.1`; the frames
     /// of a batch leave at the same moment.
-    fn run(schedule: &Schedule, frames: u64, batch: u64, step_ns: u64, stall: (u64, u64)) -> Kept {
+    fn run(
+        schedule: &FrameSchedule,
+        frames: u64,
+        batch: u64,
+        step_ns: u64,
+        stall: (u64, u64),
+    ) -> FrameTimingRecord {
         run_spaced(schedule, frames, batch, |_| step_ns, stall, true)
     }
 
     fn run_spaced(
-        schedule: &Schedule,
+        schedule: &FrameSchedule,
         frames: u64,
         batch: u64,
         step_ns: impl Fn(u64) -> u64,
         stall: (u64, u64),
         as_one: bool,
-    ) -> Kept {
+    ) -> FrameTimingRecord {
         let mut pacer = Pacer::new(schedule, 0, 1, 1_000, as_one);
         let (mut now_ns, mut taken) = (1_000, 0);
         while taken < frames {
             let mut filled = 0;
             while filled < batch && taken < frames {
-                let Turn::Send { due_ns } = pacer.turn(taken, now_ns) else { break };
+                let PacerAction::Send { due_ns } = pacer.turn(taken, now_ns) else { break };
                 pacer.left(due_ns, now_ns);
                 (filled, taken) = (filled + 1, taken + 1);
             }
@@ -296,8 +306,8 @@ mod tests {
         pacer.finish()
     }
 
-    fn rate(text: &str) -> Schedule {
-        Schedule::of(&parse_schedule(text).unwrap(), 100.0)
+    fn rate(text: &str) -> FrameSchedule {
+        FrameSchedule::of(&parse_schedule(text).unwrap(), 100.0)
     }
 
     #[test]
@@ -391,14 +401,14 @@ mod tests {
 
     #[test]
     fn frames_that_are_due_together_are_no_burst() {
-        let schedule = Schedule::Times { offsets_ns: vec![0; 8], round_ns: 1_000_000 };
+        let schedule = FrameSchedule::Times { offsets_ns: vec![0; 8], round_ns: 1_000_000 };
         let gaps = run(&schedule, 80, 16, 500, (0, 0)).gaps().unwrap();
         assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 1));
     }
 
     #[test]
     fn frames_without_a_time_are_not_judged() {
-        let kept = run(&Schedule::Unpaced, 100, 16, 500, (0, 0));
+        let kept = run(&FrameSchedule::Unpaced, 100, 16, 500, (0, 0));
         assert!(kept.gaps().is_none() && kept.lateness().is_none());
     }
 
@@ -406,9 +416,9 @@ mod tests {
     fn threads_share_a_schedule_and_their_figures_add_up() {
         let schedule = rate("2pps/2s");
         let [one, two] = [0, 1].map(|index| Pacer::new(&schedule, index, 2, 0, true));
-        assert_eq!(one.turn(1, 0), Turn::Wait { until_ns: 1_000_000_000 });
-        assert_eq!(two.turn(1, 2_000_000_000), Turn::Send { due_ns: 1_500_000_000 });
-        assert_eq!(two.turn(2, 2_000_000_000), Turn::End);
+        assert_eq!(one.turn(1, 0), PacerAction::Wait { until_ns: 1_000_000_000 });
+        assert_eq!(two.turn(1, 2_000_000_000), PacerAction::Send { due_ns: 1_500_000_000 });
+        assert_eq!(two.turn(2, 2_000_000_000), PacerAction::End);
         let quiet = run(&rate("100kpps"), 1_001, 16, 500, (0, 0));
         let mut both = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_245_000));
         both.merge(&quiet);

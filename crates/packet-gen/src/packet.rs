@@ -2,7 +2,7 @@
 
 /// A packet and its changes. All places that it refers to lie inside of `octets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
+pub struct PacketTemplate {
     /// The bytes of the first frame, before its changes.
     pub octets: Vec<u8>,
     /// The first and the last processor that sends the packet; `None` for all processors.
@@ -13,14 +13,14 @@ pub struct Packet {
     /// appearance.
     pub(crate) randoms: Vec<(usize, usize)>,
     /// The checksums among the elements, in order of appearance.
-    pub(crate) sums: Vec<Sum>,
+    pub(crate) sums: Vec<ChecksumUpdate>,
     /// The header fields that change, in order of appearance.
     pub(crate) fields: Vec<FieldChange>,
     /// The checksums of headers that the changes touch, the innermost first.
-    pub(crate) header_sums: Vec<Sum>,
+    pub(crate) header_sums: Vec<ChecksumUpdate>,
 }
 
-impl Packet {
+impl PacketTemplate {
     /// Returns true if frames differ from each other.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
@@ -60,20 +60,20 @@ impl Counter {
 /// A header field, or a part of it, that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldChange {
-    pub(crate) slot: Slot,
-    pub(crate) change: Change,
+    pub(crate) slot: BitField,
+    pub(crate) change: FieldChangeRule,
 }
 
 /// A field of bits inside of 1, 2 or 4 bytes, or of more bytes without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct BitField {
     pub(crate) at: usize,
     pub(crate) len: usize,
     pub(crate) shift: u32,
     pub(crate) mask: u32,
 }
 
-impl Slot {
+impl BitField {
     /// Reads the bits; in slots of more than four bytes, reads the last four bytes.
     pub(crate) fn read(&self, octets: &[u8]) -> u32 {
         let (at, len) = self.tail();
@@ -109,7 +109,7 @@ fn number_at(octets: &[u8], at: usize, len: usize) -> u32 {
 
 /// The way in which a field changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum FieldChangeRule {
     /// A number that steps after each frame: at least `min`, modulo `modulus`; trafgen adds in 32
     /// bits.
     Increment { min: u64, modulus: u64, step: u64, value: u64, wraps_at_32: bool },
@@ -121,7 +121,7 @@ pub(crate) enum Change {
 
 /// An internet checksum, written after all that it covers has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct ChecksumUpdate {
     /// The place of the checksum.
     pub(crate) at: usize,
     /// The first byte that the checksum covers; `to` is the place behind the last one.
@@ -142,7 +142,7 @@ pub(crate) enum Pseudo {
     V6 { ip: usize, protocol: u8 },
 }
 
-impl Sum {
+impl ChecksumUpdate {
     /// Computes the checksum and writes it.
     pub(crate) fn write(&self, octets: &mut [u8]) {
         octets[self.at..self.at + 2].fill(0);
@@ -159,12 +159,12 @@ impl Sum {
         let covered = &octets[self.from..self.to];
         let even = if self.counts_odd { covered.len() } else { covered.len() & !1 };
         let pseudo = match self.pseudo {
-            Pseudo::None => checksum::Sum::new(),
-            Pseudo::V4 { ip, protocol } => checksum::Sum::new()
+            Pseudo::None => checksum::ChecksumAccumulator::new(),
+            Pseudo::V4 { ip, protocol } => checksum::ChecksumAccumulator::new()
                 .with(&octets[ip + 12..ip + 20])
                 .with(&u32::from(protocol).to_be_bytes())
                 .with(&(covered.len() as u32).to_be_bytes()),
-            Pseudo::V6 { ip, protocol } => checksum::Sum::new()
+            Pseudo::V6 { ip, protocol } => checksum::ChecksumAccumulator::new()
                 .with(&octets[ip + 8..ip + 40])
                 .with(&u32::from(protocol).to_be_bytes())
                 .with(&(covered.len() as u32).to_be_bytes()),
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn slots_keep_their_neighbours() {
         let mut octets = [0xff; 4];
-        let slot = Slot { at: 0, len: 2, shift: 4, mask: 0xff };
+        let slot = BitField { at: 0, len: 2, shift: 4, mask: 0xff };
         slot.write(&mut octets, 0x1a5);
         assert_eq!((octets, slot.read(&octets)), ([0xfa, 0x5f, 0xff, 0xff], 0xa5));
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use netio::frame::{XDP_FRAME_BYTES_MAX, transmit_queues};
 use netio::interface::Interface;
-use netio::{FrameRing, FrameSender, NetError, PollFd, RingSize, Sent, XdpSender, poll};
+use netio::{FlushResult, FrameRing, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 
 use crate::error::GeneratorError;
 use crate::flows::Flows;
@@ -95,14 +95,14 @@ impl PathOptions {
 }
 
 /// An open path into an interface.
-pub(crate) enum Path {
+pub(crate) enum SendPath {
     Ring { ring: FrameRing, uses_queue: bool },
     Plain { sender: Box<FrameSender>, uses_queue: bool },
     Trains(Box<Trains>),
     Xdp(Box<XdpSender>),
 }
 
-impl Path {
+impl SendPath {
     /// Opens a path for each of `threads` threads, all of one kind.
     pub(crate) fn open_all(
         interface: &Interface,
@@ -240,7 +240,7 @@ impl Path {
         }
     }
 
-    pub(crate) fn flush(&mut self) -> io::Result<Sent> {
+    pub(crate) fn flush(&mut self) -> io::Result<FlushResult> {
         match self {
             Self::Ring { ring, .. } => ring.flush(),
             Self::Plain { sender, .. } => Ok(sender.flush()),
@@ -271,7 +271,7 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for SendPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, uses_queue) = match self {
             Self::Ring { uses_queue, .. } => ("ring (PACKET_TX_RING)", *uses_queue),

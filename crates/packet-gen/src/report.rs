@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "godwit.trafgen.v1";
 
 /// A report on the frames sent so far, or in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct TrafgenReport {
     /// The name and version of the document, [`SCHEMA`].
     pub schema: String,
     /// The kind of the report: `interval` during the run, `total` at the end.
@@ -38,22 +38,22 @@ pub struct Report {
     /// The number of frames that were passed to the kernel and not known to have left at the end.
     pub unsent: u64,
     /// The lateness of frames that had a time; in the total only.
-    pub late: Option<Lateness>,
+    pub late: Option<LatenessSummary>,
     /// The gaps between frames that had a time; in the total only.
     pub gaps: Option<Gaps>,
     /// The datagrams that carried the frames as segments, if any. The other figures are then not
     /// comparable with those of plain frames.
-    pub segmentation: Option<Segmentation>,
+    pub segmentation: Option<SegmentationFigures>,
     /// The result for the host that was pinged after each frame, if one was; in the total only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoke_test: Option<SmokeTest>,
     /// The figures of each processor.
-    pub processors: Vec<Processor>,
+    pub processors: Vec<ProcessorFigures>,
 }
 
 /// The times in microseconds from the due time of frames until they were passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lateness {
+pub struct LatenessSummary {
     /// The lateness that half of the frames do not exceed.
     pub median_us: f64,
     /// The lateness that 99 of 100 frames do not exceed.
@@ -84,7 +84,7 @@ pub struct Gaps {
 
 /// The datagrams that carried frames as segments, single frames included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Segmentation {
+pub struct SegmentationFigures {
     /// The number of datagrams that have left since the start. Counters of the interface show these
     /// datagrams where it cuts them up itself or passes them on whole, and frames where the kernel
     /// cuts them up before.
@@ -93,7 +93,7 @@ pub struct Segmentation {
     pub frames_per_datagram: f64,
 }
 
-impl fmt::Display for Segmentation {
+impl fmt::Display for SegmentationFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { datagrams, frames_per_datagram } = self;
         write!(f, "{datagrams} datagrams of {frames_per_datagram:.1} segments")
@@ -124,7 +124,7 @@ pub struct LastFrame {
 
 /// The figures of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Processor {
+pub struct ProcessorFigures {
     /// The processor that the thread is bound to.
     pub cpu: u32,
     /// The number of frames sent.
@@ -135,7 +135,7 @@ pub struct Processor {
     pub elapsed_s: f64,
 }
 
-impl Report {
+impl TrafgenReport {
     /// Returns the line of an interval.
     #[must_use]
     pub fn line(&self) -> String {
@@ -152,11 +152,11 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TrafgenReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{:12} packets outgoing", self.sent)?;
         writeln!(f, "{:12} bytes outgoing", self.sent_bytes)?;
-        for Processor { cpu, sent, elapsed_s, .. } in &self.processors {
+        for ProcessorFigures { cpu, sent, elapsed_s, .. } in &self.processors {
             let micros = (elapsed_s * 1e6) as u64;
             let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
             writeln!(f, "{seconds:12} sec, {rest} usec on CPU{cpu} ({sent} packets)")?;
@@ -187,7 +187,7 @@ impl fmt::Display for Report {
                 )?;
             }
         }
-        if let Some(Lateness { median_us, p99_us, max_us }) = self.late {
+        if let Some(LatenessSummary { median_us, p99_us, max_us }) = self.late {
             writeln!(
                 f,
                 "late by {median_us:.1} us (half), {p99_us:.1} us (99 %), {max_us:.1} us at most"
@@ -216,8 +216,10 @@ mod tests {
 
     #[test]
     fn the_lines_of_the_reference_come_first() {
-        let processors = vec![Processor { cpu: 1, sent: 7, sent_bytes: 420, elapsed_s: 2.5 }];
-        let report = Report { sent: 7, sent_bytes: 420, processors, ..Report::default() };
+        let processors =
+            vec![ProcessorFigures { cpu: 1, sent: 7, sent_bytes: 420, elapsed_s: 2.5 }];
+        let report =
+            TrafgenReport { sent: 7, sent_bytes: 420, processors, ..TrafgenReport::default() };
         let expected = "\n           7 packets outgoing\n         420 bytes outgoing\n           2 sec, \
                         500000 usec on CPU1 (7 packets)\n";
         assert_eq!(report.to_string(), expected);
@@ -226,10 +228,10 @@ mod tests {
 
     #[test]
     fn figures_of_segments_are_never_told_without_the_word() {
-        let plain = Report { sent: 640, ..Report::default() };
+        let plain = TrafgenReport { sent: 640, ..TrafgenReport::default() };
         assert!(!plain.to_string().contains("SEGMENTED") && !plain.line().contains("segmented"));
-        let segmentation = Some(Segmentation { datagrams: 10, frames_per_datagram: 64.0 });
-        let segmented = Report { segmentation, ..plain };
+        let segmentation = Some(SegmentationFigures { datagrams: 10, frames_per_datagram: 64.0 });
+        let segmented = TrafgenReport { segmentation, ..plain };
         assert!(segmented.to_string().contains("SEGMENTED: sent as 10 datagrams of 64.0 segments"));
         assert!(segmented.line().ends_with(", segmented: 10 datagrams of 64.0 segments"));
     }
@@ -238,7 +240,7 @@ mod tests {
     fn gaps_are_told_with_their_bursts() {
         let gaps =
             Gaps { median_us: 10.0, burst_share: 0.0123, longest_burst: 9, ..Gaps::default() };
-        let text = Report { gaps: Some(gaps), ..Report::default() }.to_string();
+        let text = TrafgenReport { gaps: Some(gaps), ..TrafgenReport::default() }.to_string();
         let last = "1.230 % of them in bursts of more than 4 packets, the longest of 9\n";
         assert!(text.contains("gaps of 10.0 us (half)") && text.ends_with(last), "{text}");
     }

@@ -12,17 +12,17 @@ use netio::signal::Signals;
 use packet_wire::link;
 use packet_wire::pcap::LINK_ETHERNET;
 
-use crate::args::{Args, Cpus};
+use crate::args::{Cpus, TrafgenArgs};
 use crate::decode;
 use crate::error::GeneratorError;
-use crate::input::{Input, Source};
-use crate::language::{Device, Settings};
+use crate::input::{GeneratorInput, PacketSource};
+use crate::language::{InterfaceAddresses, PacketParserSettings};
 use crate::output;
-use crate::pace::{Rate, Schedule, Segment};
+use crate::pace::{FrameRate, FrameSchedule, Segment};
 use crate::path::{PathKind, PathOptions};
-use crate::report::{Report, SCHEMA, SmokeTest};
+use crate::report::{SCHEMA, SmokeTest, TrafgenReport};
 use crate::send::{self, Sending};
-use crate::stream::Stream;
+use crate::stream::FrameStream;
 
 /// The version of netsniff-ng whose command lines and packet files are accepted.
 const REFERENCE: &str = "0.6.8";
@@ -39,14 +39,14 @@ const EXAMPLE: &str = "\
 ";
 
 /// The output that frames are written to.
-enum Output {
+enum TrafgenOutput {
     Nowhere,
     Capture(String),
     Text(String),
     Interface(Interface),
 }
 
-impl Output {
+impl TrafgenOutput {
     /// Returns the output that `name` stands for. Like trafgen, it distinguishes outputs by parts
     /// of their name.
     fn of(name: Option<&str>) -> Result<Self, GeneratorError> {
@@ -69,9 +69,9 @@ impl Output {
         Ok(Self::Interface(found))
     }
 
-    fn device(&self) -> Device {
+    fn device(&self) -> InterfaceAddresses {
         use std::net::IpAddr;
-        let Self::Interface(interface) = self else { return Device::NONE };
+        let Self::Interface(interface) = self else { return InterfaceAddresses::NONE };
         let addresses = || interface.addresses.iter();
         let ip4 = addresses().find_map(|address| match address {
             IpAddr::V4(address) => Some(*address),
@@ -81,16 +81,16 @@ impl Output {
             IpAddr::V6(address) => Some(*address),
             IpAddr::V4(_) => None,
         });
-        Device {
+        InterfaceAddresses {
             mac: interface.mac.unwrap_or_default(),
-            ip4: ip4.unwrap_or(Device::NONE.ip4),
-            ip6: ip6.unwrap_or(Device::NONE.ip6),
+            ip4: ip4.unwrap_or(InterfaceAddresses::NONE.ip4),
+            ip6: ip6.unwrap_or(InterfaceAddresses::NONE.ip6),
         }
     }
 }
 
 /// Performs the action that the flags select.
-pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
+pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     if args.example {
         return say(EXAMPLE);
     }
@@ -99,25 +99,25 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         return say(&format!("trafgen of godwit {version}, in the place of trafgen {REFERENCE}\n"));
     }
     check_refused(args)?;
-    let output = Output::of(args.output.as_deref())?;
-    if matches!(output, Output::Nowhere) && !args.dry_run {
+    let output = TrafgenOutput::of(args.output.as_deref())?;
+    if matches!(output, TrafgenOutput::Nowhere) && !args.dry_run {
         let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
         return Err(GeneratorError::Usage(message.to_owned()));
     }
     check_segmentation(args, &output)?;
     check_smoke_test(args, &output)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let settings = Settings {
+    let settings = PacketParserSettings {
         quirks: args.quirks,
         preprocess: args.preprocess,
         defines: defines(&args.defines)?,
         seed: args.seed.unwrap_or_else(|| now.subsec_nanos() ^ now.as_secs() as u32),
         device: output.device(),
-        is_to_file: !matches!(output, Output::Interface(_)),
+        is_to_file: !matches!(output, TrafgenOutput::Interface(_)),
     };
     let source = source(args)?;
     let mtu_bytes = match &output {
-        Output::Interface(interface) if source.is_capture() => {
+        TrafgenOutput::Interface(interface) if source.is_capture() => {
             Some(FrameSender::open(interface)?.mtu_bytes())
         }
         _ => None,
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     let schedule = schedule(args, &input);
     // In trafgen every worker begins with the same numbers.
     let random = input.program.random.clone();
-    let mut stream = Stream::new(&input.program, None, random, args.is_shuffled);
+    let mut stream = FrameStream::new(&input.program, None, random, args.is_shuffled);
     let count = args.count.filter(|count| *count > 0);
     let all = count.or_else(|| schedule.frames()).unwrap_or(input.program.packets.len() as u64);
     if args.verbose {
@@ -141,37 +141,42 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     }
     let begins_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
     let (name, (sent, sent_bytes)) = match output {
-        Output::Capture(name) => {
+        TrafgenOutput::Capture(name) => {
             let written = output::capture(&name, &mut stream, &schedule, all, begins_ns)?;
             (name, written)
         }
-        Output::Text(name) => {
+        TrafgenOutput::Text(name) => {
             let written = output::text(&name, &mut stream, all)?;
             (name, written)
         }
-        Output::Interface(interface) => {
+        TrafgenOutput::Interface(interface) => {
             return send(args, &settings, &input, schedule, &interface);
         }
-        Output::Nowhere => return Ok(()),
+        TrafgenOutput::Nowhere => return Ok(()),
     };
     announce(args, &input)?;
-    let written =
-        Report { output: name, seed: settings.seed, sent, sent_bytes, ..Report::default() };
+    let written = TrafgenReport {
+        output: name,
+        seed: settings.seed,
+        sent,
+        sent_bytes,
+        ..TrafgenReport::default()
+    };
     tell_of_file(args, written)
 }
 
 /// Prints what was written to a file.
-fn tell_of_file(args: &Args, written: Report) -> Result<(), GeneratorError> {
-    let Report { sent, sent_bytes, .. } = written;
+fn tell_of_file(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), GeneratorError> {
+    let TrafgenReport { sent, sent_bytes, .. } = written;
     if !args.json {
         return say(&format!("\n{sent:12} packets outgoing\n{sent_bytes:12} bytes outgoing\n"));
     }
     let [schema, kind, path] = [SCHEMA, "total", "file"].map(str::to_owned);
-    say(&format!("{}\n", json(&Report { schema, kind, path, ..written })?))
+    say(&format!("{}\n", json(&TrafgenReport { schema, kind, path, ..written })?))
 }
 
 /// Prints what may not be meant, and what of a capture is not sent.
-fn warn(source: &Source, input: &Input) {
+fn warn(source: &PacketSource, input: &GeneratorInput) {
     let warnings = &input.program.warnings;
     if !warnings.is_empty() {
         netio::stderr::print_line(format_args!("warning: {}", source.shown(warnings)));
@@ -182,9 +187,9 @@ fn warn(source: &Source, input: &Input) {
 }
 
 /// Returns where packets come from.
-fn source(args: &Args) -> Result<Source, GeneratorError> {
+fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
     if let Some(input) = &args.input {
-        return Ok(Source::File(input.clone()));
+        return Ok(PacketSource::File(input.clone()));
     }
     // As in the reference, words that the shell has parted are one text.
     let text = args.packet.join(" ");
@@ -192,12 +197,12 @@ fn source(args: &Args) -> Result<Source, GeneratorError> {
         let message = format!("{text} is a file and no packet text; write `-i {text}`");
         return Err(GeneratorError::Usage(message));
     }
-    Ok(Source::Text(text))
+    Ok(PacketSource::Text(text))
 }
 
 /// Prints what `-V` asks for: with `--json` to the standard error, so that the standard output has
 /// documents alone.
-fn explain(args: &Args, text: &str) -> Result<(), GeneratorError> {
+fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
     if args.json {
         netio::stderr::print(text);
         return Ok(());
@@ -206,7 +211,7 @@ fn explain(args: &Args, text: &str) -> Result<(), GeneratorError> {
 }
 
 /// Returns an error for refused switches that names a replacement.
-fn check_refused(args: &Args) -> Result<(), GeneratorError> {
+fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     let message = if args.user.is_some() || args.group.is_some() {
         "-u and -g: run it as that user with the right to send: `setpriv --reuid UID --regid GID \
          --clear-groups --inh-caps +net_raw --ambient-caps +net_raw trafgen ...`"
@@ -220,7 +225,7 @@ fn check_refused(args: &Args) -> Result<(), GeneratorError> {
 }
 
 /// Names the switches that were taken and change nothing, a line each.
-fn describe_switches(args: &Args) -> String {
+fn describe_switches(args: &TrafgenArgs) -> String {
     let mut text = String::new();
     for (is_given, switch, why) in [
         (args.kernel_pull.is_some(), "-k", "frames are handed over when they are due"),
@@ -237,10 +242,10 @@ fn describe_switches(args: &Args) -> String {
     text
 }
 
-fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError> {
+fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), GeneratorError> {
     let message = match output {
         _ if !args.segmentation => return Ok(()),
-        Output::Capture(_) | Output::Text(_) => {
+        TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
             "--segmentation sends by an interface; files have the frames themselves"
         }
         _ if [PathKind::Ring, PathKind::Xdp].contains(&args.path) => {
@@ -251,7 +256,7 @@ fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError
     Err(GeneratorError::Usage(message.to_owned()))
 }
 
-fn check_smoke_test(args: &Args, output: &Output) -> Result<(), GeneratorError> {
+fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), GeneratorError> {
     let is_one_processor = match args.cpus {
         None | Some(Cpus::Count(1)) => true,
         Some(Cpus::Count(_)) => false,
@@ -259,7 +264,9 @@ fn check_smoke_test(args: &Args, output: &Output) -> Result<(), GeneratorError> 
     };
     let message = match output {
         _ if args.smoke_test.is_none() => return Ok(()),
-        Output::Capture(_) | Output::Text(_) => "-s pings while an interface sends; -o is a file",
+        TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
+            "-s pings while an interface sends; -o is a file"
+        }
         _ if !is_one_processor => "-s sends from one processor, so that the last packet is known",
         _ => return Ok(()),
     };
@@ -279,22 +286,22 @@ fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
 }
 
 /// Returns the schedule that the flags ask for, or that of a capture.
-fn schedule(args: &Args, input: &Input) -> Schedule {
+fn schedule(args: &TrafgenArgs, input: &GeneratorInput) -> FrameSchedule {
     let packets = &input.program.packets;
     let bytes: usize = packets.iter().map(|packet| packet.octets.len()).sum();
     let mean_bytes = bytes as f64 / packets.len().max(1) as f64;
     match (&args.rate, args.gap_ns, &input.times) {
-        (Some(rates), _, _) => Schedule::of(&rates.0, mean_bytes),
-        (None, Some(0), _) | (None, None, None) => Schedule::Unpaced,
+        (Some(rates), _, _) => FrameSchedule::of(&rates.0, mean_bytes),
+        (None, Some(0), _) | (None, None, None) => FrameSchedule::Unpaced,
         (None, Some(gap_ns), _) => {
-            let rate = Rate::Frames(1e9 / gap_ns as f64);
-            Schedule::of(&[Segment { from: rate, to: rate, duration_ns: None }], mean_bytes)
+            let rate = FrameRate::Frames(1e9 / gap_ns as f64);
+            FrameSchedule::of(&[Segment { from: rate, to: rate, duration_ns: None }], mean_bytes)
         }
         (None, None, Some(times)) => times.clone(),
     }
 }
 
-fn dry_run(args: &Args, stream: &mut Stream, count: u64) -> Result<(), GeneratorError> {
+fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(), GeneratorError> {
     for number in 1..=count {
         let Some(frame) = stream.frame() else { break };
         if args.json {
@@ -315,7 +322,7 @@ fn dry_run(args: &Args, stream: &mut Stream, count: u64) -> Result<(), Generator
 }
 
 /// Prints the lines that trafgen begins with.
-fn announce(args: &Args, input: &Input) -> Result<(), GeneratorError> {
+fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), GeneratorError> {
     if args.json {
         return Ok(());
     }
@@ -328,7 +335,7 @@ fn announce(args: &Args, input: &Input) -> Result<(), GeneratorError> {
 }
 
 /// Describes each packet of the input.
-fn describe(input: &Input) -> String {
+fn describe(input: &GeneratorInput) -> String {
     let mut text = String::new();
     for (number, packet) in input.program.packets.iter().enumerate() {
         let kind = if packet.is_dynamic() { "changes from frame to frame" } else { "stays" };
@@ -356,10 +363,10 @@ fn is_expired(frame: &[u8]) -> bool {
 }
 
 fn send(
-    args: &Args,
-    settings: &Settings,
-    input: &Input,
-    schedule: Schedule,
+    args: &TrafgenArgs,
+    settings: &PacketParserSettings,
+    input: &GeneratorInput,
+    schedule: FrameSchedule,
     interface: &Interface,
 ) -> Result<(), GeneratorError> {
     let signals = Signals::install().map_err(GeneratorError::cannot("handle", "signals"))?;
@@ -419,7 +426,11 @@ fn send(
 
 /// Returns the processors to send from: all that there are, unless frames have a time, or AF_XDP
 /// has too few queues.
-fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, GeneratorError> {
+fn cpus(
+    args: &TrafgenArgs,
+    is_paced: bool,
+    interface: &Interface,
+) -> Result<Vec<u32>, GeneratorError> {
     let allowed = netio::thread::allowed_cpus()
         .map_err(GeneratorError::cannot("ask for", "the processors that there are"))?;
     let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
@@ -448,7 +459,7 @@ fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, 
     }
 }
 
-fn json(report: &Report) -> Result<String, GeneratorError> {
+fn json(report: &TrafgenReport) -> Result<String, GeneratorError> {
     serde_json::to_string(report)
         .map_err(|error| GeneratorError::Environment(format!("cannot write JSON: {error}")))
 }
@@ -474,7 +485,7 @@ mod tests {
             ("{ arp() }", false),
             ("{ 1, 2 }", false),
         ] {
-            let program = compile(text.as_bytes(), &Settings::default()).unwrap();
+            let program = compile(text.as_bytes(), &PacketParserSettings::default()).unwrap();
             assert_eq!(is_expired(&program.packets[0].octets), expected, "{text}");
         }
     }

@@ -12,15 +12,15 @@ use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker, poll};
 
 use crate::error::GeneratorError;
-use crate::language::Program;
-use crate::pace::Schedule;
-use crate::pacer::{Kept, Pacer};
-use crate::path::{Path, PathOptions};
+use crate::language::PacketProgram;
+use crate::pace::FrameSchedule;
+use crate::pacer::{FrameTimingRecord, Pacer};
+use crate::path::{PathOptions, SendPath};
 use crate::random::LibcRandom;
-use crate::report::{Processor, Report, SCHEMA, Segmentation};
+use crate::report::{ProcessorFigures, SCHEMA, SegmentationFigures, TrafgenReport};
 use crate::smoke::Smoke;
-use crate::stream::Stream;
-use crate::worker::{Done, Progress, Worker};
+use crate::stream::FrameStream;
+use crate::worker::{SendThreadCounters, SendThreadResult, Worker};
 
 /// The bytes of an Ethernet header, which the MTU does not include; `TAG_BYTES` are those of a tag.
 const HEADER_BYTES: usize = 14;
@@ -29,10 +29,10 @@ const TAG_BYTES: usize = 4;
 /// The frames to be sent, and the options of sending.
 pub(crate) struct Sending<'a> {
     pub(crate) interface: &'a Interface,
-    pub(crate) program: &'a Program,
+    pub(crate) program: &'a PacketProgram,
     /// The processors; a thread sends from each of them.
     pub(crate) cpus: Vec<u32>,
-    pub(crate) schedule: Schedule,
+    pub(crate) schedule: FrameSchedule,
     /// The number of frames in all; `None` for no end.
     pub(crate) count: Option<u64>,
     pub(crate) seed: u32,
@@ -56,13 +56,14 @@ pub(crate) struct Sending<'a> {
 pub(crate) fn run(
     sending: &Sending<'_>,
     signals: Signals,
-    mut tell: impl FnMut(&Report) -> Result<(), GeneratorError>,
-) -> Result<Report, GeneratorError> {
+    mut tell: impl FnMut(&TrafgenReport) -> Result<(), GeneratorError>,
+) -> Result<TrafgenReport, GeneratorError> {
     let threads = streams(sending)?;
     let paths = paths(sending, &threads)?;
     check_lengths(sending, &paths[0])?;
     let shown = paths[0].to_string();
-    let progress: Vec<Progress> = threads.iter().map(|_| Progress::default()).collect();
+    let progress: Vec<SendThreadCounters> =
+        threads.iter().map(|_| SendThreadCounters::default()).collect();
     let (stop, count) = (AtomicBool::new(false), threads.len() as u64);
     let mut smoke = smoke(sending, &signals)?;
     let cannot = || GeneratorError::cannot("send by", &sending.interface.name);
@@ -99,26 +100,30 @@ pub(crate) fn run(
             move |now_ns| reporter.interval(now_ns, interval_ns, &mut tell)
         });
         stop.store(true, Ordering::Relaxed);
-        let results: Vec<io::Result<Done>> = handles
+        let results: Vec<io::Result<SendThreadResult>> = handles
             .into_iter()
             .map(|handle| handle.join().expect("a worker does not panic"))
             .collect();
         waited.map(|()| results)
     })?;
-    let done = results.into_iter().collect::<io::Result<Vec<Done>>>().map_err(cannot())?;
+    let done =
+        results.into_iter().collect::<io::Result<Vec<SendThreadResult>>>().map_err(cannot())?;
     Ok(reporter.total(&done))
 }
 
 /// Opens the path of each thread.
-fn paths(sending: &Sending<'_>, threads: &[(u32, Stream)]) -> Result<Vec<Path>, GeneratorError> {
+fn paths(
+    sending: &Sending<'_>,
+    threads: &[(u32, FrameStream)],
+) -> Result<Vec<SendPath>, GeneratorError> {
     let (interface, options) = (sending.interface, sending.path);
     if !sending.segments {
-        return Path::open_all(interface, options, threads.len() as u32);
+        return SendPath::open_all(interface, options, threads.len() as u32);
     }
     let flows = threads.iter().map(|(_, stream)| stream.flows()).collect::<Result<_, _>>();
     let flows =
         flows.map_err(|problem| GeneratorError::Usage(format!("--segmentation: {problem}")))?;
-    Ok(Path::open_trains(interface, flows)?)
+    Ok(SendPath::open_trains(interface, flows)?)
 }
 
 /// Opens the connection to the host that is pinged after each frame. A host that does not answer
@@ -141,7 +146,7 @@ const fn share(frames: u64, index: u64, count: u64) -> u64 {
 }
 
 /// Returns the processors that have packets, with their frames.
-fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> {
+fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorError> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
         let random = if index == 0 || sending.same_streams {
@@ -149,7 +154,7 @@ fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> 
         } else {
             LibcRandom::from_seed(sending.seed.wrapping_add(index as u32))
         };
-        let stream = Stream::new(sending.program, Some(*cpu), random, sending.is_shuffled);
+        let stream = FrameStream::new(sending.program, Some(*cpu), random, sending.is_shuffled);
         if stream.packets() > 0 {
             threads.push((*cpu, stream));
         }
@@ -162,7 +167,7 @@ fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, Stream)>, GeneratorError> 
 }
 
 /// Checks that the interface can take all packets.
-fn check_lengths(sending: &Sending<'_>, path: &Path) -> Result<(), GeneratorError> {
+fn check_lengths(sending: &Sending<'_>, path: &SendPath) -> Result<(), GeneratorError> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
         let len = packet.octets.len();
@@ -212,8 +217,8 @@ fn wait(
 
 /// The last report, and the counters that reports are made of.
 struct Reporter<'a> {
-    last: Report,
-    progress: &'a [Progress],
+    last: TrafgenReport,
+    progress: &'a [SendThreadCounters],
     cpus: &'a [u32],
     segments: bool,
     start_ns: u64,
@@ -224,17 +229,17 @@ impl<'a> Reporter<'a> {
     fn new(
         sending: &Sending<'_>,
         path: String,
-        progress: &'a [Progress],
+        progress: &'a [SendThreadCounters],
         cpus: &'a [u32],
         start_ns: u64,
     ) -> Self {
-        let last = Report {
+        let last = TrafgenReport {
             schema: SCHEMA.to_owned(),
             kind: "interval".to_owned(),
             output: sending.interface.name.clone(),
             path,
             seed: sending.seed,
-            ..Report::default()
+            ..TrafgenReport::default()
         };
         let segments = sending.segments;
         Self { last, progress, cpus, segments, start_ns, next_ns: None }
@@ -245,7 +250,7 @@ impl<'a> Reporter<'a> {
         &mut self,
         now_ns: u64,
         interval_ns: Option<u64>,
-        tell: &mut impl FnMut(&Report) -> Result<(), GeneratorError>,
+        tell: &mut impl FnMut(&TrafgenReport) -> Result<(), GeneratorError>,
     ) -> Result<Option<u64>, GeneratorError> {
         let Some(interval_ns) = interval_ns else { return Ok(None) };
         let next_ns = *self.next_ns.get_or_insert(self.start_ns + interval_ns);
@@ -260,21 +265,21 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns a report of the counters now, with rates since the last report.
-    fn now(&self, now_ns: u64) -> Report {
+    fn now(&self, now_ns: u64) -> TrafgenReport {
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let elapsed_s = (now_ns - self.start_ns) as f64 / NS_PER_S as f64;
-        let processors: Vec<Processor> = std::iter::zip(self.progress, self.cpus)
-            .map(|(progress, cpu)| Processor {
+        let processors: Vec<ProcessorFigures> = std::iter::zip(self.progress, self.cpus)
+            .map(|(progress, cpu)| ProcessorFigures {
                 cpu: *cpu,
                 sent: read(&progress.sent),
                 sent_bytes: read(&progress.sent_bytes),
                 elapsed_s,
             })
             .collect();
-        let sum = |of: fn(&Progress) -> &std::sync::atomic::AtomicU64| -> u64 {
+        let sum = |of: fn(&SendThreadCounters) -> &std::sync::atomic::AtomicU64| -> u64 {
             self.progress.iter().map(|progress| read(of(progress))).sum()
         };
-        let mut report = Report {
+        let mut report = TrafgenReport {
             elapsed_s,
             sent: processors.iter().map(|processor| processor.sent).sum(),
             sent_bytes: processors.iter().map(|processor| processor.sent_bytes).sum(),
@@ -284,7 +289,7 @@ impl<'a> Reporter<'a> {
             ..self.last.clone()
         };
         let datagrams = sum(|progress| &progress.datagrams);
-        report.segmentation = self.segments.then(|| Segmentation {
+        report.segmentation = self.segments.then(|| SegmentationFigures {
             datagrams,
             frames_per_datagram: report.sent as f64 / datagrams.max(1) as f64,
         });
@@ -294,7 +299,7 @@ impl<'a> Reporter<'a> {
         report
     }
 
-    fn total(mut self, done: &[Done]) -> Report {
+    fn total(mut self, done: &[SendThreadResult]) -> TrafgenReport {
         let elapsed_ns = done.iter().map(|done| done.elapsed_ns).max().unwrap_or(0);
         (self.last.elapsed_s, self.last.sent, self.last.sent_bytes) = (0.0, 0, 0);
         let mut report = self.now(self.start_ns + elapsed_ns);
@@ -303,7 +308,7 @@ impl<'a> Reporter<'a> {
         for (processor, done) in report.processors.iter_mut().zip(done) {
             processor.elapsed_s = done.elapsed_ns as f64 / NS_PER_S as f64;
         }
-        let mut kept = Kept::new();
+        let mut kept = FrameTimingRecord::new();
         for done in done {
             kept.merge(&done.kept);
         }

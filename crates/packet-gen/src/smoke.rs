@@ -7,9 +7,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::Writer;
+use base::ByteWriter;
 use netio::{Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, poll};
-use packet_wire::icmp::{ECHO_V4, ECHO_V6, Echo, EchoTypes};
+use packet_wire::icmp::{ECHO_V4, ECHO_V6, EchoTypes, IcmpEcho};
 use packet_wire::{ipv4, protocol};
 
 use crate::output::packet_text;
@@ -34,7 +34,7 @@ pub(crate) struct Smoke {
     socket: RawSocket,
     send: SendBatch,
     receive: RecvBatch,
-    next: Echo,
+    next: IcmpEcho,
     frame: Vec<u8>,
     /// The number of frames after which the host has answered.
     survived: u64,
@@ -71,7 +71,7 @@ impl Smoke {
             socket: RawSocket::open(&options)?,
             send: SendBatch::new(1, SLOT_BYTES, false),
             receive: RecvBatch::new(SLOTS, SLOT_BYTES),
-            next: Echo { identifier: std::process::id() as u16, sequence: 0 },
+            next: IcmpEcho { identifier: std::process::id() as u16, sequence: 0 },
             frame: Vec::new(),
             survived: 0,
             report: SmokeTest { host: host.to_string(), ..SmokeTest::default() },
@@ -132,7 +132,7 @@ impl Smoke {
 
     fn ping(&mut self) {
         let slot = self.send.slot().expect("the batch is emptied after each ping");
-        let mut writer = Writer::new(slot);
+        let mut writer = ByteWriter::new(slot);
         self.next.emit_request(self.types, &DATA, &mut writer);
         let len = writer.len();
         self.send.commit(len, self.host, None);
@@ -152,7 +152,7 @@ impl Smoke {
                     SocketAddr::V4(_) => ipv4::Header::parse(datagram.octets).map(|(_, rest)| rest),
                     SocketAddr::V6(_) => Ok(datagram.octets),
                 };
-                let reply = message.and_then(|message| Echo::parse_reply(self.types, message));
+                let reply = message.and_then(|message| IcmpEcho::parse_reply(self.types, message));
                 datagram.source.ip() == self.host.ip()
                     && reply.is_ok_and(|echo| {
                         echo.identifier == self.next.identifier

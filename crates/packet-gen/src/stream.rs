@@ -4,14 +4,14 @@
 //! 0.3 ns per byte that a checksum covers. Nothing is allocated after construction.
 
 use crate::flows::Flows;
-use crate::language::Program;
-use crate::packet::{Change, FieldChange, Packet};
+use crate::language::PacketProgram;
+use crate::packet::{FieldChange, FieldChangeRule, PacketTemplate};
 use crate::random::LibcRandom;
 
 /// The frames of one sender.
 #[derive(Clone, Debug)]
-pub struct Stream {
-    packets: Vec<Packet>,
+pub struct FrameStream {
+    packets: Vec<PacketTemplate>,
     random: LibcRandom,
     /// The index of the next packet.
     next: usize,
@@ -19,13 +19,18 @@ pub struct Stream {
     is_shuffled: bool,
 }
 
-impl Stream {
+impl FrameStream {
     /// Creates the stream of the packets of `program` that processor `cpu` sends; of all packets
     /// for `None`. Random numbers come from `random`; `is_shuffled` draws packets at random instead
     /// of taking them in turn (the first frame is the first packet either way).
     #[must_use]
-    pub fn new(program: &Program, cpu: Option<u32>, random: LibcRandom, is_shuffled: bool) -> Self {
-        let is_ours = |packet: &&Packet| match (packet.cpus, cpu) {
+    pub fn new(
+        program: &PacketProgram,
+        cpu: Option<u32>,
+        random: LibcRandom,
+        is_shuffled: bool,
+    ) -> Self {
+        let is_ours = |packet: &&PacketTemplate| match (packet.cpus, cpu) {
             (Some((first, last)), Some(cpu)) => (first..=last).contains(&cpu),
             _ => true,
         };
@@ -85,8 +90,8 @@ impl Stream {
 
 /// Makes the next frame of `packet`: counters, random bytes, checksums among the elements, then
 /// fields of headers and their checksums.
-pub(crate) fn change(packet: &mut Packet, random: &mut LibcRandom) {
-    let Packet { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
+pub(crate) fn change(packet: &mut PacketTemplate, random: &mut LibcRandom) {
+    let PacketTemplate { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
     for counter in counters {
         octets[counter.at] = counter.next();
     }
@@ -109,13 +114,13 @@ pub(crate) fn change(packet: &mut Packet, random: &mut LibcRandom) {
 fn change_field(field: &mut FieldChange, octets: &mut [u8], random: &mut LibcRandom) {
     let slot = field.slot;
     match &mut field.change {
-        Change::Increment { min, modulus, step, value, wraps_at_32 } => {
+        FieldChangeRule::Increment { min, modulus, step, value, wraps_at_32 } => {
             slot.write(octets, *value as u32);
             let sum = *value + *step;
             let sum = if *wraps_at_32 { sum & u64::from(u32::MAX) } else { sum };
             *value = (sum % *modulus).max(*min);
         }
-        Change::Random { min, range } => {
+        FieldChangeRule::Random { min, range } => {
             let mut number = || *min + (u64::from(random.next()) % *range) as u32;
             if slot.len > 4 {
                 octets[slot.at..slot.at + slot.len].fill_with(|| number() as u8);
@@ -123,9 +128,9 @@ fn change_field(field: &mut FieldChange, octets: &mut [u8], random: &mut LibcRan
                 slot.write(octets, number());
             }
         }
-        Change::RandomBits if slot.len > 4 => {
+        FieldChangeRule::RandomBits if slot.len > 4 => {
             octets[slot.at..slot.at + slot.len].fill_with(|| random.octet());
         }
-        Change::RandomBits => slot.write(octets, random.next()),
+        FieldChangeRule::RandomBits => slot.write(octets, random.next()),
     }
 }

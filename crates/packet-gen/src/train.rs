@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use netio::{FrameSender, Sent};
-use packet_wire::checksum::{Sum, checksum};
+use netio::{FlushResult, FrameSender};
+use packet_wire::checksum::{ChecksumAccumulator, checksum};
 use packet_wire::{ipv6, protocol, udp};
 
 use crate::flows::{Flow, Flows, NETWORK_AT, UDP_SUM_AT};
@@ -25,7 +25,7 @@ pub(crate) struct Trains {
     sender: Box<FrameSender>,
     flows: Flows,
     /// The train that frames may still join; its bytes are in the sender's next slot.
-    open: Option<Open>,
+    open: Option<OpenTrain>,
     /// The number of frames of each datagram that was queued and has not left.
     waiting: VecDeque<u32>,
     /// The number of datagrams that have left.
@@ -33,7 +33,7 @@ pub(crate) struct Trains {
 }
 
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenTrain {
     flow: Flow,
     /// The bytes of the train so far; `payload_bytes` are those of the payload of each frame.
     len: usize,
@@ -41,7 +41,7 @@ struct Open {
     frames: usize,
 }
 
-impl Open {
+impl OpenTrain {
     fn takes(&self, flow: Flow) -> bool {
         self.flow.number == flow.number
             && self.frames < TRAIN_FRAMES_MAX
@@ -71,7 +71,7 @@ impl Trains {
 
     /// Returns true if a frame of packet `index` can be taken now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
-        let joins = |open: Open| open.takes(self.flows.of_packet(index));
+        let joins = |open: OpenTrain| open.takes(self.flows.of_packet(index));
         self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
     }
 
@@ -90,12 +90,12 @@ impl Trains {
         let slot = self.sender.slot().expect("the caller has asked for room");
         slot[..frame.len()].copy_from_slice(frame);
         let payload_bytes = frame.len() - flow.header_bytes;
-        self.open = Some(Open { flow, len: frame.len(), payload_bytes, frames: 1 });
+        self.open = Some(OpenTrain { flow, len: frame.len(), payload_bytes, frames: 1 });
     }
 
     /// Queues the train that is open; a train of one frame is sent as a plain frame.
     fn close(&mut self) {
-        let Some(Open { flow, len, payload_bytes, frames }) = self.open.take() else { return };
+        let Some(OpenTrain { flow, len, payload_bytes, frames }) = self.open.take() else { return };
         self.waiting.push_back(frames as u32);
         if frames == 1 {
             return self.sender.commit(len);
@@ -111,9 +111,9 @@ impl Trains {
     /// # Errors
     ///
     /// A train that the kernel refuses.
-    pub(crate) fn flush(&mut self) -> io::Result<Sent> {
+    pub(crate) fn flush(&mut self) -> io::Result<FlushResult> {
         self.close();
-        let Sent { sent, refused, .. } = self.sender.flush();
+        let FlushResult { sent, refused, .. } = self.sender.flush();
         if refused > 0 {
             let message = "the kernel refuses a datagram to be segmented: it takes Linux 6.2, and \
                            an interface that is up";
@@ -122,7 +122,7 @@ impl Trains {
         self.datagrams += sent as u64;
         let sent = self.waiting.drain(..sent).map(|frames| frames as usize).sum();
         let left = self.waiting.iter().map(|frames| *frames as usize).sum();
-        Ok(Sent { sent, refused, left })
+        Ok(FlushResult { sent, refused, left })
     }
 }
 
@@ -140,14 +140,24 @@ fn seal(train: &mut [u8], flow: Flow) {
             let octets: [u8; 16] = ip[at..at + 16].try_into().expect("16 octets");
             Ipv6Addr::from(octets)
         };
-        Sum::pseudo_v6(address(8), address(24), protocol::UDP, datagram_bytes as u32)
+        ChecksumAccumulator::pseudo_v6(
+            address(8),
+            address(24),
+            protocol::UDP,
+            datagram_bytes as u32,
+        )
     } else {
         ip[2..4].copy_from_slice(&(packet_bytes as u16).to_be_bytes());
         ip[10..12].fill(0);
         let sum = checksum(ip);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
         let address = |at: usize| Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
-        Sum::pseudo_v4(address(12), address(16), protocol::UDP, datagram_bytes as u16)
+        ChecksumAccumulator::pseudo_v4(
+            address(12),
+            address(16),
+            protocol::UDP,
+            datagram_bytes as u16,
+        )
     };
     datagram[4..6].copy_from_slice(&(datagram_bytes as u16).to_be_bytes());
     // Finishing a checksum complements it, which is left to the part that cuts the train up.
@@ -157,14 +167,15 @@ fn seal(train: &mut [u8], flow: Flow) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Settings, compile};
+    use crate::language::{PacketParserSettings, compile};
 
     #[test]
     fn the_headers_of_a_train_are_those_of_the_whole() {
         for (text, ip_bytes) in
             [("{ udp(dp=7), \"ab\" }", 20), ("{ ipv6(), udp(dp=7), \"ab\" }", 40)]
         {
-            let packets = compile(text.as_bytes(), &Settings::default()).unwrap().packets;
+            let packets =
+                compile(text.as_bytes(), &PacketParserSettings::default()).unwrap().packets;
             let flow = Flows::of(&packets, false).unwrap().of_packet(0);
             let mut train = packets[0].octets.clone();
             train.extend(b"cdef");
@@ -178,7 +189,10 @@ mod tests {
             let sum = checksum(&ip[ip_bytes..]);
             train[NETWORK_AT + ip_bytes + 6..][..2].copy_from_slice(&sum.to_be_bytes());
             let whole = Flows::of(
-                &[crate::packet::Packet { octets: train, ..crate::packet::Packet::default() }],
+                &[crate::packet::PacketTemplate {
+                    octets: train,
+                    ..crate::packet::PacketTemplate::default()
+                }],
                 false,
             );
             assert!(whole.is_ok(), "{whole:?}");

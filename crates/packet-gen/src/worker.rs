@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use netio::{Clock, poll};
 
-use crate::pacer::{Kept, Pacer, Turn};
-use crate::path::Path;
+use crate::pacer::{FrameTimingRecord, Pacer, PacerAction};
+use crate::path::SendPath;
 use crate::report::SmokeTest;
 use crate::smoke::Smoke;
-use crate::stream::Stream;
+use crate::stream::FrameStream;
 
 /// The number of frames of a batch when frames wait for their time.
 const PACED_BATCH: usize = 16;
@@ -27,7 +27,7 @@ const DRAIN_NS: u64 = 200_000_000;
 
 /// The counters of a thread so far; only the thread writes them.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct SendThreadCounters {
     pub(crate) sent: AtomicU64,
     pub(crate) sent_bytes: AtomicU64,
     /// The number of frames that the interface refused for good.
@@ -40,11 +40,11 @@ pub(crate) struct Progress {
 
 /// The result of a thread at its end.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct SendThreadResult {
     /// The number of frames that were passed to the kernel and not known to have left.
     pub(crate) unsent: u64,
     /// The record of how well frames kept their times.
-    pub(crate) kept: Kept,
+    pub(crate) kept: FrameTimingRecord,
     pub(crate) elapsed_ns: u64,
     /// The result for the host that was pinged.
     pub(crate) smoke_test: Option<SmokeTest>,
@@ -52,19 +52,19 @@ pub(crate) struct Done {
 
 /// The work of a thread.
 pub(crate) struct Worker<'a> {
-    pub(crate) path: Path,
-    pub(crate) stream: Stream,
+    pub(crate) path: SendPath,
+    pub(crate) stream: FrameStream,
     pub(crate) pacer: Pacer<'a>,
     /// The number of frames of this thread; `None` for no end.
     pub(crate) quota: Option<u64>,
     /// The smoke test of the host after each frame, if there is one.
     pub(crate) smoke: Option<Smoke>,
     pub(crate) stop: &'a AtomicBool,
-    pub(crate) progress: &'a Progress,
+    pub(crate) progress: &'a SendThreadCounters,
 }
 
 /// The result of one attempt to fill a batch.
-struct Filled {
+struct BatchFillResult {
     count: usize,
     /// The time at which the next frame may leave, when it may not leave yet.
     waits_until_ns: Option<u64>,
@@ -72,7 +72,7 @@ struct Filled {
 
 impl Worker<'_> {
     /// Sends until the quota or the schedule is exhausted, or `stop` is set.
-    pub(crate) fn run(mut self) -> io::Result<Done> {
+    pub(crate) fn run(mut self) -> io::Result<SendThreadResult> {
         let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.room());
         let mut taken = 0_u64;
         let mut stops_ns = None;
@@ -107,25 +107,25 @@ impl Worker<'_> {
         };
         let elapsed_ns = Clock::mono_ns() - self.pacer.start_ns();
         let smoke_test = self.smoke.map(Smoke::into_report);
-        Ok(Done { unsent, kept: self.pacer.finish(), elapsed_ns, smoke_test })
+        Ok(SendThreadResult { unsent, kept: self.pacer.finish(), elapsed_ns, smoke_test })
     }
 
     /// Writes frames that are due into free slots.
-    fn fill(&mut self, now_ns: u64, taken: &mut u64, lens: &mut VecDeque<u32>) -> Filled {
+    fn fill(&mut self, now_ns: u64, taken: &mut u64, lens: &mut VecDeque<u32>) -> BatchFillResult {
         let batch = match &self.smoke {
             Some(_) => usize::from(lens.is_empty()),
             None if self.pacer.is_paced() => PACED_BATCH,
             None => self.path.batch(),
         };
-        let mut filled = Filled { count: 0, waits_until_ns: None };
+        let mut filled = BatchFillResult { count: 0, waits_until_ns: None };
         while filled.count < batch && self.quota != Some(*taken) {
             let due_ns = match self.pacer.turn(*taken, now_ns) {
-                Turn::Send { due_ns } => due_ns,
-                Turn::Wait { until_ns } => {
+                PacerAction::Send { due_ns } => due_ns,
+                PacerAction::Wait { until_ns } => {
                     filled.waits_until_ns = Some(until_ns);
                     break;
                 }
-                Turn::End => {
+                PacerAction::End => {
                     self.quota = Some(*taken);
                     break;
                 }
@@ -166,7 +166,7 @@ impl Worker<'_> {
 
     /// Waits while frames wait in the path and none could be added: the queue is full, or the batch
     /// has ended.
-    fn hold(&mut self, left: usize, filled: &Filled) -> io::Result<()> {
+    fn hold(&mut self, left: usize, filled: &BatchFillResult) -> io::Result<()> {
         let next = self.stream.next_index();
         if !self.path.has_room(next) {
             let stalled = self.progress.stalled.load(Ordering::Relaxed);

@@ -3,16 +3,17 @@
 use std::process::Command;
 
 use netio::{RingSize, XdpSender, interface, namespace};
-use packet_gen::Stream;
-use packet_gen::language::{self, Settings};
+use packet_gen::FrameStream;
+use packet_gen::language::{self, PacketParserSettings};
 
 #[test]
 fn a_frame_allocates_nothing() {
     let text = "{ eth(sa=drnd()), ipv4(id=dinc(), sa=drnd()), udp(sp=drnd(2000, 65535)), drnd(9), \
                 dinc(1,9), csumip(14,33) } { ipv6(sa=dinc()), tcp(), \"hello\" } { 1, 2 }";
-    let program = language::compile(text.as_bytes(), &Settings::default()).expect("it is right");
+    let program =
+        language::compile(text.as_bytes(), &PacketParserSettings::default()).expect("it is right");
     for is_shuffled in [false, true] {
-        let mut stream = Stream::new(&program, Some(0), program.random.clone(), is_shuffled);
+        let mut stream = FrameStream::new(&program, Some(0), program.random.clone(), is_shuffled);
         let mut octets = 0;
         let allocated = allocation_counter::measure(|| {
             for _ in 0..1_000 {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use packet_gen::Stream;
-use packet_gen::language::{self, Settings};
+use packet_gen::FrameStream;
+use packet_gen::language::{self, PacketParserSettings};
 
 use crate::reference::{FRAMES, hex, theirs, trafgen};
 
@@ -65,10 +65,10 @@ fn has_directives(text: &str) -> bool {
 
 fn ours(name: &str, text: &str, quirks: bool) -> Vec<String> {
     let preprocess = has_directives(text);
-    let settings = Settings { quirks, preprocess, ..Settings::default() };
+    let settings = PacketParserSettings { quirks, preprocess, ..PacketParserSettings::default() };
     let program = language::compile(text.as_bytes(), &settings)
         .unwrap_or_else(|problems| panic!("{name}: {}", problems[0]));
-    let mut stream = Stream::new(&program, Some(0), program.random.clone(), false);
+    let mut stream = FrameStream::new(&program, Some(0), program.random.clone(), false);
     (0..FRAMES).map(|_| hex(stream.frame().expect("a packet takes part"))).collect()
 }
 

@@ -1,18 +1,18 @@
 //! Tests of the meaning of packet texts by default: as trafgen's manual states. The expected bytes
 //! were worked out by hand from the manual and the RFCs, or are those of trafgen where both agree.
 
-use packet_gen::Stream;
-use packet_gen::language::{self, Device, Program, Settings};
+use packet_gen::FrameStream;
+use packet_gen::language::{self, InterfaceAddresses, PacketParserSettings, PacketProgram};
 
-fn compile(text: &str) -> Program {
-    language::compile(text.as_bytes(), &Settings::default())
+fn compile(text: &str) -> PacketProgram {
+    language::compile(text.as_bytes(), &PacketParserSettings::default())
         .unwrap_or_else(|problems| panic!("{text}\n{}", problems[0]))
 }
 
 /// Returns the first `count` frames in hex.
 fn frames(text: &str, count: usize) -> Vec<String> {
     let program = compile(text);
-    let mut stream = Stream::new(&program, None, program.random.clone(), false);
+    let mut stream = FrameStream::new(&program, None, program.random.clone(), false);
     (0..count).map(|_| hex(stream.frame().expect("a packet takes part"))).collect()
 }
 
@@ -26,7 +26,7 @@ fn hex(octets: &[u8]) -> String {
 
 /// Returns all problems, as they are shown.
 fn problems(text: &str) -> Vec<String> {
-    let problems = language::compile(text.as_bytes(), &Settings::default());
+    let problems = language::compile(text.as_bytes(), &PacketParserSettings::default());
     let problems = problems.expect_err("it has mistakes");
     problems.iter().map(ToString::to_string).collect()
 }
@@ -179,7 +179,7 @@ fn the_query_of_the_slides_is_85_octets() {
 
 #[test]
 fn the_examples_of_the_manual_are_understood() {
-    let settings = Settings { preprocess: true, ..Settings::default() };
+    let settings = PacketParserSettings { preprocess: true, ..PacketParserSettings::default() };
     // The built-in example, with the shared names.
     let text = r#"/* Note: dynamic elements make trafgen slower! */
         #include <stddef.h>
@@ -193,7 +193,7 @@ fn the_examples_of_the_manual_are_understood() {
           "gotcha!",
         }"#;
     let program = language::compile(text.as_bytes(), &settings).expect("it is right");
-    let mut stream = Stream::new(&program, None, program.random.clone(), false);
+    let mut stream = FrameStream::new(&program, None, program.random.clone(), false);
     let first = hex(stream.frame().expect("a packet"));
     // Its length field says 59, but 73 bytes - 14 follow.
     assert_eq!(first.len() / 2, 73);
@@ -233,11 +233,12 @@ fn blanks_and_comments_stand_anywhere() {
 #[test]
 fn cpu_restricts_the_packet_that_it_stands_at() {
     let program = compile("cpu(1): { 1 } { 2 } cpu(3-2): { 3 }");
-    let packets = |cpu| Stream::new(&program, Some(cpu), program.random.clone(), false).packets();
+    let packets =
+        |cpu| FrameStream::new(&program, Some(cpu), program.random.clone(), false).packets();
     assert_eq!([0, 1, 2, 3].map(packets), [1, 2, 2, 2]);
-    let quirks = Settings { quirks: true, ..Settings::default() };
+    let quirks = PacketParserSettings { quirks: true, ..PacketParserSettings::default() };
     let program = language::compile(b"cpu(1): { 1 } { 2 }", &quirks).expect("it is right");
-    let mut stream = Stream::new(&program, Some(0), program.random.clone(), false);
+    let mut stream = FrameStream::new(&program, Some(0), program.random.clone(), false);
     assert_eq!((stream.packets(), stream.frame()), (1, Some(&[1][..])), "it restricts the next");
 }
 
@@ -245,23 +246,24 @@ fn cpu_restricts_the_packet_that_it_stands_at() {
 fn packets_are_drawn_as_the_reference_draws_them() {
     // The frames of trafgen 0.6.8 -r -E 1 with three packets.
     let program = compile("{ 1 } { 2 } { 3 }");
-    let mut stream = Stream::new(&program, None, program.random.clone(), true);
+    let mut stream = FrameStream::new(&program, None, program.random.clone(), true);
     let drawn: Vec<u8> = (0..12).map(|_| stream.frame().expect("a packet")[0]).collect();
     assert_eq!(drawn, [1, 2, 2, 1, 2, 3, 2, 2, 1, 1, 2, 3]);
     let program = compile("{ drnd(1) } { dinc(1,9) }");
-    let mut stream = Stream::new(&program, None, program.random.clone(), true);
+    let mut stream = FrameStream::new(&program, None, program.random.clone(), true);
     let drawn: Vec<u8> = (0..12).map(|_| stream.frame().expect("a packet")[0]).collect();
     assert_eq!(drawn, [0x67, 0x69, 2, 3, 4, 0xec, 5, 6, 0xab, 0xfb, 7, 0x7c]);
 }
 
 #[test]
 fn devices_give_their_addresses() {
-    let device = Device {
+    let device = InterfaceAddresses {
         mac: [2, 0, 0, 0, 0, 7],
         ip4: [192, 0, 2, 7].into(),
         ip6: "2001:db8::7".parse().expect("an address"),
     };
-    let settings = Settings { device, is_to_file: false, ..Settings::default() };
+    let settings =
+        PacketParserSettings { device, is_to_file: false, ..PacketParserSettings::default() };
     let shown = |text: &str| {
         let program = language::compile(text.as_bytes(), &settings).expect("it is right");
         hex(&program.packets[0].octets)
@@ -387,7 +389,8 @@ fn no_text_brings_the_parser_down() {
     ];
     let mut random = base::Random::from_seed(7);
     for quirks in [false, true] {
-        let settings = Settings { quirks, preprocess: quirks, ..Settings::default() };
+        let settings =
+            PacketParserSettings { quirks, preprocess: quirks, ..PacketParserSettings::default() };
         for _ in 0..20_000 {
             let count = random.below(14);
             let mut text = "{ ".to_owned();
@@ -396,7 +399,7 @@ fn no_text_brings_the_parser_down() {
             }
             text += if random.chance(1, 2) { " }" } else { "" };
             if let Ok(program) = language::compile(text.as_bytes(), &settings) {
-                let mut stream = Stream::new(&program, None, program.random.clone(), true);
+                let mut stream = FrameStream::new(&program, None, program.random.clone(), true);
                 for _ in 0..3 {
                     stream.frame();
                 }

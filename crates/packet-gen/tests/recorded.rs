@@ -1,7 +1,7 @@
 //! Tests of frames under `--quirks` against bytes that trafgen 0.6.8 wrote.
 
-use packet_gen::Stream;
-use packet_gen::language::{self, Settings};
+use packet_gen::FrameStream;
+use packet_gen::language::{self, PacketParserSettings};
 
 const RECORDED: &str = include_str!("data/trafgen-0.6.8.txt");
 
@@ -11,7 +11,7 @@ fn hex(octets: &[u8]) -> String {
 
 #[test]
 fn with_quirks_every_recorded_frame_is_ours() {
-    let settings = Settings { quirks: true, ..Settings::default() };
+    let settings = PacketParserSettings { quirks: true, ..PacketParserSettings::default() };
     let mut lines = RECORDED.lines().filter(|line| !line.starts_with("# ")).peekable();
     let (mut cases, mut wrong) = (0, String::new());
     while let Some(line) = lines.next() {
@@ -20,7 +20,7 @@ fn with_quirks_every_recorded_frame_is_ours() {
         let text = text.replace("\\n", "\n");
         let mut stream = match language::compile(text.as_bytes(), &settings) {
             // The frames were recorded on processor 0.
-            Ok(program) => Stream::new(&program, Some(0), program.random.clone(), false),
+            Ok(program) => FrameStream::new(&program, Some(0), program.random.clone(), false),
             Err(problems) => {
                 wrong += &format!("{text}\n{}\n", problems[0]);
                 while lines.next_if(|line| !line.starts_with("> ")).is_some() {}

@@ -2,9 +2,9 @@
 
 use core::net::Ipv4Addr;
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
+use crate::PacketDefect;
 use crate::ethernet::{MacAddress, TYPE_IPV4};
 
 /// The length of a message in bytes.
@@ -21,7 +21,7 @@ const LENGTHS: u16 = 0x0604;
 
 /// An ARP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ArpMessage {
     /// The operation: [`REQUEST`] or [`REPLY`].
     pub operation: u16,
     /// The hardware address of the sender.
@@ -35,23 +35,23 @@ pub struct Message {
     pub target: Ipv4Addr,
 }
 
-impl Message {
+impl ArpMessage {
     /// Reads the payload of a frame. Bytes behind the message are padding.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Protocol`] for other addresses than those of Ethernet
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Protocol`] for other addresses than those of Ethernet
     /// and IPv4.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload.get(..LEN).ok_or(Malformed::Truncated)?);
+    pub fn parse(payload: &[u8]) -> Result<Self, PacketDefect> {
+        let mut reader = ByteReader::new(payload.get(..LEN).ok_or(PacketDefect::Truncated)?);
         let kinds = (reader.u16(), reader.u16(), reader.u16());
         if kinds != (Some(ETHERNET), Some(TYPE_IPV4), Some(LENGTHS)) {
-            return Err(Malformed::Protocol);
+            return Err(PacketDefect::Protocol);
         }
-        Self::fields(&mut reader).ok_or(Malformed::Truncated)
+        Self::fields(&mut reader).ok_or(PacketDefect::Truncated)
     }
 
-    fn fields(reader: &mut Reader<'_>) -> Option<Self> {
+    fn fields(reader: &mut ByteReader<'_>) -> Option<Self> {
         Some(Self {
             operation: reader.u16()?,
             sender_mac: MacAddress(reader.array()?),
@@ -62,7 +62,7 @@ impl Message {
     }
 
     /// Writes the message; the writer records whether the message fitted.
-    pub fn emit(&self, writer: &mut Writer<'_>) {
+    pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.u16(ETHERNET).u16(TYPE_IPV4).u16(LENGTHS).u16(self.operation);
         writer.put(&self.sender_mac.0).put(&self.sender.octets());
         writer.put(&self.target_mac.0).put(&self.target.octets());
@@ -99,24 +99,26 @@ mod tests {
     fn a_question_is_answered_to_whom_asked() {
         let mut frame = ASKED.to_vec();
         frame.resize(46, 0xff);
-        let asked = Message::parse(&frame).unwrap();
+        let asked = ArpMessage::parse(&frame).unwrap();
         assert_eq!((asked.operation, asked.target), (REQUEST, Ipv4Addr::new(10, 77, 0, 10)));
         let mut buffer = [0; LEN];
-        asked.answered_by(MacAddress([0, 0x0c, 1, 2, 3, 5])).emit(&mut Writer::new(&mut buffer));
+        asked
+            .answered_by(MacAddress([0, 0x0c, 1, 2, 3, 5]))
+            .emit(&mut ByteWriter::new(&mut buffer));
         assert_eq!(buffer, ANSWERED);
-        asked.emit(&mut Writer::new(&mut buffer));
+        asked.emit(&mut ByteWriter::new(&mut buffer));
         assert_eq!(buffer, ASKED);
     }
 
     #[test]
     fn what_is_cut_or_of_other_addresses_is_refused() {
         for cut in 0..LEN {
-            assert_eq!(Message::parse(&ASKED[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(ArpMessage::parse(&ASKED[..cut]), Err(PacketDefect::Truncated), "{cut}");
         }
         for at in 0..6 {
             let mut other = ASKED;
             other[at] ^= 2;
-            assert_eq!(Message::parse(&other), Err(Malformed::Protocol), "{at}");
+            assert_eq!(ArpMessage::parse(&other), Err(PacketDefect::Protocol), "{at}");
         }
     }
 }

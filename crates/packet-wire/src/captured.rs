@@ -7,7 +7,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::link::{self, LinkError};
-use crate::pcap::Record;
+use crate::pcap::CapturedPacket;
 use crate::protocol;
 
 /// Extension headers of IPv6 (RFC 8200 §4).
@@ -75,7 +75,7 @@ impl fmt::Display for SkipReason {
 /// # Errors
 ///
 /// The reason why there is none.
-pub fn datagram<'a>(record: &Record<'a>) -> Result<CapturedDatagram<'a>, SkipReason> {
+pub fn datagram<'a>(record: &CapturedPacket<'a>) -> Result<CapturedDatagram<'a>, SkipReason> {
     let is_cut = record.octets.len() < record.original_len as usize;
     let too_short = if is_cut { SkipReason::Cut } else { SkipReason::Header };
     let packet = link::ip_packet(record.link_type, record.octets).map_err(|error| match error {

@@ -4,11 +4,11 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A sum in progress. Pieces are added in order; every piece but the last has an even length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct ChecksumAccumulator {
     total: u64,
 }
 
-impl Sum {
+impl ChecksumAccumulator {
     /// Creates an empty sum.
     #[must_use]
     pub const fn new() -> Self {
@@ -68,7 +68,7 @@ impl Sum {
 /// Returns the checksum of `octets`. Over bytes that carry their own correct checksum it is 0.
 #[must_use]
 pub fn checksum(octets: &[u8]) -> u16 {
-    Sum::new().with(octets).finish()
+    ChecksumAccumulator::new().with(octets).finish()
 }
 
 #[cfg(test)]
@@ -102,7 +102,11 @@ mod tests {
         let octets: [u8; 37] = core::array::from_fn(|n| n as u8 * 7);
         for cut in (0..37).step_by(2) {
             let (head, tail) = octets.split_at(cut);
-            assert_eq!(Sum::new().with(head).with(tail).finish(), checksum(&octets), "{cut}");
+            assert_eq!(
+                ChecksumAccumulator::new().with(head).with(tail).finish(),
+                checksum(&octets),
+                "{cut}"
+            );
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
+use crate::PacketDefect;
 
 /// The length in bytes of a header without tags.
 pub const HEADER_LEN: usize = 14;
@@ -83,7 +83,7 @@ impl Tag {
 
 /// An Ethernet header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct EthernetHeader {
     /// The address of the receiver.
     pub destination: MacAddress,
     /// The address of the sender.
@@ -94,7 +94,7 @@ pub struct Header {
     pub ether_type: u16,
 }
 
-impl Header {
+impl EthernetHeader {
     /// Returns the length of the header in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -111,31 +111,31 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`], [`Malformed::TooManyTags`].
-    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let mut reader = Reader::new(frame);
-        let read = |reader: &mut Reader<'_>| {
+    /// [`PacketDefect::Truncated`], [`PacketDefect::TooManyTags`].
+    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), PacketDefect> {
+        let mut reader = ByteReader::new(frame);
+        let read = |reader: &mut ByteReader<'_>| {
             Some((MacAddress(reader.array()?), MacAddress(reader.array()?), reader.u16()?))
         };
         let (destination, source, mut ether_type) =
-            read(&mut reader).ok_or(Malformed::Truncated)?;
+            read(&mut reader).ok_or(PacketDefect::Truncated)?;
         let mut tags = [None; TAGS_MAX];
         for tag in &mut tags {
             if !is_tag(ether_type) {
                 break;
             }
-            let control = reader.u16().ok_or(Malformed::Truncated)?;
+            let control = reader.u16().ok_or(PacketDefect::Truncated)?;
             *tag = Some(Tag { tag_type: ether_type, control });
-            ether_type = reader.u16().ok_or(Malformed::Truncated)?;
+            ether_type = reader.u16().ok_or(PacketDefect::Truncated)?;
         }
         if is_tag(ether_type) {
-            return Err(Malformed::TooManyTags);
+            return Err(PacketDefect::TooManyTags);
         }
         Ok((Self { destination, source, tags, ether_type }, reader.rest()))
     }
 
     /// Writes the header; the writer records whether the header fitted.
-    pub fn emit(&self, writer: &mut Writer<'_>) {
+    pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.put(&self.destination.0).put(&self.source.0);
         for tag in self.tags.iter().flatten() {
             writer.u16(tag.tag_type).u16(tag.control);
@@ -154,21 +154,25 @@ mod tests {
 
     #[test]
     fn every_cut_of_a_tagged_header_is_truncated() {
-        let header = Header {
+        let header = EthernetHeader {
             destination: MacAddress::BROADCAST,
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             tags: [Some(Tag { tag_type: TYPE_SERVICE_VLAN, control: 0xd007 }), None],
             ether_type: TYPE_IPV4,
         };
         let mut buffer = [0; 20];
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         header.emit(&mut writer);
         let len = writer.len();
         assert_eq!(len, header.len());
         for cut in 0..len {
-            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(
+                EthernetHeader::parse(&buffer[..cut]),
+                Err(PacketDefect::Truncated),
+                "{cut}"
+            );
         }
-        assert_eq!(Header::parse(&buffer[..len]), Ok((header, &[][..])));
+        assert_eq!(EthernetHeader::parse(&buffer[..len]), Ok((header, &[][..])));
         let tag = header.tags[0].unwrap();
         assert_eq!((tag.vlan(), tag.priority(), tag.is_drop_eligible()), (7, 6, true));
     }
@@ -179,6 +183,6 @@ mod tests {
         for at in [12, 16, 20] {
             frame[at..at + 2].copy_from_slice(&TYPE_VLAN.to_be_bytes());
         }
-        assert_eq!(Header::parse(&frame), Err(Malformed::TooManyTags));
+        assert_eq!(EthernetHeader::parse(&frame), Err(PacketDefect::TooManyTags));
     }
 }

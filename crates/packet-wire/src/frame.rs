@@ -3,10 +3,10 @@
 
 use core::net::{SocketAddr, SocketAddrV4};
 
-use base::Writer;
+use base::ByteWriter;
 
 use crate::ethernet::{self, MacAddress};
-use crate::{Malformed, ipv4, protocol, udp};
+use crate::{PacketDefect, ipv4, protocol, udp};
 
 /// The bytes in front of the payload of a packet that [`seal_packet`] writes: no IP options.
 pub const PACKET_HEADROOM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
@@ -53,12 +53,12 @@ pub struct Endpoints {
 ///
 /// # Errors
 ///
-/// The errors of the headers; [`Malformed::Protocol`] for another packet than UDP over IPv4;
-/// [`Malformed::Fragment`] for a fragment.
-pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
-    let (ethernet, packet) = ethernet::Header::parse(frame)?;
+/// The errors of the headers; [`PacketDefect::Protocol`] for another packet than UDP over IPv4;
+/// [`PacketDefect::Fragment`] for a fragment.
+pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), PacketDefect> {
+    let (ethernet, packet) = ethernet::EthernetHeader::parse(frame)?;
     if ethernet.ether_type != ethernet::TYPE_IPV4 {
-        return Err(Malformed::Protocol);
+        return Err(PacketDefect::Protocol);
     }
     let datagram = open_packet(packet)?;
     let endpoints = Endpoints {
@@ -76,15 +76,15 @@ pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), Malformed> {
 /// # Errors
 ///
 /// The errors of [`open`].
-pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, Malformed> {
+pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, PacketDefect> {
     let (ip, segment) = ipv4::Header::parse(packet)?;
     if ip.protocol != protocol::UDP {
-        return Err(Malformed::Protocol);
+        return Err(PacketDefect::Protocol);
     }
     if ip.is_fragment() {
-        return Err(Malformed::Fragment);
+        return Err(PacketDefect::Fragment);
     }
-    let (udp, payload) = udp::Header::parse(segment)?;
+    let (udp, payload) = udp::UdpHeader::parse(segment)?;
     Ok(Datagram {
         source: SocketAddrV4::new(ip.source, udp.source_port),
         destination: SocketAddrV4::new(ip.destination, udp.destination_port),
@@ -101,13 +101,13 @@ pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, Malformed> {
 /// If `buffer` is shorter than headers and payload, or the packet is longer than 65,535 bytes.
 pub fn seal(buffer: &mut [u8], payload_len: usize, endpoints: &Endpoints) -> usize {
     let (header, packet) = buffer.split_at_mut(ethernet::HEADER_LEN);
-    let ethernet = ethernet::Header {
+    let ethernet = ethernet::EthernetHeader {
         destination: endpoints.destination_mac,
         source: endpoints.source_mac,
         tags: [None; ethernet::TAGS_MAX],
         ether_type: ethernet::TYPE_IPV4,
     };
-    ethernet.emit(&mut Writer::new(header));
+    ethernet.emit(&mut ByteWriter::new(header));
     let (source, destination) = (endpoints.source, endpoints.destination);
     ethernet::HEADER_LEN + seal_packet(packet, payload_len, source, destination)
 }
@@ -126,7 +126,7 @@ pub fn seal_packet(
 ) -> usize {
     let packet_len = PACKET_HEADROOM + payload_len;
     let (headers, payload) = buffer[..packet_len].split_at_mut(PACKET_HEADROOM);
-    let mut writer = Writer::new(headers);
+    let mut writer = ByteWriter::new(headers);
     let ip = ipv4::Header::new(protocol::UDP, *source.ip(), *destination.ip());
     ip.emit(udp::HEADER_LEN + payload_len, &mut writer);
     writer.put(&udp::header_for(SocketAddr::V4(source), SocketAddr::V4(destination), payload));
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(len, 47);
         assert_eq!(open(&buffer[..len]), Ok((endpoints, &b"hello"[..])));
         for cut in 0..len {
-            assert_eq!(open(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(open(&buffer[..cut]), Err(PacketDefect::Truncated), "{cut}");
         }
     }
 }

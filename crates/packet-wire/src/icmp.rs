@@ -1,10 +1,10 @@
 //! The echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their
 //! types and in the data that the checksum covers.
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
-use crate::checksum::{Sum, checksum};
+use crate::PacketDefect;
+use crate::checksum::{ChecksumAccumulator, checksum};
 
 /// The bytes in front of the data of an echo message.
 pub const ECHO_LEN: usize = 8;
@@ -23,25 +23,25 @@ pub const ECHO_V6: EchoTypes = EchoTypes { request: 128, reply: 129 };
 
 /// A ping, or the reply to one, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Echo {
+pub struct IcmpEcho {
     /// The identifier of the sender of the pings.
     pub identifier: u16,
     /// The number of the ping among those of its sender.
     pub sequence: u16,
 }
 
-impl Echo {
+impl IcmpEcho {
     /// Writes a request with `data`; the writer records whether the request fitted. Its checksum is
     /// that of ICMP: the kernel adds the pseudo-header of ICMPv6 (RFC 3542 §3.1).
-    pub fn emit_request(self, types: EchoTypes, data: &[u8], writer: &mut Writer<'_>) {
+    pub fn emit_request(self, types: EchoTypes, data: &[u8], writer: &mut ByteWriter<'_>) {
         let mut header = [0; ECHO_LEN];
-        Writer::new(&mut header)
+        ByteWriter::new(&mut header)
             .u8(types.request)
             .u8(0)
             .u16(0)
             .u16(self.identifier)
             .u16(self.sequence);
-        let sum = Sum::new().with(&header).with(data).finish();
+        let sum = ChecksumAccumulator::new().with(&header).with(data).finish();
         header[2..4].copy_from_slice(&sum.to_be_bytes());
         writer.put(&header).put(data);
     }
@@ -51,21 +51,21 @@ impl Echo {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Checksum`]; [`Malformed::Protocol`] for another
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Checksum`]; [`PacketDefect::Protocol`] for another
     /// message.
-    pub fn parse_reply(types: EchoTypes, message: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(message);
-        let fields = |reader: &mut Reader<'_>| {
+    pub fn parse_reply(types: EchoTypes, message: &[u8]) -> Result<Self, PacketDefect> {
+        let mut reader = ByteReader::new(message);
+        let fields = |reader: &mut ByteReader<'_>| {
             let (kind, code) = (reader.u8()?, reader.u8()?);
             let _checksum = reader.u16()?;
             Some((kind, code, Self { identifier: reader.u16()?, sequence: reader.u16()? }))
         };
-        let (kind, code, echo) = fields(&mut reader).ok_or(Malformed::Truncated)?;
+        let (kind, code, echo) = fields(&mut reader).ok_or(PacketDefect::Truncated)?;
         if (kind, code) != (types.reply, 0) {
-            return Err(Malformed::Protocol);
+            return Err(PacketDefect::Protocol);
         }
         if types == ECHO_V4 && checksum(message) != 0 {
-            return Err(Malformed::Checksum);
+            return Err(PacketDefect::Checksum);
         }
         Ok(echo)
     }
@@ -78,12 +78,12 @@ mod tests {
     /// A ping with the data `abab` and its reply, worked out by hand from RFC 792.
     const REQUEST: [u8; 12] = [8, 0, 0x23, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
     const REPLY: [u8; 12] = [0, 0, 0x2b, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
-    const ECHO: Echo = Echo { identifier: 0x1234, sequence: 1 };
+    const ECHO: IcmpEcho = IcmpEcho { identifier: 0x1234, sequence: 1 };
 
     #[test]
     fn a_request_has_the_checksum_over_its_data() {
         let mut octets = [0; 12];
-        let mut writer = Writer::new(&mut octets);
+        let mut writer = ByteWriter::new(&mut octets);
         ECHO.emit_request(ECHO_V4, b"abab", &mut writer);
         assert_eq!(writer.len(), 12);
         assert_eq!(octets, REQUEST);
@@ -91,15 +91,15 @@ mod tests {
 
     #[test]
     fn only_a_whole_reply_that_is_right_counts() {
-        assert_eq!(Echo::parse_reply(ECHO_V4, &REPLY), Ok(ECHO));
-        assert_eq!(Echo::parse_reply(ECHO_V4, &REQUEST), Err(Malformed::Protocol));
-        assert_eq!(Echo::parse_reply(ECHO_V4, &REPLY[..7]), Err(Malformed::Truncated));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V4, &REPLY), Ok(ECHO));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V4, &REQUEST), Err(PacketDefect::Protocol));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V4, &REPLY[..7]), Err(PacketDefect::Truncated));
         let mut changed = REPLY;
         changed[9] ^= 1;
-        assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Checksum));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V4, &changed), Err(PacketDefect::Checksum));
         // ICMPv6: the kernel checks the checksum.
         changed[0] = 129;
-        assert_eq!(Echo::parse_reply(ECHO_V6, &changed), Ok(ECHO));
-        assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Protocol));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V6, &changed), Ok(ECHO));
+        assert_eq!(IcmpEcho::parse_reply(ECHO_V4, &changed), Err(PacketDefect::Protocol));
     }
 }

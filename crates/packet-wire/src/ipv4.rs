@@ -2,9 +2,9 @@
 
 use core::net::Ipv4Addr;
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
+use crate::PacketDefect;
 use crate::checksum::checksum;
 
 /// The length in bytes of a header without options.
@@ -81,28 +81,28 @@ impl<'a> Header<'a> {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`], [`Malformed::Version`], [`Malformed::Length`],
-    /// [`Malformed::Checksum`].
-    pub fn parse(packet: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
-        let (fixed, _) = packet.split_first_chunk::<HEADER_LEN>().ok_or(Malformed::Truncated)?;
+    /// [`PacketDefect::Truncated`], [`PacketDefect::Version`], [`PacketDefect::Length`],
+    /// [`PacketDefect::Checksum`].
+    pub fn parse(packet: &'a [u8]) -> Result<(Self, &'a [u8]), PacketDefect> {
+        let (fixed, _) = packet.split_first_chunk::<HEADER_LEN>().ok_or(PacketDefect::Truncated)?;
         if fixed[0] >> 4 != 4 {
-            return Err(Malformed::Version);
+            return Err(PacketDefect::Version);
         }
         let header_len = usize::from(fixed[0] & 0x0f) * 4;
         let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
         if header_len < HEADER_LEN || total_len < header_len {
-            return Err(Malformed::Length);
+            return Err(PacketDefect::Length);
         }
-        let header = packet.get(..header_len).ok_or(Malformed::Truncated)?;
-        let payload = packet.get(header_len..total_len).ok_or(Malformed::Truncated)?;
+        let header = packet.get(..header_len).ok_or(PacketDefect::Truncated)?;
+        let payload = packet.get(header_len..total_len).ok_or(PacketDefect::Truncated)?;
         if checksum(header) != 0 {
-            return Err(Malformed::Checksum);
+            return Err(PacketDefect::Checksum);
         }
-        let mut reader = Reader::new(header);
-        Ok((Self::fields(&mut reader).ok_or(Malformed::Truncated)?, payload))
+        let mut reader = ByteReader::new(header);
+        Ok((Self::fields(&mut reader).ok_or(PacketDefect::Truncated)?, payload))
     }
 
-    fn fields(reader: &mut Reader<'a>) -> Option<Self> {
+    fn fields(reader: &mut ByteReader<'a>) -> Option<Self> {
         let _version = reader.u8()?;
         let traffic_class = reader.u8()?;
         let _total_len = reader.u16()?;
@@ -132,7 +132,7 @@ impl<'a> Header<'a> {
     ///
     /// If the options are no multiple of 4 or longer than [`OPTIONS_MAX`], the fragment offset is
     /// no multiple of 8, or header and payload are longer than 65,535 bytes.
-    pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
+    pub fn emit(&self, payload_len: usize, writer: &mut ByteWriter<'_>) {
         assert!(self.options.len() <= OPTIONS_MAX && self.options.len().is_multiple_of(4));
         assert!(self.fragment_offset.is_multiple_of(8), "offsets count in units of 8 octets");
         let total_len =
@@ -141,7 +141,7 @@ impl<'a> Header<'a> {
         let more = if self.more_fragments { MORE_FRAGMENTS } else { 0 };
         let fragment = dont | more | (self.fragment_offset / 8);
         let mut header = [0; HEADER_LEN + OPTIONS_MAX];
-        let mut fields = Writer::new(&mut header);
+        let mut fields = ByteWriter::new(&mut header);
         fields.u8(0x40 | (self.len() / 4) as u8).u8(self.traffic_class).u16(total_len);
         fields.u16(self.identification).u16(fragment).u8(self.ttl).u8(self.protocol).u16(0);
         fields.u32(self.source.to_bits()).u32(self.destination.to_bits()).put(self.options);
@@ -163,7 +163,7 @@ mod tests {
         header.options = &[0x94, 4, 0, 0];
         header.dont_fragment = true;
         let mut buffer = [0; 44];
-        header.emit(20, &mut Writer::new(&mut buffer));
+        header.emit(20, &mut ByteWriter::new(&mut buffer));
         (buffer, header)
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let (packet, header) = written();
         assert_eq!(Header::parse(&packet), Ok((header, &[0; 20][..])));
         for cut in 0..packet.len() {
-            assert_eq!(Header::parse(&packet[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(Header::parse(&packet[..cut]), Err(PacketDefect::Truncated), "{cut}");
         }
         for bit in 0..24 * 8 {
             let mut flipped = packet;
@@ -188,7 +188,7 @@ mod tests {
             header.fragment_offset = offset;
             header.more_fragments = offset % 16 == 0;
             let mut buffer = [0; 44];
-            header.emit(20, &mut Writer::new(&mut buffer));
+            header.emit(20, &mut ByteWriter::new(&mut buffer));
             assert_eq!(Header::parse(&buffer).map(|(read, _)| read), Ok(header));
         }
     }
@@ -200,8 +200,8 @@ mod tests {
             let mut wrong = packet;
             wrong[at] = value;
             let refused = Header::parse(&wrong).unwrap_err();
-            assert!(matches!(refused, Malformed::Length | Malformed::Truncated), "{at}");
+            assert!(matches!(refused, PacketDefect::Length | PacketDefect::Truncated), "{at}");
         }
-        assert_eq!(Header::parse(&[0x60; 40]), Err(Malformed::Version));
+        assert_eq!(Header::parse(&[0x60; 40]), Err(PacketDefect::Version));
     }
 }

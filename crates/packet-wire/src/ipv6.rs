@@ -2,9 +2,9 @@
 
 use core::net::Ipv6Addr;
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::Malformed;
+use crate::PacketDefect;
 
 /// The length of the header in bytes.
 pub const HEADER_LEN: usize = 40;
@@ -38,18 +38,18 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`], [`Malformed::Version`].
-    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let mut reader = Reader::new(packet);
-        let (header, payload_len) = Self::fields(&mut reader).ok_or(Malformed::Truncated)?;
+    /// [`PacketDefect::Truncated`], [`PacketDefect::Version`].
+    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), PacketDefect> {
+        let mut reader = ByteReader::new(packet);
+        let (header, payload_len) = Self::fields(&mut reader).ok_or(PacketDefect::Truncated)?;
         if packet[0] >> 4 != 6 {
-            return Err(Malformed::Version);
+            return Err(PacketDefect::Version);
         }
-        let payload = reader.take(usize::from(payload_len)).ok_or(Malformed::Truncated)?;
+        let payload = reader.take(usize::from(payload_len)).ok_or(PacketDefect::Truncated)?;
         Ok((header, payload))
     }
 
-    fn fields(reader: &mut Reader<'_>) -> Option<(Self, u16)> {
+    fn fields(reader: &mut ByteReader<'_>) -> Option<(Self, u16)> {
         let first = reader.u32()?;
         let payload_len = reader.u16()?;
         let header = Self {
@@ -69,7 +69,7 @@ impl Header {
     /// # Panics
     ///
     /// If the payload is longer than 65,535 bytes or the flow label has more than 20 bits.
-    pub fn emit(&self, payload_len: usize, writer: &mut Writer<'_>) {
+    pub fn emit(&self, payload_len: usize, writer: &mut ByteWriter<'_>) {
         assert!(self.flow_label >> 20 == 0, "a flow label has 20 bits");
         let payload_len = u16::try_from(payload_len).expect("a payload of 64 KiB at most");
         writer.u32(6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label);
@@ -88,12 +88,12 @@ mod tests {
         header.traffic_class = 0xab;
         header.flow_label = 0xf_1234;
         let mut buffer = [7; 45];
-        header.emit(5, &mut Writer::new(&mut buffer));
+        header.emit(5, &mut ByteWriter::new(&mut buffer));
         for cut in 0..buffer.len() {
-            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(Header::parse(&buffer[..cut]), Err(PacketDefect::Truncated), "{cut}");
         }
         assert_eq!(Header::parse(&buffer), Ok((header, &[7; 5][..])));
         buffer[0] = 0x4a;
-        assert_eq!(Header::parse(&buffer), Err(Malformed::Version));
+        assert_eq!(Header::parse(&buffer), Err(PacketDefect::Version));
     }
 }

@@ -24,7 +24,7 @@ pub mod malformed;
 pub mod pcap;
 pub mod udp;
 
-pub use malformed::Malformed;
+pub use malformed::PacketDefect;
 
 /// The protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
 pub mod protocol {

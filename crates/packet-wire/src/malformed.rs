@@ -5,7 +5,7 @@ use core::fmt;
 
 /// A defect of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Malformed {
+pub enum PacketDefect {
     /// The packet ends before the header does, or before the length that the header states.
     Truncated,
     /// The version field names another protocol.
@@ -22,8 +22,8 @@ pub enum Malformed {
     Protocol,
 }
 
-impl Malformed {
-    /// All reasons, in the order of [`Malformed::index`].
+impl PacketDefect {
+    /// All reasons, in the order of [`PacketDefect::index`].
     pub const ALL: [Self; 7] = [
         Self::Truncated,
         Self::Version,
@@ -34,7 +34,7 @@ impl Malformed {
         Self::Protocol,
     ];
 
-    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`PacketDefect::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -55,13 +55,13 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for PacketDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl core::error::Error for Malformed {}
+impl core::error::Error for PacketDefect {}
 
 #[cfg(test)]
 mod tests {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn index_is_the_position_in_all() {
-        for (position, reason) in Malformed::ALL.into_iter().enumerate() {
+        for (position, reason) in PacketDefect::ALL.into_iter().enumerate() {
             assert_eq!(reason.index(), position);
         }
     }

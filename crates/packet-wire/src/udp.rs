@@ -2,17 +2,17 @@
 
 use core::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
-use crate::checksum::Sum;
-use crate::{Malformed, protocol};
+use crate::checksum::ChecksumAccumulator;
+use crate::{PacketDefect, protocol};
 
 /// The length of the header in bytes.
 pub const HEADER_LEN: usize = 8;
 
 /// A UDP header. The length is not kept: reading checks it, writing makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct UdpHeader {
     /// The port of the sender.
     pub source_port: u16,
     /// The port of the receiver.
@@ -21,23 +21,23 @@ pub struct Header {
     pub checksum: u16,
 }
 
-impl Header {
+impl UdpHeader {
     /// Reads a datagram: the payload of an IP packet. The checksum is left to
     /// [`is_checksum_right`], since packets that never left the machine may carry an unfinished
     /// one.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Truncated`]; [`Malformed::Length`] if the length is below that of the header.
-    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let mut reader = Reader::new(datagram);
-        let (header, len) = Self::fields(&mut reader).ok_or(Malformed::Truncated)?;
-        let payload_len = usize::from(len).checked_sub(HEADER_LEN).ok_or(Malformed::Length)?;
-        let payload = reader.take(payload_len).ok_or(Malformed::Truncated)?;
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Length`] if the length is below that of the header.
+    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), PacketDefect> {
+        let mut reader = ByteReader::new(datagram);
+        let (header, len) = Self::fields(&mut reader).ok_or(PacketDefect::Truncated)?;
+        let payload_len = usize::from(len).checked_sub(HEADER_LEN).ok_or(PacketDefect::Length)?;
+        let payload = reader.take(payload_len).ok_or(PacketDefect::Truncated)?;
         Ok((header, payload))
     }
 
-    fn fields(reader: &mut Reader<'_>) -> Option<(Self, u16)> {
+    fn fields(reader: &mut ByteReader<'_>) -> Option<(Self, u16)> {
         let source_port = reader.u16()?;
         let destination_port = reader.u16()?;
         let len = reader.u16()?;
@@ -49,16 +49,16 @@ impl Header {
 /// right checksum. An omitted checksum is right over IPv4 only.
 #[must_use]
 pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -> bool {
-    let Ok((header, payload)) = Header::parse(datagram) else { return false };
+    let Ok((header, payload)) = UdpHeader::parse(datagram) else { return false };
     let datagram = &datagram[..HEADER_LEN + payload.len()];
     let len = datagram.len() as u32;
     let pseudo = match (source, destination) {
         (IpAddr::V4(_), IpAddr::V4(_)) if header.checksum == 0 => return true,
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            Sum::pseudo_v4(source, destination, protocol::UDP, len as u16)
+            ChecksumAccumulator::pseudo_v4(source, destination, protocol::UDP, len as u16)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) if header.checksum != 0 => {
-            Sum::pseudo_v6(source, destination, protocol::UDP, len)
+            ChecksumAccumulator::pseudo_v6(source, destination, protocol::UDP, len)
         }
         _ => return false,
     };
@@ -74,7 +74,7 @@ pub fn emit_v4(
     source: SocketAddrV4,
     destination: SocketAddrV4,
     payload: &[u8],
-    writer: &mut Writer<'_>,
+    writer: &mut ByteWriter<'_>,
 ) {
     let header = header_for(SocketAddr::V4(source), SocketAddr::V4(destination), payload);
     writer.put(&header).put(payload);
@@ -89,7 +89,7 @@ pub fn emit_v6(
     source: SocketAddrV6,
     destination: SocketAddrV6,
     payload: &[u8],
-    writer: &mut Writer<'_>,
+    writer: &mut ByteWriter<'_>,
 ) {
     let header = header_for(SocketAddr::V6(source), SocketAddr::V6(destination), payload);
     writer.put(&header).put(payload);
@@ -104,13 +104,13 @@ pub fn emit_v6(
 pub fn header_for(source: SocketAddr, destination: SocketAddr, payload: &[u8]) -> [u8; HEADER_LEN] {
     let len = u16::try_from(HEADER_LEN + payload.len()).expect("a datagram of 64 KiB at most");
     let mut header = [0; HEADER_LEN];
-    Writer::new(&mut header).u16(source.port()).u16(destination.port()).u16(len);
+    ByteWriter::new(&mut header).u16(source.port()).u16(destination.port()).u16(len);
     let pseudo = match (source.ip(), destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            Sum::pseudo_v4(source, destination, protocol::UDP, len)
+            ChecksumAccumulator::pseudo_v4(source, destination, protocol::UDP, len)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            Sum::pseudo_v6(source, destination, protocol::UDP, u32::from(len))
+            ChecksumAccumulator::pseudo_v6(source, destination, protocol::UDP, u32::from(len))
         }
         _ => panic!("source and destination are of one family"),
     };
@@ -129,7 +129,7 @@ mod tests {
     use core::net::Ipv4Addr;
 
     fn datagram(payload: &[u8], buffer: &mut [u8]) -> usize {
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         let source = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 68);
         emit_v4(source, SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 67), payload, &mut writer);
         writer.len()
@@ -142,7 +142,7 @@ mod tests {
         for word in 0..=u16::MAX {
             let mut buffer = [0; 10];
             datagram(&word.to_be_bytes(), &mut buffer);
-            let (header, _) = Header::parse(&buffer).unwrap();
+            let (header, _) = UdpHeader::parse(&buffer).unwrap();
             assert_ne!(header.checksum, 0);
             seen |= header.checksum == 0xffff;
             assert!(is_checksum_right(source.into(), destination.into(), &buffer));
@@ -155,10 +155,10 @@ mod tests {
         let mut buffer = [0; 12];
         assert_eq!(datagram(b"four", &mut buffer), 12);
         for cut in 0..12 {
-            assert_eq!(Header::parse(&buffer[..cut]), Err(Malformed::Truncated), "{cut}");
+            assert_eq!(UdpHeader::parse(&buffer[..cut]), Err(PacketDefect::Truncated), "{cut}");
         }
         buffer[5] = 7;
-        assert_eq!(Header::parse(&buffer), Err(Malformed::Length));
+        assert_eq!(UdpHeader::parse(&buffer), Err(PacketDefect::Length));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! `GODWIT_FUZZ_CASES=n` sets the number of cases, `GODWIT_SIM_SEED=s` the seed.
 
 use base::Random;
-use packet_wire::pcap::Reader;
+use packet_wire::pcap::CaptureReader;
 
 use crate::frames::number;
 use crate::vectors::vector;
@@ -56,7 +56,7 @@ fn damage(random: &mut Random, file: &mut Vec<u8>) {
 
 /// Reads a file to its end; returns the number of records.
 fn read(file: &[u8]) -> usize {
-    let Ok(reader) = Reader::new(file) else { return 0 };
+    let Ok(reader) = CaptureReader::new(file) else { return 0 };
     let (mut records, mut octets) = (0, 0);
     for record in reader {
         let Ok(record) = record else { break };

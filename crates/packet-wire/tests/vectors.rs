@@ -51,14 +51,14 @@ fn hex(octets: &[u8]) -> String {
 }
 
 /// Returns this crate's reading of one record, in tshark's words.
-fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
+fn ours(record: &pcap::CapturedPacket<'_>) -> HashMap<&'static str, String> {
     let mut row = HashMap::new();
     row.insert(
         "frame.time_epoch",
         format!("{}.{:09}", record.time_ns / 1_000_000_000, record.time_ns % 1_000_000_000),
     );
     row.insert("frame.len", record.octets.len().to_string());
-    let (ethernet, packet) = ethernet::Header::parse(record.octets).unwrap();
+    let (ethernet, packet) = ethernet::EthernetHeader::parse(record.octets).unwrap();
     row.insert("eth.dst", ethernet.destination.to_string());
     row.insert("eth.src", ethernet.source.to_string());
     for tag in ethernet.tags.iter().flatten().filter(|t| t.tag_type == ethernet::TYPE_VLAN) {
@@ -81,7 +81,7 @@ fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
             // The value 1 means good; parse has checked the checksum.
             row.insert("ip.checksum.status", "1".into());
             if ip.is_fragment() {
-                assert_eq!(frame::open(record.octets), Err(packet_wire::Malformed::Fragment));
+                assert_eq!(frame::open(record.octets), Err(packet_wire::PacketDefect::Fragment));
                 return row;
             }
             (ip.source.into(), ip.destination.into(), datagram)
@@ -98,7 +98,7 @@ fn ours(record: &pcap::Record<'_>) -> HashMap<&'static str, String> {
             (ip.source.into(), ip.destination.into(), datagram)
         }
     };
-    let (header, payload) = udp::Header::parse(datagram).unwrap();
+    let (header, payload) = udp::UdpHeader::parse(datagram).unwrap();
     assert!(udp::is_checksum_right(source, destination, datagram));
     row.insert("udp.srcport", header.source_port.to_string());
     row.insert("udp.dstport", header.destination_port.to_string());
@@ -120,7 +120,7 @@ fn we_read_what_tshark_reads() {
     let mut lines = twin.lines();
     let names: Vec<&str> = lines.next().unwrap().split('|').collect();
     assert_eq!(names, FIELDS.split_whitespace().collect::<Vec<_>>());
-    let records: Vec<_> = pcap::Reader::new(&file).unwrap().map(Result::unwrap).collect();
+    let records: Vec<_> = pcap::CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
     let rows: Vec<&str> = lines.collect();
     assert_eq!(rows.len(), records.len());
     let mut fragments = 0;
@@ -143,9 +143,9 @@ fn we_read_what_tshark_reads() {
 fn what_is_emitted_is_what_was_captured() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();
     let mut buffer = [0; 2_000];
-    for record in pcap::Reader::new(&file).unwrap().map(Result::unwrap) {
-        let mut writer = base::Writer::new(&mut buffer);
-        let (header, packet) = ethernet::Header::parse(record.octets).unwrap();
+    for record in pcap::CaptureReader::new(&file).unwrap().map(Result::unwrap) {
+        let mut writer = base::ByteWriter::new(&mut buffer);
+        let (header, packet) = ethernet::EthernetHeader::parse(record.octets).unwrap();
         header.emit(&mut writer);
         if let Ok((ip, payload)) = ipv4::Header::parse(packet) {
             ip.emit(payload.len(), &mut writer);
@@ -153,7 +153,7 @@ fn what_is_emitted_is_what_was_captured() {
         } else {
             let (ip, datagram) = ipv6::Header::parse(packet).unwrap();
             ip.emit(datagram.len(), &mut writer);
-            let (udp, payload) = udp::Header::parse(datagram).unwrap();
+            let (udp, payload) = udp::UdpHeader::parse(datagram).unwrap();
             let from = std::net::SocketAddrV6::new(ip.source, udp.source_port, 0, 0);
             let to = std::net::SocketAddrV6::new(ip.destination, udp.destination_port, 0, 0);
             udp::emit_v6(from, to, payload, &mut writer);
@@ -167,19 +167,19 @@ fn what_is_emitted_is_what_was_captured() {
 #[test]
 fn every_kind_of_pcap_file_is_read_back_also_by_tshark() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();
-    let records: Vec<_> = pcap::Reader::new(&file).unwrap().map(Result::unwrap).collect();
+    let records: Vec<_> = pcap::CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
     let folder = std::env::temp_dir().join(format!("packet-wire-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("written.pcap");
     let mut read_by_tshark = Vec::new();
     for order in [ByteOrder::Little, ByteOrder::Big] {
         for resolution in [Resolution::Microseconds, Resolution::Nanoseconds] {
-            let mut writer = pcap::Writer::new(pcap::LINK_ETHERNET, order, resolution);
+            let mut writer = pcap::CaptureWriter::new(pcap::LINK_ETHERNET, order, resolution);
             for record in &records {
                 writer.packet(record.time_ns, record.octets);
             }
             let written = writer.octets();
-            let reader = pcap::Reader::new(written).unwrap();
+            let reader = pcap::CaptureReader::new(written).unwrap();
             assert_eq!((reader.byte_order(), reader.resolution()), (order, resolution));
             assert_eq!(reader.link_type(), pcap::LINK_ETHERNET);
             assert_eq!(reader.map(Result::unwrap).collect::<Vec<_>>(), records);
@@ -199,7 +199,7 @@ fn every_kind_of_pcap_file_is_read_back_also_by_tshark() {
 fn a_capture_that_editcap_turned_into_pcapng_has_the_same_records() {
     let [classic, newer] =
         ["udp.pcap", "udp.pcapng"].map(|name| std::fs::read(vector(name)).unwrap());
-    let [classic, newer] = [&classic, &newer].map(|file| pcap::Reader::new(file).unwrap());
+    let [classic, newer] = [&classic, &newer].map(|file| pcap::CaptureReader::new(file).unwrap());
     assert_eq!(newer.link_type(), classic.link_type());
     let newer: Vec<_> = newer.map(Result::unwrap).collect();
     assert_eq!(newer, classic.map(Result::unwrap).collect::<Vec<_>>());
@@ -209,10 +209,10 @@ fn a_capture_that_editcap_turned_into_pcapng_has_the_same_records() {
 #[test]
 fn a_cut_capture_ends_in_an_error_or_at_a_record() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();
-    let whole = pcap::Reader::new(&file).unwrap().count();
+    let whole = pcap::CaptureReader::new(&file).unwrap().count();
     let mut clean = 0;
     for cut in 0..file.len() {
-        let Ok(reader) = pcap::Reader::new(&file[..cut]) else {
+        let Ok(reader) = pcap::CaptureReader::new(&file[..cut]) else {
             assert!(cut < 24, "{cut}");
             continue;
         };
@@ -232,9 +232,9 @@ fn files_of_other_kinds_are_refused() {
         changed[at] = value;
         changed
     };
-    assert_eq!(pcap::Reader::new(&with(0, 0)).err(), Some(pcap::PcapError::Magic));
-    assert_eq!(pcap::Reader::new(&with(4, 9)).err(), Some(pcap::PcapError::Version));
+    assert_eq!(pcap::CaptureReader::new(&with(0, 0)).err(), Some(pcap::PcapError::Magic));
+    assert_eq!(pcap::CaptureReader::new(&with(4, 9)).err(), Some(pcap::PcapError::Version));
     let longer_than_on_the_wire = with(24 + 8, 255);
-    let first = pcap::Reader::new(&longer_than_on_the_wire).unwrap().next().unwrap();
+    let first = pcap::CaptureReader::new(&longer_than_on_the_wire).unwrap().next().unwrap();
     assert_eq!(first, Err(pcap::PcapError::Length));
 }

@@ -11,7 +11,7 @@ pub struct Scenario {
     /// Subject of the scenario, one sentence.
     pub title: String,
     /// Protocol family.
-    pub family: Family,
+    pub family: ScenarioFamily,
     /// Keys of the configuration and other names that the scenario covers, for the table of
     /// coverage.
     #[serde(default)]
@@ -31,13 +31,13 @@ pub struct Scenario {
     pub kea3: Option<KeaNote>,
     /// Steps of the scenario.
     #[serde(rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 /// DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Family {
+pub enum ScenarioFamily {
     /// DHCPv4 (RFC 2131).
     V4,
     /// DHCPv6 (RFC 9915).
@@ -49,7 +49,7 @@ pub enum Family {
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {
     /// Kind of the difference.
-    pub verdict: Verdict,
+    pub verdict: DeviationReason,
     /// Description of the difference, or the version since which Kea has what the scenario needs.
     pub note: String,
 }
@@ -57,7 +57,7 @@ pub struct KeaNote {
 /// Reason why a version of Kea behaves otherwise, or cannot play the scenario.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum DeviationReason {
     /// The steps are right by an RFC.
     Rfc,
     /// Newer versions of Kea do what the steps demand.
@@ -73,7 +73,7 @@ pub enum Verdict {
 /// One step: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct ScenarioStep {
     /// Type of a message to send, by name: `DISCOVER` or `SOLICIT`; `BOOTP` for a message without a
     /// type.
     pub send: Option<String>,
@@ -171,7 +171,7 @@ impl Scenario {
 }
 
 /// Refuses steps that are of no kind or of several.
-pub(crate) fn check(steps: &[Step]) -> Result<(), String> {
+pub(crate) fn check(steps: &[ScenarioStep]) -> Result<(), String> {
     for (number, step) in (1..).zip(steps) {
         let kinds = [
             step.send.is_some(),

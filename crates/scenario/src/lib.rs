@@ -1,7 +1,7 @@
 //! Conformance scenarios: the messages of a client and its relay agent, the expected replies, and
 //! the waits in between, as data that can be played against any DHCP server.
 //!
-//! A scenario is a TOML file ([`Scenario::parse`]); [`play`] runs its steps against a [`Subject`]:
+//! A scenario is a TOML file ([`Scenario::parse`]); [`play`] runs its steps against a [`ScenarioServer`]:
 //! the engine on a virtual clock, a daemon behind sockets, another server. Callers implement the
 //! subject; this crate has no socket and no clock. `conformance/README.md` describes the format.
 //! Relevant RFCs: 2131, 9915.
@@ -14,6 +14,6 @@ mod v4;
 mod v6;
 mod value;
 
-pub use format::{Family, KeaNote, OneOrMore, Scenario, Step, Verdict};
-pub use play::{Finding, Player, Subject, SubjectError, play};
-pub use twin::{Difference, Maker, Twin, is_like};
+pub use format::{DeviationReason, KeaNote, OneOrMore, Scenario, ScenarioFamily, ScenarioStep};
+pub use play::{ScenarioFailure, ScenarioPlayer, ScenarioServer, SubjectError, play};
+pub use twin::{ComparedServer, ComparisonScenario, ViewDifference, is_like};

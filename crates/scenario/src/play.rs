@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::format::{Family, Scenario, Step};
+use crate::format::{Scenario, ScenarioFamily, ScenarioStep};
 use crate::value::{Kept, filled, fits, hex_of};
 use crate::{observe, v4, v6};
 
 /// A server that scenarios are played against, started with the scenario's configuration.
-pub trait Subject {
+pub trait ScenarioServer {
     /// Sends a message to the server and returns the replies that come within the subject's time
     /// limit: all of them if `expects_none`, else until the first for which `is_answer` holds.
     /// `from_relay` is the relay agent's address as text, empty for a direct client.
@@ -58,7 +58,7 @@ pub type SubjectError = String;
 
 /// First step at which a subject did not do what the scenario demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct ScenarioFailure {
     /// Number of the step, from 1.
     pub step: usize,
     /// Expected and actual result.
@@ -70,15 +70,15 @@ pub struct Finding {
 /// # Errors
 ///
 /// The step, and the expected and actual result.
-pub fn play(scenario: &Scenario, subject: &mut dyn Subject) -> Result<(), Finding> {
-    let mut player = Player::new(scenario);
+pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(), ScenarioFailure> {
+    let mut player = ScenarioPlayer::new(scenario);
     while player.play_next(subject)? {}
     Ok(())
 }
 
 /// A scenario that is played step by step.
 #[derive(Debug)]
-pub struct Player<'s> {
+pub struct ScenarioPlayer<'s> {
     scenario: &'s Scenario,
     /// Values that steps have kept.
     kept: Kept,
@@ -86,7 +86,7 @@ pub struct Player<'s> {
     played: usize,
 }
 
-impl<'s> Player<'s> {
+impl<'s> ScenarioPlayer<'s> {
     /// Returns a player before the first step of `scenario`.
     #[must_use]
     pub const fn new(scenario: &'s Scenario) -> Self {
@@ -98,33 +98,33 @@ impl<'s> Player<'s> {
     /// # Errors
     ///
     /// The step, and the expected and actual result, if `subject` did not do what the step demands.
-    pub fn play_next(&mut self, subject: &mut dyn Subject) -> Result<bool, Finding> {
+    pub fn play_next(&mut self, subject: &mut dyn ScenarioServer) -> Result<bool, ScenarioFailure> {
         let Some(step) = self.scenario.steps.get(self.played) else { return Ok(false) };
         self.played += 1;
         let number = self.played;
         let done = match step {
-            Step { wait_s: Some(seconds), .. } => subject.wait_s(*seconds),
-            Step { reload: Some(config), .. } => subject.reload(config),
-            Step { restart: true, .. } => subject.restart(),
-            Step { command: Some(command), .. } => {
+            ScenarioStep { wait_s: Some(seconds), .. } => subject.wait_s(*seconds),
+            ScenarioStep { reload: Some(config), .. } => subject.reload(config),
+            ScenarioStep { restart: true, .. } => subject.restart(),
+            ScenarioStep { command: Some(command), .. } => {
                 judge_command(step, command, subject, &mut self.kept)
             }
             _ => exchange(self.scenario, step, number, subject, &mut self.kept),
         };
-        done.map_err(|what| Finding { step: number, what })?;
+        done.map_err(|what| ScenarioFailure { step: number, what })?;
         Ok(true)
     }
 }
 
 fn exchange(
     scenario: &Scenario,
-    step: &Step,
+    step: &ScenarioStep,
     number: usize,
-    subject: &mut dyn Subject,
+    subject: &mut dyn ScenarioServer,
     kept: &mut Kept,
 ) -> Result<(), String> {
     let xid = 0x1000 + number as u32;
-    let is_v4 = scenario.family == Family::V4;
+    let is_v4 = scenario.family == ScenarioFamily::V4;
     let octets = if is_v4 {
         v4::message(scenario, step, xid, kept)?
     } else {
@@ -148,7 +148,12 @@ fn exchange(
     judge_reply(step, reply, is_v4, kept)
 }
 
-fn judge_reply(step: &Step, reply: &[u8], is_v4: bool, kept: &mut Kept) -> Result<(), String> {
+fn judge_reply(
+    step: &ScenarioStep,
+    reply: &[u8],
+    is_v4: bool,
+    kept: &mut Kept,
+) -> Result<(), String> {
     let field = if is_v4 { v4::field } else { v6::field };
     let mut faults = Vec::new();
     for (key, expected) in &step.expect {
@@ -205,9 +210,9 @@ fn shown(octets: &[u8], kind: &str) -> String {
 }
 
 fn judge_command(
-    step: &Step,
+    step: &ScenarioStep,
     command: &str,
-    subject: &mut dyn Subject,
+    subject: &mut dyn ScenarioServer,
     kept: &mut Kept,
 ) -> Result<(), String> {
     let answer = subject.command(&filled(command, kept)?)?;

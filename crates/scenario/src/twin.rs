@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::format::{Family, Scenario, Step, Verdict, check};
+use crate::format::{DeviationReason, Scenario, ScenarioFamily, ScenarioStep, check};
 
 /// Steps that two servers play, and the views of both that must agree after each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Twin {
+pub struct ComparisonScenario {
     /// The subject of the comparison, one sentence.
     pub title: String,
     /// The protocol.
-    pub family: Family,
+    pub family: ScenarioFamily,
     /// Rows of the manual's tables that the twin compares: keys and commands by their names.
     #[serde(default)]
     pub rows: Vec<String>,
@@ -50,16 +50,16 @@ pub struct Twin {
     pub relay: String,
     /// Known differences, each with its verdict.
     #[serde(default, rename = "difference")]
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ViewDifference>,
     /// Steps of the twin.
     #[serde(rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 /// Lines of a view that only one of the servers has, with the verdict on them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Difference {
+pub struct ViewDifference {
     /// Name of the view; `answer` for answers of commands.
     pub view: String,
     /// Pattern of lines that only Godwit has, with `*` for any characters.
@@ -69,33 +69,33 @@ pub struct Difference {
     /// Rows of the manual that the difference is about; all rows of the twin if not set.
     pub rows: Option<Vec<String>>,
     /// The judgement: which server is right.
-    pub verdict: Verdict,
+    pub verdict: DeviationReason,
     /// The difference and its reason.
     pub note: String,
 }
 
 /// Server that a line comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Maker {
+pub enum ComparedServer {
     /// This project's server.
     Godwit,
     /// Kea.
     Kea,
 }
 
-impl Difference {
+impl ViewDifference {
     /// Returns true if this verdict is about `line` of `view`, which `maker` alone has.
     #[must_use]
-    pub fn is_about(&self, view: &str, maker: Maker, line: &str) -> bool {
+    pub fn is_about(&self, view: &str, maker: ComparedServer, line: &str) -> bool {
         let pattern = match maker {
-            Maker::Godwit => &self.godwit,
-            Maker::Kea => &self.kea,
+            ComparedServer::Godwit => &self.godwit,
+            ComparedServer::Kea => &self.kea,
         };
         self.view == view && pattern.as_ref().is_some_and(|pattern| is_like(line, pattern))
     }
 }
 
-impl Twin {
+impl ComparisonScenario {
     /// Parses a twin.
     ///
     /// # Errors
@@ -168,15 +168,17 @@ mod tests {
 
     #[test]
     fn a_twin_tells_its_differences_by_patterns() {
-        let twin = Twin::parse(TWIN).unwrap();
+        let twin = ComparisonScenario::parse(TWIN).unwrap();
         let difference = &twin.differences[0];
-        assert!(difference.is_about("file leases.csv", Maker::Godwit, "10.0.0.1,3,"));
-        assert!(!difference.is_about("file leases.csv", Maker::Kea, "10.0.0.1,3,"));
-        assert!(!difference.is_about("log", Maker::Godwit, "10.0.0.1,3,"));
-        assert!(!difference.is_about("file leases.csv", Maker::Godwit, "10.0.0.1,2,"));
+        assert!(difference.is_about("file leases.csv", ComparedServer::Godwit, "10.0.0.1,3,"));
+        assert!(!difference.is_about("file leases.csv", ComparedServer::Kea, "10.0.0.1,3,"));
+        assert!(!difference.is_about("log", ComparedServer::Godwit, "10.0.0.1,3,"));
+        assert!(!difference.is_about("file leases.csv", ComparedServer::Godwit, "10.0.0.1,2,"));
         assert!(twin.has_identifier("DHCP4_LEASE_ALLOC") && !twin.has_identifier("DHCP4_"));
-        assert!(Twin::parse(&TWIN.replace("note = \"why\"", "note = \"\"")).is_err());
-        assert!(Twin::parse(&TWIN.replace("restart = true", "restart = false")).is_err());
+        assert!(ComparisonScenario::parse(&TWIN.replace("note = \"why\"", "note = \"\"")).is_err());
+        assert!(
+            ComparisonScenario::parse(&TWIN.replace("restart = true", "restart = false")).is_err()
+        );
     }
 
     #[test]

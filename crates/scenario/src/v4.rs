@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
-use crate::format::{Scenario, Step};
+use crate::format::{Scenario, ScenarioStep};
 use crate::value::{Kept, filled, octets};
 
 /// Longest message of a scenario, in bytes.
@@ -13,7 +13,7 @@ const MESSAGE_LEN_MAX: usize = 1500;
 /// Returns the bytes of the message that `step` sends under transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
-    step: &Step,
+    step: &ScenarioStep,
     xid: u32,
     kept: &Kept,
 ) -> Result<Vec<u8>, String> {
@@ -57,7 +57,12 @@ pub(crate) fn message(
     Ok(buffer[..len].to_vec())
 }
 
-fn header(scenario: &Scenario, step: &Step, xid: u32, kept: &Kept) -> Result<Header, String> {
+fn header(
+    scenario: &Scenario,
+    step: &ScenarioStep,
+    xid: u32,
+    kept: &Kept,
+) -> Result<Dhcp4Header, String> {
     let address = |key: &str| -> Result<Ipv4Addr, String> {
         let Some(text) = step.with.get(key) else { return Ok(Ipv4Addr::UNSPECIFIED) };
         let text = filled(text, kept)?;
@@ -72,7 +77,7 @@ fn header(scenario: &Scenario, step: &Step, xid: u32, kept: &Kept) -> Result<Hea
         "" | "none" => Ipv4Addr::UNSPECIFIED,
         text => text.parse().map_err(|_| format!("relay `{text}` is no IPv4 address"))?,
     };
-    Ok(Header {
+    Ok(Dhcp4Header {
         op: if step.with.contains_key("op") { number("op", "u8")? as u8 } else { 1 },
         htype: if step.with.contains_key("htype") { number("htype", "u8")? as u8 } else { 1 },
         hlen: 6,

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, MessageWriter, Packet, RelayWriter, option};
 
-use crate::format::{Scenario, Step};
+use crate::format::{Scenario, ScenarioStep};
 use crate::value::{Kept, filled, octets};
 
 /// Longest message of a scenario, in bytes.
@@ -16,7 +16,7 @@ const TO_ONE_SERVER: [&str; 4] = ["REQUEST", "RENEW", "RELEASE", "DECLINE"];
 /// Returns the bytes of the message that `step` sends under transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
-    step: &Step,
+    step: &ScenarioStep,
     xid: u32,
     kept: &Kept,
 ) -> Result<Vec<u8>, String> {
@@ -83,7 +83,7 @@ fn put_ia(
 /// Wraps the message into the headers and options of its relay agents.
 fn relayed(
     scenario: &Scenario,
-    step: &Step,
+    step: &ScenarioStep,
     kept: &Kept,
     message: &[u8],
 ) -> Result<Vec<u8>, String> {

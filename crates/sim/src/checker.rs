@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::durable::Disk;
-use crate::scene::{Acknowledgment, Owner, Scene};
+use crate::scene::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
 /// Seconds by which a client's lease can end before the server's. Clients count a lease from their
 /// request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to 800 ms in
@@ -17,14 +17,14 @@ pub struct Violation(pub String);
 /// Lease that the server has acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
-    owner: Owner,
+    owner: LeaseOwner,
     /// Wall-clock second at which the client must have stopped using the address.
     until_s: u64,
 }
 
 /// Owners of addresses, according to the acknowledgments alone.
 #[derive(Debug)]
-pub struct Checker<P: Scene> {
+pub struct Checker<P: SimulatedProtocol> {
     owners: BTreeMap<P::Address, Acknowledged>,
     /// Number of acknowledgments.
     pub acknowledged: u64,
@@ -35,7 +35,7 @@ pub struct Checker<P: Scene> {
     violations: Vec<Violation>,
 }
 
-impl<P: Scene> Default for Checker<P> {
+impl<P: SimulatedProtocol> Default for Checker<P> {
     fn default() -> Self {
         Self {
             owners: BTreeMap::new(),
@@ -47,7 +47,7 @@ impl<P: Scene> Default for Checker<P> {
     }
 }
 
-impl<P: Scene> Checker<P> {
+impl<P: SimulatedProtocol> Checker<P> {
     /// Checks a lease that the server acknowledges at `now_s`.
     pub fn on_ack(&mut self, given: Acknowledgment<P::Address>, now_s: u64) {
         self.acknowledged += 1;
@@ -126,7 +126,7 @@ mod tests {
     fn it_sees_two_owners_and_only_those() {
         let address = Ipv4Addr::new(10, 0, 0, 1);
         let to = |client| {
-            let owner = Owner { client, association: 0 };
+            let owner = LeaseOwner { client, association: 0 };
             Acknowledgment { owner, address, lifetime_s: 10 }
         };
         let mut checker = Checker::<V4>::default();
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn it_sees_what_a_crash_has_lost_and_claims_that_came_apart() {
         let mut checker = Checker::<V4>::default();
-        let owner = Owner { client: 1, association: 0 };
+        let owner = LeaseOwner { client: 1, association: 0 };
         let address = Ipv4Addr::new(10, 0, 0, 1);
         checker.on_ack(Acknowledgment { owner, address, lifetime_s: 10 }, 100);
         checker.on_crash(&Disk::default(), 200);

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, VecDeque};
 use base::Random;
 use dhcp_lease::LeaseTable;
 
-use crate::scene::Scene;
+use crate::scene::SimulatedProtocol;
 
 /// Rows in the order in which they were logged.
 #[derive(Debug)]
-pub(crate) struct Disk<P: Scene> {
+pub(crate) struct Disk<P: SimulatedProtocol> {
     /// Last durable row of every address.
     safe: BTreeMap<P::Address, P::Lease>,
     /// Rows that are not durable yet, each with an epoch whose settling makes it so.
     pending: VecDeque<(u64, P::Lease)>,
 }
 
-impl<P: Scene> Default for Disk<P> {
+impl<P: SimulatedProtocol> Default for Disk<P> {
     fn default() -> Self {
         Self { safe: BTreeMap::new(), pending: VecDeque::new() }
     }
 }
 
-impl<P: Scene> Disk<P> {
+impl<P: SimulatedProtocol> Disk<P> {
     /// Logs rows that belong to `epoch` at the latest.
     pub(crate) fn log(&mut self, epoch: u64, rows: Vec<P::Lease>) {
         self.pending.extend(rows.into_iter().map(|row| (epoch, row)));
@@ -31,7 +31,7 @@ impl<P: Scene> Disk<P> {
     /// Makes all rows up to `epoch` durable.
     pub(crate) fn settle(&mut self, epoch: u64) {
         while let Some((_, row)) = self.pending.pop_front_if(|(at, _)| *at <= epoch) {
-            self.safe.insert(<P as Scene>::address(&row), row);
+            self.safe.insert(<P as SimulatedProtocol>::address(&row), row);
         }
     }
 
@@ -40,7 +40,7 @@ impl<P: Scene> Disk<P> {
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {
-            self.safe.insert(<P as Scene>::address(&row), row);
+            self.safe.insert(<P as SimulatedProtocol>::address(&row), row);
         }
     }
 

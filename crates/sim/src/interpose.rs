@@ -6,22 +6,22 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use base::{Now, Prefetch, Random};
-use dhcp_engine::{Shard, Transmit};
-use dhcp_lease::contract::{Action, ChangeOf, Expected, Facts, FetchKeys};
-use dhcp_lease::{LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept};
+use dhcp_engine::{ReplySink, Shard};
+use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
+use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, Swept};
 
-use crate::scene::Scene;
-use crate::world::{Deed, Deeds};
+use crate::scene::SimulatedProtocol;
+use crate::world::{ShardAction, ShardActionLog};
 
 /// Shard that the world and the stores of other shards can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
 type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
 /// Shard with the message that it will run.
-type NextDue<P, S> = (SharedShard<P, S>, Due<P>, Deeds<P>);
+type NextDue<P, S> = (SharedShard<P, S>, DueMessage<P>, ShardActionLog<P>);
 
 /// Message that is due for a shard.
 #[derive(Clone, Debug)]
-pub struct Due<P: Scene> {
+pub struct DueMessage<P: SimulatedProtocol> {
     /// Position of the shard.
     pub shard: usize,
     /// Bytes of the message.
@@ -32,27 +32,27 @@ pub struct Due<P: Scene> {
 
 /// State that all interposed stores share.
 #[derive(Debug)]
-pub struct Junction<P: Scene, S> {
+pub struct Junction<P: SimulatedProtocol, S> {
     /// Shards; the one that runs is borrowed.
     pub shards: Vec<WeakShard<P, S>>,
     /// Messages that may run early.
-    pub due: Vec<Due<P>>,
+    pub due: Vec<DueMessage<P>>,
     /// Source of the random choice of these messages.
     pub random: Random,
     /// List to which the shards' actions are added.
-    pub deeds: Deeds<P>,
+    pub deeds: ShardActionLog<P>,
     /// Number of messages that ran inside another one.
     pub interposed: u64,
 }
 
 /// Store that lets other shards run before each fetch and commit.
 #[derive(Debug)]
-pub struct Interposed<P: Scene, S> {
+pub struct Interposed<P: SimulatedProtocol, S> {
     inner: S,
     junction: Rc<RefCell<Junction<P, S>>>,
 }
 
-impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
+impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
     /// Wraps `inner`.
     pub const fn new(inner: S, junction: Rc<RefCell<Junction<P, S>>>) -> Self {
         Self { inner, junction }
@@ -81,7 +81,7 @@ impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
     }
 }
 
-impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
+impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
         self.let_others_in(now);
         self.inner.fetch(now, keys, facts);
@@ -90,7 +90,7 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
     fn expect(
         &mut self,
         identity: Option<&P::Identity<'_>>,
-        expected: Expected<'_, P>,
+        expected: ExpectedSlot<'_, P>,
         prefetch: Prefetch,
     ) {
         self.inner.expect(identity, expected, prefetch);
@@ -106,17 +106,17 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
         self.inner.user_context(now, address, identity, target)
     }
 
-    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, Refusal> {
+    fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, CommitRefusal> {
         self.let_others_in(now);
         let receipt = self.inner.commit(now, changes)?;
         let deeds = self.junction.borrow().deeds.clone();
         let mut deeds = deeds.0.borrow_mut();
         if let Some(change) = changes.first() {
-            deeds.push(Deed::Committed(P::asker(&change.identity)));
+            deeds.push(ShardAction::Committed(P::asker(&change.identity)));
         }
         for change in changes {
             if matches!(change.action, Action::Release | Action::Decline { .. }) {
-                deeds.push(Deed::TookBack(change.address));
+                deeds.push(ShardAction::TookBack(change.address));
             }
         }
         Ok(receipt)
@@ -163,9 +163,9 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
     }
 }
 
-impl<P: Scene> Transmit<P> for Deeds<P> {
+impl<P: SimulatedProtocol> ReplySink<P> for ShardActionLog<P> {
     fn transmit(&mut self, to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
-        self.0.borrow_mut().push(Deed::Replied(to, octets.to_vec()));
+        self.0.borrow_mut().push(ShardAction::Replied(to, octets.to_vec()));
         true
     }
 }

@@ -4,7 +4,7 @@
 //! it follows from one seed on a virtual clock.
 //!
 //! The shards are the server's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
-//! replaced. Checkers verify every acknowledgment. The world is written once; a [`Scene`] provides
+//! replaced. Checkers verify every acknowledgment. The world is written once; a [`SimulatedProtocol`] provides
 //! the behaviour of a protocol's clients. RFCs to have read: 2131, 9915.
 
 pub mod checker;
@@ -18,6 +18,6 @@ pub mod v6;
 pub mod world;
 
 pub use checker::{Checker, Violation};
-pub use scene::Scene;
-pub use settings::Settings;
-pub use world::{Report, World};
+pub use scene::SimulatedProtocol;
+pub use settings::DhcpSimulationSettings;
+pub use world::{DhcpSimulation, DhcpSimulationReport};

@@ -5,13 +5,13 @@ use core::fmt::Debug;
 use base::Random;
 use dhcp_config::IncludeResolver;
 use dhcp_engine::Protocol;
-use dhcp_lease::{LeaseTable, Leased};
+use dhcp_lease::{LeaseTable, TableFamily};
 
-use crate::settings::Settings;
+use crate::settings::DhcpSimulationSettings;
 
 /// Owner of a lease: a client, and in DHCPv6 one of its identity associations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner {
+pub struct LeaseOwner {
     /// Number of the client.
     pub client: usize,
     /// Kind and number of the association; 0 where there are none.
@@ -22,7 +22,7 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgment<A> {
     /// Owner of the lease.
-    pub owner: Owner,
+    pub owner: LeaseOwner,
     /// Leased address or prefix.
     pub address: A,
     /// Lifetime, in seconds.
@@ -31,7 +31,7 @@ pub struct Acknowledgment<A> {
 
 /// Result of sending a reply to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hearing {
+pub enum ReplyReception {
     /// The client gets the reply.
     Hears,
     /// The client has left that address meanwhile.
@@ -44,7 +44,7 @@ pub enum Hearing {
 pub const INTERFACE: u32 = 2;
 
 /// Protocol with clients.
-pub trait Scene: Protocol + Leased {
+pub trait SimulatedProtocol: Protocol + TableFamily {
     /// Client with its state.
     type Client: Debug;
 
@@ -52,10 +52,18 @@ pub trait Scene: Protocol + Leased {
     const ANSWERS_ALL: bool;
 
     /// Returns the server's configuration with pools of `pool_size`.
-    fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable<Self>) -> Self::Snapshot;
+    fn snapshot(
+        settings: &DhcpSimulationSettings,
+        pool_size: u32,
+        table: &LeaseTable<Self>,
+    ) -> Self::Snapshot;
 
     /// Returns the client with this number, just switched on.
-    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Self::Client;
+    fn new_client(
+        settings: &DhcpSimulationSettings,
+        index: usize,
+        random: &mut Random,
+    ) -> Self::Client;
 
     /// Returns the ingress of a client's datagram.
     fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
@@ -64,7 +72,8 @@ pub trait Scene: Protocol + Leased {
     fn is_direct(client: &Self::Client) -> bool;
 
     /// Returns whether a reply that is sent to `destination` reaches its client.
-    fn hears(client: &Self::Client, destination: Self::Destination, reply: &[u8]) -> Hearing;
+    fn hears(client: &Self::Client, destination: Self::Destination, reply: &[u8])
+    -> ReplyReception;
 
     /// Runs the client's timer; returns the message that it sends, if any.
     fn on_timer(client: &mut Self::Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>>;
@@ -91,16 +100,16 @@ pub trait Scene: Protocol + Leased {
     fn asker(identity: &Self::Identity<'_>) -> usize;
 
     /// Returns owner, address and end (in seconds) of a stored lease; `None` when it has no owner.
-    fn stored(lease: &Self::Lease) -> Option<(Owner, Self::Address, u64)>;
+    fn stored(lease: &Self::Lease) -> Option<(LeaseOwner, Self::Address, u64)>;
 
     /// Returns the address of a stored lease.
     fn address(lease: &Self::Lease) -> Self::Address;
 }
 
 /// Include resolver of a world without files.
-pub(crate) struct NoIncludes;
+pub(crate) struct SimulationIncludes;
 
-impl IncludeResolver for NoIncludes {
+impl IncludeResolver for SimulationIncludes {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path} in this world"))
     }

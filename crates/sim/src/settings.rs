@@ -4,7 +4,7 @@ use base::Random;
 
 /// Settings of one world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DhcpSimulationSettings {
     /// Seed of all random decisions.
     pub seed: u64,
     /// Number of shards.
@@ -39,7 +39,7 @@ pub struct Settings {
     pub allows_rapid_commit: bool,
 }
 
-impl Settings {
+impl DhcpSimulationSettings {
     /// Returns the settings of the world of `seed`.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {

@@ -15,9 +15,9 @@ use dhcp_lease::testing::{ManualLog, ManualStore};
 
 use crate::checker::{Checker, Violation};
 use crate::durable::Disk;
-use crate::interpose::{Due, Interposed, Junction, SharedShard};
-use crate::scene::{Hearing, INTERFACE, Scene};
-use crate::settings::Settings;
+use crate::interpose::{DueMessage, Interposed, Junction, SharedShard};
+use crate::scene::{INTERFACE, ReplyReception, SimulatedProtocol};
+use crate::settings::DhcpSimulationSettings;
 
 /// Time within which a due message may run in the middle of another one, in nanoseconds.
 const SOON_NS: u64 = 20 * NS_PER_MS;
@@ -28,15 +28,15 @@ const HOUSEKEEPING_MS: u64 = 50;
 
 /// Actions of the shards, in order, that the world has not processed yet.
 #[derive(Debug)]
-pub struct Deeds<P: Scene>(pub Rc<RefCell<Vec<Deed<P>>>>);
+pub struct ShardActionLog<P: SimulatedProtocol>(pub Rc<RefCell<Vec<ShardAction<P>>>>);
 
-impl<P: Scene> Clone for Deeds<P> {
+impl<P: SimulatedProtocol> Clone for ShardActionLog<P> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<P: Scene> Default for Deeds<P> {
+impl<P: SimulatedProtocol> Default for ShardActionLog<P> {
     fn default() -> Self {
         Self(Rc::default())
     }
@@ -44,7 +44,7 @@ impl<P: Scene> Default for Deeds<P> {
 
 /// Action of a shard.
 #[derive(Clone, Debug)]
-pub enum Deed<P: Scene> {
+pub enum ShardAction<P: SimulatedProtocol> {
     /// A shard committed a change of this client.
     Committed(usize),
     /// A reply left.
@@ -55,11 +55,11 @@ pub enum Deed<P: Scene> {
 
 /// Planned event.
 #[derive(Clone, Debug)]
-enum Event<P: Scene> {
+enum DhcpSimulationEvent<P: SimulatedProtocol> {
     /// A client's timer expires.
     Timer(usize),
     /// A message reaches a shard.
-    ToShard(Due<P>),
+    ToShard(DueMessage<P>),
     /// A reply reaches a client.
     ToClient(usize, Vec<u8>),
     /// Rows up to this epoch become durable, if the server has not crashed since.
@@ -81,7 +81,7 @@ enum Event<P: Scene> {
 
 /// Result of a world's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct DhcpSimulationReport {
     /// Violations of the invariants.
     pub violations: Vec<Violation>,
     /// Number of acknowledgments that left the server.
@@ -99,7 +99,7 @@ pub struct Report {
 }
 
 /// State that a crash ends.
-struct Server<P: Scene> {
+struct SimulatedServer<P: SimulatedProtocol> {
     table: Arc<LeaseTable<P>>,
     log: Arc<ManualLog<P>>,
     /// Highest epoch whose settling is planned.
@@ -109,18 +109,18 @@ struct Server<P: Scene> {
 }
 
 /// Simulated world.
-pub struct World<P: Scene> {
-    settings: Settings,
+pub struct DhcpSimulation<P: SimulatedProtocol> {
+    settings: DhcpSimulationSettings,
     random: Random,
     now: Now,
     next_event: u64,
-    events: BTreeMap<(u64, u64), Event<P>>,
-    server: Server<P>,
+    events: BTreeMap<(u64, u64), DhcpSimulationEvent<P>>,
+    server: SimulatedServer<P>,
     /// Number of crashes so far.
     life: u32,
     disk: Disk<P>,
     junction: Rc<RefCell<Junction<P, ManualStore<P>>>>,
-    deeds: Deeds<P>,
+    deeds: ShardActionLog<P>,
     clients: Vec<P::Client>,
     checker: Checker<P>,
     dropped: u64,
@@ -128,10 +128,10 @@ pub struct World<P: Scene> {
     direct_replies: u64,
 }
 
-impl<P: Scene> Server<P> {
+impl<P: SimulatedProtocol> SimulatedServer<P> {
     /// Starts a server that loads the rows of `disk`.
     fn start(
-        settings: &Settings,
+        settings: &DhcpSimulationSettings,
         random: &mut Random,
         disk: &Disk<P>,
         junction: &Rc<RefCell<Junction<P, ManualStore<P>>>>,
@@ -157,12 +157,12 @@ impl<P: Scene> Server<P> {
     }
 }
 
-impl<P: Scene> World<P> {
+impl<P: SimulatedProtocol> DhcpSimulation<P> {
     /// Returns the world of `settings` before any event.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: DhcpSimulationSettings) -> Self {
         let mut random = Random::from_seed(settings.seed);
-        let deeds = Deeds::default();
+        let deeds = ShardActionLog::default();
         let junction = Rc::new(RefCell::new(Junction {
             shards: Vec::new(),
             due: Vec::new(),
@@ -171,7 +171,7 @@ impl<P: Scene> World<P> {
             interposed: 0,
         }));
         let disk = Disk::default();
-        let server = Server::start(&settings, &mut random, &disk, &junction);
+        let server = SimulatedServer::start(&settings, &mut random, &disk, &junction);
         let clients = (0..settings.clients)
             .map(|index| P::new_client(&settings, index, &mut random))
             .collect();
@@ -198,7 +198,7 @@ impl<P: Scene> World<P> {
 
     /// Runs the whole duration and the calm after it; returns the report.
     #[must_use]
-    pub fn live(mut self) -> Report {
+    pub fn live(mut self) -> DhcpSimulationReport {
         let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
         // After the end no client sends; messages under way arrive, settle and are answered.
         let calm_ns = end_ns + 20 * NS_PER_S;
@@ -211,7 +211,7 @@ impl<P: Scene> World<P> {
         }
         self.check_the_books();
         self.close_the_books();
-        Report {
+        DhcpSimulationReport {
             violations: self.checker.violations().to_vec(),
             acknowledged: self.checker.acknowledged,
             interposed: self.junction.borrow().interposed,
@@ -235,7 +235,8 @@ impl<P: Scene> World<P> {
         self.life += 1;
         self.disk.crash(&mut self.random);
         self.checker.on_crash(&self.disk, self.now.wall_s());
-        self.server = Server::start(&self.settings, &mut self.random, &self.disk, &self.junction);
+        self.server =
+            SimulatedServer::start(&self.settings, &mut self.random, &self.disk, &self.junction);
     }
 
     fn plan(&mut self) {
@@ -243,54 +244,54 @@ impl<P: Scene> World<P> {
             // Many clients begin at the same time: they race for the last addresses.
             let delay_ms =
                 [0, self.random.below(5), self.random.below(20_000)][self.random.below(3) as usize];
-            self.after_ms(delay_ms, Event::Timer(client));
+            self.after_ms(delay_ms, DhcpSimulationEvent::Timer(client));
         }
         for shard in 0..self.settings.shards {
-            self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
+            self.after_ms(HOUSEKEEPING_MS, DhcpSimulationEvent::Housekeeping(shard));
         }
         for _ in 0..self.settings.duration_s / 4 {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
-            self.after_ms(at_ms, Event::Herd);
+            self.after_ms(at_ms, DhcpSimulationEvent::Herd);
         }
         for _ in 0..self.settings.reloads {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
-            self.after_ms(at_ms, Event::Reload);
+            self.after_ms(at_ms, DhcpSimulationEvent::Reload);
         }
         for _ in 0..self.settings.crashes {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
-            self.after_ms(at_ms, Event::Crash);
+            self.after_ms(at_ms, DhcpSimulationEvent::Crash);
         }
     }
 
-    fn after_ms(&mut self, delay_ms: u64, event: Event<P>) {
+    fn after_ms(&mut self, delay_ms: u64, event: DhcpSimulationEvent<P>) {
         let jitter_ns = self.random.below(NS_PER_MS);
         let at_ns = self.now.mono_ns + delay_ms * NS_PER_MS + jitter_ns;
         self.next_event += 1;
         self.events.insert((at_ns, self.next_event), event);
     }
 
-    fn run(&mut self, event: Event<P>, clients_speak: bool) {
+    fn run(&mut self, event: DhcpSimulationEvent<P>, clients_speak: bool) {
         match event {
-            Event::Timer(client) if clients_speak => self.on_timer(client),
-            Event::Timer(_) => {}
-            Event::ToShard(due) => self.deliver_to_shard(due),
-            Event::ToClient(client, octets) => {
+            DhcpSimulationEvent::Timer(client) if clients_speak => self.on_timer(client),
+            DhcpSimulationEvent::Timer(_) => {}
+            DhcpSimulationEvent::ToShard(due) => self.deliver_to_shard(due),
+            DhcpSimulationEvent::ToClient(client, octets) => {
                 self.deliver_to_client(client, &octets, clients_speak)
             }
-            Event::Settle { life, epoch } if life == self.life => {
+            DhcpSimulationEvent::Settle { life, epoch } if life == self.life => {
                 self.disk.settle(epoch);
                 self.server.log.settle_through(epoch);
                 self.end_batches();
             }
-            Event::Settle { .. } => {}
-            Event::Housekeeping(shard) => {
+            DhcpSimulationEvent::Settle { .. } => {}
+            DhcpSimulationEvent::Housekeeping(shard) => {
                 self.server.shards[shard].borrow_mut().housekeeping(self.now, 4);
                 self.end_batches();
-                self.after_ms(HOUSEKEEPING_MS, Event::Housekeeping(shard));
+                self.after_ms(HOUSEKEEPING_MS, DhcpSimulationEvent::Housekeeping(shard));
             }
-            Event::Herd if clients_speak => self.herd(),
-            Event::Herd => {}
-            Event::Reload => {
+            DhcpSimulationEvent::Herd if clients_speak => self.herd(),
+            DhcpSimulationEvent::Herd => {}
+            DhcpSimulationEvent::Reload => {
                 let size = 1 + self.random.below(24) as u32;
                 let snapshot = Arc::new(P::snapshot(&self.settings, size, &self.server.table));
                 for shard in &self.server.shards {
@@ -300,7 +301,7 @@ impl<P: Scene> World<P> {
                     }
                 }
             }
-            Event::Crash => self.crash(),
+            DhcpSimulationEvent::Crash => self.crash(),
         }
     }
 
@@ -310,7 +311,7 @@ impl<P: Scene> World<P> {
             self.put_on_the_network(index, message);
         }
         let delay_ms = [300, 2_000, 4_000, 15_000][self.random.below(4) as usize];
-        self.after_ms(delay_ms, Event::Timer(index));
+        self.after_ms(delay_ms, DhcpSimulationEvent::Timer(index));
     }
 
     fn herd(&mut self) {
@@ -332,25 +333,25 @@ impl<P: Scene> World<P> {
             }
             let ingress = P::ingress(&self.clients[client], &octets, &mut self.random);
             let shard = self.random.below(self.settings.shards as u64) as usize;
-            let due = Due { shard, octets: Rc::clone(&octets), ingress };
+            let due = DueMessage { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
-            self.after_ms(delay_ms, Event::ToShard(due));
+            self.after_ms(delay_ms, DhcpSimulationEvent::ToShard(due));
         }
     }
 
-    fn deliver_to_shard(&mut self, due: Due<P>) {
+    fn deliver_to_shard(&mut self, due: DueMessage<P>) {
         // Messages that are due soon may run inside this one.
         let horizon = (self.now.mono_ns + SOON_NS, 0);
         let soon: Vec<_> = self
             .events
             .range(..horizon)
-            .filter(|(_, event)| matches!(event, Event::ToShard(..)))
+            .filter(|(_, event)| matches!(event, DhcpSimulationEvent::ToShard(..)))
             .take(SOON_MAX)
             .map(|(&key, _)| key)
             .collect();
         let mut others = Vec::new();
         for key in soon {
-            if let Some(Event::ToShard(other)) = self.events.remove(&key) {
+            if let Some(DhcpSimulationEvent::ToShard(other)) = self.events.remove(&key) {
                 others.push(other);
             }
         }
@@ -376,14 +377,16 @@ impl<P: Scene> World<P> {
             // Rows settle in order, each batch after its own delay.
             self.server.settling = closed;
             let delay_ms = self.random.below(self.settings.settle_ms + 1);
-            self.after_ms(delay_ms, Event::Settle { life: self.life, epoch: closed });
+            self.after_ms(delay_ms, DhcpSimulationEvent::Settle { life: self.life, epoch: closed });
         }
         let deeds = std::mem::take(&mut *self.deeds.0.borrow_mut());
         for deed in deeds {
             match deed {
-                Deed::Committed(client) => self.checker.on_commit(client),
-                Deed::Replied(destination, octets) => self.on_reply_sent(destination, octets),
-                Deed::TookBack(address) => self.checker.on_given_up(address),
+                ShardAction::Committed(client) => self.checker.on_commit(client),
+                ShardAction::Replied(destination, octets) => {
+                    self.on_reply_sent(destination, octets)
+                }
+                ShardAction::TookBack(address) => self.checker.on_given_up(address),
             }
         }
     }
@@ -400,14 +403,14 @@ impl<P: Scene> World<P> {
         }
         let hearing = P::hears(&self.clients[client], destination, &octets);
         self.direct_replies += u64::from(P::is_direct(&self.clients[client]));
-        if hearing == Hearing::CannotHear {
+        if hearing == ReplyReception::CannotHear {
             let it = &self.clients[client];
             self.checker.fail(format!("{it:?} cannot hear what goes to {destination:?}"));
         }
         let is_lost = self.random.chance(self.settings.loss_permille, 1_000);
-        if hearing == Hearing::Hears && !is_lost {
+        if hearing == ReplyReception::Hears && !is_lost {
             let delay_ms = self.random.below(50);
-            self.after_ms(delay_ms, Event::ToClient(client, octets));
+            self.after_ms(delay_ms, DhcpSimulationEvent::ToClient(client, octets));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use sim::{Report, Scene, Settings, World};
+use sim::{DhcpSimulation, DhcpSimulationReport, DhcpSimulationSettings, SimulatedProtocol};
 
 const COMMAND: &str = "cargo test -p sim --test main lives:: -- --nocapture";
 
@@ -10,17 +10,17 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-fn live<P: Scene>(seed: u64) -> Report {
-    World::<P>::new(Settings::from_seed(seed)).live()
+fn live<P: SimulatedProtocol>(seed: u64) -> DhcpSimulationReport {
+    DhcpSimulation::<P>::new(DhcpSimulationSettings::from_seed(seed)).live()
 }
 
 /// Runs `count` lives, each without a violation, and returns the sum of their reports.
-fn live_many<P: Scene>(count: u64) -> Report {
+fn live_many<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
     let seeds: Vec<u64> = match number("GODWIT_SIM_SEED") {
         Some(seed) => vec![seed],
         None => (1..=number("GODWIT_SIM_SEEDS").unwrap_or(count)).collect(),
     };
-    let mut total = Report::default();
+    let mut total = DhcpSimulationReport::default();
     for &seed in &seeds {
         let report = live::<P>(seed);
         assert!(

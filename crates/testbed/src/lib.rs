@@ -25,12 +25,12 @@ pub mod sampler;
 pub mod topology;
 
 pub use command::CommandLine;
-pub use database::{Database, Engine};
+pub use database::{DatabaseEngine, PrivateDatabase};
 pub use debian::Debian13;
 pub use error::TestbedError;
 pub use process::ChildProcess;
-pub use progress::Progress;
+pub use progress::TestProgress;
 pub use quota::Quota;
-pub use registry::{Cleaned, Registry, Run};
-pub use sampler::{Sampler, Target};
-pub use topology::{Side, Topology};
+pub use registry::{CleaningResult, RegisteredRun, Registry};
+pub use sampler::{Sampler, SamplerTarget};
+pub use topology::{MeasurementTopology, TopologySide};

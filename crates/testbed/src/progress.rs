@@ -13,13 +13,13 @@ const PERIOD: Duration = Duration::from_millis(500);
 
 /// Number of finished cases, of all cases of a test.
 #[derive(Debug)]
-pub struct Progress {
+pub struct TestProgress {
     file: Option<PathBuf>,
     total: u64,
     noted: Option<Instant>,
 }
 
-impl Progress {
+impl TestProgress {
     /// Returns the progress of a test with `total` cases. It writes nothing unless
     /// [`PROGRESS_FILE`] is set.
     #[must_use]

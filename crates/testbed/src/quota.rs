@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::TestbedError;
-use crate::registry::Run;
+use crate::registry::RegisteredRun;
 
 /// Mount point of the hierarchies.
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -29,7 +29,11 @@ impl Quota {
     ///
     /// # Errors
     /// There is no such hierarchy, or no permission to use it.
-    pub fn create(run: &mut Run, number: usize, share: f64) -> Result<Self, TestbedError> {
+    pub fn create(
+        run: &mut RegisteredRun,
+        number: usize,
+        share: f64,
+    ) -> Result<Self, TestbedError> {
         let quota_us = (f64::from(PERIOD_US) * share).ceil() as u32;
         let name = format!("godwit-{}-{number}", std::process::id());
         let unified = Path::new(MOUNT);

@@ -44,7 +44,7 @@ enum Thing {
 
 /// Registered, living run. Dropping it removes everything that is still registered.
 #[derive(Debug)]
-pub struct Run {
+pub struct RegisteredRun {
     registry: Registry,
     path: PathBuf,
     file: File,
@@ -53,7 +53,7 @@ pub struct Run {
 
 /// Result of [`Registry::clean`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleaningResult {
     /// Lines about removed resources, one each.
     pub removed: Vec<String>,
     /// Sentences about resources that could not be removed, one each.
@@ -107,14 +107,14 @@ impl Registry {
     ///
     /// # Errors
     /// The file cannot be written, or this process has registered already.
-    pub fn begin(&self) -> Result<Run, TestbedError> {
+    pub fn begin(&self) -> Result<RegisteredRun, TestbedError> {
         let path = self.folder.join(format!("{}.run", std::process::id()));
         let _guard = self.lock()?;
         let file = open_file(&path)?;
         file.try_lock()
             .map_err(|e| TestbedError::new(format!("cannot lock {}", path.display()), e))?;
         let _ = file.set_len(0);
-        Ok(Run { registry: self.clone(), path, file, things: Vec::new() })
+        Ok(RegisteredRun { registry: self.clone(), path, file, things: Vec::new() })
     }
 
     /// Removes the leftovers of dead runs: namespaces, process groups, control groups, temporary
@@ -122,9 +122,9 @@ impl Registry {
     ///
     /// # Errors
     /// The register itself cannot be read. The result names resources that cannot be removed.
-    pub fn clean(&self) -> Result<Cleaned, TestbedError> {
+    pub fn clean(&self) -> Result<CleaningResult, TestbedError> {
         let _guard = self.lock()?;
-        let mut cleaned = Cleaned::default();
+        let mut cleaned = CleaningResult::default();
         for (pid, path) in self.run_files()? {
             let Ok(mut file) = File::open(&path) else { continue };
             if file.try_lock().is_err() {
@@ -153,7 +153,7 @@ impl Registry {
 
     /// Removes namespaces with the lab's names whose owner is gone and that no register contains
     /// (it is in memory, like the namespaces, but an administrator may have emptied it).
-    fn clean_unregistered(&self, cleaned: &mut Cleaned) {
+    fn clean_unregistered(&self, cleaned: &mut CleaningResult) {
         for name in namespace::list() {
             let Some(pid) = namespace::owner(&name) else { continue };
             if !Path::new(&format!("/proc/{pid}")).exists() {
@@ -188,7 +188,7 @@ impl Registry {
         Ok(())
     }
 
-    fn restore_backlog(&self, cleaned: &mut Cleaned) {
+    fn restore_backlog(&self, cleaned: &mut CleaningResult) {
         let note = self.backlog_note();
         let Some(original) = fs::read_to_string(&note).ok().and_then(|s| s.trim().parse().ok())
         else {
@@ -243,7 +243,7 @@ impl Registry {
     }
 }
 
-impl Run {
+impl RegisteredRun {
     /// Registers a namespace before its creation.
     ///
     /// # Errors
@@ -314,7 +314,7 @@ impl Run {
 
     fn remove_all(&mut self) -> Vec<String> {
         let guard = self.registry.lock();
-        let mut cleaned = Cleaned::default();
+        let mut cleaned = CleaningResult::default();
         let mut left = Vec::new();
         while let Some(thing) = self.things.pop() {
             let failed_before = cleaned.failed.len();
@@ -343,7 +343,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for RegisteredRun {
     fn drop(&mut self) {
         if self.path.exists() {
             self.remove_all();
@@ -377,7 +377,7 @@ impl Thing {
         }
     }
 
-    fn remove(&self, cleaned: &mut Cleaned) {
+    fn remove(&self, cleaned: &mut CleaningResult) {
         match self {
             Self::Namespace(name) => {
                 if !namespace::list().contains(name) {

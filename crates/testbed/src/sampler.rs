@@ -17,7 +17,7 @@ use crate::proc;
 
 /// Target to watch on one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct SamplerTarget {
     /// Process whose tree is watched.
     pub pid: u32,
     /// Address at which it receives datagrams.
@@ -52,7 +52,7 @@ pub struct SideReading {
 /// Reading of the whole machine. All counters count since boot, or since the creation of their
 /// object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct MachineReading {
     /// Time since the origin given to [`Sampler::start`].
     pub at: Duration,
     /// Watched processors.
@@ -66,8 +66,8 @@ pub struct Reading {
 /// Running sampler. [`Sampler::finish`] ends it, and so does dropping it.
 #[derive(Debug)]
 pub struct Sampler {
-    messages: Option<Sender<Target>>,
-    thread: Option<JoinHandle<Vec<Reading>>>,
+    messages: Option<Sender<SamplerTarget>>,
+    thread: Option<JoinHandle<Vec<MachineReading>>>,
 }
 
 impl Sampler {
@@ -78,7 +78,7 @@ impl Sampler {
         origin: Instant,
         interval: Duration,
         cpus: Vec<usize>,
-        mut targets: Vec<Target>,
+        mut targets: Vec<SamplerTarget>,
     ) -> Self {
         let (messages, inbox) = mpsc::channel();
         let mut readings = vec![read(origin, &cpus, &targets)];
@@ -105,7 +105,7 @@ impl Sampler {
     }
 
     /// Watches one more target from now on: the generator, which starts after the sampler.
-    pub fn watch(&self, target: Target) {
+    pub fn watch(&self, target: SamplerTarget) {
         if let Some(messages) = &self.messages {
             // The thread ends only after this end of the channel is closed.
             let _ = messages.send(target);
@@ -114,7 +114,7 @@ impl Sampler {
 
     /// Reads a last time, ends the thread and returns all readings in order of time.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Reading> {
+    pub fn finish(mut self) -> Vec<MachineReading> {
         self.messages = None;
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -132,12 +132,12 @@ impl Drop for Sampler {
 /// Reads the machine at this moment, with `targets`, and those of its processors in `cpus`, or all
 /// if it is empty. The time counts from `origin`.
 #[must_use]
-pub fn read(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
+pub fn read(origin: Instant, cpus: &[usize], targets: &[SamplerTarget]) -> MachineReading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;
     if !cpus.is_empty() {
         times.retain(|time| cpus.contains(&(time.cpu as usize)));
     }
-    Reading {
+    MachineReading {
         at: origin.elapsed(),
         cpus: times,
         softnet: parse_softnet(&proc::read("/proc/net/softnet_stat")),
@@ -145,7 +145,7 @@ pub fn read(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
     }
 }
 
-fn read_side(target: &Target) -> SideReading {
+fn read_side(target: &SamplerTarget) -> SideReading {
     let mut side = SideReading::default();
     for pid in proc::process_tree(target.pid) {
         let status = proc::read(format!("/proc/{pid}/status"));
@@ -183,9 +183,9 @@ mod tests {
         }
     }
 
-    fn this_process(address: SocketAddr) -> Target {
+    fn this_process(address: SocketAddr) -> SamplerTarget {
         let (pid, interface) = (std::process::id(), "lo".to_owned());
-        Target { pid, address, interface, helpers: Vec::new() }
+        SamplerTarget { pid, address, interface, helpers: Vec::new() }
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         let mut idle = start("exec sleep 100000");
         let mut busy = start("while :; do :; done");
         let of = |pid, helpers| {
-            let target = Target { pid, helpers, ..this_process(address) };
+            let target = SamplerTarget { pid, helpers, ..this_process(address) };
             read(Instant::now(), &[], &[target]).sides[0].processor_ns
         };
         // The busy process has used all of a tenth of a second when the idle one is read again.
@@ -238,7 +238,7 @@ mod tests {
         assert!(last.sides[0].resident_bytes > 0);
         let (was, is) = (first.sides[0].udp.receive_full, last.sides[0].udp.receive_full);
         assert!(is > was, "{last:?}");
-        let packets = |reading: &Reading| reading.sides[0].interface.received.packets;
+        let packets = |reading: &MachineReading| reading.sides[0].interface.received.packets;
         assert!(packets(last) > packets(first));
         assert!(!last.cpus.is_empty());
     }

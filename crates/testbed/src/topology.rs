@@ -9,11 +9,11 @@ use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
 use crate::namespace;
 use crate::proc;
-use crate::registry::{Run, ip};
+use crate::registry::{RegisteredRun, ip};
 
 /// Side of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum TopologySide {
     /// Side of the measured services.
     Server,
     /// Side of the generator.
@@ -54,7 +54,7 @@ pub struct NamespaceSettings {
 
 /// Topology of a measurement. The register of the run that built it removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Topology {
+pub enum MeasurementTopology {
     /// Everything on 127.0.0.1 or ::1, distinguished by ports.
     Loopback,
     /// Two namespaces by name.
@@ -76,13 +76,16 @@ pub enum Topology {
     },
 }
 
-impl Topology {
+impl MeasurementTopology {
     /// Builds two namespaces and the veth pair between them, with receive steering and raised
     /// backlog, and registers them in `run` beforehand.
     ///
     /// # Errors
     /// `ip` is missing or refuses (usually: no permission).
-    pub fn namespaces(run: &mut Run, settings: &NamespaceSettings) -> Result<Self, TestbedError> {
+    pub fn namespaces(
+        run: &mut RegisteredRun,
+        settings: &NamespaceSettings,
+    ) -> Result<Self, TestbedError> {
         require_program("ip", "iproute2")?;
         let pid = std::process::id();
         let (server, client) = (namespace::name_of(pid, 's'), namespace::name_of(pid, 'c'));
@@ -94,13 +97,13 @@ impl Topology {
             .args(["peer", "name", INTERFACE, "netns", &client])
             .run()?;
         let (server_end, client_end) = (
-            End {
+            VethEnd {
                 name: &server,
                 interface: INTERFACE,
                 mac: FIRST_SERVER_MAC,
                 addresses: &settings.server_addresses,
             },
-            End {
+            VethEnd {
                 name: &client,
                 interface: INTERFACE,
                 mac: "02:67:77:00:00:02",
@@ -128,7 +131,7 @@ impl Topology {
     /// `ip` refuses.
     pub fn with_further_server(
         &self,
-        run: &mut Run,
+        run: &mut RegisteredRun,
         number: usize,
         settings: &NamespaceSettings,
     ) -> Result<Self, TestbedError> {
@@ -149,13 +152,13 @@ impl Topology {
         let [server_mac, client_mac] =
             ["01", "02"].map(|end| format!("02:67:77:00:{:02x}:{end}", number + 1));
         let (server_end, client_end) = (
-            End {
+            VethEnd {
                 name: &server,
                 interface: INTERFACE,
                 mac: &server_mac,
                 addresses: &settings.server_addresses,
             },
-            End {
+            VethEnd {
                 name: client,
                 interface: &client_interface,
                 mac: &client_mac,
@@ -178,7 +181,12 @@ impl Topology {
     /// root, it has a higher priority than other programs of the machine, which would otherwise be
     /// measured too.
     #[must_use]
-    pub fn command(&self, side: Side, cpu: Option<usize>, command: CommandLine) -> CommandLine {
+    pub fn command(
+        &self,
+        side: TopologySide,
+        cpu: Option<usize>,
+        command: CommandLine,
+    ) -> CommandLine {
         let pinned = match cpu {
             Some(cpu) => command.through(&["taskset", "-c", &cpu.to_string()]),
             None => command,
@@ -193,22 +201,22 @@ impl Topology {
 
     /// Returns the namespace of `side`; `None` on loopback and on the machine's own network.
     #[must_use]
-    pub fn namespace(&self, side: Side) -> Option<&str> {
+    pub fn namespace(&self, side: TopologySide) -> Option<&str> {
         match (self, side) {
             (Self::Loopback | Self::Network { .. }, _) => None,
-            (Self::Namespaces { server, .. }, Side::Server) => Some(server),
-            (Self::Namespaces { client, .. }, Side::Client) => Some(client),
+            (Self::Namespaces { server, .. }, TopologySide::Server) => Some(server),
+            (Self::Namespaces { client, .. }, TopologySide::Client) => Some(client),
         }
     }
 
     /// Returns the interface that carries the packets on `side`.
     #[must_use]
-    pub fn interface(&self, side: Side) -> &str {
+    pub fn interface(&self, side: TopologySide) -> &str {
         match (self, side) {
             (Self::Loopback, _) => "lo",
             (Self::Network { interface }, _) => interface,
-            (Self::Namespaces { .. }, Side::Server) => INTERFACE,
-            (Self::Namespaces { client_interface, .. }, Side::Client) => client_interface,
+            (Self::Namespaces { .. }, TopologySide::Server) => INTERFACE,
+            (Self::Namespaces { client_interface, .. }, TopologySide::Client) => client_interface,
         }
     }
 
@@ -220,15 +228,15 @@ impl Topology {
 }
 
 /// End of the veth pair.
-struct End<'a> {
+struct VethEnd<'a> {
     name: &'a str,
     interface: &'a str,
     mac: &'a str,
     addresses: &'a [IpAddr],
 }
 
-impl End<'_> {
-    fn set_up(&self, prefix: u8, cpu: usize, peer: &End<'_>) -> Result<(), TestbedError> {
+impl VethEnd<'_> {
+    fn set_up(&self, prefix: u8, cpu: usize, peer: &VethEnd<'_>) -> Result<(), TestbedError> {
         let interface = self.interface;
         let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
         let is_v6 = self.addresses.iter().chain(peer.addresses).any(IpAddr::is_ipv6);
@@ -336,17 +344,21 @@ mod tests {
 
     #[test]
     fn commands_are_led_into_their_side() {
-        let topology = Topology::Namespaces {
+        let topology = MeasurementTopology::Namespaces {
             server: "gwt1s".to_owned(),
             client: "gwt1c".to_owned(),
             client_interface: "gw2".to_owned(),
             server_mac: FIRST_SERVER_MAC.to_owned(),
         };
-        assert_eq!(topology.interface(Side::Client), "gw2");
-        assert_eq!(topology.interface(Side::Server), "gw0");
-        let line = topology.command(Side::Client, Some(0), CommandLine::new("true"));
+        assert_eq!(topology.interface(TopologySide::Client), "gw2");
+        assert_eq!(topology.interface(TopologySide::Server), "gw0");
+        let line = topology.command(TopologySide::Client, Some(0), CommandLine::new("true"));
         assert_eq!(line.to_string(), "ip netns exec gwt1c nice -n -15 taskset -c 0 true");
-        let line = Topology::Loopback.command(Side::Server, None, CommandLine::new("true"));
+        let line = MeasurementTopology::Loopback.command(
+            TopologySide::Server,
+            None,
+            CommandLine::new("true"),
+        );
         assert_eq!(line.to_string(), "true");
     }
 }

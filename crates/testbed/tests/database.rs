@@ -4,22 +4,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use testbed::database::galera::{Cluster, NODES};
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Starts a server. Returns `None`, with a message, if it cannot start here.
-fn start(engine: Engine, settings: Settings) -> Option<Database> {
+fn start(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> Option<PrivateDatabase> {
     if let Some(reason) = engine.missing() {
         let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(!required, "{reason}");
         println!("skipped: {reason}");
         return None;
     }
-    Some(Database::start(engine, settings).unwrap())
+    Some(PrivateDatabase::start(engine, settings).unwrap())
 }
 
 /// Commits a row, crashes the server, and reads the row.
-fn crash_and_look(engine: Engine) {
-    let Some(mut database) = start(engine, Settings::default()) else { return };
+fn crash_and_look(engine: DatabaseEngine) {
+    let Some(mut database) = start(engine, PrivateDatabaseSettings::default()) else { return };
     let first = database.pid().unwrap();
     database.create("leases").unwrap();
     let statements = "CREATE TABLE t (n INT); INSERT INTO t VALUES (1), (2)";
@@ -35,8 +35,8 @@ fn crash_and_look(engine: Engine) {
     assert_eq!(database.query("leases", "SELECT count(*) FROM t").unwrap(), "2\n");
 
     let folder = match engine {
-        Engine::MariaDb => database.socket().parent().map(PathBuf::from).unwrap(),
-        Engine::PostgreSql => database.socket(),
+        DatabaseEngine::MariaDb => database.socket().parent().map(PathBuf::from).unwrap(),
+        DatabaseEngine::PostgreSql => database.socket(),
     };
     let pid = database.pid().unwrap();
     drop(database);
@@ -46,18 +46,22 @@ fn crash_and_look(engine: Engine) {
 
 #[test]
 fn mariadb_keeps_what_was_committed_and_leaves_nothing() {
-    crash_and_look(Engine::MariaDb);
+    crash_and_look(DatabaseEngine::MariaDb);
 }
 
 #[test]
 fn postgresql_keeps_what_was_committed_and_leaves_nothing() {
-    crash_and_look(Engine::PostgreSql);
+    crash_and_look(DatabaseEngine::PostgreSql);
 }
 
 #[test]
 fn settings_reach_mariadb() {
-    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-    let Some(database) = start(Engine::MariaDb, settings) else { return };
+    let settings = PrivateDatabaseSettings {
+        is_durable: false,
+        on_loopback: true,
+        ..PrivateDatabaseSettings::default()
+    };
+    let Some(database) = start(DatabaseEngine::MariaDb, settings) else { return };
     let flush = database.query("mysql", "SELECT @@innodb_flush_log_at_trx_commit, @@port").unwrap();
     assert_eq!(flush, format!("2\t{}\n", database.port().unwrap()));
     let users = database.query("mysql", "SELECT count(*) FROM user WHERE user = 'kea'").unwrap();
@@ -66,8 +70,12 @@ fn settings_reach_mariadb() {
 
 #[test]
 fn settings_reach_postgresql() {
-    let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-    let Some(database) = start(Engine::PostgreSql, settings) else { return };
+    let settings = PrivateDatabaseSettings {
+        is_durable: false,
+        on_loopback: true,
+        ..PrivateDatabaseSettings::default()
+    };
+    let Some(database) = start(DatabaseEngine::PostgreSql, settings) else { return };
     assert_eq!(database.query("postgres", "SHOW synchronous_commit").unwrap(), "off\n");
     assert_eq!(database.query("postgres", "SHOW listen_addresses").unwrap(), "127.0.0.1\n");
     // Over the network the server checks the password.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use testbed::topology::{NamespaceSettings, allowed_cpus};
-use testbed::{CommandLine, Registry, Side, Topology, namespace, qdisc};
+use testbed::{CommandLine, MeasurementTopology, Registry, TopologySide, namespace, qdisc};
 
 /// Returns true if this test can run, and prints why not otherwise. `GODWIT_REQUIRE_TOOLS=1` makes
 /// that a failure.
@@ -23,19 +23,19 @@ fn ours() -> Vec<String> {
 }
 
 /// Addresses of a family for the test: those of servers, the relay's, and a prefix for all.
-struct Addresses {
+struct TopologyAddresses {
     servers: [&'static str; 4],
     relay: &'static str,
     prefix_length: u8,
 }
 
-const FAMILIES: [Addresses; 2] = [
-    Addresses {
+const FAMILIES: [TopologyAddresses; 2] = [
+    TopologyAddresses {
         servers: ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"],
         relay: "10.0.255.254",
         prefix_length: 8,
     },
-    Addresses {
+    TopologyAddresses {
         servers: ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4"],
         relay: "2001:db8::ffff",
         prefix_length: 64,
@@ -64,7 +64,7 @@ fn goes_up_carries_packets_and_leaves_nothing() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn one_family(registry: &Registry, addresses: &Addresses) {
+fn one_family(registry: &Registry, addresses: &TopologyAddresses) {
     let mut run = registry.begin().expect("it works");
     let cpus = allowed_cpus();
     let settings = NamespaceSettings {
@@ -74,7 +74,7 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
         server_cpu: cpus[cpus.len() - 1],
         client_cpu: cpus[0],
     };
-    let topology = Topology::namespaces(&mut run, &settings).expect("it works");
+    let topology = MeasurementTopology::namespaces(&mut run, &settings).expect("it works");
     assert_eq!(ours().len(), 2);
     let further =
         NamespaceSettings { server_addresses: vec![ip(addresses.servers[2])], ..settings.clone() };
@@ -82,18 +82,20 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
     assert_eq!(ours().len(), 3);
 
     let steering = CommandLine::new("cat").arg("/sys/class/net/gw0/queues/rx-0/rps_cpus");
-    let mask = topology.command(Side::Server, None, steering).run().expect("it works");
+    let mask = topology.command(TopologySide::Server, None, steering).run().expect("it works");
     let mask = u128::from_str_radix(&mask.trim().replace(',', ""), 16).expect("it works");
     assert_eq!(mask, 1 << settings.server_cpu);
     for address in &addresses.servers[..2] {
         let route = CommandLine::new("ip").args(["route", "get", address]);
-        let route = topology.command(Side::Client, Some(cpus[0]), route).run().expect("it works");
+        let route =
+            topology.command(TopologySide::Client, Some(cpus[0]), route).run().expect("it works");
         assert!(route.contains("dev gw0"), "{route}");
         let neighbor = CommandLine::new("ip").args(["neigh", "show", address]);
-        let neighbor = topology.command(Side::Client, None, neighbor).run().expect("it works");
+        let neighbor =
+            topology.command(TopologySide::Client, None, neighbor).run().expect("it works");
         assert!(neighbor.contains("PERMANENT"), "{neighbor}");
     }
-    for (side, topology) in [(Side::Server, &topology), (Side::Server, &further)] {
+    for (side, topology) in [(TopologySide::Server, &topology), (TopologySide::Server, &further)] {
         // A program cannot bind an address before duplicate address detection has ended.
         let show = CommandLine::new("ip").args(["-6", "address", "show", "tentative"]);
         assert_eq!(topology.command(side, None, show).run().expect("it works"), "");
@@ -101,13 +103,13 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
 
     only_the_own_link_leads_to_a_further_server(&topology, &further, addresses);
     disciplines_come_count_and_go(&topology, addresses);
-    assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
+    assert!(MeasurementTopology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
     run.end().expect("it works");
 }
 
 /// Checks a queueing discipline at the exit of the generator's end of the link.
-fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
-    let client = topology.namespace(Side::Client).expect("there is one");
+fn disciplines_come_count_and_go(topology: &MeasurementTopology, addresses: &TopologyAddresses) {
+    let client = topology.namespace(TopologySide::Client).expect("there is one");
     let put = |words: Option<&[&str]>| qdisc::put(client, "gw0", words).expect("it works");
     let show = || qdisc::show(client, "gw0").expect("it works").replace(' ', "");
     // Twice: the kernel's default cannot be removed.
@@ -121,7 +123,7 @@ fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
         addresses.servers[0]
     );
     let send = CommandLine::new("bash").arg("-c").arg(send);
-    topology.command(Side::Client, None, send).run().expect("it runs");
+    topology.command(TopologySide::Client, None, send).run().expect("it runs");
     // One datagram goes through at once, and one has room to wait.
     let drops =
         show().split(r#""drops":"#).nth(1).and_then(|rest| rest.split(',').next().map(str::parse));
@@ -136,26 +138,26 @@ fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
 }
 
 fn only_the_own_link_leads_to_a_further_server(
-    shared: &Topology,
-    further: &Topology,
-    addresses: &Addresses,
+    shared: &MeasurementTopology,
+    further: &MeasurementTopology,
+    addresses: &TopologyAddresses,
 ) {
-    let Addresses { servers, relay, .. } = addresses;
-    let route = |topology: &Topology, side, words: &[&str]| {
+    let TopologyAddresses { servers, relay, .. } = addresses;
+    let route = |topology: &MeasurementTopology, side, words: &[&str]| {
         let get = CommandLine::new("ip").args(["route", "get"]).args(words.iter().copied());
         topology.command(side, None, get).run().expect("it runs")
     };
-    let from_relay = route(further, Side::Client, &[servers[2], "from", relay]);
+    let from_relay = route(further, TopologySide::Client, &[servers[2], "from", relay]);
     assert!(from_relay.contains("dev gw1"), "{from_relay}");
-    assert_eq!(further.interface(Side::Client), "gw1");
-    let others = route(further, Side::Client, &[servers[3]]);
+    assert_eq!(further.interface(TopologySide::Client), "gw1");
+    let others = route(further, TopologySide::Client, &[servers[3]]);
     assert!(others.contains("dev gw0"), "{others}");
-    let back = route(further, Side::Server, &[relay]);
+    let back = route(further, TopologySide::Server, &[relay]);
     assert!(back.contains("dev gw0") && back.contains(&format!("src {}", servers[2])), "{back}");
     // Datagrams really pass in both directions.
-    let probe = |topology: &Topology, address: &str| {
+    let probe = |topology: &MeasurementTopology, address: &str| {
         let ping = CommandLine::new("ping").args(["-c", "1", "-W", "300", "-I", relay]);
-        topology.command(Side::Client, None, ping.arg(address)).run()
+        topology.command(TopologySide::Client, None, ping.arg(address)).run()
     };
     if testbed::command::find_program("ping").is_some() {
         probe(shared, servers[0]).expect("it runs");

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dhcp_lease::v4::V4;
-use dhcp_store::database::{DatabaseError, Flush, LeaseDatabase, Shared};
+use dhcp_store::database::{DatabaseError, Flush, LeaseDatabaseConnection, SharedLeaseFamily};
 use dhcp_store::storage::{DiskStorage, FileState, Lock, LogFile, Storage, write_all_at};
 use measure::statistics::median;
 use netio::Clock;
@@ -25,13 +25,13 @@ const PROBE_OCTETS: usize = 4096;
 
 /// Counts of flushes, transactions and rows since a store was opened.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct StoreWriteCounters {
     flushes: AtomicU64,
     transactions: AtomicU64,
     rows: AtomicU64,
 }
 
-impl Counts {
+impl StoreWriteCounters {
     pub(crate) fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::SeqCst)
     }
@@ -65,7 +65,7 @@ impl Counts {
 /// Files of the operating system whose flushes are counted and delayed by `delay`.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedStorage {
-    counts: Arc<Counts>,
+    counts: Arc<StoreWriteCounters>,
     delay: Duration,
 }
 
@@ -76,7 +76,7 @@ struct CountedFile {
 }
 
 impl CountedStorage {
-    pub(crate) const fn new(counts: Arc<Counts>, delay: Duration) -> Self {
+    pub(crate) const fn new(counts: Arc<StoreWriteCounters>, delay: Duration) -> Self {
         Self { counts, delay }
     }
 
@@ -168,13 +168,13 @@ impl LogFile for CountedFile {
 #[derive(Debug)]
 pub(crate) struct CountedDatabase<D> {
     database: D,
-    counts: Arc<Counts>,
+    counts: Arc<StoreWriteCounters>,
     delay: Duration,
     has_changed: bool,
 }
 
 impl<D> CountedDatabase<D> {
-    pub(crate) const fn new(database: D, counts: Arc<Counts>, delay: Duration) -> Self {
+    pub(crate) const fn new(database: D, counts: Arc<StoreWriteCounters>, delay: Duration) -> Self {
         Self { database, counts, delay, has_changed: false }
     }
 }
@@ -183,7 +183,7 @@ impl<D> CountedDatabase<D> {
 #[derive(Debug)]
 struct CountedFlush {
     flush: Arc<dyn Flush>,
-    counts: Arc<Counts>,
+    counts: Arc<StoreWriteCounters>,
     delay: Duration,
 }
 
@@ -198,7 +198,7 @@ impl Flush for CountedFlush {
 type Lease = <V4 as dhcp_lease::Family>::Lease;
 type Address = <V4 as dhcp_lease::Family>::Address;
 
-impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
+impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedDatabase<D> {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         self.database.connect()
     }
@@ -223,7 +223,7 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
 
     fn find(
         &mut self,
-        clients: &[<V4 as Shared>::Client],
+        clients: &[<V4 as SharedLeaseFamily>::Client],
         found: &mut Vec<Lease>,
     ) -> Result<(), DatabaseError> {
         self.database.find(clients, found)
@@ -232,19 +232,19 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
     fn insert(&mut self, leases: &[Lease]) -> Result<usize, DatabaseError> {
         let inserted = self.database.insert(leases)?;
         self.has_changed |= inserted > 0;
-        Counts::add(&self.counts.rows, inserted);
+        StoreWriteCounters::add(&self.counts.rows, inserted);
         Ok(inserted)
     }
 
     fn update(&mut self, leases: &[Lease]) -> Result<(), DatabaseError> {
         self.has_changed |= !leases.is_empty();
-        Counts::add(&self.counts.rows, leases.len());
+        StoreWriteCounters::add(&self.counts.rows, leases.len());
         self.database.update(leases)
     }
 
     fn delete(&mut self, addresses: &[Address]) -> Result<(), DatabaseError> {
         self.has_changed |= !addresses.is_empty();
-        Counts::add(&self.counts.rows, addresses.len());
+        StoreWriteCounters::add(&self.counts.rows, addresses.len());
         self.database.delete(addresses)
     }
 
@@ -254,7 +254,7 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
             if !self.delay.is_zero() && self.database.flush().is_none() {
                 std::thread::sleep(self.delay);
             }
-            Counts::add(&self.counts.transactions, 1);
+            StoreWriteCounters::add(&self.counts.transactions, 1);
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
 
 /// Duration of one flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FlushCost {
+pub struct FlushDurationSummary {
     /// Number of flushes measured.
     pub count: u32,
     /// Median duration, microseconds.
@@ -277,7 +277,7 @@ pub struct FlushCost {
     pub most_us: f64,
 }
 
-impl FlushCost {
+impl FlushDurationSummary {
     /// Computes the cost from the durations of flushes, in microseconds.
     #[must_use]
     pub fn of(times_us: &[f64]) -> Self {
@@ -317,7 +317,7 @@ pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchEr
     Ok(times_us)
 }
 
-impl fmt::Display for FlushCost {
+impl fmt::Display for FlushDurationSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} µs ({:.0} to {:.0})", self.median_us, self.least_us, self.most_us)
     }

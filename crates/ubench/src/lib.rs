@@ -27,9 +27,11 @@ mod tally;
 mod workload;
 
 pub use error::UbenchError;
-pub use flush::FlushCost;
-pub use result::Report;
-pub use run::{Request, Told, measure};
+pub use flush::FlushDurationSummary;
+pub use result::UbenchReport;
+pub use run::{UbenchEvent, UbenchParameters, measure};
 pub use server::GivenServer;
-pub use subject::{Backend, Journal, Mode, Sharing, Subject, Tables};
-pub use workload::Step;
+pub use subject::{
+    BenchmarkSubject, ChangeSafety, SqliteJournalMode, SubjectBackend, Tables, TransactionSharing,
+};
+pub use workload::WorkloadStep;

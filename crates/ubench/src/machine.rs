@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use crate::result::Machine;
+use crate::result::UbenchMachine;
 
 /// Describes the machine, as the kernel reports it.
-pub(crate) fn describe(folder: &Path) -> Machine {
+pub(crate) fn describe(folder: &Path) -> UbenchMachine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
     let model = model.and_then(|rest| rest.split_once(':')).map(|(_, name)| name.trim().to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    Machine {
+    UbenchMachine {
         cpu_model: model.unwrap_or_default(),
         cpus: cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32,
         kernel: kernel.trim().to_owned(),

@@ -6,29 +6,31 @@ use std::time::Duration;
 
 use dhcp_lease::MemoryStore;
 use dhcp_lease::v4::V4;
-use dhcp_store::database::{DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
-use dhcp_store::log::{self, CoreOptions, LogThread, OnFail, Shards};
+use dhcp_store::database::{
+    DatabaseThread, DatabaseThreadOptions, LeaseDatabaseConnection, OnLoss,
+};
+use dhcp_store::log::{self, CoreOptions, LogFailureReaction, LogThread, SharedLogState};
 use dhcp_store::sql::{self, Schema, SharedLeases};
-use dhcp_store::{DatabaseStore, Durability, Memfile, MemfileStore, OpenOptions};
+use dhcp_store::{DatabaseStore, Memfile, MemfileStore, OpenOptions, RowDurability};
 use netio::Clock;
 
 use crate::error::UbenchError;
-use crate::flush::{CountedDatabase, CountedStorage, Counts};
-use crate::plain::{self, Plain};
-use crate::server::Server;
+use crate::flush::{CountedDatabase, CountedStorage, StoreWriteCounters};
+use crate::plain::{self, PlainStore};
+use crate::server::DatabaseServer;
 use crate::shared_path::{self, SharedPath};
-use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
-use crate::tally::Tally;
-use crate::workload::Step;
+use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing};
+use crate::tally::StepRunResult;
+use crate::workload::WorkloadStep;
 
 /// Environment of a subject: folder, server and parameters of a run.
-pub(crate) struct Place<'p> {
+pub(crate) struct SubjectEnvironment<'p> {
     /// Folder of this run alone.
     pub(crate) folder: &'p Path,
     /// Path of the lease file or SQLite's file, if it is outside the folder.
     pub(crate) file: Option<&'p Path>,
     /// Server of the database, if it has one.
-    pub(crate) server: Option<&'p Server>,
+    pub(crate) server: Option<&'p DatabaseServer>,
     /// Delay added to every flush.
     pub(crate) delay: Duration,
     pub(crate) records: u32,
@@ -40,48 +42,50 @@ pub(crate) enum Opened {
     Memory(SharedPath<MemoryStore<V4>>),
     Memfile(SharedPath<MemfileStore<V4>>, LogThread),
     Database(SharedPath<DatabaseStore<V4>>, DatabaseThread<V4>),
-    Plain(Plain),
+    Plain(PlainStore),
 }
 
 /// Opens `subject`, empty. Counts its flushes and transactions in `counts`.
 pub(crate) fn open(
-    subject: &Subject,
-    place: &Place<'_>,
-    counts: &Arc<Counts>,
+    subject: &BenchmarkSubject,
+    place: &SubjectEnvironment<'_>,
+    counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
     if subject.tables == Tables::Ubench2012 {
         return plain::open(subject, place, counts).map(Opened::Plain);
     }
     match subject.backend {
-        Backend::Memory => {
+        SubjectBackend::Memory => {
             let (table, pools) = shared_path::table(place.records, place.seed);
             let store = MemoryStore::new(table);
-            let is_emptied_first = subject.sharing != Sharing::Adaptive;
+            let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
             Ok(Opened::Memory(SharedPath::new(store, pools, subject.window(), is_emptied_first)))
         }
-        Backend::Memfile => memfile(subject, place, counts),
-        Backend::Sqlite | Backend::Mysql | Backend::Pgsql => database(subject, place, counts),
+        SubjectBackend::Memfile => memfile(subject, place, counts),
+        SubjectBackend::Sqlite | SubjectBackend::Mysql | SubjectBackend::Pgsql => {
+            database(subject, place, counts)
+        }
     }
 }
 
 /// Creates shards that wake the calling thread.
-fn shards() -> Arc<Shards> {
+fn shards() -> Arc<SharedLogState> {
     let caller = std::thread::current();
-    Shards::new(1, move |_| caller.unpark())
+    SharedLogState::new(1, move |_| caller.unpark())
 }
 
-const fn durability(mode: Mode) -> Durability {
+const fn durability(mode: ChangeSafety) -> RowDurability {
     match mode {
-        Mode::Sync => Durability::Always,
-        Mode::Async => Durability::None,
-        Mode::Other => Durability::Interval(1000),
+        ChangeSafety::Sync => RowDurability::Always,
+        ChangeSafety::Async => RowDurability::None,
+        ChangeSafety::Other => RowDurability::Interval(1000),
     }
 }
 
 fn memfile(
-    subject: &Subject,
-    place: &Place<'_>,
-    counts: &Arc<Counts>,
+    subject: &BenchmarkSubject,
+    place: &SubjectEnvironment<'_>,
+    counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
     let path = match place.file {
         Some(path) => path.to_owned(),
@@ -97,19 +101,19 @@ fn memfile(
     }
     let (table, pools) = shared_path::table(place.records, place.seed);
     let core = CoreOptions { durability: durability(subject.mode), lfc_interval_s: 0 };
-    let options = log::ThreadOptions { core, on_fail: OnFail::Stop };
+    let options = log::LogThreadOptions { core, on_fail: LogFailureReaction::Stop };
     let thread = LogThread::start(shards(), file, options, Box::new(Clock::now))
         .map_err(|error| UbenchError::failed("start a thread", error))?;
     let store = MemfileStore::new(table, thread.shard(0));
-    let is_emptied_first = subject.sharing != Sharing::Adaptive;
+    let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
     let path = SharedPath::new(store, pools, subject.window(), is_emptied_first);
     Ok(Opened::Memfile(path, thread))
 }
 
 fn database(
-    subject: &Subject,
-    place: &Place<'_>,
-    counts: &Arc<Counts>,
+    subject: &BenchmarkSubject,
+    place: &SubjectEnvironment<'_>,
+    counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
     let settings = match place.server {
         Some(server) => server.settings(subject)?,
@@ -117,30 +121,35 @@ fn database(
     };
     let mut database =
         CountedDatabase::new(SharedLeases::new(settings), counts.clone(), place.delay);
-    LeaseDatabase::<V4>::connect(&mut database).map_err(UbenchError::said)?;
+    LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(UbenchError::said)?;
     let mut found = 0;
-    LeaseDatabase::<V4>::load(&mut database, &mut |_| found += 1).map_err(UbenchError::said)?;
+    LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| found += 1)
+        .map_err(UbenchError::said)?;
     if found > 0 {
         return Err(UbenchError::failed("begin", format!("the table holds {found} leases")));
     }
     let (table, pools) = shared_path::table(place.records, place.seed);
-    let options = ThreadOptions { on_loss: OnLoss { tries_max: 0, wait_ms: 0 }, is_shared: false };
+    let options =
+        DatabaseThreadOptions { on_loss: OnLoss { tries_max: 0, wait_ms: 0 }, is_shared: false };
     let thread = DatabaseThread::start(shards(), table, database, options, Box::new(Clock::now))
         .map_err(|error| UbenchError::failed("start a thread", error))?;
-    let is_emptied_first = subject.sharing != Sharing::Adaptive;
+    let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
     let path = SharedPath::new(thread.store(0), pools, subject.window(), is_emptied_first);
     Ok(Opened::Database(path, thread))
 }
 
 /// Creates a file with Kea's tables, and returns its settings.
-fn sqlite(subject: &Subject, place: &Place<'_>) -> Result<sql::Settings, UbenchError> {
+fn sqlite(
+    subject: &BenchmarkSubject,
+    place: &SubjectEnvironment<'_>,
+) -> Result<sql::SqlSettings, UbenchError> {
     let path = match place.file {
         Some(path) => path.to_owned(),
         None => place.folder.join("leases.sqlite"),
     };
-    let settings = sql::Settings {
+    let settings = sql::SqlSettings {
         durability: durability(subject.mode),
-        ..sql::Settings::new(sql::Backend::Sqlite, path.display().to_string())
+        ..sql::SqlSettings::new(sql::SqlDatabaseKind::Sqlite, path.display().to_string())
     };
     let mut database = sql::Database::open(&settings).map_err(UbenchError::said)?;
     database.install(Schema::Current).map_err(UbenchError::said)?;
@@ -151,9 +160,9 @@ impl Opened {
     /// Runs `step` for the records of these numbers.
     pub(crate) fn step(
         &mut self,
-        step: Step,
+        step: WorkloadStep,
         numbers: &[u32],
-        tally: &mut Tally,
+        tally: &mut StepRunResult,
     ) -> Result<(), UbenchError> {
         match self {
             Self::Memory(path) => path.step(step, numbers, tally),

@@ -3,9 +3,9 @@
 use measure::statistics::{MeanInterval, RatioInterval, paired_ratio, trimmed_interval};
 use serde::{Deserialize, Serialize};
 
-use crate::flush::FlushCost;
-use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
-use crate::workload::Step;
+use crate::flush::FlushDurationSummary;
+use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing};
+use crate::workload::WorkloadStep;
 
 /// Version of this document.
 pub const SCHEMA: &str = "godwit-ubench-1";
@@ -14,7 +14,7 @@ pub const GROUP: u32 = 64;
 
 /// Whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct UbenchReport {
     /// Version of the document, [`SCHEMA`].
     pub schema: String,
     /// Version of Godwit.
@@ -24,7 +24,7 @@ pub struct Report {
     /// Duration of the measurement, seconds.
     pub duration_s: f64,
     /// Machine of the measurement.
-    pub machine: Machine,
+    pub machine: UbenchMachine,
     /// Seed of the order of operations.
     pub seed: u64,
     /// Number of runs of every row that count.
@@ -32,7 +32,7 @@ pub struct Report {
     /// Delay that was added to every flush, milliseconds.
     pub injected_flush_ms: f64,
     /// Results, one row for each subject.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SubjectResult>,
     /// Gain by group commit, if the necessary rows exist.
     pub group_commit: Vec<GroupCommit>,
     /// Notes for the reader.
@@ -41,7 +41,7 @@ pub struct Report {
 
 /// Machine of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct UbenchMachine {
     /// Name of the processor in `/proc/cpuinfo`.
     pub cpu_model: String,
     /// Number of processors.
@@ -56,10 +56,10 @@ pub struct Machine {
 
 /// Results of one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct SubjectResult {
     /// Subject of the row.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: BenchmarkSubject,
     /// Store's own name for its safety.
     pub setting: String,
     /// Number of records in every run.
@@ -72,14 +72,14 @@ pub struct Row {
     /// misleads: a step that takes no time decides it.
     pub mean_of_rates: f64,
     /// Cost of a flush just before each run; `None` where it cannot be measured.
-    pub flush: Option<FlushCost>,
+    pub flush: Option<FlushDurationSummary>,
     /// Counts of all runs that count, together.
-    pub counts: Counted,
+    pub counts: StoreWriteCounts,
 }
 
 /// Counts of changes, transactions, rows and flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct StoreWriteCounts {
     /// Number of operations that change something.
     pub changes: u64,
     /// Number of transactions that changed something; `None` without transactions.
@@ -94,7 +94,7 @@ pub struct Counted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Step of the result.
-    pub step: Step,
+    pub step: WorkloadStep,
     /// Number of operations in each run.
     pub operations: u64,
     /// Number of operations that found nothing, in all runs.
@@ -106,12 +106,12 @@ pub struct StepResult {
     /// Mean of the runs' rates with its 95 % interval.
     pub interval: MeanInterval,
     /// Time from the begin of an operation to its end, all runs together.
-    pub latency: Latency,
+    pub latency: OperationLatency,
 }
 
 /// Percentiles of latency, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
+pub struct OperationLatency {
     /// Latency that half of the operations do not exceed.
     pub p50_us: f64,
     /// Latency that 90 in 100 do not exceed.
@@ -128,9 +128,9 @@ pub struct Latency {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupCommit {
     /// Store of the ratios.
-    pub backend: Backend,
+    pub backend: SubjectBackend,
     /// Step of the ratios; `None` for all steps that change something.
-    pub step: Option<Step>,
+    pub step: Option<WorkloadStep>,
     /// Ratio of sync to async, both with [`GROUP`] operations in flight.
     pub of_async: Option<RatioInterval>,
     /// Ratio of [`GROUP`] operations in flight to one at a time, both sync.
@@ -148,11 +148,11 @@ impl StepResult {
     /// Computes the result from the raw figures.
     #[must_use]
     pub fn new(
-        step: Step,
+        step: WorkloadStep,
         operations: u64,
         misses: u64,
         seconds: Vec<f64>,
-        latency: Latency,
+        latency: OperationLatency,
     ) -> Self {
         let rates: Vec<f64> = seconds.iter().map(|&time| rate(operations as f64, time)).collect();
         let per_s = rate(operations as f64 * seconds.len() as f64, seconds.iter().sum());
@@ -194,24 +194,24 @@ pub fn mean_of_rates(steps: &[&StepResult]) -> f64 {
     steps.iter().map(|step| step.per_s).sum::<f64>() / steps.len().max(1) as f64
 }
 
-impl Row {
+impl SubjectResult {
     /// Returns the result of one step.
     #[must_use]
-    pub fn step(&self, step: Step) -> Option<&StepResult> {
+    pub fn step(&self, step: WorkloadStep) -> Option<&StepResult> {
         self.steps.iter().find(|result| result.step == step)
     }
 
     /// Returns the results of those of `steps` that were done.
     #[must_use]
-    pub fn steps_of(&self, steps: &[Step]) -> Vec<&StepResult> {
+    pub fn steps_of(&self, steps: &[WorkloadStep]) -> Vec<&StepResult> {
         steps.iter().filter_map(|&step| self.step(step)).collect()
     }
 
     /// Returns the rates of each run: of one step, or of all changes together.
-    fn run_rates(&self, step: Option<Step>) -> Vec<f64> {
+    fn run_rates(&self, step: Option<WorkloadStep>) -> Vec<f64> {
         let steps = match step {
             Some(step) => self.steps_of(&[step]),
-            None => self.steps_of(&Step::CHANGES),
+            None => self.steps_of(&WorkloadStep::CHANGES),
         };
         let runs = steps.iter().map(|step| step.seconds.len()).min().unwrap_or(0);
         (0..runs)
@@ -225,23 +225,24 @@ impl Row {
 
 /// Returns the gain by group commit in `rows`: with Kea's tables, for each store whose rows exist.
 #[must_use]
-pub fn group_commit(rows: &[Row]) -> Vec<GroupCommit> {
+pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
     let find = |backend, mode, concurrency| {
         rows.iter().find(|row| {
             let subject = &row.subject;
             (subject.backend, subject.mode, subject.concurrency) == (backend, mode, concurrency)
-                && (subject.tables, subject.sharing) == (Tables::Kea, Sharing::Adaptive)
+                && (subject.tables, subject.sharing) == (Tables::Kea, TransactionSharing::Adaptive)
         })
     };
     let mut found = Vec::new();
-    for backend in Backend::ALL {
-        if backend == Backend::Memory {
+    for backend in SubjectBackend::ALL {
+        if backend == SubjectBackend::Memory {
             continue;
         }
-        let Some(grouped) = find(backend, Mode::Sync, GROUP) else { continue };
-        let (fast, single) = (find(backend, Mode::Async, GROUP), find(backend, Mode::Sync, 1));
-        for step in Step::CHANGES.into_iter().map(Some).chain([None]) {
-            let ratio = |other: &Row| {
+        let Some(grouped) = find(backend, ChangeSafety::Sync, GROUP) else { continue };
+        let (fast, single) =
+            (find(backend, ChangeSafety::Async, GROUP), find(backend, ChangeSafety::Sync, 1));
+        for step in WorkloadStep::CHANGES.into_iter().map(Some).chain([None]) {
+            let ratio = |other: &SubjectResult| {
                 let pairs: Vec<(f64, f64)> =
                     grouped.run_rates(step).into_iter().zip(other.run_rates(step)).collect();
                 paired_ratio(&pairs)
@@ -271,27 +272,36 @@ pub fn group_commit(rows: &[Row]) -> Vec<GroupCommit> {
 mod tests {
     use super::*;
 
-    fn step(step: Step, operations: u64, seconds: &[f64]) -> StepResult {
-        StepResult::new(step, operations, 0, seconds.to_vec(), Latency::default())
+    fn step(step: WorkloadStep, operations: u64, seconds: &[f64]) -> StepResult {
+        StepResult::new(step, operations, 0, seconds.to_vec(), OperationLatency::default())
     }
 
-    fn row(backend: Backend, mode: Mode, concurrency: u32, steps: Vec<StepResult>) -> Row {
-        Row {
-            subject: Subject { concurrency, ..Subject::kea(backend, mode) },
+    fn row(
+        backend: SubjectBackend,
+        mode: ChangeSafety,
+        concurrency: u32,
+        steps: Vec<StepResult>,
+    ) -> SubjectResult {
+        SubjectResult {
+            subject: BenchmarkSubject { concurrency, ..BenchmarkSubject::kea(backend, mode) },
             setting: String::new(),
             records: 100,
             steps,
             operations_per_s: 0.0,
             mean_of_rates: 0.0,
-            flush: Some(FlushCost::of(&[1_000.0, 3_000.0, 2_000.0])),
-            counts: Counted { changes: 600, flushes: Some(20), ..Counted::default() },
+            flush: Some(FlushDurationSummary::of(&[1_000.0, 3_000.0, 2_000.0])),
+            counts: StoreWriteCounts {
+                changes: 600,
+                flushes: Some(20),
+                ..StoreWriteCounts::default()
+            },
         }
     }
 
     #[test]
     fn a_rate_is_all_operations_over_all_time() {
         // 100 in 1 s and 100 in 3 s: 50 per second, although the rates are 100 and 33.3.
-        let twice = step(Step::Create, 100, &[1.0, 3.0]);
+        let twice = step(WorkloadStep::Create, 100, &[1.0, 3.0]);
         assert_eq!((twice.per_s, twice.total_s(), twice.mean_s()), (50.0, 4.0, 2.0));
         assert!((twice.interval.mean - 66.666_666_666_666_67).abs() < 1e-9);
         // Student's t of one degree of freedom is 12.706: (100 - 33.3) / 2 times that.
@@ -299,10 +309,10 @@ mod tests {
         assert_eq!(twice.interval.low, 0.0);
         // One step is a thousand times as fast as the other three.
         let steps = [
-            step(Step::Create, 100, &[10.0]),
-            step(Step::Search, 100, &[0.01]),
-            step(Step::Update, 100, &[10.0]),
-            step(Step::Delete, 100, &[10.0]),
+            step(WorkloadStep::Create, 100, &[10.0]),
+            step(WorkloadStep::Search, 100, &[0.01]),
+            step(WorkloadStep::Update, 100, &[10.0]),
+            step(WorkloadStep::Delete, 100, &[10.0]),
         ];
         let steps: Vec<&StepResult> = steps.iter().collect();
         assert!((honest_average(&steps) - 400.0 / 30.01).abs() < 1e-9);
@@ -312,19 +322,27 @@ mod tests {
     #[test]
     fn group_commit_is_compared_run_by_run() {
         let changes = |seconds: &[f64]| {
-            Step::CHANGES.map(|of| step(of, 100, seconds)).into_iter().collect::<Vec<_>>()
+            WorkloadStep::CHANGES.map(|of| step(of, 100, seconds)).into_iter().collect::<Vec<_>>()
         };
         let rows = [
-            row(Backend::Memfile, Mode::Sync, 1, changes(&[8.0, 16.0])),
-            row(Backend::Memfile, Mode::Sync, GROUP, changes(&[0.25, 0.5])),
-            row(Backend::Memfile, Mode::Async, GROUP, changes(&[0.125, 0.25])),
-            row(Backend::Sqlite, Mode::Async, GROUP, changes(&[1.0, 1.0])),
+            row(SubjectBackend::Memfile, ChangeSafety::Sync, 1, changes(&[8.0, 16.0])),
+            row(SubjectBackend::Memfile, ChangeSafety::Sync, GROUP, changes(&[0.25, 0.5])),
+            row(SubjectBackend::Memfile, ChangeSafety::Async, GROUP, changes(&[0.125, 0.25])),
+            row(SubjectBackend::Sqlite, ChangeSafety::Async, GROUP, changes(&[1.0, 1.0])),
         ];
         let found = group_commit(&rows);
-        let steps: Vec<Option<Step>> = found.iter().map(|group| group.step).collect();
-        assert_eq!(steps, [Some(Step::Create), Some(Step::Update), Some(Step::Delete), None]);
+        let steps: Vec<Option<WorkloadStep>> = found.iter().map(|group| group.step).collect();
+        assert_eq!(
+            steps,
+            [
+                Some(WorkloadStep::Create),
+                Some(WorkloadStep::Update),
+                Some(WorkloadStep::Delete),
+                None
+            ]
+        );
         for group in &found {
-            assert_eq!(group.backend, Backend::Memfile);
+            assert_eq!(group.backend, SubjectBackend::Memfile);
             let near = |interval: Option<RatioInterval>, expected: f64| {
                 let interval = interval.unwrap();
                 assert!((interval.ratio - expected).abs() < 1e-9, "{interval:?}");

@@ -8,16 +8,17 @@ use base::Histogram;
 use netio::Clock;
 
 use crate::error::UbenchError;
-use crate::flush::{self, Counts, FlushCost};
+use crate::flush::{self, FlushDurationSummary, StoreWriteCounters};
 use crate::machine;
-use crate::open::{self, Place};
+use crate::open::{self, SubjectEnvironment};
 use crate::result::{
-    Counted, Latency, Report, Row, SCHEMA, StepResult, group_commit, honest_average, mean_of_rates,
+    OperationLatency, SCHEMA, StepResult, StoreWriteCounts, SubjectResult, UbenchReport,
+    group_commit, honest_average, mean_of_rates,
 };
-use crate::server::{GivenServer, Server};
-use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
-use crate::tally::Tally;
-use crate::workload::{Step, Workload};
+use crate::server::{DatabaseServer, GivenServer};
+use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing};
+use crate::tally::StepRunResult;
+use crate::workload::{UbenchWorkload, WorkloadStep};
 
 /// Default number of records of a row: as many as the changes of one run do in this time, in
 /// seconds, with a flush for each change or none; the next constants are its bounds.
@@ -30,13 +31,13 @@ const WARM_UP_PART: u32 = 10;
 
 /// Parameters of a measurement.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct UbenchParameters {
     /// Subjects to measure.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<BenchmarkSubject>,
     /// Number of records in each run; `None`: as many as suit the row.
     pub records: Option<u32>,
     /// Steps, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WorkloadStep>,
     /// Number of runs that count.
     pub runs: u32,
     /// True if a shorter run that does not count comes first.
@@ -51,27 +52,27 @@ pub struct Request {
     /// exist.
     pub file: Option<PathBuf>,
     /// Servers that run already; the measurement starts the others.
-    pub servers: Vec<(Backend, GivenServer)>,
-    /// True if the result of every operation is kept, for [`Told::Marks`].
+    pub servers: Vec<(SubjectBackend, GivenServer)>,
+    /// True if the result of every operation is kept, for [`UbenchEvent::Marks`].
     pub keeps_marks: bool,
 }
 
 /// Report during a measurement.
 #[derive(Clone, Copy, Debug)]
-pub enum Told<'t> {
+pub enum UbenchEvent<'t> {
     /// Run of this subject that begins, with its number; 0 for the warm-up.
-    Run(&'t Subject, u32),
+    Run(&'t BenchmarkSubject, u32),
     /// Note for the user.
     Note(&'t str),
     /// Results of the operations of a step in the first run.
-    Marks(Step, &'t [bool]),
+    Marks(WorkloadStep, &'t [bool]),
 }
 
 /// Folder that is removed with the value.
 #[derive(Debug)]
-struct Scratch(PathBuf);
+struct MeasurementFolder(PathBuf);
 
-impl Scratch {
+impl MeasurementFolder {
     fn new(parent: &Path) -> Result<Self, UbenchError> {
         let path = parent.join(format!("godwit-ubench-{}", std::process::id()));
         let failed = |error| UbenchError::failed(format!("make {}", path.display()), error);
@@ -81,26 +82,26 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for MeasurementFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// Subject during its measurement.
-struct Measured {
-    subject: Subject,
+struct SubjectMeasurement {
+    subject: BenchmarkSubject,
     records: u32,
     flushes_us: Vec<f64>,
-    counted: Counted,
+    counted: StoreWriteCounts,
     steps: Vec<StepRuns>,
 }
 
 struct StepRuns {
-    step: Step,
+    step: WorkloadStep,
     operations: u64,
     seconds: Vec<f64>,
-    whole: Tally,
+    whole: StepRunResult,
 }
 
 /// Measures the subjects of `request`.
@@ -108,14 +109,17 @@ struct StepRuns {
 /// # Errors
 ///
 /// Returns an error if a subject cannot be measured, or if an operation fails.
-pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Report, UbenchError> {
-    request.subjects.iter().try_for_each(Subject::check)?;
+pub fn measure(
+    request: &UbenchParameters,
+    tell: &mut dyn FnMut(UbenchEvent<'_>),
+) -> Result<UbenchReport, UbenchError> {
+    request.subjects.iter().try_for_each(BenchmarkSubject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
         return Err(UbenchError::usage(format!("{} is there already", file.display())));
     }
     let begin = Clock::now();
     let mut notes = Vec::new();
-    let scratch = Scratch::new(&request.folder)?;
+    let scratch = MeasurementFolder::new(&request.folder)?;
     let servers = servers(request, tell, &mut notes)?;
     let mut machine = machine::describe(&request.folder);
     for (backend, server) in &servers {
@@ -127,20 +131,20 @@ pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Repo
         let is_there = subject.backend.is_embedded()
             || servers.iter().any(|(backend, _)| *backend == subject.backend);
         if is_there {
-            measured.push(Measured::new(subject, request, &flushes_us));
+            measured.push(SubjectMeasurement::new(subject, request, &flushes_us));
         }
     }
     let first_run = u32::from(!request.warms_up);
     for run in first_run..=request.runs {
         for row in &mut measured {
-            tell(Told::Run(&row.subject, run));
+            tell(UbenchEvent::Run(&row.subject, run));
             let server = servers.iter().find(|(backend, _)| *backend == row.subject.backend);
             row.run(run, request, &scratch.0, server.map(|(_, server)| server), tell)?;
         }
     }
-    let rows: Vec<Row> = measured.into_iter().map(Measured::into_row).collect();
+    let rows: Vec<SubjectResult> = measured.into_iter().map(SubjectMeasurement::into_row).collect();
     add_notes(request, &rows, &mut notes);
-    Ok(Report {
+    Ok(UbenchReport {
         schema: SCHEMA.to_owned(),
         godwit: env!("CARGO_PKG_VERSION").to_owned(),
         started_s: begin.wall_s(),
@@ -158,38 +162,38 @@ pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Repo
 /// Returns the servers that the subjects need. Leaves out a server that is not installed, with a
 /// note.
 fn servers(
-    request: &Request,
-    tell: &mut dyn FnMut(Told<'_>),
+    request: &UbenchParameters,
+    tell: &mut dyn FnMut(UbenchEvent<'_>),
     notes: &mut Vec<String>,
-) -> Result<Vec<(Backend, Server)>, UbenchError> {
+) -> Result<Vec<(SubjectBackend, DatabaseServer)>, UbenchError> {
     let mut servers = Vec::new();
-    for backend in [Backend::Mysql, Backend::Pgsql] {
+    for backend in [SubjectBackend::Mysql, SubjectBackend::Pgsql] {
         if !request.subjects.iter().any(|subject| subject.backend == backend) {
             continue;
         }
         let given = request.servers.iter().find(|(of, _)| *of == backend);
         if let Some((_, given)) = given {
-            servers.push((backend, Server::given(backend, given)?));
-        } else if let Some(reason) = Server::missing(backend) {
+            servers.push((backend, DatabaseServer::given(backend, given)?));
+        } else if let Some(reason) = DatabaseServer::missing(backend) {
             let note = format!("{} left out: {reason}", backend.name());
-            tell(Told::Note(&note));
+            tell(UbenchEvent::Note(&note));
             notes.push(note);
         } else {
-            servers.push((backend, Server::start(backend)?));
+            servers.push((backend, DatabaseServer::start(backend)?));
         }
     }
     Ok(servers)
 }
 
-fn add_notes(request: &Request, rows: &[Row], notes: &mut Vec<String>) {
-    let has = |test: &dyn Fn(&Subject) -> bool| rows.iter().any(|row| test(&row.subject));
+fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec<String>) {
+    let has = |test: &dyn Fn(&BenchmarkSubject) -> bool| rows.iter().any(|row| test(&row.subject));
     if !request.flush_delay.is_zero() && has(&|subject| !subject.backend.is_embedded()) {
         notes.push(
             "the flushes of mysql and pgsql cannot be made slower from outside: theirs are real"
                 .to_owned(),
         );
     }
-    if !request.flush_delay.is_zero() && has(&|subject| subject.backend == Backend::Sqlite) {
+    if !request.flush_delay.is_zero() && has(&|subject| subject.backend == SubjectBackend::Sqlite) {
         notes.push(
             "SQLite's flushes are made slower by a pause after each flush of its log, and of the tables \
              of 2012 after each commit"
@@ -197,8 +201,8 @@ fn add_notes(request: &Request, rows: &[Row], notes: &mut Vec<String>) {
         );
     }
     if has(&|subject| {
-        subject.backend == Backend::Sqlite
-            && subject.mode == Mode::Sync
+        subject.backend == SubjectBackend::Sqlite
+            && subject.mode == ChangeSafety::Sync
             && subject.tables == Tables::Ubench2012
     }) {
         notes.push(
@@ -225,21 +229,21 @@ fn add_notes(request: &Request, rows: &[Row], notes: &mut Vec<String>) {
     }
 }
 
-impl Measured {
-    fn new(subject: &Subject, request: &Request, flushes_us: &[f64]) -> Self {
+impl SubjectMeasurement {
+    fn new(subject: &BenchmarkSubject, request: &UbenchParameters, flushes_us: &[f64]) -> Self {
         let suitable = || suitable_records(subject, flushes_us);
         let records = request.records.unwrap_or_else(suitable);
         let steps = request.steps.iter().map(|&step| StepRuns {
             step,
             operations: 0,
             seconds: Vec::new(),
-            whole: Tally::new(false),
+            whole: StepRunResult::new(false),
         });
         Self {
             subject: subject.clone(),
             records,
             flushes_us: Vec::new(),
-            counted: Counted::default(),
+            counted: StoreWriteCounts::default(),
             steps: steps.collect(),
         }
     }
@@ -247,21 +251,21 @@ impl Measured {
     fn run(
         &mut self,
         run: u32,
-        request: &Request,
+        request: &UbenchParameters,
         folder: &Path,
-        server: Option<&Server>,
-        tell: &mut dyn FnMut(Told<'_>),
+        server: Option<&DatabaseServer>,
+        tell: &mut dyn FnMut(UbenchEvent<'_>),
     ) -> Result<(), UbenchError> {
         let is_warm_up = run == 0;
         let records = if is_warm_up { self.records.div_ceil(WARM_UP_PART) } else { self.records };
         let own = folder.join("run");
         std::fs::create_dir(&own).map_err(|error| UbenchError::failed("make a folder", error))?;
-        if self.subject.backend != Backend::Memory {
+        if self.subject.backend != SubjectBackend::Memory {
             let costs = flush::probe(&own, request.flush_delay)?;
             self.flushes_us.extend(costs.iter().filter(|_| !is_warm_up));
         }
         // If changes count when they are flushed, a pause makes flushes cost more.
-        let place = Place {
+        let place = SubjectEnvironment {
             folder: &own,
             file: request.file.as_deref(),
             server,
@@ -270,20 +274,21 @@ impl Measured {
             seed: request.seed,
         };
         let _made = request.file.as_deref().map(MadeFile);
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<StoreWriteCounters>::default();
         let mut opened = open::open(&self.subject, &place, &counts)?;
-        let flushes_before = server.and_then(Server::flushes).unwrap_or_else(|| counts.flushes());
-        let mut workload = Workload::new(records, request.seed.wrapping_add(run.into()));
+        let flushes_before =
+            server.and_then(DatabaseServer::flushes).unwrap_or_else(|| counts.flushes());
+        let mut workload = UbenchWorkload::new(records, request.seed.wrapping_add(run.into()));
         for at in 0..self.steps.len() {
             let step = self.steps[at].step;
             let numbers = workload.step(step, self.subject.tables == Tables::Ubench2012);
-            let mut tally = Tally::new(request.keeps_marks && run == 1);
+            let mut tally = StepRunResult::new(request.keeps_marks && run == 1);
             opened.step(step, &numbers, &mut tally)?;
             if !is_warm_up {
                 self.take(at, numbers.len() as u64, &tally);
             }
             if let Some(marks) = &tally.marks {
-                tell(Told::Marks(step, marks));
+                tell(UbenchEvent::Marks(step, marks));
             }
         }
         // Operations did not request the flushes of closing.
@@ -297,23 +302,28 @@ impl Measured {
 
     fn flushes_are_slowed(&self) -> bool {
         match self.subject.backend {
-            Backend::Memory | Backend::Mysql | Backend::Pgsql => false,
-            Backend::Memfile => true,
-            Backend::Sqlite => self.subject.mode == Mode::Sync,
+            SubjectBackend::Memory | SubjectBackend::Mysql | SubjectBackend::Pgsql => false,
+            SubjectBackend::Memfile => true,
+            SubjectBackend::Sqlite => self.subject.mode == ChangeSafety::Sync,
         }
     }
 
-    fn take(&mut self, at: usize, operations: u64, tally: &Tally) {
+    fn take(&mut self, at: usize, operations: u64, tally: &StepRunResult) {
         let runs = &mut self.steps[at];
         runs.operations = operations;
         runs.seconds.push(tally.time_ns as f64 / 1e9);
         runs.whole.merge(tally);
-        if Step::CHANGES.contains(&runs.step) {
+        if WorkloadStep::CHANGES.contains(&runs.step) {
             self.counted.changes += operations;
         }
     }
 
-    fn count(&mut self, counts: &Counts, server: Option<&Server>, flushes: (u64, u64)) {
+    fn count(
+        &mut self,
+        counts: &StoreWriteCounters,
+        server: Option<&DatabaseServer>,
+        flushes: (u64, u64),
+    ) {
         let (before, of_file) = flushes;
         let add = |sum: &mut Option<u64>, count: u64| *sum = Some(sum.unwrap_or(0) + count);
         let subject = &self.subject;
@@ -323,12 +333,12 @@ impl Measured {
                 add(&mut self.counted.rows, counts.rows());
             }
         }
-        let is_log_flushed = subject.tables == Tables::Kea && subject.mode == Mode::Sync;
-        match (subject.backend, server.and_then(Server::flushes)) {
-            (Backend::Memfile, _) => {
+        let is_log_flushed = subject.tables == Tables::Kea && subject.mode == ChangeSafety::Sync;
+        match (subject.backend, server.and_then(DatabaseServer::flushes)) {
+            (SubjectBackend::Memfile, _) => {
                 add(&mut self.counted.flushes, of_file);
             }
-            (Backend::Sqlite, _) if is_log_flushed => {
+            (SubjectBackend::Sqlite, _) if is_log_flushed => {
                 add(&mut self.counted.flushes, of_file);
             }
             (_, Some(after)) => {
@@ -338,32 +348,33 @@ impl Measured {
         }
     }
 
-    fn into_row(self) -> Row {
+    fn into_row(self) -> SubjectResult {
         let steps: Vec<StepResult> = self
             .steps
             .into_iter()
             .map(|runs| {
-                let latency = Latency::of(&runs.whole.latency_ns);
+                let latency = OperationLatency::of(&runs.whole.latency_ns);
                 let misses = runs.whole.misses;
                 StepResult::new(runs.step, runs.operations, misses, runs.seconds, latency)
             })
             .collect();
         let four: Vec<&StepResult> =
-            steps.iter().filter(|result| Step::FOUR.contains(&result.step)).collect();
-        Row {
+            steps.iter().filter(|result| WorkloadStep::FOUR.contains(&result.step)).collect();
+        SubjectResult {
             setting: self.subject.setting().to_owned(),
             operations_per_s: honest_average(&four),
             mean_of_rates: mean_of_rates(&four),
             subject: self.subject,
             records: self.records,
             steps,
-            flush: (!self.flushes_us.is_empty()).then(|| FlushCost::of(&self.flushes_us)),
+            flush: (!self.flushes_us.is_empty())
+                .then(|| FlushDurationSummary::of(&self.flushes_us)),
             counts: self.counted,
         }
     }
 }
 
-impl Latency {
+impl OperationLatency {
     /// Computes the percentiles of a histogram of nanoseconds.
     fn of(histogram: &Histogram) -> Self {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0) as f64 / 1e3;
@@ -379,16 +390,16 @@ impl Latency {
 
 /// Returns the number of records for a run that is long enough to be reliable and short enough to
 /// wait for.
-fn suitable_records(subject: &Subject, flushes_us: &[f64]) -> u32 {
-    if subject.backend == Backend::Memory || subject.mode != Mode::Sync {
+fn suitable_records(subject: &BenchmarkSubject, flushes_us: &[f64]) -> u32 {
+    if subject.backend == SubjectBackend::Memory || subject.mode != ChangeSafety::Sync {
         return UNFLUSHED_RECORDS;
     }
     let shared = match subject.sharing {
-        Sharing::Adaptive if subject.tables == Tables::Kea => subject.concurrency,
-        Sharing::Adaptive => 1,
-        Sharing::Fixed(count) => count,
+        TransactionSharing::Adaptive if subject.tables == Tables::Kea => subject.concurrency,
+        TransactionSharing::Adaptive => 1,
+        TransactionSharing::Fixed(count) => count,
     };
-    let flush_s = FlushCost::of(flushes_us).median_us / 1e6;
+    let flush_s = FlushDurationSummary::of(flushes_us).median_us / 1e6;
     let (least, most) = FLUSHED_RECORDS;
     // Three of the steps flush.
     let single = (FLUSHED_S / 3.0 / flush_s.max(1e-6)).clamp(least, most);
@@ -414,10 +425,12 @@ mod tests {
 
     #[test]
     fn rows_that_flush_each_change_get_fewer_records() {
-        let single = Subject::kea(Backend::Memfile, Mode::Sync);
-        let grouped = Subject { concurrency: 64, ..single.clone() };
-        let plain =
-            Subject { concurrency: 64, ..Subject::of_2012(Backend::Mysql, Mode::Sync, true) };
+        let single = BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Sync);
+        let grouped = BenchmarkSubject { concurrency: 64, ..single.clone() };
+        let plain = BenchmarkSubject {
+            concurrency: 64,
+            ..BenchmarkSubject::of_2012(SubjectBackend::Mysql, ChangeSafety::Sync, true)
+        };
         for (subject, flush_us, expected) in [
             (&single, 1_000.0, 100),
             (&single, 10_000.0, 50),
@@ -425,7 +438,7 @@ mod tests {
             (&grouped, 1_000.0, 6_400),
             (&grouped, 100.0, 10_000),
             (&plain, 1_000.0, 100),
-            (&Subject::kea(Backend::Memfile, Mode::Async), 1_000.0, 10_000),
+            (&BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Async), 1_000.0, 10_000),
         ] {
             assert_eq!(suitable_records(subject, &[flush_us]), expected, "{subject} {flush_us}");
         }

@@ -7,59 +7,59 @@
 //! operations divided by the mean time. The average that those print, the mean of four rates,
 //! misleads.
 
-use crate::subject::{Backend, Mode};
-use crate::workload::Step;
-use Backend::{Memfile, Mysql, Sqlite};
-use Mode::{Async, Sync};
+use crate::subject::{ChangeSafety, SubjectBackend};
+use crate::workload::WorkloadStep;
+use ChangeSafety::{Async, Sync};
+use SubjectBackend::{Memfile, Mysql, Sqlite};
 
 /// Table of times, or of rates from two tables of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct HistoricalTable {
     /// Number of the table, such as `3.1`.
     pub number: &'static str,
     /// True if statements were prepared, and the program compiled with more optimization.
     pub is_compiled: bool,
     /// Modes of the table: one for times, two for rates.
-    pub modes: &'static [Mode],
+    pub modes: &'static [ChangeSafety],
     /// True if the table has rates instead of times.
     pub has_rates: bool,
 }
 
 /// All six tables.
-pub const TABLES: [Table; 6] = [
-    Table { number: "3.1", is_compiled: false, modes: &[Sync], has_rates: false },
-    Table { number: "3.2", is_compiled: false, modes: &[Async], has_rates: false },
-    Table { number: "3.3", is_compiled: false, modes: &[Async, Sync], has_rates: true },
-    Table { number: "3.4", is_compiled: true, modes: &[Sync], has_rates: false },
-    Table { number: "3.5", is_compiled: true, modes: &[Async], has_rates: false },
-    Table { number: "3.6", is_compiled: true, modes: &[Async, Sync], has_rates: true },
+pub const TABLES: [HistoricalTable; 6] = [
+    HistoricalTable { number: "3.1", is_compiled: false, modes: &[Sync], has_rates: false },
+    HistoricalTable { number: "3.2", is_compiled: false, modes: &[Async], has_rates: false },
+    HistoricalTable { number: "3.3", is_compiled: false, modes: &[Async, Sync], has_rates: true },
+    HistoricalTable { number: "3.4", is_compiled: true, modes: &[Sync], has_rates: false },
+    HistoricalTable { number: "3.5", is_compiled: true, modes: &[Async], has_rates: false },
+    HistoricalTable { number: "3.6", is_compiled: true, modes: &[Async, Sync], has_rates: true },
 ];
 
 /// Stores of the tables, in their order.
-pub const BACKENDS: [Backend; 3] = [Mysql, Sqlite, Memfile];
+pub const BACKENDS: [SubjectBackend; 3] = [Mysql, Sqlite, Memfile];
 
-/// Times of the four steps ([`Step::FOUR`]) of one run, seconds.
+/// Times of the four steps ([`WorkloadStep::FOUR`]) of one run, seconds.
 type Times = [f64; 4];
 
 /// Times of one store in one mode.
-struct Measured {
+struct HistoricalTimes {
     is_compiled: bool,
-    mode: Mode,
-    backend: Backend,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
     runs: &'static [Times],
 }
 
 const fn measured(
     is_compiled: bool,
-    mode: Mode,
-    backend: Backend,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
     runs: &'static [Times],
-) -> Measured {
-    Measured { is_compiled, mode, backend, runs }
+) -> HistoricalTimes {
+    HistoricalTimes { is_compiled, mode, backend, runs }
 }
 
 // tidy: table
-const MEASURED: [Measured; 12] = [
+const MEASURED: [HistoricalTimes; 12] = [
     measured(false, Sync, Mysql, &[[31.603978, 0.116612, 27.964191, 27.695209]]),
     measured(false, Sync, Sqlite, &[[61.421356, 0.033283, 59.476638, 56.034150]]),
     measured(false, Sync, Memfile, &[[38.223757, 0.000817, 38.041153, 38.017293]]),
@@ -130,14 +130,19 @@ const MEASURED: [Measured; 12] = [
 
 /// Returns the number of operations of every step in this mode.
 #[must_use]
-pub const fn operations(mode: Mode) -> u32 {
+pub const fn operations(mode: ChangeSafety) -> u32 {
     if matches!(mode, Sync) { 1_000 } else { 100_000 }
 }
 
 /// Returns the mean time of a step, seconds; `None` for steps and stores that were not measured.
 #[must_use]
-pub fn seconds(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> Option<f64> {
-    let at = Step::FOUR.iter().position(|&of| of == step)?;
+pub fn seconds(
+    is_compiled: bool,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
+    step: WorkloadStep,
+) -> Option<f64> {
+    let at = WorkloadStep::FOUR.iter().position(|&of| of == step)?;
     let found = MEASURED.iter().find(|measured| {
         (measured.is_compiled, measured.mode, measured.backend) == (is_compiled, mode, backend)
     })?;
@@ -146,26 +151,41 @@ pub fn seconds(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> O
 
 /// Returns the rate of a step, per second.
 #[must_use]
-pub fn per_s(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> Option<f64> {
+pub fn per_s(
+    is_compiled: bool,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
+    step: WorkloadStep,
+) -> Option<f64> {
     seconds(is_compiled, mode, backend, step).map(|time| f64::from(operations(mode)) / time)
 }
 
 /// Returns the average that the document prints: the mean of the times, or of the rates.
 #[must_use]
-pub fn printed_average(table: &Table, mode: Mode, backend: Backend) -> Option<f64> {
+pub fn printed_average(
+    table: &HistoricalTable,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
+) -> Option<f64> {
     let of = |step| match table.has_rates {
         true => per_s(table.is_compiled, mode, backend, step),
         false => seconds(table.is_compiled, mode, backend, step),
     };
-    let values: Option<Vec<f64>> = Step::FOUR.into_iter().map(of).collect();
+    let values: Option<Vec<f64>> = WorkloadStep::FOUR.into_iter().map(of).collect();
     values.map(|values| values.iter().sum::<f64>() / 4.0)
 }
 
 /// Returns all operations divided by all time, per second.
 #[must_use]
-pub fn honest_average(is_compiled: bool, mode: Mode, backend: Backend) -> Option<f64> {
-    let times: Option<Vec<f64>> =
-        Step::FOUR.into_iter().map(|step| seconds(is_compiled, mode, backend, step)).collect();
+pub fn honest_average(
+    is_compiled: bool,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
+) -> Option<f64> {
+    let times: Option<Vec<f64>> = WorkloadStep::FOUR
+        .into_iter()
+        .map(|step| seconds(is_compiled, mode, backend, step))
+        .collect();
     times.map(|times| 4.0 * f64::from(operations(mode)) / times.iter().sum::<f64>())
 }
 
@@ -212,7 +232,7 @@ mod tests {
             assert!(table.modes.contains(&mode), "{line}");
             // The document rounded up the seconds of a search that took less than a millisecond.
             let digits = if table.has_rates { 2 } else { 3 };
-            for (at, step) in Step::FOUR.into_iter().enumerate() {
+            for (at, step) in WorkloadStep::FOUR.into_iter().enumerate() {
                 let value = match table.has_rates {
                     true => per_s(table.is_compiled, mode, backend, step).unwrap(),
                     false => seconds(table.is_compiled, mode, backend, step).unwrap(),

@@ -11,7 +11,7 @@ use testbed::database as private;
 
 use crate::error::UbenchError;
 use crate::plain::{Pgsql, mysql_options};
-use crate::subject::{Backend, Mode, Subject, Tables};
+use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables};
 
 /// Time that a server may take to count the last statements of a closed connection.
 const COUNT_LIMIT: Duration = Duration::from_secs(3);
@@ -21,37 +21,38 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct GivenServer {
     /// Address and credentials of the server; `name` is the prefix of the names of the databases.
-    pub settings: sql::Settings,
+    pub settings: sql::SqlSettings,
 }
 
 /// Server with two empty databases.
 #[derive(Debug)]
-pub(crate) struct Server {
-    backend: Backend,
-    settings: sql::Settings,
+pub(crate) struct DatabaseServer {
+    backend: SubjectBackend,
+    settings: sql::SqlSettings,
     /// Private server, which ends when it is dropped.
-    private: Option<private::Database>,
+    private: Option<private::PrivateDatabase>,
     /// MySQL's flush setting before the measurement.
     found_flushing: Option<String>,
 }
 
-impl Server {
+impl DatabaseServer {
     /// Starts a private server.
-    pub(crate) fn start(backend: Backend) -> Result<Self, UbenchError> {
+    pub(crate) fn start(backend: SubjectBackend) -> Result<Self, UbenchError> {
         let engine = engine(backend);
-        let server = private::Database::start(engine, private::Settings::default())
-            .map_err(UbenchError::said)?;
+        let server =
+            private::PrivateDatabase::start(engine, private::PrivateDatabaseSettings::default())
+                .map_err(UbenchError::said)?;
         let (host, socket) = match backend {
-            Backend::Mysql => ("localhost".to_owned(), Some(server.socket())),
+            SubjectBackend::Mysql => ("localhost".to_owned(), Some(server.socket())),
             _ => (server.socket().display().to_string(), None),
         };
-        let settings = sql::Settings {
+        let settings = sql::SqlSettings {
             host,
-            port: (backend == Backend::Pgsql).then(|| server.socket_port()),
+            port: (backend == SubjectBackend::Pgsql).then(|| server.socket_port()),
             socket,
             user: private::USER.to_owned(),
             password: private::PASSWORD.to_owned(),
-            ..sql::Settings::new(kind(backend), "godwit_ubench")
+            ..sql::SqlSettings::new(kind(backend), "godwit_ubench")
         };
         let server = Self { backend, settings, private: Some(server), found_flushing: None };
         server.make()?;
@@ -59,15 +60,15 @@ impl Server {
     }
 
     /// Returns the reason why no private server can be started; `None` if one can.
-    pub(crate) fn missing(backend: Backend) -> Option<String> {
+    pub(crate) fn missing(backend: SubjectBackend) -> Option<String> {
         engine(backend).missing()
     }
 
     /// Uses a server that runs already.
-    pub(crate) fn given(backend: Backend, given: &GivenServer) -> Result<Self, UbenchError> {
+    pub(crate) fn given(backend: SubjectBackend, given: &GivenServer) -> Result<Self, UbenchError> {
         let settings = given.settings.clone();
         let mut server = Self { backend, settings, private: None, found_flushing: None };
-        if backend == Backend::Mysql {
+        if backend == SubjectBackend::Mysql {
             server.found_flushing = server.value("SELECT @@innodb_flush_log_at_trx_commit")?;
         }
         server.make()?;
@@ -77,7 +78,7 @@ impl Server {
     /// Returns the version that the server reports.
     pub(crate) fn version(&self) -> Result<String, UbenchError> {
         let query = match self.backend {
-            Backend::Mysql => "SELECT VERSION()",
+            SubjectBackend::Mysql => "SELECT VERSION()",
             _ => "SHOW server_version",
         };
         Ok(self.value(query)?.unwrap_or_default())
@@ -94,38 +95,44 @@ impl Server {
         for tables in [Tables::Kea, Tables::Ubench2012] {
             self.run("", &format!("CREATE DATABASE {}", self.name(tables)))?;
         }
-        let settings = sql::Settings { name: self.name(Tables::Kea), ..self.settings.clone() };
+        let settings = sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() };
         let mut database = sql::Database::open(&settings).map_err(UbenchError::said)?;
         database.install(Schema::Current).map_err(UbenchError::said)
     }
 
     /// Returns the settings to reach Kea's tables, after making the server as safe as `subject`
     /// requires.
-    pub(crate) fn settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
+    pub(crate) fn settings(
+        &self,
+        subject: &BenchmarkSubject,
+    ) -> Result<sql::SqlSettings, UbenchError> {
         self.set(subject)?;
-        Ok(sql::Settings { name: self.name(Tables::Kea), ..self.settings.clone() })
+        Ok(sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
 
     /// Returns the settings to reach the table of 2012.
-    pub(crate) fn plain_settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
-        if self.backend == Backend::Mysql {
+    pub(crate) fn plain_settings(
+        &self,
+        subject: &BenchmarkSubject,
+    ) -> Result<sql::SqlSettings, UbenchError> {
+        if self.backend == SubjectBackend::Mysql {
             self.set(subject)?;
         }
-        Ok(sql::Settings { name: self.name(Tables::Ubench2012), ..self.settings.clone() })
+        Ok(sql::SqlSettings { name: self.name(Tables::Ubench2012), ..self.settings.clone() })
     }
 
-    fn set(&self, subject: &Subject) -> Result<(), UbenchError> {
-        if self.backend == Backend::Mysql {
+    fn set(&self, subject: &BenchmarkSubject) -> Result<(), UbenchError> {
+        if self.backend == SubjectBackend::Mysql {
             let level = match subject.mode {
-                Mode::Sync => 1,
-                Mode::Async => 2,
-                Mode::Other => 0,
+                ChangeSafety::Sync => 1,
+                ChangeSafety::Async => 2,
+                ChangeSafety::Other => 0,
             };
             return self.run("", &format!("SET GLOBAL innodb_flush_log_at_trx_commit = {level}"));
         }
         let name = self.name(Tables::Kea);
-        let is_committed = if subject.mode == Mode::Async { "off" } else { "on" };
-        let logged = if subject.mode == Mode::Other { "UNLOGGED" } else { "LOGGED" };
+        let is_committed = if subject.mode == ChangeSafety::Async { "off" } else { "on" };
+        let logged = if subject.mode == ChangeSafety::Other { "UNLOGGED" } else { "LOGGED" };
         self.run(&name, &format!("ALTER DATABASE {name} SET synchronous_commit = {is_committed}"))?;
         ["lease4", "lease4_stat", "lease4_pool_stat"]
             .iter()
@@ -136,7 +143,7 @@ impl Server {
     /// report it.
     pub(crate) fn flushes(&self) -> Option<u64> {
         match self.backend {
-            Backend::Mysql => {
+            SubjectBackend::Mysql => {
                 let status = |name: &str| {
                     let query = format!(
                         "SELECT variable_value FROM information_schema.global_status \
@@ -168,19 +175,19 @@ impl Server {
         }
     }
 
-    fn maintenance(&self) -> sql::Settings {
-        let name = if self.backend == Backend::Mysql { "" } else { "postgres" };
-        sql::Settings { name: name.to_owned(), ..self.settings.clone() }
+    fn maintenance(&self) -> sql::SqlSettings {
+        let name = if self.backend == SubjectBackend::Mysql { "" } else { "postgres" };
+        sql::SqlSettings { name: name.to_owned(), ..self.settings.clone() }
     }
 
     /// Executes a statement on the database `name`; on none if `name` is empty.
     fn run(&self, name: &str, statement: &str) -> Result<(), UbenchError> {
         let settings = match name {
             "" => self.maintenance(),
-            name => sql::Settings { name: name.to_owned(), ..self.settings.clone() },
+            name => sql::SqlSettings { name: name.to_owned(), ..self.settings.clone() },
         };
         match self.backend {
-            Backend::Mysql => Conn::new(mysql_options(&settings))
+            SubjectBackend::Mysql => Conn::new(mysql_options(&settings))
                 .and_then(|mut connection| connection.query_drop(statement))
                 .map_err(|error| UbenchError::failed(statement, error)),
             _ => Pgsql::open(&settings)?.value(statement).map(drop),
@@ -190,7 +197,7 @@ impl Server {
     fn value(&self, query: &str) -> Result<Option<String>, UbenchError> {
         let settings = self.maintenance();
         match self.backend {
-            Backend::Mysql => Conn::new(mysql_options(&settings))
+            SubjectBackend::Mysql => Conn::new(mysql_options(&settings))
                 .and_then(|mut connection| connection.query_first(query))
                 .map_err(|error| UbenchError::failed(query, error)),
             _ => Pgsql::open(&settings)?.value(query),
@@ -198,7 +205,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for DatabaseServer {
     fn drop(&mut self) {
         if self.private.is_some() {
             return;
@@ -214,17 +221,17 @@ impl Drop for Server {
     }
 }
 
-const fn kind(backend: Backend) -> sql::Backend {
+const fn kind(backend: SubjectBackend) -> sql::SqlDatabaseKind {
     match backend {
-        Backend::Mysql => sql::Backend::Mysql,
-        Backend::Pgsql => sql::Backend::Postgresql,
-        _ => sql::Backend::Sqlite,
+        SubjectBackend::Mysql => sql::SqlDatabaseKind::Mysql,
+        SubjectBackend::Pgsql => sql::SqlDatabaseKind::Postgresql,
+        _ => sql::SqlDatabaseKind::Sqlite,
     }
 }
 
-const fn engine(backend: Backend) -> private::Engine {
+const fn engine(backend: SubjectBackend) -> private::DatabaseEngine {
     match backend {
-        Backend::Mysql => private::Engine::MariaDb,
-        _ => private::Engine::PostgreSql,
+        SubjectBackend::Mysql => private::DatabaseEngine::MariaDb,
+        _ => private::DatabaseEngine::PostgreSql,
     }
 }

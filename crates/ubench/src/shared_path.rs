@@ -14,13 +14,14 @@ use base::Now;
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
 use dhcp_lease::v4::{LeaseTerms, PoolSet, PoolSpec, V4};
 use dhcp_lease::{
-    Allocator, Expiry, HardwareAddress, Identity, LeaseStore, LeaseTable, Occupancy, Refusal,
+    Allocator, CommitRefusal, Expiry, HardwareAddress, Identity, LeaseStore, LeaseTable,
+    SlotOccupancy,
 };
 use netio::Clock;
 
 use crate::error::UbenchError;
-use crate::tally::Tally;
-use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, Step, UPDATED_LIFETIME_S};
+use crate::tally::StepRunResult;
+use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, UPDATED_LIFETIME_S, WorkloadStep};
 
 /// Time after which a thread without a wake-up checks if the store has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -48,11 +49,11 @@ pub(crate) struct SharedPath<S> {
     pools: Arc<PoolSet>,
     window: usize,
     is_emptied_first: bool,
-    in_flight: VecDeque<InFlight>,
+    in_flight: VecDeque<InFlightOperation>,
     facts: Facts<V4>,
 }
 
-struct InFlight {
+struct InFlightOperation {
     epoch: u64,
     begin_ns: u64,
 }
@@ -64,14 +65,16 @@ struct Asker {
 }
 
 impl Asker {
-    fn of(step: Step, number: u32) -> Self {
+    fn of(step: WorkloadStep, number: u32) -> Self {
         let hardware = HardwareAddress::new(1, &workload::hardware(number));
         let client_id = Some(workload::client_id(number));
         match step {
-            Step::Search => Self { hardware: HardwareAddress::NONE, client_id: None },
-            Step::SearchHardware => Self { hardware, client_id: None },
-            Step::SearchClientId => Self { hardware: HardwareAddress::NONE, client_id },
-            Step::Create | Step::Update | Step::Delete => Self { hardware, client_id },
+            WorkloadStep::Search => Self { hardware: HardwareAddress::NONE, client_id: None },
+            WorkloadStep::SearchHardware => Self { hardware, client_id: None },
+            WorkloadStep::SearchClientId => Self { hardware: HardwareAddress::NONE, client_id },
+            WorkloadStep::Create | WorkloadStep::Update | WorkloadStep::Delete => {
+                Self { hardware, client_id }
+            }
         }
     }
 
@@ -84,7 +87,7 @@ impl Asker {
     }
 }
 
-fn action(step: Step) -> Action<LeaseTerms<'static>> {
+fn action(step: WorkloadStep) -> Action<LeaseTerms<'static>> {
     let terms = |valid_lifetime_s| LeaseTerms {
         valid_lifetime_s,
         subnet_id: 1,
@@ -95,8 +98,8 @@ fn action(step: Step) -> Action<LeaseTerms<'static>> {
         user_context: "",
     };
     match step {
-        Step::Create => Action::Lease(terms(CREATED_LIFETIME_S)),
-        Step::Update => Action::Lease(terms(UPDATED_LIFETIME_S)),
+        WorkloadStep::Create => Action::Lease(terms(CREATED_LIFETIME_S)),
+        WorkloadStep::Update => Action::Lease(terms(UPDATED_LIFETIME_S)),
         _ => Action::Release,
     }
 }
@@ -119,9 +122,9 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
     /// Runs `step` for the records of these numbers.
     pub(crate) fn step(
         &mut self,
-        step: Step,
+        step: WorkloadStep,
         numbers: &[u32],
-        tally: &mut Tally,
+        tally: &mut StepRunResult,
     ) -> Result<(), UbenchError> {
         let first_ns = Clock::mono_ns();
         let mut left = numbers.iter();
@@ -133,7 +136,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
                     && let Some(&number) = left.next()
                 {
                     let epoch = self.begin(now, step, number, tally)?;
-                    self.in_flight.push_back(InFlight { epoch, begin_ns });
+                    self.in_flight.push_back(InFlightOperation { epoch, begin_ns });
                     begin_ns = if self.window > 1 { Clock::mono_ns() } else { begin_ns };
                 }
                 self.store.submit(now);
@@ -145,7 +148,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
     }
 
     /// Waits until the oldest operation is done, and records all that are done.
-    fn finish(&mut self, tally: &mut Tally) -> Result<(), UbenchError> {
+    fn finish(&mut self, tally: &mut StepRunResult) -> Result<(), UbenchError> {
         let Some(oldest) = self.in_flight.front() else { return Ok(()) };
         let awaited = oldest.epoch;
         self.wait(awaited)?;
@@ -171,13 +174,14 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
     fn begin(
         &mut self,
         now: Now,
-        step: Step,
+        step: WorkloadStep,
         number: u32,
-        tally: &mut Tally,
+        tally: &mut StepRunResult,
     ) -> Result<u64, UbenchError> {
         let asker = Asker::of(step, number);
         let address = workload::address(number);
-        let by_address = !matches!(step, Step::SearchHardware | Step::SearchClientId);
+        let by_address =
+            !matches!(step, WorkloadStep::SearchHardware | WorkloadStep::SearchClientId);
         let mut addresses = [None; ASKED_MAX];
         addresses[0] = by_address.then_some(address);
         loop {
@@ -193,7 +197,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
                 true => self.facts.asked[0],
                 false => self.facts.mine().next().copied(),
             };
-            let is_leased = slot.is_some_and(|slot| slot.occupancy == Occupancy::Leased);
+            let is_leased = slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Leased);
             if step.is_search() {
                 tally.found(is_leased);
                 return Ok(0);
@@ -209,10 +213,10 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
             };
             match self.store.commit(now, &[change]) {
                 Ok(receipt) => {
-                    tally.found(is_leased || step == Step::Create);
+                    tally.found(is_leased || step == WorkloadStep::Create);
                     return Ok(receipt.row_epoch);
                 }
-                Err(Refusal::Unsettled(epoch)) => {
+                Err(CommitRefusal::Unsettled(epoch)) => {
                     self.store.submit(now);
                     self.wait(epoch)?;
                 }

@@ -10,7 +10,7 @@ use crate::error::UbenchError;
 /// Kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Backend {
+pub enum SubjectBackend {
     /// Memory only.
     Memory,
     /// Kea's lease file; with [`Tables::Ubench2012`] the text file of the program of 2012.
@@ -23,7 +23,7 @@ pub enum Backend {
     Pgsql,
 }
 
-impl Backend {
+impl SubjectBackend {
     /// All kinds; those that need no server come first.
     pub const ALL: [Self; 5] =
         [Self::Memory, Self::Memfile, Self::Sqlite, Self::Mysql, Self::Pgsql];
@@ -76,10 +76,10 @@ impl Tables {
     }
 }
 
-/// Safety of a change when it counts as done. [`Subject::setting`] is its meaning for each store.
+/// Safety of a change when it counts as done. [`BenchmarkSubject::setting`] is its meaning for each store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum ChangeSafety {
     /// The change survives a power cut.
     Sync,
     /// The change may not survive a power cut; most servers run with this.
@@ -88,7 +88,7 @@ pub enum Mode {
     Other,
 }
 
-impl Mode {
+impl ChangeSafety {
     /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -103,7 +103,7 @@ impl Mode {
 /// Number of operations that share a transaction and with it a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sharing {
+pub enum TransactionSharing {
     /// All operations that wait when the writer is free: group commit. With the tables of 2012
     /// every operation is on its own, and the database's server may combine them.
     Adaptive,
@@ -111,7 +111,7 @@ pub enum Sharing {
     Fixed(u32),
 }
 
-impl fmt::Display for Sharing {
+impl fmt::Display for TransactionSharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adaptive => f.write_str("adaptive"),
@@ -123,7 +123,7 @@ impl fmt::Display for Sharing {
 /// SQLite's method to undo a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Journal {
+pub enum SqliteJournalMode {
     /// Log that is written ahead.
     Wal,
     /// File that is deleted.
@@ -138,7 +138,7 @@ pub enum Journal {
     Off,
 }
 
-impl Journal {
+impl SqliteJournalMode {
     /// All methods.
     pub const ALL: [Self; 6] =
         [Self::Wal, Self::Delete, Self::Truncate, Self::Persist, Self::Memory, Self::Off];
@@ -159,44 +159,44 @@ impl Journal {
 
 /// Row of a result: a store with its settings and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct BenchmarkSubject {
     /// Kind of the store.
-    pub backend: Backend,
+    pub backend: SubjectBackend,
     /// Tables in the store.
     pub tables: Tables,
     /// Safety of its changes.
-    pub mode: Mode,
+    pub mode: ChangeSafety,
     /// True if statements are prepared once; `None` where there is no choice.
     pub is_compiled: Option<bool>,
     /// Storage engine of MySQL.
     pub engine: Option<String>,
     /// Journal of SQLite.
-    pub journal: Option<Journal>,
+    pub journal: Option<SqliteJournalMode>,
     /// Most operations in flight.
     pub concurrency: u32,
     /// Operations that share a transaction.
-    pub sharing: Sharing,
+    pub sharing: TransactionSharing,
 }
 
-impl Subject {
+impl BenchmarkSubject {
     /// Returns `backend` as the server uses it: Kea's tables, one operation at a time.
     #[must_use]
-    pub fn kea(backend: Backend, mode: Mode) -> Self {
+    pub fn kea(backend: SubjectBackend, mode: ChangeSafety) -> Self {
         Self {
             backend,
             tables: Tables::Kea,
             mode,
             is_compiled: None,
             engine: None,
-            journal: (backend == Backend::Sqlite).then_some(Journal::Wal),
+            journal: (backend == SubjectBackend::Sqlite).then_some(SqliteJournalMode::Wal),
             concurrency: 1,
-            sharing: Sharing::Adaptive,
+            sharing: TransactionSharing::Adaptive,
         }
     }
 
     /// Returns `backend` as the program of 2012 used it.
     #[must_use]
-    pub fn of_2012(backend: Backend, mode: Mode, is_compiled: bool) -> Self {
+    pub fn of_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
         Self {
             tables: Tables::Ubench2012,
             is_compiled: backend.speaks_sql().then_some(is_compiled),
@@ -209,26 +209,28 @@ impl Subject {
     pub fn setting(&self) -> &'static str {
         let is_transactional = self.engine.as_deref().is_none_or(is_transactional);
         match (self.backend, self.mode) {
-            (Backend::Memory, _) => "none",
-            (Backend::Memfile, mode) if self.tables == Tables::Ubench2012 => match mode {
-                Mode::Sync => "written and flushed",
-                Mode::Async => "buffered",
-                Mode::Other => "written",
+            (SubjectBackend::Memory, _) => "none",
+            (SubjectBackend::Memfile, mode) if self.tables == Tables::Ubench2012 => match mode {
+                ChangeSafety::Sync => "written and flushed",
+                ChangeSafety::Async => "buffered",
+                ChangeSafety::Other => "written",
             },
-            (Backend::Memfile, Mode::Sync) => "always",
-            (Backend::Memfile, Mode::Async) => "none",
-            (Backend::Memfile, Mode::Other) => "interval 1 s",
-            (Backend::Sqlite, Mode::Sync) if self.tables == Tables::Kea => "log flushed",
-            (Backend::Sqlite, Mode::Sync) => "synchronous=FULL",
-            (Backend::Sqlite, Mode::Async) => "synchronous=OFF",
-            (Backend::Sqlite, Mode::Other) => "synchronous=NORMAL",
-            (Backend::Mysql, _) if !is_transactional => "no transactions",
-            (Backend::Mysql, Mode::Sync) => "innodb_flush_log_at_trx_commit=1",
-            (Backend::Mysql, Mode::Async) => "innodb_flush_log_at_trx_commit=2",
-            (Backend::Mysql, Mode::Other) => "innodb_flush_log_at_trx_commit=0",
-            (Backend::Pgsql, Mode::Sync) => "synchronous_commit=on",
-            (Backend::Pgsql, Mode::Async) => "synchronous_commit=off",
-            (Backend::Pgsql, Mode::Other) => "unlogged tables",
+            (SubjectBackend::Memfile, ChangeSafety::Sync) => "always",
+            (SubjectBackend::Memfile, ChangeSafety::Async) => "none",
+            (SubjectBackend::Memfile, ChangeSafety::Other) => "interval 1 s",
+            (SubjectBackend::Sqlite, ChangeSafety::Sync) if self.tables == Tables::Kea => {
+                "log flushed"
+            }
+            (SubjectBackend::Sqlite, ChangeSafety::Sync) => "synchronous=FULL",
+            (SubjectBackend::Sqlite, ChangeSafety::Async) => "synchronous=OFF",
+            (SubjectBackend::Sqlite, ChangeSafety::Other) => "synchronous=NORMAL",
+            (SubjectBackend::Mysql, _) if !is_transactional => "no transactions",
+            (SubjectBackend::Mysql, ChangeSafety::Sync) => "innodb_flush_log_at_trx_commit=1",
+            (SubjectBackend::Mysql, ChangeSafety::Async) => "innodb_flush_log_at_trx_commit=2",
+            (SubjectBackend::Mysql, ChangeSafety::Other) => "innodb_flush_log_at_trx_commit=0",
+            (SubjectBackend::Pgsql, ChangeSafety::Sync) => "synchronous_commit=on",
+            (SubjectBackend::Pgsql, ChangeSafety::Async) => "synchronous_commit=off",
+            (SubjectBackend::Pgsql, ChangeSafety::Other) => "unlogged tables",
         }
     }
 
@@ -236,8 +238,8 @@ impl Subject {
     #[must_use]
     pub fn window(&self) -> u32 {
         match self.sharing {
-            Sharing::Adaptive => self.concurrency,
-            Sharing::Fixed(count) => count,
+            TransactionSharing::Adaptive => self.concurrency,
+            TransactionSharing::Fixed(count) => count,
         }
     }
 
@@ -249,25 +251,28 @@ impl Subject {
     pub fn check(&self) -> Result<(), UbenchError> {
         let refuse = |why: &str| Err(UbenchError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
-        if self.concurrency == 0 || self.sharing == Sharing::Fixed(0) {
+        if self.concurrency == 0 || self.sharing == TransactionSharing::Fixed(0) {
             return refuse("at least one operation at a time");
         }
-        if is_2012 && self.backend == Backend::Memory {
+        if is_2012 && self.backend == SubjectBackend::Memory {
             return refuse("the program of 2012 had no store in memory");
         }
         if is_2012 && self.concurrency > 1 && self.backend.is_embedded() {
             return refuse("one writer at a time is all that this store has without rounds");
         }
-        if is_2012 && self.backend == Backend::Memfile && self.sharing != Sharing::Adaptive {
+        if is_2012
+            && self.backend == SubjectBackend::Memfile
+            && self.sharing != TransactionSharing::Adaptive
+        {
             return refuse("the file of 2012 knows no transactions");
         }
-        if !is_2012 && self.concurrency > 1 && self.sharing != Sharing::Adaptive {
+        if !is_2012 && self.concurrency > 1 && self.sharing != TransactionSharing::Adaptive {
             return refuse("transactions of a fixed size are done one after the other");
         }
         if !is_2012 && self.engine.as_deref().is_some_and(|engine| !is_innodb(engine)) {
             return refuse("Kea's tables are InnoDB's");
         }
-        if !is_2012 && self.journal.is_some_and(|journal| journal != Journal::Wal) {
+        if !is_2012 && self.journal.is_some_and(|journal| journal != SqliteJournalMode::Wal) {
             return refuse("Kea's tables are kept with the journal WAL");
         }
         Ok(())
@@ -283,7 +288,7 @@ fn is_transactional(engine: &str) -> bool {
 }
 
 /// Prints the subject, for example `sqlite kea sync, 64 at a time, WAL`.
-impl fmt::Display for Subject {
+impl fmt::Display for BenchmarkSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.backend.name(), self.tables.name(), self.mode.name())?;
         match self.is_compiled {
@@ -299,8 +304,8 @@ impl fmt::Display for Subject {
         }
         write!(f, ", {} at a time", self.concurrency)?;
         match self.sharing {
-            Sharing::Adaptive => Ok(()),
-            Sharing::Fixed(count) => write!(f, ", {count} per transaction"),
+            TransactionSharing::Adaptive => Ok(()),
+            TransactionSharing::Fixed(count) => write!(f, ", {count} per transaction"),
         }
     }
 }

@@ -7,7 +7,7 @@ const LATENCY_LIMIT_NS: u64 = 100_000_000_000;
 
 /// Results of one step of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct StepRunResult {
     /// Duration of each operation from its begin to its end, nanoseconds.
     pub(crate) latency_ns: Histogram,
     /// Number of operations that found nothing.
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     pub(crate) marks: Option<Vec<bool>>,
 }
 
-impl Tally {
+impl StepRunResult {
     /// Creates an empty tally; `keeps_marks`: it keeps the result of every operation.
     pub(crate) fn new(keeps_marks: bool) -> Self {
         Self {

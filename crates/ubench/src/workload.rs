@@ -21,7 +21,7 @@ const SCANNED_ROWS: u64 = 2_000_000;
 /// Step of a run. The first, the second, the fifth and the sixth are those of 2012.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum WorkloadStep {
     /// Creates a lease for every record.
     Create,
     /// Searches leases by address; about one of ten does not exist.
@@ -36,7 +36,7 @@ pub enum Step {
     Delete,
 }
 
-impl Step {
+impl WorkloadStep {
     /// All steps, in the order in which they run.
     pub const ALL: [Self; 6] = [
         Self::Create,
@@ -73,12 +73,12 @@ impl Step {
 
 /// Operations of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Workload {
+pub(crate) struct UbenchWorkload {
     records: u32,
     random: Random,
 }
 
-impl Workload {
+impl UbenchWorkload {
     /// Creates operations on `records` records in an order that follows from `seed`.
     pub(crate) const fn new(records: u32, seed: u64) -> Self {
         Self { records, random: Random::from_seed(seed) }
@@ -86,16 +86,16 @@ impl Workload {
 
     /// Returns the numbers of the records of the next `step`. With `scans` every search reads all
     /// rows, and there are fewer searches.
-    pub(crate) fn step(&mut self, step: Step, scans: bool) -> Vec<u32> {
+    pub(crate) fn step(&mut self, step: WorkloadStep, scans: bool) -> Vec<u32> {
         match step {
-            Step::Create | Step::Delete => (0..self.records).collect(),
-            Step::Update => {
+            WorkloadStep::Create | WorkloadStep::Delete => (0..self.records).collect(),
+            WorkloadStep::Update => {
                 let mut numbers: Vec<u32> = (0..self.records).collect();
                 self.random.shuffle(&mut numbers);
                 numbers
             }
-            Step::Search | Step::SearchHardware | Step::SearchClientId => {
-                let is_scan = scans && step != Step::Search;
+            WorkloadStep::Search | WorkloadStep::SearchHardware | WorkloadStep::SearchClientId => {
+                let is_scan = scans && step != WorkloadStep::Search;
                 let most = SCANNED_ROWS / u64::from(self.records.max(1));
                 let count =
                     if is_scan { most.clamp(1, self.records.into()) } else { self.records.into() };
@@ -144,20 +144,20 @@ mod tests {
 
     #[test]
     fn one_search_in_ten_misses_and_a_seed_says_which() {
-        let mut workload = Workload::new(9_000, 7);
-        let numbers = workload.step(Step::Search, true);
+        let mut workload = UbenchWorkload::new(9_000, 7);
+        let numbers = workload.step(WorkloadStep::Search, true);
         assert_eq!(numbers.len(), 9_000);
         assert!(numbers.iter().all(|&number| number < 10_000));
         let misses = numbers.iter().filter(|&&number| number >= 9_000).count();
         // Binomial of 9,000 and 0.1: 900 and a deviation of 28.5.
         assert!((786..=1_014).contains(&misses), "{misses}");
-        assert_eq!(numbers, Workload::new(9_000, 7).step(Step::Search, true));
-        assert_ne!(numbers, Workload::new(9_000, 8).step(Step::Search, true));
+        assert_eq!(numbers, UbenchWorkload::new(9_000, 7).step(WorkloadStep::Search, true));
+        assert_ne!(numbers, UbenchWorkload::new(9_000, 8).step(WorkloadStep::Search, true));
     }
 
     #[test]
     fn every_record_is_updated_once() {
-        let mut numbers = Workload::new(500, 1).step(Step::Update, false);
+        let mut numbers = UbenchWorkload::new(500, 1).step(WorkloadStep::Update, false);
         assert_ne!(numbers[..20], (0..20).collect::<Vec<_>>());
         numbers.sort_unstable();
         assert_eq!(numbers, (0..500).collect::<Vec<_>>());
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn searches_without_an_index_are_fewer() {
-        let mut workload = Workload::new(100_000, 1);
-        assert_eq!(workload.step(Step::SearchHardware, true).len(), 20);
-        assert_eq!(workload.step(Step::SearchHardware, false).len(), 100_000);
-        assert_eq!(workload.step(Step::Search, true).len(), 100_000);
+        let mut workload = UbenchWorkload::new(100_000, 1);
+        assert_eq!(workload.step(WorkloadStep::SearchHardware, true).len(), 20);
+        assert_eq!(workload.step(WorkloadStep::SearchHardware, false).len(), 100_000);
+        assert_eq!(workload.step(WorkloadStep::Search, true).len(), 100_000);
     }
 }

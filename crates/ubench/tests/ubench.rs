@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ubench::output;
-use ubench::result::{Row, SCHEMA};
+use ubench::result::{SCHEMA, SubjectResult};
 use ubench::{
-    Backend, Mode, Report, Request, Sharing, Step, Subject, Tables, UbenchError, measure,
+    BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing, UbenchError,
+    UbenchParameters, UbenchReport, WorkloadStep, measure,
 };
 
 /// Folder that is removed with the value.
-struct Folder(PathBuf);
+struct UbenchTestFolder(PathBuf);
 
-impl Folder {
+impl UbenchTestFolder {
     fn new(label: &str) -> Self {
         let path = std::env::temp_dir().join(format!("ubench-{label}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -20,17 +21,17 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for UbenchTestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-fn request(folder: &Path, records: u32, subjects: Vec<Subject>) -> Request {
-    Request {
+fn request(folder: &Path, records: u32, subjects: Vec<BenchmarkSubject>) -> UbenchParameters {
+    UbenchParameters {
         subjects,
         records: Some(records),
-        steps: Step::ALL.to_vec(),
+        steps: WorkloadStep::ALL.to_vec(),
         runs: 2,
         warms_up: true,
         seed: 7,
@@ -42,21 +43,22 @@ fn request(folder: &Path, records: u32, subjects: Vec<Subject>) -> Request {
     }
 }
 
-fn done(label: &str, records: u32, subjects: Vec<Subject>) -> Report {
-    let folder = Folder::new(label);
+fn done(label: &str, records: u32, subjects: Vec<BenchmarkSubject>) -> UbenchReport {
+    let folder = UbenchTestFolder::new(label);
     let report = measure(&request(&folder.0, records, subjects), &mut |_| {}).unwrap();
     let left = std::fs::read_dir(&folder.0).unwrap().count();
     assert_eq!(left, 0, "nothing is left behind");
     report
 }
 
-fn misses(row: &Row) -> Vec<u64> {
+fn misses(row: &SubjectResult) -> Vec<u64> {
     row.steps.iter().map(|step| step.misses).collect()
 }
 
 #[test]
 fn a_memfile_flushes_once_for_each_change_and_never_without_durability() {
-    let subjects = [Mode::Sync, Mode::Async].map(|mode| Subject::kea(Backend::Memfile, mode));
+    let subjects = [ChangeSafety::Sync, ChangeSafety::Async]
+        .map(|mode| BenchmarkSubject::kea(SubjectBackend::Memfile, mode));
     let report = done("memfile", 50, subjects.to_vec());
     let [sync, fast] = &report.rows[..] else { panic!("two rows") };
     assert_eq!((sync.counts.changes, sync.counts.flushes), (300, Some(300)));
@@ -67,9 +69,14 @@ fn a_memfile_flushes_once_for_each_change_and_never_without_durability() {
 
 #[test]
 fn changes_in_flight_share_flushes() {
-    let subject = Subject { concurrency: 64, ..Subject::kea(Backend::Memfile, Mode::Sync) };
-    let in_tens =
-        Subject { sharing: Sharing::Fixed(10), ..Subject::kea(Backend::Memfile, Mode::Sync) };
+    let subject = BenchmarkSubject {
+        concurrency: 64,
+        ..BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Sync)
+    };
+    let in_tens = BenchmarkSubject {
+        sharing: TransactionSharing::Fixed(10),
+        ..BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Sync)
+    };
     let report = done("group", 640, vec![subject, in_tens]);
     let [adaptive, in_tens] = &report.rows[..] else { panic!("two rows") };
     // There are two runs of three steps of ten windows.
@@ -81,12 +88,15 @@ fn changes_in_flight_share_flushes() {
 
 #[test]
 fn every_store_finds_the_same() {
-    let mut subjects = vec![Subject::kea(Backend::Memory, Mode::Async)];
-    for backend in [Backend::Memfile, Backend::Sqlite] {
-        subjects.push(Subject { concurrency: 8, ..Subject::kea(backend, Mode::Async) });
-        subjects.push(Subject::of_2012(backend, Mode::Async, true));
+    let mut subjects = vec![BenchmarkSubject::kea(SubjectBackend::Memory, ChangeSafety::Async)];
+    for backend in [SubjectBackend::Memfile, SubjectBackend::Sqlite] {
+        subjects.push(BenchmarkSubject {
+            concurrency: 8,
+            ..BenchmarkSubject::kea(backend, ChangeSafety::Async)
+        });
+        subjects.push(BenchmarkSubject::of_2012(backend, ChangeSafety::Async, true));
     }
-    subjects.push(Subject::of_2012(Backend::Sqlite, Mode::Async, false));
+    subjects.push(BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Async, false));
     let report = done("same", 200, subjects);
     let expected = misses(&report.rows[0]);
     let [create, search, hardware, client_id, update, delete] = expected[..] else {
@@ -104,8 +114,8 @@ fn every_store_finds_the_same() {
 
 #[test]
 fn every_change_is_a_row_in_the_database() {
-    let sync = Subject::kea(Backend::Sqlite, Mode::Sync);
-    let grouped = Subject { concurrency: 64, ..sync.clone() };
+    let sync = BenchmarkSubject::kea(SubjectBackend::Sqlite, ChangeSafety::Sync);
+    let grouped = BenchmarkSubject { concurrency: 64, ..sync.clone() };
     let report = done("rows", 128, vec![sync, grouped]);
     let [single, grouped] = &report.rows[..] else { panic!("two rows") };
     for row in [single, grouped] {
@@ -116,13 +126,16 @@ fn every_change_is_a_row_in_the_database() {
     assert!(grouped.counts.flushes.is_some_and(|count| (12..768).contains(&count)));
     assert!(grouped.counts.transactions.is_some_and(|count| (12..768).contains(&count)));
     let steps: Vec<_> = report.group_commit.iter().map(|group| group.step).collect();
-    assert_eq!(steps, [Some(Step::Create), Some(Step::Update), Some(Step::Delete), None]);
+    assert_eq!(
+        steps,
+        [Some(WorkloadStep::Create), Some(WorkloadStep::Update), Some(WorkloadStep::Delete), None]
+    );
 }
 
 #[test]
 fn transactions_of_2012_hold_what_was_asked_for() {
-    let base = Subject::of_2012(Backend::Sqlite, Mode::Async, true);
-    let in_tens = Subject { sharing: Sharing::Fixed(10), ..base.clone() };
+    let base = BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Async, true);
+    let in_tens = BenchmarkSubject { sharing: TransactionSharing::Fixed(10), ..base.clone() };
     let report = done("tens", 95, vec![base, in_tens]);
     let transactions: Vec<_> = report.rows.iter().map(|row| row.counts.transactions).collect();
     assert_eq!(transactions, [Some(570), Some(60)]);
@@ -130,20 +143,30 @@ fn transactions_of_2012_hold_what_was_asked_for() {
 
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_begins() {
-    let in_memory =
-        Subject { tables: Tables::Ubench2012, ..Subject::kea(Backend::Memory, Mode::Async) };
-    let two_writers =
-        Subject { concurrency: 2, ..Subject::of_2012(Backend::Sqlite, Mode::Sync, true) };
-    let other_engine =
-        Subject { engine: Some("MyISAM".to_owned()), ..Subject::kea(Backend::Mysql, Mode::Sync) };
+    let in_memory = BenchmarkSubject {
+        tables: Tables::Ubench2012,
+        ..BenchmarkSubject::kea(SubjectBackend::Memory, ChangeSafety::Async)
+    };
+    let two_writers = BenchmarkSubject {
+        concurrency: 2,
+        ..BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, true)
+    };
+    let other_engine = BenchmarkSubject {
+        engine: Some("MyISAM".to_owned()),
+        ..BenchmarkSubject::kea(SubjectBackend::Mysql, ChangeSafety::Sync)
+    };
     for subject in [in_memory, two_writers, other_engine] {
         let request = request(Path::new("/nonexistent"), 1, vec![subject]);
         assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
     }
-    let folder = Folder::new("taken");
+    let folder = UbenchTestFolder::new("taken");
     let file = folder.0.join("leases.csv");
     std::fs::write(&file, "mine").unwrap();
-    let mut taken = request(&folder.0, 1, vec![Subject::kea(Backend::Memfile, Mode::Async)]);
+    let mut taken = request(
+        &folder.0,
+        1,
+        vec![BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Async)],
+    );
     taken.file = Some(file.clone());
     assert!(matches!(measure(&taken, &mut |_| {}), Err(UbenchError::Usage(_))));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
@@ -151,11 +174,11 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
 
 #[test]
 fn a_flush_can_be_made_to_cost_more() {
-    let folder = Folder::new("slow");
+    let folder = UbenchTestFolder::new("slow");
     let subjects = vec![
-        Subject::kea(Backend::Memfile, Mode::Sync),
-        Subject::kea(Backend::Sqlite, Mode::Sync),
-        Subject::kea(Backend::Sqlite, Mode::Async),
+        BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Sync),
+        BenchmarkSubject::kea(SubjectBackend::Sqlite, ChangeSafety::Sync),
+        BenchmarkSubject::kea(SubjectBackend::Sqlite, ChangeSafety::Async),
     ];
     let mut slow = request(&folder.0, 5, subjects);
     slow.flush_delay = Duration::from_millis(2);
@@ -163,7 +186,7 @@ fn a_flush_can_be_made_to_cost_more() {
     let report = measure(&slow, &mut |_| {}).unwrap();
     assert_eq!(report.injected_flush_ms, 2.0);
     for row in &report.rows[..2] {
-        for step in row.steps_of(&Step::CHANGES) {
+        for step in row.steps_of(&WorkloadStep::CHANGES) {
             // A sleep is never shorter than requested.
             assert!(step.total_s() >= 0.010, "{}: {}", row.subject, step.total_s());
         }
@@ -177,9 +200,9 @@ fn results_are_read_back_and_drawn() {
         "drawn",
         20,
         vec![
-            Subject::kea(Backend::Memory, Mode::Async),
-            Subject::of_2012(Backend::Memfile, Mode::Sync, true),
-            Subject::of_2012(Backend::Sqlite, Mode::Sync, false),
+            BenchmarkSubject::kea(SubjectBackend::Memory, ChangeSafety::Async),
+            BenchmarkSubject::of_2012(SubjectBackend::Memfile, ChangeSafety::Sync, true),
+            BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, false),
         ],
     );
     assert_eq!(report.schema, SCHEMA);
@@ -187,7 +210,7 @@ fn results_are_read_back_and_drawn() {
     assert_eq!(json["rows"][0]["backend"], "memory");
     assert_eq!(json["rows"][1]["tables"], "ubench-2012");
     assert_eq!(json["rows"][1]["steps"][2]["step"], "search-hardware");
-    let back: Report = serde_json::from_value(json).unwrap();
+    let back: UbenchReport = serde_json::from_value(json).unwrap();
     assert_eq!(output::page(&back), output::page(&report));
     let csv = output::csv(&report);
     let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();

@@ -8,18 +8,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::tidy::{Package, Workspace};
+use crate::tidy::{CargoWorkspace, Package};
 
 /// Returns the names of the crates that a change since `revision` concerns.
 pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, String> {
     let differing = git(root, &["diff", "--name-only", revision])?;
     let untracked = git(root, &["ls-files", "--others", "--exclude-standard"])?;
     let files: Vec<&str> = differing.lines().chain(untracked.lines()).collect();
-    Ok(concerned(&Workspace::load(root)?, &files))
+    Ok(concerned(&CargoWorkspace::load(root)?, &files))
 }
 
 /// Returns the crates that a change of `files` concerns.
-fn concerned(workspace: &Workspace, files: &[&str]) -> BTreeSet<String> {
+fn concerned(workspace: &CargoWorkspace, files: &[&str]) -> BTreeSet<String> {
     let packages = &workspace.packages;
     let mut found: BTreeSet<String> = BTreeSet::new();
     for file in files {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_change_concerns_the_crate_and_all_that_depend_on_it() {
-        let workspace = Workspace::load(crate::workspace_root()).unwrap();
+        let workspace = CargoWorkspace::load(crate::workspace_root()).unwrap();
         let concerned = |file: &str| concerned(&workspace, &[file]);
         assert_eq!(concerned("README.md").len(), 0);
         assert_eq!(concerned("Cargo.lock").len(), workspace.packages.len());

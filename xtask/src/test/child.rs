@@ -23,14 +23,14 @@ pub(crate) struct Marked {
 
 /// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProgramEnd {
     /// Exit status of a program that ended by itself.
     Status(ExitStatus),
     /// Timeout after which the program was ended.
     TimeOut,
 }
 
-impl End {
+impl ProgramEnd {
     /// Returns true if the program ended by itself with exit code 0.
     pub(crate) fn is_success(self) -> bool {
         matches!(self, Self::Status(status) if status.success())
@@ -52,7 +52,7 @@ pub(crate) fn run(
     marker: &str,
     log: &Path,
     limit: Duration,
-) -> Result<End, String> {
+) -> Result<ProgramEnd, String> {
     run_watched(command, marker, log, limit, |_| (), || ())
 }
 
@@ -65,11 +65,11 @@ pub(crate) fn run_watched(
     limit: Duration,
     mut each_line: impl FnMut(&str),
     mut look: impl FnMut(),
-) -> Result<End, String> {
+) -> Result<ProgramEnd, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(failed)?;
     let errors = output.try_clone().map_err(failed)?;
-    let mut lines = Lines { file: File::open(log).map_err(failed)?, begun: Vec::new() };
+    let mut lines = GrowingFileLines { file: File::open(log).map_err(failed)?, begun: Vec::new() };
     command.stdout(output).stderr(errors);
     let watch = || {
         lines.pass_on(&mut each_line);
@@ -81,13 +81,13 @@ pub(crate) fn run_watched(
 }
 
 /// Lines of a growing file.
-struct Lines {
+struct GrowingFileLines {
     file: File,
     /// Bytes of the last, incomplete line.
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl GrowingFileLines {
     /// Passes on the lines that are complete. The next call reads data that cannot be read now.
     fn pass_on(&mut self, each_line: &mut impl FnMut(&str)) {
         drop(self.file.read_to_end(&mut self.begun));
@@ -99,7 +99,11 @@ impl Lines {
 }
 
 /// Runs `command` as [`run`] does, with its outputs unchanged.
-pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Result<End, String> {
+pub(crate) fn wait(
+    command: &mut Command,
+    marker: &str,
+    limit: Duration,
+) -> Result<ProgramEnd, String> {
     wait_watched(command, marker, limit, || ())
 }
 
@@ -108,7 +112,7 @@ fn wait_watched(
     marker: &str,
     limit: Duration,
     mut watch: impl FnMut(),
-) -> Result<End, String> {
+) -> Result<ProgramEnd, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("cannot run {name}: {error}");
     let started = Instant::now();
@@ -116,14 +120,14 @@ fn wait_watched(
     let mut pause = Duration::from_millis(1);
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(End::Status(status));
+            return Ok(ProgramEnd::Status(status));
         }
         if started.elapsed() > limit {
             // It must not start other processes while the existing ones are ended.
             drop(child.kill());
             end_family(MARKER, marker);
             child.wait().map_err(failed)?;
-            return Ok(End::TimeOut);
+            return Ok(ProgramEnd::TimeOut);
         }
         watch();
         thread::sleep(pause);
@@ -290,7 +294,7 @@ mod tests {
         let script = "while :; do (sleep 1000 & sleep 1000) & sleep 0.01; done";
         command.args(["-c", script]);
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
-        assert_eq!(end, End::TimeOut);
+        assert_eq!(end, ProgramEnd::TimeOut);
         assert_all_end(&marker);
         fs::remove_file(log).unwrap();
     }
@@ -311,7 +315,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & sleep 1000"]);
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
-        assert_eq!(end, End::TimeOut);
+        assert_eq!(end, ProgramEnd::TimeOut);
         assert_all_end(&marker);
         fs::remove_file(log).unwrap();
     }

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::debian::FolderMaking;
-use super::tally::Tally;
-use super::{Session, build_folder, child};
+use super::tally::CheckTally;
+use super::{TestSession, build_folder, child};
 
 /// Name of the clients' folder in the build folder.
 pub(crate) const FOLDER: &str = "kea-clients";
@@ -34,7 +34,7 @@ python3 -m venv "$1"
 "#;
 
 /// Starts the installation, unless there is a folder with the same packages.
-pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let (folder, log) = (path(&session.root), session.log(FOLDER));
     let marker = session.marker.clone();
     FolderMaking::start(move || make(&folder, may_install, &marker, &log))
@@ -45,14 +45,14 @@ fn packages() -> String {
     ENVIRONMENTS.map(|(_, packages)| packages).join("\n")
 }
 
-fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Tally, String> {
+fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<CheckTally, String> {
     let file = folder.join(PACKAGES_FILE);
     if fs::read_to_string(&file).unwrap_or_default() == packages() {
-        return Ok(Tally::one(true));
+        return Ok(CheckTally::one(true));
     }
     if !may_install {
         println!("    no clients of Kea from PyPI, told not to install; their test is left out");
-        return Ok(Tally::left_out(1));
+        return Ok(CheckTally::left_out(1));
     }
     fs::remove_dir_all(folder).ok();
     for (name, packages) in ENVIRONMENTS {
@@ -65,11 +65,11 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ta
                 end.describe(),
                 log.display()
             );
-            return Ok(Tally::left_out(1));
+            return Ok(CheckTally::left_out(1));
         }
     }
     fs::write(&file, packages()).map_err(|e| format!("{}: {e}", file.display()))?;
-    Ok(Tally::one(true))
+    Ok(CheckTally::one(true))
 }
 
 /// Returns the path of the folder in the build folder of `root`.
@@ -87,9 +87,9 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let log = folder.join("log");
         fs::write(folder.join(PACKAGES_FILE), packages()).unwrap();
-        assert_eq!(make(&folder, true, "none", &log).unwrap(), Tally::one(true));
+        assert_eq!(make(&folder, true, "none", &log).unwrap(), CheckTally::one(true));
         fs::write(folder.join(PACKAGES_FILE), "others").unwrap();
-        assert_eq!(make(&folder, false, "none", &log).unwrap(), Tally::left_out(1));
+        assert_eq!(make(&folder, false, "none", &log).unwrap(), CheckTally::left_out(1));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::long::{LongSuites, Suite};
+use super::long::{LongSuite, LongSuites};
 
 pub(crate) const SUITES: LongSuites = LongSuites {
     command: "crash",
@@ -13,37 +13,37 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     part_variable: None,
     case_limit: Duration::from_secs(30),
     suites: &[
-        Suite {
+        LongSuite {
             name: "server-v4",
             package: "godwit",
             tests: &["crash::acknowledged_dhcpv4_leases_survive_the_death_of_the_server"],
         },
-        Suite {
+        LongSuite {
             name: "server-v6",
             package: "godwit",
             tests: &["crash::acknowledged_dhcpv6_leases_survive_the_death_of_the_server"],
         },
-        Suite {
+        LongSuite {
             name: "server-sqlite",
             package: "godwit",
             tests: &["crash::acknowledged_leases_in_sqlite_survive_the_death_of_the_server"],
         },
-        Suite {
+        LongSuite {
             name: "server-mariadb",
             package: "godwit",
             tests: &["crash::acknowledged_leases_in_mariadb_survive_the_death_of_either_server"],
         },
-        Suite {
+        LongSuite {
             name: "server-postgresql",
             package: "godwit",
             tests: &["crash::acknowledged_leases_in_postgresql_survive_the_death_of_either_server"],
         },
-        Suite {
+        LongSuite {
             name: "server-galera",
             package: "godwit",
             tests: &["crash::galera::no_address_has_two_owners_whichever_node_of_a_cluster_dies"],
         },
-        Suite {
+        LongSuite {
             name: "power-sqlite",
             package: "dhcp-store",
             tests: &[
@@ -51,7 +51,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
                 "power_cut::sqlite::what_could_not_be_flushed_is_done_again_over_a_new_connection",
             ],
         },
-        Suite {
+        LongSuite {
             name: "power-memfile",
             package: "dhcp-store",
             tests: &[
@@ -61,14 +61,14 @@ pub(crate) const SUITES: LongSuites = LongSuites {
                 "power_cut::undurable_leases_survive_the_death_of_the_process",
             ],
         },
-        Suite {
+        LongSuite {
             name: "lease-file-names",
             package: "dhcp-store",
             tests: &[
                 "power_cut::names::acknowledged_leases_survive_what_other_programs_do_to_the_lease_files",
             ],
         },
-        Suite {
+        LongSuite {
             name: "clock-steps",
             package: "dhcp-store",
             tests: &["power_cut::steps::acknowledged_leases_outlast_steps_of_the_clock"],

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::long::{LongSuites, Suite};
+use super::long::{LongSuite, LongSuites};
 
 pub(crate) const SUITES: LongSuites = LongSuites {
     command: "dccp-linux",
@@ -14,7 +14,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     // A round has 109 parts of some seconds each, and takes several times as long on a busy
     // machine.
     case_limit: Duration::from_secs(1800),
-    suites: &[Suite {
+    suites: &[LongSuite {
         name: "linux-6.1",
         package: "godwit",
         tests: &["dccp::linux::our_dccp_and_that_of_linux_work_together"],

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::long::{LongSuites, Suite};
+use super::long::{LongSuite, LongSuites};
 
 pub(crate) const SUITES: LongSuites = LongSuites {
     command: "dccp-worlds",
@@ -14,12 +14,12 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     part_variable: None,
     case_limit: Duration::from_secs(1),
     suites: &[
-        Suite {
+        LongSuite {
             name: "ours",
             package: "dccp",
             tests: &["worlds::every_connection_closes_and_nothing_arrives_twice_or_changed"],
         },
-        Suite {
+        LongSuite {
             name: "linux",
             package: "dccp",
             tests: &["worlds::all_that_is_sent_to_or_by_linux_arrives"],

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::privilege::Privilege;
-use super::tally::Tally;
-use super::{Session, build_folder, child};
+use super::tally::CheckTally;
+use super::{TestSession, build_folder, child};
 
 /// Name of the root folder in the build folder.
 pub(crate) const FOLDER: &str = "debian-13";
@@ -47,23 +47,25 @@ mv "$root.new" "$root"
 /// Installation of a folder in the build folder, in progress.
 #[derive(Debug)]
 pub(crate) struct FolderMaking {
-    made: JoinHandle<Result<Tally, String>>,
+    made: JoinHandle<Result<CheckTally, String>>,
 }
 
 impl FolderMaking {
     /// Runs `make` on a thread.
-    pub(super) fn start(make: impl FnOnce() -> Result<Tally, String> + Send + 'static) -> Self {
+    pub(super) fn start(
+        make: impl FnOnce() -> Result<CheckTally, String> + Send + 'static,
+    ) -> Self {
         Self { made: std::thread::spawn(make) }
     }
 
     /// Waits until the installation has ended.
-    pub(crate) fn finish(self) -> Result<Tally, String> {
+    pub(crate) fn finish(self) -> Result<CheckTally, String> {
         self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
     }
 }
 
 /// Starts to make the root folder, unless there is one with the same packages.
-pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let root = path(&session.root);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
     let privilege = session.privilege;
@@ -76,10 +78,10 @@ fn make(
     privilege: Privilege,
     marker: &str,
     log: &Path,
-) -> Result<Tally, String> {
+) -> Result<CheckTally, String> {
     let kept = fs::read_to_string(root.join("packages")).unwrap_or_default();
     if kept.trim_end() == PACKAGES {
-        return Ok(Tally::one(true));
+        return Ok(CheckTally::one(true));
     }
     let reason = if !may_install {
         "told not to install"
@@ -93,10 +95,10 @@ fn make(
             println!("    mmdebstrap: {}; {}", end.describe(), log.display());
             print!("{}", child::last_lines(log, 20));
         }
-        return Ok(Tally::one(end.is_success()));
+        return Ok(CheckTally::one(end.is_success()));
     };
     println!("    no root folder of Debian 13 is made, {reason}; tests that need it are left out");
-    Ok(Tally::left_out(1))
+    Ok(CheckTally::left_out(1))
 }
 
 /// Returns the Debian mirror that the machine takes its own packages from.
@@ -138,10 +140,10 @@ mod tests {
         let log = root.join("log");
         fs::write(root.join("packages"), format!("{PACKAGES}\n")).unwrap();
         let same = make(&root, true, Privilege::None, "none", &log).unwrap();
-        assert_eq!(same, Tally::one(true));
+        assert_eq!(same, CheckTally::one(true));
         fs::write(root.join("packages"), "others\n").unwrap();
         let other = make(&root, true, Privilege::None, "none", &log).unwrap();
-        assert_eq!(other, Tally::left_out(1));
+        assert_eq!(other, CheckTally::left_out(1));
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::long::{LongSuites, Suite};
+use super::long::{LongSuite, LongSuites};
 
 pub(crate) const SUITES: LongSuites = LongSuites {
     command: "differ",
@@ -14,29 +14,29 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     part_variable: None,
     case_limit: Duration::from_millis(500),
     suites: &[
-        Suite {
+        LongSuite {
             name: "dhcp4-kea-3",
             package: "godwit",
             tests: &["differ::what_dhcpv4_differs_in_from_kea_3_has_a_verdict"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp4-kea-2.2",
             package: "godwit",
             tests: &["differ::what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp4-direct-kea-3",
             package: "godwit",
             tests: &[
                 "differ::what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict",
             ],
         },
-        Suite {
+        LongSuite {
             name: "dhcp6-kea-3",
             package: "godwit",
             tests: &["differ::what_dhcpv6_differs_in_from_kea_3_has_a_verdict"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp6-direct-kea-3",
             package: "godwit",
             tests: &["differ::what_dhcpv6_on_links_differs_in_from_kea_3_has_a_verdict"],

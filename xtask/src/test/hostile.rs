@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::long::{LongSuites, Suite};
+use super::long::{LongSuite, LongSuites};
 
 pub(crate) const SUITES: LongSuites = LongSuites {
     command: "hostile",
@@ -14,37 +14,37 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     part_variable: None,
     case_limit: Duration::from_millis(20),
     suites: &[
-        Suite {
+        LongSuite {
             name: "dhcp4-memfile",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv4_over_a_lease_file"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp4-mariadb",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv4_over_mariadb"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp4-postgresql",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv4_over_postgresql"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp6-memfile",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv6_over_a_lease_file"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp6-mariadb",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv6_over_mariadb"],
         },
-        Suite {
+        LongSuite {
             name: "dhcp6-postgresql",
             package: "godwit",
             tests: &["hostile::hostile_datagrams_do_no_harm_to_dhcpv6_over_postgresql"],
         },
-        Suite {
+        LongSuite {
             name: "leases-files",
             package: "dhcp-store",
             tests: &[
@@ -52,7 +52,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
                 "one_language::stores::of_dhcpv6::leases_come_back_from_files",
             ],
         },
-        Suite {
+        LongSuite {
             name: "leases-mariadb",
             package: "dhcp-store",
             tests: &[
@@ -60,7 +60,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
                 "one_language::stores::of_dhcpv6::leases_come_back_from_mariadb",
             ],
         },
-        Suite {
+        LongSuite {
             name: "leases-postgresql",
             package: "dhcp-store",
             tests: &[
@@ -68,7 +68,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
                 "one_language::stores::of_dhcpv6::leases_come_back_from_postgresql",
             ],
         },
-        Suite {
+        LongSuite {
             name: "leases-sqlite",
             package: "dhcp-store",
             tests: &[

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Session;
-use super::child::{self, End};
+use super::TestSession;
+use super::child::{self, ProgramEnd};
 use super::programs::{Built, TestProgram};
 use super::sandbox::Sandbox;
-use super::tally::{Tally, read_output};
+use super::tally::{CheckTally, read_output};
 use crate::tidy::{CrateSuite, Split};
 
 /// Maximum time of a job, on a machine with much other load.
@@ -22,7 +22,7 @@ pub(crate) const JOB_MARKER: &str = "GODWIT_TEST_JOB";
 
 /// Tests of a program that a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
+pub(crate) enum TestSelection {
     /// All tests.
     All,
     /// Tests of one module, by their full names.
@@ -44,7 +44,7 @@ pub(crate) struct Job {
     /// Test program.
     pub(crate) program: TestProgram,
     /// Tests that the job runs.
-    pub(crate) tests: Selection,
+    pub(crate) tests: TestSelection,
     /// Path of the `godwit` binary, which tests of the product start.
     pub(crate) godwit: Option<PathBuf>,
 }
@@ -53,12 +53,12 @@ impl Job {
     /// Returns the name of the job in lists and files.
     pub(crate) fn name(&self) -> String {
         match &self.tests {
-            Selection::Test(test) => format!("{} {test}", self.suite),
-            Selection::Module { name, .. } => format!("{} {name}::*", self.suite),
-            Selection::All if self.program.is_integration => {
+            TestSelection::Test(test) => format!("{} {test}", self.suite),
+            TestSelection::Module { name, .. } => format!("{} {name}::*", self.suite),
+            TestSelection::All if self.program.is_integration => {
                 format!("{} (integration)", self.suite)
             }
-            Selection::All => format!("{} (unit, {})", self.suite, self.program.target),
+            TestSelection::All => format!("{} (unit, {})", self.suite, self.program.target),
         }
     }
 
@@ -67,14 +67,14 @@ impl Job {
         let target = if self.program.is_integration { "--test main" } else { "--lib" };
         let command = format!("cargo test -p {} {target}", self.suite);
         match &self.tests {
-            Selection::Test(test) => format!("{command} {test} -- --exact --show-output"),
-            Selection::Module { name, .. } => format!("{command} {name}:: -- --show-output"),
-            Selection::All => command,
+            TestSelection::Test(test) => format!("{command} {test} -- --exact --show-output"),
+            TestSelection::Module { name, .. } => format!("{command} {name}:: -- --show-output"),
+            TestSelection::All => command,
         }
     }
 
     /// Starts the job as the one with `number` in this run.
-    pub(crate) fn start(self, session: &Session, number: usize) -> Result<RunningJob, String> {
+    pub(crate) fn start(self, session: &TestSession, number: usize) -> Result<RunningJob, String> {
         let words: Vec<String> =
             self.name().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
         let log = session.log(&format!("test-{}", words.join("-")));
@@ -95,11 +95,11 @@ impl Job {
             sandbox.command(session.privilege, &environment, &program.folder, &program.executable);
         command.arg("--show-output");
         match &self.tests {
-            Selection::Test(test) => command.args(["--exact", test]),
-            Selection::Module { tests, .. } => {
+            TestSelection::Test(test) => command.args(["--exact", test]),
+            TestSelection::Module { tests, .. } => {
                 command.args(["--test-threads", THREADS, "--exact"]).args(tests)
             }
-            Selection::All => command.args(["--test-threads", THREADS]),
+            TestSelection::All => command.args(["--test-threads", THREADS]),
         };
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
         let output = File::create(&log).map_err(failed)?;
@@ -133,7 +133,7 @@ pub(crate) struct JobResult {
     /// Processor time of the job's processes.
     pub(crate) processor_time: Duration,
     /// Counts of the job's tests by result.
-    pub(crate) tally: Tally,
+    pub(crate) tally: CheckTally,
     /// Reasons for which tests were skipped.
     pub(crate) skip_reasons: Vec<String>,
     /// Kinds and names of the job's leftovers: processes, namespaces, files.
@@ -147,12 +147,12 @@ impl RunningJob {
     pub(crate) fn poll(&mut self) -> Result<Option<JobResult>, String> {
         let failed = |error: std::io::Error| format!("cannot wait for a job: {error}");
         let end = match self.child.try_wait().map_err(failed)? {
-            Some(status) => End::Status(status),
+            Some(status) => ProgramEnd::Status(status),
             None if self.started.elapsed() > LIMIT => {
                 drop(self.child.kill());
                 child::end_family(JOB_MARKER, &self.marker);
                 self.child.wait().map_err(failed)?;
-                End::TimeOut
+                ProgramEnd::TimeOut
             }
             None => return Ok(None),
         };
@@ -162,7 +162,7 @@ impl RunningJob {
         let (mut tally, skip_reasons) = read_output(&text);
         if !end.is_success() {
             tally.failed = tally.failed.max(1);
-        } else if self.job.tests != Selection::All && tally == Tally::default() {
+        } else if self.job.tests != TestSelection::All && tally == CheckTally::default() {
             tally.failed = 1;
         }
         let mut failure = Vec::new();
@@ -202,9 +202,9 @@ pub(crate) fn jobs_of(suite: &CrateSuite, built: &Built) -> Result<Vec<Job>, Str
     for program in built.programs.iter().filter(|program| program.folder == suite.folder) {
         let split = if program.is_integration { suite.split } else { Split::Whole };
         let selections = match split {
-            Split::Whole => vec![Selection::All],
+            Split::Whole => vec![TestSelection::All],
             Split::ByModule => modules(program.tests()?),
-            Split::ByTest => program.tests()?.into_iter().map(Selection::Test).collect(),
+            Split::ByTest => program.tests()?.into_iter().map(TestSelection::Test).collect(),
         };
         jobs.extend(selections.into_iter().map(|tests| Job {
             suite: suite.name.clone(),
@@ -217,13 +217,13 @@ pub(crate) fn jobs_of(suite: &CrateSuite, built: &Built) -> Result<Vec<Job>, Str
 }
 
 /// Groups tests by the first part of their names.
-fn modules(tests: Vec<String>) -> Vec<Selection> {
+fn modules(tests: Vec<String>) -> Vec<TestSelection> {
     let mut by_module: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for test in tests {
         let module = test.split("::").next().unwrap_or_default().to_owned();
         by_module.entry(module).or_default().push(test);
     }
-    by_module.into_iter().map(|(name, tests)| Selection::Module { name, tests }).collect()
+    by_module.into_iter().map(|(name, tests)| TestSelection::Module { name, tests }).collect()
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn tests_are_grouped_by_module() {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        let module = |name: &str, tests: &[&str]| Selection::Module {
+        let module = |name: &str, tests: &[&str]| TestSelection::Module {
             name: name.to_owned(),
             tests: names(tests),
         };

@@ -5,14 +5,14 @@
 //! jobs and other programs.
 
 use super::job::JobResult;
-use super::tally::Tally;
+use super::tally::CheckTally;
 
 /// Kinds of leftovers, as the reports of sandboxes name them.
 const KINDS: [&str; 5] = ["namespace", "interface", "temporary file", "registered run", "process"];
 
 /// Counts one check for each kind.
-pub(crate) fn check(results: &[JobResult]) -> Tally {
-    let mut tally = Tally::default();
+pub(crate) fn check(results: &[JobResult]) -> CheckTally {
+    let mut tally = CheckTally::default();
     for kind in KINDS {
         let of_kind =
             |result: &&JobResult| result.leftovers.iter().any(|thing| thing.starts_with(kind));
@@ -36,7 +36,7 @@ mod tests {
             suite: "suite".to_owned(),
             duration: Duration::ZERO,
             processor_time: Duration::ZERO,
-            tally: Tally::one(true),
+            tally: CheckTally::one(true),
             skip_reasons: Vec::new(),
             leftovers: leftovers.iter().map(|&thing| thing.to_owned()).collect(),
             failure: Vec::new(),
@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn each_kind_that_is_left_is_one_failure() {
-        assert_eq!(check(&[result(&[])]), Tally { passed: 5, ..Tally::default() });
+        assert_eq!(check(&[result(&[])]), CheckTally { passed: 5, ..CheckTally::default() });
         let left = [result(&["process 7 x", "process 8 y"]), result(&["interface veth0"])];
-        assert_eq!(check(&left), Tally { passed: 3, failed: 2, skipped: 0 });
+        assert_eq!(check(&left), CheckTally { passed: 3, failed: 2, skipped: 0 });
     }
 }

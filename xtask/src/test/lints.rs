@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use super::Session;
+use super::TestSession;
 use super::child::MARKER;
-use super::tally::Tally;
+use super::tally::CheckTally;
 use crate::tidy;
 
 /// Running clippy, with its output in a log.
@@ -19,7 +19,7 @@ pub(crate) struct RunningLints {
 
 impl RunningLints {
     /// Starts clippy for all targets of the workspace.
-    pub(crate) fn start(session: &Session) -> Result<Self, String> {
+    pub(crate) fn start(session: &TestSession) -> Result<Self, String> {
         let clippy = tidy::clippy(&session.root);
         let log = session.log("lints");
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
@@ -35,14 +35,14 @@ impl RunningLints {
     }
 
     /// Waits for the end, and prints clippy's findings.
-    pub(crate) fn finish(mut self) -> Result<Tally, String> {
+    pub(crate) fn finish(mut self) -> Result<CheckTally, String> {
         let failed = |error: std::io::Error| format!("cannot wait for clippy: {error}");
         let is_clean = self.child.wait().map_err(failed)?.success();
         if !is_clean {
             print!("{}", fs::read_to_string(&self.log).unwrap_or_default());
             println!("    cargo clippy found something; repeat with: cargo xtask tidy");
         }
-        Ok(Tally::one(is_clean))
+        Ok(CheckTally::one(is_clean))
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::debian::FolderMaking;
 use super::privilege::Privilege;
-use super::tally::Tally;
-use super::{Session, build_folder, child};
+use super::tally::CheckTally;
+use super::{TestSession, build_folder, child};
 
 /// Name of the folder in the build folder.
 pub(crate) const FOLDER: &str = "linux-dccp";
@@ -28,7 +28,7 @@ const INIT: &str = include_str!("linux/init.sh");
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Starts to make the folder, unless there is one with the same contents.
-pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let (folder, privilege) = (path(&session.root), session.privilege);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
     let init = session.temporary.join("linux-init");
@@ -46,9 +46,9 @@ fn make(
     init: &Path,
     marker: &str,
     log: &Path,
-) -> Result<Tally, String> {
+) -> Result<CheckTally, String> {
     if is_current(folder, init) {
-        return Ok(Tally::one(true));
+        return Ok(CheckTally::one(true));
     }
     let reason = if !may_install {
         "told not to install"
@@ -62,12 +62,12 @@ fn make(
             println!("    making it: {}; {}", end.describe(), log.display());
             print!("{}", child::last_lines(log, 20));
         }
-        return Ok(Tally::one(end.is_success()));
+        return Ok(CheckTally::one(end.is_success()));
     };
     println!(
         "    no virtual machine with Linux's DCCP is made, {reason}; tests that need it are left out"
     );
-    Ok(Tally::left_out(1))
+    Ok(CheckTally::left_out(1))
 }
 
 /// Returns true if `folder` was made of this init, these modules and programs.

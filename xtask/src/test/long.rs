@@ -10,17 +10,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::Session;
+use super::TestSession;
 use super::child;
 use super::programs::{self, Built};
-use super::progress::{self, Watch};
-use super::tally::{Tally, read_output};
+use super::progress::{self, SuiteProgress};
+use super::tally::{CheckTally, read_output};
 
 /// Maximum time of a suite for its start and end.
 const SUITE_LIMIT: Duration = Duration::from_secs(300);
 
 /// Group of tests of a crate's integration program.
-pub(super) struct Suite {
+pub(super) struct LongSuite {
     pub(super) name: &'static str,
     pub(super) package: &'static str,
     pub(super) tests: &'static [&'static str],
@@ -30,7 +30,7 @@ pub(super) struct Suite {
 pub(crate) struct LongSuites {
     /// Name of the command. The tests print their results on lines that begin with it.
     pub(crate) command: &'static str,
-    pub(super) suites: &'static [Suite],
+    pub(super) suites: &'static [LongSuite],
     /// Flag for the number of cases.
     pub(crate) count_flag: &'static str,
     /// Default number of cases of each suite.
@@ -59,10 +59,10 @@ pub(crate) struct SuiteRequest {
 /// Runs the suites, and returns true if nothing failed.
 pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Result<bool, String> {
     let (suites, parts) = choose(long, request)?;
-    let mut session = Session::begin(root)?;
+    let mut session = TestSession::begin(root)?;
     session.requires_tools = session.privilege.is_root();
     let built = programs::build_integration_programs(&session, "build-long")?;
-    let mut total = Tally::default();
+    let mut total = CheckTally::default();
     for suite in suites {
         total += run_suite(&session, long, suite, request, parts, &built)?;
     }
@@ -75,10 +75,10 @@ pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Res
 fn choose<'a>(
     long: &LongSuites,
     request: &'a SuiteRequest,
-) -> Result<(Vec<&'static Suite>, Option<&'a str>), String> {
+) -> Result<(Vec<&'static LongSuite>, Option<&'a str>), String> {
     let all = long.suites.iter();
     let Some(only) = request.only.as_deref() else { return Ok((all.collect(), None)) };
-    let named: Vec<&Suite> = all.clone().filter(|suite| suite.name == only).collect();
+    let named: Vec<&LongSuite> = all.clone().filter(|suite| suite.name == only).collect();
     if !named.is_empty() {
         return Ok((named, None));
     }
@@ -90,13 +90,13 @@ fn choose<'a>(
 }
 
 fn run_suite(
-    session: &Session,
+    session: &TestSession,
     long: &LongSuites,
-    suite: &Suite,
+    suite: &LongSuite,
     request: &SuiteRequest,
     parts: Option<&str>,
     built: &Built,
-) -> Result<Tally, String> {
+) -> Result<CheckTally, String> {
     let program = built.integration_program(suite.package)?;
     let log = session.log(&format!("{}-{}", long.command, suite.name));
     let mut command = Command::new(&program.executable);
@@ -113,7 +113,7 @@ fn run_suite(
     let limit = SUITE_LIMIT.saturating_add(long.case_limit.saturating_mul(count));
     let file = log.with_extension("progress");
     command.env(progress::FILE, &file);
-    let mut watch = Watch::new(suite.name, suite.tests.len(), file);
+    let mut watch = SuiteProgress::new(suite.name, suite.tests.len(), file);
     let look = || watch.look(started.elapsed()).into_iter().for_each(|line| println!("{line}"));
     let begin = format!("{}: ", long.command);
     let show = |line: &str| {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Session;
+use super::TestSession;
 use super::child;
 use super::privilege::Privilege;
 use super::sandbox::Sandbox;
-use super::tally::Tally;
+use super::tally::CheckTally;
 
 /// Name of a plan that is short enough.
 const PLAN: &str = "dhcp4-smoke";
@@ -42,14 +42,18 @@ impl As {
 }
 
 /// Runs the job and checks the files that it wrote.
-pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<Tally, String> {
+pub(crate) fn run(
+    session: &TestSession,
+    godwit: Option<&Path>,
+    user: As,
+) -> Result<CheckTally, String> {
     let Some(godwit) = godwit else {
         println!("    there is no godwit binary to run");
-        return Ok(Tally { failed: CHECK_COUNT, ..Tally::default() });
+        return Ok(CheckTally { failed: CHECK_COUNT, ..CheckTally::default() });
     };
     if user == As::Root && !session.privilege.is_root() {
         println!("    left out: namespaces need root or passwordless sudo");
-        return Ok(Tally::left_out(CHECK_COUNT));
+        return Ok(CheckTally::left_out(CHECK_COUNT));
     }
     let name = format!("job-{}", user.topology());
     // The results are read after the job has ended.
@@ -78,7 +82,7 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
     Ok(tally)
 }
 
-fn job_command(session: &Session, godwit: &Path, sandbox: &Sandbox, user: As) -> Command {
+fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: As) -> Command {
     let folder = &sandbox.temporary;
     let mut environment = session.environment();
     let home = folder.display().to_string();
@@ -102,8 +106,8 @@ fn job_command(session: &Session, godwit: &Path, sandbox: &Sandbox, user: As) ->
     command
 }
 
-fn judge(end: child::End, folder: &Path, user: As) -> Tally {
-    let mut tally = Tally::default();
+fn judge(end: child::ProgramEnd, folder: &Path, user: As) -> CheckTally {
+    let mut tally = CheckTally::default();
     tally.check(end.is_success(), &format!("the job ends with exit code 0: {}", end.describe()));
     let page = find(folder, "report.html").and_then(|path| fs::read_to_string(path).ok());
     let is_page = page.is_some_and(|text| text.contains("<svg") && text.contains("</html>"));

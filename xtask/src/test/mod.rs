@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::tidy::{self, CrateSuite, Extent};
+use crate::tidy::{self, CheckExtent, CrateSuite};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
 use clean_up::CleanUp;
@@ -49,11 +49,11 @@ use main_job::As;
 use privilege::Privilege;
 use programs::Built;
 use sandbox::Sandbox;
-use tally::Tally;
+use tally::CheckTally;
 
 /// Options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct TestOptions {
     /// True if the run must not install packages on the machine.
     pub(crate) is_install_skipped: bool,
     /// Names of the suites to run; all when empty.
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     pub(crate) is_busy: bool,
 }
 
-impl Default for Options {
+impl Default for TestOptions {
     fn default() -> Self {
         Self {
             is_install_skipped: false,
@@ -79,7 +79,7 @@ impl Default for Options {
 }
 
 /// Run of the suites.
-pub(crate) struct Session {
+pub(crate) struct TestSession {
     /// Folder of the workspace.
     root: PathBuf,
     /// Folder of the logs.
@@ -96,7 +96,7 @@ pub(crate) struct Session {
     _clean_up: CleanUp,
 }
 
-impl Session {
+impl TestSession {
     fn begin(root: &Path) -> Result<Self, String> {
         let logs = build_folder(root).join("xtask");
         let marker = format!("{}", std::process::id());
@@ -176,7 +176,7 @@ fn build_folder(root: &Path) -> PathBuf {
 }
 
 /// Suite with its checks.
-enum Suite {
+enum TestSuite {
     Setup,
     Tidy,
     Build,
@@ -187,7 +187,7 @@ enum Suite {
     Leftovers,
 }
 
-impl Suite {
+impl TestSuite {
     fn name(&self) -> &str {
         match self {
             Self::Setup => "setup",
@@ -208,12 +208,12 @@ impl Suite {
 }
 
 /// Returns all suites in their order.
-fn all_suites(root: &Path) -> Result<Vec<Suite>, String> {
-    let mut suites = vec![Suite::Setup, Suite::Tidy, Suite::Build, Suite::Lints];
-    suites.extend(tidy::crates_from_below(root)?.into_iter().map(Suite::Crate));
-    suites.push(Suite::Documentation);
-    suites.extend([Suite::Job(As::Root), Suite::Job(As::Anybody)]);
-    suites.push(Suite::Leftovers);
+fn all_suites(root: &Path) -> Result<Vec<TestSuite>, String> {
+    let mut suites = vec![TestSuite::Setup, TestSuite::Tidy, TestSuite::Build, TestSuite::Lints];
+    suites.extend(tidy::crates_from_below(root)?.into_iter().map(TestSuite::Crate));
+    suites.push(TestSuite::Documentation);
+    suites.extend([TestSuite::Job(As::Root), TestSuite::Job(As::Anybody)]);
+    suites.push(TestSuite::Leftovers);
     Ok(suites)
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn suite_names(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Returns the suites that `options` choose.
-fn chosen_suites(root: &Path, options: &Options) -> Result<Vec<Suite>, String> {
+fn chosen_suites(root: &Path, options: &TestOptions) -> Result<Vec<TestSuite>, String> {
     let mut suites = all_suites(root)?;
     let is_known = |name: &&String| suites.iter().any(|suite| suite.name() == *name);
     if let Some(unknown) = options.suites.iter().find(|name| !is_known(name)) {
@@ -240,32 +240,32 @@ fn chosen_suites(root: &Path, options: &Options) -> Result<Vec<Suite>, String> {
         chosen.get_or_insert_default().extend(changed);
     }
     if let Some(names) = chosen {
-        let is_chosen = |suite: &Suite| names.contains(suite.name());
+        let is_chosen = |suite: &TestSuite| names.contains(suite.name());
         let needs_build = suites.iter().any(|suite| is_chosen(suite) && suite.needs_build());
-        suites.retain(|suite| is_chosen(suite) || needs_build && matches!(suite, Suite::Build));
+        suites.retain(|suite| is_chosen(suite) || needs_build && matches!(suite, TestSuite::Build));
     }
     Ok(suites)
 }
 
 /// Runs the suites, and returns true if nothing failed.
-pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
+pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     let suites = chosen_suites(root, options)?;
-    let mut session = Session::begin(root)?;
+    let mut session = TestSession::begin(root)?;
     print_privilege(&session);
     session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
-    let mut run = Run { session, built: Built::default(), results: Vec::new() };
-    let mut total = Tally::default();
+    let mut run = TestRunState { session, built: Built::default(), results: Vec::new() };
+    let mut total = CheckTally::default();
     let mut folders = Vec::new();
     for suite in suites.iter().filter(|suite| is_once(suite)) {
         let tally = run.timed(suite.name(), |run| run.run_once(suite, options));
         total += tally;
-        if matches!(suite, Suite::Setup) {
+        if matches!(suite, TestSuite::Setup) {
             let may_install = !options.is_install_skipped;
             folders.push((debian::FOLDER, debian::start(&run.session, may_install)));
             folders.push((clients::FOLDER, clients::start(&run.session, may_install)));
             folders.push((linux::FOLDER, linux::start(&run.session, may_install)));
         }
-        if tally.failed > 0 && matches!(suite, Suite::Build) {
+        if tally.failed > 0 && matches!(suite, TestSuite::Build) {
             println!("{total}");
             return Ok(false);
         }
@@ -273,18 +273,18 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     for (name, folder) in folders {
         total += run.timed(name, |_| folder.finish());
     }
-    let has_lints = suites.iter().any(|suite| matches!(suite, Suite::Lints));
+    let has_lints = suites.iter().any(|suite| matches!(suite, TestSuite::Lints));
     let mut lints = has_lints.then(|| RunningLints::start(&run.session));
     let busy =
         if options.is_busy { Some(BusyMachine::start(&run.session.temporary)?) } else { None };
     for number in 1..=options.repetitions {
-        let mut tally = Tally::default();
+        let mut tally = CheckTally::default();
         tally += run.run_crates(&suites);
-        for suite in suites.iter().filter(|suite| matches!(suite, Suite::Job(_))) {
+        for suite in suites.iter().filter(|suite| matches!(suite, TestSuite::Job(_))) {
             tally += run.timed(suite.name(), |run| run.run_job(suite));
         }
         if let Some(lints) = lints.take() {
-            tally += run.timed(Suite::Lints.name(), |_| lints?.finish());
+            tally += run.timed(TestSuite::Lints.name(), |_| lints?.finish());
         }
         if options.repetitions > 1 {
             println!("run {number} of {}: {tally}", options.repetitions);
@@ -292,7 +292,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
         total += tally;
     }
     drop(busy);
-    if suites.iter().any(|suite| matches!(suite, Suite::Leftovers)) {
+    if suites.iter().any(|suite| matches!(suite, TestSuite::Leftovers)) {
         total += run.timed("leftovers", |run| Ok(leftovers::check(&run.results)));
     }
     schedule::print_slowest(&run.results);
@@ -302,11 +302,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
 }
 
 /// Returns true if a suite runs once, before the tests that may be repeated.
-fn is_once(suite: &Suite) -> bool {
-    matches!(suite, Suite::Setup | Suite::Tidy | Suite::Build | Suite::Documentation)
+fn is_once(suite: &TestSuite) -> bool {
+    matches!(
+        suite,
+        TestSuite::Setup | TestSuite::Tidy | TestSuite::Build | TestSuite::Documentation
+    )
 }
 
-fn print_privilege(session: &Session) {
+fn print_privilege(session: &TestSession) {
     match session.privilege {
         Privilege::Root => println!("running as root: nothing is left out"),
         Privilege::Sudo => println!("running with passwordless sudo: nothing is left out"),
@@ -318,62 +321,62 @@ fn print_privilege(session: &Session) {
 }
 
 /// State of a run.
-struct Run {
-    session: Session,
+struct TestRunState {
+    session: TestSession,
     built: Built,
     results: Vec<JobResult>,
 }
 
-impl Run {
+impl TestRunState {
     /// Prints the line of a suite around `work`. A suite that cannot run counts as one failure.
     fn timed(
         &mut self,
         name: &str,
-        work: impl FnOnce(&mut Self) -> Result<Tally, String>,
-    ) -> Tally {
+        work: impl FnOnce(&mut Self) -> Result<CheckTally, String>,
+    ) -> CheckTally {
         println!("{name} ...");
         let started = Instant::now();
         let tally = work(self).unwrap_or_else(|reason| {
             println!("    {reason}");
-            Tally::one(false)
+            CheckTally::one(false)
         });
         println!("{name:<16} {:>7.1} s   {tally}", started.elapsed().as_secs_f64());
         tally
     }
 
-    fn run_once(&mut self, suite: &Suite, options: &Options) -> Result<Tally, String> {
+    fn run_once(&mut self, suite: &TestSuite, options: &TestOptions) -> Result<CheckTally, String> {
         match suite {
-            Suite::Setup => setup::run(&self.session, !options.is_install_skipped),
-            Suite::Tidy => {
-                let verdict = tidy::run(&self.session.root, Extent::Cargo)?;
-                Ok(Tally { passed: verdict.passed, failed: verdict.failed, skipped: 0 })
+            TestSuite::Setup => setup::run(&self.session, !options.is_install_skipped),
+            TestSuite::Tidy => {
+                let verdict = tidy::run(&self.session.root, CheckExtent::Cargo)?;
+                Ok(CheckTally { passed: verdict.passed, failed: verdict.failed, skipped: 0 })
             }
-            Suite::Build => {
+            TestSuite::Build => {
                 let (built, tally) = programs::build(&self.session)?;
                 self.built = built;
                 Ok(tally)
             }
-            Suite::Documentation => {
+            TestSuite::Documentation => {
                 let names = tidy::crates_with_examples(&self.session.root)?;
                 programs::run_documentation(&self.session, &names)
             }
-            Suite::Lints | Suite::Crate(_) | Suite::Job(_) | Suite::Leftovers => {
-                Ok(Tally::default())
+            TestSuite::Lints | TestSuite::Crate(_) | TestSuite::Job(_) | TestSuite::Leftovers => {
+                Ok(CheckTally::default())
             }
         }
     }
 
     /// Runs the jobs of all crates among `suites`, side by side.
-    fn run_crates(&mut self, suites: &[Suite]) -> Tally {
+    fn run_crates(&mut self, suites: &[TestSuite]) -> CheckTally {
         let mut jobs = Vec::new();
-        let mut tally = Tally::default();
+        let mut tally = CheckTally::default();
         for suite in suites {
-            let Suite::Crate(suite) = suite else { continue };
+            let TestSuite::Crate(suite) = suite else { continue };
             match job::jobs_of(suite, &self.built) {
                 Ok(found) => jobs.extend(found),
                 Err(reason) => {
                     println!("    {reason}");
-                    tally += Tally::one(false);
+                    tally += CheckTally::one(false);
                 }
             }
         }
@@ -395,14 +398,14 @@ impl Run {
             }
             Err(reason) => {
                 println!("    {reason}");
-                tally += Tally::one(false);
+                tally += CheckTally::one(false);
             }
         }
         tally
     }
 
-    fn run_job(&mut self, suite: &Suite) -> Result<Tally, String> {
-        let Suite::Job(user) = suite else { return Ok(Tally::default()) };
+    fn run_job(&mut self, suite: &TestSuite) -> Result<CheckTally, String> {
+        let TestSuite::Job(user) = suite else { return Ok(CheckTally::default()) };
         main_job::run(&self.session, self.built.godwit.as_deref(), *user)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::Session;
+use super::TestSession;
 use super::child;
 use super::programs;
 use super::tally::read_output;
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(3600);
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
     let folder: PathBuf =
         folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut session = Session::begin(root)?;
+    let mut session = TestSession::begin(root)?;
     session.requires_tools = true;
     let built = programs::build_integration_programs(&session, "build-pages")?;
     let program = built.integration_program(CRATE)?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Session;
+use super::TestSession;
 use super::child;
-use super::tally::{Tally, read_output};
+use super::tally::{CheckTally, read_output};
 
 /// Test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +69,11 @@ const COUNTED_EXAMPLE: &str = "features";
 
 /// Builds all test programs and the binary. Only clippy compiles the other examples: no test runs
 /// them.
-pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
+pub(crate) fn build(session: &TestSession) -> Result<(Built, CheckTally), String> {
     let tests = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"];
     let programs = ["build", "--workspace", "--bin", "godwit", "--example", COUNTED_EXAMPLE];
     let mut built = Built::default();
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     for (step, arguments) in [("build", &tests[..]), ("build-programs", &programs)] {
         let messages = build_step(session, step, arguments, &mut tally)?;
         collect(&messages, &mut built);
@@ -83,9 +83,12 @@ pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
 }
 
 /// Builds only the integration programs.
-pub(crate) fn build_integration_programs(session: &Session, step: &str) -> Result<Built, String> {
+pub(crate) fn build_integration_programs(
+    session: &TestSession,
+    step: &str,
+) -> Result<Built, String> {
     let arguments = ["test", "--workspace", "--test", "main", "--no-run"];
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     let messages = build_step(session, step, &arguments, &mut tally)?;
     if tally.failed > 0 {
         return Err("the integration programs cannot be built".to_owned());
@@ -97,10 +100,10 @@ pub(crate) fn build_integration_programs(session: &Session, step: &str) -> Resul
 
 /// Runs cargo with `arguments` and returns its messages.
 fn build_step(
-    session: &Session,
+    session: &TestSession,
     name: &str,
     arguments: &[&str],
-    tally: &mut Tally,
+    tally: &mut CheckTally,
 ) -> Result<String, String> {
     let messages = session.logs.join(format!("{name}.json"));
     let log = session.log(name);
@@ -116,7 +119,7 @@ fn build_step(
         println!("    cargo {}: {}; {}", arguments.join(" "), end.describe(), log.display());
         print!("{}", child::last_lines(&log, 60));
     }
-    *tally += Tally::one(end.is_success());
+    *tally += CheckTally::one(end.is_success());
     fs::read_to_string(&messages).map_err(|error| format!("{}: {error}", messages.display()))
 }
 
@@ -143,10 +146,13 @@ fn collect(messages: &str, built: &mut Built) {
 }
 
 /// Runs the examples in the documentation of the crates that have any.
-pub(crate) fn run_documentation(session: &Session, names: &[String]) -> Result<Tally, String> {
+pub(crate) fn run_documentation(
+    session: &TestSession,
+    names: &[String],
+) -> Result<CheckTally, String> {
     if names.is_empty() {
         println!("    no crate has an example in its documentation");
-        return Ok(Tally::one(true));
+        return Ok(CheckTally::one(true));
     }
     let log = session.log("doc");
     let mut command = session.cargo();

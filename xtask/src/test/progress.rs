@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// Progress of one suite.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct SuiteProgress {
     suite: &'static str,
     tests: usize,
     file: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Watch {
     next: Duration,
 }
 
-impl Watch {
+impl SuiteProgress {
     /// Starts to watch `suite`, which has this number of tests, in `file`.
     pub(super) fn new(suite: &'static str, tests: usize, file: PathBuf) -> Self {
         // The file of an earlier run does not count.
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_the_cases_of_all_tests() {
-        let mut watch = Watch::new("leases-sqlite", 2, PathBuf::from("/nowhere/progress"));
+        let mut watch = SuiteProgress::new("leases-sqlite", 2, PathBuf::from("/nowhere/progress"));
         let mut said = |text: &str, seconds| watch.take(text, Duration::from_secs(seconds));
         assert_eq!(said("", 20), None);
         assert_eq!(said("0 1000", 20), None);

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::Session;
+use super::TestSession;
 use super::job::{Job, JobResult, RunningJob};
-use super::tally::Tally;
+use super::tally::CheckTally;
 
 /// Time between two looks at the running jobs.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ const LONG_JOBS: [&str; 21] = [
 ];
 
 /// Runs all jobs, and prints each suite when its last job has ended.
-pub(crate) fn run(session: &Session, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
+pub(crate) fn run(session: &TestSession, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
     let durations = Durations::load(session);
     jobs.sort_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|job| durations.expected_s(&job.name()));
@@ -115,7 +115,7 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
         return;
     }
     let of_suite = earlier.iter().filter(|each| each.suite == result.suite).chain([result]);
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     let mut duration = Duration::ZERO;
     let mut reasons: Vec<&String> = Vec::new();
     for each in of_suite {
@@ -158,11 +158,11 @@ struct JobDuration {
 }
 
 impl Durations {
-    fn path(session: &Session) -> PathBuf {
+    fn path(session: &TestSession) -> PathBuf {
         session.logs.join("durations.json")
     }
 
-    fn load(session: &Session) -> Self {
+    fn load(session: &TestSession) -> Self {
         let text = fs::read_to_string(Self::path(session)).unwrap_or_default();
         let kept: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
         let duration = |value: &Value| JobDuration {
@@ -179,7 +179,7 @@ impl Durations {
     }
 
     /// Stores the durations of this run, and the earlier ones of other jobs.
-    fn save(mut self, session: &Session, results: &[JobResult]) {
+    fn save(mut self, session: &TestSession, results: &[JobResult]) {
         for result in results {
             let duration = JobDuration {
                 elapsed_s: result.duration.as_secs_f64(),

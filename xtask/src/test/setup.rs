@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::Session;
+use super::TestSession;
 use super::child;
 use super::privilege::Privilege;
-use super::tally::Tally;
+use super::tally::CheckTally;
 
 /// Debian packages by name, each with the part that needs it.
 pub(crate) const PACKAGES: [(&str, &str); 42] = [
@@ -68,7 +68,7 @@ const INSTALL: &str =
     "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install --no-install-recommends";
 
 /// Installs missing packages, and counts one check per package and component.
-pub(crate) fn run(session: &Session, may_install: bool) -> Result<Tally, String> {
+pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally, String> {
     let mut tally = components(session)?;
     let missing = missing_packages();
     tally.passed += PACKAGES.len() - missing.len();
@@ -96,7 +96,7 @@ pub(crate) fn run(session: &Session, may_install: bool) -> Result<Tally, String>
     for (name, usage) in &missing {
         println!("      {name}: {usage}; tests that need it are left out");
     }
-    tally += Tally::left_out(missing.len());
+    tally += CheckTally::left_out(missing.len());
     Ok(tally)
 }
 
@@ -112,7 +112,7 @@ fn missing_packages() -> Vec<(&'static str, &'static str)> {
     PACKAGES.into_iter().filter(|(name, _)| !is_installed(name)).collect()
 }
 
-fn install(session: &Session, names: &str) -> Result<(), String> {
+fn install(session: &TestSession, names: &str) -> Result<(), String> {
     let _services_stay_down = ServicePolicy::forbid(session.privilege, Path::new(POLICY_PATH))?;
     let log = session.log("setup");
     let quiet = "export DEBIAN_FRONTEND=noninteractive";
@@ -170,7 +170,7 @@ impl Drop for ServicePolicy {
 }
 
 /// Installs `cargo fmt` and `cargo clippy`, which a minimal toolchain lacks.
-fn components(session: &Session) -> Result<Tally, String> {
+fn components(session: &TestSession) -> Result<CheckTally, String> {
     let has = |name: &str| {
         let mut command = session.cargo();
         command.args([name, "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -187,7 +187,7 @@ fn components(session: &Session) -> Result<Tally, String> {
             Err(reason) => println!("    {reason}"),
         }
     }
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     tally.check(has("fmt"), "cargo fmt is installed");
     tally.check(has("clippy"), "cargo clippy is installed");
     Ok(tally)

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 /// Checks counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct CheckTally {
     /// Number of passed checks.
     pub(crate) passed: usize,
     /// Number of failed checks.
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     pub(crate) skipped: usize,
 }
 
-impl Tally {
+impl CheckTally {
     /// Returns the tally of one check.
     pub(crate) fn one(holds: bool) -> Self {
         Self { passed: usize::from(holds), failed: usize::from(!holds), skipped: 0 }
@@ -34,7 +34,7 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
+impl AddAssign for CheckTally {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -42,7 +42,7 @@ impl AddAssign for Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for CheckTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
@@ -50,8 +50,8 @@ impl fmt::Display for Tally {
 
 /// Reads the output of a test program with `--show-output`: its result lines, and the tests that
 /// printed `skipped: ` and returned. Returns the counts and the reasons, each once.
-pub(crate) fn read_output(text: &str) -> (Tally, Vec<String>) {
-    let mut tally = Tally::default();
+pub(crate) fn read_output(text: &str) -> (CheckTally, Vec<String>) {
+    let mut tally = CheckTally::default();
     let mut reasons: Vec<String> = Vec::new();
     let mut skipped_tests = 0;
     let mut is_counted = true;
@@ -76,13 +76,13 @@ pub(crate) fn read_output(text: &str) -> (Tally, Vec<String>) {
 }
 
 /// Reads `ok. 3 passed; 0 failed; 1 ignored; ...`
-fn read_counts(text: &str) -> Tally {
+fn read_counts(text: &str) -> CheckTally {
     let count = |name: &str| {
         text.split(['.', ';'])
             .find_map(|part| part.trim().strip_suffix(name)?.trim().parse().ok())
             .unwrap_or(0)
     };
-    Tally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
+    CheckTally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
 }
 
 #[cfg(test)]
@@ -94,8 +94,8 @@ mod tests {
         let text = "running 4 tests\n\
             test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s\n\
             test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        assert_eq!(read_output(text).0, Tally { passed: 14, failed: 3, skipped: 1 });
-        assert_eq!(read_output("killed\n").0, Tally::default());
+        assert_eq!(read_output(text).0, CheckTally { passed: 14, failed: 3, skipped: 1 });
+        assert_eq!(read_output("killed\n").0, CheckTally::default());
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             ---- b stdout ----\nskipped: no root\n\n---- c stdout ----\nfine\n\n\
             test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let (tally, reasons) = read_output(text);
-        assert_eq!(tally, Tally { passed: 3, failed: 0, skipped: 2 });
+        assert_eq!(tally, CheckTally { passed: 3, failed: 0, skipped: 2 });
         assert_eq!(reasons, ["no tshark", "no root"]);
     }
 }

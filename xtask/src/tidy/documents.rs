@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use super::finding::Finding;
+use super::finding::RuleViolation;
 use super::style::has_word;
-use super::workspace::{Layer, Workspace};
+use super::workspace::{CargoWorkspace, Layer};
 
 /// Names of the checks of this module, as findings carry them.
 pub(crate) const RULES: [&str; 7] =
@@ -28,7 +28,7 @@ const MACHINE_PATHS: [&str; 3] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash_jobs")];
 
 /// Checks documents and tracked files.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     check_crate_list(workspace, findings);
     check_dependency_list(workspace, findings);
     check_lock_file(workspace, findings);
@@ -36,7 +36,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
         let size_bytes = fs::metadata(workspace.root.join(path)).map_or(0, |data| data.len());
         if size_bytes > SIZE_MAX_BYTES {
             let message = format!("{size_bytes} bytes, {SIZE_MAX_BYTES} at most");
-            findings.push(Finding::new("size", path, 1, message));
+            findings.push(RuleViolation::new("size", path, 1, message));
             continue;
         }
         let Some(text) = workspace.read(path) else { continue };
@@ -47,18 +47,18 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
 }
 
 fn check_line(
-    workspace: &Workspace,
+    workspace: &CargoWorkspace,
     path: &str,
     number: usize,
     line: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<RuleViolation>,
 ) {
     for machine_path in MACHINE_PATHS.into_iter().filter(|each| line.contains(each)) {
         let message = format!("{machine_path} is a folder of one machine");
-        findings.push(Finding::new("machine-path", path, number, message));
+        findings.push(RuleViolation::new("machine-path", path, number, message));
     }
     if is_merge_mark(line) {
-        findings.push(Finding::new("merge-mark", path, number, "a merge was left undecided"));
+        findings.push(RuleViolation::new("merge-mark", path, number, "a merge was left undecided"));
     }
     let is_markdown = path.ends_with(".md");
     let is_script = [".sh", ".toml", ".ci/run", ".yml"].iter().any(|end| path.ends_with(end));
@@ -66,12 +66,12 @@ fn check_line(
     if (is_markdown || is_script) && ["TODO", "FIXME"].iter().any(|marker| has_word(remark, marker))
     {
         let message = "do it, or open an issue";
-        findings.push(Finding::new("text-marker", path, number, message));
+        findings.push(RuleViolation::new("text-marker", path, number, message));
     }
     if is_markdown {
         for target in links(line).filter(|target| !exists(workspace, path, target)) {
             let message = format!("link to {target}: no such file");
-            findings.push(Finding::new("link", path, number, message));
+            findings.push(RuleViolation::new("link", path, number, message));
         }
     }
 }
@@ -91,7 +91,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn exists(workspace: &Workspace, path: &str, target: &str) -> bool {
+fn exists(workspace: &CargoWorkspace, path: &str, target: &str) -> bool {
     let folder = workspace.root.join(path);
     folder.parent().is_some_and(|folder| folder.join(target).exists())
 }
@@ -114,16 +114,16 @@ fn table(text: &str, column: usize) -> BTreeMap<String, (usize, Vec<String>)> {
 
 /// Checks that `ARCHITECTURE.md` has a table `| layer | crate | ... |` with exactly the crates that
 /// exist.
-fn check_crate_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
+fn check_crate_list(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let Some(text) = workspace.read(ARCHITECTURE) else {
-        findings.push(Finding::new("architecture", ARCHITECTURE, 1, "is missing"));
+        findings.push(RuleViolation::new("architecture", ARCHITECTURE, 1, "is missing"));
         return;
     };
     let rows = table(&text, 1);
     for package in &workspace.packages {
         let Some((line, cells)) = rows.get(&package.name) else {
             let message = format!("the crate table has no row for `{}`", package.name);
-            findings.push(Finding::new("architecture", ARCHITECTURE, 1, message));
+            findings.push(RuleViolation::new("architecture", ARCHITECTURE, 1, message));
             continue;
         };
         let layer = match package.layer {
@@ -133,20 +133,20 @@ fn check_crate_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
         };
         if cells[0] != layer {
             let message = format!("`{}` stands in layer {layer}, not {}", package.name, cells[0]);
-            findings.push(Finding::new("architecture", ARCHITECTURE, *line, message));
+            findings.push(RuleViolation::new("architecture", ARCHITECTURE, *line, message));
         }
     }
     for (name, (line, _)) in rows {
         if workspace.package(&name).is_none() {
             let message = format!("no crate `{name}` in the workspace");
-            findings.push(Finding::new("architecture", ARCHITECTURE, line, message));
+            findings.push(RuleViolation::new("architecture", ARCHITECTURE, line, message));
         }
     }
 }
 
 /// Checks that `docs/design/dependencies.md` has a row for every direct third-party dependency and
 /// no other.
-fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
+fn check_dependency_list(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let mut used: BTreeSet<&str> = BTreeSet::new();
     let text = workspace.read(DEPENDENCIES);
     let rows = table(text.as_deref().unwrap_or_default(), 0);
@@ -156,32 +156,32 @@ fn check_dependency_list(workspace: &Workspace, findings: &mut Vec<Finding>) {
             if !rows.contains_key(&dependency.name) {
                 let line = workspace.manifest_line(&package.manifest, &dependency.name);
                 let message = format!("say in {DEPENDENCIES} what `{}` is for", dependency.name);
-                findings.push(Finding::new("dependencies", &package.manifest, line, message));
+                findings.push(RuleViolation::new("dependencies", &package.manifest, line, message));
             }
         }
     }
     for (name, (line, _)) in &rows {
         if !used.contains(name.as_str()) {
             let message = format!("no crate depends on `{name}`");
-            findings.push(Finding::new("dependencies", DEPENDENCIES, *line, message));
+            findings.push(RuleViolation::new("dependencies", DEPENDENCIES, *line, message));
         }
     }
 }
 
 /// Checks that `Cargo.lock` has none of the forbidden crates.
-fn check_lock_file(workspace: &Workspace, findings: &mut Vec<Finding>) {
+fn check_lock_file(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let text = workspace.read("Cargo.lock").unwrap_or_default();
     for (index, line) in text.lines().enumerate() {
         let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
         if let Some(name) = name.filter(|name| NEVER_LOCKED.contains(name)) {
             let message = format!("`{name}` must not come in, by whatever features");
-            findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
+            findings.push(RuleViolation::new("dependencies", "Cargo.lock", index + 1, message));
         }
         // Name, version, source: crates of the workspace have no source.
         let source = text.lines().nth(index + 2).filter(|line| line.starts_with("source"));
         if name.is_some_and(|name| REPLACED.contains(&name)) && source.is_some() {
             let message = "is not ours: see [patch.crates-io] in Cargo.toml".to_owned();
-            findings.push(Finding::new("dependencies", "Cargo.lock", index + 1, message));
+            findings.push(RuleViolation::new("dependencies", "Cargo.lock", index + 1, message));
         }
     }
 }

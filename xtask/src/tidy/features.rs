@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::finding::Finding;
-use super::workspace::{Package, Workspace};
+use super::finding::RuleViolation;
+use super::workspace::{CargoWorkspace, Package};
 
 /// Name of the check of this module, as findings contain it.
 pub(crate) const RULE: &str = "features";
@@ -15,16 +15,16 @@ pub(crate) const RULE: &str = "features";
 const MANIFEST: &str = "crates/test-features/Cargo.toml";
 
 /// Reports crates whose features differ from those in the workspace.
-pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
+pub(crate) fn check(workspace: &CargoWorkspace) -> Result<Vec<RuleViolation>, String> {
     let root = &workspace.root;
     let all = chosen(root, &["--workspace"])?;
-    let find = |package: &Package| -> Result<Vec<Finding>, String> {
+    let find = |package: &Package| -> Result<Vec<RuleViolation>, String> {
         let own = chosen(root, &["--package", &package.name])?;
         let message =
             |line| format!("for {} alone cargo chooses other features: {line}", package.name);
         Ok(own
             .difference(&all)
-            .map(|line| Finding::new(RULE, MANIFEST, 1, message(line)))
+            .map(|line| RuleViolation::new(RULE, MANIFEST, 1, message(line)))
             .collect())
     };
     // Each call of cargo computes for a quarter of a second.

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Finding {
+pub(crate) struct RuleViolation {
     /// Path of the file from the root of the workspace.
     pub(crate) path: String,
     /// Line number, from 1.
@@ -15,7 +15,7 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-impl Finding {
+impl RuleViolation {
     /// Returns a finding of `rule` at `path:line`.
     pub(crate) fn new(
         rule: &'static str,
@@ -27,7 +27,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RuleViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.message)
     }

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::Finding;
-use super::source::{Comment, CommentKind, Source, Token, closing, is_word};
-use super::workspace::Workspace;
+use super::finding::RuleViolation;
+use super::source::{CodeToken, Comment, CommentKind, RustSource, closing, is_word};
+use super::workspace::CargoWorkspace;
 
 /// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 5] =
@@ -61,7 +61,7 @@ const VAGUE_NAMES: [&str; 32] = [
     "Wish",
 ];
 
-/// Names with the same meaning in several places, with the reason.
+/// Names of types that a crate has once for each address family, with the reason.
 const SHARED_NAMES: &str = "xtask/shared-names.toml";
 
 /// Files that others wrote or that a command makes.
@@ -76,18 +76,19 @@ const COMPARED_TABLES: [&str; 3] = [
 ];
 
 /// Checks the limits.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let all = all_findings(workspace);
     let limits = workspace.read(LIMITS).unwrap_or_default();
     for rule in RULES {
         let limit = limit(&limits, rule);
-        let found: Vec<&Finding> = all.iter().filter(|finding| finding.rule == rule).collect();
+        let found: Vec<&RuleViolation> =
+            all.iter().filter(|finding| finding.rule == rule).collect();
         if found.len() > limit {
             let message = format!(
                 "{} places, {limit} at most: see `cargo xtask language {rule}`",
                 found.len()
             );
-            findings.push(Finding::new(rule, &found[0].path, found[0].line, message));
+            findings.push(RuleViolation::new(rule, &found[0].path, found[0].line, message));
         }
     }
 }
@@ -98,7 +99,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
 /// # Errors
 ///
 /// The rule does not exist.
-pub(crate) fn report(workspace: &Workspace, rule: Option<&str>) -> Result<bool, String> {
+pub(crate) fn report(workspace: &CargoWorkspace, rule: Option<&str>) -> Result<bool, String> {
     if let Some(rule) = rule.filter(|rule| !RULES.contains(rule)) {
         return Err(format!("no rule `{rule}`; there are {}", RULES.join(", ")));
     }
@@ -123,7 +124,7 @@ fn limit(text: &str, rule: &str) -> usize {
 }
 
 /// Returns every place that breaks a rule.
-fn all_findings(workspace: &Workspace) -> Vec<Finding> {
+fn all_findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     let mut findings = Vec::new();
     let mut types = TypeNames::default();
     for source in workspace.sources.values() {
@@ -149,15 +150,15 @@ fn all_findings(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-fn check_width(path: &str, number: usize, line: &str, findings: &mut Vec<Finding>) {
+fn check_width(path: &str, number: usize, line: &str, findings: &mut Vec<RuleViolation>) {
     let columns = line.chars().count();
     if columns > COLUMNS_MAX {
         let message = format!("{columns} columns, {COLUMNS_MAX} at most");
-        findings.push(Finding::new("line-width", path, number, message));
+        findings.push(RuleViolation::new("line-width", path, number, message));
     }
 }
 
-fn check_source(source: &Source, findings: &mut Vec<Finding>) {
+fn check_source(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     let lines: Vec<&str> = source.text.lines().collect();
     let mut last_doc_line = None;
     for comment in &source.comments {
@@ -171,14 +172,19 @@ fn check_source(source: &Source, findings: &mut Vec<Finding>) {
                 && let Some(begin) = headless(comment)
             {
                 let message = format!("`{begin}` is no subject: begin with a noun or a verb");
-                findings.push(Finding::new("doc-subject", &source.path, comment.line, message));
+                findings.push(RuleViolation::new(
+                    "doc-subject",
+                    &source.path,
+                    comment.line,
+                    message,
+                ));
             }
             last_doc_line = Some(comment.line);
         }
     }
     for (line, name) in tuple_parameters(&source.tokens()) {
         let message = format!("fn {name}: a parameter is a tuple; give it a type or two names");
-        findings.push(Finding::new("tuple-parameter", &source.path, line, message));
+        findings.push(RuleViolation::new("tuple-parameter", &source.path, line, message));
     }
 }
 
@@ -192,7 +198,7 @@ fn headless(comment: &Comment) -> Option<&'static str> {
 }
 
 /// Returns line and name of functions with a tuple pattern as a parameter.
-fn tuple_parameters<'a>(tokens: &[Token<'a>]) -> Vec<(usize, &'a str)> {
+fn tuple_parameters<'a>(tokens: &[CodeToken<'a>]) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
         if pair[0].text != "fn" || !pair[1].text.starts_with(is_word) {
@@ -216,7 +222,7 @@ fn tuple_parameters<'a>(tokens: &[Token<'a>]) -> Vec<(usize, &'a str)> {
 }
 
 /// Returns the index of the bracket that opens a function's parameters, after its generics.
-fn parameters_at(tokens: &[Token<'_>], begin: usize) -> Option<usize> {
+fn parameters_at(tokens: &[CodeToken<'_>], begin: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in begin..tokens.len() {
         match tokens[at].text {
@@ -232,7 +238,7 @@ fn parameters_at(tokens: &[Token<'_>], begin: usize) -> Option<usize> {
 
 /// Position of a type's definition.
 #[derive(Clone, Debug)]
-struct Definition {
+struct DefinitionPosition {
     path: String,
     line: usize,
 }
@@ -240,42 +246,58 @@ struct Definition {
 /// Definitions of structs, enums, unions and traits, by name.
 #[derive(Debug, Default)]
 struct TypeNames {
-    definitions: BTreeMap<String, Vec<Definition>>,
+    definitions: BTreeMap<String, Vec<DefinitionPosition>>,
 }
 
 impl TypeNames {
-    fn add(&mut self, source: &Source) {
+    fn add(&mut self, source: &RustSource) {
         for pair in source.tokens().windows(2) {
             let is_type = matches!(pair[0].text, "struct" | "enum" | "union" | "trait");
             if is_type && pair[1].text.starts_with(char::is_uppercase) {
-                let definition = Definition { path: source.path.clone(), line: pair[1].line };
+                let definition =
+                    DefinitionPosition { path: source.path.clone(), line: pair[1].line };
                 self.definitions.entry(pair[1].text.to_owned()).or_default().push(definition);
             }
         }
     }
 
-    /// Reports each definition but the first of a name that is not `shared`, and vague names.
-    fn check(&self, shared: &[String], findings: &mut Vec<Finding>) {
+    /// Reports each definition but the first of a name that is not `shared`, and vague names. A
+    /// shared name is that of one type for each address family in a crate's modules `v4` and `v6`.
+    fn check(&self, shared: &[String], findings: &mut Vec<RuleViolation>) {
         for (name, definitions) in &self.definitions {
             if VAGUE_NAMES.contains(&name.as_str()) {
-                for Definition { path, line } in definitions {
+                for DefinitionPosition { path, line } in definitions {
                     let message = format!("`{name}` does not say what the type holds");
-                    findings.push(Finding::new("type-word", path, *line, message));
+                    findings.push(RuleViolation::new("type-word", path, *line, message));
                 }
             }
-            if shared.contains(name) {
-                continue;
-            }
+            let mut pairs = Vec::new();
+            let mut definitions: Vec<_> = definitions.iter().collect();
+            definitions.retain(|definition| {
+                let Some(pair) = family_pair(&definition.path, name, shared) else { return true };
+                let is_first = !pairs.contains(&pair);
+                pairs.push(pair);
+                is_first
+            });
             let [first, others @ ..] = definitions.as_slice() else { continue };
-            for Definition { path, line } in others {
+            for DefinitionPosition { path, line } in others {
                 let message = format!("`{name}` is a type of {}:{}, too", first.path, first.line);
-                findings.push(Finding::new("type-name", path, *line, message));
+                findings.push(RuleViolation::new("type-name", path, *line, message));
             }
         }
     }
 }
 
-/// Returns the names in lines `Name = "reason"`.
+/// Returns the shared name, `crate/Name`, of a definition in a module of one address family; `None`
+/// if it is not shared.
+fn family_pair(path: &str, name: &str, shared: &[String]) -> Option<String> {
+    let is_of_family = path.contains("v4") || path.contains("v6");
+    let mut folders = path.split('/').skip_while(|folder| *folder == "crates");
+    let pair = format!("{}/{name}", folders.next()?);
+    (is_of_family && shared.contains(&pair)).then_some(pair)
+}
+
+/// Returns the names in lines `crate/Name = "reason"`.
 fn shared_names(text: &str) -> Vec<String> {
     let name = |line: &str| {
         let (name, reason) = line.split_once('=')?;
@@ -291,7 +313,7 @@ mod tests {
 
     fn findings(text: &str) -> Vec<(&'static str, usize)> {
         let mut findings = Vec::new();
-        check_source(&Source::new("x.rs", text), &mut findings);
+        check_source(&RustSource::new("x.rs", text), &mut findings);
         findings.into_iter().map(|finding| (finding.rule, finding.line)).collect()
     }
 
@@ -327,14 +349,23 @@ mod tests {
     #[test]
     fn a_name_has_one_definition_unless_it_is_shared() {
         let mut types = TypeNames::default();
-        types.add(&Source::new("a.rs", "struct Line; enum Lease {} struct Held;"));
-        types.add(&Source::new("b.rs", "struct Line; trait Lease {}\n// struct Other;\n"));
+        let texts = [
+            ("crates/a/src/v4/x.rs", "struct Line; enum Lease {} struct Held;"),
+            ("crates/a/src/v6/x.rs", "struct Line; trait Lease {}\n// struct Other;\n"),
+            ("crates/b/src/v6/x.rs", "struct Lease;"),
+        ];
+        for (path, text) in texts {
+            types.add(&RustSource::new(path, text));
+        }
+        let shared = shared_names("# why\na/Lease = \"one of each family\"\na/Line = \"\"\n");
         let mut found = Vec::new();
-        types.check(
-            &shared_names("# why\nLease = \"one of each family\"\nLine = \"\"\n"),
-            &mut found,
-        );
+        types.check(&shared, &mut found);
         let found: Vec<_> = found.iter().map(|one| (one.rule, one.path.as_str())).collect();
-        assert_eq!(found, [("type-word", "a.rs"), ("type-name", "b.rs")]);
+        let expected = [
+            ("type-word", "crates/a/src/v4/x.rs"),
+            ("type-name", "crates/b/src/v6/x.rs"),
+            ("type-name", "crates/a/src/v6/x.rs"),
+        ];
+        assert_eq!(found, expected);
     }
 }

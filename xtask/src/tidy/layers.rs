@@ -1,7 +1,7 @@
 //! Dependencies between crates: every crate declares its layer, and a dependency points down.
 
-use super::finding::Finding;
-use super::workspace::{Dependency, Layer, Package, Use, Workspace};
+use super::finding::RuleViolation;
+use super::workspace::{CargoWorkspace, Dependency, Layer, Package, Use};
 
 /// Dependencies inside layer 2: the engine needs the crates that it decides about, control commands
 /// those that they show and change, and records those that generators count.
@@ -24,18 +24,18 @@ pub(super) const BINARY: &str = "godwit";
 pub(crate) const RULES: [&str; 3] = ["layer", "arrow", "manifest"];
 
 /// Checks declarations and dependencies, and that each crate inherits the workspace's lints.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     for package in &workspace.packages {
         let manifest = workspace.read(&package.manifest).unwrap_or_default();
         if !manifest.contains("[lints]\nworkspace = true") {
             let message = "take the workspace's lints: [lints] workspace = true";
-            findings.push(Finding::new("manifest", &package.manifest, 1, message));
+            findings.push(RuleViolation::new("manifest", &package.manifest, 1, message));
         }
         let layer = match &package.layer {
             Ok(layer) => *layer,
             Err(reason) => {
                 let message = format!("{} {reason}", package.name);
-                findings.push(Finding::new("layer", &package.manifest, 1, message));
+                findings.push(RuleViolation::new("layer", &package.manifest, 1, message));
                 continue;
             }
         };
@@ -44,7 +44,7 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
             let Ok(below) = target.layer else { continue };
             if let Some(reason) = objection(package, layer, dependency, below) {
                 let line = workspace.manifest_line(&package.manifest, &dependency.name);
-                findings.push(Finding::new("arrow", &package.manifest, line, reason));
+                findings.push(RuleViolation::new("arrow", &package.manifest, line, reason));
             }
         }
     }

@@ -20,20 +20,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use finding::Finding;
+use finding::RuleViolation;
 use workspace::Layer;
-pub(crate) use workspace::{Package, Workspace};
+pub(crate) use workspace::{CargoWorkspace, Package};
 
 /// Numbers of passed and failed rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct RuleCounts {
     /// Number of rules without a finding.
     pub(crate) passed: usize,
     /// Number of rules with at least one finding.
     pub(crate) failed: usize,
 }
 
-impl Verdict {
+impl RuleCounts {
     fn count(&mut self, is_kept: bool) {
         self.passed += usize::from(is_kept);
         self.failed += usize::from(!is_kept);
@@ -42,7 +42,7 @@ impl Verdict {
 
 /// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum CheckExtent {
     /// Rules that need only the texts.
     Texts,
     /// Texts, and cargo's checks of features and format, without compiling.
@@ -56,8 +56,8 @@ pub(crate) enum Extent {
 /// # Errors
 ///
 /// The workspace cannot be read.
-pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
-    let workspace = Workspace::load(root)?;
+pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String> {
+    let workspace = CargoWorkspace::load(root)?;
     let findings = findings(&workspace);
     for finding in &findings {
         println!("{finding}");
@@ -73,15 +73,15 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
         &security::RULES,
     ]
     .concat();
-    let mut verdict = Verdict { passed: rules.len() - broken.len(), failed: broken.len() };
-    if extent == Extent::Texts {
+    let mut verdict = RuleCounts { passed: rules.len() - broken.len(), failed: broken.len() };
+    if extent == CheckExtent::Texts {
         return Ok(verdict);
     }
     let findings = features::check(&workspace)?;
     findings.iter().for_each(|finding| println!("{finding}"));
     verdict.count(findings.is_empty());
     verdict.count(agrees(cargo(root).args(["fmt", "--all", "--check"]))?);
-    if extent == Extent::All {
+    if extent == CheckExtent::All {
         verdict.count(agrees(&mut clippy(root))?);
     }
     Ok(verdict)
@@ -94,7 +94,7 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
 ///
 /// The workspace cannot be read, or the rule does not exist.
 pub(crate) fn language(root: &Path, rule: Option<&str>) -> Result<bool, String> {
-    language::report(&Workspace::load(root)?, rule)
+    language::report(&CargoWorkspace::load(root)?, rule)
 }
 
 /// Crate as a suite of tests.
@@ -121,7 +121,7 @@ pub(crate) enum Split {
 
 /// Returns all crates, from the lowest layer up.
 pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> {
-    let mut packages = Workspace::packages_of(root)?;
+    let mut packages = CargoWorkspace::packages_of(root)?;
     packages.sort_by_key(|package| package.layer.clone().ok());
     let suites = packages.into_iter().map(|package| CrateSuite {
         folder: root.join(&package.folder),
@@ -138,7 +138,7 @@ pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> 
 /// Returns the names of the crates with examples in their documentation, which rustdoc would run:
 /// fences without the name of another language.
 pub(crate) fn crates_with_examples(root: &Path) -> Result<Vec<String>, String> {
-    let workspace = Workspace::load(root)?;
+    let workspace = CargoWorkspace::load(root)?;
     let mut names = BTreeSet::new();
     for (path, source) in &workspace.sources {
         if path.contains("/src/") && has_example(&source.text) {
@@ -167,7 +167,7 @@ fn has_example(text: &str) -> bool {
 }
 
 /// Returns the findings of all text rules, sorted by position.
-fn findings(workspace: &Workspace) -> Vec<Finding> {
+fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     let mut findings = Vec::new();
     layers::check(workspace, &mut findings);
     let test_files = modules::check(workspace, &mut findings);

@@ -3,27 +3,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Finding;
-use super::source::{Source, Token, attribute_at};
-use super::workspace::Workspace;
+use super::finding::RuleViolation;
+use super::source::{CodeToken, RustSource, attribute_at};
+use super::workspace::CargoWorkspace;
 
 /// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["reached"];
 
 /// Reports files that no `mod` reaches, and returns those that only tests compile.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) -> Vec<String> {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) -> Vec<String> {
     let reached = reached_files(workspace);
     for path in workspace.sources.keys() {
         if workspace.package_of(path).is_some() && !reached.contains_key(path) {
             let message = "no target and no `mod` reaches this file";
-            findings.push(Finding::new("reached", path, 1, message));
+            findings.push(RuleViolation::new("reached", path, 1, message));
         }
     }
     reached.into_iter().filter(|(_, is_test)| *is_test).map(|(path, _)| path).collect()
 }
 
 /// Returns the compiled files; true for those that only tests compile.
-fn reached_files(workspace: &Workspace) -> BTreeMap<String, bool> {
+fn reached_files(workspace: &CargoWorkspace) -> BTreeMap<String, bool> {
     let mut reached: BTreeMap<String, bool> = BTreeMap::new();
     let mut open: Vec<(String, bool, bool)> = Vec::new();
     for package in &workspace.packages {
@@ -54,7 +54,7 @@ struct Child {
     is_test: bool,
 }
 
-fn children(source: &Source, is_root: bool) -> Vec<Child> {
+fn children(source: &RustSource, is_root: bool) -> Vec<Child> {
     let (folder, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let stem = file.trim_end_matches(".rs");
     let module_folder = if is_root || stem == "mod" { folder.into() } else { join(folder, stem) };
@@ -109,14 +109,14 @@ fn children(source: &Source, is_root: bool) -> Vec<Child> {
 }
 
 /// Returns the file of `#[path = "..."]` at token `index`.
-fn path_value(source: &Source, tokens: &[Token<'_>], index: usize) -> Option<String> {
+fn path_value(source: &RustSource, tokens: &[CodeToken<'_>], index: usize) -> Option<String> {
     let attribute = attribute_at(tokens, index)?;
     (tokens.get(index + 2)?.text == "path" && attribute.len() > 3)
         .then(|| quoted(source, tokens, index + 2))?
 }
 
 /// Returns the next string literal after token `index`.
-fn quoted(source: &Source, tokens: &[Token<'_>], index: usize) -> Option<String> {
+fn quoted(source: &RustSource, tokens: &[CodeToken<'_>], index: usize) -> Option<String> {
     let mut quotes = tokens[index..].iter().filter(|token| token.text == "\"");
     let (first, last) = (quotes.next()?, quotes.next()?);
     Some(source.text[first.offset + 1..last.offset].to_owned())
@@ -136,11 +136,16 @@ fn join(folder: &str, name: &str) -> String {
 }
 
 /// Reports folders directly below `crates/` that have Rust files but no crate of the workspace.
-pub(crate) fn check_stray_folders(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check_stray_folders(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let stray: BTreeSet<&String> =
         workspace.sources.keys().filter(|path| workspace.package_of(path).is_none()).collect();
     for path in stray {
-        findings.push(Finding::new("reached", path, 1, "belongs to no crate of the workspace"));
+        findings.push(RuleViolation::new(
+            "reached",
+            path,
+            1,
+            "belongs to no crate of the workspace",
+        ));
     }
 }
 
@@ -149,7 +154,7 @@ mod tests {
     use super::*;
 
     fn candidates(path: &str, text: &str, is_root: bool) -> Vec<(String, bool)> {
-        children(&Source::new(path, text), is_root)
+        children(&RustSource::new(path, text), is_root)
             .into_iter()
             .map(|child| (child.candidates[0].clone(), child.is_test))
             .collect()

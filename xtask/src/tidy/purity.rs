@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::finding::Finding;
-use super::source::{Source, Token, is_word};
-use super::workspace::{Layer, Workspace};
+use super::finding::RuleViolation;
+use super::source::{CodeToken, RustSource, is_word};
+use super::workspace::{CargoWorkspace, Layer};
 
 /// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 3] = ["print", "pure", "unsafe"];
@@ -51,13 +51,17 @@ const FORBIDDEN: [(&[&str], &str); 27] = [
 const PRINTS: [&str; 4] = ["print!", "println!", "eprint!", "eprintln!"];
 
 /// Checks every source; `test_files` are those that only tests compile.
-pub(crate) fn check(workspace: &Workspace, test_files: &[String], findings: &mut Vec<Finding>) {
+pub(crate) fn check(
+    workspace: &CargoWorkspace,
+    test_files: &[String],
+    findings: &mut Vec<RuleViolation>,
+) {
     for (path, source) in &workspace.sources {
         let Some(package) = workspace.package_of(path) else { continue };
         if package.name != UNSAFE_CRATE {
             for token in source.tokens().iter().filter(|token| token.text == "unsafe") {
                 let message = format!("unsafe code belongs to crate `{UNSAFE_CRATE}`");
-                findings.push(Finding::new("unsafe", path, token.line, message));
+                findings.push(RuleViolation::new("unsafe", path, token.line, message));
             }
         }
         let is_library_code = path
@@ -74,7 +78,7 @@ pub(crate) fn check(workspace: &Workspace, test_files: &[String], findings: &mut
     }
 }
 
-fn check_prints(source: &Source, findings: &mut Vec<Finding>) {
+fn check_prints(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     let tests = source.test_ranges();
     for path in paths(&source.tokens()) {
         let [.., last] = path.segments[..] else { continue };
@@ -83,12 +87,12 @@ fn check_prints(source: &Source, findings: &mut Vec<Finding>) {
                 "`{last}` panics on a closed pipe: call `netio::stdout::print_line` or \
                  `netio::stderr::print_line`"
             );
-            findings.push(Finding::new("print", &source.path, path.line, message));
+            findings.push(RuleViolation::new("print", &source.path, path.line, message));
         }
     }
 }
 
-fn check_source(source: &Source, findings: &mut Vec<Finding>) {
+fn check_source(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     let tests = source.test_ranges();
     let is_tested_only =
         |offset: usize| tests.iter().any(|range: &Range<usize>| range.contains(&offset));
@@ -101,21 +105,21 @@ fn check_source(source: &Source, findings: &mut Vec<Finding>) {
         });
         if let Some((segments, reason)) = hit {
             let message = format!("`{}`: {reason}", segments.join("::"));
-            findings.push(Finding::new("pure", &source.path, path.line, message));
+            findings.push(RuleViolation::new("pure", &source.path, path.line, message));
         }
     }
 }
 
 /// Path in the code, with imports unfolded.
 #[derive(Debug, PartialEq, Eq)]
-struct Path<'a> {
+struct CodePath<'a> {
     segments: Vec<&'a str>,
     line: usize,
     offset: usize,
 }
 
 /// Returns all paths of the code: `a::b::c`, macros as `name!`, and each leaf of an import.
-fn paths<'a>(tokens: &[Token<'a>]) -> Vec<Path<'a>> {
+fn paths<'a>(tokens: &[CodeToken<'a>]) -> Vec<CodePath<'a>> {
     let mut found = Vec::new();
     let mut index = 0;
     while index < tokens.len() {
@@ -137,7 +141,7 @@ fn paths<'a>(tokens: &[Token<'a>]) -> Vec<Path<'a>> {
             if is_macro && let Some(last) = segments.last_mut() {
                 *last = macro_name(last);
             }
-            found.push(Path { segments, line: token.line, offset: token.offset });
+            found.push(CodePath { segments, line: token.line, offset: token.offset });
         } else {
             index += 1;
         }
@@ -158,10 +162,10 @@ fn macro_name(name: &str) -> &str {
 
 /// Unfolds the import tree at `index`, below `prefix`, and returns the index after it.
 fn import<'a>(
-    tokens: &[Token<'a>],
+    tokens: &[CodeToken<'a>],
     mut index: usize,
     prefix: &[&'a str],
-    found: &mut Vec<Path<'a>>,
+    found: &mut Vec<CodePath<'a>>,
 ) -> usize {
     let mut segments = prefix.to_vec();
     let Some(&first) = tokens.get(index) else { return index };
@@ -191,7 +195,7 @@ fn import<'a>(
             }
         }
     }
-    found.push(Path { segments, line: first.line, offset: first.offset });
+    found.push(CodePath { segments, line: first.line, offset: first.offset });
     index
 }
 
@@ -200,13 +204,13 @@ mod tests {
     use super::*;
 
     fn seen(text: &str) -> Vec<String> {
-        let source = Source::new("x.rs", text);
+        let source = RustSource::new("x.rs", text);
         paths(&source.tokens()).iter().map(|path| path.segments.join("::")).collect()
     }
 
     fn lines(text: &str) -> Vec<usize> {
         let mut findings = Vec::new();
-        check_source(&Source::new("x.rs", text), &mut findings);
+        check_source(&RustSource::new("x.rs", text), &mut findings);
         findings.iter().map(|finding| finding.line).collect()
     }
 
@@ -234,7 +238,7 @@ mod tests {
         let text = "fn f() {\n std::eprintln!(\"x\"); print_line(\"x\"); }\n\
                     #[cfg(test)]\nmod tests { fn f() { println!(\"x\"); } }";
         let mut findings = Vec::new();
-        check_prints(&Source::new("x.rs", text), &mut findings);
+        check_prints(&RustSource::new("x.rs", text), &mut findings);
         let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [2]);
     }

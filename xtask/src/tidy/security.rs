@@ -1,7 +1,7 @@
 //! Rule on `docs/book/security.md`: every vulnerability of its table names tests, and they exist.
 
-use super::finding::Finding;
-use super::workspace::Workspace;
+use super::finding::RuleViolation;
+use super::workspace::CargoWorkspace;
 
 /// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["named-test"];
@@ -12,7 +12,7 @@ const DOCUMENT: &str = "docs/book/security.md";
 const ROW: &str = "| CVE-";
 
 /// Checks the table.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let text = workspace.read(DOCUMENT).unwrap_or_default();
     let sources: Vec<(&str, &str)> =
         workspace.sources.iter().map(|(path, source)| (path.as_str(), &*source.code)).collect();
@@ -21,11 +21,16 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with(ROW)) {
         rows += 1;
         for problem in problems(line, folder, &sources) {
-            findings.push(Finding::new("named-test", DOCUMENT, index + 1, problem));
+            findings.push(RuleViolation::new("named-test", DOCUMENT, index + 1, problem));
         }
     }
     if rows == 0 {
-        findings.push(Finding::new("named-test", DOCUMENT, 1, "has no table of vulnerabilities"));
+        findings.push(RuleViolation::new(
+            "named-test",
+            DOCUMENT,
+            1,
+            "has no table of vulnerabilities",
+        ));
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Comment {
 
 /// Token of the code: an identifier, a lifetime, a number, `::` or one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
+pub(crate) struct CodeToken<'a> {
     /// Characters of the token.
     pub(crate) text: &'a str,
     /// Offset of the token's first character in the file.
@@ -41,7 +41,7 @@ pub(crate) struct Token<'a> {
 
 /// Rust file.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct RustSource {
     /// Path from the root of the workspace.
     pub(crate) path: String,
     /// Text of the file, unchanged.
@@ -63,11 +63,11 @@ struct TokenSpan {
     line: usize,
 }
 
-impl Source {
+impl RustSource {
     /// Splits `text` into code, comments and tokens.
     pub(crate) fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
-        let mut lexer = Lexer { octets: text.as_bytes(), at: 0, spans: Vec::new() };
+        let mut lexer = RustLexer { octets: text.as_bytes(), at: 0, spans: Vec::new() };
         lexer.run();
         let spans = lexer.spans;
         let mut code = text.clone().into_bytes();
@@ -92,8 +92,8 @@ impl Source {
     }
 
     /// Returns the tokens of the code, in order.
-    pub(crate) fn tokens(&self) -> Vec<Token<'_>> {
-        let token = |span: &TokenSpan| Token {
+    pub(crate) fn tokens(&self) -> Vec<CodeToken<'_>> {
+        let token = |span: &TokenSpan| CodeToken {
             text: &self.code[span.range.clone()],
             offset: span.range.start,
             line: span.line,
@@ -161,7 +161,7 @@ fn newlines(text: &str) -> usize {
 }
 
 /// Returns the tokens of the attribute that begins at `index`: `#[...]` or `#![...]`.
-pub(crate) fn attribute_at(tokens: &[Token<'_>], index: usize) -> Option<Range<usize>> {
+pub(crate) fn attribute_at(tokens: &[CodeToken<'_>], index: usize) -> Option<Range<usize>> {
     let text = |at: usize| tokens.get(at).map(|token| token.text);
     if text(index) != Some("#") {
         return None;
@@ -170,7 +170,7 @@ pub(crate) fn attribute_at(tokens: &[Token<'_>], index: usize) -> Option<Range<u
     (text(bracket) == Some("[")).then(|| index..(closing(tokens, bracket) + 1).min(tokens.len()))
 }
 
-fn is_test_attribute(tokens: &[Token<'_>]) -> bool {
+fn is_test_attribute(tokens: &[CodeToken<'_>]) -> bool {
     let words: Vec<&str> = tokens.iter().map(|token| token.text).collect();
     match words.as_slice() {
         ["#", "[", "test", "]"] => true,
@@ -185,7 +185,7 @@ fn is_test_attribute(tokens: &[Token<'_>]) -> bool {
 
 /// Returns the index of the token that ends the item beginning at `index`: its `;` or its closing
 /// brace.
-fn item_end(tokens: &[Token<'_>], mut index: usize) -> usize {
+fn item_end(tokens: &[CodeToken<'_>], mut index: usize) -> usize {
     while let Some(attribute) = attribute_at(tokens, index) {
         index = attribute.end;
     }
@@ -201,7 +201,7 @@ fn item_end(tokens: &[Token<'_>], mut index: usize) -> usize {
 }
 
 /// Returns the index of the token that closes the bracket at `open`; the last token if none does.
-pub(crate) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
+pub(crate) fn closing(tokens: &[CodeToken<'_>], open: usize) -> usize {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate().skip(open) {
         match token.text {
@@ -217,18 +217,18 @@ pub(crate) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
 }
 
 /// Range to blank: a comment, or the contents of a literal.
-struct Span {
+struct BlankRange {
     range: Range<usize>,
     comment: Option<CommentKind>,
 }
 
-struct Lexer<'a> {
+struct RustLexer<'a> {
     octets: &'a [u8],
     at: usize,
-    spans: Vec<Span>,
+    spans: Vec<BlankRange>,
 }
 
-impl Lexer<'_> {
+impl RustLexer<'_> {
     fn run(&mut self) {
         while let Some(octet) = self.peek(0) {
             match octet {
@@ -247,7 +247,7 @@ impl Lexer<'_> {
     }
 
     fn blank(&mut self, start: usize, end: usize, comment: Option<CommentKind>) {
-        self.spans.push(Span { range: start..end.min(self.octets.len()), comment });
+        self.spans.push(BlankRange { range: start..end.min(self.octets.len()), comment });
     }
 
     fn line_comment(&mut self) {
@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> String {
-        let source = Source::new("x.rs", text);
+        let source = RustSource::new("x.rs", text);
         let words: Vec<&str> = source.tokens().iter().map(|token| token.text).collect();
         words.join(" ")
     }
@@ -387,14 +387,14 @@ mod tests {
     #[test]
     fn unterminated_literals_end_with_the_file() {
         for text in ["\"a", "r#\"a\"", "/* a", "'\\", "'", "b'", "\"\\"] {
-            let source = Source::new("x.rs", text);
+            let source = RustSource::new("x.rs", text);
             assert_eq!(source.code.len(), text.len(), "{text}");
         }
     }
 
     #[test]
     fn comments_know_line_and_kind() {
-        let source = Source::new("x.rs", "//! a\n\n// b\n/* c\n*/ x(); /// d\n//// e\n");
+        let source = RustSource::new("x.rs", "//! a\n\n// b\n/* c\n*/ x(); /// d\n//// e\n");
         let seen: Vec<_> = source.comments.iter().map(|each| (each.line, each.kind)).collect();
         use CommentKind::{Block, Doc, Line};
         assert_eq!(seen, [(1, Doc), (3, Line), (4, Block), (5, Doc), (6, Line)]);
@@ -405,7 +405,7 @@ mod tests {
         let text = "fn a() {}\n#[cfg(test)]\n#[doc = \"x\"]\nmod t { fn b() { } }\nfn c() {}\n\
                     #[test]\nfn d() { }\n#[cfg(test)]\nuse e;\n#[cfg(not(test))]\nfn f() {}\n\
                     #[cfg(all(test, unix))] const G: [u8; 2] = [1, 2];";
-        let source = Source::new("x.rs", text);
+        let source = RustSource::new("x.rs", text);
         let seen: Vec<&str> = source.test_ranges().into_iter().map(|range| &text[range]).collect();
         assert_eq!(
             seen,

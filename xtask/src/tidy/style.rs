@@ -1,9 +1,9 @@
 //! Rules on the text of single Rust files: nothing unfinished, nothing silenced without a reason,
 //! nothing commented out, no file or function too long to understand.
 
-use super::finding::Finding;
-use super::source::{Comment, CommentKind, Source, Token, attribute_at, closing, is_word};
-use super::workspace::Workspace;
+use super::finding::RuleViolation;
+use super::source::{CodeToken, Comment, CommentKind, RustSource, attribute_at, closing, is_word};
+use super::workspace::CargoWorkspace;
 
 /// Names of the checks of this module, as findings contain them.
 pub(crate) const RULES: [&str; 7] = [
@@ -28,15 +28,15 @@ const MARKERS: [&str; 3] = ["TODO", "FIXME", "XXX"];
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 /// Checks every Rust file of the workspace.
-pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     for source in workspace.sources.values() {
         check_source(source, findings);
     }
 }
 
-fn check_source(source: &Source, findings: &mut Vec<Finding>) {
+fn check_source(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     let mut report = |rule, line, message: String| {
-        findings.push(Finding::new(rule, &source.path, line, message));
+        findings.push(RuleViolation::new(rule, &source.path, line, message));
     };
     let head = source.text.trim_start();
     if !head.starts_with("//!") {
@@ -84,7 +84,7 @@ fn is_table_mark(comment: &Comment) -> bool {
 }
 
 /// Returns name, first line and length in lines of every function with a body.
-fn functions<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
+fn functions<'a>(tokens: &[CodeToken<'a>]) -> Vec<(&'a str, usize, usize)> {
     let mut found = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
         if pair[0].text != "fn" || !pair[1].text.starts_with(is_word) {
@@ -108,7 +108,7 @@ fn functions<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
 }
 
 /// Returns lints and tests that are switched off without a reason.
-fn silenced(source: &Source, tokens: &[Token<'_>]) -> Vec<(usize, String)> {
+fn silenced(source: &RustSource, tokens: &[CodeToken<'_>]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for index in 0..tokens.len() {
         let Some(range) = attribute_at(tokens, index) else { continue };
@@ -167,7 +167,7 @@ mod tests {
 
     fn rules(text: &str) -> Vec<(&'static str, usize)> {
         let mut findings = Vec::new();
-        check_source(&Source::new("x.rs", text), &mut findings);
+        check_source(&RustSource::new("x.rs", text), &mut findings);
         findings.into_iter().map(|finding| (finding.rule, finding.line)).collect()
     }
 

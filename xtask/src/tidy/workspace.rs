@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::source::Source;
+use super::source::RustSource;
 
 /// Layer of a crate. A dependency between crates must point to a lower layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub(crate) struct Package {
 
 /// Whole workspace.
 #[derive(Debug)]
-pub(crate) struct Workspace {
+pub(crate) struct CargoWorkspace {
     /// Folder of the workspace.
     pub(crate) root: PathBuf,
     /// Crates, by name.
@@ -66,10 +66,10 @@ pub(crate) struct Workspace {
     /// Files that are or could be tracked, from the root, sorted.
     pub(crate) files: Vec<String>,
     /// Rust files among them, split by the lexer.
-    pub(crate) sources: BTreeMap<String, Source>,
+    pub(crate) sources: BTreeMap<String, RustSource>,
 }
 
-impl Workspace {
+impl CargoWorkspace {
     /// Reads the workspace at `root`.
     pub(crate) fn load(root: &Path) -> Result<Self, String> {
         let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
@@ -79,7 +79,7 @@ impl Workspace {
         for path in files.iter().filter(|path| path.ends_with(".rs")) {
             let text = fs::read_to_string(root.join(path))
                 .map_err(|error| format!("cannot read {path}: {error}"))?;
-            sources.insert(path.clone(), Source::new(path.clone(), text));
+            sources.insert(path.clone(), RustSource::new(path.clone(), text));
         }
         Ok(Self { root, packages, files, sources })
     }

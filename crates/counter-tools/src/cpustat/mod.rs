@@ -10,12 +10,12 @@ use netio::Clock;
 use serde::Serialize;
 use testbed::proc;
 
-use self::process::{ProcessLoad, Watched};
+use self::process::{ProcessLoad, WatchedProcess};
 use self::table::{ALL, AVERAGE, cpu_head, cpu_line, process_head, process_line};
 use crate::clock;
 use crate::error::CounterError;
 use crate::ifpps::Load;
-use crate::pace::Pace;
+use crate::pace::ReadingTimer;
 use crate::print;
 
 /// The name and version of the documents.
@@ -30,7 +30,7 @@ const SCHEMA: &str = "godwit.cpustat.v1";
 /// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments, or a
 /// missing processor or process.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct CpustatArgs {
     /// Seconds between two readings
     #[arg(value_name = "INTERVAL", value_parser = seconds)]
     interval: Option<Duration>,
@@ -40,7 +40,7 @@ pub struct Args {
     /// Processors: numbers and ranges like 0,2-3, `all` for their sum, ALL for each and their sum
     /// [default: all]
     #[arg(short = 'P', long, value_name = "LIST", value_parser = selection)]
-    processors: Option<Selection>,
+    processors: Option<ProcessorSelection>,
     /// Processes by number, instead of processors unless -P is given
     #[arg(short = 'p', long, value_name = "PID,..", value_delimiter = ',')]
     processes: Vec<u32>,
@@ -51,7 +51,7 @@ pub struct Args {
 
 /// The selection of lines that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Selection {
+struct ProcessorSelection {
     /// True to show the sum of all processors.
     has_sum: bool,
     /// True to show each processor.
@@ -67,8 +67,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "it is a number of seconds, at least 0.01".to_owned())
 }
 
-fn selection(text: &str) -> Result<Selection, String> {
-    let mut selection = Selection::default();
+fn selection(text: &str) -> Result<ProcessorSelection, String> {
+    let mut selection = ProcessorSelection::default();
     for word in text.split(',') {
         let number = |digits: &str| {
             digits.parse::<u32>().map_err(|_| {
@@ -96,7 +96,7 @@ fn selection(text: &str) -> Result<Selection, String> {
 /// The line of a processor: its label and shares.
 type CpuRow = (String, CpuShares);
 
-impl Selection {
+impl ProcessorSelection {
     /// Returns the lines for the time between two readings. A processor that is not in use has
     /// none.
     fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
@@ -120,7 +120,7 @@ impl Selection {
 }
 
 #[derive(Debug, Serialize)]
-struct Document {
+struct CpustatDocument {
     schema: &'static str,
     /// The kind of the document: `interval`, `average`, or `boot` for the time since boot or a
     /// process's start.
@@ -140,7 +140,7 @@ struct CpuDocument {
 }
 
 /// Shows the lines that the flags ask for until the last interval.
-pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
+pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
     let selection = chosen(args)?;
     let mut watched =
         args.processes.iter().map(|&pid| watch(pid)).collect::<Result<Vec<_>, _>>()?;
@@ -149,22 +149,22 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
     }
     let Some(interval) = args.interval else {
         let rows = selection.rows(&boot(), &processors());
-        let loads: Vec<_> = watched.iter().map(Watched::since_start).collect();
-        return show(args, &Shown { kind: "boot", is_first: true, rows, loads });
+        let loads: Vec<_> = watched.iter().map(WatchedProcess::since_start).collect();
+        return show(args, &CpustatLines { kind: "boot", is_first: true, rows, loads });
     };
-    let mut pace = Pace::start(interval)?;
+    let mut pace = ReadingTimer::start(interval)?;
     let first = processors();
     let mut before = first.clone();
     let mut shown = 0;
     while args.count.is_none_or(|count| shown < count) && pace.wait()? {
         let now = processors();
         let rows = selection.rows(&before, &now);
-        let loads: Vec<_> = watched.iter_mut().filter_map(Watched::next).collect();
+        let loads: Vec<_> = watched.iter_mut().filter_map(WatchedProcess::next).collect();
         if rows.is_empty() && loads.is_empty() {
             netio::stderr::print_line("all processes have ended");
             break;
         }
-        show(args, &Shown { kind: "interval", is_first: shown == 0, rows, loads })?;
+        show(args, &CpustatLines { kind: "interval", is_first: shown == 0, rows, loads })?;
         before = now;
         shown += 1;
     }
@@ -172,13 +172,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
         return Ok(());
     }
     let rows = selection.rows(&first, &before);
-    let loads = watched.iter().filter_map(Watched::average).collect();
-    show(args, &Shown { kind: "average", is_first: false, rows, loads })
+    let loads = watched.iter().filter_map(WatchedProcess::average).collect();
+    show(args, &CpustatLines { kind: "average", is_first: false, rows, loads })
 }
 
 /// Returns the processors that are shown. Processors that the flags name must exist.
-fn chosen(args: &Args) -> Result<Selection, CounterError> {
-    let default = Selection { has_sum: args.processes.is_empty(), ..Selection::default() };
+fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, CounterError> {
+    let default =
+        ProcessorSelection { has_sum: args.processes.is_empty(), ..ProcessorSelection::default() };
     let selection = args.processors.clone().unwrap_or(default);
     let known: Vec<u32> = processors().iter().map(|times| times.cpu).collect();
     if let Some(missing) = selection.cpus.iter().find(|cpu| !known.contains(cpu)) {
@@ -191,8 +192,9 @@ fn chosen(args: &Args) -> Result<Selection, CounterError> {
     Ok(selection)
 }
 
-fn watch(pid: u32) -> Result<Watched, CounterError> {
-    Watched::begin(pid).ok_or_else(|| CounterError::Usage(format!("there is no process {pid}")))
+fn watch(pid: u32) -> Result<WatchedProcess, CounterError> {
+    WatchedProcess::begin(pid)
+        .ok_or_else(|| CounterError::Usage(format!("there is no process {pid}")))
 }
 
 fn processors() -> Vec<CpuTimes> {
@@ -222,19 +224,19 @@ fn title() -> String {
 }
 
 /// The lines that are shown at a time.
-struct Shown {
+struct CpustatLines {
     kind: &'static str,
     is_first: bool,
     rows: Vec<CpuRow>,
     loads: Vec<ProcessLoad>,
 }
 
-fn show(args: &Args, shown: &Shown) -> Result<(), CounterError> {
+fn show(args: &CpustatArgs, shown: &CpustatLines) -> Result<(), CounterError> {
     let wall_us = Clock::now().wall_us;
     if args.json {
         let cpu =
             |(label, shares): &CpuRow| CpuDocument { cpu: label.clone(), load: (*shares).into() };
-        let document = Document {
+        let document = CpustatDocument {
             schema: SCHEMA,
             kind: shown.kind,
             unixtime_ms: wall_us / 1_000,
@@ -247,7 +249,7 @@ fn show(args: &Args, shown: &Shown) -> Result<(), CounterError> {
     print(&text(if shown.kind == "average" { AVERAGE } else { &time }, shown))
 }
 
-fn text(time: &str, shown: &Shown) -> String {
+fn text(time: &str, shown: &CpustatLines) -> String {
     let mut text = String::new();
     // As in mpstat, a single line has one head, several lines have one each time.
     let has_head = shown.is_first || shown.rows.len() + shown.loads.len() > 1;
@@ -281,7 +283,10 @@ mod tests {
         let chosen = |text: &str| selection(text).unwrap();
         assert_eq!(chosen("3,0-1,1").cpus, [0, 1, 3]);
         assert!(chosen("ALL").is_each && chosen("ALL").has_sum);
-        assert_eq!(chosen("all"), Selection { has_sum: true, ..Selection::default() });
+        assert_eq!(
+            chosen("all"),
+            ProcessorSelection { has_sum: true, ..ProcessorSelection::default() }
+        );
         assert!(chosen("all,2").has_sum && chosen("all,2").cpus == [2]);
         for wrong in ["", "x", "1-", "3-1", "-1", "0-4294967295", "1,,2"] {
             assert!(selection(wrong).is_err(), "{wrong}");
@@ -302,7 +307,8 @@ mod tests {
     #[test]
     fn one_line_has_one_head_and_several_have_one_each_time() {
         let row = |label: &str| (label.to_owned(), CpuShares::default());
-        let shown = |is_first, rows| Shown { kind: "interval", is_first, rows, loads: vec![] };
+        let shown =
+            |is_first, rows| CpustatLines { kind: "interval", is_first, rows, loads: vec![] };
         let lines = |is_first, rows| text("10:00:00", &shown(is_first, rows)).lines().count();
         assert_eq!((lines(true, vec![row("all")]), lines(false, vec![row("all")])), (3, 1));
         assert_eq!(lines(false, vec![row("all"), row("0")]), 4);

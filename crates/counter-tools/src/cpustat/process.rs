@@ -66,7 +66,7 @@ pub(crate) struct ProcessLoad {
 
 /// A process whose load is measured.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedProcess {
     pub(crate) pid: u32,
     uid: u32,
     first: ProcessLook,
@@ -74,7 +74,7 @@ pub(crate) struct Watched {
     pub(crate) has_ended: bool,
 }
 
-impl Watched {
+impl WatchedProcess {
     /// Begins to measure process `pid`; `None` if there is no such process.
     pub(crate) fn begin(pid: u32) -> Option<Self> {
         let look = ProcessLook::take(pid)?;
@@ -160,7 +160,7 @@ mod tests {
             // Thread 10 has ended, thread 11 is new.
             waits_ns: vec![(9, 500_000_100), (11, 20_000_000)],
         };
-        let watched = Watched { pid: 9, uid: 0, first, last, has_ended: false };
+        let watched = WatchedProcess { pid: 9, uid: 0, first, last, has_ended: false };
         let load = watched.load(&watched.first, &watched.last);
         assert_eq!((load.usr, load.system, load.guest, load.cpu_share), (5.0, 5.0, 20.0, 30.0));
         assert!((load.wait - 26.0).abs() < 1e-9, "{load:?}");
@@ -173,14 +173,14 @@ mod tests {
 
     #[test]
     fn this_process_is_watched_and_one_that_has_ended_is_not() {
-        let mut own = Watched::begin(std::process::id()).unwrap();
+        let mut own = WatchedProcess::begin(std::process::id()).unwrap();
         assert!(own.since_start().cpu_share >= 0.0);
         assert!(own.next().is_some() && own.average().is_some() && !own.has_ended);
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut watched = Watched::begin(child.id()).unwrap();
+        let mut watched = WatchedProcess::begin(child.id()).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(watched.next().is_none() && watched.has_ended && watched.average().is_none());
-        assert!(Watched::begin(u32::MAX).is_none());
+        assert!(WatchedProcess::begin(u32::MAX).is_none());
     }
 }

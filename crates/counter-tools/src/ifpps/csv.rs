@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::look::{CpuLook, Look, Step};
+use super::look::{CounterDifference, CounterReading, CpuLook};
 
 /// Returns the beginning of a file.
 pub(crate) fn head(device: &str, interval_ms: u64, cpus: &[u32]) -> String {
@@ -73,7 +73,12 @@ fn names(cpus: &[u32]) -> Vec<String> {
 
 /// Returns one row. Amounts are converted to `interval_ms`, the interval that the flags ask for,
 /// from the one that really passed.
-pub(crate) fn row(now: &Look, step: &Step, interval_ms: u64, cpus: &[u32]) -> String {
+pub(crate) fn row(
+    now: &CounterReading,
+    step: &CounterDifference,
+    interval_ms: u64,
+    cpus: &[u32],
+) -> String {
     let per_t = |amount: u64| (step.per_s(amount) * interval_ms as f64 / 1e3).round() as u64;
     let mut cells = vec![now.wall_ms / 1_000];
     for (amount, total) in [
@@ -150,8 +155,8 @@ mod tests {
     #[test]
     fn amounts_are_of_the_interval_that_really_passed_and_totals_as_they_are() {
         let [before, now] = recorded();
-        let now = Look { wall_ms: 1_700_000_000_999, processes: 99, ..now };
-        let step = Step::between(&before, &now, 2.0);
+        let now = CounterReading { wall_ms: 1_700_000_000_999, processes: 99, ..now };
+        let step = CounterDifference::between(&before, &now, 2.0);
         let row = row(&now, &step, 1000, &[0, 1, 7]);
         let expected = "1700000000 \
             1500 10 1 0 4000 30 4 2 500 10 0 0 1500 25 0 0 \

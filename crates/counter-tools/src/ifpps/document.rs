@@ -3,14 +3,14 @@
 use counters::{CpuShares, Traffic};
 use serde::Serialize;
 
-use super::look::{CpuLook, Look, Step};
+use super::look::{CounterDifference, CounterReading, CpuLook};
 
 /// The name and version of the documents.
 pub(crate) const SCHEMA: &str = "godwit.ifpps.v1";
 
 /// The document of one step.
 #[derive(Debug, Serialize)]
-pub(crate) struct Document<'a> {
+pub(crate) struct IfppsDocument<'a> {
     schema: &'static str,
     interface: &'a str,
     /// The milliseconds since 1970 at the end of the interval.
@@ -19,8 +19,8 @@ pub(crate) struct Document<'a> {
     interval_s: f64,
     /// True if the interface's counters began again: its traffic is not known and shown as 0.
     went_back: bool,
-    received: Way,
-    sent: Way,
+    received: DirectionTraffic,
+    sent: DirectionTraffic,
     context_switches: u64,
     processes: u64,
     running: u64,
@@ -28,13 +28,13 @@ pub(crate) struct Document<'a> {
     memory_kb: MemoryKb,
     /// The load of all processors, in hundredths of their time.
     all: Load,
-    cpus: Vec<Processor>,
+    cpus: Vec<ProcessorDocument>,
 }
 
 /// The traffic in one direction: amounts of the interval, rates, and totals since the interface was
 /// made.
 #[derive(Debug, Serialize)]
-struct Way {
+struct DirectionTraffic {
     bytes: u64,
     packets: u64,
     drops: u64,
@@ -85,7 +85,7 @@ impl From<CpuShares> for Load {
 }
 
 #[derive(Debug, Serialize)]
-struct Processor {
+struct ProcessorDocument {
     cpu: u32,
     #[serde(flatten)]
     load: Load,
@@ -96,9 +96,9 @@ struct Processor {
     backlog_squeezes: u64,
 }
 
-impl<'a> Document<'a> {
-    pub(crate) fn of(interface: &'a str, now: &Look, step: &Step) -> Self {
-        let way = |amount: &Traffic, total: &Traffic| Way {
+impl<'a> IfppsDocument<'a> {
+    pub(crate) fn of(interface: &'a str, now: &CounterReading, step: &CounterDifference) -> Self {
+        let way = |amount: &Traffic, total: &Traffic| DirectionTraffic {
             bytes: amount.bytes,
             packets: amount.packets,
             drops: amount.drops,
@@ -139,8 +139,8 @@ impl<'a> Document<'a> {
     }
 }
 
-fn processor(step: &CpuLook) -> Processor {
-    Processor {
+fn processor(step: &CpuLook) -> ProcessorDocument {
+    ProcessorDocument {
         cpu: step.times.cpu,
         load: CpuShares::of(&step.times).into(),
         net_interrupts: step.net.interrupts,
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn a_document_has_exact_amounts_and_real_rates() {
         let [before, now] = recorded();
-        let step = Step::between(&before, &now, 2.0);
-        let json = serde_json::to_value(Document::of("eth0", &now, &step)).unwrap();
+        let step = CounterDifference::between(&before, &now, 2.0);
+        let json = serde_json::to_value(IfppsDocument::of("eth0", &now, &step)).unwrap();
         assert_eq!((&json["schema"], &json["interface"]), (&SCHEMA.into(), &"eth0".into()));
         assert_eq!(
             (&json["received"]["packets"], &json["sent"]["packets"]),

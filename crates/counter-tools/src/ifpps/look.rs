@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use counters::{
-    CountTable, CpuShares, CpuTimes, InterfaceCounters, Memory, advance, parse_counts,
+    CountTable, CpuShares, CpuTimes, InterfaceCounters, SystemMemory, advance, parse_counts,
     parse_interface, parse_memory, parse_softnet_rows, parse_stat,
 };
 use netio::Clock;
@@ -12,7 +12,7 @@ use testbed::proc;
 
 /// The interface as the machine describes it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Device {
+pub(crate) struct InterfaceDescription {
     /// The name of the interface.
     pub(crate) name: String,
     /// The driver, if `/sys` names one.
@@ -23,7 +23,7 @@ pub(crate) struct Device {
     pub(crate) speed_mbps: Option<u64>,
 }
 
-impl Device {
+impl InterfaceDescription {
     /// Reads the description of the interface in `/sys`.
     pub(crate) fn named(name: &str) -> Self {
         let folder = Path::new("/sys/class/net").join(name);
@@ -49,7 +49,7 @@ impl Device {
 
 /// The texts that a reading is made of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct CounterTexts {
     pub(crate) devices: String,
     pub(crate) stat: String,
     pub(crate) interrupts: String,
@@ -58,7 +58,7 @@ pub(crate) struct Texts {
     pub(crate) memory: String,
 }
 
-impl Texts {
+impl CounterTexts {
     fn read() -> Self {
         Self {
             devices: proc::read("/proc/net/dev"),
@@ -73,7 +73,7 @@ impl Texts {
 
 /// The counters at one moment, since boot or since the interface was made.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct CounterReading {
     /// The milliseconds since 1970.
     pub(crate) wall_ms: u64,
     pub(crate) interface: InterfaceCounters,
@@ -82,7 +82,7 @@ pub(crate) struct Look {
     pub(crate) running: u64,
     pub(crate) blocked: u64,
     pub(crate) processes: u64,
-    pub(crate) memory: Memory,
+    pub(crate) memory: SystemMemory,
 }
 
 /// The counters of one processor.
@@ -121,18 +121,18 @@ impl NetCounts {
     }
 }
 
-impl Look {
+impl CounterReading {
     /// Reads the counters now, and returns the time of the reading with them; `None` if there is no
     /// such interface.
-    pub(crate) fn take(device: &Device) -> Option<(Instant, Self)> {
-        let texts = Texts::read();
+    pub(crate) fn take(device: &InterfaceDescription) -> Option<(Instant, Self)> {
+        let texts = CounterTexts::read();
         let (at, wall_ms) = (Instant::now(), Clock::now().wall_us / 1_000);
         let look = Self::of(&texts, device)?;
         Some((at, Self { wall_ms, processes: proc::process_count(), ..look }))
     }
 
     /// Parses the texts for `device`.
-    pub(crate) fn of(texts: &Texts, device: &Device) -> Option<Self> {
+    pub(crate) fn of(texts: &CounterTexts, device: &InterfaceDescription) -> Option<Self> {
         let interface = parse_interface(&texts.devices, &device.name)?;
         let stat = parse_stat(&texts.stat);
         let interrupts = parse_counts(&texts.interrupts);
@@ -166,7 +166,7 @@ impl Look {
 
 /// Returns the interrupts that name the interface; if none does, those that name the device behind
 /// it, or else its driver.
-fn device_interrupts(table: &CountTable, cpu: u32, device: &Device) -> u64 {
+fn device_interrupts(table: &CountTable, cpu: u32, device: &InterfaceDescription) -> u64 {
     let names = [Some(&device.name), device.bus_name.as_ref(), device.driver.as_ref()];
     let mut names = names.into_iter().flatten();
     let known = names.find(|name| table.rows.iter().any(|row| row.mentions(name)));
@@ -175,7 +175,7 @@ fn device_interrupts(table: &CountTable, cpu: u32, device: &Device) -> u64 {
 
 /// The difference of two readings.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CounterDifference {
     /// The real time between the readings in seconds.
     pub(crate) interval_s: f64,
     /// The traffic of the interface.
@@ -187,8 +187,8 @@ pub(crate) struct Step {
     pub(crate) cpus: Vec<CpuLook>,
 }
 
-impl Step {
-    pub(crate) fn between(before: &Look, now: &Look, interval_s: f64) -> Self {
+impl CounterDifference {
+    pub(crate) fn between(before: &CounterReading, now: &CounterReading, interval_s: f64) -> Self {
         let carried = now.interface.since(&before.interface);
         let cpu_step = |now: &CpuLook| {
             let was = before.cpus.iter().find(|was| was.times.cpu == now.times.cpu)?;
@@ -224,8 +224,8 @@ pub(crate) mod tests {
 
     /// Returns readings of texts in the form of Linux 6.18, of a machine with two processors, and
     /// of texts of a second later.
-    pub(crate) fn recorded() -> [Look; 2] {
-        let before = Texts {
+    pub(crate) fn recorded() -> [CounterReading; 2] {
+        let before = CounterTexts {
             devices: devices(1_000, 10, 2, 3, 500, 5),
             stat: "cpu  0 0 0 0\ncpu0 1000 10 200 5000 50 5 300 40 0 0\n\
                    cpu1 2000 20 300 6000 60 6 400 50 7 0\nctxt 5000\nprocs_running 2\n\
@@ -238,7 +238,7 @@ pub(crate) mod tests {
                      SwapTotal: 20 kB\nSwapFree: 15 kB\n"
                 .into(),
         };
-        let after = Texts {
+        let after = CounterTexts {
             devices: devices(4_000, 30, 2, 4, 1_500, 25),
             stat: "cpu0 1010 10 205 5060 49 5 320 45 0 0\n\
                    cpu1 2050 20 300 6050 60 6 400 50 17 0\nctxt 5600\nprocs_running 1\n\
@@ -249,11 +249,11 @@ pub(crate) mod tests {
             softnet: "00000096 00000002 00000001\n000000c9 00000000 00000004\n".into(),
             ..before.clone()
         };
-        [before, after].map(|texts| Look::of(&texts, &device()).unwrap())
+        [before, after].map(|texts| CounterReading::of(&texts, &device()).unwrap())
     }
 
-    pub(crate) fn device() -> Device {
-        Device {
+    pub(crate) fn device() -> InterfaceDescription {
+        InterfaceDescription {
             name: "eth0".into(),
             driver: Some("virtio_net".into()),
             bus_name: Some("virtio2".into()),
@@ -279,7 +279,7 @@ pub(crate) mod tests {
     #[test]
     fn a_step_has_what_came_between_two_looks() {
         let [before, now] = recorded();
-        let step = Step::between(&before, &now, 2.0);
+        let step = CounterDifference::between(&before, &now, 2.0);
         let received = Traffic { bytes: 3_000, packets: 20, errors: 0, drops: 1 };
         assert_eq!((step.carried.received, step.went_back), (received, false));
         assert_eq!((step.per_s(step.carried.sent.packets), step.context_switches), (10.0, 600));
@@ -303,8 +303,10 @@ pub(crate) mod tests {
 
     #[test]
     fn an_interface_that_is_not_there_is_told_from_one_that_has_its_name_inside() {
-        let texts = Texts { devices: devices(1, 1, 1, 1, 1, 1), ..Texts::default() };
-        let named = |name: &str| Look::of(&texts, &Device { name: name.into(), ..device() });
+        let texts = CounterTexts { devices: devices(1, 1, 1, 1, 1, 1), ..CounterTexts::default() };
+        let named = |name: &str| {
+            CounterReading::of(&texts, &InterfaceDescription { name: name.into(), ..device() })
+        };
         assert!(named("eth0").is_some());
         assert_eq!(named("veth0").unwrap().interface.received.bytes, 9);
         assert!(named("eth").is_none() && named("eth01").is_none());
@@ -313,7 +315,7 @@ pub(crate) mod tests {
     #[test]
     fn counters_that_began_again_show_nothing() {
         let [before, now] = recorded();
-        let step = Step::between(&now, &before, 1.0);
+        let step = CounterDifference::between(&now, &before, 1.0);
         assert!(step.went_back);
         assert_eq!((step.carried, step.context_switches), (InterfaceCounters::default(), 0));
         assert_eq!(step.cpus[0].net.receive_softirqs, 0);

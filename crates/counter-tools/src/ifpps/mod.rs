@@ -13,12 +13,12 @@ use counters::parse_interface_names;
 use netio::{Promiscuity, Screen, interface};
 use testbed::proc;
 
-use self::document::Document;
+use self::document::IfppsDocument;
 pub(crate) use self::document::Load;
-use self::look::{Device, Look, Step};
-use self::view::{FrameForm, View};
+use self::look::{CounterDifference, CounterReading, InterfaceDescription};
+use self::view::{FrameForm, IfppsViewContext};
 use crate::error::CounterError;
-use crate::pace::Pace;
+use crate::pace::ReadingTimer;
 use crate::print;
 
 /// Show packet rates of an interface and the load of each processor, like ifpps.
@@ -31,7 +31,7 @@ use crate::print;
 /// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time, or the interface
 /// disappeared; 2 bad arguments or a missing interface.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct IfppsArgs {
     /// Interface to show, for instance eth0 or lo
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
@@ -81,35 +81,37 @@ pub struct Args {
 const REFERENCE: &str = "0.6.8";
 
 /// The form in which steps are shown.
-enum Form {
+enum IfppsOutput {
     Csv { cpus: Vec<u32> },
     Json,
     Text(Option<Screen>),
 }
 
 /// Shows the steps that the flags ask for until the last one.
-pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
+pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
         return print(&format!("ifpps of godwit {version}, in the place of ifpps {REFERENCE}\n"));
     }
     let name = args.device.as_ref().or(args.name.as_ref()).expect("one of both is required");
-    let device = Device::named(name);
-    let Some((mut at, mut before)) = Look::take(&device) else { return Err(unknown(name)) };
+    let device = InterfaceDescription::named(name);
+    let Some((mut at, mut before)) = CounterReading::take(&device) else {
+        return Err(unknown(name));
+    };
     let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
     // One line unless the flags ask for more, as in ifpps.
     let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
-    let mut pace = Pace::start(Duration::from_millis(args.interval))?;
+    let mut pace = ReadingTimer::start(Duration::from_millis(args.interval))?;
     let form = begin(args, &device, &before)?;
     let view = view(args, device);
     let mut shown = 0;
     while count.is_none_or(|count| shown < count) && pace.wait()? {
-        let Some((now_at, now)) = Look::take(&view.device) else {
+        let Some((now_at, now)) = CounterReading::take(&view.device) else {
             // The terminal shows its own screen again before the error is printed.
             drop(form);
             return Err(CounterError::Environment(format!("interface {name} has gone")));
         };
-        let step = Step::between(&before, &now, (now_at - at).as_secs_f64());
+        let step = CounterDifference::between(&before, &now, (now_at - at).as_secs_f64());
         show(args, &form, &view, &now, &step)?;
         (at, before) = (now_at, now);
         shown += 1;
@@ -128,24 +130,28 @@ fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
     Promiscuity::of(&found).map_err(|error| CounterError::Environment(error.to_string()))
 }
 
-fn begin(args: &Args, device: &Device, first: &Look) -> Result<Form, CounterError> {
+fn begin(
+    args: &IfppsArgs,
+    device: &InterfaceDescription,
+    first: &CounterReading,
+) -> Result<IfppsOutput, CounterError> {
     if args.json {
-        return Ok(Form::Json);
+        return Ok(IfppsOutput::Json);
     }
     if args.csv {
         let cpus: Vec<u32> = first.cpus.iter().map(|cpu| cpu.times.cpu).collect();
         if !args.omit_header {
             print(&csv::head(&device.name, args.interval, &cpus))?;
         }
-        return Ok(Form::Csv { cpus });
+        return Ok(IfppsOutput::Csv { cpus });
     }
     let screen = io::stdout().is_terminal().then(Screen::enter).transpose();
-    Ok(Form::Text(screen.map_err(CounterError::cannot("write to", "standard output"))?))
+    Ok(IfppsOutput::Text(screen.map_err(CounterError::cannot("write to", "standard output"))?))
 }
 
-fn view(args: &Args, device: Device) -> View {
+fn view(args: &IfppsArgs, device: InterfaceDescription) -> IfppsViewContext {
     let kernel = |name: &str| proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned();
-    View {
+    IfppsViewContext {
         device,
         release: kernel("osrelease"),
         host: kernel("hostname"),
@@ -158,14 +164,14 @@ fn view(args: &Args, device: Device) -> View {
 }
 
 fn show(
-    args: &Args,
-    form: &Form,
-    view: &View,
-    now: &Look,
-    step: &Step,
+    args: &IfppsArgs,
+    form: &IfppsOutput,
+    view: &IfppsViewContext,
+    now: &CounterReading,
+    step: &CounterDifference,
 ) -> Result<(), CounterError> {
     match form {
-        Form::Csv { cpus } => {
+        IfppsOutput::Csv { cpus } => {
             if step.went_back && !args.no_warn {
                 let name = &view.device.name;
                 netio::stderr::print_line(format_args!(
@@ -174,13 +180,13 @@ fn show(
             }
             print(&csv::row(now, step, args.interval, cpus))
         }
-        Form::Json => {
-            let document = Document::of(&view.device.name, now, step);
+        IfppsOutput::Json => {
+            let document = IfppsDocument::of(&view.device.name, now, step);
             print(&(serde_json::to_string(&document).expect("plain data") + "\n"))
         }
-        Form::Text(screen) => {
+        IfppsOutput::Text(screen) => {
             let form = match screen {
-                Some(_) => View::form_for(netio::screen::size(), step.cpus.len()),
+                Some(_) => IfppsViewContext::form_for(netio::screen::size(), step.cpus.len()),
                 None => FrameForm::WHOLE,
             };
             let frame = view.frame(now, step, view.device.has_link(), form);

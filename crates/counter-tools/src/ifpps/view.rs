@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use counters::{CpuShares, InterfaceCounters, Traffic};
 use netio::ScreenSize;
 
-use super::look::{CpuLook, Device, Look, Step};
+use super::look::{CounterDifference, CounterReading, CpuLook, InterfaceDescription};
 use super::median;
 
 /// The bytes of a MiB.
@@ -16,8 +16,8 @@ const FRAMING_BYTES: u64 = 8 + 4 + 12;
 
 /// The parts of the view that do not change from frame to frame.
 #[derive(Debug)]
-pub(crate) struct View {
-    pub(crate) device: Device,
+pub(crate) struct IfppsViewContext {
+    pub(crate) device: InterfaceDescription,
     /// The release of the kernel.
     pub(crate) release: String,
     /// The name of the machine.
@@ -54,7 +54,7 @@ const WIDE: usize = 104;
 /// left for the cursor.
 const ROWS: usize = 19;
 
-impl View {
+impl IfppsViewContext {
     /// Returns the form of a frame that fits a terminal of `size`, on a machine with `cpus`
     /// processors.
     pub(crate) fn form_for(size: Option<ScreenSize>, cpus: usize) -> FrameForm {
@@ -66,7 +66,13 @@ impl View {
     }
 
     /// Returns the lines of one frame.
-    pub(crate) fn frame(&self, now: &Look, step: &Step, has_link: bool, form: FrameForm) -> String {
+    pub(crate) fn frame(
+        &self,
+        now: &CounterReading,
+        step: &CounterDifference,
+        has_link: bool,
+        form: FrameForm,
+    ) -> String {
         let mut text = String::new();
         self.title(&mut text, step, has_link, form);
         for (name, carried) in [("rx", step.carried.received), ("tx", step.carried.sent)] {
@@ -86,12 +92,12 @@ impl View {
         text
     }
 
-    fn per_t(&self, step: &Step, amount: u64) -> f64 {
+    fn per_t(&self, step: &CounterDifference, amount: u64) -> f64 {
         step.per_s(amount) * self.interval_ms as f64 / 1e3
     }
 
-    fn title(&self, text: &mut String, step: &Step, has_link: bool, form: FrameForm) {
-        let Device { name, driver, speed_mbps, .. } = &self.device;
+    fn title(&self, text: &mut String, step: &CounterDifference, has_link: bool, form: FrameForm) {
+        let InterfaceDescription { name, driver, speed_mbps, .. } = &self.device;
         let driver = driver.as_ref().map(|driver| format!("{driver} ")).unwrap_or_default();
         let speed = speed_mbps.map(|speed| format!("{speed}Mbit/s ")).unwrap_or_default();
         let link = if has_link { "yes" } else { "no" };
@@ -110,7 +116,7 @@ impl View {
         text: &mut String,
         name: &str,
         carried: &Traffic,
-        step: &Step,
+        step: &CounterDifference,
         form: FrameForm,
     ) {
         let per_t = |amount| self.per_t(step, amount);
@@ -137,13 +143,19 @@ impl View {
 
     /// Returns the traffic in hundredths of what the line could carry, with the cost of frames
     /// besides their bytes; `None` if the speed of the line is not known.
-    fn line_share(&self, carried: &Traffic, step: &Step) -> Option<f64> {
+    fn line_share(&self, carried: &Traffic, step: &CounterDifference) -> Option<f64> {
         let bytes = carried.bytes + FRAMING_BYTES * carried.packets;
         let speed_bps = self.device.speed_mbps? as f64 * 1e6;
         Some(step.per_s(bytes) * 8.0 / speed_bps * 100.0)
     }
 
-    fn processors(&self, text: &mut String, now: &Look, step: &Step, form: FrameForm) {
+    fn processors(
+        &self,
+        text: &mut String,
+        now: &CounterReading,
+        step: &CounterDifference,
+        form: FrameForm,
+    ) {
         let mut busiest: Vec<(&CpuLook, CpuShares)> =
             step.cpus.iter().map(|cpu| (cpu, CpuShares::of(&cpu.times))).collect();
         busiest.sort_by(|(_, one), (_, other)| unused(one).total_cmp(&unused(other)));
@@ -269,7 +281,7 @@ fn totals(text: &mut String, interface: &InterfaceCounters, form: FrameForm) {
     text.push('\n');
 }
 
-fn machine(text: &mut String, now: &Look, switches_per_t: f64, form: FrameForm) {
+fn machine(text: &mut String, now: &CounterReading, switches_per_t: f64, form: FrameForm) {
     let mib = |kilobytes: u64| kilobytes / 1024;
     let memory = &now.memory;
     if !form.is_wide {
@@ -314,8 +326,8 @@ mod tests {
     use super::super::look::tests::{device, recorded};
     use super::*;
 
-    fn view() -> View {
-        View {
+    fn view() -> IfppsViewContext {
+        IfppsViewContext {
             device: device(),
             release: "6.18.0".into(),
             host: "bench".into(),
@@ -334,7 +346,12 @@ mod tests {
     #[test]
     fn a_frame_shows_all_time_of_the_processors() {
         let [before, now] = recorded();
-        let frame = view().frame(&now, &Step::between(&before, &now, 2.0), true, FrameForm::WHOLE);
+        let frame = view().frame(
+            &now,
+            &CounterDifference::between(&before, &now, 2.0),
+            true,
+            FrameForm::WHOLE,
+        );
         let lines: Vec<&str> = frame.lines().collect();
         assert_eq!(
             lines[0],
@@ -359,36 +376,49 @@ mod tests {
     #[test]
     fn the_line_rate_counts_what_frames_cost_besides() {
         let [before, now] = recorded();
-        let mut step = Step::between(&before, &now, 1.0);
+        let mut step = CounterDifference::between(&before, &now, 1.0);
         // The 85 bytes of the slides' query, 1.103 million times a second, are 962 Mbit/s on the
         // wire.
         step.carried.received =
             Traffic { bytes: 85 * 1_103_000, packets: 1_103_000, ..Traffic::default() };
         let share = view().line_share(&step.carried.received, &step).unwrap();
         assert!((share - 96.18).abs() < 0.01, "{share}");
-        let unknown = View { device: Device { speed_mbps: None, ..device() }, ..view() };
+        let unknown = IfppsViewContext {
+            device: InterfaceDescription { speed_mbps: None, ..device() },
+            ..view()
+        };
         assert!(unknown.frame(&now, &step, false, FrameForm::WHOLE).contains("line rate unknown"));
     }
 
     #[test]
     fn the_busiest_come_first_and_the_rest_is_left_out() {
         let [before, now] = recorded();
-        let few = View { cpus_shown: 1, is_median: false, ..view() };
-        let frame = few.frame(&now, &Step::between(&before, &now, 1.0), true, FrameForm::WHOLE);
+        let few = IfppsViewContext { cpus_shown: 1, is_median: false, ..view() };
+        let frame = few.frame(
+            &now,
+            &CounterDifference::between(&before, &now, 1.0),
+            true,
+            FrameForm::WHOLE,
+        );
         assert!(frame.contains("cpu  1 +:") && !frame.contains("cpu  0"), "{frame}");
         assert!(frame.contains("cpus=1/2") && frame.contains("avg:") && !frame.contains("med:"));
-        let back = few.frame(&before, &Step::between(&now, &before, 1.0), true, FrameForm::WHOLE);
+        let back = few.frame(
+            &before,
+            &CounterDifference::between(&now, &before, 1.0),
+            true,
+            FrameForm::WHOLE,
+        );
         assert!(back.contains("warning: the counters of eth0 went back"), "{back}");
     }
 
     #[test]
     fn a_frame_fits_a_terminal_of_80_columns_and_24_rows() {
         let [before, now] = recorded();
-        let step = Step::between(&before, &now, 1.0);
+        let step = CounterDifference::between(&before, &now, 1.0);
         let size = Some(ScreenSize { columns: 80, rows: 24 });
         for cpus in [2, 64] {
-            let form = View::form_for(size, cpus);
-            let plain = View { is_percentage: false, is_median: false, ..view() };
+            let form = IfppsViewContext::form_for(size, cpus);
+            let plain = IfppsViewContext { is_percentage: false, is_median: false, ..view() };
             let frame = plain.frame(&now, &step, true, form);
             // The title contains the name of the machine, which may have any length.
             for line in frame.lines().skip(1) {
@@ -400,8 +430,8 @@ mod tests {
             assert!(frame.contains("not shown below 104 columns: errors"), "{frame}");
         }
         let wide = Some(ScreenSize { columns: 120, rows: 50 });
-        let form = View::form_for(wide, 2);
+        let form = IfppsViewContext::form_for(wide, 2);
         assert!(form.is_wide && form.has_totals && form.cpus >= 2, "{form:?}");
-        assert_eq!(View::form_for(None, 2), FrameForm::WHOLE);
+        assert_eq!(IfppsViewContext::form_for(None, 2), FrameForm::WHOLE);
     }
 }

@@ -5,40 +5,40 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dccp::ccid::SenderFigures;
-use dccp::endpoint::Key;
+use dccp::endpoint::ConnectionKey;
 
-use crate::LinkError;
-use crate::service::{Handle, State};
+use crate::DccpError;
+use crate::service::{ConnectionHandle, EndpointState};
 
 /// A connection. Dropping it closes it, after the datagrams in its send queue were sent. Share it
 /// by reference or in an `Arc`: tasks may send and receive at once.
-pub struct Connection {
-    handle: Handle,
+pub struct AsyncConnection {
+    handle: ConnectionHandle,
 }
 
-impl Connection {
-    pub(super) const fn new(handle: Handle) -> Self {
+impl AsyncConnection {
+    pub(super) const fn new(handle: ConnectionHandle) -> Self {
         Self { handle }
     }
 
     /// Returns addresses and ports of both ends.
     #[must_use]
-    pub const fn key(&self) -> &Key {
+    pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
     /// Queues a datagram, which may be empty, once there is room in the send queue. With the
-    /// priority policy there always is ([`Connection::send_prioritized`]).
+    /// priority policy there always is ([`AsyncConnection::send_prioritized`]).
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::TooLong`], or the reason for which the connection ended.
-    pub async fn send(&self, datagram: &[u8]) -> Result<(), LinkError> {
-        let Handle { shared, key, .. } = &self.handle;
+    /// Returns [`DccpError::TooLong`], or the reason for which the connection ended.
+    pub async fn send(&self, datagram: &[u8]) -> Result<(), DccpError> {
+        let ConnectionHandle { shared, key, .. } = &self.handle;
         let sent = poll_fn(|context| {
             let mut state = shared.lock();
             match state.send(key, datagram, 0) {
-                Err(LinkError::QueueFull) => {
+                Err(DccpError::QueueFull) => {
                     if let Some(entry) = state.entries.get_mut(key) {
                         entry.writers.add(context);
                     }
@@ -56,8 +56,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::send`], and [`LinkError::QueueFull`].
-    pub fn send_prioritized(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
+    /// Returns the errors of [`AsyncConnection::send`], and [`DccpError::QueueFull`].
+    pub fn send_prioritized(&self, datagram: &[u8], priority: u32) -> Result<(), DccpError> {
         self.handle.try_send(datagram, priority)
     }
 
@@ -67,7 +67,7 @@ impl Connection {
     /// # Errors
     ///
     /// Returns the reason for which the connection ended.
-    pub async fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
+    pub async fn receive(&self) -> Result<Option<Vec<u8>>, DccpError> {
         let key = &self.handle.key;
         poll_fn(|context| self.poll_read(context, |state| state.poll_receive(key))).await
     }
@@ -77,8 +77,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::receive`].
-    pub async fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
+    /// Returns the errors of [`AsyncConnection::receive`].
+    pub async fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, DccpError> {
         let key = &self.handle.key;
         poll_fn(|context| self.poll_read(context, |state| state.poll_receive_into(key, buffer)))
             .await
@@ -87,7 +87,7 @@ impl Connection {
     fn poll_read<T>(
         &self,
         context: &Context<'_>,
-        read: impl FnOnce(&mut State) -> Poll<T>,
+        read: impl FnOnce(&mut EndpointState) -> Poll<T>,
     ) -> Poll<T> {
         let mut state = self.handle.shared.lock();
         let done = read(&mut state);
@@ -125,7 +125,7 @@ impl Connection {
     }
 
     /// Closes the connection, after the datagrams in its send queue were sent; returns at once.
-    /// [`super::Endpoint::closed`] is ready when that is done.
+    /// [`super::AsyncEndpoint::closed`] is ready when that is done.
     pub fn close(self) {
         drop(self);
     }

@@ -2,17 +2,17 @@
 
 use std::future::poll_fn;
 
-use super::Connection;
-use crate::LinkError;
+use super::AsyncConnection;
+use crate::DccpError;
 use crate::service::Port;
 
 /// Connections to a port. Dropping the value stops listening, and resets connections that were not
 /// accepted.
-pub struct Listener {
+pub struct AsyncListener {
     port: Port,
 }
 
-impl Listener {
+impl AsyncListener {
     pub(super) const fn new(port: Port) -> Self {
         Self { port }
     }
@@ -27,8 +27,8 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::Closed`] when the endpoint is gone.
-    pub async fn accept(&self) -> Result<Connection, LinkError> {
+    /// Returns [`DccpError::Closed`] when the endpoint is gone.
+    pub async fn accept(&self) -> Result<AsyncConnection, DccpError> {
         let port = &self.port;
         let came = poll_fn(|context| {
             let mut state = port.shared.lock();
@@ -40,6 +40,6 @@ impl Listener {
             }
             came
         });
-        Ok(Connection::new(port.handle(came.await?)))
+        Ok(AsyncConnection::new(port.handle(came.await?)))
     }
 }

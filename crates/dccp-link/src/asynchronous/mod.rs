@@ -1,6 +1,6 @@
-//! Calls for async programs: those of [`crate::Endpoint`], as futures instead of blocking calls.
+//! Calls for async programs: those of [`crate::AsyncEndpoint`], as futures instead of blocking calls.
 //!
-//! The endpoint's own thread moves packets, as with [`crate::Endpoint`], because departures are
+//! The endpoint's own thread moves packets, as with [`crate::AsyncEndpoint`], because departures are
 //! microseconds apart and the clock of a runtime is not that precise. A future only takes and
 //! queues datagrams, and leaves its waker when there is nothing to do. So the futures do not depend
 //! on a certain runtime: tokio's, any other, or a hand-made one runs them. A call holds the
@@ -18,33 +18,33 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use dccp::connection::Config;
-use dccp::endpoint::{Answers, Limits, Occupancy};
+use dccp::connection::ConnectionConfig;
+use dccp::endpoint::{EndpointAnswerCounts, EndpointLimits, Occupancy};
 use dccp::header::ServiceCode;
 
-use crate::LinkError;
+use crate::DccpError;
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer};
-use crate::service::Shared;
+use crate::service::SharedEndpoint;
 
-pub use connection::Connection;
-pub use listener::Listener;
+pub use connection::AsyncConnection;
+pub use listener::AsyncListener;
 
 /// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
 /// returns at once; the thread gives connections that are closing three seconds, and resets the
-/// others. The end of the program ends the thread, too: await [`Endpoint::closed`] before.
-pub struct Endpoint {
-    shared: Arc<Shared>,
+/// others. The end of the program ends the thread, too: await [`AsyncEndpoint::closed`] before.
+pub struct AsyncEndpoint {
+    shared: Arc<SharedEndpoint>,
 }
 
-impl Endpoint {
+impl AsyncEndpoint {
     /// Opens the sockets and starts the thread; does not wait.
     ///
     /// # Errors
     ///
     /// Returns the error of the kernel, for instance for a taken port or a missing right.
-    pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
+    pub fn open(options: &CarrierOptions, limits: EndpointLimits) -> Result<Self, DccpError> {
         // The thread needs no join: it ends by itself when the endpoint is dropped.
-        let (shared, _) = Shared::start(options, limits)?;
+        let (shared, _) = SharedEndpoint::start(options, limits)?;
         Ok(Self { shared })
     }
 
@@ -55,13 +55,17 @@ impl Endpoint {
     }
 
     /// Connects. The future is ready when the server has answered, as `connect(2)` of Linux, or
-    /// [`Config::connect_timeout_ns`] has passed. If the server sends nothing more for the same
+    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for the same
     /// time again, the connection ends.
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::Refused`], [`LinkError::TimedOut`], or the error of the kernel.
-    pub async fn connect(&self, peer: Peer, config: &Config) -> Result<Connection, LinkError> {
+    /// Returns [`DccpError::Refused`], [`DccpError::TimedOut`], or the error of the kernel.
+    pub async fn connect(
+        &self,
+        peer: Peer,
+        config: &ConnectionConfig,
+    ) -> Result<AsyncConnection, DccpError> {
         self.connect_with(peer, ConnectOptions::default(), config).await
     }
 
@@ -69,14 +73,14 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Endpoint::connect`], and an error when a link-local address comes
+    /// Returns the errors of [`AsyncEndpoint::connect`], and an error when a link-local address comes
     /// without its interface, or no port can be opened.
     pub async fn connect_with(
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Connection, LinkError> {
+        config: &ConnectionConfig,
+    ) -> Result<AsyncConnection, DccpError> {
         let handle = self.shared.connect(peer, options, config)?;
         let key = handle.key;
         poll_fn(|context| {
@@ -90,18 +94,18 @@ impl Endpoint {
             done
         })
         .await?;
-        Ok(Connection::new(handle))
+        Ok(AsyncConnection::new(handle))
     }
 
     /// Listens at `port` for these services; at most `backlog` connections wait to be accepted.
     pub fn listen(
         &self,
         port: u16,
-        config: &Config,
+        config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
         backlog: usize,
-    ) -> Listener {
-        Listener::new(self.shared.listen(port, config, service_codes, backlog))
+    ) -> AsyncListener {
+        AsyncListener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
     /// Returns the count of connections in any state, those in TIMEWAIT included.
@@ -111,7 +115,7 @@ impl Endpoint {
     }
 
     /// Returns the state that all connections hold now. Datagrams that an application has not
-    /// received count against [`Config::receive_queue_len`] and not here.
+    /// received count against [`ConnectionConfig::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
@@ -119,7 +123,7 @@ impl Endpoint {
 
     /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
-    pub fn answers(&self) -> Answers {
+    pub fn answers(&self) -> EndpointAnswerCounts {
         *self.shared.lock().driver.answers()
     }
 
@@ -137,7 +141,7 @@ impl Endpoint {
     }
 }
 
-impl Drop for Endpoint {
+impl Drop for AsyncEndpoint {
     fn drop(&mut self) {
         self.shared.leave();
     }

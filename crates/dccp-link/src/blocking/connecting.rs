@@ -2,29 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-use dccp::connection::Config;
-use dccp::endpoint::Key;
+use dccp::connection::ConnectionConfig;
+use dccp::endpoint::ConnectionKey;
 
-use super::{Connection, wait_for};
-use crate::LinkError;
+use super::{BlockingConnection, wait_for};
+use crate::DccpError;
 use crate::carrier::Peer;
-use crate::service::Handle;
+use crate::service::ConnectionHandle;
 
 /// A connection that the server may not have answered yet. Dropping it gives the connection up.
 pub struct Connecting {
-    handle: Handle,
+    handle: ConnectionHandle,
     peer: Peer,
-    config: Config,
+    config: ConnectionConfig,
 }
 
 impl Connecting {
-    pub(super) const fn new(handle: Handle, peer: Peer, config: Config) -> Self {
+    pub(super) const fn new(
+        handle: ConnectionHandle,
+        peer: Peer,
+        config: ConnectionConfig,
+    ) -> Self {
         Self { handle, peer, config }
     }
 
     /// Returns addresses and ports of both ends.
     #[must_use]
-    pub const fn key(&self) -> &Key {
+    pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
@@ -33,12 +37,12 @@ impl Connecting {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`super::Endpoint::connect`].
-    pub fn wait_within(&mut self, timeout: Duration) -> Result<bool, LinkError> {
+    /// Returns the errors of [`super::BlockingEndpoint::connect`].
+    pub fn wait_within(&mut self, timeout: Duration) -> Result<bool, DccpError> {
         self.wait_until(Some(Instant::now() + timeout))
     }
 
-    pub(super) fn wait_until(&mut self, deadline: Option<Instant>) -> Result<bool, LinkError> {
+    pub(super) fn wait_until(&mut self, deadline: Option<Instant>) -> Result<bool, DccpError> {
         let Self { handle, peer, config } = self;
         let done = wait_for(&handle.shared, &handle.signal.readable, deadline, |state| {
             state.poll_open(&handle.key, *peer, config)
@@ -53,7 +57,7 @@ impl Connecting {
 
     /// Returns the connection. It refuses to send before the server has answered.
     #[must_use]
-    pub fn into_connection(self) -> Connection {
-        Connection::new(self.handle)
+    pub fn into_connection(self) -> BlockingConnection {
+        BlockingConnection::new(self.handle)
     }
 }

@@ -4,61 +4,61 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use dccp::ccid::SenderFigures;
-use dccp::endpoint::Key;
+use dccp::endpoint::ConnectionKey;
 
 use super::wait_for;
-use crate::LinkError;
-use crate::service::Handle;
+use crate::DccpError;
+use crate::service::ConnectionHandle;
 
-/// Returns the result, or [`LinkError::TimedOut`] if there is none.
+/// Returns the result, or [`DccpError::TimedOut`] if there is none.
 fn in_time<T>(
-    done: Option<Result<T, LinkError>>,
+    done: Option<Result<T, DccpError>>,
     timeout: Option<Duration>,
-) -> Result<T, LinkError> {
-    done.unwrap_or_else(|| Err(LinkError::TimedOut(timeout.unwrap_or_default())))
+) -> Result<T, DccpError> {
+    done.unwrap_or_else(|| Err(DccpError::TimedOut(timeout.unwrap_or_default())))
 }
 
 /// A connection. Dropping it closes it, after the datagrams in its send queue were sent.
-pub struct Connection {
-    handle: Handle,
+pub struct BlockingConnection {
+    handle: ConnectionHandle,
     send_timeout: Option<Duration>,
     receive_timeout: Option<Duration>,
 }
 
-impl Connection {
-    pub(super) const fn new(handle: Handle) -> Self {
+impl BlockingConnection {
+    pub(super) const fn new(handle: ConnectionHandle) -> Self {
         Self { handle, send_timeout: None, receive_timeout: None }
     }
 
     /// Returns addresses and ports of both ends.
     #[must_use]
-    pub const fn key(&self) -> &Key {
+    pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
-    /// Sets the time that [`Connection::send`] waits for room in the queue; unlimited by default.
+    /// Sets the time that [`BlockingConnection::send`] waits for room in the queue; unlimited by default.
     pub const fn set_send_timeout(&mut self, timeout: Option<Duration>) {
         self.send_timeout = timeout;
     }
 
-    /// Sets the time that [`Connection::receive`] waits; unlimited by default.
+    /// Sets the time that [`BlockingConnection::receive`] waits; unlimited by default.
     pub const fn set_receive_timeout(&mut self, timeout: Option<Duration>) {
         self.receive_timeout = timeout;
     }
 
     /// Queues a datagram, which may be empty, and waits for room in the send queue. With the
-    /// priority policy it never waits ([`Connection::send_prioritized`]).
+    /// priority policy it never waits ([`BlockingConnection::send_prioritized`]).
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::TooLong`], [`LinkError::TimedOut`] (the datagram was not queued), or
+    /// Returns [`DccpError::TooLong`], [`DccpError::TimedOut`] (the datagram was not queued), or
     /// the reason for which the connection ended.
-    pub fn send(&self, datagram: &[u8]) -> Result<(), LinkError> {
-        let Handle { shared, key, signal } = &self.handle;
+    pub fn send(&self, datagram: &[u8]) -> Result<(), DccpError> {
+        let ConnectionHandle { shared, key, signal } = &self.handle;
         let deadline = self.send_timeout.map(|timeout| Instant::now() + timeout);
         let sent = wait_for(shared, &signal.writable, deadline, |state| {
             match state.send(key, datagram, 0) {
-                Err(LinkError::QueueFull) => Poll::Pending,
+                Err(DccpError::QueueFull) => Poll::Pending,
                 done => Poll::Ready(done),
             }
         });
@@ -70,8 +70,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::send`], and [`LinkError::QueueFull`].
-    pub fn send_prioritized(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
+    /// Returns the errors of [`BlockingConnection::send`], and [`DccpError::QueueFull`].
+    pub fn send_prioritized(&self, datagram: &[u8], priority: u32) -> Result<(), DccpError> {
         self.handle.try_send(datagram, priority)
     }
 
@@ -80,9 +80,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::TimedOut`], or the reason for which the connection ended.
-    pub fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
-        let Handle { shared, key, signal } = &self.handle;
+    /// Returns [`DccpError::TimedOut`], or the reason for which the connection ended.
+    pub fn receive(&self) -> Result<Option<Vec<u8>>, DccpError> {
+        let ConnectionHandle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
         let done = wait_for(shared, &signal.readable, deadline, |state| state.poll_receive(key));
         in_time(done, self.receive_timeout)
@@ -93,9 +93,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::receive`].
-    pub fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
-        let Handle { shared, key, signal } = &self.handle;
+    /// Returns the errors of [`BlockingConnection::receive`].
+    pub fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, DccpError> {
+        let ConnectionHandle { shared, key, signal } = &self.handle;
         let deadline = self.receive_timeout.map(|timeout| Instant::now() + timeout);
         let done = wait_for(shared, &signal.readable, deadline, |state| {
             state.poll_receive_into(key, buffer)
@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Closes the connection, after the datagrams in its send queue were sent; returns at once.
-    /// [`super::Endpoint::wait_closed`] waits for that.
+    /// [`super::BlockingEndpoint::wait_closed`] waits for that.
     pub fn close(self) {
         drop(self);
     }

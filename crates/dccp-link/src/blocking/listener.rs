@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Connection, wait_for};
-use crate::LinkError;
+use super::{BlockingConnection, wait_for};
+use crate::DccpError;
 use crate::service::Port;
 
 /// Connections to a port. Dropping the value stops listening, and resets connections that were not
 /// accepted.
-pub struct Listener {
+pub struct BlockingListener {
     port: Port,
 }
 
-impl Listener {
+impl BlockingListener {
     pub(super) const fn new(port: Port) -> Self {
         Self { port }
     }
@@ -27,8 +27,8 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::Closed`] when the endpoint is gone.
-    pub fn accept(&self) -> Result<Connection, LinkError> {
+    /// Returns [`DccpError::Closed`] when the endpoint is gone.
+    pub fn accept(&self) -> Result<BlockingConnection, DccpError> {
         self.accept_until(None).expect("without a deadline")
     }
 
@@ -36,17 +36,20 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::TimedOut`], or [`LinkError::Closed`] when the endpoint is gone.
-    pub fn accept_within(&self, timeout: Duration) -> Result<Connection, LinkError> {
+    /// Returns [`DccpError::TimedOut`], or [`DccpError::Closed`] when the endpoint is gone.
+    pub fn accept_within(&self, timeout: Duration) -> Result<BlockingConnection, DccpError> {
         let accepted = self.accept_until(Some(Instant::now() + timeout));
-        accepted.unwrap_or(Err(LinkError::TimedOut(timeout)))
+        accepted.unwrap_or(Err(DccpError::TimedOut(timeout)))
     }
 
-    fn accept_until(&self, deadline: Option<Instant>) -> Option<Result<Connection, LinkError>> {
+    fn accept_until(
+        &self,
+        deadline: Option<Instant>,
+    ) -> Option<Result<BlockingConnection, DccpError>> {
         let port = &self.port;
         let came = wait_for(&port.shared, &port.arrived, deadline, |state| {
             state.poll_accept(port.number)
         })?;
-        Some(came.map(|came| Connection::new(port.handle(came))))
+        Some(came.map(|came| BlockingConnection::new(port.handle(came))))
     }
 }

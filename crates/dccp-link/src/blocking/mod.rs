@@ -9,24 +9,24 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dccp::connection::Config;
-use dccp::endpoint::{Answers, Limits, Occupancy};
+use dccp::connection::ConnectionConfig;
+use dccp::endpoint::{EndpointAnswerCounts, EndpointLimits, Occupancy};
 use dccp::header::ServiceCode;
 
-use crate::LinkError;
+use crate::DccpError;
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer};
-use crate::service::{Shared, State};
+use crate::service::{EndpointState, SharedEndpoint};
 
 pub use connecting::Connecting;
-pub use connection::Connection;
-pub use listener::Listener;
+pub use connection::BlockingConnection;
+pub use listener::BlockingListener;
 
 /// Waits at `condvar` until `deadline`; `None` when that has passed.
 fn wait<'a>(
     condvar: &Condvar,
-    guard: MutexGuard<'a, State>,
+    guard: MutexGuard<'a, EndpointState>,
     deadline: Option<Instant>,
-) -> Option<MutexGuard<'a, State>> {
+) -> Option<MutexGuard<'a, EndpointState>> {
     let Some(deadline) = deadline else {
         return Some(condvar.wait(guard).unwrap_or_else(PoisonError::into_inner));
     };
@@ -37,10 +37,10 @@ fn wait<'a>(
 /// Waits at `condvar` until `poll` is ready, and returns its value; `None` when `deadline` comes
 /// first.
 fn wait_for<T>(
-    shared: &Shared,
+    shared: &SharedEndpoint,
     condvar: &Condvar,
     deadline: Option<Instant>,
-    mut poll: impl FnMut(&mut State) -> Poll<T>,
+    mut poll: impl FnMut(&mut EndpointState) -> Poll<T>,
 ) -> Option<T> {
     let mut state = shared.lock();
     loop {
@@ -53,19 +53,19 @@ fn wait_for<T>(
 
 /// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
 /// gives connections that are closing three seconds, and resets the others.
-pub struct Endpoint {
-    shared: Arc<Shared>,
+pub struct BlockingEndpoint {
+    shared: Arc<SharedEndpoint>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Endpoint {
+impl BlockingEndpoint {
     /// Opens the sockets and starts the thread.
     ///
     /// # Errors
     ///
     /// Returns the error of the kernel, for instance for a taken port or a missing right.
-    pub fn open(options: &CarrierOptions, limits: Limits) -> Result<Self, LinkError> {
-        let (shared, thread) = Shared::start(options, limits)?;
+    pub fn open(options: &CarrierOptions, limits: EndpointLimits) -> Result<Self, DccpError> {
+        let (shared, thread) = SharedEndpoint::start(options, limits)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -76,13 +76,17 @@ impl Endpoint {
     }
 
     /// Connects, and waits until the server has answered, as `connect(2)` of Linux does, or
-    /// [`Config::connect_timeout_ns`] has passed. If the server sends nothing more for the same
+    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for the same
     /// time again, the connection ends.
     ///
     /// # Errors
     ///
-    /// Returns [`LinkError::Refused`], [`LinkError::TimedOut`], or the error of the kernel.
-    pub fn connect(&self, peer: Peer, config: &Config) -> Result<Connection, LinkError> {
+    /// Returns [`DccpError::Refused`], [`DccpError::TimedOut`], or the error of the kernel.
+    pub fn connect(
+        &self,
+        peer: Peer,
+        config: &ConnectionConfig,
+    ) -> Result<BlockingConnection, DccpError> {
         self.connect_with(peer, ConnectOptions::default(), config)
     }
 
@@ -90,14 +94,14 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Endpoint::connect`], and an error when a link-local address comes
+    /// Returns the errors of [`BlockingEndpoint::connect`], and an error when a link-local address comes
     /// without its interface, or no port can be opened.
     pub fn connect_with(
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Connection, LinkError> {
+        config: &ConnectionConfig,
+    ) -> Result<BlockingConnection, DccpError> {
         let mut connecting = self.begin_connect(peer, options, config)?;
         connecting.wait_until(None)?;
         Ok(connecting.into_connection())
@@ -112,8 +116,8 @@ impl Endpoint {
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Connecting, LinkError> {
+        config: &ConnectionConfig,
+    ) -> Result<Connecting, DccpError> {
         let handle = self.shared.connect(peer, options, config)?;
         Ok(Connecting::new(handle, peer, config.clone()))
     }
@@ -128,11 +132,11 @@ impl Endpoint {
     pub fn listen(
         &self,
         port: u16,
-        config: &Config,
+        config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
         backlog: usize,
-    ) -> Listener {
-        Listener::new(self.shared.listen(port, config, service_codes, backlog))
+    ) -> BlockingListener {
+        BlockingListener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
     /// Returns the count of connections in any state, those in TIMEWAIT included.
@@ -142,7 +146,7 @@ impl Endpoint {
     }
 
     /// Returns the state that all connections hold now. Datagrams that an application has not
-    /// received count against [`Config::receive_queue_len`] and not here.
+    /// received count against [`ConnectionConfig::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
@@ -150,7 +154,7 @@ impl Endpoint {
 
     /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
-    pub fn answers(&self) -> Answers {
+    pub fn answers(&self) -> EndpointAnswerCounts {
         *self.shared.lock().driver.answers()
     }
 
@@ -158,14 +162,14 @@ impl Endpoint {
     /// Returns true if that is so.
     pub fn wait_closed(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
-        let is_closed = |state: &mut State| {
+        let is_closed = |state: &mut EndpointState| {
             if state.is_all_closed() { Poll::Ready(()) } else { Poll::Pending }
         };
         wait_for(&self.shared, &self.shared.ended, Some(deadline), is_closed).is_some()
     }
 }
 
-impl Drop for Endpoint {
+impl Drop for BlockingEndpoint {
     fn drop(&mut self) {
         self.shared.leave();
         if let Some(thread) = self.thread.take() {

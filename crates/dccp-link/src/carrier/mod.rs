@@ -9,12 +9,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use dccp::connection::Transmit;
-use dccp::endpoint::{Endpoint, Key};
+use dccp::endpoint::{ConnectionKey, Endpoint};
 use netio::path_error::PathError;
 use netio::{NetError, PollFd, ReadyList, Waker, poll};
 
 use own_ports::OwnPorts;
-use socket::{Socket, Way};
+use socket::{AddressFamilySocket, CarrierSocket};
 
 pub use netio::ScopedAddress;
 pub(crate) use netio::scoped::{is_link_local, socket_address};
@@ -118,7 +118,7 @@ pub(crate) struct Unsent {
 
 /// Sockets of an endpoint.
 pub(crate) struct Carriers {
-    ways: Vec<Way>,
+    ways: Vec<AddressFamilySocket>,
     own: OwnPorts,
     kind: CarrierKind,
     buffer_bytes: usize,
@@ -130,12 +130,14 @@ impl Carriers {
         let mut ways = Vec::with_capacity(2);
         let mut kind = options.kind;
         for &address in &options.addresses {
-            let way = match Way::open(kind, address, options.scope, options.buffer_bytes) {
-                Ok(way) => way,
-                // A host without IPv6 can still use IPv4.
-                Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
-                Err(error) => return Err(error),
-            };
+            let way =
+                match AddressFamilySocket::open(kind, address, options.scope, options.buffer_bytes)
+                {
+                    Ok(way) => way,
+                    // A host without IPv6 can still use IPv4.
+                    Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
+                    Err(error) => return Err(error),
+                };
             if let (CarrierKind::Udp { port }, Some(bound)) = (&mut kind, way.udp_port()) {
                 // The second family takes the port that the kernel chose for the first.
                 *port = bound;
@@ -156,13 +158,13 @@ impl Carriers {
     }
 
     /// Sets the connection that a port of its own was opened for.
-    pub(crate) fn assign(&mut self, key: Key) {
+    pub(crate) fn assign(&mut self, key: ConnectionKey) {
         self.own.assign(key);
     }
 
     /// Closes the ports of connections that are gone. Returns false when one of them still has
     /// packets to send.
-    pub(crate) fn close_unused(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
+    pub(crate) fn close_unused(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         self.own.is_empty() || self.own.sweep(is_there)
     }
 
@@ -189,14 +191,14 @@ impl Carriers {
 
     /// Receives the datagrams that wait in the sockets. Returns their count.
     pub(crate) fn receive(&mut self) -> usize {
-        self.ways.iter_mut().map(Way::receive).sum::<usize>() + self.own.receive()
+        self.ways.iter_mut().map(AddressFamilySocket::receive).sum::<usize>() + self.own.receive()
     }
 
     /// Passes the next datagram that [`Carriers::receive`] received to the core. Returns false when
     /// there is none.
     pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
         let kind = self.kind;
-        let shared = self.ways.iter_mut().find_map(Way::next);
+        let shared = self.ways.iter_mut().find_map(AddressFamilySocket::next);
         let Some(datagram) = shared.or_else(|| self.own.next()) else { return false };
         if let Some((key, ecn, octets)) = datagram {
             let is_ours = match kind {
@@ -231,7 +233,10 @@ impl Carriers {
     /// than the core has when a batch is full: [`Carriers::flush`] makes room.
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
-        while count < STAGED_MAX && self.ways.iter().all(Way::has_room) && self.own.has_room() {
+        while count < STAGED_MAX
+            && self.ways.iter().all(AddressFamilySocket::has_room)
+            && self.own.has_room()
+        {
             let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else {
                 break;
             };
@@ -272,7 +277,7 @@ impl Carriers {
 /// Sockets of carriers that a thread waits for, without their batches.
 #[derive(Clone)]
 pub(crate) struct Sleeper {
-    sockets: Vec<Arc<Socket>>,
+    sockets: Vec<Arc<CarrierSocket>>,
     own: Arc<ReadyList>,
     waker: Arc<Waker>,
 }
@@ -301,9 +306,9 @@ impl Sleeper {
 }
 
 /// Returns true if a packet over IP is for a port of this endpoint.
-fn concerns(core: &Endpoint, addresses: Key, octets: &[u8]) -> bool {
+fn concerns(core: &Endpoint, addresses: ConnectionKey, octets: &[u8]) -> bool {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk() else { return false };
-    core.concerns(&Key {
+    core.concerns(&ConnectionKey {
         local_port: u16::from_be_bytes([d0, d1]),
         remote_port: u16::from_be_bytes([s0, s1]),
         ..addresses

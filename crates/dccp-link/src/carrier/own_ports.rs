@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dccp::connection::Ecn;
-use dccp::endpoint::{Carrier, Key};
+use dccp::endpoint::{Carrier, ConnectionKey};
 use netio::path_error::PathError;
 use netio::{NetError, ReadyList};
 
-use super::socket::Way;
+use super::socket::AddressFamilySocket;
 
 /// A socket and its connection.
 struct OwnWay {
-    way: Way,
+    way: AddressFamilySocket,
     /// Connection of the socket; `None` until it is made.
-    key: Option<Key>,
+    key: Option<ConnectionKey>,
     /// True if the kernel did not accept all packets.
     is_stalled: bool,
 }
@@ -56,7 +56,7 @@ impl OwnPorts {
     }
 
     /// Adds an open socket. Returns its UDP port.
-    pub(super) fn insert(&mut self, way: Way) -> Result<u16, NetError> {
+    pub(super) fn insert(&mut self, way: AddressFamilySocket) -> Result<u16, NetError> {
         let port = way.udp_port().expect("a socket of UDP");
         let free = self.ways.iter().position(Option::is_none);
         let at = free.unwrap_or(self.ways.len());
@@ -71,7 +71,7 @@ impl OwnPorts {
     }
 
     /// Sets the connection that a socket belongs to.
-    pub(super) fn assign(&mut self, key: Key) {
+    pub(super) fn assign(&mut self, key: ConnectionKey) {
         if let Some((_, own)) = self.of(&key) {
             own.key = Some(key);
         }
@@ -79,7 +79,7 @@ impl OwnPorts {
 
     /// Closes the sockets whose connections are gone. Returns false when one of them still has
     /// packets to send.
-    pub(super) fn sweep(&mut self, is_there: impl Fn(&Key) -> bool) -> bool {
+    pub(super) fn sweep(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         let mut is_done = true;
         for place in &mut self.ways {
             let Some(own) = place else { continue };
@@ -98,7 +98,7 @@ impl OwnPorts {
     }
 
     /// Returns the socket for the packets of a connection, if it has one of its own.
-    fn of(&mut self, key: &Key) -> Option<(u32, &mut OwnWay)> {
+    fn of(&mut self, key: &ConnectionKey) -> Option<(u32, &mut OwnWay)> {
         let Carrier::Udp { local_port, .. } = key.carrier else { return None };
         let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
         Some((number, self.ways[number as usize].as_mut()?))
@@ -120,8 +120,8 @@ impl OwnPorts {
         count
     }
 
-    /// Returns the next datagram of the last call, like [`Way::next`].
-    pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
+    /// Returns the next datagram of the last call, like [`AddressFamilySocket::next`].
+    pub(super) fn next(&mut self) -> Option<Option<(ConnectionKey, Ecn, &[u8])>> {
         while let Some(&at) = self.ready.get(self.emptied) {
             let has_more = self.ways[at as usize].as_ref().is_some_and(|own| own.way.has_next());
             if has_more {
@@ -139,7 +139,12 @@ impl OwnPorts {
     }
 
     /// Stages a packet of a connection with a port of its own. Returns false for any other.
-    pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) -> bool {
+    pub(super) fn commit(
+        &mut self,
+        key: &ConnectionKey,
+        packet: &[u8],
+        is_ecn_capable: bool,
+    ) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -183,7 +188,7 @@ impl OwnPorts {
     }
 
     /// Returns every socket.
-    pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
+    pub(super) fn ways(&self) -> impl Iterator<Item = &AddressFamilySocket> {
         self.ways.iter().flatten().map(|own| &own.way)
     }
 }

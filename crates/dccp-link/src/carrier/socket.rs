@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use dccp::connection::Ecn;
-use dccp::endpoint::{Carrier, Key};
+use dccp::endpoint::{Carrier, ConnectionKey};
 use dccp::header::checksum::PROTOCOL;
 use netio::{
-    Datagram, NetError, PollFd, RawOptions, RawSocket, ReadyList, RecvBatch, SendBatch, Source,
-    UdpOptions, UdpSocket, path_error,
+    InboundDatagram, NetError, PollFd, RawOptions, RawSocket, ReadyList, RecvBatch, SendBatch,
+    SendSource, UdpOptions, UdpSocket, path_error,
 };
 
 use netio::path_error::PathError;
@@ -27,12 +27,12 @@ const ECT_0: u8 = 2;
 /// Longest IPv4 header, in bytes.
 const IP_HEADER_MAX: usize = 60;
 
-pub(super) enum Socket {
+pub(super) enum CarrierSocket {
     Udp(UdpSocket),
     Raw(RawSocket),
 }
 
-impl Socket {
+impl CarrierSocket {
     pub(super) fn poll_fd(&self, wants_room: bool) -> PollFd<'_> {
         match self {
             Self::Udp(socket) if wants_room => PollFd::readable_or_writable(socket),
@@ -44,8 +44,8 @@ impl Socket {
 }
 
 /// Socket and batches of one address family.
-pub(super) struct Way {
-    pub(super) socket: Arc<Socket>,
+pub(super) struct AddressFamilySocket {
+    pub(super) socket: Arc<CarrierSocket>,
     pub(super) receive: RecvBatch,
     pub(super) send: SendBatch,
     bound: SocketAddr,
@@ -53,7 +53,7 @@ pub(super) struct Way {
     delivered: usize,
 }
 
-impl Way {
+impl AddressFamilySocket {
     /// Opens a socket at `address`, of the interface `scope` if the address is link-local.
     pub(super) fn open(
         kind: CarrierKind,
@@ -75,7 +75,7 @@ impl Way {
                 let socket = RawSocket::open_in_scope(&options, scope)?;
                 path_error::report(&socket, address.is_ipv4())?;
                 Ok(Self {
-                    socket: Arc::new(Socket::Raw(socket)),
+                    socket: Arc::new(CarrierSocket::Raw(socket)),
                     receive: RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX),
                     send: SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, false),
                     bound: socket_address(address, 0, scope),
@@ -105,7 +105,13 @@ impl Way {
         } else {
             RecvBatch::new(SMALL_SLOTS, PACKET_BYTES_MAX)
         };
-        Ok(Self { socket: Arc::new(Socket::Udp(socket)), receive, send, bound, delivered: 0 })
+        Ok(Self {
+            socket: Arc::new(CarrierSocket::Udp(socket)),
+            receive,
+            send,
+            bound,
+            delivered: 0,
+        })
     }
 
     /// Opens another UDP socket at the same address, with a port that the kernel chooses.
@@ -118,8 +124,8 @@ impl Way {
     /// Adds the socket to `list`, which reports received packets.
     pub(super) fn watch(&self, list: &ReadyList, number: u32) -> std::io::Result<()> {
         match &*self.socket {
-            Socket::Udp(socket) => list.add(socket, number),
-            Socket::Raw(socket) => list.add(socket, number),
+            CarrierSocket::Udp(socket) => list.add(socket, number),
+            CarrierSocket::Raw(socket) => list.add(socket, number),
         }
     }
 
@@ -131,8 +137,8 @@ impl Way {
         wants_room: bool,
     ) -> std::io::Result<()> {
         match &*self.socket {
-            Socket::Udp(socket) => list.set_wants_room(socket, number, wants_room),
-            Socket::Raw(socket) => list.set_wants_room(socket, number, wants_room),
+            CarrierSocket::Udp(socket) => list.set_wants_room(socket, number, wants_room),
+            CarrierSocket::Raw(socket) => list.set_wants_room(socket, number, wants_room),
         }
     }
 
@@ -143,16 +149,16 @@ impl Way {
     /// Returns the local UDP port.
     pub(super) fn udp_port(&self) -> Option<u16> {
         match *self.socket {
-            Socket::Udp(_) => Some(self.bound.port()),
-            Socket::Raw(_) => None,
+            CarrierSocket::Udp(_) => Some(self.bound.port()),
+            CarrierSocket::Raw(_) => None,
         }
     }
 
     pub(super) fn receive(&mut self) -> usize {
         self.delivered = 0;
         let received = match &*self.socket {
-            Socket::Udp(socket) => self.receive.receive(socket),
-            Socket::Raw(socket) => self.receive.receive(socket),
+            CarrierSocket::Udp(socket) => self.receive.receive(socket),
+            CarrierSocket::Raw(socket) => self.receive.receive(socket),
         };
         // Errors that are reported here concern earlier packets, which were lost: the batch is
         // empty.
@@ -166,15 +172,15 @@ impl Way {
 
     /// Returns the next datagram of the last call: its key without DCCP ports, and the bytes from
     /// the DCCP header on; neither of them if it is no DCCP packet.
-    pub(super) fn next(&mut self) -> Option<Option<(Key, Ecn, &[u8])>> {
+    pub(super) fn next(&mut self) -> Option<Option<(ConnectionKey, Ecn, &[u8])>> {
         if !self.has_next() {
             return None;
         }
         let datagram = self.receive.get(self.delivered);
         self.delivered += 1;
         let octets = match *self.socket {
-            Socket::Raw(_) if self.is_v4() => behind_ip_header(datagram.octets),
-            Socket::Udp(_) | Socket::Raw(_) => Some(datagram.octets),
+            CarrierSocket::Raw(_) if self.is_v4() => behind_ip_header(datagram.octets),
+            CarrierSocket::Udp(_) | CarrierSocket::Raw(_) => Some(datagram.octets),
         };
         let key = self.key(&datagram);
         let ecn = match datagram.ecn {
@@ -190,12 +196,12 @@ impl Way {
     /// the packet to `buffer`.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
         match &*self.socket {
-            Socket::Udp(socket) => path_error::receive(socket, buffer),
-            Socket::Raw(socket) => path_error::receive(socket, buffer),
+            CarrierSocket::Udp(socket) => path_error::receive(socket, buffer),
+            CarrierSocket::Raw(socket) => path_error::receive(socket, buffer),
         }
     }
 
-    fn key(&self, datagram: &Datagram<'_>) -> Option<Key> {
+    fn key(&self, datagram: &InboundDatagram<'_>) -> Option<ConnectionKey> {
         let carrier = match self.udp_port() {
             Some(local_port) => Carrier::Udp { local_port, remote_port: datagram.source.port() },
             None => Carrier::Ip,
@@ -204,7 +210,7 @@ impl Way {
         let local = datagram.local.filter(|_| datagram.destination == datagram.local)?;
         let remote = datagram.source.ip();
         let scope = if is_link_local(remote) { datagram.interface } else { 0 };
-        Some(Key { local, remote, carrier, local_port: 0, remote_port: 0, scope })
+        Some(ConnectionKey { local, remote, carrier, local_port: 0, remote_port: 0, scope })
     }
 
     /// Returns true if one more packet can be staged.
@@ -214,14 +220,14 @@ impl Way {
 
     /// Stages a packet; the network may mark it if it `is_ecn_capable`. The code point is never
     /// ECT(1): the remaining use of the nonce is its value 0 (RFC 8311 §4).
-    pub(super) fn commit(&mut self, key: &Key, packet: &[u8], is_ecn_capable: bool) {
+    pub(super) fn commit(&mut self, key: &ConnectionKey, packet: &[u8], is_ecn_capable: bool) {
         let port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
             Carrier::Ip => 0,
         };
         let slot = self.send.slot().expect("asked for room before");
         slot[..packet.len()].copy_from_slice(packet);
-        let source = Source { address: key.local, interface: key.scope };
+        let source = SendSource { address: key.local, interface: key.scope };
         let destination = socket_address(key.remote, port, key.scope);
         let ecn = if is_ecn_capable { ECT_0 } else { 0 };
         self.send.commit_ecn(packet.len(), destination, Some(source), ecn);
@@ -232,8 +238,8 @@ impl Way {
             return;
         }
         match &*self.socket {
-            Socket::Udp(socket) => self.send.flush(socket),
-            Socket::Raw(socket) => self.send.flush(socket),
+            CarrierSocket::Udp(socket) => self.send.flush(socket),
+            CarrierSocket::Raw(socket) => self.send.flush(socket),
         };
     }
 }

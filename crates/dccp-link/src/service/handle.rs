@@ -5,26 +5,30 @@ use std::time::Duration;
 
 use dccp::ccid::SenderFigures;
 use dccp::connection::Connection;
-use dccp::endpoint::Key;
+use dccp::endpoint::ConnectionKey;
 use dccp::feature::{Feature, number};
 
-use super::{Shared, Signal};
-use crate::LinkError;
+use super::{SharedEndpoint, Signal};
+use crate::DccpError;
 
 /// A connection. Dropping the handle closes it, after the datagrams in its send queue were sent.
-pub(crate) struct Handle {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) key: Key,
+pub(crate) struct ConnectionHandle {
+    pub(crate) shared: Arc<SharedEndpoint>,
+    pub(crate) key: ConnectionKey,
     pub(crate) signal: Arc<Signal>,
 }
 
-impl Handle {
-    pub(super) const fn new(shared: Arc<Shared>, key: Key, signal: Arc<Signal>) -> Self {
+impl ConnectionHandle {
+    pub(super) const fn new(
+        shared: Arc<SharedEndpoint>,
+        key: ConnectionKey,
+        signal: Arc<Signal>,
+    ) -> Self {
         Self { shared, key, signal }
     }
 
     /// Queues a datagram if there is room for it.
-    pub(crate) fn try_send(&self, datagram: &[u8], priority: u32) -> Result<(), LinkError> {
+    pub(crate) fn try_send(&self, datagram: &[u8], priority: u32) -> Result<(), DccpError> {
         self.shared.lock().send(&self.key, datagram, priority)?;
         self.shared.wake();
         Ok(())
@@ -70,7 +74,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for ConnectionHandle {
     fn drop(&mut self) {
         let now_ns = netio::Clock::mono_ns();
         let mut state = self.shared.lock();
@@ -90,19 +94,23 @@ impl Drop for Handle {
 /// A port that accepts connections. Dropping it stops listening, and resets connections that were
 /// not accepted.
 pub(crate) struct Port {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedEndpoint>,
     pub(crate) number: u16,
     pub(crate) arrived: Arc<Condvar>,
 }
 
 impl Port {
-    pub(super) const fn new(shared: Arc<Shared>, number: u16, arrived: Arc<Condvar>) -> Self {
+    pub(super) const fn new(
+        shared: Arc<SharedEndpoint>,
+        number: u16,
+        arrived: Arc<Condvar>,
+    ) -> Self {
         Self { shared, number, arrived }
     }
 
     /// Returns the handle of a connection that came.
-    pub(crate) fn handle(&self, (key, signal): (Key, Arc<Signal>)) -> Handle {
-        Handle::new(Arc::clone(&self.shared), key, signal)
+    pub(crate) fn handle(&self, (key, signal): (ConnectionKey, Arc<Signal>)) -> ConnectionHandle {
+        ConnectionHandle::new(Arc::clone(&self.shared), key, signal)
     }
 }
 

@@ -4,8 +4,8 @@
 //! batch at a time and never while it waits. An application's thread waits at a condition variable.
 //! An application's task leaves its waker, which is called after the lock is released, because a
 //! waker may run arbitrary code. Memory is bounded by the queues of a connection
-//! ([`crate::Config::send_queue_len`], [`crate::Config::receive_queue_len`]), by the backlog of a
-//! listener and by [`Limits::connections`].
+//! ([`crate::ConnectionConfig::send_queue_len`], [`crate::ConnectionConfig::receive_queue_len`]), by the backlog of a
+//! listener and by [`EndpointLimits::connections`].
 
 mod handle;
 mod turn;
@@ -17,36 +17,36 @@ use std::task::{Context, Poll, Waker as TaskWaker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dccp::connection::{Config, Connection, SendError, State as CoreState};
-use dccp::endpoint::{Key, Limits};
+use dccp::connection::{Connection, ConnectionConfig, ConnectionState as CoreState, SendError};
+use dccp::endpoint::{ConnectionKey, EndpointLimits};
 use dccp::feature::Disagreement;
 use dccp::header::{Reset, ResetCode, ServiceCode};
 use netio::{Clock, NetError, Waker};
 
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer, Sleeper};
-use crate::{Driver, LinkError};
+use crate::{DccpError, Driver};
 
-pub(crate) use handle::{Handle, Port};
+pub(crate) use handle::{ConnectionHandle, Port};
 
 /// Time that a dropped endpoint gives its connections to close.
 const LINGER_NS: u64 = 3_000_000_000;
 
 /// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ConnectionEndReason {
     /// Normal end.
     Closed,
     /// Reset by the other end.
-    Reset(Ending),
+    Reset(FinalReset),
     /// End because this end gave up.
-    Failed(Ending),
+    Failed(FinalReset),
     /// Peer that is unreachable according to the network, with the error number of Linux.
     Unreachable(i32),
 }
 
 /// A Reset and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct FinalReset {
     reset: Reset,
     /// Feature that the Reset is about.
     disagreement: Option<Disagreement>,
@@ -54,7 +54,7 @@ pub(crate) struct Ending {
     state: CoreState,
 }
 
-impl Ending {
+impl FinalReset {
     /// Returns the end of `connection` by `reset`, while the connection still exists.
     pub(crate) fn new(reset: Reset, connection: Option<&Connection>) -> Self {
         let disagreement = connection.and_then(|connection| connection.features().disagreement());
@@ -64,27 +64,27 @@ impl Ending {
     }
 
     /// Returns the error of a connection that the other end has reset.
-    pub(crate) fn by_other_end(self) -> LinkError {
+    pub(crate) fn by_other_end(self) -> DccpError {
         let Self { reset, disagreement, .. } = self;
         match disagreement {
-            Some(disagreement) => LinkError::Disagreed { disagreement, reset, is_ours: false },
-            None => LinkError::Reset(reset),
+            Some(disagreement) => DccpError::Disagreed { disagreement, reset, is_ours: false },
+            None => DccpError::Reset(reset),
         }
     }
 
     /// Returns the error of a connection that this end has given up.
-    pub(crate) fn by_this_end(self) -> LinkError {
+    pub(crate) fn by_this_end(self) -> DccpError {
         let Self { reset, disagreement, state } = self;
         match disagreement {
-            Some(disagreement) => LinkError::Disagreed { disagreement, reset, is_ours: true },
-            None => LinkError::Failed { reset, state },
+            Some(disagreement) => DccpError::Disagreed { disagreement, reset, is_ours: true },
+            None => DccpError::Failed { reset, state },
         }
     }
 }
 
-impl End {
+impl ConnectionEndReason {
     /// Returns the error that an application gets; `None` after a normal end.
-    fn error(self) -> Option<LinkError> {
+    fn error(self) -> Option<DccpError> {
         match self {
             Self::Reset(ending) => Some(ending.by_other_end()),
             Self::Failed(ending) => Some(ending.by_this_end()),
@@ -123,10 +123,10 @@ impl Tasks {
 
 /// A connection that an application has, or will get.
 #[derive(Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct ConnectionEntry {
     received: VecDeque<Vec<u8>>,
     is_open: bool,
-    end: Option<End>,
+    end: Option<ConnectionEndReason>,
     /// Datagrams that were dropped for lack of room, set when the connection has ended.
     unread_drops: u64,
     /// True if an application has found the send queue full.
@@ -138,18 +138,18 @@ pub(crate) struct Entry {
 
 /// A port that accepts connections.
 #[derive(Debug)]
-pub(crate) struct Door {
-    backlog: VecDeque<Key>,
+pub(crate) struct AcceptQueue {
+    backlog: VecDeque<ConnectionKey>,
     backlog_max: usize,
     arrived: Arc<Condvar>,
     pub(crate) acceptors: Tasks,
 }
 
 /// State that the lock guards.
-pub(crate) struct State {
+pub(crate) struct EndpointState {
     pub(crate) driver: Driver,
-    pub(crate) entries: BTreeMap<Key, Entry>,
-    pub(crate) doors: BTreeMap<u16, Door>,
+    pub(crate) entries: BTreeMap<ConnectionKey, ConnectionEntry>,
+    pub(crate) doors: BTreeMap<u16, AcceptQueue>,
     /// Tasks that wait until all connections are closed.
     pub(crate) closers: Tasks,
     /// Tasks to wake after the lock is released.
@@ -159,23 +159,23 @@ pub(crate) struct State {
 }
 
 /// State that the thread and all handles share.
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct SharedEndpoint {
+    state: Mutex<EndpointState>,
     is_sleeping: AtomicBool,
     sleeper: Sleeper,
     /// Condition that a connection ended.
     pub(crate) ended: Condvar,
 }
 
-impl Shared {
+impl SharedEndpoint {
     /// Opens the sockets and starts the thread.
     pub(crate) fn start(
         options: &CarrierOptions,
-        limits: Limits,
-    ) -> Result<(Arc<Self>, JoinHandle<()>), LinkError> {
+        limits: EndpointLimits,
+    ) -> Result<(Arc<Self>, JoinHandle<()>), DccpError> {
         let driver = Driver::open(options, limits)?;
         let sleeper = driver.sleeper();
-        let state = State {
+        let state = EndpointState {
             driver,
             entries: BTreeMap::new(),
             doors: BTreeMap::new(),
@@ -197,7 +197,7 @@ impl Shared {
         Ok((shared, thread))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointState> {
         // A thread that panicked with the lock has left the core between two packets.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,30 +219,30 @@ impl Shared {
         self: &Arc<Self>,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Handle, LinkError> {
+        config: &ConnectionConfig,
+    ) -> Result<ConnectionHandle, DccpError> {
         let mut state = self.lock();
         let key = state.driver.connect_with(peer, options, config, &[])?;
-        let entry = Entry::default();
+        let entry = ConnectionEntry::default();
         let signal = Arc::clone(&entry.signal);
         state.entries.insert(key, entry);
         drop(state);
         self.wake();
-        Ok(Handle::new(Arc::clone(self), key, signal))
+        Ok(ConnectionHandle::new(Arc::clone(self), key, signal))
     }
 
     /// Listens at `port`.
     pub(crate) fn listen(
         self: &Arc<Self>,
         port: u16,
-        config: &Config,
+        config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
         backlog: usize,
     ) -> Port {
         let arrived = Arc::new(Condvar::new());
         let mut state = self.lock();
         state.driver.listen(port, config, service_codes);
-        let door = Door {
+        let door = AcceptQueue {
             backlog: VecDeque::new(),
             backlog_max: backlog,
             arrived: Arc::clone(&arrived),
@@ -278,36 +278,36 @@ impl Shared {
     }
 }
 
-impl State {
+impl EndpointState {
     /// Returns ready when a client's connection is open, or the reason why it is not.
     pub(crate) fn poll_open(
         &self,
-        key: &Key,
+        key: &ConnectionKey,
         peer: Peer,
-        config: &Config,
-    ) -> Poll<Result<(), LinkError>> {
+        config: &ConnectionConfig,
+    ) -> Poll<Result<(), DccpError>> {
         let Some(entry) = self.entries.get(key) else {
-            return Poll::Ready(Err(LinkError::Closed));
+            return Poll::Ready(Err(DccpError::Closed));
         };
         if entry.is_open {
             return Poll::Ready(Ok(()));
         }
         let Some(end) = entry.end else { return Poll::Pending };
         Poll::Ready(Err(match end {
-            End::Reset(Ending { reset, disagreement: None, .. }) => {
-                LinkError::Refused { peer, reset }
+            ConnectionEndReason::Reset(FinalReset { reset, disagreement: None, .. }) => {
+                DccpError::Refused { peer, reset }
             }
-            End::Failed(Ending { reset, state: CoreState::Request, .. })
-                if reset.code == ResetCode::Aborted =>
-            {
-                LinkError::TimedOut(Duration::from_nanos(config.connect_timeout_ns))
+            ConnectionEndReason::Failed(FinalReset {
+                reset, state: CoreState::Request, ..
+            }) if reset.code == ResetCode::Aborted => {
+                DccpError::TimedOut(Duration::from_nanos(config.connect_timeout_ns))
             }
-            End::Reset(ending) => ending.by_other_end(),
-            End::Failed(ending) => ending.by_this_end(),
-            End::Unreachable(code) => {
-                LinkError::Unreachable { peer, cause: std::io::Error::from_raw_os_error(code) }
+            ConnectionEndReason::Reset(ending) => ending.by_other_end(),
+            ConnectionEndReason::Failed(ending) => ending.by_this_end(),
+            ConnectionEndReason::Unreachable(code) => {
+                DccpError::Unreachable { peer, cause: std::io::Error::from_raw_os_error(code) }
             }
-            End::Closed => LinkError::Closed,
+            ConnectionEndReason::Closed => DccpError::Closed,
         }))
     }
 
@@ -315,39 +315,42 @@ impl State {
     /// is room.
     pub(crate) fn send(
         &mut self,
-        key: &Key,
+        key: &ConnectionKey,
         datagram: &[u8],
         priority: u32,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), DccpError> {
         let sent = self.driver.with(key, |connection| {
             connection.send(datagram, priority).map_err(|error| match error {
                 SendError::TooLong => {
-                    LinkError::TooLong { len: datagram.len(), max: connection.data_bytes_max() }
+                    DccpError::TooLong { len: datagram.len(), max: connection.data_bytes_max() }
                 }
-                SendError::QueueFull => LinkError::QueueFull,
-                SendError::Closed => LinkError::Closed,
+                SendError::QueueFull => DccpError::QueueFull,
+                SendError::Closed => DccpError::Closed,
             })
         });
         let entry = self.entries.get_mut(key);
-        match sent.unwrap_or(Err(LinkError::Closed)) {
-            Err(LinkError::Closed) => {
+        match sent.unwrap_or(Err(DccpError::Closed)) {
+            Err(DccpError::Closed) => {
                 let end = entry.and_then(|entry| entry.end);
-                Err(end.and_then(End::error).unwrap_or(LinkError::Closed))
+                Err(end.and_then(ConnectionEndReason::error).unwrap_or(DccpError::Closed))
             }
-            Err(LinkError::QueueFull) => {
+            Err(DccpError::QueueFull) => {
                 if let Some(entry) = entry {
                     entry.wants_room = true;
                 }
-                Err(LinkError::QueueFull)
+                Err(DccpError::QueueFull)
             }
             done => done,
         }
     }
 
     /// Returns the next datagram; `None` when the other end has closed and nothing is left.
-    pub(crate) fn poll_receive(&mut self, key: &Key) -> Poll<Result<Option<Vec<u8>>, LinkError>> {
+    pub(crate) fn poll_receive(
+        &mut self,
+        key: &ConnectionKey,
+    ) -> Poll<Result<Option<Vec<u8>>, DccpError>> {
         let Some(entry) = self.entries.get_mut(key) else {
-            return Poll::Ready(Err(LinkError::Closed));
+            return Poll::Ready(Err(DccpError::Closed));
         };
         if let Some(datagram) = entry.received.pop_front() {
             let held = entry.received.len();
@@ -364,9 +367,9 @@ impl State {
     /// when the other end has closed and nothing is left.
     pub(crate) fn poll_receive_into(
         &mut self,
-        key: &Key,
+        key: &ConnectionKey,
         buffer: &mut Vec<u8>,
-    ) -> Poll<Result<bool, LinkError>> {
+    ) -> Poll<Result<bool, DccpError>> {
         let taken = self.poll_receive(key);
         taken.map_ok(|datagram| {
             let Some(datagram) = datagram else { return false };
@@ -377,9 +380,12 @@ impl State {
     }
 
     /// Returns the next connection to `port`.
-    pub(crate) fn poll_accept(&mut self, port: u16) -> Poll<Result<(Key, Arc<Signal>), LinkError>> {
+    pub(crate) fn poll_accept(
+        &mut self,
+        port: u16,
+    ) -> Poll<Result<(ConnectionKey, Arc<Signal>), DccpError>> {
         let Some(door) = self.doors.get_mut(&port) else {
-            return Poll::Ready(Err(LinkError::Closed));
+            return Poll::Ready(Err(DccpError::Closed));
         };
         let Some(key) = door.backlog.pop_front() else { return Poll::Pending };
         let entry = self.entries.get(&key).expect("entries stay until their handles go");

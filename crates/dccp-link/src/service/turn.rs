@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dccp::connection::{Connection, Event};
-use dccp::endpoint::Key;
+use dccp::connection::{Connection, ConnectionEvent};
+use dccp::endpoint::ConnectionKey;
 use dccp::header::{Reset, ResetCode};
 use netio::{Clock, thread};
 
-use super::{End, Ending, Entry, Shared, State};
+use super::{ConnectionEndReason, ConnectionEntry, EndpointState, FinalReset, SharedEndpoint};
 
 /// Most rounds of staging and flushing between two checks for received packets.
 const ROUNDS_MAX: usize = 8;
@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 8;
 const RETRY_NS: u64 = 10_000_000;
 
 /// Runs until the endpoint is dropped.
-pub(super) fn serve(shared: &Shared) {
+pub(super) fn serve(shared: &SharedEndpoint) {
     // Departures are microseconds apart; a late wake-up delays them.
     let _ = thread::set_timer_slack_ns(1);
     let mut woken = Vec::new();
@@ -58,13 +58,13 @@ pub(super) fn serve(shared: &Shared) {
 }
 
 /// Result of a turn.
-struct Turn {
+struct ServiceTurnResult {
     has_ended: bool,
     /// True if more could be sent at once.
     has_more: bool,
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// Wakes readers: a datagram or an end can be read.
     fn ring_readers(&mut self, woken: &mut Vec<std::task::Waker>) {
         self.signal.readable.notify_all();
@@ -78,14 +78,14 @@ impl Entry {
     }
 }
 
-impl State {
+impl EndpointState {
     /// Receives packets, reports events, and sends the packets that may leave.
-    fn turn(&mut self, now_ns: u64) -> Turn {
+    fn turn(&mut self, now_ns: u64) -> ServiceTurnResult {
         let count = self.driver.connections_count();
         self.driver.receive(now_ns);
         let mut has_ended = false;
         while let Some((key, cause)) = self.driver.poll_unreachable() {
-            self.end(&key, End::Unreachable(cause.raw_os_error().unwrap_or(0)));
+            self.end(&key, ConnectionEndReason::Unreachable(cause.raw_os_error().unwrap_or(0)));
             has_ended = true;
         }
         loop {
@@ -110,17 +110,17 @@ impl State {
         }
         self.tell_senders();
         has_ended |= self.driver.connections_count() < count;
-        Turn { has_ended, has_more }
+        ServiceTurnResult { has_ended, has_more }
     }
 
     /// Reports one event. Returns true when its connection is over.
-    fn tell(&mut self, key: Key, event: Event) -> bool {
+    fn tell(&mut self, key: ConnectionKey, event: ConnectionEvent) -> bool {
         let end = match event {
-            Event::Connected => {
+            ConnectionEvent::Connected => {
                 self.connected(key);
                 return false;
             }
-            Event::Received(datagram) => {
+            ConnectionEvent::Received(datagram) => {
                 if let Some(entry) = self.entries.get_mut(&key) {
                     entry.received.push_back(datagram);
                     let held = entry.received.len();
@@ -129,20 +129,22 @@ impl State {
                 }
                 return false;
             }
-            Event::Reset(reset) if reset.code == ResetCode::Closed => End::Closed,
-            Event::Reset(reset) => End::Reset(self.ending(&key, reset)),
-            Event::Failed(reset) => End::Failed(self.ending(&key, reset)),
-            Event::Closed => End::Closed,
+            ConnectionEvent::Reset(reset) if reset.code == ResetCode::Closed => {
+                ConnectionEndReason::Closed
+            }
+            ConnectionEvent::Reset(reset) => ConnectionEndReason::Reset(self.ending(&key, reset)),
+            ConnectionEvent::Failed(reset) => ConnectionEndReason::Failed(self.ending(&key, reset)),
+            ConnectionEvent::Closed => ConnectionEndReason::Closed,
         };
         self.end(&key, end);
         true
     }
 
-    fn ending(&self, key: &Key, reset: Reset) -> Ending {
-        Ending::new(reset, self.driver.connection(key))
+    fn ending(&self, key: &ConnectionKey, reset: Reset) -> FinalReset {
+        FinalReset::new(reset, self.driver.connection(key))
     }
 
-    fn end(&mut self, key: &Key, end: End) {
+    fn end(&mut self, key: &ConnectionKey, end: ConnectionEndReason) {
         let connection = self.driver.connection(key);
         let unread_drops = connection.map_or(0, |core| core.counts().receive_queue_full);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -153,7 +155,7 @@ impl State {
         }
     }
 
-    fn connected(&mut self, key: Key) {
+    fn connected(&mut self, key: ConnectionKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_open = true;
             entry.ring_readers(&mut self.woken);
@@ -164,7 +166,8 @@ impl State {
                 door.backlog.push_back(key);
                 door.arrived.notify_one();
                 door.acceptors.ring(&mut self.woken);
-                self.entries.insert(key, Entry { is_open: true, ..Entry::default() });
+                self.entries
+                    .insert(key, ConnectionEntry { is_open: true, ..ConnectionEntry::default() });
             }
             _ => {
                 self.driver.with(&key, Connection::abort);
@@ -183,7 +186,7 @@ impl State {
     }
 
     /// Ends the endpoint, and wakes all applications that still wait.
-    fn abandon(&mut self, now_ns: u64) -> Turn {
+    fn abandon(&mut self, now_ns: u64) -> ServiceTurnResult {
         for (key, mut entry) in core::mem::take(&mut self.entries) {
             self.driver.with(&key, Connection::abort);
             entry.ring_readers(&mut self.woken);
@@ -195,6 +198,6 @@ impl State {
         }
         self.driver.stage(now_ns);
         self.driver.flush();
-        Turn { has_ended: true, has_more: false }
+        ServiceTurnResult { has_ended: true, has_more: false }
     }
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, ConnectOptions, Connection, Endpoint, Key, Limits,
-    LinkError, Listener, Peer, asynchronous,
+    BlockingConnection, BlockingEndpoint, BlockingListener, CarrierKind, CarrierOptions,
+    ConnectOptions, ConnectionConfig, ConnectionKey, DccpError, EndpointLimits, Peer, asynchronous,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -18,7 +18,7 @@ macro_rules! at_both_fronts {
             $(
                 #[test]
                 fn $name() {
-                    super::$name::<dccp_link::Endpoint>();
+                    super::$name::<dccp_link::BlockingEndpoint>();
                 }
             )*
         }
@@ -36,26 +36,30 @@ macro_rules! at_both_fronts {
 pub(crate) use at_both_fronts;
 
 /// The async front.
-pub(crate) type Tasks = Run<asynchronous::Endpoint>;
+pub(crate) type Tasks = RuntimeAdapter<asynchronous::AsyncEndpoint>;
 
 /// Calls of an application at an endpoint.
-pub(crate) trait Front: Sized + Send + Sync {
+pub(crate) trait EndpointCalls: Sized + Send + Sync {
     type Listener: Accept<Connection = Self::Connection>;
     type Connection: Talk;
 
     fn open(options: &CarrierOptions) -> Self;
     fn udp_port(&self) -> Option<u16>;
-    fn listen(&self, config: &Config) -> Self::Listener;
+    fn listen(&self, config: &ConnectionConfig) -> Self::Listener;
     fn connect_with(
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Self::Connection, LinkError>;
+        config: &ConnectionConfig,
+    ) -> Result<Self::Connection, DccpError>;
     fn connections_count(&self) -> usize;
     fn wait_closed(&self) -> bool;
 
-    fn connect(&self, peer: Peer, config: &Config) -> Result<Self::Connection, LinkError> {
+    fn connect(
+        &self,
+        peer: Peer,
+        config: &ConnectionConfig,
+    ) -> Result<Self::Connection, DccpError> {
         self.connect_with(peer, ConnectOptions::default(), config)
     }
 }
@@ -64,16 +68,16 @@ pub(crate) trait Front: Sized + Send + Sync {
 pub(crate) trait Accept: Send + Sync {
     type Connection;
 
-    fn accept(&self) -> Result<Self::Connection, LinkError>;
+    fn accept(&self) -> Result<Self::Connection, DccpError>;
 }
 
 /// Calls of an application at a connection. Each call ends within the connection's patience.
 pub(crate) trait Talk: Send + Sync {
     fn set_patience(&mut self, patience: Duration);
-    fn key(&self) -> Key;
-    fn send(&self, datagram: &[u8]) -> Result<(), LinkError>;
-    fn receive(&self) -> Result<Option<Vec<u8>>, LinkError>;
-    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError>;
+    fn key(&self) -> ConnectionKey;
+    fn send(&self, datagram: &[u8]) -> Result<(), DccpError>;
+    fn receive(&self) -> Result<Option<Vec<u8>>, DccpError>;
+    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, DccpError>;
     fn packet_bytes_max(&self) -> usize;
     fn ccids(&self) -> (u8, u8);
     fn rtt(&self) -> Option<Duration>;
@@ -82,21 +86,21 @@ pub(crate) trait Talk: Send + Sync {
 }
 
 /// Opens an endpoint of `kind` at `address`.
-pub(crate) fn open_front<F: Front>(kind: CarrierKind, address: IpAddr) -> F {
+pub(crate) fn open_front<F: EndpointCalls>(kind: CarrierKind, address: IpAddr) -> F {
     F::open(&CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) })
 }
 
 /// A listening endpoint and its address.
-pub(crate) struct ServerOf<F: Front> {
+pub(crate) struct ServerOf<F: EndpointCalls> {
     pub(crate) listener: F::Listener,
     pub(crate) endpoint: F,
     pub(crate) peer: Peer,
 }
 
-pub(crate) fn serve_front<F: Front>(
+pub(crate) fn serve_front<F: EndpointCalls>(
     kind: CarrierKind,
     address: IpAddr,
-    config: &Config,
+    config: &ConnectionConfig,
 ) -> ServerOf<F> {
     let endpoint = open_front::<F>(kind, address);
     let listener = endpoint.listen(config);
@@ -104,19 +108,19 @@ pub(crate) fn serve_front<F: Front>(
     ServerOf { listener, endpoint, peer }
 }
 
-impl Front for Endpoint {
-    type Listener = Listener;
-    type Connection = Connection;
+impl EndpointCalls for BlockingEndpoint {
+    type Listener = BlockingListener;
+    type Connection = BlockingConnection;
 
     fn open(options: &CarrierOptions) -> Self {
-        Self::open(options, Limits::default()).unwrap()
+        Self::open(options, EndpointLimits::default()).unwrap()
     }
 
     fn udp_port(&self) -> Option<u16> {
         self.udp_port()
     }
 
-    fn listen(&self, config: &Config) -> Listener {
+    fn listen(&self, config: &ConnectionConfig) -> BlockingListener {
         self.listen(PORT, config, vec![service()], 200)
     }
 
@@ -124,8 +128,8 @@ impl Front for Endpoint {
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Connection, LinkError> {
+        config: &ConnectionConfig,
+    ) -> Result<BlockingConnection, DccpError> {
         let mut connection = self.connect_with(peer, options, config)?;
         connection.set_patience(PATIENCE);
         Ok(connection)
@@ -140,35 +144,35 @@ impl Front for Endpoint {
     }
 }
 
-impl Accept for Listener {
-    type Connection = Connection;
+impl Accept for BlockingListener {
+    type Connection = BlockingConnection;
 
-    fn accept(&self) -> Result<Connection, LinkError> {
+    fn accept(&self) -> Result<BlockingConnection, DccpError> {
         let mut connection = self.accept_within(PATIENCE)?;
         connection.set_patience(PATIENCE);
         Ok(connection)
     }
 }
 
-impl Talk for Connection {
+impl Talk for BlockingConnection {
     fn set_patience(&mut self, patience: Duration) {
         self.set_send_timeout(Some(patience));
         self.set_receive_timeout(Some(patience));
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> ConnectionKey {
         *self.key()
     }
 
-    fn send(&self, datagram: &[u8]) -> Result<(), LinkError> {
+    fn send(&self, datagram: &[u8]) -> Result<(), DccpError> {
         self.send(datagram)
     }
 
-    fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
+    fn receive(&self) -> Result<Option<Vec<u8>>, DccpError> {
         self.receive()
     }
 
-    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
+    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, DccpError> {
         self.receive_into(buffer)
     }
 
@@ -199,49 +203,49 @@ fn runtime() -> Runtime {
 }
 
 /// A value of the async front, the runtime of its futures, and their longest time.
-pub(crate) struct Run<T> {
+pub(crate) struct RuntimeAdapter<T> {
     value: T,
     runtime: Runtime,
     patience: Duration,
 }
 
-impl<T> Run<T> {
+impl<T> RuntimeAdapter<T> {
     fn new(value: T) -> Self {
         Self { value, runtime: runtime(), patience: PATIENCE }
     }
 
     /// Returns the result of a future, within the patience.
-    fn run<R>(&self, future: impl Future<Output = Result<R, LinkError>>) -> Result<R, LinkError> {
+    fn run<R>(&self, future: impl Future<Output = Result<R, DccpError>>) -> Result<R, DccpError> {
         self.runtime.block_on(async {
-            let late = |_| LinkError::TimedOut(self.patience);
+            let late = |_| DccpError::TimedOut(self.patience);
             tokio::time::timeout(self.patience, future).await.map_err(late)?
         })
     }
 }
 
-impl Front for Tasks {
-    type Listener = Run<asynchronous::Listener>;
-    type Connection = Run<asynchronous::Connection>;
+impl EndpointCalls for Tasks {
+    type Listener = RuntimeAdapter<asynchronous::AsyncListener>;
+    type Connection = RuntimeAdapter<asynchronous::AsyncConnection>;
 
     fn open(options: &CarrierOptions) -> Self {
-        Self::new(asynchronous::Endpoint::open(options, Limits::default()).unwrap())
+        Self::new(asynchronous::AsyncEndpoint::open(options, EndpointLimits::default()).unwrap())
     }
 
     fn udp_port(&self) -> Option<u16> {
         self.value.udp_port()
     }
 
-    fn listen(&self, config: &Config) -> Self::Listener {
-        Run::new(self.value.listen(PORT, config, vec![service()], 200))
+    fn listen(&self, config: &ConnectionConfig) -> Self::Listener {
+        RuntimeAdapter::new(self.value.listen(PORT, config, vec![service()], 200))
     }
 
     fn connect_with(
         &self,
         peer: Peer,
         options: ConnectOptions,
-        config: &Config,
-    ) -> Result<Self::Connection, LinkError> {
-        self.run(self.value.connect_with(peer, options, config)).map(Run::new)
+        config: &ConnectionConfig,
+    ) -> Result<Self::Connection, DccpError> {
+        self.run(self.value.connect_with(peer, options, config)).map(RuntimeAdapter::new)
     }
 
     fn connections_count(&self) -> usize {
@@ -257,32 +261,32 @@ impl Front for Tasks {
     }
 }
 
-impl Accept for Run<asynchronous::Listener> {
-    type Connection = Run<asynchronous::Connection>;
+impl Accept for RuntimeAdapter<asynchronous::AsyncListener> {
+    type Connection = RuntimeAdapter<asynchronous::AsyncConnection>;
 
-    fn accept(&self) -> Result<Self::Connection, LinkError> {
-        self.run(self.value.accept()).map(Run::new)
+    fn accept(&self) -> Result<Self::Connection, DccpError> {
+        self.run(self.value.accept()).map(RuntimeAdapter::new)
     }
 }
 
-impl Talk for Run<asynchronous::Connection> {
+impl Talk for RuntimeAdapter<asynchronous::AsyncConnection> {
     fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> ConnectionKey {
         *self.value.key()
     }
 
-    fn send(&self, datagram: &[u8]) -> Result<(), LinkError> {
+    fn send(&self, datagram: &[u8]) -> Result<(), DccpError> {
         self.run(self.value.send(datagram))
     }
 
-    fn receive(&self) -> Result<Option<Vec<u8>>, LinkError> {
+    fn receive(&self) -> Result<Option<Vec<u8>>, DccpError> {
         self.run(self.value.receive())
     }
 
-    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, LinkError> {
+    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, DccpError> {
         self.run(self.value.receive_into(buffer))
     }
 

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, Endpoint, Limits, Listener, Peer, ServiceCode,
+    BlockingEndpoint, BlockingListener, CarrierKind, CarrierOptions, ConnectionConfig,
+    EndpointLimits, Peer, ServiceCode,
 };
 
 /// DCCP port of servers.
@@ -53,9 +54,9 @@ pub(crate) fn in_a_namespace(test: impl FnOnce() + Send) {
 }
 
 /// A listening endpoint and its address.
-pub(crate) struct Server {
-    pub(crate) listener: Listener,
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct DccpTestServer {
+    pub(crate) listener: BlockingListener,
+    pub(crate) endpoint: BlockingEndpoint,
     pub(crate) peer: Peer,
 }
 
@@ -64,24 +65,28 @@ pub(crate) fn service() -> ServiceCode {
     "SC:TEST".parse().unwrap()
 }
 
-pub(crate) fn config(ccid: u8) -> Config {
-    Config {
+pub(crate) fn config(ccid: u8) -> ConnectionConfig {
+    ConnectionConfig {
         service_code: service(),
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
         connect_timeout_ns: PATIENCE.as_nanos() as u64,
-        ..Config::default()
+        ..ConnectionConfig::default()
     }
 }
 
-pub(crate) fn open(kind: CarrierKind, address: IpAddr) -> Endpoint {
+pub(crate) fn open(kind: CarrierKind, address: IpAddr) -> BlockingEndpoint {
     let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
-    Endpoint::open(&carrier, Limits::default()).unwrap()
+    BlockingEndpoint::open(&carrier, EndpointLimits::default()).unwrap()
 }
 
-pub(crate) fn serve(kind: CarrierKind, address: IpAddr, config: &Config) -> Server {
+pub(crate) fn serve(
+    kind: CarrierKind,
+    address: IpAddr,
+    config: &ConnectionConfig,
+) -> DccpTestServer {
     let endpoint = open(kind, address);
     let listener = endpoint.listen(PORT, config, vec![service()], 200);
     let peer = Peer { address, port: PORT, udp_port: endpoint.udp_port().unwrap_or(0) };
-    Server { listener, endpoint, peer }
+    DccpTestServer { listener, endpoint, peer }
 }

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use base::Random;
-use dccp::header::{Header, Integrity, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
+use dccp::header::{DccpHeader, Integrity, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
 use dccp_link::ServiceCode;
 
 /// Content of forged data; no application may ever read it.
@@ -41,7 +41,7 @@ impl Attack {
 
 /// Forged sender and receiver of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Names {
+pub(crate) struct ForgedEndpoints {
     /// Addresses of source and destination; `None` inside of UDP, where the checksum does not have
     /// them.
     pub(crate) addresses: Option<(IpAddr, IpAddr)>,
@@ -49,7 +49,7 @@ pub(crate) struct Names {
     pub(crate) destination_port: u16,
 }
 
-impl Names {
+impl ForgedEndpoints {
     pub(crate) const fn integrity(&self) -> Integrity {
         match self.addresses {
             Some((source, destination)) => Integrity::Addresses { source, destination },
@@ -60,13 +60,13 @@ impl Names {
     /// Writes a packet with these names. Returns its length.
     pub(crate) fn write(
         &self,
-        header: Header,
+        header: DccpHeader,
         options: &[u8],
         data: &[u8],
         buffer: &mut [u8],
     ) -> usize {
         let (source_port, destination_port) = (self.source_port, self.destination_port);
-        let header = Header { source_port, destination_port, ..header };
+        let header = DccpHeader { source_port, destination_port, ..header };
         header.write(options, data, self.integrity(), buffer).expect("a packet fits its buffer")
     }
 }
@@ -75,7 +75,7 @@ impl Names {
 pub(crate) fn forge(
     attack: Attack,
     random: &mut Random,
-    names: &Names,
+    names: &ForgedEndpoints,
     service: ServiceCode,
     buffer: &mut [u8],
 ) -> usize {
@@ -115,17 +115,17 @@ fn number(random: &mut Random) -> u64 {
     }
 }
 
-fn header_of(packet_type: PacketType, random: &mut Random, service: ServiceCode) -> Header {
+fn header_of(packet_type: PacketType, random: &mut Random, service: ServiceCode) -> DccpHeader {
     let is_extended = !packet_type.may_be_short() || random.chance(3, 4);
     let mask = if is_extended { u64::MAX } else { 0xff_ffff };
     let code = ResetCode::from_number(random.below(12) as u8);
-    Header {
+    DccpHeader {
         ccval: random.below(16) as u8,
         is_extended,
         acknowledgement: packet_type.has_acknowledgement().then(|| number(random) & mask),
         service_code: packet_type.has_service_code().then_some(service),
         reset: (packet_type == PacketType::Reset).then(|| Reset::plain(code)),
-        ..Header::new(packet_type, number(random) & mask)
+        ..DccpHeader::new(packet_type, number(random) & mask)
     }
 }
 

@@ -13,10 +13,10 @@ mod senders;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::{PATIENCE, RAW, UDP, in_a_namespace};
-use scene::{Pace, Scale, siege};
+use scene::{AttackRunSize, AttackSpeed, siege};
 
-const SCALE: Scale = Scale {
-    pace: Pace::WithTheFlow,
+const SCALE: AttackRunSize = AttackRunSize {
+    pace: AttackSpeed::WithTheFlow,
     patience: PATIENCE,
     exchanges: 200,
     packets: 50_000,
@@ -59,7 +59,7 @@ fn a_connection_over_ip_outlives_all_attacks() {
 #[test]
 fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();
-    let outcome = siege(UDP, 2, Scale { pace: Pace::LineRate, ..SCALE });
+    let outcome = siege(UDP, 2, AttackRunSize { pace: AttackSpeed::LineRate, ..SCALE });
     println!("at line rate\n{outcome}");
     // A Request is answered with a cookie only while the table is full.
     assert!(outcome.answers.cookies > 0, "the table was never full");

@@ -15,14 +15,14 @@ const SLOT_BYTES: usize = 2_048;
 const LOOK_NS: u64 = 50_000_000;
 
 /// The relay.
-pub(crate) struct Relay {
+pub(crate) struct UdpRelay {
     pub(crate) socket: Arc<UdpSocket>,
     server: SocketAddr,
     client: Mutex<Option<SocketAddr>>,
     stop: AtomicBool,
 }
 
-impl Relay {
+impl UdpRelay {
     pub(crate) fn new(server: SocketAddr) -> Self {
         let options = UdpOptions {
             receive_buffer_bytes: Some(4 << 20),

@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dccp_link::{
-    Answers, CarrierKind, CarrierOptions, Connection, Endpoint, Limits, LinkError, Listener,
-    Occupancy, Peer,
+    BlockingConnection, BlockingEndpoint, BlockingListener, CarrierKind, CarrierOptions, DccpError,
+    EndpointAnswerCounts, EndpointLimits, Occupancy, Peer,
 };
 
 use super::forge::{Attack, FORGED};
-use super::relay::Relay;
+use super::relay::UdpRelay;
 use super::senders::{Permits, Victim, abuse, strike};
 use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
 /// Limits of the server: low, so that the test reaches them.
-const LIMITS: Limits = Limits { connections: 64, half_open: 16, resets_per_s: 1_024 };
+const LIMITS: EndpointLimits =
+    EndpointLimits { connections: 64, half_open: 16, resets_per_s: 1_024 };
 /// Port whose application accepts any client.
 const ABUSED: u16 = PORT + 1;
 /// Time without an answer after which a sender repeats.
@@ -27,7 +28,7 @@ const QUEUED_MAX: usize = 300;
 
 /// Speed of the attacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum AttackSpeed {
     /// 64 packets of each attack for every datagram that went there and back; the next datagram
     /// waits for them. No packet is lost in a full queue, and the server processes all of them.
     WithTheFlow,
@@ -38,8 +39,8 @@ pub(crate) enum Pace {
 
 /// Size of a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Scale {
-    pub(crate) pace: Pace,
+pub(crate) struct AttackRunSize {
+    pub(crate) pace: AttackSpeed,
     /// Time after which a datagram that has not come back has failed.
     pub(crate) patience: Duration,
     /// Datagrams there and back, before the attack and after it; during the attack as many as it
@@ -53,7 +54,7 @@ pub(crate) struct Scale {
 
 /// Result of a run.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct AttackRunResult {
     /// Datagrams there and back, their time, and count of repetitions: before, during, after.
     phases: [(u32, Duration, u32); 3],
     sent: [u64; 4],
@@ -64,13 +65,13 @@ pub(crate) struct Outcome {
     pub(crate) most: Occupancy,
     /// Occupancy of the server at the end.
     pub(crate) held: Occupancy,
-    pub(crate) answers: Answers,
+    pub(crate) answers: EndpointAnswerCounts,
     rss_kib: [u64; 2],
 }
 
 /// Sender that repeats each datagram until it comes back.
-struct Flow {
-    connection: Connection,
+struct RepeatingSender {
+    connection: BlockingConnection,
     patience: Duration,
     next: u32,
     again: u32,
@@ -89,8 +90,8 @@ fn number(octets: &[u8]) -> u32 {
     number
 }
 
-impl Flow {
-    fn new(mut connection: Connection, patience: Duration) -> Self {
+impl RepeatingSender {
+    fn new(mut connection: BlockingConnection, patience: Duration) -> Self {
         connection.set_send_timeout(Some(AGAIN));
         connection.set_receive_timeout(Some(AGAIN));
         Self { connection, patience, next: 0, again: 0 }
@@ -109,7 +110,7 @@ impl Flow {
             );
             match self.connection.send(&datagram(self.next)) {
                 Ok(()) => tries += 1,
-                Err(LinkError::TimedOut(_)) => {}
+                Err(DccpError::TimedOut(_)) => {}
                 Err(error) => panic!("the connection ended: {error}"),
             }
             loop {
@@ -122,7 +123,7 @@ impl Flow {
                     // A repeated datagram may come back twice.
                     Ok(Some(octets)) => assert!(number(&octets) < self.next),
                     Ok(None) => panic!("the connection was closed"),
-                    Err(LinkError::TimedOut(_)) => break,
+                    Err(DccpError::TimedOut(_)) => break,
                     Err(error) => panic!("the connection ended: {error}"),
                 }
             }
@@ -141,18 +142,22 @@ impl Flow {
 }
 
 /// Accepts until it is stopped.
-fn accept(listener: &Listener, stop: &AtomicBool, mut serve: impl FnMut(Connection)) {
+fn accept(
+    listener: &BlockingListener,
+    stop: &AtomicBool,
+    mut serve: impl FnMut(BlockingConnection),
+) {
     while !stop.load(Ordering::Relaxed) {
         match listener.accept_within(AGAIN) {
             Ok(connection) => serve(connection),
-            Err(LinkError::TimedOut(_)) => {}
+            Err(DccpError::TimedOut(_)) => {}
             Err(error) => panic!("cannot accept: {error}"),
         }
     }
 }
 
 /// Sends received datagrams back, and checks that each is known.
-fn echo(mut connection: Connection, stop: &AtomicBool) {
+fn echo(mut connection: BlockingConnection, stop: &AtomicBool) {
     connection.set_receive_timeout(Some(AGAIN));
     connection.set_send_timeout(Some(AGAIN));
     while !stop.load(Ordering::Relaxed) {
@@ -162,7 +167,7 @@ fn echo(mut connection: Connection, stop: &AtomicBool) {
                 // Without room in the queue the client repeats it.
                 let _ = connection.send(&octets);
             }
-            Err(LinkError::TimedOut(_)) => {}
+            Err(DccpError::TimedOut(_)) => {}
             Ok(None) => return,
             Err(error) => panic!("the connection ended at the server: {error}"),
         }
@@ -170,7 +175,7 @@ fn echo(mut connection: Connection, stop: &AtomicBool) {
 }
 
 /// Reads the datagrams of an abused connection, which may have any content of its own client.
-fn endure(mut connection: Connection) {
+fn endure(mut connection: BlockingConnection) {
     connection.set_receive_timeout(Some(Duration::from_millis(5)));
     while let Ok(Some(octets)) = connection.receive() {
         assert_eq!(octets, FORGED);
@@ -207,16 +212,16 @@ fn rss_kib() -> u64 {
 }
 
 /// Runs a connection with this congestion control before, during and after all attacks at once.
-pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
+pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> AttackRunResult {
     let carrier = CarrierOptions { addresses: vec![V4], ..CarrierOptions::new(kind) };
-    let server = Endpoint::open(&carrier, LIMITS).unwrap();
+    let server = BlockingEndpoint::open(&carrier, LIMITS).unwrap();
     let udp_port = server.udp_port();
     let listener = server.listen(PORT, &config(ccid), vec![service()], 8);
     let abused = server.listen(ABUSED, &config(ccid), vec![service()], 8);
     let door = super::senders::at(V4, udp_port.unwrap_or(0));
-    let relay = udp_port.map(|_| Relay::new(door));
+    let relay = udp_port.map(|_| UdpRelay::new(door));
     let direct = Peer { address: V4, port: PORT, udp_port: udp_port.unwrap_or(0) };
-    let relayed = Peer { udp_port: relay.as_ref().map_or(0, Relay::port), ..direct };
+    let relayed = Peer { udp_port: relay.as_ref().map_or(0, UdpRelay::port), ..direct };
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -230,7 +235,7 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
             scope.spawn(|| relay.run());
         }
         // A test that fails must end, too.
-        let ending = Ending { stop: &stop, relay: relay.as_ref() };
+        let ending = ServingThreadsGuard { stop: &stop, relay: relay.as_ref() };
         let client = open(kind, V4);
         let connection = client.connect(relayed, &config(ccid)).unwrap();
         let victim = Victim { key: *connection.key(), server: door, relay: relay.as_ref() };
@@ -245,12 +250,12 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
 }
 
 /// Guard that ends the serving threads when it is dropped.
-struct Ending<'a> {
+struct ServingThreadsGuard<'a> {
     stop: &'a AtomicBool,
-    relay: Option<&'a Relay>,
+    relay: Option<&'a UdpRelay>,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for ServingThreadsGuard<'_> {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(relay) = self.relay {
@@ -260,15 +265,15 @@ impl Drop for Ending<'_> {
 }
 
 fn besiege(
-    server: &Endpoint,
-    connection: Connection,
+    server: &BlockingEndpoint,
+    connection: BlockingConnection,
     victim: Victim<'_>,
     direct: Peer,
-    scale: Scale,
+    scale: AttackRunSize,
     ccid: u8,
-) -> Outcome {
-    let mut flow = Flow::new(connection, scale.patience);
-    let mut outcome = Outcome { rss_kib: [rss_kib(), 0], ..Outcome::default() };
+) -> AttackRunResult {
+    let mut flow = RepeatingSender::new(connection, scale.patience);
+    let mut outcome = AttackRunResult { rss_kib: [rss_kib(), 0], ..AttackRunResult::default() };
     outcome.phases[0] = flow.run(scale.exchanges, || true);
     let sent: [AtomicU64; 4] = Default::default();
     let abusers = AtomicU32::new(0);
@@ -322,7 +327,13 @@ fn besiege(
 /// Runs a new client that connects in the middle of the attacks, and is served. It measures a long
 /// round trip, so its lost datagrams would be repeated only after minutes: it sends data when the
 /// flood is over.
-fn come_late(direct: Peer, victim: Victim<'_>, ccid: u8, sent: &[AtomicU64; 4], scale: Scale) {
+fn come_late(
+    direct: Peer,
+    victim: Victim<'_>,
+    ccid: u8,
+    sent: &[AtomicU64; 4],
+    scale: AttackRunSize,
+) {
     let wait_for = |count: u64| {
         while sent.iter().any(|sent| sent.load(Ordering::Relaxed) < count) {
             std::thread::sleep(Duration::from_millis(1));
@@ -335,14 +346,15 @@ fn come_late(direct: Peer, victim: Victim<'_>, ccid: u8, sent: &[AtomicU64; 4], 
     };
     let client = open(kind, V4);
     // Its Requests may be lost in the flood; they are repeated.
-    let mut flow = Flow::new(client.connect(direct, &config(ccid)).unwrap(), scale.patience);
+    let mut flow =
+        RepeatingSender::new(client.connect(direct, &config(ccid)).unwrap(), scale.patience);
     wait_for(scale.packets);
     flow.run(10, || true);
     flow.connection.close();
     assert!(client.wait_closed(PATIENCE));
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for AttackRunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attack_s = self.attack.as_secs_f64();
         for (attack, sent) in Attack::ALL.into_iter().zip(self.sent) {
@@ -368,7 +380,7 @@ impl fmt::Display for Outcome {
             self.most.queued,
             self.most.queued_at_one,
         )?;
-        let Answers { accepted, cookies, restored, refused, ignored } = self.answers;
+        let EndpointAnswerCounts { accepted, cookies, restored, refused, ignored } = self.answers;
         writeln!(
             f,
             "  Requests: {accepted} kept, {cookies} answered with a cookie, of which {restored} came back; \

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use base::Random;
-use dccp::header::{Header, Integrity, Packet, PacketType, Reset, ResetCode};
-use dccp::option::{DccpOption, Options};
-use dccp_link::Key;
-use netio::{PollFd, RawOptions, RawSocket, SendBatch, Source, UdpOptions, poll};
+use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType, Reset, ResetCode};
+use dccp::option::{DccpOption, DccpOptionIterator};
+use dccp_link::ConnectionKey;
+use netio::{PollFd, RawOptions, RawSocket, SendBatch, SendSource, UdpOptions, poll};
 
-use super::forge::{Attack, FORGED, Names, PACKET_BYTES_MAX, bomb, forge};
-use super::relay::Relay;
-use super::scene::Pace;
+use super::forge::{Attack, FORGED, ForgedEndpoints, PACKET_BYTES_MAX, bomb, forge};
+use super::relay::UdpRelay;
+use super::scene::AttackSpeed;
 use crate::common::{PORT, V4, service};
 
 /// Packets in one system call.
@@ -26,11 +26,11 @@ const SOCKETS: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Victim<'a> {
     /// Key of the connection, as its client has it.
-    pub(crate) key: Key,
+    pub(crate) key: ConnectionKey,
     /// Address of the server, inside of UDP.
     pub(crate) server: SocketAddr,
     /// Relay of its packets, if inside of UDP.
-    pub(crate) relay: Option<&'a Relay>,
+    pub(crate) relay: Option<&'a UdpRelay>,
 }
 
 /// Socket from which forged packets leave.
@@ -76,10 +76,10 @@ impl Muzzle {
 pub(crate) struct Permits(AtomicU64);
 
 impl Permits {
-    pub(crate) const fn new(pace: Pace) -> Self {
+    pub(crate) const fn new(pace: AttackSpeed) -> Self {
         Self(AtomicU64::new(match pace {
-            Pace::WithTheFlow => 0,
-            Pace::LineRate => FREE,
+            AttackSpeed::WithTheFlow => 0,
+            AttackSpeed::LineRate => FREE,
         }))
     }
 
@@ -90,13 +90,13 @@ impl Permits {
 
     /// Returns a guard that ends the limit when it is dropped, also after a failed test.
     pub(crate) const fn end(&self) -> impl Drop {
-        struct End<'a>(&'a AtomicU64);
-        impl Drop for End<'_> {
+        struct PermitLimitGuard<'a>(&'a AtomicU64);
+        impl Drop for PermitLimitGuard<'_> {
             fn drop(&mut self) {
                 self.0.store(FREE, Ordering::Relaxed);
             }
         }
-        End(&self.0)
+        PermitLimitGuard(&self.0)
     }
 
     /// Returns true if an attack that has sent `sent` packets may send more.
@@ -149,7 +149,7 @@ fn aim(
     attack: Attack,
     victim: Victim<'_>,
     random: &mut Random,
-) -> (Names, SocketAddr, Option<Source>) {
+) -> (ForgedEndpoints, SocketAddr, Option<SendSource>) {
     let Victim { key, server, relay } = victim;
     if attack == Attack::Requests {
         // Over IP the source is any address of loopback.
@@ -157,8 +157,8 @@ fn aim(
         let destination_port = if random.chance(1, 16) { PORT + 7 } else { PORT };
         let source_port = random.next_u32() as u16;
         let addresses = relay.is_none().then_some((source, V4));
-        let names = Names { addresses, source_port, destination_port };
-        let source = addresses.map(|(address, _)| Source { address, interface: 0 });
+        let names = ForgedEndpoints { addresses, source_port, destination_port };
+        let source = addresses.map(|(address, _)| SendSource { address, interface: 0 });
         let to = if relay.is_some() { server } else { SocketAddr::new(V4, 0) };
         return (names, to, source);
     }
@@ -173,7 +173,7 @@ fn aim(
         Some(_) if is_towards_server => server,
         Some(relay) => relay.client().expect("the client has sent something"),
     };
-    (Names { addresses, source_port, destination_port }, to, None)
+    (ForgedEndpoints { addresses, source_port, destination_port }, to, None)
 }
 
 /// Time without an answer after which a client written for this test repeats its Request.
@@ -188,14 +188,22 @@ pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32, patience: Durat
     socket.connect(server).unwrap();
     let mut connected = 0;
     for client in 0..clients {
-        let names =
-            Names { addresses: None, source_port: 1_024 + client as u16, destination_port: port };
+        let names = ForgedEndpoints {
+            addresses: None,
+            source_port: 1_024 + client as u16,
+            destination_port: port,
+        };
         connected += u32::from(abuse_once(&socket, &names, &mut random, patience));
     }
     connected
 }
 
-fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: Duration) -> bool {
+fn abuse_once(
+    socket: &UdpSocket,
+    names: &ForgedEndpoints,
+    random: &mut Random,
+    patience: Duration,
+) -> bool {
     let mut sequence = random.below(1 << 48);
     let Some((number, cookie)) = request(socket, names, &mut sequence, patience) else {
         return false;
@@ -203,11 +211,11 @@ fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: 
     let mut buffer = [0; PACKET_BYTES_MAX];
     let mut send = |packet_type: PacketType, options: &[u8]| {
         let reset = Reset::plain(ResetCode::Aborted);
-        let header = Header {
+        let header = DccpHeader {
             acknowledgement: packet_type.has_acknowledgement().then_some(number),
             service_code: packet_type.has_service_code().then(service),
             reset: (packet_type == PacketType::Reset).then_some(reset),
-            ..Header::new(packet_type, sequence & ((1 << 48) - 1))
+            ..DccpHeader::new(packet_type, sequence & ((1 << 48) - 1))
         };
         sequence += 1;
         let len = names.write(header, options, FORGED, &mut buffer);
@@ -234,7 +242,7 @@ fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: 
 /// be late, and a Request is lost if a queue or the server is full.
 fn request(
     socket: &UdpSocket,
-    names: &Names,
+    names: &ForgedEndpoints,
     sequence: &mut u64,
     patience: Duration,
 ) -> Option<(u64, Vec<u8>)> {
@@ -242,8 +250,10 @@ fn request(
     let until = Instant::now() + patience;
     while Instant::now() < until {
         let number = *sequence & ((1 << 48) - 1);
-        let header =
-            Header { service_code: Some(service()), ..Header::new(PacketType::Request, number) };
+        let header = DccpHeader {
+            service_code: Some(service()),
+            ..DccpHeader::new(PacketType::Request, number)
+        };
         *sequence += 1;
         let len = names.write(header, &[], &[], &mut buffer);
         // A full queue may lose the packet.
@@ -257,19 +267,19 @@ fn request(
 }
 
 /// Returns the number of the Response, and its Init Cookie as an option to return.
-fn response(socket: &UdpSocket, names: &Names) -> Option<(u64, Vec<u8>)> {
+fn response(socket: &UdpSocket, names: &ForgedEndpoints) -> Option<(u64, Vec<u8>)> {
     let mut buffer = [0; 2_000];
     // Answers to earlier clients are skipped.
     for _ in 0..1_000 {
         let len = socket.recv(&mut buffer).ok()?;
-        let Ok(packet) = Packet::parse(&buffer[..len], Integrity::Carrier) else { continue };
+        let Ok(packet) = DccpPacket::parse(&buffer[..len], Integrity::Carrier) else { continue };
         let header = packet.header;
         if header.packet_type != PacketType::Response
             || header.destination_port != names.source_port
         {
             continue;
         }
-        let cookie = Options::new(packet.options).find_map(|raw| match raw.option {
+        let cookie = DccpOptionIterator::new(packet.options).find_map(|raw| match raw.option {
             DccpOption::InitCookie(octets) => {
                 Some([&[36, octets.len() as u8 + 2], octets].concat())
             }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use dccp_link::LinkError;
+use dccp_link::DccpError;
 use netio::signal::Signals;
 use netio::{DccpSocket, NetError, PollFd};
 
@@ -106,36 +106,36 @@ impl KernelEnd {
     }
 
     /// Returns the most bytes of data that a datagram may have.
-    pub(super) fn packet_bytes_max(&self) -> Result<usize, LinkError> {
+    pub(super) fn packet_bytes_max(&self) -> Result<usize, DccpError> {
         kernel::packet_bytes_max(self.socket()).map_err(failed)
     }
 
     /// Returns the congestion control of the data sent and received.
-    pub(super) fn ccids(&self) -> Result<(u8, u8), LinkError> {
+    pub(super) fn ccids(&self) -> Result<(u8, u8), DccpError> {
         let socket = self.socket();
         Ok((socket.tx_ccid().map_err(failed)?, socket.rx_ccid().map_err(failed)?))
     }
 
     /// Sends a datagram. When the queue is full it waits a little and returns
-    /// [`LinkError::TimedOut`].
-    pub(super) fn send(&self, datagram: &[u8], signals: &Signals) -> Result<(), LinkError> {
+    /// [`DccpError::TimedOut`].
+    pub(super) fn send(&self, datagram: &[u8], signals: &Signals) -> Result<(), DccpError> {
         match self.socket().send(datagram) {
             Ok(()) => Ok(()),
             Err(error) if is_nothing_yet(&error) => {
                 wait(PollFd::readable(signals), signals, RETRY)?;
-                Err(LinkError::TimedOut(RETRY))
+                Err(DccpError::TimedOut(RETRY))
             }
             Err(error) => Err(kernel::ended(error)),
         }
     }
 
     /// Receives the next datagram into `buffer`. When there is none it waits and returns
-    /// [`LinkError::TimedOut`]. Returns false at the end.
+    /// [`DccpError::TimedOut`]. Returns false at the end.
     pub(super) fn receive(
         &self,
         buffer: &mut Vec<u8>,
         signals: &Signals,
-    ) -> Result<bool, LinkError> {
+    ) -> Result<bool, DccpError> {
         let socket = self.socket();
         let mut received = self.received.borrow_mut();
         match socket.receive(&mut received) {
@@ -146,7 +146,7 @@ impl KernelEnd {
             }
             Err(error) if is_nothing_yet(&error) => {
                 wait(PollFd::readable(socket), signals, LOOK)?;
-                Err(LinkError::TimedOut(LOOK))
+                Err(DccpError::TimedOut(LOOK))
             }
             Err(error) => Err(kernel::ended(error)),
         }
@@ -184,12 +184,12 @@ fn is_nothing_yet(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn failed(cause: std::io::Error) -> LinkError {
-    LinkError::Net(NetError::new("use", "a DCCP socket of the kernel", cause))
+fn failed(cause: std::io::Error) -> DccpError {
+    DccpError::Net(NetError::new("use", "a DCCP socket of the kernel", cause))
 }
 
 /// Waits for a socket, a signal or `time`. Returns true if the socket is ready.
-fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, LinkError> {
+fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, DccpError> {
     let mut files = [socket, PollFd::readable(signals)];
     netio::poll(&mut files, Some(time.as_nanos() as u64)).map_err(failed)?;
     let [socket, _] = &files;

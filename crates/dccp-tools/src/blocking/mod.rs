@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dccp_link::{LinkError, SenderFigures};
+use dccp_link::{DccpError, SenderFigures};
 use netio::PollFd;
 use netio::signal::Signals;
 
@@ -31,12 +31,12 @@ const PIPE_BYTES: usize = 4_096;
 
 /// One connection of a command.
 pub(crate) struct Single {
-    end: End,
+    end: StackEnd,
     signals: Signals,
 }
 
 /// The stack that a connection belongs to.
-enum End {
+enum StackEnd {
     Own(OwnEnd),
     Kernel(KernelEnd),
 }
@@ -87,8 +87,8 @@ impl Single {
     pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<Waited<Self>, ToolError> {
         let signals = install()?;
         let end = match link.carrier() {
-            CarrierArg::Kernel => KernelEnd::connect(link, host, &signals)?.map(End::Kernel),
-            _ => OwnEnd::connect(link, host, &signals)?.map(End::Own),
+            CarrierArg::Kernel => KernelEnd::connect(link, host, &signals)?.map(StackEnd::Kernel),
+            _ => OwnEnd::connect(link, host, &signals)?.map(StackEnd::Own),
         };
         Ok(end.map(|end| Self { end, signals }))
     }
@@ -101,8 +101,8 @@ impl Single {
     ) -> Result<Waited<Self>, ToolError> {
         let signals = install()?;
         let end = match link.carrier() {
-            CarrierArg::Kernel => KernelEnd::accept(link, &signals, say)?.map(End::Kernel),
-            _ => OwnEnd::accept(link, &signals, say)?.map(End::Own),
+            CarrierArg::Kernel => KernelEnd::accept(link, &signals, say)?.map(StackEnd::Kernel),
+            _ => OwnEnd::accept(link, &signals, say)?.map(StackEnd::Own),
         };
         Ok(end.map(|end| Self { end, signals }))
     }
@@ -110,16 +110,16 @@ impl Single {
     /// Returns the most bytes of data that a datagram may have.
     pub(crate) fn packet_bytes_max(&self) -> Result<usize, ToolError> {
         match &self.end {
-            End::Own(end) => Ok(end.connection().packet_bytes_max()),
-            End::Kernel(end) => Ok(end.packet_bytes_max()?),
+            StackEnd::Own(end) => Ok(end.connection().packet_bytes_max()),
+            StackEnd::Kernel(end) => Ok(end.packet_bytes_max()?),
         }
     }
 
     /// Returns the congestion control of the data sent and received.
     pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
         match &self.end {
-            End::Own(end) => Ok(end.connection().ccids()),
-            End::Kernel(end) => Ok(end.ccids()?),
+            StackEnd::Own(end) => Ok(end.connection().ccids()),
+            StackEnd::Kernel(end) => Ok(end.ccids()?),
         }
     }
 
@@ -127,8 +127,8 @@ impl Single {
     /// sockets.
     pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
         match &self.end {
-            End::Own(end) => end.connection().sender_figures(),
-            End::Kernel(_) => None,
+            StackEnd::Own(end) => end.connection().sender_figures(),
+            StackEnd::Kernel(_) => None,
         }
     }
 
@@ -136,16 +136,16 @@ impl Single {
     /// in time.
     pub(crate) fn unread_drops(&self) -> u64 {
         match &self.end {
-            End::Own(end) => end.connection().unread_drops(),
-            End::Kernel(end) => end.unread_drops(),
+            StackEnd::Own(end) => end.connection().unread_drops(),
+            StackEnd::Kernel(end) => end.unread_drops(),
         }
     }
 
     /// Returns the address of the other end.
     pub(crate) fn remote(&self) -> String {
         match &self.end {
-            End::Own(end) => end.connection().key().remote.to_string(),
-            End::Kernel(end) => end.remote().ip().to_canonical().to_string(),
+            StackEnd::Own(end) => end.connection().key().remote.to_string(),
+            StackEnd::Kernel(end) => end.remote().ip().to_canonical().to_string(),
         }
     }
 
@@ -198,12 +198,12 @@ impl Single {
                 return Ok(Waited::Interrupted);
             }
             let sent = match &self.end {
-                End::Own(end) => end.connection().send(datagram),
-                End::Kernel(end) => end.send(datagram, &self.signals),
+                StackEnd::Own(end) => end.connection().send(datagram),
+                StackEnd::Kernel(end) => end.send(datagram, &self.signals),
             };
             match sent {
                 Ok(()) => return Ok(Waited::Done(())),
-                Err(LinkError::TimedOut(_)) => {}
+                Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -217,12 +217,12 @@ impl Single {
                 return Ok(Waited::Interrupted);
             }
             let received = match &self.end {
-                End::Own(end) => end.connection().receive_into(buffer),
-                End::Kernel(end) => end.receive(buffer, &self.signals),
+                StackEnd::Own(end) => end.connection().receive_into(buffer),
+                StackEnd::Kernel(end) => end.receive(buffer, &self.signals),
             };
             match received {
                 Ok(is_there) => return Ok(Waited::Done(is_there)),
-                Err(LinkError::TimedOut(_)) => {}
+                Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -230,7 +230,7 @@ impl Single {
 
     /// Prints the connection's changes.
     fn observe(&self) {
-        if let End::Own(end) = &self.end {
+        if let StackEnd::Own(end) = &self.end {
             end.observe();
         }
     }
@@ -247,8 +247,8 @@ impl Single {
             return Ok(Waited::Interrupted);
         }
         match &mut self.end {
-            End::Own(end) => end.close(&self.signals),
-            End::Kernel(end) => end.close(&self.signals),
+            StackEnd::Own(end) => end.close(&self.signals),
+            StackEnd::Kernel(end) => end.close(&self.signals),
         }
     }
 }
@@ -258,8 +258,8 @@ impl Drop for Single {
     fn drop(&mut self) {
         if self.is_interrupted() {
             match &mut self.end {
-                End::Own(end) => end.abort(),
-                End::Kernel(end) => end.abort(),
+                StackEnd::Own(end) => end.abort(),
+                StackEnd::Kernel(end) => end.abort(),
             }
         }
     }

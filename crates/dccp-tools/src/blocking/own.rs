@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use dccp_link::{Connection, Endpoint, Limits, LinkError};
+use dccp_link::{BlockingConnection, BlockingEndpoint, DccpError, EndpointLimits};
 use netio::Clock;
 use netio::signal::Signals;
 
@@ -15,9 +15,9 @@ use crate::options::LinkArgs;
 /// A connection, with the endpoint that it belongs to.
 pub(super) struct OwnEnd {
     /// Connection; `None` once it is closed.
-    connection: Option<Connection>,
+    connection: Option<BlockingConnection>,
     /// Endpoint of the connection; `None` once it is gone.
-    endpoint: Option<Endpoint>,
+    endpoint: Option<BlockingEndpoint>,
     observer: RefCell<Option<Observer>>,
 }
 
@@ -29,7 +29,8 @@ impl OwnEnd {
         signals: &Signals,
     ) -> Result<Waited<Self>, ToolError> {
         let (config, to) = (link.config()?, link.destination(host)?);
-        let endpoint = Endpoint::open(&link.client_carrier(to.peer)?, Limits::default())?;
+        let endpoint =
+            BlockingEndpoint::open(&link.client_carrier(to.peer)?, EndpointLimits::default())?;
         let mut connecting = endpoint.begin_connect(to.peer, to.options(), &config)?;
         let mut observer = Observer::new(&link.debug);
         if let Some(observer) = &mut observer {
@@ -49,7 +50,7 @@ impl OwnEnd {
                     return Ok(Waited::Interrupted);
                 }
                 Ok(false) => {}
-                Err(LinkError::TimedOut(timeout)) => return Err(link.silence(to, timeout)),
+                Err(DccpError::TimedOut(timeout)) => return Err(link.silence(to, timeout)),
                 Err(other) => return Err(other.into()),
             }
         }
@@ -65,7 +66,7 @@ impl OwnEnd {
     ) -> Result<Waited<Self>, ToolError> {
         let mut config = link.config()?;
         config.receive_queue_len = RECEIVE_QUEUE_LEN;
-        let endpoint = Endpoint::open(&link.server_carrier()?, Limits::default())?;
+        let endpoint = BlockingEndpoint::open(&link.server_carrier()?, EndpointLimits::default())?;
         let listener = endpoint.listen(link.port, &config, vec![config.service_code], 1);
         say(&format!("listening on {}", link.door()));
         loop {
@@ -75,17 +76,21 @@ impl OwnEnd {
                     let observer = Observer::new(&link.debug);
                     return Ok(Waited::Done(Self::new(connection, endpoint, observer)));
                 }
-                Err(LinkError::TimedOut(_)) if is_stopped(signals) => {
+                Err(DccpError::TimedOut(_)) if is_stopped(signals) => {
                     endpoint.abort();
                     return Ok(Waited::Interrupted);
                 }
-                Err(LinkError::TimedOut(_)) => {}
+                Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn new(mut connection: Connection, endpoint: Endpoint, observer: Option<Observer>) -> Self {
+    fn new(
+        mut connection: BlockingConnection,
+        endpoint: BlockingEndpoint,
+        observer: Option<Observer>,
+    ) -> Self {
         connection.set_send_timeout(Some(LOOK));
         connection.set_receive_timeout(Some(LOOK));
         let observer = RefCell::new(observer);
@@ -95,7 +100,7 @@ impl OwnEnd {
     }
 
     /// Returns the connection.
-    pub(super) fn connection(&self) -> &Connection {
+    pub(super) fn connection(&self) -> &BlockingConnection {
         self.connection.as_ref().expect("it stays until close() takes it")
     }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use dccp::ack_vector::{PacketState, Runs};
-use dccp::header::{Header, Integrity, Packet, PacketType};
-use dccp::option::{DccpOption, FeatureOption, Options, RawOption};
+use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
+use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, RawOption};
 use dccp::sequence::SequenceNumber;
 
 /// Most bytes of a packet that a description shows.
@@ -12,19 +12,24 @@ const SHOWN_MAX: usize = 64;
 
 /// A packet that came from the target.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct TargetPacket {
     /// Index of the socket that received the packet.
     pub(super) door: usize,
     pub(super) octets: Vec<u8>,
     /// ECN bits of its IP header, if the socket provides them.
     pub(super) ecn: Option<u8>,
-    pub(super) header: Header,
+    pub(super) header: DccpHeader,
     pub(super) options: Vec<u8>,
     pub(super) data: Vec<u8>,
 }
 
-impl Answer {
-    pub(super) fn new(door: usize, octets: &[u8], ecn: Option<u8>, packet: &Packet<'_>) -> Self {
+impl TargetPacket {
+    pub(super) fn new(
+        door: usize,
+        octets: &[u8],
+        ecn: Option<u8>,
+        packet: &DccpPacket<'_>,
+    ) -> Self {
         Self {
             door,
             octets: octets.to_vec(),
@@ -64,7 +69,7 @@ impl Answer {
     }
 
     pub(super) fn raw_options(&self) -> impl Iterator<Item = RawOption<'_>> {
-        Options::new(&self.options)
+        DccpOptionIterator::new(&self.options)
     }
 
     /// Returns the value of the first option with this number.
@@ -105,14 +110,14 @@ impl Answer {
     pub(super) fn state_of(&self, number: u64, first: SequenceNumber) -> Option<PacketState> {
         let acknowledgement = SequenceNumber::new(self.header.acknowledgement?);
         let number = SequenceNumber::new(number);
-        let mut runs = Runs::new(acknowledgement, first, Options::new(&self.options));
+        let mut runs = Runs::new(acknowledgement, first, DccpOptionIterator::new(&self.options));
         let run = runs
             .find(|run| number.distance_from(run.low) >= 0 && number.distance_from(run.high) <= 0);
         run.map(|run| run.state)
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for TargetPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&describe(&self.octets))
     }
@@ -120,7 +125,7 @@ impl fmt::Display for Answer {
 
 /// Describes a packet in words; bytes that are no packet, in hexadecimal.
 pub(super) fn describe(octets: &[u8]) -> String {
-    let Ok(packet) = Packet::parse(octets, Integrity::Carrier) else {
+    let Ok(packet) = DccpPacket::parse(octets, Integrity::Carrier) else {
         return format!("{} octets: {}", octets.len(), hexadecimal(octets));
     };
     let header = &packet.header;
@@ -150,8 +155,8 @@ pub(super) fn describe(octets: &[u8]) -> String {
 }
 
 /// Describes answers in words, one after the other.
-pub(super) fn listed(answers: &[Answer]) -> String {
-    let words: Vec<_> = answers.iter().map(Answer::to_string).collect();
+pub(super) fn listed(answers: &[TargetPacket]) -> String {
+    let words: Vec<_> = answers.iter().map(TargetPacket::to_string).collect();
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }
 

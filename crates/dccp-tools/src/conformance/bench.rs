@@ -8,10 +8,10 @@ use dccp::header::{Integrity, PacketType, ServiceCode};
 use dccp::sequence::SequenceNumber;
 use netio::{Clock, NetError};
 
-use super::answer::Answer;
-use super::peer::Peer;
-use super::verdict::{Line, Stop};
-use super::wire::{Target, Wire};
+use super::answer::TargetPacket;
+use super::peer::TesterConnection;
+use super::verdict::{CaseStopReason, PacketLogLine};
+use super::wire::{ConformanceTarget, TargetTransport};
 use crate::options::CarrierName;
 
 /// Datagram that makes Godwit's responder close the connection.
@@ -23,8 +23,8 @@ pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 const SLOWEST_TIMES: u32 = 8;
 
 /// State that all cases share.
-pub(super) struct Bench {
-    wire: RefCell<Wire>,
+pub(super) struct ConformanceContext {
+    wire: RefCell<TargetTransport>,
     random: RefCell<Random>,
     pub(super) service_code: ServiceCode,
     /// Least time to wait for an answer.
@@ -34,14 +34,14 @@ pub(super) struct Bench {
     is_echoing: Cell<Option<bool>>,
 }
 
-impl Bench {
+impl ConformanceContext {
     pub(super) fn open(
-        target: Target,
+        target: ConformanceTarget,
         service_code: ServiceCode,
         patience: Duration,
     ) -> Result<Self, NetError> {
         Ok(Self {
-            wire: RefCell::new(Wire::open(target)?),
+            wire: RefCell::new(TargetTransport::open(target)?),
             random: RefCell::new(Random::from_seed(Clock::mono_ns())),
             service_code,
             patience,
@@ -61,11 +61,11 @@ impl Bench {
         self.slowest.set(self.slowest.get().max(time));
     }
 
-    fn wire(&self) -> RefMut<'_, Wire> {
+    fn wire(&self) -> RefMut<'_, TargetTransport> {
         self.wire.borrow_mut()
     }
 
-    pub(super) fn target(&self) -> Target {
+    pub(super) fn target(&self) -> ConformanceTarget {
         self.wire().target
     }
 
@@ -88,7 +88,7 @@ impl Bench {
         self.wire().take_port()
     }
 
-    pub(super) fn another_door(&self) -> Result<usize, Stop> {
+    pub(super) fn another_door(&self) -> Result<usize, CaseStopReason> {
         Ok(self.wire().another_door()?)
     }
 
@@ -105,11 +105,11 @@ impl Bench {
         door: usize,
         port: u16,
         deadline: Instant,
-    ) -> Result<Option<Answer>, Stop> {
+    ) -> Result<Option<TargetPacket>, CaseStopReason> {
         self.wire().receive(door, port, deadline)
     }
 
-    pub(super) fn take_log(&self) -> Vec<Line> {
+    pub(super) fn take_log(&self) -> Vec<PacketLogLine> {
         self.wire().take_log()
     }
 
@@ -119,7 +119,7 @@ impl Bench {
     }
 
     /// Stops a case that needs an echo of the data that the target's application gets.
-    pub(super) fn needs_echo(&self) -> Result<(), Stop> {
+    pub(super) fn needs_echo(&self) -> Result<(), CaseStopReason> {
         let is_echoing = match self.is_echoing.get() {
             Some(known) => known,
             None => self.ask_for_echo()?,
@@ -128,32 +128,39 @@ impl Bench {
         if is_echoing {
             Ok(())
         } else {
-            Err(Stop::not_applicable("the application at the target does not send datagrams back"))
+            Err(CaseStopReason::not_applicable(
+                "the application at the target does not send datagrams back",
+            ))
         }
     }
 
-    fn ask_for_echo(&self) -> Result<bool, Stop> {
-        let mut peer = Peer::open(self)?;
+    fn ask_for_echo(&self) -> Result<bool, CaseStopReason> {
+        let mut peer = TesterConnection::open(self)?;
         peer.send_data(b"is there an echo?");
         match peer.wait("an echo", |a| a.has_data() && a.data == b"is there an echo?") {
             Ok(_) => Ok(true),
-            Err(Stop::Failed { .. }) => Ok(false),
+            Err(CaseStopReason::Failed { .. }) => Ok(false),
             Err(other) => Err(other),
         }
     }
 
     /// Makes the target's application close the connection. Returns the packet with which it
     /// closes.
-    pub(super) fn close_from_target(&self, peer: &mut Peer<'_>) -> Result<Answer, Stop> {
+    pub(super) fn close_from_target(
+        &self,
+        peer: &mut TesterConnection<'_>,
+    ) -> Result<TargetPacket, CaseStopReason> {
         self.needs_echo()?;
         peer.send_data(CLOSE_COMMAND);
-        let is_close = |a: &Answer| a.is(PacketType::CloseReq) || a.is(PacketType::Close);
-        let is_it = |a: &Answer| is_close(a) || (a.has_data() && a.data == CLOSE_COMMAND);
+        let is_close = |a: &TargetPacket| a.is(PacketType::CloseReq) || a.is(PacketType::Close);
+        let is_it = |a: &TargetPacket| is_close(a) || (a.has_data() && a.data == CLOSE_COMMAND);
         let answer = peer.wait("CloseReq or Close, after the application was told to", is_it)?;
         if is_close(&answer) {
             Ok(answer)
         } else {
-            Err(Stop::not_applicable("the application at the target does not close when told to"))
+            Err(CaseStopReason::not_applicable(
+                "the application at the target does not close when told to",
+            ))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dccp_link::Config;
+use dccp_link::ConnectionConfig;
 use netio::signal::Signals;
 use netio::{DccpOptions, DccpSocket, PollFd};
 
@@ -36,7 +36,7 @@ struct Answering {
 
 impl KernelResponder {
     /// Listens at the port of the flags, for their service.
-    pub(super) fn open(link: &LinkArgs, config: &Config) -> Result<Self, ToolError> {
+    pub(super) fn open(link: &LinkArgs, config: &ConnectionConfig) -> Result<Self, ToolError> {
         Ok(Self {
             listener: kernel::listen(link, config, u16::MAX)?,
             options: kernel::options(link, config),

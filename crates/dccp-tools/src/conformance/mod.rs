@@ -22,21 +22,21 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{CarrierKind, Config, ScopedAddress, ServiceCode};
+use dccp_link::{CarrierKind, ConnectionConfig, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
-use crate::options::{CarrierArg, CarrierName, Destination, LinkArgs};
+use crate::options::{CarrierArg, CarrierName, DccpDestination, LinkArgs};
 use crate::units::parse_seconds;
-use crate::{Outcome as Ending, ToolError, say};
-use bench::Bench;
-use cases::{Case, Scope};
+use crate::{DccpCommandOutcome as Ending, ToolError, say};
+use bench::ConformanceContext;
+use cases::{ConformanceCase, ConformanceTestMethod};
 use kernel_responder::KernelResponder;
-use peer::Peer;
-use verdict::Stop;
+use peer::TesterConnection;
+use verdict::CaseStopReason;
 
-pub use responder::Responder;
-pub use verdict::{Line, Outcome, Verdict};
-pub use wire::Target;
+pub use responder::ConformanceResponder;
+pub use verdict::{ConformanceCaseResult, ConformanceVerdict, PacketLogLine};
+pub use wire::ConformanceTarget;
 
 /// Test a DCCP implementation packet by packet, or be the listener of such a test.
 ///
@@ -48,7 +48,7 @@ pub use wire::Target;
 /// bad arguments; 3 a case failed; 130 interrupted (for --listen).
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("part").required(true).args(["target", "listen", "list"])))]
-pub struct Args {
+pub struct DccpConformanceArgs {
     /// Address of the implementation to test
     #[arg(long, value_name = "ADDRESS")]
     target: Option<String>,
@@ -84,19 +84,20 @@ pub struct Args {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &Args) -> Result<Ending, ToolError> {
+pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     if args.listen {
         return listen(args);
     }
     let chosen = choose(&args.only)?;
     let Some(host) = &args.target else {
-        let is_chosen = |listed: &Listed| chosen.iter().any(|case| case.name == listed.name);
+        let is_chosen =
+            |listed: &ConformanceCaseEntry| chosen.iter().any(|case| case.name == listed.name);
         return say(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
     };
     let link = &args.link;
     refuse_settings(link)?;
-    let Destination { peer, scope } = link.destination(host)?;
-    let target = Target {
+    let DccpDestination { peer, scope } = link.destination(host)?;
+    let target = ConformanceTarget {
         address: peer.address,
         scope,
         port: peer.port,
@@ -113,7 +114,7 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
             ToolError::Failed(format!("cannot write {}: {error}", path.display()))
         })?;
     }
-    let has_failed = outcomes.iter().any(|o| matches!(o.verdict, Verdict::Fail { .. }));
+    let has_failed = outcomes.iter().any(|o| matches!(o.verdict, ConformanceVerdict::Fail { .. }));
     Ok(if has_failed { Ending::FellShort } else { Ending::Done })
 }
 
@@ -137,7 +138,7 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
     }
 }
 
-fn listen(args: &Args) -> Result<Ending, ToolError> {
+fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let link = &args.link;
     if link.carrier() == CarrierArg::Kernel {
         return listen_by_kernel(args);
@@ -158,7 +159,7 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
         (None, _, true) => Some(IpAddr::from([0; 16]).into()),
         (bind, ..) => bind,
     };
-    let responder = Responder::open(kind, bind, link.port, config, args.init_cookies)?;
+    let responder = ConformanceResponder::open(kind, bind, link.port, config, args.init_cookies)?;
     let mut responder = responder.observed(&link.debug);
     let door = match responder.udp_port() {
         Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", link.port),
@@ -170,7 +171,7 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
 }
 
 /// Listens over the kernel's sockets and answers until a signal comes.
-fn listen_by_kernel(args: &Args) -> Result<Ending, ToolError> {
+fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let refused = [
         (args.bind.is_some(), "--bind"),
         (args.init_cookies, "--init-cookies"),
@@ -189,8 +190,8 @@ fn listen_by_kernel(args: &Args) -> Result<Ending, ToolError> {
 }
 
 /// Returns the configuration of the flags, with the defaults of the suite.
-fn responder_config(link: &LinkArgs) -> Result<Config, ToolError> {
-    let suiting = Responder::config(link.service_code);
+fn responder_config(link: &LinkArgs) -> Result<ConnectionConfig, ToolError> {
+    let suiting = ConformanceResponder::config(link.service_code);
     let mut config = link.config()?;
     config.allows_short_sequence = suiting.allows_short_sequence;
     if !link.sets("tx_qlen") {
@@ -203,21 +204,22 @@ fn responder_config(link: &LinkArgs) -> Result<Config, ToolError> {
 }
 
 /// Returns the cases of these names or groups; all of them when `only` is empty.
-fn choose(only: &[String]) -> Result<Vec<&'static Case>, ToolError> {
-    let is_named = |case: &Case, name: &String| {
+fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
+    let is_named = |case: &ConformanceCase, name: &String| {
         let name = name.to_uppercase();
         case.name == name || case.name.split_once('-').is_some_and(|(group, _)| group == name)
     };
     if let Some(unknown) = only.iter().find(|name| !cases::all().any(|c| is_named(c, name))) {
         return Err(ToolError::Usage(format!("--only {unknown}: no such case; --list shows them")));
     }
-    let is_chosen = |case: &&Case| only.is_empty() || only.iter().any(|name| is_named(case, name));
+    let is_chosen =
+        |case: &&ConformanceCase| only.is_empty() || only.iter().any(|name| is_named(case, name));
     Ok(cases::all().filter(is_chosen).collect())
 }
 
 /// A case in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ConformanceCaseEntry {
     /// Name of the case, such as `HDR-01`.
     pub name: &'static str,
     /// Section of the requirement; of RFC 4340 unless it names another RFC.
@@ -229,14 +231,14 @@ pub struct Listed {
 }
 
 /// Returns all cases, in order.
-pub fn catalog() -> impl Iterator<Item = Listed> {
+pub fn catalog() -> impl Iterator<Item = ConformanceCaseEntry> {
     cases::all().map(|case| {
-        let Case { name, section, requirement, .. } = *case;
+        let ConformanceCase { name, section, requirement, .. } = *case;
         let inside = match case.scope {
-            Scope::Outside(_) => None,
-            Scope::Inside(why) => Some(why),
+            ConformanceTestMethod::Outside(_) => None,
+            ConformanceTestMethod::Inside(why) => Some(why),
         };
-        Listed { name, section, requirement, inside }
+        ConformanceCaseEntry { name, section, requirement, inside }
     })
 }
 
@@ -247,14 +249,14 @@ pub fn catalog() -> impl Iterator<Item = Listed> {
 /// Fails when there is no such case, the target does not answer, the target has the suite's own
 /// address over IP, or the suite's host has an error.
 pub fn judge(
-    target: Target,
+    target: ConformanceTarget,
     service_code: ServiceCode,
     patience: Duration,
     only: &[String],
-    mut show: impl FnMut(&Outcome) -> Result<(), ToolError>,
-) -> Result<Vec<Outcome>, ToolError> {
+    mut show: impl FnMut(&ConformanceCaseResult) -> Result<(), ToolError>,
+) -> Result<Vec<ConformanceCaseResult>, ToolError> {
     let chosen = choose(only)?;
-    let bench = Bench::open(target, service_code, patience).map_err(failed)?;
+    let bench = ConformanceContext::open(target, service_code, patience).map_err(failed)?;
     if bench.shares_host_with_target() {
         return Err(ToolError::Usage(format!(
             "over IP {} would answer what is sent to the suite, too: both have that address; run them \
@@ -262,15 +264,15 @@ pub fn judge(
             target.scoped()
         )));
     }
-    if let Err(stop) = Peer::new(&bench).request(&[]) {
+    if let Err(stop) = TesterConnection::new(&bench).request(&[]) {
         return Err(ToolError::Failed(match stop {
-            Stop::Failed { expected, came } => format!(
+            CaseStopReason::Failed { expected, came } => format!(
                 "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, came {came}",
                 target.scoped(),
                 target.port
             ),
-            Stop::NotApplicable(why) => why,
-            Stop::Broken(error) => error.to_string(),
+            CaseStopReason::NotApplicable(why) => why,
+            CaseStopReason::Broken(error) => error.to_string(),
         }));
     }
     let mut outcomes = Vec::with_capacity(chosen.len());
@@ -282,20 +284,27 @@ pub fn judge(
     Ok(outcomes)
 }
 
-fn judge_one(bench: &Bench, case: &'static Case) -> Result<Outcome, ToolError> {
+fn judge_one(
+    bench: &ConformanceContext,
+    case: &'static ConformanceCase,
+) -> Result<ConformanceCaseResult, ToolError> {
     bench.take_log();
     let verdict = match case.scope {
-        Scope::Inside(why) => Verdict::NotApplicable { why: why.to_owned() },
-        Scope::Outside(ask) => match ask(bench) {
-            Ok(()) => Verdict::Pass,
-            Err(Stop::Failed { expected, came }) => Verdict::Fail { expected, came },
-            Err(Stop::NotApplicable(why)) => Verdict::NotApplicable { why },
-            Err(Stop::Broken(error)) => return Err(failed(error)),
+        ConformanceTestMethod::Inside(why) => {
+            ConformanceVerdict::NotApplicable { why: why.to_owned() }
+        }
+        ConformanceTestMethod::Outside(ask) => match ask(bench) {
+            Ok(()) => ConformanceVerdict::Pass,
+            Err(CaseStopReason::Failed { expected, came }) => {
+                ConformanceVerdict::Fail { expected, came }
+            }
+            Err(CaseStopReason::NotApplicable(why)) => ConformanceVerdict::NotApplicable { why },
+            Err(CaseStopReason::Broken(error)) => return Err(failed(error)),
         },
     };
     let packets = bench.take_log();
-    let Case { name, section, requirement, .. } = *case;
-    Ok(Outcome { case: name, section, requirement, verdict, packets })
+    let ConformanceCase { name, section, requirement, .. } = *case;
+    Ok(ConformanceCaseResult { case: name, section, requirement, verdict, packets })
 }
 
 fn failed(error: netio::NetError) -> ToolError {

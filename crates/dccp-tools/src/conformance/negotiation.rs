@@ -3,10 +3,10 @@
 use dccp::header::PacketType;
 use dccp::option::{DccpOption, FeatureOption};
 
-use super::answer::Answer;
-use super::bench::Bench;
-use super::peer::{Peer, option};
-use super::verdict::Stop;
+use super::answer::TargetPacket;
+use super::bench::ConformanceContext;
+use super::peer::{TesterConnection, option};
+use super::verdict::CaseStopReason;
 
 /// Features with one value and no list (§6.4): Sequence Window and Ack Ratio.
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
@@ -27,7 +27,7 @@ impl FeatureChange<'_> {
 
     /// Returns the value that a packet agrees to: with a Confirm of the Change, or with a Change of
     /// its own for the same value, which the suite confirms.
-    fn agreed(self, answer: &Answer) -> Option<Vec<u8>> {
+    fn agreed(self, answer: &TargetPacket) -> Option<Vec<u8>> {
         let confirmed = answer.features(confirm_of(self.kind), self.feature).into_iter().next();
         let crossing = match self.kind {
             FeatureOption::ChangeL => FeatureOption::ChangeR,
@@ -38,15 +38,15 @@ impl FeatureChange<'_> {
     }
 }
 
-impl<'b> Peer<'b> {
+impl<'b> TesterConnection<'b> {
     /// Opens a connection. Returns it and the value that the target agreed to. The Request has the
     /// Change, because all targets answer one there at once; a target that does not gets another
     /// Change.
     pub(super) fn open_asking(
-        bench: &'b Bench,
+        bench: &'b ConformanceContext,
         options: &[u8],
         asked: FeatureChange<'_>,
-    ) -> Result<(Self, Vec<u8>), Stop> {
+    ) -> Result<(Self, Vec<u8>), CaseStopReason> {
         let mut peer = Self::new(bench);
         let response = peer.request(&[options, &asked.change()].concat())?;
         peer.complete()?;
@@ -57,9 +57,9 @@ impl<'b> Peer<'b> {
     /// Requests a feature unless the Response has agreed to it. Returns the value.
     pub(super) fn agree_on(
         &mut self,
-        response: &Answer,
+        response: &TargetPacket,
         asked: FeatureChange<'_>,
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, CaseStopReason> {
         match asked.agreed(response) {
             Some(value) => Ok(value),
             None => self.negotiate(asked.kind, asked.feature, asked.value),
@@ -73,7 +73,7 @@ impl<'b> Peer<'b> {
         kind: FeatureOption,
         feature: u8,
         value: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, CaseStopReason> {
         let answer = self.draw_confirms(kind, feature, &change(kind, feature, value))?;
         Ok(answer.features(confirm_of(kind), feature).swap_remove(0))
     }
@@ -84,7 +84,7 @@ impl<'b> Peer<'b> {
         kind: FeatureOption,
         feature: u8,
         changes: &[u8],
-    ) -> Result<Answer, Stop> {
+    ) -> Result<TargetPacket, CaseStopReason> {
         let draft = self.next(PacketType::Ack).options(changes);
         self.send(&draft);
         let sync = self.next(PacketType::Sync);
@@ -117,7 +117,7 @@ pub(super) fn wide(value: u64) -> [u8; 6] {
 
 /// Returns Confirms of a packet's Changes, with the target's own lists, for the features that
 /// `is_wanted` selects.
-pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
+pub(super) fn confirms_for(answer: &TargetPacket, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
     let changes = answer.changes();
     let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));
     let confirms = wanted.map(|(kind, feature, value)| {

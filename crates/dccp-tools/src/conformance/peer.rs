@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use dccp::ack_vector::{AckVector, PacketState};
 use dccp::header::checksum::covered_len;
-use dccp::header::{Header, PacketType, Reset, ResetCode, ServiceCode};
-use dccp::option::{DccpOption, OptionWriter, number};
+use dccp::header::{DccpHeader, PacketType, Reset, ResetCode, ServiceCode};
+use dccp::option::{DccpOption, DccpOptionWriter, number};
 use dccp::sequence::SequenceNumber;
 
-use super::answer::{Answer, listed};
-use super::bench::Bench;
+use super::answer::{TargetPacket, listed};
+use super::bench::ConformanceContext;
 use super::negotiation::confirms_for;
-use super::verdict::{Judged, Stop, demand};
+use super::verdict::{CaseStopReason, Judged, demand};
 
 /// Changes for Ack Vectors both ways, as Linux sends them.
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
@@ -31,13 +31,13 @@ const REPETITION: Duration = Duration::from_secs(10);
 
 /// A packet to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
-    pub(super) header: Header,
+pub(super) struct UnsentPacket {
+    pub(super) header: DccpHeader,
     pub(super) options: Vec<u8>,
     pub(super) data: Vec<u8>,
 }
 
-impl Draft {
+impl UnsentPacket {
     pub(super) fn options(mut self, options: &[u8]) -> Self {
         self.options = options.to_vec();
         self
@@ -71,15 +71,15 @@ impl Draft {
 }
 
 /// One end of a connection with the target.
-pub(super) struct Peer<'b> {
-    bench: &'b Bench,
+pub(super) struct TesterConnection<'b> {
+    bench: &'b ConformanceContext,
     door: usize,
     pub(super) port: u16,
     /// Port of the target.
     pub(super) remote_port: u16,
     /// First number of this end.
     pub(super) first: SequenceNumber,
-    /// Greatest number of [`Peer::next`].
+    /// Greatest number of [`TesterConnection::next`].
     pub(super) sent: SequenceNumber,
     /// Greatest number received.
     pub(super) received: SequenceNumber,
@@ -100,14 +100,14 @@ pub(super) struct Peer<'b> {
     is_begun: bool,
 }
 
-impl<'b> Peer<'b> {
+impl<'b> TesterConnection<'b> {
     /// Returns an end that has sent no packet, with a port of its own.
-    pub(super) fn new(bench: &'b Bench) -> Self {
+    pub(super) fn new(bench: &'b ConformanceContext) -> Self {
         Self::at_door(bench, 0, bench.take_port())
     }
 
     /// Returns an end at socket `door`, with a port that another end may have.
-    pub(super) fn at_door(bench: &'b Bench, door: usize, port: u16) -> Self {
+    pub(super) fn at_door(bench: &'b ConformanceContext, door: usize, port: u16) -> Self {
         let mut peer = Self {
             bench,
             door,
@@ -135,12 +135,15 @@ impl<'b> Peer<'b> {
     }
 
     /// Opens a connection.
-    pub(super) fn open(bench: &'b Bench) -> Result<Self, Stop> {
+    pub(super) fn open(bench: &'b ConformanceContext) -> Result<Self, CaseStopReason> {
         Self::open_with(bench, &VECTORS)
     }
 
     /// Opens a connection with a Request that has these options.
-    pub(super) fn open_with(bench: &'b Bench, options: &[u8]) -> Result<Self, Stop> {
+    pub(super) fn open_with(
+        bench: &'b ConformanceContext,
+        options: &[u8],
+    ) -> Result<Self, CaseStopReason> {
         let mut peer = Self::new(bench);
         peer.request(options)?;
         peer.complete()?;
@@ -150,22 +153,26 @@ impl<'b> Peer<'b> {
     /// Sends a Request and waits for the Response. Like a client, it repeats the Request when no
     /// packet comes at all (RFC 4340 §8.1.1), because the network may lose a Request without a
     /// broken rule.
-    pub(super) fn request(&mut self, options: &[u8]) -> Result<Answer, Stop> {
+    pub(super) fn request(&mut self, options: &[u8]) -> Result<TargetPacket, CaseStopReason> {
         self.request_with(options, &[])
     }
 
-    /// Sends a Request like [`Peer::request`], with data.
-    pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Result<Answer, Stop> {
+    /// Sends a Request like [`TesterConnection::request`], with data.
+    pub(super) fn request_with(
+        &mut self,
+        options: &[u8],
+        data: &[u8],
+    ) -> Result<TargetPacket, CaseStopReason> {
         let mut tried = 0;
         let response = loop {
             let draft = self.next(PacketType::Request).options(options).data(data);
             self.send(&draft);
             let number = draft.header.sequence;
-            let is_it = |a: &Answer| a.acknowledges(PacketType::Response, number);
+            let is_it = |a: &TargetPacket| a.acknowledges(PacketType::Response, number);
             tried += 1;
             match self.wait("a Response to the Request", is_it) {
                 Ok(response) => break response,
-                Err(Stop::Failed { .. }) if !self.has_heard && tried < REQUESTS => (),
+                Err(CaseStopReason::Failed { .. }) if !self.has_heard && tried < REQUESTS => (),
                 Err(stop) => return Err(stop),
             }
         };
@@ -183,11 +190,13 @@ impl<'b> Peer<'b> {
         if self.cookies.is_empty() {
             return Ok(());
         }
-        Err(Stop::not_applicable("the target keeps nothing until its Init Cookie comes back"))
+        Err(CaseStopReason::not_applicable(
+            "the target keeps nothing until its Init Cookie comes back",
+        ))
     }
 
     /// Returns the Ack that ends the handshake.
-    pub(super) fn final_ack(&mut self) -> Draft {
+    pub(super) fn final_ack(&mut self) -> UnsentPacket {
         // The next packet must answer the Changes of the Response (§6.6.1).
         let options = [&self.cookies[..], &self.confirms].concat();
         self.next(PacketType::Ack).options(&options)
@@ -202,30 +211,30 @@ impl<'b> Peer<'b> {
     }
 
     /// Returns a packet with the next number.
-    pub(super) fn next(&mut self, packet_type: PacketType) -> Draft {
+    pub(super) fn next(&mut self, packet_type: PacketType) -> UnsentPacket {
         self.sent = self.sent.next();
         self.at(packet_type, self.sent)
     }
 
     /// Returns a packet with any number. Data and DataAck have some data, because an empty datagram
     /// may look like the end of the connection to an application.
-    pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> Draft {
+    pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> UnsentPacket {
         let has = |has: bool, value: u64| has.then_some(value);
-        let header = Header {
+        let header = DccpHeader {
             source_port: self.port,
             destination_port: self.remote_port,
             acknowledgement: has(packet_type.has_acknowledgement(), self.received.value()),
             service_code: packet_type.has_service_code().then_some(self.bench.service_code),
             reset: (packet_type == PacketType::Reset).then_some(Reset::plain(ResetCode::Aborted)),
-            ..Header::new(packet_type, sequence.value())
+            ..DccpHeader::new(packet_type, sequence.value())
         };
         let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
         let data = if is_data { b"data".to_vec() } else { Vec::new() };
-        Draft { header, options: Vec::new(), data }
+        UnsentPacket { header, options: Vec::new(), data }
     }
 
     /// Returns the bytes of a packet.
-    pub(super) fn encode(&self, draft: &Draft) -> Vec<u8> {
+    pub(super) fn encode(&self, draft: &UnsentPacket) -> Vec<u8> {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         let integrity = self.bench.integrity();
         let len = draft.header.write(&draft.options, &draft.data, integrity, &mut buffer);
@@ -246,7 +255,7 @@ impl<'b> Peer<'b> {
         octets
     }
 
-    pub(super) fn send(&self, draft: &Draft) {
+    pub(super) fn send(&self, draft: &UnsentPacket) {
         self.send_octets(&self.encode(draft));
     }
 
@@ -265,7 +274,7 @@ impl<'b> Peer<'b> {
     pub(super) fn acknowledge(&mut self, more: &[u8]) {
         let draft = self.next(PacketType::Ack);
         let mut area = [0; 900];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         if let Some(vector) = &mut self.vector {
             vector.write(SequenceNumber::new(draft.header.sequence), &mut options);
         }
@@ -274,7 +283,10 @@ impl<'b> Peer<'b> {
     }
 
     /// Returns the next packet of the target for this end, within `timeout`.
-    pub(super) fn receive(&mut self, timeout: Duration) -> Result<Option<Answer>, Stop> {
+    pub(super) fn receive(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<TargetPacket>, CaseStopReason> {
         let deadline = Instant::now() + timeout;
         let Some(answer) = self.bench.receive(self.door, self.port, deadline)? else {
             return Ok(None);
@@ -303,7 +315,7 @@ impl<'b> Peer<'b> {
     }
 
     /// Confirms the target's Changes.
-    fn agree(&mut self, answer: &Answer) {
+    fn agree(&mut self, answer: &TargetPacket) {
         let options = confirms_for(answer, |_| true);
         if !options.is_empty() {
             let draft = self.next(PacketType::Ack).options(&options);
@@ -315,17 +327,17 @@ impl<'b> Peer<'b> {
     pub(super) fn wait(
         &mut self,
         expected: &str,
-        is_it: impl Fn(&Answer) -> bool,
-    ) -> Result<Answer, Stop> {
+        is_it: impl Fn(&TargetPacket) -> bool,
+    ) -> Result<TargetPacket, CaseStopReason> {
         self.wait_all(expected, is_it).map(|(answer, _)| answer)
     }
 
-    /// Waits like [`Peer::wait`]. Returns the packets that came before, too.
+    /// Waits like [`TesterConnection::wait`]. Returns the packets that came before, too.
     pub(super) fn wait_all(
         &mut self,
         expected: &str,
-        is_it: impl Fn(&Answer) -> bool,
-    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        is_it: impl Fn(&TargetPacket) -> bool,
+    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
         self.wait_within(self.bench.patience(), expected, is_it)
     }
 
@@ -333,18 +345,18 @@ impl<'b> Peer<'b> {
     pub(super) fn wait_repeated(
         &mut self,
         expected: &str,
-        is_it: impl Fn(&Answer) -> bool,
-    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        is_it: impl Fn(&TargetPacket) -> bool,
+    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
         self.wait_within(REPETITION.max(self.bench.patience()), expected, is_it)
     }
 
-    /// Waits like [`Peer::wait_all`], with another timeout.
+    /// Waits like [`TesterConnection::wait_all`], with another timeout.
     pub(super) fn wait_within(
         &mut self,
         time: Duration,
         expected: &str,
-        is_it: impl Fn(&Answer) -> bool,
-    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        is_it: impl Fn(&TargetPacket) -> bool,
+    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
         let deadline = Instant::now() + time;
         let mut passed = Vec::new();
         loop {
@@ -355,14 +367,14 @@ impl<'b> Peer<'b> {
                 None => {
                     let ms = time.as_millis();
                     let came = format!("{} within {ms} ms", listed(&passed));
-                    return Err(Stop::failed(expected, came));
+                    return Err(CaseStopReason::failed(expected, came));
                 }
             }
         }
     }
 
     /// Returns all packets that come within a time.
-    pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<Answer>, Stop> {
+    pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let deadline = Instant::now() + time;
         let mut answers = Vec::new();
         loop {
@@ -376,7 +388,7 @@ impl<'b> Peer<'b> {
 
     /// Sends a Sync and waits for the SyncAck, so that no later packet can be an answer to one sent
     /// before. Returns the packets that came until then.
-    pub(super) fn barrier(&mut self) -> Result<Vec<Answer>, Stop> {
+    pub(super) fn barrier(&mut self) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let sync = self.next(PacketType::Sync);
         self.send(&sync);
         let number = sync.header.sequence;
@@ -389,7 +401,10 @@ impl<'b> Peer<'b> {
     }
 
     /// Sends a packet. Returns the packets that came until the target had processed it.
-    pub(super) fn answers_to(&mut self, draft: &Draft) -> Result<Vec<Answer>, Stop> {
+    pub(super) fn answers_to(
+        &mut self,
+        draft: &UnsentPacket,
+    ) -> Result<Vec<TargetPacket>, CaseStopReason> {
         self.send(draft);
         self.barrier()
     }
@@ -397,23 +412,27 @@ impl<'b> Peer<'b> {
     /// Checks that the target neither objects to the last packets nor ends the connection.
     pub(super) fn demand_quiet(&mut self, what: &str) -> Judged {
         let passed = self.barrier()?;
-        let is_objection = |a: &Answer| a.is(PacketType::Sync) || a.is(PacketType::Reset);
+        let is_objection = |a: &TargetPacket| a.is(PacketType::Sync) || a.is(PacketType::Reset);
         demand(!passed.iter().any(is_objection), &format!("no Sync and no Reset {what}"), || {
             listed(&passed)
         })
     }
 
     /// Waits for a Reset with this code, which ends the connection for the target.
-    pub(super) fn wait_reset(&mut self, code: ResetCode, what: &str) -> Result<Answer, Stop> {
+    pub(super) fn wait_reset(
+        &mut self,
+        code: ResetCode,
+        what: &str,
+    ) -> Result<TargetPacket, CaseStopReason> {
         self.wait_reset_of(&[code], what)
     }
 
-    /// Waits for a Reset like [`Peer::wait_reset`], with one of several codes.
+    /// Waits for a Reset like [`TesterConnection::wait_reset`], with one of several codes.
     pub(super) fn wait_reset_of(
         &mut self,
         codes: &[ResetCode],
         what: &str,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<TargetPacket, CaseStopReason> {
         let names: Vec<_> = codes.iter().map(|c| format!("{} ({c})", c.number())).collect();
         let expected = format!("Reset code {} {what}", names.join(" or "));
         let answer = self.wait(&expected, |a| a.is(PacketType::Reset))?;
@@ -426,7 +445,7 @@ impl<'b> Peer<'b> {
 
     /// Sends packets that draw an acknowledgement, and returns it. It reports all packets sent
     /// before: the target chooses at which of them the Ack Ratio is reached (RFC 4341 §6.1).
-    pub(super) fn report(&mut self) -> Result<Answer, Stop> {
+    pub(super) fn report(&mut self) -> Result<TargetPacket, CaseStopReason> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {
             self.send_data(b"report");
@@ -435,7 +454,7 @@ impl<'b> Peer<'b> {
     }
 
     /// Returns the state of this end's packet `number` in the target's Ack Vector.
-    fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
+    fn reported(&mut self, number: u64) -> Result<PacketState, CaseStopReason> {
         let report = self.report()?;
         // A packet that the vector does not reach counts as missing (§11.4).
         Ok(report.state_of(number, self.first).unwrap_or(PacketState::Missing))
@@ -453,7 +472,7 @@ impl<'b> Peer<'b> {
     /// does not answer, and does not report the packet as received.
     pub(super) fn demand_dropped(
         &mut self,
-        draft: &Draft,
+        draft: &UnsentPacket,
         change: impl FnOnce(&mut Vec<u8>),
     ) -> Judged {
         let mut octets = self.encode(draft);
@@ -465,14 +484,14 @@ impl<'b> Peer<'b> {
     }
 
     /// Checks that the target accepts the packet without an objection.
-    pub(super) fn demand_taken(&mut self, draft: &Draft) -> Judged {
+    pub(super) fn demand_taken(&mut self, draft: &UnsentPacket) -> Judged {
         self.send(draft);
         self.demand_quiet("for a packet that must be taken")?;
         self.demand_reported(self.sent_number(draft), true)
     }
 
     /// Returns the number of a packet in full, even if it is written short.
-    fn sent_number(&self, draft: &Draft) -> u64 {
+    fn sent_number(&self, draft: &UnsentPacket) -> u64 {
         let number = SequenceNumber::new(draft.header.sequence);
         let is_short = !draft.header.is_extended;
         if is_short {
@@ -497,10 +516,11 @@ impl<'b> Peer<'b> {
     /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: the
     /// target's window holds back later datagrams while earlier ones are not acknowledged. Returns
     /// the packets that came before.
-    fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<Answer>, Stop> {
+    fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {
-            let (answer, before) = self.wait_all("the next datagram back", Answer::has_data)?;
+            let (answer, before) =
+                self.wait_all("the next datagram back", TargetPacket::has_data)?;
             self.acknowledge(&[]);
             passed.extend(before);
             if answer.data == mark {
@@ -508,18 +528,18 @@ impl<'b> Peer<'b> {
             }
             passed.push(answer);
         }
-        Err(Stop::failed("the next datagram back", listed(&passed)))
+        Err(CaseStopReason::failed("the next datagram back", listed(&passed)))
     }
 
     /// Returns a Request for a service code.
-    pub(super) fn request_for(&mut self, code: ServiceCode) -> Draft {
+    pub(super) fn request_for(&mut self, code: ServiceCode) -> UnsentPacket {
         let mut draft = self.next(PacketType::Request);
         draft.header.service_code = Some(code);
         draft
     }
 }
 
-impl Drop for Peer<'_> {
+impl Drop for TesterConnection<'_> {
     fn drop(&mut self) {
         if self.is_open || self.is_begun {
             let close = self.next(PacketType::Close);
@@ -531,7 +551,7 @@ impl Drop for Peer<'_> {
 /// Returns one option as bytes.
 pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
     let mut area = [0; 255];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     assert!(options.put(option), "cases make options that fit");
     options.written().to_vec()
 }

@@ -3,9 +3,9 @@
 use dccp_link::ServiceCode;
 use serde::Serialize;
 
-use super::Listed;
-use super::verdict::{Outcome, Verdict};
-use super::wire::Target;
+use super::ConformanceCaseEntry;
+use super::verdict::{ConformanceCaseResult, ConformanceVerdict};
+use super::wire::ConformanceTarget;
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -14,7 +14,7 @@ const SCHEMA_VERSION: u32 = 1;
 const SHOWN_MAX: usize = 30;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct ConformanceDocument<'a> {
     tool: &'static str,
     schema_version: u32,
     target: String,
@@ -24,13 +24,13 @@ struct Document<'a> {
     passed: usize,
     failed: usize,
     not_applicable: usize,
-    cases: &'a [Outcome],
+    cases: &'a [ConformanceCaseResult],
 }
 
 /// Lists the cases with their requirements, one on a line.
-pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
+pub(super) fn list(cases: impl Iterator<Item = ConformanceCaseEntry>) -> String {
     let mut text = String::new();
-    for Listed { name, section, requirement, inside } in cases {
+    for ConformanceCaseEntry { name, section, requirement, inside } in cases {
         let scope =
             inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
         text += &format!("{name:<8} {section}: {requirement} [{scope}]\n");
@@ -39,12 +39,12 @@ pub(super) fn list(cases: impl Iterator<Item = Listed>) -> String {
 }
 
 /// Prints one verdict; for a failure, with all details to investigate it.
-pub(super) fn line(outcome: &Outcome) -> String {
-    let Outcome { case, section, requirement, .. } = outcome;
+pub(super) fn line(outcome: &ConformanceCaseResult) -> String {
+    let ConformanceCaseResult { case, section, requirement, .. } = outcome;
     match &outcome.verdict {
-        Verdict::Pass => format!("pass {case:<8} {section}: {requirement}\n"),
-        Verdict::NotApplicable { why } => format!("n/a  {case:<8} {section}: {why}\n"),
-        Verdict::Fail { expected, came } => {
+        ConformanceVerdict::Pass => format!("pass {case:<8} {section}: {requirement}\n"),
+        ConformanceVerdict::NotApplicable { why } => format!("n/a  {case:<8} {section}: {why}\n"),
+        ConformanceVerdict::Fail { expected, came } => {
             let mut text = format!("FAIL {case:<8} {section}: {requirement}\n");
             text += &format!("       expected: {expected}\n       came: {came}\n");
             let hidden = outcome.packets.len().saturating_sub(SHOWN_MAX);
@@ -60,25 +60,31 @@ pub(super) fn line(outcome: &Outcome) -> String {
     }
 }
 
-fn counts(outcomes: &[Outcome]) -> [usize; 3] {
-    let count = |is_it: fn(&Verdict) -> bool| outcomes.iter().filter(|o| is_it(&o.verdict)).count();
+fn counts(outcomes: &[ConformanceCaseResult]) -> [usize; 3] {
+    let count = |is_it: fn(&ConformanceVerdict) -> bool| {
+        outcomes.iter().filter(|o| is_it(&o.verdict)).count()
+    };
     [
-        count(|verdict| matches!(verdict, Verdict::Pass)),
-        count(|verdict| matches!(verdict, Verdict::Fail { .. })),
-        count(|verdict| matches!(verdict, Verdict::NotApplicable { .. })),
+        count(|verdict| matches!(verdict, ConformanceVerdict::Pass)),
+        count(|verdict| matches!(verdict, ConformanceVerdict::Fail { .. })),
+        count(|verdict| matches!(verdict, ConformanceVerdict::NotApplicable { .. })),
     ]
 }
 
 /// Prints the count of each verdict.
-pub(super) fn summary(outcomes: &[Outcome]) -> String {
+pub(super) fn summary(outcomes: &[ConformanceCaseResult]) -> String {
     let [passed, failed, not_applicable] = counts(outcomes);
     format!("{passed} passed, {failed} failed, {not_applicable} not applicable\n")
 }
 
 /// Returns all verdicts as JSON.
-pub(super) fn document(target: &Target, service_code: ServiceCode, outcomes: &[Outcome]) -> String {
+pub(super) fn document(
+    target: &ConformanceTarget,
+    service_code: ServiceCode,
+    outcomes: &[ConformanceCaseResult],
+) -> String {
     let [passed, failed, not_applicable] = counts(outcomes);
-    let document = Document {
+    let document = ConformanceDocument {
         tool: "godwit dccp conformance",
         schema_version: SCHEMA_VERSION,
         target: target.scoped().to_string(),

@@ -3,16 +3,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dccp::connection::{Config, Event};
+use dccp::connection::{ConnectionConfig, ConnectionEvent};
 use dccp_link::{
-    CarrierKind, CarrierOptions, ConnectOptions, Driver, Key, Limits, Peer, ScopedAddress,
-    ServiceCode,
+    CarrierKind, CarrierOptions, ConnectOptions, ConnectionKey, Driver, EndpointLimits, Peer,
+    ScopedAddress, ServiceCode,
 };
 use netio::Clock;
 
 use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::ToolError;
-use crate::debug::{Observer, Topic};
+use crate::debug::{DebugTopic, Observer};
 
 /// Longest time until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;
@@ -22,22 +22,22 @@ const QUEUE_LEN: usize = 64;
 const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 
 /// A listener for the suite to test.
-pub struct Responder {
+pub struct ConformanceResponder {
     driver: Driver,
-    config: Config,
+    config: ConnectionConfig,
     observer: Option<Observer>,
 }
 
-impl Responder {
+impl ConformanceResponder {
     /// Returns the default configuration of a responder's connections.
     #[must_use]
-    pub fn config(service_code: ServiceCode) -> Config {
-        Config {
+    pub fn config(service_code: ServiceCode) -> ConnectionConfig {
+        ConnectionConfig {
             service_code,
             allows_short_sequence: true,
             send_queue_len: QUEUE_LEN,
             connect_timeout_ns: CONNECT_TIMEOUT_NS,
-            ..Config::default()
+            ..ConnectionConfig::default()
         }
     }
 
@@ -52,14 +52,14 @@ impl Responder {
         kind: CarrierKind,
         address: Option<ScopedAddress>,
         port: u16,
-        config: Config,
+        config: ConnectionConfig,
         uses_init_cookies: bool,
     ) -> Result<Self, ToolError> {
         let mut options = CarrierOptions::new(kind);
         if let Some(ScopedAddress { address, scope }) = address {
             (options.addresses, options.scope) = (vec![address], scope);
         }
-        let mut driver = Driver::open(&options, Limits::default())?;
+        let mut driver = Driver::open(&options, EndpointLimits::default())?;
         let service_codes = vec![config.service_code];
         if uses_init_cookies {
             driver.listen_with_init_cookies(port, &config, service_codes);
@@ -77,7 +77,7 @@ impl Responder {
 
     /// Prints events of its connections on these topics.
     #[must_use]
-    pub fn observed(self, topics: &[Topic]) -> Self {
+    pub fn observed(self, topics: &[DebugTopic]) -> Self {
         Self { observer: Observer::new(topics), ..self }
     }
 
@@ -118,14 +118,14 @@ impl Responder {
 
     fn take_events(&mut self, now_ns: u64) {
         while let Some((key, event)) = self.driver.poll_event() {
-            if let Event::Received(datagram) = event {
+            if let ConnectionEvent::Received(datagram) = event {
                 self.answer(now_ns, &key, &datagram);
                 self.driver.recycle(&key, datagram);
             }
         }
     }
 
-    fn answer(&mut self, now_ns: u64, key: &Key, datagram: &[u8]) {
+    fn answer(&mut self, now_ns: u64, key: &ConnectionKey, datagram: &[u8]) {
         if datagram == CLOSE_COMMAND {
             self.driver.with(key, |connection| connection.close(now_ns));
         } else if let Some(ports) = datagram.strip_prefix(CONNECT_COMMAND) {
@@ -137,7 +137,7 @@ impl Responder {
     }
 
     /// Connects to the tester at its own address, and to no other host.
-    fn connect_back(&mut self, key: &Key, ports: &[u8]) {
+    fn connect_back(&mut self, key: &ConnectionKey, ports: &[u8]) {
         let mut numbers = ports.split(|&octet| octet == b' ').map(|digits| {
             std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok())
         });

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Reason why a case ended early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum CaseStopReason {
     /// Violation of the RFC by the target.
     Failed {
         /// Behaviour that the RFC requires.
@@ -19,7 +19,7 @@ pub(super) enum Stop {
     Broken(NetError),
 }
 
-impl Stop {
+impl CaseStopReason {
     pub(super) fn failed(expected: impl Into<String>, came: impl Into<String>) -> Self {
         Self::Failed { expected: expected.into(), came: came.into() }
     }
@@ -29,30 +29,30 @@ impl Stop {
     }
 }
 
-impl From<NetError> for Stop {
+impl From<NetError> for CaseStopReason {
     fn from(error: NetError) -> Self {
         Self::Broken(error)
     }
 }
 
 /// Result of a check: `Ok` when the target did as the RFC says.
-pub(super) type Judged = Result<(), Stop>;
+pub(super) type Judged = Result<(), CaseStopReason>;
 
 /// Fails unless `holds`.
 pub(super) fn demand(holds: bool, expected: &str, came: impl FnOnce() -> String) -> Judged {
-    if holds { Ok(()) } else { Err(Stop::failed(expected, came())) }
+    if holds { Ok(()) } else { Err(CaseStopReason::failed(expected, came())) }
 }
 
 /// A packet in either direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct PacketLogLine {
     /// True if the target sent the packet.
     pub from_target: bool,
     /// Description of the packet in words.
     pub packet: String,
 }
 
-impl Line {
+impl PacketLogLine {
     pub(super) const fn sent(packet: String) -> Self {
         Self { from_target: false, packet }
     }
@@ -65,7 +65,7 @@ impl Line {
 /// Verdict on a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ConformanceVerdict {
     /// Target that does as the RFC says.
     Pass,
     /// Target that violates the RFC.
@@ -84,7 +84,7 @@ pub enum Verdict {
 
 /// A case with its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct ConformanceCaseResult {
     /// Name of the case, such as `HDR-01`.
     pub case: &'static str,
     /// Section of the requirement.
@@ -93,7 +93,7 @@ pub struct Outcome {
     pub requirement: &'static str,
     /// Verdict on the case.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: ConformanceVerdict,
     /// Packets of both sides, in order.
-    pub packets: Vec<Line>,
+    pub packets: Vec<PacketLogLine>,
 }

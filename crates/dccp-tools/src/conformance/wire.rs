@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dccp::header::checksum::PROTOCOL;
-use dccp::header::{Integrity, Packet};
+use dccp::header::{DccpPacket, Integrity};
 use dccp_link::ScopedAddress;
 use netio::{
     Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket,
     poll, route,
 };
 
-use super::answer::{Answer, describe};
-use super::verdict::{Line, Stop};
+use super::answer::{TargetPacket, describe};
+use super::verdict::{CaseStopReason, PacketLogLine};
 use crate::options::CarrierName;
 
 /// Bytes of the longest packet of either side.
@@ -37,7 +37,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// The implementation under test, with its addresses and its carrier.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct ConformanceTarget {
     /// Address of the target.
     pub address: IpAddr,
     /// Index of the interface to the target, if its address is link-local; 0 otherwise.
@@ -50,7 +50,7 @@ pub struct Target {
     pub carrier: CarrierName,
 }
 
-impl Target {
+impl ConformanceTarget {
     /// Returns the address of the target with its interface.
     #[must_use]
     pub const fn scoped(&self) -> ScopedAddress {
@@ -58,21 +58,21 @@ impl Target {
     }
 }
 
-enum Socket {
+enum UdpOrRawSocket {
     Udp(UdpSocket),
     Raw(RawSocket),
 }
 
 /// One socket. Over UDP there may be several, each with a UDP port of its own.
-struct Door {
-    socket: Socket,
+struct TargetSocket {
+    socket: UdpOrRawSocket,
     receive: RecvBatch,
     send: SendBatch,
     udp_port: u16,
 }
 
-impl Door {
-    fn open(target: &Target, local: IpAddr) -> Result<Self, NetError> {
+impl TargetSocket {
+    fn open(target: &ConformanceTarget, local: IpAddr) -> Result<Self, NetError> {
         let (socket, udp_port) = match target.carrier {
             CarrierName::Udp => {
                 let any = match local {
@@ -83,7 +83,7 @@ impl Door {
                 let socket = UdpSocket::open(&UdpOptions::at(bind))?;
                 let asked = NetError::on("ask for the address of", "a UDP socket");
                 let port = socket.local_address().map_err(asked)?.port();
-                (Socket::Udp(socket), port)
+                (UdpOrRawSocket::Udp(socket), port)
             }
             // Bound to its own address, it does not receive packets for a target on the same host.
             CarrierName::Raw => {
@@ -93,7 +93,7 @@ impl Door {
                     receive_buffer_bytes: BUFFER_BYTES,
                     send_buffer_bytes: BUFFER_BYTES,
                 };
-                (Socket::Raw(RawSocket::open_in_scope(&options, target.scope)?), 0)
+                (UdpOrRawSocket::Raw(RawSocket::open_in_scope(&options, target.scope)?), 0)
             }
         };
         let receive = RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX);
@@ -106,8 +106,8 @@ impl Door {
         slot[..octets.len()].copy_from_slice(octets);
         self.send.commit(octets.len(), destination, None);
         match &self.socket {
-            Socket::Udp(socket) => self.send.flush(socket),
-            Socket::Raw(socket) => self.send.flush(socket),
+            UdpOrRawSocket::Udp(socket) => self.send.flush(socket),
+            UdpOrRawSocket::Raw(socket) => self.send.flush(socket),
         };
         // A packet that the kernel refuses is lost, as on the network; its answer will be missing.
         self.send.discard();
@@ -115,28 +115,28 @@ impl Door {
 
     fn fd(&self) -> PollFd<'_> {
         match &self.socket {
-            Socket::Udp(socket) => PollFd::readable(socket),
-            Socket::Raw(socket) => PollFd::readable(socket),
+            UdpOrRawSocket::Udp(socket) => PollFd::readable(socket),
+            UdpOrRawSocket::Raw(socket) => PollFd::readable(socket),
         }
     }
 }
 
 /// Sockets to the target, and the packets that they received.
-pub(super) struct Wire {
-    pub(super) target: Target,
+pub(super) struct TargetTransport {
+    pub(super) target: ConformanceTarget,
     pub(super) local: IpAddr,
-    doors: Vec<Door>,
-    inbox: VecDeque<Answer>,
+    doors: Vec<TargetSocket>,
+    inbox: VecDeque<TargetPacket>,
     /// Packets that the running case sent and received.
-    log: Vec<Line>,
+    log: Vec<PacketLogLine>,
     /// DCCP ports that connections of the suite have or had.
     ports: Range<u16>,
 }
 
-impl Wire {
-    pub(super) fn open(target: Target) -> Result<Self, NetError> {
+impl TargetTransport {
+    pub(super) fn open(target: ConformanceTarget) -> Result<Self, NetError> {
         let local = route::to(target.scoped().with_port(9))?.local;
-        let doors = vec![Door::open(&target, local)?];
+        let doors = vec![TargetSocket::open(&target, local)?];
         let first = first_port();
         let (inbox, log) = (VecDeque::new(), Vec::new());
         Ok(Self { target, local, doors, inbox, log, ports: first..first })
@@ -144,7 +144,7 @@ impl Wire {
 
     /// Opens a socket with another UDP port. Returns its index among the sockets.
     pub(super) fn another_door(&mut self) -> Result<usize, NetError> {
-        self.doors.push(Door::open(&self.target, self.local)?);
+        self.doors.push(TargetSocket::open(&self.target, self.local)?);
         Ok(self.doors.len() - 1)
     }
 
@@ -164,7 +164,7 @@ impl Wire {
     }
 
     pub(super) fn send(&mut self, door: usize, octets: &[u8]) {
-        self.log.push(Line::sent(describe(octets)));
+        self.log.push(PacketLogLine::sent(describe(octets)));
         let port = match self.target.carrier {
             CarrierName::Udp => self.target.udp_port,
             CarrierName::Raw => 0,
@@ -179,13 +179,14 @@ impl Wire {
         door: usize,
         port: u16,
         deadline: Instant,
-    ) -> Result<Option<Answer>, Stop> {
+    ) -> Result<Option<TargetPacket>, CaseStopReason> {
         loop {
-            let is_ours =
-                |answer: &Answer| answer.door == door && answer.header.destination_port == port;
+            let is_ours = |answer: &TargetPacket| {
+                answer.door == door && answer.header.destination_port == port
+            };
             if let Some(at) = self.inbox.iter().position(is_ours) {
                 let answer = self.inbox.remove(at).expect("its position was just found");
-                self.log.push(Line::received(answer.to_string()));
+                self.log.push(PacketLogLine::received(answer.to_string()));
                 return Ok(Some(answer));
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -196,9 +197,9 @@ impl Wire {
     }
 
     /// Receives packets that come within `timeout`. Returns false when none came.
-    fn fill(&mut self, timeout: Duration) -> Result<bool, Stop> {
+    fn fill(&mut self, timeout: Duration) -> Result<bool, CaseStopReason> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let mut fds: Vec<_> = self.doors.iter().map(Door::fd).collect();
+        let mut fds: Vec<_> = self.doors.iter().map(TargetSocket::fd).collect();
         let ready =
             poll(&mut fds, Some(timeout_ns)).map_err(NetError::on("wait for", "sockets"))?;
         drop(fds);
@@ -210,8 +211,8 @@ impl Wire {
         for (number, door) in self.doors.iter_mut().enumerate() {
             // Errors that are reported here concern earlier packets.
             let _ = match &door.socket {
-                Socket::Udp(socket) => door.receive.receive(socket),
-                Socket::Raw(socket) => door.receive.receive(socket),
+                UdpOrRawSocket::Udp(socket) => door.receive.receive(socket),
+                UdpOrRawSocket::Raw(socket) => door.receive.receive(socket),
             };
             for datagram in door.receive.iter() {
                 if datagram.source.ip() != self.target.address {
@@ -222,11 +223,16 @@ impl Wire {
                 if !has_port_of(&self.ports, octets) {
                     continue;
                 }
-                match Packet::parse(octets, integrity) {
-                    Ok(packet) => self.inbox.push_back(Answer::new(number, octets, ecn, &packet)),
+                match DccpPacket::parse(octets, integrity) {
+                    Ok(packet) => {
+                        self.inbox.push_back(TargetPacket::new(number, octets, ecn, &packet))
+                    }
                     Err(reason) => {
                         let came = format!("{} ({reason})", describe(octets));
-                        return Err(Stop::failed("well-formed packets from the target", came));
+                        return Err(CaseStopReason::failed(
+                            "well-formed packets from the target",
+                            came,
+                        ));
                     }
                 }
             }
@@ -235,7 +241,7 @@ impl Wire {
     }
 
     /// Returns the packets that the running case sent and received so far.
-    pub(super) fn take_log(&mut self) -> Vec<Line> {
+    pub(super) fn take_log(&mut self) -> Vec<PacketLogLine> {
         self.inbox.clear();
         core::mem::take(&mut self.log)
     }

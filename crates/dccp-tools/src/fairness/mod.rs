@@ -15,9 +15,9 @@ use serde::Serialize;
 use crate::options::{CarrierName, LinkArgs};
 use crate::perf::DATAGRAM_BYTES;
 use crate::regression::over_ip;
-use crate::regression::stage::{Stage, Trial};
+use crate::regression::stage::{DccpMeasurementSettings, MeasurementNamespaces};
 use crate::units::{self, parse_seconds};
-use crate::{Outcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, say};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -36,7 +36,7 @@ const STARVING: f64 = 0.1;
 /// bad arguments; 3 in a run Jain's index of the DCCP flows was below 0.9, or a flow had less than
 /// a tenth of an equal share; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub struct FairnessArgs {
     /// Seconds of a run
     #[arg(short = 't', long, value_name = "S", default_value = "60", value_parser = parse_seconds)]
     time: Duration,
@@ -77,7 +77,7 @@ struct Shares {
 
 /// Results of all runs, as JSON.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct FairnessDocument<'a> {
     tool: &'static str,
     schema_version: u32,
     carrier: &'static str,
@@ -137,19 +137,19 @@ impl Shares {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     args.connection.check_handed_on()?;
     tcp::check(&args.tcp)?;
     let is_v6 = args.connection.v6;
-    let stage = Stage::set(is_v6)?;
+    let stage = MeasurementNamespaces::set(is_v6)?;
     let datagram_bytes = over_ip(DATAGRAM_BYTES, is_v6);
     let carrier = args.connection.own_carrier(CarrierName::Raw)?;
     let ccids = args.connection.ccids(3);
     let seconds = args.time.as_secs_f64();
     if !args.json {
-        let Args { flows, tcp, link, .. } = args;
+        let FairnessArgs { flows, tcp, link, .. } = args;
         let ccid = ccids.0;
         say(&format!(
             "{flows} flows of CCID {ccid} and one of TCP ({tcp}), {seconds} s, {link}\n"
@@ -158,9 +158,10 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let mut runs = Vec::new();
     for seed in 1..=u64::from(args.runs) {
         let connection = &args.connection;
-        let trial = Trial { ccids, seed, seconds, carrier, datagram_bytes, connection };
+        let trial =
+            DccpMeasurementSettings { ccids, seed, seconds, carrier, datagram_bytes, connection };
         let Some(shares) = share(&stage, args, trial, &signals)? else {
-            return Ok(Outcome::Interrupted);
+            return Ok(DccpCommandOutcome::Interrupted);
         };
         if !args.json {
             say(&shares.text())?;
@@ -168,7 +169,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         runs.push(shares);
     }
     if args.json {
-        let document = Document {
+        let document = FairnessDocument {
             tool: "godwit dccp fairness",
             schema_version: SCHEMA_VERSION,
             carrier: carrier.name(),
@@ -182,14 +183,14 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         say(&format!("{json}\n"))?;
     }
     let is_fair = runs.iter().all(Shares::is_fair);
-    Ok(if is_fair { Outcome::Done } else { Outcome::FellShort })
+    Ok(if is_fair { DccpCommandOutcome::Done } else { DccpCommandOutcome::FellShort })
 }
 
 /// Measures one run. Returns `None` when a signal ended it.
 fn share(
-    stage: &Stage,
-    args: &Args,
-    trial: Trial<'_>,
+    stage: &MeasurementNamespaces,
+    args: &FairnessArgs,
+    trial: DccpMeasurementSettings<'_>,
     signals: &Signals,
 ) -> Result<Option<Shares>, ToolError> {
     let _link = stage.join_by(&args.link, trial.seed)?;

@@ -2,22 +2,26 @@
 
 use std::time::Duration;
 
-use dccp_link::{Config, Driver, Key, Limits, LinkError};
+use dccp_link::{ConnectionConfig, ConnectionKey, DccpError, Driver, EndpointLimits};
 use netio::Clock;
 
-use super::flow::Wish;
-use super::report::{Direction, FlowEnd};
-use super::session::{Failure, Session};
-use super::{Args, SHARE_ENOUGH};
+use super::flow::FlowRequest;
+use super::report::{FlowDirectionResult, FlowEnd};
+use super::session::{ConnectFailure, PerfSession};
+use super::{DccpPerfArgs, SHARE_ENOUGH};
 use crate::debug::Observer;
-use crate::options::Destination;
-use crate::{Outcome, ToolError};
+use crate::options::DccpDestination;
+use crate::{DccpCommandOutcome, ToolError};
 
 /// Time that an interrupted client waits for the server's report.
 const INTERRUPTED_NS: u64 = 500_000_000;
 
 /// Connects, sends for the requested time, and prints the result.
-pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
+pub(super) fn run(
+    args: &DccpPerfArgs,
+    host: &str,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let recorder = args.recorder()?;
     let mut session = connect(args, to, config, args.wish(), args.interval())?;
@@ -26,24 +30,24 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
     session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
     let (ended, is_interrupted) = converse(&mut session, args, to, config)?;
     session.output.summary(&ended)?;
-    Ok(if is_interrupted { Outcome::Interrupted } else { judge(args, &ended) })
+    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { judge(args, &ended) })
 }
 
 /// Begins the connections, each with this request.
 pub(super) fn connect(
-    args: &Args,
-    to: Destination,
-    config: &Config,
-    wish: Wish,
+    args: &DccpPerfArgs,
+    to: DccpDestination,
+    config: &ConnectionConfig,
+    wish: FlowRequest,
     interval: Option<Duration>,
-) -> Result<Session, ToolError> {
+) -> Result<PerfSession, ToolError> {
     let mut driver =
-        Driver::open(&args.bound(args.link.client_carrier(to.peer)?), Limits::default())?;
+        Driver::open(&args.bound(args.link.client_carrier(to.peer)?), EndpointLimits::default())?;
     let keys: Vec<_> = (0..args.parallel)
         .map(|_| driver.connect_with(to.peer, to.options(), config, &[]))
-        .collect::<Result<_, LinkError>>()?;
+        .collect::<Result<_, DccpError>>()?;
     check_length(args, &driver, &keys)?;
-    let mut session = Session::new(driver, args.output("client"), interval, true)?;
+    let mut session = PerfSession::new(driver, args.output("client"), interval, true)?;
     session.is_plain = args.plain;
     session.observer = Observer::new(&args.link.debug);
     for key in keys {
@@ -54,10 +58,10 @@ pub(super) fn connect(
 
 /// Runs until all connections have ended. Returns them, and true if a signal ended them.
 pub(super) fn converse(
-    session: &mut Session,
-    args: &Args,
-    to: Destination,
-    config: &Config,
+    session: &mut PerfSession,
+    args: &DccpPerfArgs,
+    to: DccpDestination,
+    config: &ConnectionConfig,
 ) -> Result<(Vec<FlowEnd>, bool), ToolError> {
     let mut ended = Vec::new();
     let mut is_interrupted = false;
@@ -90,7 +94,11 @@ pub(super) fn converse(
 }
 
 /// Checks that a requested length fits the path.
-fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolError> {
+fn check_length(
+    args: &DccpPerfArgs,
+    driver: &Driver,
+    keys: &[ConnectionKey],
+) -> Result<(), ToolError> {
     let max =
         keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
     match (args.len, max) {
@@ -101,20 +109,29 @@ fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolEr
     }
 }
 
-fn explain(failure: Failure, to: Destination, args: &Args, config: &Config) -> ToolError {
+fn explain(
+    failure: ConnectFailure,
+    to: DccpDestination,
+    args: &DccpPerfArgs,
+    config: &ConnectionConfig,
+) -> ToolError {
     let peer = to.peer;
     match failure {
-        Failure::Ended(error) => error.into(),
-        Failure::Unreachable(code) => {
+        ConnectFailure::Ended(error) => error.into(),
+        ConnectFailure::Unreachable(code) => {
             let cause = std::io::Error::from_raw_os_error(code);
-            LinkError::Unreachable { peer, cause }.into()
+            DccpError::Unreachable { peer, cause }.into()
         }
-        Failure::Silent => nobody(args, to, config),
+        ConnectFailure::Silent => nobody(args, to, config),
     }
 }
 
 /// Returns the error when the server did not answer.
-pub(super) fn nobody(args: &Args, to: Destination, config: &Config) -> ToolError {
+pub(super) fn nobody(
+    args: &DccpPerfArgs,
+    to: DccpDestination,
+    config: &ConnectionConfig,
+) -> ToolError {
     let seconds = config.connect_timeout_ns / 1_000_000_000;
     let (address, door) = (to.address(), args.link.door());
     ToolError::Failed(format!(
@@ -122,7 +139,7 @@ pub(super) fn nobody(args: &Args, to: Destination, config: &Config) -> ToolError
     ))
 }
 
-pub(super) fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
+pub(super) fn judge(args: &DccpPerfArgs, ended: &[FlowEnd]) -> DccpCommandOutcome {
     let directions = || ended.iter().flat_map(|flow| &flow.directions);
     let is_enough = |rate: f64| match args.bandwidth {
         Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,
@@ -130,7 +147,7 @@ pub(super) fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
     };
     // Without a control exchange only the sent data is known, and data that comes back was not
     // requested.
-    let rate_of = |direction: &Direction| match args.plain {
+    let rate_of = |direction: &FlowDirectionResult| match args.plain {
         true => direction.sent.map(|sent| sent.bits_per_s()),
         false => direction.bits_per_s,
     };
@@ -138,5 +155,9 @@ pub(super) fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
     let has_all = judged().all(|direction| rate_of(direction).is_some_and(is_enough));
     let expected = ended.len() == args.parallel as usize && judged().count() > 0;
     let failed = ended.iter().any(|flow| flow.failure.is_some());
-    if has_all && expected && !failed { Outcome::Done } else { Outcome::FellShort }
+    if has_all && expected && !failed {
+        DccpCommandOutcome::Done
+    } else {
+        DccpCommandOutcome::FellShort
+    }
 }

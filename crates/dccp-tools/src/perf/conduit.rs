@@ -1,6 +1,6 @@
 //! The part of a connection that a measurement uses, of Godwit's own stack or of the kernel.
 
-use dccp::connection::{Connection, SendError, State};
+use dccp::connection::{Connection, ConnectionState, SendError};
 use dccp::feature::{Feature, number};
 
 /// An open connection.
@@ -57,7 +57,7 @@ impl Conduit for Connection {
     }
 
     fn is_closed(&self) -> bool {
-        self.state() == State::Closed
+        self.state() == ConnectionState::Closed
     }
 
     fn close(&mut self, now_ns: u64) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Figures that a sender reports of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sent {
+pub(crate) struct SentDataFigures {
     /// Datagrams that DCCP accepted for sending.
     pub(crate) datagrams: u64,
     /// Bytes of these datagrams.
@@ -20,7 +20,7 @@ pub(crate) struct Sent {
 
 /// Figures of a receiver: datagrams that the application read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedDataFigures {
     /// Datagrams that the application read.
     pub(crate) datagrams: u64,
     /// Bytes of these datagrams.
@@ -38,14 +38,14 @@ pub(crate) struct Received {
     pub(crate) cpu: f64,
 }
 
-impl Received {
+impl ReceivedDataFigures {
     /// Returns the bits of application data per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
     }
 }
 
-impl Sent {
+impl SentDataFigures {
     /// Returns the bits of application data per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
@@ -58,7 +58,7 @@ pub(crate) fn per_second(bytes: u64, seconds: f64) -> f64 {
 
 /// Receiving side of a flow while it runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Incoming {
+pub(crate) struct FlowReceiver {
     datagrams: u64,
     bytes: u64,
     out_of_order: u64,
@@ -69,13 +69,13 @@ pub(crate) struct Incoming {
     last_ns: u64,
     cpu_first_ns: u64,
     /// Figures that the sender reported at its end.
-    pub(crate) fin: Option<Sent>,
-    mark: Mark,
+    pub(crate) fin: Option<SentDataFigures>,
+    mark: LastIntervalCounters,
 }
 
 /// Counters at the end of the last interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mark {
+struct LastIntervalCounters {
     datagrams: u64,
     bytes: u64,
     expected: u64,
@@ -83,14 +83,14 @@ struct Mark {
 
 /// Datagrams that came, or left, within an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct IntervalDatagramCounts {
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
     /// Numbers that were skipped, less those that came late.
     pub(crate) lost: u64,
 }
 
-impl Incoming {
+impl FlowReceiver {
     /// Counts a datagram of data that the application read.
     pub(crate) fn take(&mut self, now_ns: u64, cpu_ns: u64, number: Option<u64>, len: usize) {
         if self.first_ns.is_none() {
@@ -116,18 +116,22 @@ impl Incoming {
     }
 
     /// Returns the datagrams since the last call.
-    pub(crate) fn step(&mut self) -> Step {
-        let Mark { datagrams, bytes, expected } = self.mark;
-        self.mark = Mark { datagrams: self.datagrams, bytes: self.bytes, expected: self.expected };
+    pub(crate) fn step(&mut self) -> IntervalDatagramCounts {
+        let LastIntervalCounters { datagrams, bytes, expected } = self.mark;
+        self.mark = LastIntervalCounters {
+            datagrams: self.datagrams,
+            bytes: self.bytes,
+            expected: self.expected,
+        };
         let datagrams = self.datagrams - datagrams;
         let passed = self.expected - expected;
         let lost = passed.saturating_sub(datagrams);
-        Step { datagrams, bytes: self.bytes - bytes, lost }
+        IntervalDatagramCounts { datagrams, bytes: self.bytes - bytes, lost }
     }
 
     /// Returns the figures of all datagrams. The sender's figures at its end show losses after the
     /// last received datagram.
-    pub(crate) fn figures(&self, cpu_ns: u64) -> Received {
+    pub(crate) fn figures(&self, cpu_ns: u64) -> ReceivedDataFigures {
         let numbered = self.datagrams - self.without_number;
         let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);
         let span_s =
@@ -136,7 +140,7 @@ impl Incoming {
         let received_s = if gaps > 0 { span_s * self.datagrams as f64 / gaps as f64 } else { 0.0 };
         let seconds = received_s.max(self.fin.map_or(0.0, |fin| fin.seconds));
         let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
-        Received {
+        ReceivedDataFigures {
             datagrams: self.datagrams,
             bytes: self.bytes,
             lost: sent.saturating_sub(numbered + self.without_number),
@@ -156,49 +160,51 @@ mod tests {
 
     #[test]
     fn loss_is_what_was_sent_and_not_read() {
-        let mut incoming = Incoming::default();
+        let mut incoming = FlowReceiver::default();
         for (at_ms, number) in [(0, 0), (10, 1), (30, 3), (31, 2), (50, 5)] {
             incoming.take(at_ms * MS, 0, Some(number), 100);
         }
-        assert_eq!(incoming.step(), Step { datagrams: 5, bytes: 500, lost: 1 });
-        assert_eq!(incoming.step(), Step::default());
+        assert_eq!(incoming.step(), IntervalDatagramCounts { datagrams: 5, bytes: 500, lost: 1 });
+        assert_eq!(incoming.step(), IntervalDatagramCounts::default());
         let figures = incoming.figures(25 * MS);
         assert_eq!((figures.datagrams, figures.lost, figures.out_of_order), (5, 1, 1));
         // Five datagrams with four gaps in 50 ms.
         assert!((figures.seconds - 0.0625).abs() < 1e-9);
         assert!((figures.bits_per_s() - 64_000.0).abs() < 1e-6);
         assert!((figures.cpu - 0.4).abs() < 1e-9);
-        incoming.fin = Some(Sent { datagrams: 9, ..Sent::default() });
+        incoming.fin = Some(SentDataFigures { datagrams: 9, ..SentDataFigures::default() });
         assert_eq!(incoming.figures(0).lost, 4, "also behind the last one that came");
     }
 
     #[test]
     fn silence_at_the_end_counts_as_time() {
-        let mut incoming = Incoming::default();
+        let mut incoming = FlowReceiver::default();
         for number in 0..5 {
             incoming.take(number * 10 * MS, 0, Some(number), 100);
         }
         assert!((incoming.figures(0).seconds - 0.05).abs() < 1e-9);
-        incoming.fin = Some(Sent { datagrams: 100, seconds: 1.0, ..Sent::default() });
+        incoming.fin =
+            Some(SentDataFigures { datagrams: 100, seconds: 1.0, ..SentDataFigures::default() });
         assert!((incoming.figures(0).bits_per_s() - 4_000.0).abs() < 1e-6);
-        incoming.fin = Some(Sent { datagrams: 5, seconds: 0.04, ..Sent::default() });
+        incoming.fin =
+            Some(SentDataFigures { datagrams: 5, seconds: 0.04, ..SentDataFigures::default() });
         assert!((incoming.figures(0).seconds - 0.05).abs() < 1e-9);
     }
 
     #[test]
     fn data_without_numbers_is_counted() {
-        let mut incoming = Incoming::default();
+        let mut incoming = FlowReceiver::default();
         incoming.take(0, 0, None, 0);
         incoming.take(MS, 0, None, 10);
         let figures = incoming.figures(0);
         assert_eq!((figures.datagrams, figures.without_number, figures.lost), (2, 2, 0));
-        incoming.fin = Some(Sent { datagrams: 3, ..Sent::default() });
+        incoming.fin = Some(SentDataFigures { datagrams: 3, ..SentDataFigures::default() });
         assert_eq!(incoming.figures(0).lost, 1);
     }
 
     #[test]
     fn nothing_at_all_is_no_rate() {
-        let figures = Incoming::default().figures(1);
+        let figures = FlowReceiver::default().figures(1);
         assert_eq!((figures.seconds, figures.bits_per_s(), figures.cpu), (0.0, 0.0, 0.0));
     }
 }

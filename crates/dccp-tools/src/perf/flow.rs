@@ -1,11 +1,11 @@
 //! One connection of a measurement: the data that it sends and receives, and its end.
 
-use dccp_link::LinkError;
+use dccp_link::DccpError;
 
 use super::conduit::Conduit;
-use super::figures::Incoming;
-use super::message::{Message, Order};
-use super::outgoing::Outgoing;
+use super::figures::FlowReceiver;
+use super::message::{PerfMessage, TransferParameters};
+use super::outgoing::FlowSender;
 
 /// Time between repetitions of an order until data comes.
 const HELLO_NS: u64 = 250_000_000;
@@ -18,24 +18,24 @@ const SILENCE_NS: u64 = 30_000_000_000;
 
 /// Request of a client for a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct FlowRequest {
     /// Data that the client sends.
-    pub(crate) forward: Option<Order>,
+    pub(crate) forward: Option<TransferParameters>,
     /// Data that the server sends.
-    pub(crate) reverse: Option<Order>,
+    pub(crate) reverse: Option<TransferParameters>,
 }
 
 /// One connection of a measurement.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct PerfFlow {
     /// Number of the flow as printed, from 1 on.
     pub(crate) id: u32,
     /// Request of a client; `None` at a server.
-    wish: Option<Wish>,
+    wish: Option<FlowRequest>,
     /// True without a control exchange: only data is sent, and everything received is data.
     pub(crate) is_plain: bool,
-    pub(crate) outgoing: Option<Outgoing>,
-    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: Option<FlowSender>,
+    pub(crate) incoming: FlowReceiver,
     hello_ns: Option<u64>,
     owes_report: bool,
     reported_ns: Option<u64>,
@@ -53,14 +53,14 @@ pub(crate) struct Flow {
     pub(crate) rtt_ns: Option<u64>,
 }
 
-impl Flow {
-    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<Wish>, is_plain: bool) -> Self {
+impl PerfFlow {
+    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<FlowRequest>, is_plain: bool) -> Self {
         Self {
             id,
             wish,
             is_plain,
             outgoing: None,
-            incoming: Incoming::default(),
+            incoming: FlowReceiver::default(),
             hello_ns: None,
             owes_report: false,
             reported_ns: None,
@@ -85,7 +85,7 @@ impl Flow {
         if let Some(wish) = self.wish {
             let bytes_max = connection.data_bytes_max();
             self.outgoing = wish.forward.map(|order| {
-                let mut outgoing = Outgoing::new(now_ns, cpu_ns, &order, bytes_max);
+                let mut outgoing = FlowSender::new(now_ns, cpu_ns, &order, bytes_max);
                 outgoing.is_plain = self.is_plain;
                 outgoing
             });
@@ -94,10 +94,10 @@ impl Flow {
     }
 
     /// Reads a datagram; without a control exchange all datagrams are data.
-    fn read(&self, datagram: &[u8]) -> Message {
-        match Message::read(datagram) {
-            Message::Data(number) => Message::Data(number),
-            _ if self.is_plain => Message::Plain,
+    fn read(&self, datagram: &[u8]) -> PerfMessage {
+        match PerfMessage::read(datagram) {
+            PerfMessage::Data(number) => PerfMessage::Data(number),
+            _ if self.is_plain => PerfMessage::Plain,
             message => message,
         }
     }
@@ -112,25 +112,25 @@ impl Flow {
     ) {
         self.heard_ns = now_ns;
         match self.read(datagram) {
-            Message::Data(number) => {
+            PerfMessage::Data(number) => {
                 self.incoming.take(now_ns, cpu_ns, Some(number), datagram.len());
                 self.hello_ns = None;
             }
-            Message::Plain => {
+            PerfMessage::Plain => {
                 self.incoming.take(now_ns, cpu_ns, None, datagram.len());
                 self.hello_ns = None;
             }
-            Message::Hello(order) => {
+            PerfMessage::Hello(order) => {
                 if let (None, None, Some(connection)) = (self.wish, &self.outgoing, connection) {
                     let bytes_max = connection.data_bytes_max();
-                    self.outgoing = Some(Outgoing::new(now_ns, cpu_ns, &order, bytes_max));
+                    self.outgoing = Some(FlowSender::new(now_ns, cpu_ns, &order, bytes_max));
                 }
             }
-            Message::Fin(sent) => {
+            PerfMessage::Fin(sent) => {
                 self.incoming.fin = self.incoming.fin.or(Some(sent));
                 self.owes_report = true;
             }
-            Message::Report(received) => {
+            PerfMessage::Report(received) => {
                 if let Some(outgoing) = &mut self.outgoing {
                     outgoing.reported(received);
                 }
@@ -151,13 +151,13 @@ impl Flow {
         let mut count = 0;
         if let (Some(at_ns), Some(order)) = (self.hello_ns, self.wish.and_then(|wish| wish.reverse))
             && at_ns <= now_ns
-            && connection.send(&Message::Hello(order).write(), u32::MAX).is_ok()
+            && connection.send(&PerfMessage::Hello(order).write(), u32::MAX).is_ok()
         {
             self.hello_ns = Some(now_ns + HELLO_NS);
             count += 1;
         }
         if self.owes_report {
-            let report = Message::Report(self.incoming.figures(cpu_ns)).write();
+            let report = PerfMessage::Report(self.incoming.figures(cpu_ns)).write();
             if connection.send(&report, u32::MAX).is_ok() {
                 self.owes_report = false;
                 self.reported_ns = Some(now_ns);
@@ -202,7 +202,7 @@ impl Flow {
     fn may_close(&self, now_ns: u64) -> bool {
         let has_sent = self.outgoing.is_some();
         match self.wish {
-            Some(Wish { reverse: None, .. }) => has_sent,
+            Some(FlowRequest { reverse: None, .. }) => has_sent,
             // The other end closes when it has the report; the report may be lost.
             Some(_) => self.reported_ns.is_some_and(|at_ns| now_ns >= at_ns + LINGER_NS),
             // A server that only had to send is done with the report.
@@ -210,13 +210,13 @@ impl Flow {
         }
     }
 
-    /// Returns the time at which [`Flow::feed`] or [`Flow::tick`] is due although no packet comes.
+    /// Returns the time at which [`PerfFlow::feed`] or [`PerfFlow::tick`] is due although no packet comes.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         if let Some(at_ns) = self.closing_ns {
             return Some(at_ns + CLOSING_NS);
         }
         self.started_ns?;
-        let sending = self.outgoing.as_ref().and_then(Outgoing::next_ns);
+        let sending = self.outgoing.as_ref().and_then(FlowSender::next_ns);
         let linger = self.reported_ns.map(|at_ns| at_ns + LINGER_NS);
         let silence = (!self.is_plain).then_some(self.heard_ns + SILENCE_NS);
         [sending, linger, self.hello_ns, silence].into_iter().flatten().min()
@@ -230,7 +230,7 @@ impl Flow {
     }
 
     /// Records the end of the connection: `error` is the reason, unless it answers a close.
-    pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&LinkError>) {
+    pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&DccpError>) {
         self.is_gone = true;
         if let Some(error) = error
             && self.closing_ns.is_none()
@@ -249,7 +249,7 @@ impl Flow {
             return false;
         }
         let passed_ns = now_ns.saturating_sub(self.interval_ns);
-        let is_sending = self.outgoing.as_ref().is_some_and(Outgoing::is_running);
+        let is_sending = self.outgoing.as_ref().is_some_and(FlowSender::is_running);
         let is_receiving = self.receives() && self.incoming.fin.is_none();
         if is_sending || is_receiving {
             return passed_ns >= interval_ns && !self.is_gone;

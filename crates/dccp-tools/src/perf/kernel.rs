@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use dccp::connection::SendError;
-use dccp_link::{Config, LinkError};
+use dccp_link::{ConnectionConfig, DccpError};
 use netio::signal::Signals;
 use netio::{Clock, DccpSocket, PollFd};
 
 use super::conduit::Conduit;
-use super::flow::{Flow, Wish};
-use super::outgoing::Outgoing;
-use super::report::{FlowEnd, Output};
+use super::flow::{FlowRequest, PerfFlow};
+use super::outgoing::FlowSender;
+use super::report::{FlowEnd, PerfOutput};
 use super::session::end_of;
-use super::{Args, client};
+use super::{DccpPerfArgs, client};
 use crate::kernel;
-use crate::{Outcome, ToolError};
+use crate::{DccpCommandOutcome, ToolError};
 
 /// Longest time until a signal is noticed that comes between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
@@ -92,7 +92,7 @@ impl Conduit for KernelConduit {
 /// One connection of a side.
 struct Member {
     conduit: KernelConduit,
-    flow: Flow,
+    flow: PerfFlow,
     /// Addresses of this end and of the other one.
     addresses: [String; 2],
 }
@@ -100,7 +100,7 @@ struct Member {
 /// All connections of a side.
 struct KernelSession {
     signals: Signals,
-    output: Output,
+    output: PerfOutput,
     interval_ns: Option<u64>,
     is_client: bool,
     is_plain: bool,
@@ -118,7 +118,10 @@ struct KernelSession {
 ///
 /// Returns an error when a flag needs Godwit's own stack, or the kernel refuses a socket or a
 /// connection.
-pub(super) fn run(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
+pub(super) fn run(
+    args: &DccpPerfArgs,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let refused = [
         (args.search, "--search"),
         (args.probe.is_some(), "--probe"),
@@ -135,7 +138,11 @@ pub(super) fn run(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     }
 }
 
-fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
+fn run_client(
+    args: &DccpPerfArgs,
+    host: &str,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let mut session = KernelSession::new(args, "client")?;
     let (address, door) = (to.address(), args.link.door());
@@ -155,7 +162,7 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
             }
             if session.is_interrupted() {
                 socket.abort();
-                return Ok(Outcome::Interrupted);
+                return Ok(DccpCommandOutcome::Interrupted);
             }
             if is_open {
                 break;
@@ -184,10 +191,13 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
     session.ended.sort_by_key(|flow| flow.flow);
     let KernelSession { mut output, ended, .. } = session;
     output.summary(&ended)?;
-    Ok(if is_interrupted { Outcome::Interrupted } else { client::judge(args, &ended) })
+    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { client::judge(args, &ended) })
 }
 
-fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
+fn run_server(
+    args: &DccpPerfArgs,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let listener = kernel::listen(&args.link, config, u16::MAX)?;
     let mut session = KernelSession::new(args, "server")?;
     let door = format!("Server listening on {}", args.link.door());
@@ -206,17 +216,17 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
             ended.sort_by_key(|flow| flow.flow);
             session.output.summary(&ended)?;
             if args.one_off && !is_interrupted {
-                return Ok(Outcome::Done);
+                return Ok(DccpCommandOutcome::Done);
             }
         }
         if is_interrupted {
-            return Ok(Outcome::Interrupted);
+            return Ok(DccpCommandOutcome::Interrupted);
         }
     }
 }
 
 impl KernelSession {
-    fn new(args: &Args, role: &'static str) -> Result<Self, ToolError> {
+    fn new(args: &DccpPerfArgs, role: &'static str) -> Result<Self, ToolError> {
         let signals = Signals::install().map_err(|error| {
             ToolError::Failed(format!("cannot install signal handlers: {error}"))
         })?;
@@ -239,14 +249,14 @@ impl KernelSession {
         self.signals.stop().load(std::sync::atomic::Ordering::Acquire)
     }
 
-    fn add(&mut self, socket: DccpSocket, remote: SocketAddr, wish: Option<Wish>) {
+    fn add(&mut self, socket: DccpSocket, remote: SocketAddr, wish: Option<FlowRequest>) {
         let shown = |address: SocketAddr| {
             format!("{} port {}", address.ip().to_canonical(), address.port())
         };
         let local = socket.local_address().map_or_else(|_| "?".to_owned(), shown);
         self.flows_count += 1;
         let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
-        let mut flow = Flow::new(self.flows_count, now_ns, wish, self.is_plain);
+        let mut flow = PerfFlow::new(self.flows_count, now_ns, wish, self.is_plain);
         let conduit = KernelConduit::new(socket);
         flow.connected(now_ns, cpu_ns, &conduit);
         self.members.push(Member { conduit, flow, addresses: [local, shown(remote)] });
@@ -276,7 +286,7 @@ impl KernelSession {
         let now_ns = Clock::mono_ns();
         let mut until_ns = now_ns + if self.has_more { 0 } else { LOOK_NS };
         for Member { flow, .. } in &self.members {
-            let is_blocked = flow.outgoing.as_ref().is_some_and(Outgoing::is_blocked);
+            let is_blocked = flow.outgoing.as_ref().is_some_and(FlowSender::is_blocked);
             let interval_ns = self.interval_ns.map(|interval_ns| flow.interval_ns + interval_ns);
             let retry_ns = is_blocked.then_some(now_ns + RETRY_NS);
             let times = [flow.next_ns(), interval_ns, retry_ns];
@@ -361,6 +371,6 @@ fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn failed(cause: io::Error) -> LinkError {
+fn failed(cause: io::Error) -> DccpError {
     kernel::ended(cause)
 }

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::{Received, Sent};
+use super::figures::{ReceivedDataFigures, SentDataFigures};
 
 const MAGIC: [u8; 2] = *b"gW";
 const VERSION: u8 = 1;
@@ -25,7 +25,7 @@ const DATA_HEAD_BYTES: usize = 12;
 
 /// Data that a client requests from its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct TransferParameters {
     /// Bytes of a datagram; the server sends shorter ones if its path requires it.
     pub(crate) datagram_bytes: usize,
     /// Duration of sending, in milliseconds.
@@ -43,20 +43,20 @@ pub(crate) struct Order {
 
 /// A datagram that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Message {
+pub(crate) enum PerfMessage {
     /// Data, with its number.
     Data(u64),
     /// Request that the other end send data.
-    Hello(Order),
+    Hello(TransferParameters),
     /// End of the other end's data, with its figures.
-    Fin(Sent),
+    Fin(SentDataFigures),
     /// Figures of the data that the other end received.
-    Report(Received),
+    Report(ReceivedDataFigures),
     /// Data of another program, or too short for a number.
     Plain,
 }
 
-impl Message {
+impl PerfMessage {
     /// Reads a datagram.
     pub(crate) fn read(datagram: &[u8]) -> Self {
         let Some((head, rest)) = datagram.split_first_chunk::<HEAD_BYTES>() else {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
-        let order = Order {
+        let order = TransferParameters {
             datagram_bytes: 1_424,
             duration_ms: 10,
             octets: None,
@@ -115,22 +115,26 @@ mod tests {
         };
         // An older end sends no settling time.
         let older = br#"{"datagram_bytes":1,"duration_ms":2,"bits_per_s":3}"#;
-        assert_eq!(serde_json::from_slice::<Order>(older).unwrap().settling_ms, 0);
-        let sent = Sent { datagrams: 7, bytes: 9, never_sent: 3, ..Sent::default() };
-        let received = Received { datagrams: 7, lost: 2, ..Received::default() };
-        for message in [Message::Hello(order), Message::Fin(sent), Message::Report(received)] {
+        assert_eq!(serde_json::from_slice::<TransferParameters>(older).unwrap().settling_ms, 0);
+        let sent =
+            SentDataFigures { datagrams: 7, bytes: 9, never_sent: 3, ..SentDataFigures::default() };
+        let received =
+            ReceivedDataFigures { datagrams: 7, lost: 2, ..ReceivedDataFigures::default() };
+        for message in
+            [PerfMessage::Hello(order), PerfMessage::Fin(sent), PerfMessage::Report(received)]
+        {
             let octets = message.write();
             assert!(octets.len() < 400, "{} octets", octets.len());
-            assert_eq!(Message::read(&octets), message);
+            assert_eq!(PerfMessage::read(&octets), message);
         }
         let mut data = [0; 12];
-        Message::number(&mut data, 1 << 40);
-        assert_eq!(Message::read(&data), Message::Data(1 << 40));
+        PerfMessage::number(&mut data, 1 << 40);
+        assert_eq!(PerfMessage::read(&data), PerfMessage::Data(1 << 40));
         let mut short = [0; 11];
-        Message::number(&mut short, 5);
-        assert_eq!((short, Message::read(&short)), ([0; 11], Message::Plain));
+        PerfMessage::number(&mut short, 5);
+        assert_eq!((short, PerfMessage::read(&short)), ([0; 11], PerfMessage::Plain));
         for foreign in [&b""[..], b"gW", b"gW\x01\x01{}", b"gW\x02\x00abcdefgh", b"gW\x01\x09{}"] {
-            assert_eq!(Message::read(foreign), Message::Plain, "{foreign:?}");
+            assert_eq!(PerfMessage::read(foreign), PerfMessage::Plain, "{foreign:?}");
         }
     }
 }

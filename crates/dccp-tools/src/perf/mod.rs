@@ -19,19 +19,19 @@ mod udp;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{CarrierOptions, Config, Driver, Limits, ScopedAddress};
+use dccp_link::{CarrierOptions, ConnectionConfig, Driver, EndpointLimits, ScopedAddress};
 
 use crate::debug::Observer;
 use crate::options::{CarrierArg, LinkArgs};
-use crate::probe::Recorder;
+use crate::probe::ProbeRecorder;
 use crate::units::{
-    Format, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,
+    UnitFormat, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,
 };
-use crate::{Outcome, ToolError};
-use flow::Wish;
-use message::Order;
-use report::{FlowEnd, Output};
-use session::Session;
+use crate::{DccpCommandOutcome, ToolError};
+use flow::FlowRequest;
+use message::TransferParameters;
+use report::{FlowEnd, PerfOutput};
+use session::PerfSession;
 
 /// Default bytes of a datagram: with all headers a frame of 1,500 over IPv4.
 pub(crate) const DATAGRAM_BYTES: usize = 1_424;
@@ -54,7 +54,7 @@ const QUEUE_LEN: usize = 64;
 /// found no rate; 130 interrupted (also the usual end of a server without --one-off).
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["server", "client"])))]
-pub struct Args {
+pub struct DccpPerfArgs {
     /// Run as the server
     #[arg(short = 's', long)]
     server: bool,
@@ -76,7 +76,7 @@ pub struct Args {
     /// Unit of amounts and rates: k, m or g for bits, K, M or G for bytes, a to choose
     /// automatically
     #[arg(short = 'f', long, value_name = "LETTER", default_value = "a")]
-    format: Format,
+    format: UnitFormat,
     /// Constant bit rate, like 12m [default: as fast as possible]
     #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = parse_rate)]
     bandwidth: Option<u64>,
@@ -156,7 +156,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
     if args.udp {
         args.check_udp()?;
         return match &args.client {
@@ -182,7 +182,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     }
 }
 
-impl Args {
+impl DccpPerfArgs {
     /// Refuses flags that plain UDP does not support, and names alternatives.
     fn check_udp(&self) -> Result<(), ToolError> {
         let instead = if self.bandwidth.is_some() {
@@ -200,13 +200,13 @@ impl Args {
         Err(ToolError::Usage(instead.to_owned()))
     }
 
-    fn output(&self, role: &'static str) -> Output {
+    fn output(&self, role: &'static str) -> PerfOutput {
         let carrier = match self.udp {
             true => "none, plain UDP".to_owned(),
             false => self.link.carrier().name().to_owned(),
         };
         let service_code = self.link.service_code.to_string();
-        let mut output = Output::new(self.json, role, carrier, service_code);
+        let mut output = PerfOutput::new(self.json, role, carrier, service_code);
         output.format = self.format;
         output
     }
@@ -225,14 +225,14 @@ impl Args {
         Some(self.interval).filter(|interval| !interval.is_zero())
     }
 
-    fn recorder(&self) -> Result<Option<Recorder>, ToolError> {
-        let create = |path: &PathBuf| Recorder::create(path, self.probe_interval);
+    fn recorder(&self) -> Result<Option<ProbeRecorder>, ToolError> {
+        let create = |path: &PathBuf| ProbeRecorder::create(path, self.probe_interval);
         self.probe.as_ref().map(create).transpose()
     }
 
     /// Returns the order for a sender.
-    fn order(&self) -> Order {
-        Order {
+    fn order(&self) -> TransferParameters {
+        TransferParameters {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
             // A number of bytes has no time limit of its own.
             duration_ms: match self.octets {
@@ -245,13 +245,13 @@ impl Args {
         }
     }
 
-    fn wish(&self) -> Wish {
+    fn wish(&self) -> FlowRequest {
         self.wish_of(self.order())
     }
 
     /// Returns the order for the ends that the flags name.
-    fn wish_of(&self, order: Order) -> Wish {
-        Wish {
+    fn wish_of(&self, order: TransferParameters) -> FlowRequest {
+        FlowRequest {
             forward: (!self.reverse).then_some(order),
             reverse: (self.reverse || self.bidir).then_some(order),
         }
@@ -263,11 +263,15 @@ impl Args {
     }
 }
 
-fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
+fn run_server(
+    args: &DccpPerfArgs,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let recorder = args.recorder()?;
-    let mut driver = Driver::open(&args.bound(args.link.server_carrier()?), Limits::default())?;
+    let mut driver =
+        Driver::open(&args.bound(args.link.server_carrier()?), EndpointLimits::default())?;
     driver.listen(args.link.port, config, vec![config.service_code]);
-    let mut session = Session::new(driver, args.output("server"), args.interval(), false)?;
+    let mut session = PerfSession::new(driver, args.output("server"), args.interval(), false)?;
     session.recorder = recorder;
     session.is_plain = args.plain;
     session.observer = Observer::new(&args.link.debug);
@@ -285,17 +289,17 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
         }
         ended.extend(session.take_ended());
         if is_interrupted && ended.is_empty() {
-            return Ok(Outcome::Interrupted);
+            return Ok(DccpCommandOutcome::Interrupted);
         }
         if !ended.is_empty() && session.flows_count() == 0 {
             ended.sort_by_key(|flow| flow.flow);
             session.output.summary(&ended)?;
             ended.clear();
             if is_interrupted {
-                return Ok(Outcome::Interrupted);
+                return Ok(DccpCommandOutcome::Interrupted);
             }
             if args.one_off {
-                return Ok(Outcome::Done);
+                return Ok(DccpCommandOutcome::Done);
             }
         }
     }

@@ -4,8 +4,8 @@
 use dccp::connection::SendError;
 
 use super::conduit::Conduit;
-use super::figures::{Received, Sent, Step};
-use super::message::{Message, Order};
+use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures};
+use super::message::{PerfMessage, TransferParameters};
 
 /// Time after its due time in which a datagram may still be sent.
 const LATE_NS: u64 = 10_000_000;
@@ -20,21 +20,21 @@ const FEED_MAX: usize = 128;
 
 /// State of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum FlowSenderState {
     Running,
     /// Time of the next Fin, and time to give up.
     Ending {
         next_ns: u64,
         give_up_ns: u64,
     },
-    Reported(Received),
+    Reported(ReceivedDataFigures),
     /// End without a report of the receiver.
     Unreported,
 }
 
 /// Sending side of a flow.
 #[derive(Clone, Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct FlowSender {
     buffer: Vec<u8>,
     bits_per_s: Option<u64>,
     /// Bytes that are left to be sent; `None` without a limit.
@@ -46,19 +46,24 @@ pub(crate) struct Outgoing {
     /// Datagrams that were not sent before `settled_ns`.
     skipped: u64,
     cpu_first_ns: u64,
-    sent: Sent,
+    sent: SentDataFigures,
     is_blocked: bool,
     /// True without a control exchange: the receiver gets no end message, and the sender waits for
     /// no report.
     pub(crate) is_plain: bool,
-    state: State,
-    mark: Sent,
+    state: FlowSenderState,
+    mark: SentDataFigures,
 }
 
-impl Outgoing {
+impl FlowSender {
     /// Returns a sender that sends as `order` says from now on, in datagrams of at most
     /// `bytes_max`.
-    pub(crate) fn new(now_ns: u64, cpu_ns: u64, order: &Order, bytes_max: usize) -> Self {
+    pub(crate) fn new(
+        now_ns: u64,
+        cpu_ns: u64,
+        order: &TransferParameters,
+        bytes_max: usize,
+    ) -> Self {
         Self {
             buffer: vec![0; order.datagram_bytes.min(bytes_max)],
             bits_per_s: order.bits_per_s,
@@ -68,11 +73,11 @@ impl Outgoing {
             settled_ns: now_ns + order.settling_ms * 1_000_000,
             skipped: 0,
             cpu_first_ns: cpu_ns,
-            sent: Sent::default(),
+            sent: SentDataFigures::default(),
             is_blocked: false,
             is_plain: false,
-            state: State::Running,
-            mark: Sent::default(),
+            state: FlowSenderState::Running,
+            mark: SentDataFigures::default(),
         }
     }
 
@@ -105,7 +110,7 @@ impl Outgoing {
         cpu_ns: u64,
         connection: &mut impl Conduit,
     ) -> usize {
-        if self.state == State::Running {
+        if self.state == FlowSenderState::Running {
             let count = self.feed_data(now_ns, connection);
             let is_behind =
                 self.bits_per_s.is_some_and(|rate| self.due(rate, now_ns) > self.offered());
@@ -118,23 +123,24 @@ impl Outgoing {
             }
             self.give_up_late(now_ns);
             self.sent = self.figures(cpu_ns);
-            self.state = State::Ending { next_ns: now_ns, give_up_ns: now_ns + FIN_GIVE_UP_NS };
+            self.state =
+                FlowSenderState::Ending { next_ns: now_ns, give_up_ns: now_ns + FIN_GIVE_UP_NS };
         }
-        if let State::Ending { next_ns, give_up_ns } = self.state {
+        if let FlowSenderState::Ending { next_ns, give_up_ns } = self.state {
             if now_ns >= give_up_ns {
-                self.state = State::Unreported;
+                self.state = FlowSenderState::Unreported;
             } else if now_ns >= next_ns {
                 if self.is_plain {
                     self.state = match connection.has_queued() {
-                        false => State::Unreported,
-                        true => State::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
+                        false => FlowSenderState::Unreported,
+                        true => FlowSenderState::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
                     };
                     return 0;
                 }
-                let fin = Message::Fin(self.sent).write();
+                let fin = PerfMessage::Fin(self.sent).write();
                 if connection.send(&fin, u32::MAX) == Ok(()) {
                     let wait_ns = FIN_NS.max(2 * connection.rtt_ns().unwrap_or(0));
-                    self.state = State::Ending { next_ns: now_ns + wait_ns, give_up_ns };
+                    self.state = FlowSenderState::Ending { next_ns: now_ns + wait_ns, give_up_ns };
                     return 1;
                 }
             }
@@ -151,7 +157,7 @@ impl Outgoing {
         self.is_blocked = false;
         let mut count = 0;
         while self.offered() < due && count < FEED_MAX && !self.is_complete() {
-            Message::number(&mut self.buffer, self.sent.datagrams);
+            PerfMessage::number(&mut self.buffer, self.sent.datagrams);
             match connection.send(&self.buffer, 0) {
                 Ok(()) => {
                     self.sent.datagrams += 1;
@@ -184,7 +190,7 @@ impl Outgoing {
 
     /// Gives up datagrams that have been due for too long.
     pub(crate) fn give_up_late(&mut self, now_ns: u64) {
-        if self.state != State::Running {
+        if self.state != FlowSenderState::Running {
             return;
         }
         if let Some(rate) = self.bits_per_s.filter(|_| !self.is_complete()) {
@@ -201,10 +207,10 @@ impl Outgoing {
         self.sent.seconds = now_ns.min(self.ends_ns).saturating_sub(self.started_ns) as f64 / 1e9;
     }
 
-    /// Returns the time at which [`Outgoing::feed`] is due although no packet comes.
+    /// Returns the time at which [`FlowSender::feed`] is due although no packet comes.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         match self.state {
-            State::Running => {
+            FlowSenderState::Running => {
                 let due_ns = self.bits_per_s.map_or(self.ends_ns, |rate| {
                     let each_bits = self.buffer.len().max(1) as u128 * 8;
                     let passed_ns =
@@ -214,8 +220,8 @@ impl Outgoing {
                 // A datagram that the queue does not accept now is given up when it is late.
                 Some(if self.is_blocked { due_ns + LATE_NS } else { due_ns })
             }
-            State::Ending { next_ns, .. } => Some(next_ns),
-            State::Reported(_) | State::Unreported => None,
+            FlowSenderState::Ending { next_ns, .. } => Some(next_ns),
+            FlowSenderState::Reported(_) | FlowSenderState::Unreported => None,
         }
     }
 
@@ -228,22 +234,22 @@ impl Outgoing {
     pub(crate) fn cut_off(&mut self, now_ns: u64) {
         self.end_now(now_ns);
         self.give_up_late(now_ns);
-        if !matches!(self.state, State::Reported(_)) {
-            self.state = State::Unreported;
+        if !matches!(self.state, FlowSenderState::Reported(_)) {
+            self.state = FlowSenderState::Unreported;
         }
     }
 
     /// Stores the receiver's report.
-    pub(crate) fn reported(&mut self, received: Received) {
-        if !matches!(self.state, State::Running) {
-            self.state = State::Reported(received);
+    pub(crate) fn reported(&mut self, received: ReceivedDataFigures) {
+        if !matches!(self.state, FlowSenderState::Running) {
+            self.state = FlowSenderState::Reported(received);
         }
     }
 
     /// Returns the receiver's report.
-    pub(crate) const fn report(&self) -> Option<Received> {
+    pub(crate) const fn report(&self) -> Option<ReceivedDataFigures> {
         match self.state {
-            State::Reported(received) => Some(received),
+            FlowSenderState::Reported(received) => Some(received),
             _ => None,
         }
     }
@@ -254,28 +260,32 @@ impl Outgoing {
     }
 
     pub(crate) const fn is_running(&self) -> bool {
-        matches!(self.state, State::Running)
+        matches!(self.state, FlowSenderState::Running)
     }
 
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Reported(_) | State::Unreported)
+        matches!(self.state, FlowSenderState::Reported(_) | FlowSenderState::Unreported)
     }
 
     /// Returns the figures of all sent data.
-    pub(crate) fn figures(&self, cpu_ns: u64) -> Sent {
+    pub(crate) fn figures(&self, cpu_ns: u64) -> SentDataFigures {
         if !self.is_running() {
             return self.sent;
         }
         let cpu_s = cpu_ns.saturating_sub(self.cpu_first_ns) as f64 / 1e9;
         let cpu = if self.sent.seconds > 0.0 { cpu_s / self.sent.seconds } else { 0.0 };
-        Sent { cpu, ..self.sent }
+        SentDataFigures { cpu, ..self.sent }
     }
 
     /// Returns the datagrams that left since the last call.
-    pub(crate) const fn step(&mut self) -> Step {
+    pub(crate) const fn step(&mut self) -> IntervalDatagramCounts {
         let (datagrams, bytes) = (self.mark.datagrams, self.mark.bytes);
         self.mark = self.sent;
-        Step { datagrams: self.sent.datagrams - datagrams, bytes: self.sent.bytes - bytes, lost: 0 }
+        IntervalDatagramCounts {
+            datagrams: self.sent.datagrams - datagrams,
+            bytes: self.sent.bytes - bytes,
+            lost: 0,
+        }
     }
 }
 
@@ -285,7 +295,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_due_at_even_distances() {
-        let order = Order {
+        let order = TransferParameters {
             datagram_bytes: 125,
             duration_ms: 10,
             octets: None,
@@ -293,7 +303,7 @@ mod tests {
             settling_ms: 0,
         };
         // One in each millisecond.
-        let outgoing = Outgoing::new(1_000, 0, &order, 1_424);
+        let outgoing = FlowSender::new(1_000, 0, &order, 1_424);
         let due = |at_us: u64| outgoing.due(1_000_000, 1_000 + at_us * 1_000);
         assert_eq!([due(0), due(999), due(1_000), due(9_999)], [1, 1, 2, 10]);
         assert_eq!([due(10_000), due(99_000)], [10, 10], "none at the end or behind it");
@@ -303,14 +313,14 @@ mod tests {
     #[test]
     fn what_is_late_while_it_settles_does_not_count() {
         let bits_per_s = Some(1_000_000);
-        let order = Order {
+        let order = TransferParameters {
             datagram_bytes: 125,
             duration_ms: 100,
             octets: None,
             bits_per_s,
             settling_ms: 20,
         };
-        let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
+        let mut outgoing = FlowSender::new(0, 0, &order, 1_424);
         outgoing.give_up_late(19_000_000);
         assert_eq!((outgoing.sent.never_sent, outgoing.skipped), (0, 10));
         outgoing.give_up_late(50_000_000);
@@ -321,14 +331,14 @@ mod tests {
 
     #[test]
     fn what_is_late_is_never_sent() {
-        let order = Order {
+        let order = TransferParameters {
             datagram_bytes: 125,
             duration_ms: 100,
             octets: None,
             bits_per_s: Some(1_000_000),
             settling_ms: 0,
         };
-        let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
+        let mut outgoing = FlowSender::new(0, 0, &order, 1_424);
         outgoing.give_up_late(5_000_000);
         assert_eq!(outgoing.sent.never_sent, 0, "nothing is late yet");
         outgoing.give_up_late(50_000_000);

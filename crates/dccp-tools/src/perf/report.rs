@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::figures::{Received, Sent, Step, per_second};
-use super::flow::Flow;
-use crate::units::Format;
+use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures, per_second};
+use super::flow::PerfFlow;
+use crate::units::UnitFormat;
 use crate::{ToolError, say};
 
 /// Schema version of the documents.
@@ -12,7 +12,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// An interval of one direction.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Interval {
+pub(crate) struct FlowInterval {
     flow: u32,
     /// End that counted the interval: `sender` or `receiver`.
     side: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Interval {
 
 /// One direction of a flow, as both ends saw it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Direction {
+pub(crate) struct FlowDirectionResult {
     /// End that sent: `client` or `server`.
     pub(crate) from: &'static str,
     /// Bytes of each datagram, if this end sent them.
@@ -40,8 +40,8 @@ pub(crate) struct Direction {
     /// Congestion control, over DCCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ccid: Option<u8>,
-    pub(crate) sent: Option<Sent>,
-    pub(crate) received: Option<Received>,
+    pub(crate) sent: Option<SentDataFigures>,
+    pub(crate) received: Option<ReceivedDataFigures>,
     /// Bits of application data per second that the receiver read.
     pub(crate) bits_per_s: Option<f64>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct FlowEnd {
     pub(crate) flow: u32,
     pub(crate) local: String,
     pub(crate) remote: String,
-    pub(crate) directions: Vec<Direction>,
+    pub(crate) directions: Vec<FlowDirectionResult>,
     pub(crate) failure: Option<String>,
     /// True without a control exchange, in which case neither end has the other's figures.
     pub(crate) is_plain: bool,
@@ -60,29 +60,29 @@ pub(crate) struct FlowEnd {
 
 /// Results of all flows, as JSON.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct PerfDocument<'a> {
     tool: &'static str,
     schema_version: u32,
     role: &'static str,
     carrier: &'a str,
     service_code: &'a str,
-    intervals: &'a [Interval],
+    intervals: &'a [FlowInterval],
     flows: &'a [FlowEnd],
 }
 
 /// Output of a side.
-pub(crate) struct Output {
+pub(crate) struct PerfOutput {
     pub(crate) is_json: bool,
     pub(crate) role: &'static str,
     pub(crate) carrier: String,
     pub(crate) service_code: String,
     /// Unit of amounts and rates in text.
-    pub(crate) format: Format,
-    intervals: Vec<Interval>,
+    pub(crate) format: UnitFormat,
+    intervals: Vec<FlowInterval>,
     has_head: bool,
 }
 
-impl Output {
+impl PerfOutput {
     pub(crate) const fn new(
         is_json: bool,
         role: &'static str,
@@ -94,7 +94,7 @@ impl Output {
             role,
             carrier,
             service_code,
-            format: Format::Fitting,
+            format: UnitFormat::Fitting,
             intervals: Vec::new(),
             has_head: false,
         }
@@ -113,7 +113,7 @@ impl Output {
     }
 
     /// Prints the interval of a flow that ends now.
-    pub(crate) fn interval(&mut self, flow: &mut Flow, now_ns: u64) -> Result<(), ToolError> {
+    pub(crate) fn interval(&mut self, flow: &mut PerfFlow, now_ns: u64) -> Result<(), ToolError> {
         let Some(started_ns) = flow.started_ns else { return Ok(()) };
         let since = |at_ns: u64| at_ns.saturating_sub(started_ns) as f64 / 1e9;
         let (start_s, end_s) = (since(flow.interval_ns), since(now_ns));
@@ -121,9 +121,11 @@ impl Output {
         let rtt_ms = flow.rtt_ns.map(|rtt_ns| rtt_ns as f64 / 1e6);
         let sent = flow.outgoing.as_mut().map(|outgoing| ("sender", outgoing.step()));
         let received = flow.receives().then(|| ("receiver", flow.incoming.step()));
-        for (side, Step { datagrams, bytes, lost }) in [sent, received].into_iter().flatten() {
+        for (side, IntervalDatagramCounts { datagrams, bytes, lost }) in
+            [sent, received].into_iter().flatten()
+        {
             let is_sender = side == "sender";
-            let interval = Interval {
+            let interval = FlowInterval {
                 flow: flow.id,
                 side,
                 start_s,
@@ -146,7 +148,7 @@ impl Output {
     /// Prints the summary of flows that have ended.
     pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
         if self.is_json {
-            let document = Document {
+            let document = PerfDocument {
                 tool: "godwit dccp perf",
                 schema_version: SCHEMA_VERSION,
                 role: self.role,
@@ -181,8 +183,8 @@ impl Output {
     }
 }
 
-impl Interval {
-    fn text(&self, format: Format) -> String {
+impl FlowInterval {
+    fn text(&self, format: UnitFormat) -> String {
         let span = (self.start_s, self.end_s);
         let row = row(format, self.flow, span, self.bytes, self.bits_per_s);
         match (self.lost, self.rtt_ms) {
@@ -196,10 +198,10 @@ impl Interval {
 }
 
 impl FlowEnd {
-    fn text(&self, format: Format) -> String {
+    fn text(&self, format: UnitFormat) -> String {
         let mut text = String::new();
         for direction in &self.directions {
-            let Direction { from, ccid, .. } = direction;
+            let FlowDirectionResult { from, ccid, .. } = direction;
             if let Some(sent) = direction.sent {
                 let row =
                     row(format, self.flow, (0.0, sent.seconds), sent.bytes, sent.bits_per_s());
@@ -243,7 +245,7 @@ impl FlowEnd {
 
 /// Formats a line of a flow from one second to another.
 fn row(
-    format: Format,
+    format: UnitFormat,
     flow: u32,
     (start_s, end_s): (f64, f64),
     bytes: u64,

@@ -1,17 +1,19 @@
 //! `--search`: the highest constant rate of which enough is received. Each step is an ordinary
 //! measurement, over connections of its own; [`measure::search`] chooses the next rate.
 
-use dccp_link::Config;
+use dccp_link::ConnectionConfig;
 use measure::plan::SearchPlan;
 use measure::record::Purpose;
-use measure::search::{Found, Outcome as Judged, Search, Step as Next, Stop};
+use measure::search::{
+    Search, SearchResult, SearchStep as Next, SearchStopReason, TrialOutcome as Judged,
+};
 use serde::Serialize;
 
 use super::report::FlowEnd;
-use super::{Args, client};
-use crate::options::Destination;
+use super::{DccpPerfArgs, client};
+use crate::options::DccpDestination;
 use crate::units;
-use crate::{Outcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, say};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -33,7 +35,7 @@ const SETTLING: f64 = 0.2;
 
 /// A rate that was tried.
 #[derive(Clone, Debug, Serialize)]
-struct Step {
+struct RateSearchStep {
     purpose: &'static str,
     /// Rate of each connection and direction.
     bits_per_s: f64,
@@ -52,7 +54,7 @@ struct Step {
 
 /// Results of the search, as JSON.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct RateSearchDocument<'a> {
     tool: &'static str,
     schema_version: u32,
     mode: &'static str,
@@ -65,7 +67,7 @@ struct Document<'a> {
     settling_s: f64,
     growth: f64,
     width_percent: f64,
-    steps: &'a [Step],
+    steps: &'a [RateSearchStep],
     /// Confirmed rate of each connection and direction; null if there is none.
     found_bits_per_s: Option<f64>,
     /// Least rate above it that was missed.
@@ -73,7 +75,7 @@ struct Document<'a> {
     stop: &'static str,
 }
 
-fn plan(args: &Args) -> SearchPlan {
+fn plan(args: &DccpPerfArgs) -> SearchPlan {
     let bits = args.datagram_bits();
     let dwell_s = args.time.as_secs_f64();
     SearchPlan {
@@ -93,7 +95,11 @@ fn plan(args: &Args) -> SearchPlan {
 }
 
 /// Searches, and prints each step.
-pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
+pub(super) fn run(
+    args: &DccpPerfArgs,
+    host: &str,
+    config: &ConnectionConfig,
+) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
@@ -115,7 +121,7 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
         };
         let bits_per_s = (probe.rate_per_s * args.datagram_bits()).round();
         let Some(ended) = measure(args, to, config, bits_per_s as u64)? else { break None };
-        let step = Step::of(&ended, bits_per_s, probe.purpose, args.loss);
+        let step = RateSearchStep::of(&ended, bits_per_s, probe.purpose, args.loss);
         search.report(match step.outcome {
             "met" => Judged::Met,
             "missed" => Judged::Missed,
@@ -128,17 +134,17 @@ pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, T
     };
     show(args, found, &steps)?;
     Ok(match found {
-        None => Outcome::Interrupted,
-        Some(Found { rate_per_s: None, .. }) => Outcome::FellShort,
-        Some(_) => Outcome::Done,
+        None => DccpCommandOutcome::Interrupted,
+        Some(SearchResult { rate_per_s: None, .. }) => DccpCommandOutcome::FellShort,
+        Some(_) => DccpCommandOutcome::Done,
     })
 }
 
 /// Measures one step. Returns `None` when a signal ended it.
 fn measure(
-    args: &Args,
-    to: Destination,
-    config: &Config,
+    args: &DccpPerfArgs,
+    to: DccpDestination,
+    config: &ConnectionConfig,
     bits_per_s: u64,
 ) -> Result<Option<Vec<FlowEnd>>, ToolError> {
     let mut order = args.order();
@@ -149,7 +155,7 @@ fn measure(
     Ok((!is_interrupted).then_some(ended))
 }
 
-impl Step {
+impl RateSearchStep {
     fn of(ended: &[FlowEnd], bits_per_s: f64, purpose: Purpose, loss_percent: f64) -> Self {
         let mut step = Self {
             purpose: if purpose == Purpose::Confirm { "confirm" } else { "search" },
@@ -195,10 +201,14 @@ impl Step {
     }
 }
 
-fn show(args: &Args, found: Option<Found>, steps: &[Step]) -> Result<(), ToolError> {
+fn show(
+    args: &DccpPerfArgs,
+    found: Option<SearchResult>,
+    steps: &[RateSearchStep],
+) -> Result<(), ToolError> {
     let found_bits_per_s =
         found.and_then(|found| found.rate_per_s).map(|rate| (rate * args.datagram_bits()).round());
-    let above = |step: &&Step| {
+    let above = |step: &&RateSearchStep| {
         step.outcome == "missed" && step.bits_per_s > found_bits_per_s.unwrap_or(0.0)
     };
     let missed = steps.iter().filter(above).map(|step| step.bits_per_s).min_by(f64::total_cmp);
@@ -215,7 +225,7 @@ fn show(args: &Args, found: Option<Found>, steps: &[Step]) -> Result<(), ToolErr
             "{found}{missed} ({stop}): rates doubled, then bisected to {WIDTH_PERCENT} %, {dwell_s} s each\n"
         ));
     }
-    let document = Document {
+    let document = RateSearchDocument {
         tool: "godwit dccp perf",
         schema_version: SCHEMA_VERSION,
         mode: "search",
@@ -239,33 +249,36 @@ fn show(args: &Args, found: Option<Found>, steps: &[Step]) -> Result<(), ToolErr
 }
 
 /// Returns the reason why the search ended.
-const fn stop_words(found: Option<Found>) -> &'static str {
+const fn stop_words(found: Option<SearchResult>) -> &'static str {
     match found {
         None => "interrupted",
-        Some(Found { stop: Stop::Server, .. }) => "more was missed",
-        Some(Found { stop: Stop::MaxRate, .. }) => "no higher rate is tried",
-        Some(Found { stop: Stop::Void | Stop::Hurried, .. }) => "an end did not tell",
-        Some(Found { stop: Stop::Unconfirmed, .. }) => "none was confirmed",
-        Some(Found { stop: Stop::EveryRate, .. }) => "every rate was missed",
+        Some(SearchResult { stop: SearchStopReason::Server, .. }) => "more was missed",
+        Some(SearchResult { stop: SearchStopReason::MaxRate, .. }) => "no higher rate is tried",
+        Some(SearchResult { stop: SearchStopReason::Void | SearchStopReason::Hurried, .. }) => {
+            "an end did not tell"
+        }
+        Some(SearchResult { stop: SearchStopReason::Unconfirmed, .. }) => "none was confirmed",
+        Some(SearchResult { stop: SearchStopReason::EveryRate, .. }) => "every rate was missed",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::{Received, Sent};
-    use super::super::report::Direction;
+    use super::super::figures::{ReceivedDataFigures, SentDataFigures};
+    use super::super::report::FlowDirectionResult;
     use super::*;
 
     fn flow(sent: u64, never_sent: u64, lost: Option<u64>) -> FlowEnd {
-        let received = lost.map(|lost| Received {
+        let received = lost.map(|lost| ReceivedDataFigures {
             datagrams: sent - lost,
             bytes: (sent - lost) * 125,
             lost,
             seconds: 1.0,
-            ..Received::default()
+            ..ReceivedDataFigures::default()
         });
-        let sent = Some(Sent { datagrams: sent, never_sent, ..Sent::default() });
-        let direction = Direction {
+        let sent =
+            Some(SentDataFigures { datagrams: sent, never_sent, ..SentDataFigures::default() });
+        let direction = FlowDirectionResult {
             from: "client",
             datagram_bytes: None,
             ccid: None,
@@ -285,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_and_what_was_never_sent_is_missing() {
-        let step = |flows: &[FlowEnd]| Step::of(flows, 1e6, Purpose::Search, 1.0);
+        let step = |flows: &[FlowEnd]| RateSearchStep::of(flows, 1e6, Purpose::Search, 1.0);
         let met = step(&[flow(990, 5, Some(5)), flow(1_000, 0, Some(0))]);
         assert_eq!((met.due, met.lost, met.never_sent, met.outcome), (1_995, 5, 5, "met"));
         assert!((met.missing_percent - 1_000.0 / 1_995.0).abs() < 1e-9);

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dccp::connection::Event;
+use dccp::connection::ConnectionEvent;
 use dccp::header::ResetCode;
-use dccp_link::{Driver, Key, LinkError, ScopedAddress};
+use dccp_link::{ConnectionKey, DccpError, Driver, ScopedAddress};
 use netio::Clock;
 use netio::signal::Signals;
 
-use super::flow::{Flow, Wish};
-use super::report::{Direction, FlowEnd, Output};
+use super::flow::{FlowRequest, PerfFlow};
+use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
 use crate::ToolError;
 use crate::debug::Observer;
-use crate::probe::Recorder;
+use crate::probe::ProbeRecorder;
 
 /// Most rounds of feeding and staging between two checks for received packets.
 const ROUNDS_MAX: usize = 32;
@@ -25,9 +25,9 @@ const LOOK_NS: u64 = 200_000_000;
 
 /// Reason why an attempt to connect failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum ConnectFailure {
     /// Connection that either end has ended.
-    Ended(LinkError),
+    Ended(DccpError),
     /// Server that is unreachable according to the network, with the error number of Linux.
     Unreachable(i32),
     /// Server that did not answer.
@@ -35,15 +35,15 @@ pub(crate) enum Failure {
 }
 
 /// All connections of a side.
-pub(crate) struct Session {
+pub(crate) struct PerfSession {
     pub(crate) driver: Driver,
-    pub(crate) output: Output,
+    pub(crate) output: PerfOutput,
     pub(crate) signals: Signals,
     /// Writer of congestion control's figures, if requested.
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recorder: Option<ProbeRecorder>,
     /// True without a control exchange: only data is sent, and everything received is data.
     pub(crate) is_plain: bool,
-    flows: BTreeMap<Key, Flow>,
+    flows: BTreeMap<ConnectionKey, PerfFlow>,
     /// Observer that prints changes of connections, if requested.
     pub(crate) observer: Option<Observer>,
     flows_count: u32,
@@ -54,13 +54,13 @@ pub(crate) struct Session {
     /// Summaries since they were last taken.
     ended: Vec<FlowEnd>,
     /// Connections that were not made.
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<ConnectFailure>,
 }
 
-impl Session {
+impl PerfSession {
     pub(crate) fn new(
         driver: Driver,
-        output: Output,
+        output: PerfOutput,
         interval: Option<Duration>,
         is_client: bool,
     ) -> Result<Self, ToolError> {
@@ -92,9 +92,9 @@ impl Session {
         self.signals.stop().load(Ordering::Acquire)
     }
 
-    pub(crate) fn add(&mut self, key: Key, wish: Option<Wish>) {
+    pub(crate) fn add(&mut self, key: ConnectionKey, wish: Option<FlowRequest>) {
         self.flows_count += 1;
-        let flow = Flow::new(self.flows_count, Clock::mono_ns(), wish, self.is_plain);
+        let flow = PerfFlow::new(self.flows_count, Clock::mono_ns(), wish, self.is_plain);
         self.flows.insert(key, flow);
     }
 
@@ -134,7 +134,7 @@ impl Session {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
         let intervals = intervals.filter_map(|flow| Some(flow.interval_ns + self.interval_ns?));
-        let flows = self.flows.values().filter_map(Flow::next_ns);
+        let flows = self.flows.values().filter_map(PerfFlow::next_ns);
         let samples = self.recorder.iter().filter_map(|recorder| recorder.next_ns());
         let until_ns = intervals.chain(flows).chain(samples).chain([now_ns + LOOK_NS]).min();
         self.driver.wait(if self.has_more { Some(now_ns) } else { until_ns })?;
@@ -178,51 +178,53 @@ impl Session {
 
     fn take_failures(&mut self) {
         while let Some((key, cause)) = self.driver.poll_unreachable() {
-            self.failures.push(Failure::Unreachable(cause.raw_os_error().unwrap_or(0)));
+            self.failures.push(ConnectFailure::Unreachable(cause.raw_os_error().unwrap_or(0)));
             self.flows.remove(&key);
         }
     }
 
     fn take_events(&mut self, now_ns: u64, cpu_ns: u64) {
         while let Some((key, event)) = self.driver.poll_event() {
-            if event == Event::Connected && !self.flows.contains_key(&key) {
+            if event == ConnectionEvent::Connected && !self.flows.contains_key(&key) {
                 self.add(key, None);
             }
             let Some(flow) = self.flows.get_mut(&key) else { continue };
             match event {
-                Event::Connected => {
+                ConnectionEvent::Connected => {
                     if let Some(connection) = self.driver.connection(&key) {
                         flow.connected(now_ns, cpu_ns, connection);
                     }
                 }
-                Event::Received(datagram) => {
+                ConnectionEvent::Received(datagram) => {
                     flow.received(now_ns, cpu_ns, &datagram, self.driver.connection(&key));
                     self.driver.recycle(&key, datagram);
                 }
-                Event::Reset(reset) if flow.started_ns.is_none() => {
+                ConnectionEvent::Reset(reset) if flow.started_ns.is_none() => {
                     let core = self.driver.connection(&key);
-                    let error = LinkError::from_refusal(&key, reset, core);
-                    self.failures.push(Failure::Ended(error));
+                    let error = DccpError::from_refusal(&key, reset, core);
+                    self.failures.push(ConnectFailure::Ended(error));
                     flow.is_gone = true;
                 }
-                Event::Failed(reset) if flow.started_ns.is_none() => {
+                ConnectionEvent::Failed(reset) if flow.started_ns.is_none() => {
                     let core = self.driver.connection(&key);
                     self.failures.push(match reset.code {
-                        ResetCode::Aborted => Failure::Silent,
-                        _ => Failure::Ended(LinkError::from_failure(reset, core)),
+                        ResetCode::Aborted => ConnectFailure::Silent,
+                        _ => ConnectFailure::Ended(DccpError::from_failure(reset, core)),
                     });
                     flow.is_gone = true;
                 }
-                Event::Reset(reset) if reset.code == ResetCode::Closed => flow.ended(now_ns, None),
-                Event::Reset(reset) => {
-                    let error = LinkError::from_reset(reset, self.driver.connection(&key));
+                ConnectionEvent::Reset(reset) if reset.code == ResetCode::Closed => {
+                    flow.ended(now_ns, None)
+                }
+                ConnectionEvent::Reset(reset) => {
+                    let error = DccpError::from_reset(reset, self.driver.connection(&key));
                     flow.ended(now_ns, Some(&error));
                 }
-                Event::Failed(reset) => {
-                    let error = LinkError::from_failure(reset, self.driver.connection(&key));
+                ConnectionEvent::Failed(reset) => {
+                    let error = DccpError::from_failure(reset, self.driver.connection(&key));
                     flow.ended(now_ns, Some(&error));
                 }
-                Event::Closed => flow.ended(now_ns, None),
+                ConnectionEvent::Closed => flow.ended(now_ns, None),
             }
         }
     }
@@ -288,7 +290,7 @@ impl Session {
 }
 
 /// Returns the summary of a flow, as both ends saw it.
-fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
+fn end_by_key(flow: &PerfFlow, key: &ConnectionKey, is_client: bool, cpu_ns: u64) -> FlowEnd {
     let with_scope = |address| ScopedAddress { address, scope: key.scope };
     let local = format!("{} port {}", with_scope(key.local), key.local_port);
     let remote = format!("{} port {}", with_scope(key.remote), key.remote_port);
@@ -297,7 +299,7 @@ fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
 
 /// Returns the summary of a flow between two addresses, the local one first.
 pub(super) fn end_of(
-    flow: &Flow,
+    flow: &PerfFlow,
     [local, remote]: [String; 2],
     is_client: bool,
     cpu_ns: u64,
@@ -306,7 +308,7 @@ pub(super) fn end_of(
     let mut directions = Vec::new();
     if let Some(outgoing) = &flow.outgoing {
         let received = outgoing.report();
-        directions.push(Direction {
+        directions.push(FlowDirectionResult {
             from: here,
             datagram_bytes: Some(outgoing.datagram_bytes()),
             ccid: Some(flow.ccids.0),
@@ -317,7 +319,7 @@ pub(super) fn end_of(
     }
     if flow.receives() {
         let received = flow.incoming.figures(cpu_ns);
-        directions.push(Direction {
+        directions.push(FlowDirectionResult {
             from: there,
             datagram_bytes: None,
             ccid: Some(flow.ccids.1),
@@ -342,9 +344,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    use dccp_link::{CarrierKind, CarrierOptions, Config, Limits, Peer};
+    use dccp_link::{CarrierKind, CarrierOptions, ConnectionConfig, EndpointLimits, Peer};
 
-    use super::super::message::Order;
+    use super::super::message::TransferParameters;
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -354,19 +356,19 @@ mod tests {
     const WARM: u64 = 20_000;
     const COUNTED: u64 = 20_000;
 
-    fn session(is_client: bool) -> Session {
+    fn session(is_client: bool) -> PerfSession {
         let options = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, HERE);
-        let driver = Driver::open(&options, Limits::default()).unwrap();
-        let output = Output::new(true, "test", String::new(), String::new());
-        Session::new(driver, output, None, is_client).unwrap()
+        let driver = Driver::open(&options, EndpointLimits::default()).unwrap();
+        let output = PerfOutput::new(true, "test", String::new(), String::new());
+        PerfSession::new(driver, output, None, is_client).unwrap()
     }
 
     /// Sends as fast as it goes, until `is_done`.
     fn send(udp_port: u16, is_done: &AtomicBool) {
         let mut client = session(true);
         let peer = Peer { address: HERE, port: PORT, udp_port };
-        let key = client.driver.connect(peer, &Config::default(), &[]).unwrap();
-        let order = Order {
+        let key = client.driver.connect(peer, &ConnectionConfig::default(), &[]).unwrap();
+        let order = TransferParameters {
             datagram_bytes: 1_000,
             // Longer than any machine takes: the test ends the sending.
             duration_ms: 3_600_000,
@@ -374,13 +376,13 @@ mod tests {
             bits_per_s: None,
             settling_ms: 0,
         };
-        client.add(key, Some(Wish { forward: Some(order), reverse: None }));
+        client.add(key, Some(FlowRequest { forward: Some(order), reverse: None }));
         while !is_done.load(Ordering::Acquire) && client.flows_count() > 0 {
             client.turn().unwrap();
         }
     }
 
-    fn read(server: &mut Session, count: u64) {
+    fn read(server: &mut PerfSession, count: u64) {
         let mut read = 0;
         while read < count {
             server.turn().unwrap();
@@ -392,7 +394,7 @@ mod tests {
     #[test]
     fn the_memory_of_datagrams_that_were_read_is_used_again() {
         let mut server = session(false);
-        let config = Config::default();
+        let config = ConnectionConfig::default();
         server.driver.listen(PORT, &config, vec![config.service_code]);
         let udp_port = server.driver.udp_port().unwrap();
         let is_done = AtomicBool::new(false);

@@ -13,11 +13,11 @@ use std::time::Duration;
 use netio::signal::Signals;
 use netio::{Clock, NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
-use super::figures::{Incoming, Received, Sent};
-use super::message::Message;
-use super::report::{Direction, FlowEnd, Output};
-use super::{Args, DATAGRAM_BYTES};
-use crate::{Outcome, ToolError};
+use super::figures::{FlowReceiver, ReceivedDataFigures, SentDataFigures};
+use super::message::PerfMessage;
+use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
+use super::{DATAGRAM_BYTES, DccpPerfArgs};
+use crate::{DccpCommandOutcome, ToolError};
 
 /// Socket buffer, as large as that of the sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -52,7 +52,7 @@ fn failed(what: &str, error: &std::io::Error) -> ToolError {
 }
 
 /// Counts received datagrams, for any number of senders.
-pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
+pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
     let any: IpAddr =
         if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let own = args.bind.unwrap_or_else(|| any.into()).with_port(args.link.udp_port);
@@ -72,7 +72,7 @@ pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
         if !ended.is_empty() {
             output.summary(&ended)?;
             if args.one_off {
-                return Ok(Outcome::Done);
+                return Ok(DccpCommandOutcome::Done);
             }
         }
     }
@@ -80,16 +80,16 @@ pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
     if !ended.is_empty() {
         output.summary(&ended)?;
     }
-    Ok(Outcome::Interrupted)
+    Ok(DccpCommandOutcome::Interrupted)
 }
 
 /// Flows that are being read, by sender.
 struct Readers {
     batch: RecvBatch,
     answers: SendBatch,
-    flows: BTreeMap<SocketAddr, Incoming>,
+    flows: BTreeMap<SocketAddr, FlowReceiver>,
     /// Last report, because the sender may not have received it.
-    told: Option<(SocketAddr, Received)>,
+    told: Option<(SocketAddr, ReceivedDataFigures)>,
     count: u32,
 }
 
@@ -113,14 +113,14 @@ impl Readers {
             let mut fins = Vec::new();
             for datagram in self.batch.iter() {
                 let (source, len) = (datagram.source, datagram.octets.len());
-                let number = match Message::read(datagram.octets) {
-                    Message::Data(number) => Some(number),
-                    Message::Plain => None,
-                    Message::Fin(sent) => {
+                let number = match PerfMessage::read(datagram.octets) {
+                    PerfMessage::Data(number) => Some(number),
+                    PerfMessage::Plain => None,
+                    PerfMessage::Fin(sent) => {
                         fins.push((source, sent));
                         continue;
                     }
-                    Message::Hello(_) | Message::Report(_) => continue,
+                    PerfMessage::Hello(_) | PerfMessage::Report(_) => continue,
                 };
                 if self.flows.len() < FLOWS_MAX || self.flows.contains_key(&source) {
                     let flow = self.flows.entry(source).or_default();
@@ -135,7 +135,12 @@ impl Readers {
     }
 
     /// Ends the flow of a sender that has sent everything. Returns `None` if it had ended before.
-    fn end(&mut self, socket: &UdpSocket, source: SocketAddr, sent: Sent) -> Option<FlowEnd> {
+    fn end(
+        &mut self,
+        socket: &UdpSocket,
+        source: SocketAddr,
+        sent: SentDataFigures,
+    ) -> Option<FlowEnd> {
         let told = self.told.filter(|(known, _)| *known == source);
         if let (Some((_, received)), false) = (told, self.flows.contains_key(&source)) {
             self.tell(socket, source, received);
@@ -150,8 +155,8 @@ impl Readers {
         Some(self.flow_end(socket, source, Some(sent), received))
     }
 
-    fn tell(&mut self, socket: &UdpSocket, to: SocketAddr, received: Received) {
-        let message = Message::Report(received).write();
+    fn tell(&mut self, socket: &UdpSocket, to: SocketAddr, received: ReceivedDataFigures) {
+        let message = PerfMessage::Report(received).write();
         let slot = self.answers.slot().expect("the last one was flushed or discarded");
         slot[..message.len()].copy_from_slice(&message);
         self.answers.commit(message.len(), to, None);
@@ -164,8 +169,8 @@ impl Readers {
         &mut self,
         socket: &UdpSocket,
         source: SocketAddr,
-        sent: Option<Sent>,
-        received: Received,
+        sent: Option<SentDataFigures>,
+        received: ReceivedDataFigures,
     ) -> FlowEnd {
         self.count += 1;
         let local = socket.local_address().map_or_else(|_| String::new(), |own| own.to_string());
@@ -186,15 +191,15 @@ impl Readers {
 
 fn direction(
     datagram_bytes: Option<usize>,
-    sent: Option<Sent>,
-    received: Option<Received>,
-) -> Direction {
+    sent: Option<SentDataFigures>,
+    received: Option<ReceivedDataFigures>,
+) -> FlowDirectionResult {
     let bits_per_s = received.map(|received| received.bits_per_s());
-    Direction { from: "client", datagram_bytes, ccid: None, sent, received, bits_per_s }
+    FlowDirectionResult { from: "client", datagram_bytes, ccid: None, sent, received, bits_per_s }
 }
 
 /// Sends for the requested time, then requests the receiver's report.
-pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
+pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
     let destination = args.link.destination(host)?;
     let (address, udp_port) = (destination.address(), destination.peer.udp_port);
     let to = address.with_port(udp_port);
@@ -220,15 +225,19 @@ pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         direction(Some(datagram_bytes), Some(sent), Some(received)),
     )?;
     if signals.stop().load(Ordering::Acquire) {
-        return Ok(Outcome::Interrupted);
+        return Ok(DccpCommandOutcome::Interrupted);
     }
-    Ok(if received.datagrams > 0 { Outcome::Done } else { Outcome::FellShort })
+    Ok(if received.datagrams > 0 {
+        DccpCommandOutcome::Done
+    } else {
+        DccpCommandOutcome::FellShort
+    })
 }
 
 fn summarize(
-    output: &mut Output,
+    output: &mut PerfOutput,
     (socket, to): (&UdpSocket, SocketAddr),
-    direction: Direction,
+    direction: FlowDirectionResult,
 ) -> Result<(), ToolError> {
     let local =
         socket.local_address().map_err(|error| failed("ask for the own address", &error))?;
@@ -249,7 +258,7 @@ fn pour(
     to: SocketAddr,
     (datagram_bytes, time): (usize, Duration),
     signals: &Signals,
-) -> Result<Sent, ToolError> {
+) -> Result<SentDataFigures, ToolError> {
     let slot_bytes = datagram_bytes.max(1);
     let mut batch = SendBatch::new(SEND_SLOTS, slot_bytes, socket.supports_segmentation());
     let (begun_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
@@ -259,7 +268,7 @@ fn pour(
     while now_ns < ends_ns && !signals.stop().load(Ordering::Relaxed) {
         while let Some(slot) = batch.slot() {
             let datagram = &mut slot[..datagram_bytes];
-            Message::number(datagram, number);
+            PerfMessage::number(datagram, number);
             batch.commit(datagram_bytes, to, None);
             number += 1;
         }
@@ -277,12 +286,16 @@ fn pour(
     let seconds = (now_ns - begun_ns) as f64 / 1e9;
     let cpu = (Clock::process_cpu_ns() - cpu_ns) as f64 / 1e9 / seconds;
     let bytes = counts.sent * datagram_bytes as u64;
-    Ok(Sent { datagrams: counts.sent, bytes, never_sent: counts.refused, seconds, cpu })
+    Ok(SentDataFigures { datagrams: counts.sent, bytes, never_sent: counts.refused, seconds, cpu })
 }
 
 /// Sends the end message until the receiver has reported. Returns the report.
-fn ask(socket: &UdpSocket, to: SocketAddr, sent: Sent) -> Result<Option<Received>, ToolError> {
-    let message = Message::Fin(sent).write();
+fn ask(
+    socket: &UdpSocket,
+    to: SocketAddr,
+    sent: SentDataFigures,
+) -> Result<Option<ReceivedDataFigures>, ToolError> {
+    let message = PerfMessage::Fin(sent).write();
     let mut batch = SendBatch::new(1, MESSAGE_BYTES_MAX, false);
     let mut answers = RecvBatch::coalescing();
     for _ in 0..FIN_TRIES {
@@ -296,7 +309,7 @@ fn ask(socket: &UdpSocket, to: SocketAddr, sent: Sent) -> Result<Option<Received
             .map_err(|error| failed("wait", &error))?;
         while answers.receive(socket).unwrap_or(0) > 0 {
             for datagram in answers.iter().filter(|datagram| datagram.source == to) {
-                if let Message::Report(received) = Message::read(datagram.octets) {
+                if let PerfMessage::Report(received) = PerfMessage::read(datagram.octets) {
                     return Ok(Some(received));
                 }
             }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::report::over_time::{Chart, Series, render};
+use measure::report::over_time::{ChartSeries, TimeChart, render};
 
-use super::line::Line;
+use super::line::ProbeSample;
 use super::rows::bits_since;
 
 /// Most points of a line in a chart: more are no wider than the line.
@@ -12,27 +12,27 @@ const POINTS_MAX: u64 = 480;
 
 /// Samples that make up one point.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bin {
+struct ChartPointSums {
     bits: f64,
     last_us: u64,
-    /// Sum and count of each of [`Quantity::ALL`].
-    sums: [(f64, u32); Quantity::ALL.len()],
+    /// Sum and count of each of [`ProbeQuantity::ALL`].
+    sums: [(f64, u32); ProbeQuantity::ALL.len()],
 }
 
 /// Quantity that is averaged over a bin.
 #[derive(Clone, Copy)]
-enum Quantity {
+enum ProbeQuantity {
     Allowed,
     RoundTrip,
     LossEvents,
     Window,
 }
 
-impl Quantity {
+impl ProbeQuantity {
     const ALL: [Self; 4] = [Self::Allowed, Self::RoundTrip, Self::LossEvents, Self::Window];
 
     /// Returns the value of a line in the unit of its chart.
-    fn of(self, line: &Line) -> Option<f64> {
+    fn of(self, line: &ProbeSample) -> Option<f64> {
         let (value, unit) = match self {
             Self::Allowed => (line.x, 8e-6),
             Self::RoundTrip => (line.rtt_us, 1e-3),
@@ -45,17 +45,17 @@ impl Quantity {
 
 /// Samples of a connection.
 #[derive(Debug, Default)]
-struct Flow {
+struct ConnectionSamples {
     before_us: Option<u64>,
-    bins: BTreeMap<u64, Bin>,
+    bins: BTreeMap<u64, ChartPointSums>,
 }
 
 /// Draws the page. The same samples always give the same bytes.
-pub(super) fn page(lines: &[Line]) -> String {
+pub(super) fn page(lines: &[ProbeSample]) -> String {
     let first_us = lines.first().map_or(0, |line| line.at_us);
     let last_us = lines.iter().map(|line| line.at_us).max().unwrap_or(0);
     let width_us = (last_us / POINTS_MAX).max(10_000);
-    let mut flows: BTreeMap<String, Flow> = BTreeMap::new();
+    let mut flows: BTreeMap<String, ConnectionSamples> = BTreeMap::new();
     for line in lines {
         let ccid = line.ccid.map_or(String::new(), |ccid| format!(", CCID {ccid}"));
         let name = format!("{} to {}{ccid}", line.source, line.destination);
@@ -64,7 +64,7 @@ pub(super) fn page(lines: &[Line]) -> String {
         bin.bits += bits_since(line, flow.before_us.unwrap_or(first_us));
         bin.last_us = line.at_us;
         flow.before_us = Some(line.at_us);
-        for (quantity, (sum, count)) in Quantity::ALL.iter().zip(&mut bin.sums) {
+        for (quantity, (sum, count)) in ProbeQuantity::ALL.iter().zip(&mut bin.sums) {
             if let Some(value) = quantity.of(line) {
                 *sum += value;
                 *count += 1;
@@ -79,15 +79,15 @@ pub(super) fn page(lines: &[Line]) -> String {
     render("godwit dccp probe", "What congestion control knew", &facts, &charts(&flows, width_us))
 }
 
-fn charts(flows: &BTreeMap<String, Flow>, width_us: u64) -> Vec<Chart> {
+fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<TimeChart> {
     let mut sent: Vec<_> = flows.iter().map(|(name, flow)| sent(name, flow, width_us)).collect();
-    sent.extend(series(flows, Quantity::Allowed, width_us).into_iter().map(|mut series| {
+    sent.extend(series(flows, ProbeQuantity::Allowed, width_us).into_iter().map(|mut series| {
         series.name += ", allowed (X)";
         series
     }));
     let of = |quantity| series(flows, quantity, width_us);
     let chart =
-        |name, heading, caption, axis, series| Chart { name, heading, caption, axis, series };
+        |name, heading, caption, axis, series| TimeChart { name, heading, caption, axis, series };
     let all = [
         chart(
             "rate",
@@ -101,21 +101,21 @@ fn charts(flows: &BTreeMap<String, Flow>, width_us: u64) -> Vec<Chart> {
             "Round-trip time",
             "Smoothed, as the sender knows it.",
             "ms",
-            of(Quantity::RoundTrip),
+            of(ProbeQuantity::RoundTrip),
         ),
         chart(
             "loss",
             "Loss event rate",
             "As the receiver tells the sender of TFRC (RFC 5348 §5).",
             "percent",
-            of(Quantity::LossEvents),
+            of(ProbeQuantity::LossEvents),
         ),
         chart(
             "window",
             "Congestion window",
             "Packets that CCID 2 lets be under way.",
             "packets",
-            of(Quantity::Window),
+            of(ProbeQuantity::Window),
         ),
     ];
     all.into_iter().filter(|chart| !chart.series.is_empty()).collect()
@@ -127,7 +127,7 @@ fn middle_s(bin: u64, width_us: u64) -> f64 {
 }
 
 /// Returns the rate of sent data, in Mbit/s. The last bin may be shorter than the others.
-fn sent(name: &str, flow: &Flow, width_us: u64) -> Series {
+fn sent(name: &str, flow: &ConnectionSamples, width_us: u64) -> ChartSeries {
     let last = flow.bins.keys().next_back().copied();
     let points = flow.bins.iter().filter_map(|(&bin, held)| {
         let passed_us = match Some(bin) == last {
@@ -137,12 +137,16 @@ fn sent(name: &str, flow: &Flow, width_us: u64) -> Series {
         let is_telling = passed_us * 2 >= width_us;
         is_telling.then(|| (middle_s(bin, width_us), held.bits / passed_us as f64))
     });
-    Series { name: name.to_owned(), points: points.collect() }
+    ChartSeries { name: name.to_owned(), points: points.collect() }
 }
 
 /// Returns the mean of a quantity in each bin, of the connections that have it.
-fn series(flows: &BTreeMap<String, Flow>, quantity: Quantity, width_us: u64) -> Vec<Series> {
-    let of_flow = |(name, flow): (&String, &Flow)| {
+fn series(
+    flows: &BTreeMap<String, ConnectionSamples>,
+    quantity: ProbeQuantity,
+    width_us: u64,
+) -> Vec<ChartSeries> {
+    let of_flow = |(name, flow): (&String, &ConnectionSamples)| {
         let points: Vec<_> = flow
             .bins
             .iter()
@@ -151,7 +155,7 @@ fn series(flows: &BTreeMap<String, Flow>, quantity: Quantity, width_us: u64) -> 
                 (count > 0).then(|| (middle_s(bin, width_us), sum / f64::from(count)))
             })
             .collect();
-        (!points.is_empty()).then(|| Series { name: name.clone(), points })
+        (!points.is_empty()).then(|| ChartSeries { name: name.clone(), points })
     };
     flows.iter().filter_map(of_flow).collect()
 }
@@ -160,8 +164,8 @@ fn series(flows: &BTreeMap<String, Flow>, quantity: Quantity, width_us: u64) -> 
 mod tests {
     use super::*;
 
-    fn lines(text: &str) -> Vec<Line> {
-        text.lines().filter_map(|line| Line::read(line).unwrap()).collect()
+    fn lines(text: &str) -> Vec<ProbeSample> {
+        text.lines().filter_map(|line| ProbeSample::read(line).unwrap()).collect()
     }
 
     #[test]

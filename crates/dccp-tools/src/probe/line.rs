@@ -16,7 +16,7 @@ pub(super) const HEAD: &str = "# time src dst size s rtt_us p_ppm x_calc x_recv 
 
 /// Sample of the data that one end of a connection sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct ProbeSample {
     /// Time since the probe began, in microseconds.
     pub(crate) at_us: u64,
     /// Address and DCCP port of the sender; `destination` has those of the receiver.
@@ -49,7 +49,7 @@ pub(crate) struct Line {
     pub(crate) rate: Option<u64>,
 }
 
-impl Line {
+impl ProbeSample {
     /// Returns the columns after the fourth.
     const fn numbers(&self) -> [Option<u64>; COLUMNS - 4] {
         [
@@ -134,7 +134,7 @@ fn time_us(word: &str) -> Result<u64, String> {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for ProbeSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, us) = (self.at_us / 1_000_000, self.at_us % 1_000_000);
         let Self { source, destination, size, .. } = self;
@@ -161,20 +161,20 @@ mod tests {
 
     #[test]
     fn linux_wrote_the_same_columns() {
-        let line = Line::read(LINUX[0]).unwrap().unwrap();
+        let line = ProbeSample::read(LINUX[0]).unwrap().unwrap();
         let first = (line.at_us, line.s, line.rtt_us, line.p_ppm);
         assert_eq!(first, (1_204_512, Some(1_424), Some(40_211), Some(9_901)));
         let rates = (line.x_calc, line.x_recv, line.x, line.interval_us);
         assert_eq!(rates, (Some(401_122), Some(398_000), Some(401_122), Some(3_550)));
         assert_eq!((line.ccid, line.rate), (Some(3), None));
         assert!(line.to_string().starts_with(LINUX[0]), "the columns stand where they stood");
-        let line = Line::read(LINUX[1]).unwrap().unwrap();
+        let line = ProbeSample::read(LINUX[1]).unwrap().unwrap();
         assert_eq!((line.at_us, line.size, line.rtt_us, line.ccid), (317, 1_424, None, None));
     }
 
     #[test]
     fn what_is_written_is_read() {
-        let rate = Line {
+        let rate = ProbeSample {
             at_us: 12_000_345,
             source: "[2001:db8::1]:40000".to_owned(),
             destination: "[2001:db8::2]:5001".to_owned(),
@@ -185,9 +185,9 @@ mod tests {
             x: Some(u64::MAX),
             ccid: Some(3),
             rate: Some(0),
-            ..Line::default()
+            ..ProbeSample::default()
         };
-        let window = Line {
+        let window = ProbeSample {
             cwnd: Some(10),
             ssthresh: Some(4_294_967_295),
             pipe: Some(9),
@@ -199,10 +199,10 @@ mod tests {
             ..rate.clone()
         };
         for line in [rate, window] {
-            assert_eq!(Line::read(&line.to_string()), Ok(Some(line)));
+            assert_eq!(ProbeSample::read(&line.to_string()), Ok(Some(line)));
         }
         assert_eq!(HEAD.split_whitespace().count(), COLUMNS + 1);
-        assert_eq!(Line::read(HEAD), Ok(None));
+        assert_eq!(ProbeSample::read(HEAD), Ok(None));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             ("1.0 10.0.0.1:1 10.0.0.2:2 five", "five is no whole number"),
             ("-1.0 10.0.0.1:1 10.0.0.2:2 5", "-1.0 is no time"),
         ] {
-            let error = Line::read(text).unwrap_err();
+            let error = ProbeSample::read(text).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
     }

@@ -17,10 +17,10 @@ use netio::signal::Signals;
 use serde::Serialize;
 
 use crate::units::parse_seconds;
-use crate::{Outcome, ToolError, say};
-use line::Line;
-pub(crate) use recorder::Recorder;
-use rows::Rows;
+use crate::{DccpCommandOutcome, ToolError, say};
+use line::ProbeSample;
+pub(crate) use recorder::ProbeRecorder;
+use rows::ProbeIntervalTable;
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Exit codes: 0 done; 1 failed; 2 bad arguments, or not a probe file; 130 interrupted (the usual
 /// end of -f).
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub struct DccpProbeArgs {
     /// File with samples [default: standard input]
     file: Option<PathBuf>,
     /// Follow the file as it grows, until interrupted
@@ -55,10 +55,10 @@ pub struct Args {
 
 /// All samples, as JSON.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct ProbeDocument<'a> {
     tool: &'static str,
     schema_version: u32,
-    samples: &'a [Line],
+    samples: &'a [ProbeSample],
 }
 
 /// Runs the command.
@@ -66,7 +66,7 @@ struct Document<'a> {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     let name = args.file.as_deref().unwrap_or_else(|| Path::new("-")).display().to_string();
@@ -78,11 +78,11 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         None => Box::new(io::stdin().lock()),
     };
     let is_kept = args.html.is_some() || args.json;
-    let (mut lines, mut rows) = (Vec::new(), Rows::new(args.interval));
+    let (mut lines, mut rows) = (Vec::new(), ProbeIntervalTable::new(args.interval));
     let (mut text, mut number) = (String::new(), 1);
     let outcome = loop {
         if signals.stop().load(Ordering::Acquire) {
-            break Outcome::Interrupted;
+            break DccpCommandOutcome::Interrupted;
         }
         let read = input.read_line(&mut text).map_err(|error| failed("read", error))?;
         if read == 0 && args.follow {
@@ -94,9 +94,9 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
             continue;
         }
         if read == 0 && text.is_empty() {
-            break Outcome::Done;
+            break DccpCommandOutcome::Done;
         }
-        let line = Line::read(&text)
+        let line = ProbeSample::read(&text)
             .map_err(|wrong| ToolError::Usage(format!("{name}, line {number}: {wrong}")))?;
         (text, number) = (String::new(), number + 1);
         match line {
@@ -106,14 +106,14 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         }
     };
     if is_kept {
-        return show(args, &lines).map(|()| Outcome::Done);
+        return show(args, &lines).map(|()| DccpCommandOutcome::Done);
     }
     say(&rows.end())?;
     Ok(outcome)
 }
 
 /// Writes the samples that were kept.
-fn show(args: &Args, lines: &[Line]) -> Result<(), ToolError> {
+fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
     if let Some(path) = &args.html {
         let page = charts::page(lines);
         std::fs::write(path, page).map_err(|error| {
@@ -122,7 +122,7 @@ fn show(args: &Args, lines: &[Line]) -> Result<(), ToolError> {
     }
     if args.json {
         let tool = "godwit dccp probe";
-        let document = Document { tool, schema_version: SCHEMA_VERSION, samples: lines };
+        let document = ProbeDocument { tool, schema_version: SCHEMA_VERSION, samples: lines };
         let json = serde_json::to_string(&document)
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
         say(&format!("{json}\n"))?;

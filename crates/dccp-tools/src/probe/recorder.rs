@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use dccp::ccid::SenderFigures;
 use dccp::connection::Connection;
-use dccp_link::Key;
+use dccp_link::ConnectionKey;
 
-use super::line::{HEAD, Line};
+use super::line::{HEAD, ProbeSample};
 use crate::ToolError;
 
 /// A probe's file that is being written.
-pub(crate) struct Recorder {
+pub(crate) struct ProbeRecorder {
     path: PathBuf,
     file: File,
     interval_ns: u64,
@@ -25,10 +25,10 @@ pub(crate) struct Recorder {
     now_ns: u64,
     text: String,
     /// Time of each connection's last sample, and the bytes that it had accepted by then.
-    before: BTreeMap<Key, (u64, u64)>,
+    before: BTreeMap<ConnectionKey, (u64, u64)>,
 }
 
-impl Recorder {
+impl ProbeRecorder {
     /// Begins a file with the names of its columns.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Recorder {
     /// `datagram_bytes`. The first one of a connection only marks where its rate begins.
     pub(crate) fn sample(
         &mut self,
-        key: &Key,
+        key: &ConnectionKey,
         connection: &Connection,
         datagram_bytes: usize,
         sent_bytes: u64,
@@ -76,7 +76,7 @@ impl Recorder {
         let Some((before_ns, before_bytes)) = before else { return };
         let passed_ns = u128::from((now_ns - before_ns).max(1));
         let rate = u128::from(sent_bytes - before_bytes) * 1_000_000_000 / passed_ns;
-        let mut line = Line {
+        let mut line = ProbeSample {
             at_us: (now_ns - started_ns) / 1_000,
             source: place(key.local, key.local_port),
             destination: place(key.remote, key.remote_port),
@@ -84,7 +84,7 @@ impl Recorder {
             rtt_us: connection.rtt_ns().map(|rtt_ns| rtt_ns / 1_000),
             queue: Some(connection.send_queue_len() as u64),
             rate: Some(rate as u64),
-            ..Line::default()
+            ..ProbeSample::default()
         };
         if let Some(figures) = connection.sender_figures() {
             tell(&mut line, figures);
@@ -111,7 +111,7 @@ fn place(address: IpAddr, port: u16) -> String {
 }
 
 /// Fills the columns of the congestion control.
-fn tell(line: &mut Line, figures: SenderFigures) {
+fn tell(line: &mut ProbeSample, figures: SenderFigures) {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {
             line.ccid = Some(2);

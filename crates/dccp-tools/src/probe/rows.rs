@@ -4,39 +4,39 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::line::Line;
+use super::line::ProbeSample;
 use crate::units;
 
 /// Connections by sender and receiver.
-pub(super) struct Rows {
+pub(super) struct ProbeIntervalTable {
     interval_us: u64,
-    flows: BTreeMap<(String, String), Bin>,
+    flows: BTreeMap<(String, String), OpenProbeInterval>,
 }
 
 /// An interval that has not ended.
-struct Bin {
+struct OpenProbeInterval {
     id: usize,
     start_us: u64,
     bits: f64,
-    last: Line,
+    last: ProbeSample,
 }
 
 /// Returns the bits sent by the time of `line`: those of its datagram if each datagram has a line
 /// of its own, and otherwise those at its rate since the line before.
-pub(super) fn bits_since(line: &Line, before_us: u64) -> f64 {
+pub(super) fn bits_since(line: &ProbeSample, before_us: u64) -> f64 {
     match line.rate {
         Some(rate) => rate as f64 * 8.0 * line.at_us.saturating_sub(before_us) as f64 / 1e6,
         None => line.size as f64 * 8.0,
     }
 }
 
-impl Rows {
+impl ProbeIntervalTable {
     pub(super) fn new(interval: Duration) -> Self {
         Self { interval_us: interval.as_micros() as u64, flows: BTreeMap::new() }
     }
 
     /// Adds a sample. Returns the lines that it completes.
-    pub(super) fn take(&mut self, line: Line) -> String {
+    pub(super) fn take(&mut self, line: ProbeSample) -> String {
         let mut text = String::new();
         let start_us = line.at_us - line.at_us % self.interval_us;
         let name = (line.source.clone(), line.destination.clone());
@@ -54,7 +54,7 @@ impl Rows {
         text = format!("[{id:>3}]  {} to {}{ccid}\n", line.source, line.destination);
         // The first line's time is that of its sender's first one.
         let bits = bits_since(&line, start_us);
-        self.flows.insert(name, Bin { id, start_us, bits, last: line });
+        self.flows.insert(name, OpenProbeInterval { id, start_us, bits, last: line });
         text
     }
 
@@ -64,7 +64,7 @@ impl Rows {
     }
 }
 
-impl Bin {
+impl OpenProbeInterval {
     fn text(&self, end_us: u64) -> String {
         let (start_s, end_s) = (self.start_us as f64 / 1e6, end_us as f64 / 1e6);
         if end_s <= start_s {
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn an_interval_has_the_rate_of_its_lines_and_the_state_of_its_last() {
-        let mut rows = Rows::new(Duration::from_secs(1));
+        let mut rows = ProbeIntervalTable::new(Duration::from_secs(1));
         let mut text = String::new();
         for (at, rate, cwnd) in
             [("0.5", 1_000, 3), ("1.0", 1_000, 4), ("1.5", 2_000, 9), ("2.5", 500, 7)]
         {
             let words = format!("{at} a:1 b:2 100 - 40000 - - - - - 2 {cwnd} - 1 - - 5 {rate}");
-            text += &rows.take(Line::read(&words).unwrap().unwrap());
+            text += &rows.take(ProbeSample::read(&words).unwrap().unwrap());
         }
         text += &rows.end();
         let lines: Vec<_> = text.lines().collect();
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn of_linux_each_line_is_a_datagram() {
-        let mut rows = Rows::new(Duration::from_secs(1));
+        let mut rows = ProbeIntervalTable::new(Duration::from_secs(1));
         let mut text = String::new();
         for at in ["0.1", "0.2", "0.3", "1.1"] {
-            text += &rows.take(Line::read(&format!("{at} a:1 b:2 125")).unwrap().unwrap());
+            text += &rows.take(ProbeSample::read(&format!("{at} a:1 b:2 125")).unwrap().unwrap());
         }
         assert!(text.lines().any(|line| line.contains("3.00 Kbits/sec")), "{text}");
     }

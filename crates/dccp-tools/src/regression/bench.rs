@@ -2,29 +2,29 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use measure::regression::Clock;
+use measure::regression::RegressionClock;
 
-use super::case::{Case, Wrapping};
-use super::row::{Common, Row};
-use super::stage::{Stage, Trial};
+use super::case::{RegressionCase, Wrapping};
+use super::row::{CommonRunSettings, RegressionRow};
+use super::stage::{DccpMeasurementSettings, MeasurementNamespaces};
 use super::virtual_clock;
 use crate::ToolError;
 use crate::options::LinkArgs;
 
 /// Cases to measure, with their settings.
-pub(super) struct Bench {
-    pub(super) cases: Vec<Case>,
-    pub(super) clocks: Vec<Clock>,
+pub(super) struct RegressionCases {
+    pub(super) cases: Vec<RegressionCase>,
+    pub(super) clocks: Vec<RegressionClock>,
     /// Congestion control of the data that the client sends and receives, in each row of a case.
     pub(super) ccids: Vec<(u8, u8)>,
-    pub(super) common: Common,
+    pub(super) common: CommonRunSettings,
     /// Flags that both ends have.
     pub(super) connection: LinkArgs,
 }
 
 /// Report of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum RegressionProgress {
     /// Step that begins now.
     Step(String),
     /// Row of the table that is complete.
@@ -39,82 +39,92 @@ pub enum Told {
 }
 
 /// Receiver of progress reports.
-pub(super) type Listener<'l> = dyn FnMut(Told) -> Result<(), ToolError> + 'l;
+pub(super) type Listener<'l> = dyn FnMut(RegressionProgress) -> Result<(), ToolError> + 'l;
 
 /// Results of the measurement.
-pub(super) struct Measured {
-    pub(super) rows: Vec<Row>,
+pub(super) struct RegressionResults {
+    pub(super) rows: Vec<RegressionRow>,
     /// True if a signal ended it; then `rows` has only complete rows.
     pub(super) is_interrupted: bool,
 }
 
-impl Bench {
+impl RegressionCases {
     /// Creates the namespaces, if the real clock needs them.
-    pub(super) fn stage(&self) -> Result<Option<Stage>, ToolError> {
-        let is_real = self.clocks.contains(&Clock::Real);
-        is_real.then(|| Stage::set(self.common.wrapping.is_v6)).transpose()
+    pub(super) fn stage(&self) -> Result<Option<MeasurementNamespaces>, ToolError> {
+        let is_real = self.clocks.contains(&RegressionClock::Real);
+        is_real.then(|| MeasurementNamespaces::set(self.common.wrapping.is_v6)).transpose()
     }
 
     /// Measures everything until `stop` is set. An error of `tell` ends it.
     pub(super) fn measure(
         &self,
-        stage: Option<&Stage>,
+        stage: Option<&MeasurementNamespaces>,
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
-    ) -> Result<Measured, ToolError> {
+    ) -> Result<RegressionResults, ToolError> {
         let mut rows = Vec::new();
         for case in &self.cases {
             for &ccids in &self.ccids {
                 for &clock in &self.clocks {
-                    let place = (clock == Clock::Real).then_some(stage).flatten();
+                    let place = (clock == RegressionClock::Real).then_some(stage).flatten();
                     let Some(row) = self.row(case, (clock, place), ccids, stop, tell)? else {
-                        return Ok(Measured { rows, is_interrupted: true });
+                        return Ok(RegressionResults { rows, is_interrupted: true });
                     };
-                    tell(Told::Row { summary: row.summary(), text: row.text() })?;
+                    tell(RegressionProgress::Row { summary: row.summary(), text: row.text() })?;
                     rows.push(row);
                 }
             }
         }
-        Ok(Measured { rows, is_interrupted: false })
+        Ok(RegressionResults { rows, is_interrupted: false })
     }
 
     /// Measures all runs of a row. Returns `None` when a signal ended them.
     fn row(
         &self,
-        case: &Case,
-        (clock, stage): (Clock, Option<&Stage>),
+        case: &RegressionCase,
+        (clock, stage): (RegressionClock, Option<&MeasurementNamespaces>),
         ccids: (u8, u8),
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
-    ) -> Result<Option<Row>, ToolError> {
+    ) -> Result<Option<RegressionRow>, ToolError> {
         let runs = self.common.runs;
         let mut rates = Vec::new();
         for run in 1..=runs {
             let (words, clock) = (&case.words, clock.words());
-            tell(Told::Step(format!("{words}, CCID {}, {clock}: run {run} of {runs}", ccids.0)))?;
+            tell(RegressionProgress::Step(format!(
+                "{words}, CCID {}, {clock}: run {run} of {runs}",
+                ccids.0
+            )))?;
             let Some(rate) = self.run(case, stage, ccids, u64::from(run), stop)? else {
                 return Ok(None);
             };
             rates.push(rate);
         }
-        Ok(Some(Row::new(case, clock, ccids.0, self.common.wrapping, rates)))
+        Ok(Some(RegressionRow::new(case, clock, ccids.0, self.common.wrapping, rates)))
     }
 
     /// Measures one run, on the stage or without one on the virtual clock. Returns `None` when a
     /// signal ended it.
     fn run(
         &self,
-        case: &Case,
-        stage: Option<&Stage>,
+        case: &RegressionCase,
+        stage: Option<&MeasurementNamespaces>,
         ccids: (u8, u8),
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<Option<f64>, ToolError> {
-        let Common { wrapping, tx_qlen, seconds, .. } = self.common;
+        let CommonRunSettings { wrapping, tx_qlen, seconds, .. } = self.common;
         let datagram_bytes = wrapping.datagram_bytes();
         if let Some(stage) = stage {
             let (carrier, connection) = (wrapping.carrier, &self.connection);
-            let trial = Trial { ccids, seed, seconds, carrier, datagram_bytes, connection };
+            let trial = DccpMeasurementSettings {
+                ccids,
+                seed,
+                seconds,
+                carrier,
+                datagram_bytes,
+                connection,
+            };
             return stage.measure(case, trial, tx_qlen, stop);
         }
         if stop.load(Ordering::Acquire) {
@@ -132,7 +142,7 @@ fn configs(
     tx_qlen: usize,
     wrapping: Wrapping,
     (tx, rx): (u8, u8),
-) -> Result<[dccp_link::Config; 2], ToolError> {
+) -> Result<[dccp_link::ConnectionConfig; 2], ToolError> {
     let mut client = connection.config()?;
     client.send_queue_len = tx_qlen;
     client.packet_bytes_max = wrapping.packet_bytes_max();

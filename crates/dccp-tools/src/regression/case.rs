@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use dccp::ccid::ccid3::equation;
-use measure::regression::{Carrier, CasePlan, RegressionPlan};
+use measure::regression::{CasePlan, RegressionCarrier, RegressionPlan};
 
 use crate::options::CarrierName;
 
@@ -32,10 +32,10 @@ pub(super) fn shipped_names() -> Vec<&'static str> {
     shipped().cases.iter().map(|case| case.name.as_str()).collect()
 }
 
-pub(super) const fn carrier_name(carrier: Carrier) -> CarrierName {
+pub(super) const fn carrier_name(carrier: RegressionCarrier) -> CarrierName {
     match carrier {
-        Carrier::Raw => CarrierName::Raw,
-        Carrier::Udp => CarrierName::Udp,
+        RegressionCarrier::Raw => CarrierName::Raw,
+        RegressionCarrier::Udp => CarrierName::Udp,
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) const fn over_ip(v4_bytes: usize, is_v6: bool) -> usize {
 
 /// A link, or two with a router between them.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct RegressionCase {
     /// Name on the command line.
     pub(super) name: String,
     /// Description for people.
@@ -96,7 +96,7 @@ pub(super) struct Case {
     /// Emulation of the link, each way, in the words of `tc`.
     pub(super) link: String,
     pub(super) is_routed: bool,
-    line: Option<Line>,
+    line: Option<LinkRateLimit>,
     /// Round-trip time in seconds and packet loss.
     loss: Option<(f64, f64)>,
     /// Rates that Linux reached with CCID 3 in 2007, in bit/s.
@@ -107,14 +107,14 @@ pub(super) struct Case {
 
 /// Limits of a link other than losses.
 #[derive(Clone, Debug)]
-struct Line {
+struct LinkRateLimit {
     bits_per_s: f64,
     overhead_bytes: usize,
     /// Words of the link before the overhead.
     bare: String,
 }
 
-impl Case {
+impl RegressionCase {
     pub(super) fn of(plan: &CasePlan) -> Self {
         let mut bare = format!("delay {}", plan.delay.words());
         if let Some(percent) = plan.loss_percent {
@@ -134,7 +134,7 @@ impl Case {
             words: plan.title.clone(),
             link,
             is_routed: plan.is_routed,
-            line: plan.rate.as_ref().map(|rate| Line {
+            line: plan.rate.as_ref().map(|rate| LinkRateLimit {
                 bits_per_s: rate.bits_per_s(),
                 overhead_bytes: plan.overhead_bytes as usize,
                 bare,
@@ -189,7 +189,7 @@ impl Case {
     /// line.
     pub(super) fn hops(&self, wrapping: Wrapping) -> Vec<String> {
         let hop = match &self.line {
-            Some(Line { overhead_bytes, bare, .. }) => {
+            Some(LinkRateLimit { overhead_bytes, bare, .. }) => {
                 let bytes = overhead_bytes + ETHERNET_HEADER_BYTES + wrapping.headers_bytes();
                 format!("{bare} {bytes}")
             }
@@ -207,8 +207,8 @@ pub(super) mod tests {
         Wrapping { carrier: CarrierName::Raw, is_v6: false, v4_bytes: 1_424 };
 
     /// Returns the case of this name of the shipped plan.
-    pub(in super::super) fn named(name: &str) -> Case {
-        Case::of(shipped().cases.iter().find(|case| case.name == name).unwrap())
+    pub(in super::super) fn named(name: &str) -> RegressionCase {
+        RegressionCase::of(shipped().cases.iter().find(|case| case.name == name).unwrap())
     }
 
     #[test]
@@ -266,7 +266,7 @@ pub(super) mod tests {
             let head =
                 "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\n[[case]]\nname = 'a'\ntitle = 'A'\n";
             let plan = RegressionPlan::parse("x", &format!("{head}{words}")).unwrap();
-            Case::of(&plan.cases[0])
+            RegressionCase::of(&plan.cases[0])
         };
         let both = case("delay = '20ms'\nloss_percent = 1\nrate = '1mbit'\n");
         assert_eq!(both.link, "delay 20ms loss 1% rate 1mbit");

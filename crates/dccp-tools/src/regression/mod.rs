@@ -17,19 +17,19 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use measure::regression::Clock;
+use measure::regression::RegressionClock;
 use netio::signal::Signals;
 
 use crate::options::LinkArgs;
 use crate::units::parse_seconds;
-use crate::{Outcome, ToolError, say};
-use bench::Bench;
-use case::{Case, Wrapping};
-use row::{Common, Document, Row};
+use crate::{DccpCommandOutcome, ToolError, say};
+use bench::RegressionCases;
+use case::{RegressionCase, Wrapping};
+use row::{CommonRunSettings, RegressionDocument, RegressionRow};
 
-pub use bench::Told;
+pub use bench::RegressionProgress;
 pub(crate) use case::over_ip;
-pub use plan::{Table, run_plan};
+pub use plan::{RegressionTable, run_plan};
 
 /// File name that means the standard output.
 const STDOUT: &str = "-";
@@ -50,7 +50,7 @@ const TITLE: &str = "DCCP over emulated links";
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 3 a mean of CCID 3 is outside of the accepted
 /// range, which --quick does not judge; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub struct DccpRegressionArgs {
     /// Run each case once for ten seconds; the result is not judged
     #[arg(long, conflicts_with_all = ["time", "runs"])]
     quick: bool,
@@ -89,19 +89,20 @@ enum ClockName {
 }
 
 impl ClockName {
-    fn clocks(self) -> Vec<Clock> {
+    fn clocks(self) -> Vec<RegressionClock> {
         match self {
-            Self::Real => vec![Clock::Real],
-            Self::Virtual => vec![Clock::Virtual],
-            Self::Both => vec![Clock::Virtual, Clock::Real],
+            Self::Real => vec![RegressionClock::Real],
+            Self::Virtual => vec![RegressionClock::Virtual],
+            Self::Both => vec![RegressionClock::Virtual, RegressionClock::Real],
         }
     }
 }
 
-impl Args {
-    fn cases(&self) -> Vec<Case> {
-        let is_wanted = |case: &Case| self.only.is_empty() || self.only.contains(&case.name);
-        case::shipped().cases.iter().map(Case::of).filter(is_wanted).collect()
+impl DccpRegressionArgs {
+    fn cases(&self) -> Vec<RegressionCase> {
+        let is_wanted =
+            |case: &RegressionCase| self.only.is_empty() || self.only.contains(&case.name);
+        case::shipped().cases.iter().map(RegressionCase::of).filter(is_wanted).collect()
     }
 
     /// Returns the congestion control of the data that the client sends and receives, in each row
@@ -116,7 +117,7 @@ impl Args {
         }
     }
 
-    fn bench(&self) -> Result<Bench, ToolError> {
+    fn bench(&self) -> Result<RegressionCases, ToolError> {
         let plan = case::shipped();
         let is_tx_qlen_set = self.connection.sets("tx_qlen");
         let wrapping = Wrapping {
@@ -129,11 +130,11 @@ impl Args {
             true => (plan.quick_seconds, 1),
             false => (time_s, self.runs.unwrap_or(plan.runs)),
         };
-        Ok(Bench {
+        Ok(RegressionCases {
             cases: self.cases(),
             clocks: self.clock.clocks(),
             ccids: self.ccids(),
-            common: Common {
+            common: CommonRunSettings {
                 wrapping,
                 tx_qlen: match is_tx_qlen_set {
                     true => self.connection.config()?.send_queue_len,
@@ -156,7 +157,7 @@ impl Args {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &Args) -> Result<Outcome, ToolError> {
+pub fn run(args: &DccpRegressionArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     args.connection.check_handed_on()?;
@@ -166,24 +167,28 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         say(&row::head(bench.common))?;
     }
     let measured = bench.measure(stage.as_ref(), signals.stop(), &mut |told| match told {
-        Told::Row { text, .. } if args.has_lines() => say(&text),
+        RegressionProgress::Row { text, .. } if args.has_lines() => say(&text),
         _ => Ok(()),
     })?;
     if measured.is_interrupted {
-        return Ok(Outcome::Interrupted);
+        return Ok(DccpCommandOutcome::Interrupted);
     }
     show(args, bench.common, &measured.rows)?;
     let is_short = !args.quick && measured.rows.iter().any(|row| !row.is_accepted());
-    Ok(if is_short { Outcome::FellShort } else { Outcome::Done })
+    Ok(if is_short { DccpCommandOutcome::FellShort } else { DccpCommandOutcome::Done })
 }
 
 /// Writes the results to the requested files.
-fn show(args: &Args, common: Common, rows: &[Row]) -> Result<(), ToolError> {
+fn show(
+    args: &DccpRegressionArgs,
+    common: CommonRunSettings,
+    rows: &[RegressionRow],
+) -> Result<(), ToolError> {
     let write = |path: &PathBuf, text: String| {
         let done = std::fs::write(path, text);
         done.map_err(|error| ToolError::Failed(format!("cannot write {}: {error}", path.display())))
     };
-    let document = Document::new("godwit dccp regression", common, rows);
+    let document = RegressionDocument::new("godwit dccp regression", common, rows);
     if let Some(path) = &args.html {
         write(path, page::draw(&document, TITLE, &[], &[]))?;
     }

@@ -1,13 +1,13 @@
 //! The rows as a page: a figure for each case, with every run.
 
-use measure::report::goals::{Chart, Note, Set, render};
+use measure::report::goals::{FigureNote, GoalChart, Set, render};
 
-use super::row::{Document, FORMULA, Row};
+use super::row::{FORMULA, RegressionDocument, RegressionRow};
 
 /// Draws the page, with more facts under its title and warnings at its end. The same rows always
 /// give the same bytes.
 pub(super) fn draw(
-    document: &Document<'_>,
+    document: &RegressionDocument<'_>,
     title: &str,
     more_facts: &[String],
     warnings: &[String],
@@ -20,18 +20,19 @@ pub(super) fn draw(
         format!("{} run{plural} of {} s", document.runs, document.seconds),
     ];
     facts.extend_from_slice(more_facts);
-    let mut cases: Vec<&[Row]> = document.rows.chunk_by(|a, b| a.case == b.case).collect();
+    let mut cases: Vec<&[RegressionRow]> =
+        document.rows.chunk_by(|a, b| a.case == b.case).collect();
     cases.retain(|rows| !rows.is_empty());
     let charts: Vec<_> = cases.iter().map(|rows| chart(rows)).collect();
     let mut notes = notes(document, &cases);
     if !warnings.is_empty() {
-        notes.push(Note { heading: "Warnings", lines: Vec::new(), text: warnings.join(" ") });
+        notes.push(FigureNote { heading: "Warnings", lines: Vec::new(), text: warnings.join(" ") });
     }
     render(document.tool, title, &facts, &charts, &notes)
 }
 
 /// Returns the figure of a case: rates in the unit of the table of 2007.
-fn chart(rows: &[Row]) -> Chart {
+fn chart(rows: &[RegressionRow]) -> GoalChart {
     let first = &rows[0];
     let (unit, bits) =
         if first.desired_bits_per_s < 1e6 { ("kbit/s", 1e3) } else { ("Mbit/s", 1e6) };
@@ -50,7 +51,7 @@ fn chart(rows: &[Row]) -> Chart {
         sets.push(Set { name, values: scaled(linux), is_reference: true });
     }
     let accepted = judged.and_then(|row| row.accepted_bits_per_s);
-    Chart {
+    GoalChart {
         name: first.case.clone(),
         heading: first.words.clone(),
         caption: format!("Each way: {}.", first.link),
@@ -63,10 +64,10 @@ fn chart(rows: &[Row]) -> Chart {
 
 /// Returns notes: the desired rates, with the figures that they follow from, and the agreement of
 /// the clocks.
-fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
+fn notes(document: &RegressionDocument<'_>, cases: &[&[RegressionRow]]) -> Vec<FigureNote> {
     let mut lines = vec![FORMULA.to_owned()];
     for rows in cases {
-        let Row { words, desired_bits_per_s, rtt_s_and_loss, .. } = &rows[0];
+        let RegressionRow { words, desired_bits_per_s, rtt_s_and_loss, .. } = &rows[0];
         let bytes = document.datagram_bytes;
         lines.push(match rtt_s_and_loss {
             Some((rtt_s, loss)) => format!(
@@ -80,7 +81,7 @@ fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
             ),
         });
     }
-    let desired = Note {
+    let desired = FigureNote {
         heading: "What is desired",
         lines,
         text: "The equation is that of TFRC (RFC 5348 §3.1 with b = 1), where p is taken to be the packet \
@@ -89,7 +90,7 @@ fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
             .to_owned(),
     };
     let agreement: Vec<_> = cases.iter().flat_map(|rows| agreements(rows)).collect();
-    let spread = Note {
+    let spread = FigureNote {
         heading: "Spread",
         lines: agreement,
         text: "Behind ± is the standard deviation of the runs; intervals are 95 % ones of the mean (Student). \
@@ -101,7 +102,7 @@ fn notes(document: &Document<'_>, cases: &[&[Row]]) -> Vec<Note> {
 }
 
 /// Describes the interval of each row, and if those of both clocks overlap.
-fn agreements(rows: &[Row]) -> Vec<String> {
+fn agreements(rows: &[RegressionRow]) -> Vec<String> {
     let mut lines = Vec::new();
     for ccids in rows.chunk_by(|a, b| a.ccid == b.ccid) {
         let known: Vec<_> =
@@ -119,26 +120,26 @@ fn agreements(rows: &[Row]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use measure::regression::Clock;
+    use measure::regression::RegressionClock;
 
     use super::super::case::tests::{RAW, named};
-    use super::super::row::Common;
+    use super::super::row::CommonRunSettings;
     use super::*;
 
     #[test]
     fn the_page_has_all_that_was_measured_and_what_it_is_compared_with() {
         let row = |case: &str, clock, ccid, rates: &[f64]| {
-            Row::new(&named(case), clock, ccid, RAW, rates.to_vec())
+            RegressionRow::new(&named(case), clock, ccid, RAW, rates.to_vec())
         };
         let rows = [
-            row("loss10", Clock::Virtual, 3, &[139e3, 180e3, 181e3]),
-            row("loss10", Clock::Real, 3, &[152e3, 164e3, 139e3]),
-            row("loss10", Clock::Real, 2, &[161e3, 154e3, 152e3]),
-            row("direct", Clock::Real, 3, &[95.0e6, 95.1e6]),
-            row("direct", Clock::Virtual, 3, &[80.0e6, 80.1e6]),
+            row("loss10", RegressionClock::Virtual, 3, &[139e3, 180e3, 181e3]),
+            row("loss10", RegressionClock::Real, 3, &[152e3, 164e3, 139e3]),
+            row("loss10", RegressionClock::Real, 2, &[161e3, 154e3, 152e3]),
+            row("direct", RegressionClock::Real, 3, &[95.0e6, 95.1e6]),
+            row("direct", RegressionClock::Virtual, 3, &[80.0e6, 80.1e6]),
         ];
-        let common = Common { wrapping: RAW, tx_qlen: 5, seconds: 60.0, runs: 3 };
-        let document = Document::new("godwit dccp regression", common, &rows);
+        let common = CommonRunSettings { wrapping: RAW, tx_qlen: 5, seconds: 60.0, runs: 3 };
+        let document = RegressionDocument::new("godwit dccp regression", common, &rows);
         let page = draw(&document, "A title", &["2026-11-23".to_owned()], &["Cold.".to_owned()]);
         for words in [
             "data-chart=\"loss10\"",

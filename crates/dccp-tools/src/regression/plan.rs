@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use measure::regression::{Clock, RegressionPlan};
+use measure::regression::{RegressionClock, RegressionPlan};
 use serde_json::Value;
 
-use super::bench::{Bench, Listener, Told};
-use super::case::{Case, Wrapping, carrier_name};
+use super::bench::{Listener, RegressionCases, RegressionProgress};
+use super::case::{RegressionCase, Wrapping, carrier_name};
 use super::page;
-use super::row::{self, Common, Document, Row};
+use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
 use crate::ToolError;
 use crate::options::LinkArgs;
 
@@ -16,10 +16,10 @@ use crate::options::LinkArgs;
 const TOOL: &str = "godwit lab run";
 
 /// Results of a plan.
-pub struct Table {
-    common: Common,
+pub struct RegressionTable {
+    common: CommonRunSettings,
     title: String,
-    rows: Vec<Row>,
+    rows: Vec<RegressionRow>,
     is_judged: bool,
     /// True if a signal ended it; then the table has only complete rows.
     pub is_interrupted: bool,
@@ -39,13 +39,16 @@ pub fn run_plan(
     (is_quick, runs): (bool, Option<u32>),
     stop: &AtomicBool,
     tell: &mut Listener<'_>,
-) -> Result<Table, ToolError> {
+) -> Result<RegressionTable, ToolError> {
     let mut clocks = plan.clocks.clone();
     let mut warnings = Vec::new();
-    if testbed::registry::user_id() != 0 && clocks.contains(&Clock::Virtual) && clocks.len() > 1 {
-        clocks.retain(|&clock| clock != Clock::Real);
+    if testbed::registry::user_id() != 0
+        && clocks.contains(&RegressionClock::Virtual)
+        && clocks.len() > 1
+    {
+        clocks.retain(|&clock| clock != RegressionClock::Real);
         let warning = "Nothing was measured in real time: network namespaces need root.".to_owned();
-        tell(Told::Warning(warning.clone()))?;
+        tell(RegressionProgress::Warning(warning.clone()))?;
         warnings.push(warning);
     }
     let wrapping = Wrapping {
@@ -53,11 +56,11 @@ pub fn run_plan(
         is_v6: false,
         v4_bytes: plan.datagram_bytes,
     };
-    let bench = Bench {
-        cases: plan.cases.iter().map(Case::of).collect(),
+    let bench = RegressionCases {
+        cases: plan.cases.iter().map(RegressionCase::of).collect(),
         clocks,
         ccids: plan.ccids.iter().map(|&ccid| (ccid, ccid)).collect(),
-        common: Common {
+        common: CommonRunSettings {
             wrapping,
             tx_qlen: usize::from(plan.tx_qlen),
             seconds: if is_quick { plan.quick_seconds } else { plan.seconds },
@@ -67,7 +70,7 @@ pub fn run_plan(
     };
     let stage = bench.stage()?;
     let measured = bench.measure(stage.as_ref(), stop, tell)?;
-    Ok(Table {
+    Ok(RegressionTable {
         common: bench.common,
         title: plan.title.clone(),
         rows: measured.rows,
@@ -77,7 +80,7 @@ pub fn run_plan(
     })
 }
 
-impl Table {
+impl RegressionTable {
     /// Returns true if not even one row is complete.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -87,7 +90,7 @@ impl Table {
     /// Returns the table as text for the terminal.
     #[must_use]
     pub fn text(&self) -> String {
-        let rows: String = self.rows.iter().map(Row::text).collect();
+        let rows: String = self.rows.iter().map(RegressionRow::text).collect();
         format!("{}\n\n{}{rows}{}", self.title, row::head(self.common), row::FOOT)
     }
 
@@ -97,7 +100,7 @@ impl Table {
     ///
     /// Returns an error when a figure cannot be written.
     pub fn document(&self) -> Result<Value, ToolError> {
-        serde_json::to_value(Document::new(TOOL, self.common, &self.rows))
+        serde_json::to_value(RegressionDocument::new(TOOL, self.common, &self.rows))
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
     }
 
@@ -105,14 +108,14 @@ impl Table {
     /// its end.
     #[must_use]
     pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
-        let document = Document::new(TOOL, self.common, &self.rows);
+        let document = RegressionDocument::new(TOOL, self.common, &self.rows);
         page::draw(&document, &self.title, facts, warnings)
     }
 
     /// Returns the clocks that the rows were measured by.
     #[must_use]
-    pub fn clocks(&self) -> Vec<Clock> {
-        let all = [Clock::Virtual, Clock::Real].into_iter();
+    pub fn clocks(&self) -> Vec<RegressionClock> {
+        let all = [RegressionClock::Virtual, RegressionClock::Real].into_iter();
         all.filter(|&clock| self.rows.iter().any(|row| row.clock == clock)).collect()
     }
 
@@ -120,6 +123,6 @@ impl Table {
     /// judged.
     #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
-        self.rows.iter().filter(|_| self.is_judged).filter_map(Row::shortfall).collect()
+        self.rows.iter().filter(|_| self.is_judged).filter_map(RegressionRow::shortfall).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Results of the runs: rows of a table, for people and as JSON.
 
-use measure::regression::Clock;
+use measure::regression::RegressionClock;
 use measure::statistics::{standard_deviation, trimmed_interval};
 use serde::Serialize;
 
-use super::case::{Case, Wrapping};
+use super::case::{RegressionCase, Wrapping};
 use crate::units;
 
 /// Schema version of the documents.
@@ -15,7 +15,7 @@ pub(super) const FORMULA: &str =
 
 /// Settings that all runs have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Common {
+pub(super) struct CommonRunSettings {
     pub(super) wrapping: Wrapping,
     /// Datagrams that the send queue holds.
     pub(super) tx_qlen: usize,
@@ -26,12 +26,12 @@ pub(super) struct Common {
 
 /// A line of the table.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct RegressionRow {
     pub(super) case: String,
     #[serde(skip)]
     pub(super) words: String,
     pub(super) link: String,
-    pub(super) clock: Clock,
+    pub(super) clock: RegressionClock,
     pub(super) ccid: u8,
     pub(super) desired_bits_per_s: f64,
     /// Round-trip time in seconds and packet loss, if the desired rate follows from them.
@@ -53,7 +53,7 @@ pub(super) struct Row {
 
 /// All results, as JSON.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct RegressionDocument<'a> {
     pub(super) tool: &'a str,
     schema_version: u32,
     carrier: &'static str,
@@ -65,12 +65,16 @@ pub(super) struct Document<'a> {
     pub(super) seconds: f64,
     pub(super) runs: u32,
     formula: &'static str,
-    pub(super) rows: &'a [Row],
+    pub(super) rows: &'a [RegressionRow],
 }
 
-impl<'a> Document<'a> {
-    pub(super) const fn new(tool: &'a str, common: Common, rows: &'a [Row]) -> Self {
-        let Common { wrapping, tx_qlen, seconds, runs } = common;
+impl<'a> RegressionDocument<'a> {
+    pub(super) const fn new(
+        tool: &'a str,
+        common: CommonRunSettings,
+        rows: &'a [RegressionRow],
+    ) -> Self {
+        let CommonRunSettings { wrapping, tx_qlen, seconds, runs } = common;
         Self {
             tool,
             schema_version: SCHEMA_VERSION,
@@ -87,8 +91,8 @@ impl<'a> Document<'a> {
     }
 }
 
-pub(super) fn head(common: Common) -> String {
-    let Common { wrapping, tx_qlen, seconds, runs } = common;
+pub(super) fn head(common: CommonRunSettings) -> String {
+    let CommonRunSettings { wrapping, tx_qlen, seconds, runs } = common;
     let (bytes, words) = (wrapping.datagram_bytes(), wrapping.words());
     let plural = if runs == 1 { "" } else { "s" };
     format!(
@@ -106,10 +110,10 @@ within a round trip are one loss event, so a right CCID 3 comes out above it; CC
 spread: the standard deviation of the runs.
 ";
 
-impl Row {
+impl RegressionRow {
     pub(super) fn new(
-        case: &Case,
-        clock: Clock,
+        case: &RegressionCase,
+        clock: RegressionClock,
         ccid: u8,
         wrapping: Wrapping,
         rates: Vec<f64>,
@@ -210,7 +214,9 @@ mod tests {
     #[test]
     fn only_ccid_3_is_judged() {
         let case = named("loss1");
-        let row = |ccid, rates: &[f64]| Row::new(&case, Clock::Real, ccid, RAW, rates.to_vec());
+        let row = |ccid, rates: &[f64]| {
+            RegressionRow::new(&case, RegressionClock::Real, ccid, RAW, rates.to_vec())
+        };
         let is_accepted = |ccid, rate| row(ccid, &[rate]).is_accepted();
         assert!(is_accepted(3, 3.2e6) && !is_accepted(3, 2.8e6) && !is_accepted(3, 3.8e6));
         assert!(is_accepted(2, 1.0));
@@ -239,7 +245,8 @@ mod tests {
 
     #[test]
     fn one_run_has_no_spread() {
-        let row = Row::new(&named("direct"), Clock::Virtual, 2, RAW, vec![95e6]);
+        let row =
+            RegressionRow::new(&named("direct"), RegressionClock::Virtual, 2, RAW, vec![95e6]);
         assert_eq!((row.standard_deviation_bits_per_s, row.interval_bits_per_s), (None, None));
         assert!(row.text().contains(" -\n"), "{}", row.text());
     }

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Registry, Run, TestbedError, namespace};
+use testbed::{ChildProcess, CommandLine, RegisteredRun, Registry, TestbedError, namespace};
 
-use super::case::Case;
+use super::case::RegressionCase;
 use crate::ToolError;
 use crate::options::{CarrierName, LinkArgs};
 
@@ -29,7 +29,7 @@ const RECEIVER: [[&str; 2]; 2] = [["10.9.0.2", "10.9.2.2"], ["fd09::2", "fd09:0:
 
 /// Settings of one measurement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trial<'a> {
+pub(crate) struct DccpMeasurementSettings<'a> {
     /// Congestion control of the data that the client sends and receives.
     pub(crate) ccids: (u8, u8),
     pub(crate) seed: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) connection: &'a LinkArgs,
 }
 
-impl Trial<'_> {
+impl DccpMeasurementSettings<'_> {
     /// Returns the flags of an end.
     fn words(&self, is_client: bool) -> String {
         let (near, far) = self.ccids;
@@ -54,7 +54,7 @@ impl Trial<'_> {
 
 /// The namespaces. Dropping the value removes them, and `godwit lab clean` removes those left after
 /// a crash.
-pub(crate) struct Stage {
+pub(crate) struct MeasurementNamespaces {
     godwit: String,
     folder: PathBuf,
     sender: String,
@@ -62,7 +62,7 @@ pub(crate) struct Stage {
     links: String,
     router: String,
     is_v6: bool,
-    _run: Run,
+    _run: RegisteredRun,
 }
 
 impl From<TestbedError> for ToolError {
@@ -83,7 +83,7 @@ fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(
     Ok(())
 }
 
-impl Stage {
+impl MeasurementNamespaces {
     /// Creates the namespaces and joins them, over IPv4 or over IPv6.
     pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
         if testbed::registry::user_id() != 0 {
@@ -196,8 +196,8 @@ impl Stage {
     /// Returns the bits of data per second that the receiver read; `None` when a signal ended it.
     pub(super) fn measure(
         &self,
-        case: &Case,
-        trial: Trial<'_>,
+        case: &RegressionCase,
+        trial: DccpMeasurementSettings<'_>,
         tx_qlen: usize,
         stop: &AtomicBool,
     ) -> Result<Option<f64>, ToolError> {
@@ -227,11 +227,11 @@ impl Stage {
     pub(crate) fn flows(
         &self,
         address: &str,
-        (trial, count): (Trial<'_>, usize),
+        (trial, count): (DccpMeasurementSettings<'_>, usize),
         settings: &str,
         stop: &AtomicBool,
     ) -> Result<Option<Vec<f64>>, ToolError> {
-        let Trial { seconds, datagram_bytes, .. } = trial;
+        let DccpMeasurementSettings { seconds, datagram_bytes, .. } = trial;
         let words = format!("dccp perf -s -1 {settings} {} --json", trial.words(false));
         let mut server = self.start("server", &self.receiver, &words)?;
         self.wait_for(&mut server, "Server listening")?;

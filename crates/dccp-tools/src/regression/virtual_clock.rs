@@ -8,10 +8,12 @@
 use std::cell::Cell;
 
 use base::Random;
-use dccp::connection::{Config, Connection, Ecn, Event, Path, SendError};
-use dccp::header::{Integrity, Packet};
+use dccp::connection::{
+    Connection, ConnectionConfig, ConnectionEvent, ConnectionPath, Ecn, SendError,
+};
+use dccp::header::{DccpPacket, Integrity};
 use dccp::sequence::SequenceNumber;
-use netem::{Link, Settings};
+use netem::{EmulatedLink, LinkSettings};
 
 use crate::ToolError;
 
@@ -30,13 +32,13 @@ fn integrity() -> Integrity {
 }
 
 /// Two ends and the links between them; `sink` gets the data that the server reads.
-struct World<S> {
+struct EmulatedLinkSimulation<S> {
     now_ns: u64,
     client: Connection,
     server: Option<Connection>,
-    server_config: Config,
+    server_config: ConnectionConfig,
     /// Links to the server and to the client, hop by hop.
-    hops: [Vec<Link>; 2],
+    hops: [Vec<EmulatedLink>; 2],
     random: Random,
     sink: S,
 }
@@ -48,15 +50,15 @@ struct World<S> {
 ///
 /// Returns an error when the words of a hop make no sense.
 pub(super) fn measure(
-    configs: [Config; 2],
+    configs: [ConnectionConfig; 2],
     hops: &[String],
     (seed, seconds): (u64, f64),
     datagram_bytes: usize,
 ) -> Result<f64, ToolError> {
     let delivered_bytes = Cell::new(0);
     let count = |data: &[u8]| delivered_bytes.set(delivered_bytes.get() + data.len() as u64);
-    let mut world = World::new(configs, hops, seed, count)?;
-    let mut feed = Feed { buffer: vec![0; datagram_bytes], number: 0 };
+    let mut world = EmulatedLinkSimulation::new(configs, hops, seed, count)?;
+    let mut feed = EndlessDatagramSource { buffer: vec![0; datagram_bytes], number: 0 };
     world.run(COUNT_NS, |client| feed.fill(client));
     let before = delivered_bytes.get();
     world.run(COUNT_NS + (seconds * 1e9) as u64, |client| feed.fill(client));
@@ -64,12 +66,12 @@ pub(super) fn measure(
 }
 
 /// Endless source of datagrams.
-struct Feed {
+struct EndlessDatagramSource {
     buffer: Vec<u8>,
     number: u64,
 }
 
-impl Feed {
+impl EndlessDatagramSource {
     /// Queues as many datagrams as the connection accepts.
     fn fill(&mut self, client: &mut Connection) {
         loop {
@@ -85,16 +87,24 @@ impl Feed {
     }
 }
 
-impl<S: FnMut(&[u8])> World<S> {
-    fn new(configs: [Config; 2], words: &[String], seed: u64, sink: S) -> Result<Self, ToolError> {
+impl<S: FnMut(&[u8])> EmulatedLinkSimulation<S> {
+    fn new(
+        configs: [ConnectionConfig; 2],
+        words: &[String],
+        seed: u64,
+        sink: S,
+    ) -> Result<Self, ToolError> {
         let [client, server_config] = configs;
-        let hops: Result<Vec<_>, _> = words.iter().map(|hop| Settings::parse(hop)).collect();
+        let hops: Result<Vec<_>, _> = words.iter().map(|hop| LinkSettings::parse(hop)).collect();
         let hops = hops.map_err(|problems| {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
             ToolError::Usage(problems.join("; "))
         })?;
-        let path =
-            Path { local_port: CLIENT_PORT, remote_port: SERVER_PORT, integrity: integrity() };
+        let path = ConnectionPath {
+            local_port: CLIENT_PORT,
+            remote_port: SERVER_PORT,
+            integrity: integrity(),
+        };
         let mut random = Random::from_seed(seed);
         let iss = SequenceNumber::new(random.next_u64());
         Ok(Self {
@@ -104,7 +114,7 @@ impl<S: FnMut(&[u8])> World<S> {
             server_config,
             hops: [0, 1].map(|_| {
                 let hops = hops.iter().cloned();
-                hops.map(|settings| Link::new(settings, random.next_u64())).collect()
+                hops.map(|settings| EmulatedLink::new(settings, random.next_u64())).collect()
             }),
             random,
             sink,
@@ -124,7 +134,7 @@ impl<S: FnMut(&[u8])> World<S> {
             to_client[0].handle_datagram(self.now_ns, 0, &buffer[..transmit.len]);
         }
         while let Some(event) = server.poll_event() {
-            if let Event::Received(data) = event {
+            if let ConnectionEvent::Received(data) = event {
                 (self.sink)(&data);
                 server.recycle(data);
             }
@@ -137,9 +147,9 @@ impl<S: FnMut(&[u8])> World<S> {
             return self.client.handle_datagram(now_ns, Ecn::NotCapable, octets);
         }
         if self.server.is_none()
-            && let Ok(request) = Packet::parse(octets, integrity())
+            && let Ok(request) = DccpPacket::parse(octets, integrity())
         {
-            let path = Path {
+            let path = ConnectionPath {
                 local_port: SERVER_PORT,
                 remote_port: CLIENT_PORT,
                 integrity: integrity().reversed(),
@@ -185,7 +195,7 @@ impl<S: FnMut(&[u8])> World<S> {
             }
             let ends = [Some(&self.client), self.server.as_ref()];
             let ends = ends.into_iter().flatten().filter_map(Connection::poll_timeout);
-            let links = self.hops.iter().flatten().filter_map(Link::poll_timeout);
+            let links = self.hops.iter().flatten().filter_map(EmulatedLink::poll_timeout);
             let next_ns = ends.chain(links).min().filter(|&at_ns| at_ns <= end_ns);
             let Some(next_ns) = next_ns else { break };
             self.now_ns = self.now_ns.max(next_ns);
@@ -203,16 +213,20 @@ impl<S: FnMut(&[u8])> World<S> {
 #[cfg(test)]
 mod tests {
     use dccp::ccid::SenderFigures;
-    use dccp::connection::State;
+    use dccp::connection::ConnectionState;
 
     use super::super::case::tests::{RAW, named};
     use super::*;
 
-    fn with_ccid(ccid: u8) -> Config {
-        Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() }
+    fn with_ccid(ccid: u8) -> ConnectionConfig {
+        ConnectionConfig {
+            tx_ccids: vec![ccid],
+            rx_ccids: vec![ccid],
+            ..ConnectionConfig::default()
+        }
     }
 
-    /// Notes a datagram of [`Feed`].
+    /// Notes a datagram of [`EndlessDatagramSource`].
     fn note_whole_and_once(delivered: &mut Vec<u64>, data: &[u8]) {
         let number = u64::from_be_bytes(data[..8].try_into().unwrap());
         assert!(data.len() == 1_424 && data[8..].iter().all(|&octet| octet == 0), "changed");
@@ -234,13 +248,13 @@ mod tests {
                 bytes += data.len() as u64;
             };
             let configs = [with_ccid(ccid), with_ccid(ccid)];
-            let mut world = World::new(configs, &hops, 1, note).unwrap();
-            let mut feed = Feed { buffer: vec![0; 1_424], number: 0 };
+            let mut world = EmulatedLinkSimulation::new(configs, &hops, 1, note).unwrap();
+            let mut feed = EndlessDatagramSource { buffer: vec![0; 1_424], number: 0 };
             world.run(31 * SECOND_NS, |client| feed.fill(client));
             world.client.close(31 * SECOND_NS);
             world.run(1_231 * SECOND_NS, |_| ());
             let ends = [Some(&world.client), world.server.as_ref()];
-            assert_eq!(ends.map(|end| end.unwrap().state()), [State::Closed; 2]);
+            assert_eq!(ends.map(|end| end.unwrap().state()), [ConnectionState::Closed; 2]);
             assert_eq!(world.client.poll_timeout(), None);
             // 10 Mbit/s with headers, for half a minute and the queue at its end.
             let rate = bytes * 8 / 30;
@@ -250,12 +264,21 @@ mod tests {
 
     #[test]
     fn each_direction_has_the_ccid_that_both_can_do() {
-        let client = Config { tx_ccids: vec![3, 2], rx_ccids: vec![2], ..Config::default() };
-        let server = Config { tx_ccids: vec![2, 3], rx_ccids: vec![3, 2], ..Config::default() };
+        let client = ConnectionConfig {
+            tx_ccids: vec![3, 2],
+            rx_ccids: vec![2],
+            ..ConnectionConfig::default()
+        };
+        let server = ConnectionConfig {
+            tx_ccids: vec![2, 3],
+            rx_ccids: vec![3, 2],
+            ..ConnectionConfig::default()
+        };
         let mut count = 0;
         let hops = ["delay 20ms limit 10000".to_owned()];
-        let mut world = World::new([client, server], &hops, 5, |_: &[u8]| count += 1).unwrap();
-        let mut feed = Feed { buffer: vec![0; 100], number: 0 };
+        let mut world =
+            EmulatedLinkSimulation::new([client, server], &hops, 5, |_: &[u8]| count += 1).unwrap();
+        let mut feed = EndlessDatagramSource { buffer: vec![0; 100], number: 0 };
         world.run(3 * SECOND_NS, |client| feed.fill(client));
         let figures = world.client.sender_figures();
         assert!(matches!(figures, Some(SenderFigures::Rate { .. })), "{figures:?}");
@@ -305,7 +328,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_figure_again() {
         let rate = |seed| {
-            let config = Config::default();
+            let config = ConnectionConfig::default();
             let hops = ["delay 5ms loss 2% rate 2mbit".to_owned()];
             measure([config.clone(), config], &hops, (seed, 3.0), 1_000).unwrap()
         };

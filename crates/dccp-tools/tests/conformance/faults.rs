@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dccp::header::{Integrity, Packet, PacketType};
+use dccp::header::{DccpPacket, Integrity, PacketType};
 use dccp_tools::ToolError;
-use dccp_tools::conformance::{Outcome, Verdict, judge};
+use dccp_tools::conformance::{ConformanceCaseResult, ConformanceVerdict, judge};
 
-use crate::conformance::relay::{Change, Changes, Relay};
+use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};
 use crate::conformance::{all_pass, service, udp_target};
 
 /// Times to wait for an answer, one try after the other. The first is long enough for loopback; a
@@ -30,13 +30,13 @@ const RESET_CODE_AT: usize = 24;
 const RESET_DATA_AT: usize = 25;
 
 /// A broken rule.
-struct Fault {
+struct ConformanceFault {
     case: &'static str,
     /// Mistake of an implementation with this fault.
     what: &'static str,
     /// Word of the expectation in the verdict.
     expected: &'static str,
-    changes: Changes,
+    changes: FaultPacketChanges,
 }
 
 pub(super) const fn nothing(_: &mut Vec<u8>) {}
@@ -51,8 +51,13 @@ const fn answers(
     what: &'static str,
     expected: &'static str,
     answered: Change,
-) -> Fault {
-    Fault { case, what, expected, changes: Changes { asked: nothing, answered, copies: once } }
+) -> ConformanceFault {
+    ConformanceFault {
+        case,
+        what,
+        expected,
+        changes: FaultPacketChanges { asked: nothing, answered, copies: once },
+    }
 }
 
 /// Returns a fault in the listener's reading of packets.
@@ -61,8 +66,13 @@ const fn reads(
     what: &'static str,
     expected: &'static str,
     asked: Change,
-) -> Fault {
-    Fault { case, what, expected, changes: Changes { asked, answered: nothing, copies: once } }
+) -> ConformanceFault {
+    ConformanceFault {
+        case,
+        what,
+        expected,
+        changes: FaultPacketChanges { asked, answered: nothing, copies: once },
+    }
 }
 
 pub(super) fn is(octets: &[u8], packet_type: PacketType) -> bool {
@@ -75,12 +85,12 @@ fn is_reset(octets: &[u8], code: u8) -> bool {
 
 /// Returns true if the suite made a packet that §8.5 step 1 drops.
 fn is_malformed(octets: &[u8]) -> bool {
-    Packet::parse(octets, Integrity::Carrier).is_err()
+    DccpPacket::parse(octets, Integrity::Carrier).is_err()
 }
 
 /// Returns the range of the options.
 pub(super) fn options(octets: &[u8]) -> Range<usize> {
-    Packet::parse(octets, Integrity::Carrier).map_or(0..0, |packet| {
+    DccpPacket::parse(octets, Integrity::Carrier).map_or(0..0, |packet| {
         let header_len = packet.header.fixed_len();
         header_len..header_len + packet.options.len()
     })
@@ -124,7 +134,7 @@ fn set_type(octets: &mut [u8], packet_type: PacketType) {
     octets[TYPE_AT] = packet_type.number() << 1 | 1;
 }
 
-const FAULTS: &[Fault] = &[
+const FAULTS: &[ConformanceFault] = &[
     reads("HDR-01", "reads past the end", "ignored", |octets| {
         if octets.len() == 11 {
             octets.extend([0; 5]);
@@ -205,11 +215,11 @@ const FAULTS: &[Fault] = &[
     answers("SEQ-08", "does not answer a Sync", "SyncAck", |octets| {
         swallow(octets, PacketType::SyncAck);
     }),
-    Fault {
+    ConformanceFault {
         case: "SEQ-10",
         what: "sends Syncs without a limit",
         expected: "one to four Syncs",
-        changes: Changes {
+        changes: FaultPacketChanges {
             asked: nothing,
             answered: nothing,
             copies: |octets| if is(octets, PacketType::Sync) { 9 } else { 1 },
@@ -245,11 +255,11 @@ const FAULTS: &[Fault] = &[
     answers("CON-16", "resets for a late Request", "Sync for a Request", |octets| {
         swallow(octets, PacketType::Sync);
     }),
-    Fault {
+    ConformanceFault {
         case: "CON-17",
         what: "delivers the data of a Request twice",
         expected: "delivered once",
-        changes: Changes {
+        changes: FaultPacketChanges {
             asked: nothing,
             answered: nothing,
             copies: |octets| if octets.ends_with(b"early") { 2 } else { 1 },
@@ -279,8 +289,8 @@ const FAULTS: &[Fault] = &[
 ];
 
 /// Runs the case of a fault. Fails when the target does not answer at all within `patience`.
-fn run(fault: &Fault, patience: Duration) -> Result<Outcome, ToolError> {
-    let relay = Relay::start(fault.changes);
+fn run(fault: &ConformanceFault, patience: Duration) -> Result<ConformanceCaseResult, ToolError> {
+    let relay = FaultRelay::start(fault.changes);
     let only = [fault.case.to_owned()];
     let target = udp_target(relay.udp_port);
     let outcomes = judge(target, service(), patience, &only, |_| Ok(()))?;
@@ -297,9 +307,9 @@ fn each_broken_rule_turns_its_case_red() {
             let wrong = &wrong;
             scope.spawn(move || {
                 for fault in share {
-                    let is_red = |outcome: &Result<Outcome, ToolError>| {
+                    let is_red = |outcome: &Result<ConformanceCaseResult, ToolError>| {
                         let verdict = outcome.as_ref().map(|outcome| &outcome.verdict);
-                        matches!(verdict, Ok(Verdict::Fail { expected, .. })
+                        matches!(verdict, Ok(ConformanceVerdict::Fail { expected, .. })
                             if expected.contains(fault.expected))
                     };
                     let mut outcome = run(fault, PATIENCES[0]);
@@ -323,7 +333,8 @@ fn each_broken_rule_turns_its_case_red() {
 
 #[test]
 fn the_relay_alone_turns_nothing_red() {
-    let relay = Relay::start(Changes { asked: nothing, answered: nothing, copies: once });
+    let relay =
+        FaultRelay::start(FaultPacketChanges { asked: nothing, answered: nothing, copies: once });
     let cases: Vec<_> = FAULTS.iter().map(|fault| fault.case.to_owned()).collect();
     all_pass(udp_target(relay.udp_port), &cases, FAULTS.len());
 }

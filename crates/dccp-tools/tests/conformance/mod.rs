@@ -15,7 +15,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dccp_link::{CarrierKind, ServiceCode};
-use dccp_tools::conformance::{Listed, Outcome, Responder, Target, Verdict, catalog, judge};
+use dccp_tools::conformance::{
+    ConformanceCaseEntry, ConformanceCaseResult, ConformanceResponder, ConformanceTarget,
+    ConformanceVerdict, catalog, judge,
+};
 use dccp_tools::options::CarrierName;
 
 pub(crate) const PORT: u16 = 5_001;
@@ -31,20 +34,20 @@ pub(crate) fn service() -> ServiceCode {
 }
 
 /// A listener that ends when the value is dropped.
-pub(crate) struct Listening {
+pub(crate) struct ConformanceListener {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     pub(crate) udp_port: u16,
 }
 
-impl Listening {
+impl ConformanceListener {
     /// Opens a listener in the caller's namespace.
     pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
-        let opened = Responder::open(
+        let opened = ConformanceResponder::open(
             kind,
             Some(address.into()),
             PORT,
-            Responder::config(service()),
+            ConformanceResponder::config(service()),
             uses_init_cookies,
         );
         let mut responder = opened.unwrap();
@@ -59,26 +62,32 @@ impl Listening {
         Self::start(CarrierKind::Udp { port: 0 }, V4, false)
     }
 
-    pub(crate) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> ConformanceTarget {
         udp_target(self.udp_port)
     }
 }
 
-impl Drop for Listening {
+impl Drop for ConformanceListener {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.thread.take().unwrap().join().unwrap();
     }
 }
 
-pub(crate) const fn udp_target(udp_port: u16) -> Target {
-    Target { address: V4, scope: 0, port: PORT, udp_port, carrier: CarrierName::Udp }
+pub(crate) const fn udp_target(udp_port: u16) -> ConformanceTarget {
+    ConformanceTarget { address: V4, scope: 0, port: PORT, udp_port, carrier: CarrierName::Udp }
 }
 
 /// Returns all verdicts; panics with the details of failed cases.
-pub(crate) fn all_pass(target: Target, only: &[String], passes_least: usize) -> Vec<Outcome> {
+pub(crate) fn all_pass(
+    target: ConformanceTarget,
+    only: &[String],
+    passes_least: usize,
+) -> Vec<ConformanceCaseResult> {
     let judge = |only: &[String]| judge(target, service(), PATIENCE, only, |_| Ok(())).unwrap();
-    let has_failed = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Fail { .. });
+    let has_failed = |outcome: &ConformanceCaseResult| {
+        matches!(outcome.verdict, ConformanceVerdict::Fail { .. })
+    };
     let mut outcomes = judge(only);
     for outcome in &mut outcomes {
         for _ in 1..TRIES {
@@ -91,8 +100,9 @@ pub(crate) fn all_pass(target: Target, only: &[String], passes_least: usize) -> 
     }
     let failed: Vec<_> = outcomes.iter().filter(|outcome| has_failed(outcome)).collect();
     assert!(failed.is_empty(), "{failed:#?}");
-    let passed = outcomes.iter().filter(|o| o.verdict == Verdict::Pass).count();
-    let others: Vec<_> = outcomes.iter().filter(|o| o.verdict != Verdict::Pass).collect();
+    let passed = outcomes.iter().filter(|o| o.verdict == ConformanceVerdict::Pass).count();
+    let others: Vec<_> =
+        outcomes.iter().filter(|o| o.verdict != ConformanceVerdict::Pass).collect();
     let words: Vec<_> = others.iter().map(|o| format!("{}: {:?}", o.case, o.verdict)).collect();
     assert!(passed >= passes_least, "{passed} passed; {words:#?}");
     outcomes
@@ -100,10 +110,10 @@ pub(crate) fn all_pass(target: Target, only: &[String], passes_least: usize) -> 
 
 #[test]
 fn our_listener_passes_inside_of_udp() {
-    let listening = Listening::over_udp();
+    let listening = ConformanceListener::over_udp();
     let outcomes = all_pass(listening.target(), &[], 100);
     assert_eq!(outcomes.len(), 147);
-    let talked = outcomes.iter().filter(|o| o.verdict == Verdict::Pass);
+    let talked = outcomes.iter().filter(|o| o.verdict == ConformanceVerdict::Pass);
     for outcome in talked {
         assert!(outcome.packets.iter().any(|line| line.from_target), "{}", outcome.case);
     }
@@ -111,12 +121,12 @@ fn our_listener_passes_inside_of_udp() {
 
 #[test]
 fn our_listener_passes_with_init_cookies() {
-    let listening = Listening::start(CarrierKind::Udp { port: 0 }, V4, true);
+    let listening = ConformanceListener::start(CarrierKind::Udp { port: 0 }, V4, true);
     // The cases with long times are left out; cookies do not affect them.
     let groups = ["HDR", "OPT", "FEAT-01", "FEAT-11", "FEAT-15", "CON", "CLS-02", "CLS-10", "ENC"];
     let outcomes = all_pass(listening.target(), &groups.map(str::to_owned), 45);
     let changed = outcomes.iter().find(|outcome| outcome.case == "CON-09").unwrap();
-    assert_eq!(changed.verdict, Verdict::Pass);
+    assert_eq!(changed.verdict, ConformanceVerdict::Pass);
 }
 
 /// Returns the rows of a table whose first cell is a case, by that case.
@@ -137,7 +147,7 @@ fn the_cases_are_those_of_the_core_and_of_the_book() {
     let listed: Vec<_> = catalog().collect();
     assert_eq!(listed.len(), 147);
     assert_eq!((core.len(), book.len()), (147, 147));
-    for Listed { name, section, requirement, inside } in listed {
+    for ConformanceCaseEntry { name, section, requirement, inside } in listed {
         assert!(core.contains_key(name), "{name}");
         let status = inside.map_or_else(|| "outside".to_owned(), |why| format!("inside: {why}"));
         assert_eq!(book[name][1..], [section.to_owned(), requirement.to_owned(), status], "{name}");

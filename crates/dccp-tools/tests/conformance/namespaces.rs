@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use dccp_link::CarrierKind;
-use dccp_tools::conformance::Target;
+use dccp_tools::conformance::ConformanceTarget;
 use dccp_tools::options::CarrierName;
 
-use crate::conformance::{Listening, PORT, all_pass};
+use crate::conformance::{ConformanceListener, PORT, all_pass};
 
 /// Runs ip(8) in the namespace of this thread.
 fn ip(words: &str) {
@@ -32,7 +32,7 @@ fn set_up(side: u8) {
 
 /// Runs `test` in one namespace while Godwit's listener is in another one, at `address`. Prints a
 /// message when namespaces are not permitted here.
-fn between(address: &str, test: impl FnOnce(Target) + Send) {
+fn between(address: &str, test: impl FnOnce(ConformanceTarget) + Send) {
     let address: IpAddr = address.parse().unwrap();
     let has_ip = Command::new("ip").arg("-V").output().is_ok();
     let is_allowed = std::thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             }
             set_up(2);
             let kind = CarrierKind::Raw { answers_all_ports: true };
-            let _listening = Listening::start(kind, address, false);
+            let _listening = ConformanceListener::start(kind, address, false);
             tell_listening.send(()).unwrap();
             // The listener stays until the test is over.
             let _ = end.recv();
@@ -66,7 +66,13 @@ fn between(address: &str, test: impl FnOnce(Target) + Send) {
             while !netio::interface::named("conf1").unwrap().is_up {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            test(Target { address, scope: 0, port: PORT, udp_port: 0, carrier: CarrierName::Raw });
+            test(ConformanceTarget {
+                address,
+                scope: 0,
+                port: PORT,
+                udp_port: 0,
+                carrier: CarrierName::Raw,
+            });
             drop(tell_end);
             true
         });

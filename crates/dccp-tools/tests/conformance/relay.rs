@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::conformance::{Listening, V4};
+use crate::conformance::{ConformanceListener, V4};
 
 /// Longest time until the relay notices a request to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -19,7 +19,7 @@ pub(crate) type Change = fn(&mut Vec<u8>);
 
 /// Changes of packets by a fault; the relay drops a packet that comes out empty.
 #[derive(Clone, Copy)]
-pub(crate) struct Changes {
+pub(crate) struct FaultPacketChanges {
     /// Change of packets from the suite to the listener.
     pub(crate) asked: Change,
     /// Change of packets from the listener to the suite.
@@ -29,11 +29,11 @@ pub(crate) struct Changes {
 }
 
 /// The relay and its listener; both end when the value is dropped.
-pub(crate) struct Relay {
+pub(crate) struct FaultRelay {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     pub(crate) udp_port: u16,
-    _listening: Listening,
+    _listening: ConformanceListener,
 }
 
 fn bind() -> UdpSocket {
@@ -56,9 +56,9 @@ fn pump(socket: &UdpSocket, stop: &AtomicBool, mut take: impl FnMut(Vec<u8>, Soc
     }
 }
 
-impl Relay {
-    pub(crate) fn start(changes: Changes) -> Self {
-        let listening = Listening::over_udp();
+impl FaultRelay {
+    pub(crate) fn start(changes: FaultPacketChanges) -> Self {
+        let listening = ConformanceListener::over_udp();
         let upstream = SocketAddr::new(V4, listening.udp_port);
         let front = Arc::new(bind());
         let udp_port = front.local_addr().unwrap().port();
@@ -93,7 +93,7 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
+impl Drop for FaultRelay {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.thread.take().unwrap().join().unwrap();

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use dccp::header::PacketType;
 
 use crate::conformance::faults::{each_option, is, nothing, once, options};
-use crate::conformance::relay::{Change, Changes, Relay};
+use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};
 use crate::conformance::{all_pass, udp_target};
 
 /// A behaviour that the RFC leaves open.
 struct Variation {
     what: &'static str,
-    changes: Changes,
+    changes: FaultPacketChanges,
     /// Cases that once did not allow for it.
     cases: &'static [&'static str],
 }
@@ -23,8 +23,8 @@ const CONFIRMS: [u8; 2] = [33, 35];
 /// Features that are not server-priority: Sequence Window and Ack Ratio (§6.4).
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
-const fn reads(asked: Change) -> Changes {
-    Changes { asked, answered: nothing, copies: once }
+const fn reads(asked: Change) -> FaultPacketChanges {
+    FaultPacketChanges { asked, answered: nothing, copies: once }
 }
 
 thread_local! {
@@ -67,7 +67,7 @@ const VARIATIONS: &[Variation] = &[
     },
     Variation {
         what: "a Confirm waits for a packet that is sent anyway (§6.6.1)",
-        changes: Changes { asked: nothing, answered: delay_confirms, copies: once },
+        changes: FaultPacketChanges { asked: nothing, answered: delay_confirms, copies: once },
         cases: &["FEAT-06", "FEAT-07", "FEAT-08", "FEAT-16", "FEAT-19", "SEQ-16", "ACK-05"],
     },
     Variation {
@@ -95,7 +95,7 @@ const VARIATIONS: &[Variation] = &[
 fn what_is_left_open_turns_nothing_red() {
     for Variation { what, changes, cases } in VARIATIONS {
         println!("{what}");
-        let relay = Relay::start(*changes);
+        let relay = FaultRelay::start(*changes);
         let names: Vec<_> = cases.iter().map(|case| (*case).to_owned()).collect();
         all_pass(udp_target(relay.udp_port), &names, names.len());
     }

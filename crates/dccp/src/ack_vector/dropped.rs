@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::option::{DccpOption, OptionWriter};
+use crate::option::{DccpOption, DccpOptionWriter};
 use crate::sequence::SequenceNumber;
 
 /// Most drops kept; this end no longer reports older ones.
@@ -60,7 +60,7 @@ impl DropCode {
 
 /// Drops of this end that it must report until the other end has acknowledged a report.
 #[derive(Clone, Debug, Default)]
-pub struct Drops {
+pub struct UnacknowledgedDrops {
     /// Drops in the order of their numbers, greatest first.
     drops: VecDeque<(SequenceNumber, DropCode)>,
     /// Packets of this end with a report: sequence number, and greatest number that the report
@@ -68,7 +68,7 @@ pub struct Drops {
     reports: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
-impl Drops {
+impl UnacknowledgedDrops {
     /// Returns true if there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -93,7 +93,7 @@ impl Drops {
         &mut self,
         sequence: SequenceNumber,
         acknowledgement: SequenceNumber,
-        options: &mut OptionWriter<'_>,
+        options: &mut DccpOptionWriter<'_>,
     ) {
         let mut octets = [0; BLOCKS_LEN_MAX];
         let mut len = 0;
@@ -160,15 +160,15 @@ pub fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::option::Options;
+    use crate::option::DccpOptionIterator;
 
     fn n(value: u64) -> SequenceNumber {
         SequenceNumber::new(value)
     }
 
-    fn told(drops: &mut Drops, sequence: u64, acknowledgement: u64) -> Vec<u8> {
+    fn told(drops: &mut UnacknowledgedDrops, sequence: u64, acknowledgement: u64) -> Vec<u8> {
         let mut area = [0; 300];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         drops.write(n(sequence), n(acknowledgement), &mut options);
         options.written().to_vec()
     }
@@ -187,12 +187,12 @@ mod tests {
 
     #[test]
     fn what_is_told_is_what_is_read() {
-        let mut drops = Drops::default();
+        let mut drops = UnacknowledgedDrops::default();
         for number in [700, 94, 99, 92, 93, 93] {
             drops.dropped(n(number), DropCode::Corrupt);
         }
         let octets = told(&mut drops, 1, 700);
-        let raw = Options::new(&octets).next().map(|raw| raw.option);
+        let raw = DccpOptionIterator::new(&octets).next().map(|raw| raw.option);
         let Some(DccpOption::DataDropped(blocks)) = raw else { panic!("Data Dropped") };
         let numbers: Vec<_> = read(n(700), blocks).map(|(number, _)| number.value()).collect();
         assert_eq!(numbers, [700, 99, 94, 93, 92]);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn it_is_told_until_the_other_end_knows() {
-        let mut drops = Drops::default();
+        let mut drops = UnacknowledgedDrops::default();
         drops.dropped(n(5), DropCode::ReceiveBuffer);
         told(&mut drops, 1, 5);
         drops.acknowledged(n(0), n(0));

@@ -11,10 +11,10 @@ mod runs;
 
 use std::collections::VecDeque;
 
-use crate::option::{DccpOption, OptionWriter};
+use crate::option::{DccpOption, DccpOptionWriter};
 use crate::sequence::SequenceNumber;
 
-pub use runs::{Run, Runs};
+pub use runs::{PacketRun, Runs};
 
 /// Packets in one cell.
 const CELL_PACKETS_MAX: u8 = 64;
@@ -49,7 +49,7 @@ impl PacketState {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct RunLengthEntry {
     state: PacketState,
     packets: u8,
     /// Parity of the nonces of its packets, for a cell in state Received.
@@ -70,7 +70,7 @@ pub enum Novelty {
 
 /// A packet of this end that carried the history.
 #[derive(Clone, Copy, Debug)]
-struct Report {
+struct AckVectorReport {
     sequence: SequenceNumber,
     /// Greatest number whose state need not be reported again once this report is acknowledged.
     covers: SequenceNumber,
@@ -80,10 +80,10 @@ struct Report {
 #[derive(Clone, Debug)]
 pub struct AckVector {
     /// Cells, the newest first.
-    cells: VecDeque<Cell>,
+    cells: VecDeque<RunLengthEntry>,
     /// The greatest number that arrived; the first cell begins with it.
     newest: SequenceNumber,
-    reports: VecDeque<Report>,
+    reports: VecDeque<AckVectorReport>,
     /// Packets that were missing when the history freed their cells, the oldest first: they may
     /// still come.
     gaps: VecDeque<Gap>,
@@ -164,7 +164,11 @@ impl AckVector {
         count = count.min(CELLS_MAX as u64 * u64::from(CELL_PACKETS_MAX));
         while count > 0 {
             let packets = count.min(u64::from(CELL_PACKETS_MAX)) as u8;
-            self.cells.push_front(Cell { state: PacketState::Missing, packets, nonce: false });
+            self.cells.push_front(RunLengthEntry {
+                state: PacketState::Missing,
+                packets,
+                nonce: false,
+            });
             count -= u64::from(packets);
         }
     }
@@ -175,7 +179,7 @@ impl AckVector {
                 cell.packets += 1;
                 cell.nonce ^= nonce;
             }
-            _ => self.cells.push_front(Cell { state, packets: 1, nonce }),
+            _ => self.cells.push_front(RunLengthEntry { state, packets: 1, nonce }),
         }
     }
 
@@ -229,9 +233,10 @@ impl AckVector {
 
     /// Splits the missing cell at `index` around its packet `offset`.
     fn fill(&mut self, index: usize, offset: u8, state: PacketState, nonce: bool) {
-        let missing = |packets| Cell { state: PacketState::Missing, packets, nonce: false };
+        let missing =
+            |packets| RunLengthEntry { state: PacketState::Missing, packets, nonce: false };
         let older = self.cells[index].packets - offset - 1;
-        self.cells[index] = Cell { state, packets: 1, nonce };
+        self.cells[index] = RunLengthEntry { state, packets: 1, nonce };
         if older > 0 {
             self.cells.insert(index + 1, missing(older));
         }
@@ -243,7 +248,7 @@ impl AckVector {
     /// Reports the history on a packet of this end with number `sequence`, which acknowledges the
     /// newest packet. Writes as many options as needed. Returns false when not all of them fit;
     /// then the packet does not count as a report.
-    pub fn write(&mut self, sequence: SequenceNumber, options: &mut OptionWriter<'_>) -> bool {
+    pub fn write(&mut self, sequence: SequenceNumber, options: &mut DccpOptionWriter<'_>) -> bool {
         let mut written = 0;
         while written < self.cells.len() {
             let room = options.room().saturating_sub(2).min(RUNS_LEN_MAX);
@@ -265,14 +270,14 @@ impl AckVector {
         if self.reports.len() == REPORTS_MAX {
             self.reports.pop_front();
         }
-        self.reports.push_back(Report { sequence, covers: self.newest });
+        self.reports.push_back(AckVectorReport { sequence, covers: self.newest });
         true
     }
 
     /// Frees the cells that the packets `low` to `high` reported, because the other end has
     /// received them.
     pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
-        let is_in = |report: &Report| {
+        let is_in = |report: &AckVectorReport| {
             report.sequence.distance_from(low) >= 0 && report.sequence.distance_from(high) <= 0
         };
         let Some(latest) = self.reports.iter().rposition(is_in) else { return };
@@ -302,7 +307,7 @@ impl AckVector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::option::Options;
+    use crate::option::DccpOptionIterator;
 
     fn n(value: u64) -> SequenceNumber {
         SequenceNumber::new(value)
@@ -310,7 +315,7 @@ mod tests {
 
     fn octets(vector: &mut AckVector, sequence: u64) -> Vec<u8> {
         let mut area = [0; 992];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         assert!(vector.write(n(sequence), &mut options));
         options.written().to_vec()
     }
@@ -333,7 +338,7 @@ mod tests {
             vector.arrived(n(number * 2), false, number == 3);
         }
         let octets = octets(&mut vector, 1);
-        let options: Vec<_> = Options::new(&octets).map(|raw| raw.option).collect();
+        let options: Vec<_> = DccpOptionIterator::new(&octets).map(|raw| raw.option).collect();
         let lens: Vec<_> = options
             .iter()
             .map(|option| match option {
@@ -415,7 +420,7 @@ mod tests {
         vector.arrived(n(1 << 40), false, false);
         assert!(vector.len() <= CELLS_MAX);
         let mut area = [0; 100];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         assert!(!vector.write(n(1), &mut options), "too long for the room");
         vector.acknowledged(n(1), n(1));
         assert!(vector.len() > 1);
@@ -443,7 +448,7 @@ mod tests {
             let octets = octets(&mut vector, 1);
             let newest = n(states.len() as u64 - 1);
             let mut told = Vec::new();
-            for run in Runs::new(newest, n(0), Options::new(&octets)) {
+            for run in Runs::new(newest, n(0), DccpOptionIterator::new(&octets)) {
                 let len = run.high.distance_from(run.low) + 1;
                 told.extend(std::iter::repeat_n(run.state, len as usize));
             }

@@ -1,12 +1,12 @@
 //! Reader of the Ack Vectors from the other end (RFC 4340 §11.4).
 
 use super::PacketState;
-use crate::option::{DccpOption, Options};
+use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
 /// Adjacent packets in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct PacketRun {
     /// State of the packets.
     pub state: PacketState,
     /// The greatest number.
@@ -19,7 +19,7 @@ pub struct Run {
 /// reserved state, and ends before the first packet of this end: older ones were never sent.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
-    options: Options<'a>,
+    options: DccpOptionIterator<'a>,
     octets: &'a [u8],
     next: SequenceNumber,
     first: SequenceNumber,
@@ -32,7 +32,7 @@ impl<'a> Runs<'a> {
     pub const fn new(
         acknowledgement: SequenceNumber,
         first: SequenceNumber,
-        options: Options<'a>,
+        options: DccpOptionIterator<'a>,
     ) -> Self {
         Self { options, octets: &[], next: acknowledgement, first }
     }
@@ -51,9 +51,9 @@ impl<'a> Runs<'a> {
 }
 
 impl Iterator for Runs<'_> {
-    type Item = Run;
+    type Item = PacketRun;
 
-    fn next(&mut self) -> Option<Run> {
+    fn next(&mut self) -> Option<PacketRun> {
         loop {
             let octet = self.next_octet()?;
             let high = self.next;
@@ -69,7 +69,7 @@ impl Iterator for Runs<'_> {
                 3 => PacketState::Missing,
                 _ => continue,
             };
-            return Some(Run { state, high, low: high.minus(len - 1) });
+            return Some(PacketRun { state, high, low: high.minus(len - 1) });
         }
     }
 }
@@ -80,7 +80,7 @@ mod tests {
 
     fn runs(number: u64, first: u64, octets: &[u8]) -> Vec<(PacketState, u64, u64)> {
         let n = SequenceNumber::new;
-        Runs::new(n(number), n(first), Options::new(octets))
+        Runs::new(n(number), n(first), DccpOptionIterator::new(octets))
             .map(|run| (run.state, run.high.value(), run.low.value()))
             .collect()
     }

@@ -7,7 +7,7 @@ pub mod ccid3;
 
 use core::fmt::Debug;
 
-use crate::option::OptionWriter;
+use crate::option::DccpOptionWriter;
 use crate::sequence::SequenceNumber;
 
 /// Round-trip time assumed while none is known (RFC 4340 §3.4).
@@ -31,7 +31,7 @@ pub enum Clearance {
 
 /// A packet of this end that goes out.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct PacketDeparture {
     /// Time of sending.
     pub now_ns: u64,
     /// Sequence number of the packet.
@@ -58,7 +58,7 @@ pub struct Feedback<'a> {
 
 /// A valid packet of the other end, for the receiver of a half-connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct PacketArrival {
     /// Time of arrival.
     pub now_ns: u64,
     /// Sequence number of the packet.
@@ -117,7 +117,7 @@ pub trait SenderHalf: Debug + Send {
     fn ccval(&mut self, now_ns: u64) -> u8;
 
     /// Records a packet that goes out, with data or without.
-    fn sent(&mut self, sent: &Sent);
+    fn sent(&mut self, sent: &PacketDeparture);
 
     /// Processes an acknowledgement of the other end.
     fn feedback(&mut self, feedback: &Feedback<'_>);
@@ -155,13 +155,13 @@ pub trait SenderHalf: Debug + Send {
 /// The end of a half-connection that receives data.
 pub trait ReceiverHalf: Debug + Send {
     /// Processes a packet that came in.
-    fn arrived(&mut self, arrival: &Arrival);
+    fn arrived(&mut self, arrival: &PacketArrival);
 
     /// Returns the latest time at which an acknowledgement must leave.
     fn ack_due_ns(&self) -> Option<u64>;
 
     /// Adds options to a packet that acknowledges, and counts it as an acknowledgement.
-    fn write(&mut self, now_ns: u64, options: &mut OptionWriter<'_>);
+    fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>);
 
     /// Sets the Ack Ratio that the other end requests.
     fn set_ack_ratio(&mut self, ratio: u16);

@@ -14,7 +14,7 @@ pub enum QueuePolicy {
 
 /// Settings of a connection. The defaults are those of Linux where Linux has the setting.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ConnectionConfig {
     /// Service that the connection is for (§8.1.2).
     pub service_code: ServiceCode,
     /// Congestion controls for the data that this end sends, the most wanted first.
@@ -70,7 +70,7 @@ const CLOSE_TIMEOUT_NS: u64 = 480 * SECOND_NS;
 /// Bytes of options that data packets have room for, next to 1,424 bytes of data within 1,500.
 const OPTIONS_BYTES: usize = 32;
 
-impl Default for Config {
+impl Default for ConnectionConfig {
     fn default() -> Self {
         Self {
             service_code: ServiceCode::NONE,
@@ -96,7 +96,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl ConnectionConfig {
     /// Returns the most bytes of application data in a packet: the rest after a DataAck header and
     /// some options (§14).
     #[must_use]

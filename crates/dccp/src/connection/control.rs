@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::header::{Header, Packet, PacketType, Reset};
+use crate::header::{DccpHeader, DccpPacket, PacketType, Reset};
 use crate::sequence::SequenceNumber;
 
 /// Most packets that wait; the other end repeats packets that need an answer.
@@ -27,7 +27,7 @@ pub(super) enum Control {
         acknowledgement: Option<SequenceNumber>,
     },
     /// Reset whose numbers follow from the packet that it answers.
-    Reply(Header),
+    Reply(DccpHeader),
 }
 
 /// Queue of the packets of the protocol.
@@ -67,7 +67,7 @@ impl Controls {
 /// Returns the Reset that answers a packet outside of any connection: its numbers follow from the
 /// packet's (§8.3.1). Returns `None` for a Reset, which is never answered.
 #[must_use]
-pub fn reply_without_connection(packet: &Packet<'_>, reset: Reset) -> Option<Header> {
+pub fn reply_without_connection(packet: &DccpPacket<'_>, reset: Reset) -> Option<DccpHeader> {
     let header = &packet.header;
     if header.packet_type == PacketType::Reset {
         return None;
@@ -78,12 +78,12 @@ pub fn reply_without_connection(packet: &Packet<'_>, reset: Reset) -> Option<Hea
         None => 0,
     };
     let mask = if header.is_extended { u64::MAX } else { 0x00ff_ffff };
-    Some(Header {
+    Some(DccpHeader {
         source_port: header.destination_port,
         destination_port: header.source_port,
         acknowledgement: Some(header.sequence),
         reset: Some(reset),
-        ..Header::new(PacketType::Reset, sequence & mask)
+        ..DccpHeader::new(PacketType::Reset, sequence & mask)
     })
 }
 
@@ -94,29 +94,30 @@ mod tests {
 
     #[test]
     fn cls_10_a_reply_to_short_numbers_has_zeros_above_them() {
-        let header = Header {
+        let header = DccpHeader {
             source_port: 1,
             destination_port: 2,
             is_extended: false,
             acknowledgement: Some(0xff_ffff),
-            ..Header::new(PacketType::Ack, 0x12_3456)
+            ..DccpHeader::new(PacketType::Ack, 0x12_3456)
         };
-        let packet = Packet { header, options: &[], data: &[] };
+        let packet = DccpPacket { header, options: &[], data: &[] };
         let reset = Reset::plain(ResetCode::NoConnection);
         let reply = reply_without_connection(&packet, reset).unwrap();
         assert_eq!((reply.source_port, reply.destination_port), (2, 1));
         assert_eq!((reply.sequence, reply.acknowledgement), (0, Some(0x12_3456)));
         assert!(reply.is_extended);
-        let long = Packet {
-            header: Header { is_extended: true, packet_type: PacketType::Sync, ..header },
+        let long = DccpPacket {
+            header: DccpHeader { is_extended: true, packet_type: PacketType::Sync, ..header },
             ..packet
         };
         let reply = reply_without_connection(&long, reset).unwrap();
         assert_eq!(reply.sequence, 0x100_0000);
-        let data = Header { acknowledgement: None, ..Header::new(PacketType::Data, 9) };
-        let reply = reply_without_connection(&Packet { header: data, ..packet }, reset).unwrap();
+        let data = DccpHeader { acknowledgement: None, ..DccpHeader::new(PacketType::Data, 9) };
+        let reply =
+            reply_without_connection(&DccpPacket { header: data, ..packet }, reset).unwrap();
         assert_eq!((reply.sequence, reply.acknowledgement), (0, Some(9)));
-        let reset_packet = Packet { header: reply, ..packet };
+        let reset_packet = DccpPacket { header: reply, ..packet };
         assert_eq!(reply_without_connection(&reset_packet, reset), None);
     }
 }

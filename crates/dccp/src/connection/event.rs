@@ -6,7 +6,7 @@ use crate::header::Reset;
 
 /// An event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ConnectionEvent {
     /// Connection that the application may send on: at a server after its client's Ack, at a client
     /// after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
     Connected,

@@ -22,16 +22,16 @@ mod transmit;
 use std::collections::VecDeque;
 
 use crate::ack_vector::AckVector;
-use crate::ack_vector::dropped::Drops;
+use crate::ack_vector::dropped::UnacknowledgedDrops;
 use crate::ccid::{RTT_DEFAULT_NS, ReceiverHalf, SenderFigures, SenderHalf};
 use crate::feature::Negotiator;
-use crate::header::{Integrity, Malformed, Packet, Reset, ResetCode};
+use crate::header::{DccpPacket, DccpPacketDefect, Integrity, Reset, ResetCode};
 use crate::sequence::{SequenceNumber, Windows};
 
-pub use config::{Config, QueuePolicy};
+pub use config::{ConnectionConfig, QueuePolicy};
 pub use control::reply_without_connection;
-pub use event::{Event, SendError};
-pub use state::{Ecn, Role, State};
+pub use event::{ConnectionEvent, SendError};
+pub use state::{ConnectionState, Ecn, Role};
 pub use transmit::Transmit;
 
 use control::Controls;
@@ -41,7 +41,7 @@ use timers::Timers;
 
 /// Ports and addresses of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct ConnectionPath {
     /// Port of this end.
     pub local_port: u16,
     /// Port of the other end.
@@ -59,9 +59,9 @@ struct Stamp {
 
 /// Packets that this end dropped before they changed anything, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Malformed packets, by reason in the order of [`Malformed::ALL`].
-    pub malformed: [u64; Malformed::ALL.len()],
+pub struct ConnectionDropCounts {
+    /// Malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
+    pub malformed: [u64; DccpPacketDefect::ALL.len()],
     /// Packets outside of the windows (§7.5).
     pub sequence_invalid: u64,
     /// Packets of a type that the state does not accept (§8.5 step 7).
@@ -74,9 +74,9 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
-    state: State,
-    config: Config,
-    path: Path,
+    state: ConnectionState,
+    config: ConnectionConfig,
+    path: ConnectionPath,
     iss: SequenceNumber,
     /// Greatest number sent.
     gss: SequenceNumber,
@@ -87,21 +87,21 @@ pub struct Connection {
     /// Sequence number of the packet that made the connection open (OSR).
     osr: Option<SequenceNumber>,
     /// The state in which the connection ended.
-    ended_in: Option<State>,
+    ended_in: Option<ConnectionState>,
     /// Greatest number of a Request (at a server), or number of the Response (at a client). The
     /// half-connections count from the number after it at a server, and from it at a client.
     handshake_number: SequenceNumber,
     windows: Windows,
     features: Negotiator,
     ack_vector: Option<AckVector>,
-    drops: Drops,
+    drops: UnacknowledgedDrops,
     sender: Option<Box<dyn SenderHalf>>,
     receiver: Option<Box<dyn ReceiverHalf>>,
     reverse: ReverseHoles,
     controls: Controls,
     timers: Timers,
     queue: SendQueue,
-    events: VecDeque<Event>,
+    events: VecDeque<ConnectionEvent>,
     /// Memory of datagrams that the application returned, for later datagrams.
     spare: Vec<Vec<u8>>,
     waiting_datagrams: usize,
@@ -129,7 +129,7 @@ pub struct Connection {
     last_valid_ns: Option<u64>,
     last_sync_ns: Option<u64>,
     ccids_changed_ns: Option<u64>,
-    counts: Counts,
+    counts: ConnectionDropCounts,
 }
 
 impl Connection {
@@ -138,13 +138,13 @@ impl Connection {
     #[must_use]
     pub fn connect(
         now_ns: u64,
-        path: Path,
-        config: Config,
+        path: ConnectionPath,
+        config: ConnectionConfig,
         iss: SequenceNumber,
         data: &[u8],
     ) -> Self {
         let mut connection = Self::new(Role::Client, path, config, iss, iss);
-        connection.state = State::Request;
+        connection.state = ConnectionState::Request;
         connection.request_data = data.to_vec();
         connection.ask_for_features();
         connection.start_request(now_ns);
@@ -154,18 +154,23 @@ impl Connection {
     /// Returns a server's connection for a Request that a listener accepted (§8.5 step 3). The
     /// caller then passes the Request to [`Connection::handle_packet`] like any packet.
     #[must_use]
-    pub fn accept(path: Path, config: Config, iss: SequenceNumber, request: &Packet<'_>) -> Self {
+    pub fn accept(
+        path: ConnectionPath,
+        config: ConnectionConfig,
+        iss: SequenceNumber,
+        request: &DccpPacket<'_>,
+    ) -> Self {
         let isr = SequenceNumber::new(request.header.sequence);
         let mut connection = Self::new(Role::Server, path, config, iss, isr);
-        connection.state = State::Respond;
+        connection.state = ConnectionState::Respond;
         connection.ask_for_features();
         connection
     }
 
     fn new(
         role: Role,
-        path: Path,
-        config: Config,
+        path: ConnectionPath,
+        config: ConnectionConfig,
         iss: SequenceNumber,
         isr: SequenceNumber,
     ) -> Self {
@@ -173,7 +178,7 @@ impl Connection {
         let queue = SendQueue::new(config.send_queue_len, config.queue_policy);
         Self {
             role,
-            state: State::Closed,
+            state: ConnectionState::Closed,
             path,
             iss,
             // The first packet takes `iss`.
@@ -186,7 +191,7 @@ impl Connection {
             windows: Windows::new(iss, isr, initial_window),
             features: Negotiator::new(role == Role::Server, iss, isr),
             ack_vector: None,
-            drops: Drops::default(),
+            drops: UnacknowledgedDrops::default(),
             sender: None,
             receiver: None,
             reverse: ReverseHoles::default(),
@@ -215,7 +220,7 @@ impl Connection {
             last_valid_ns: None,
             last_sync_ns: None,
             ccids_changed_ns: None,
-            counts: Counts::default(),
+            counts: ConnectionDropCounts::default(),
             config,
         }
     }
@@ -227,13 +232,13 @@ impl Connection {
 
     /// Returns the state of the connection.
     #[must_use]
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> ConnectionState {
         self.state
     }
 
     /// Returns the state in which the connection ended, once it has.
     #[must_use]
-    pub const fn ended_in(&self) -> Option<State> {
+    pub const fn ended_in(&self) -> Option<ConnectionState> {
         self.ended_in
     }
 
@@ -251,7 +256,7 @@ impl Connection {
 
     /// Returns the counts of dropped packets, by reason.
     #[must_use]
-    pub const fn counts(&self) -> &Counts {
+    pub const fn counts(&self) -> &ConnectionDropCounts {
         &self.counts
     }
 
@@ -312,15 +317,16 @@ impl Connection {
     }
 
     /// Sets the count of datagrams that the application holds and has not read: they take room in
-    /// the receive queue ([`Config::receive_queue_len`]).
+    /// the receive queue ([`ConnectionConfig::receive_queue_len`]).
     pub const fn set_held_datagrams(&mut self, count: usize) {
         self.held_datagrams = count;
     }
 
-    /// Takes the memory of a datagram from [`Event::Received`] back. Later datagrams reuse it,
+    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams reuse it,
     /// without an allocation. The connection keeps at most as many as the receive queue may hold.
     pub fn recycle(&mut self, datagram: Vec<u8>) {
-        let is_wanted = self.is_receiving && !matches!(self.state, State::Closed | State::TimeWait);
+        let is_wanted = self.is_receiving
+            && !matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait);
         if is_wanted && self.spare.len() < self.config.receive_queue_len {
             self.spare.push(datagram);
         }
@@ -360,8 +366,9 @@ impl Connection {
     ///
     /// Returns [`SendError`] when the datagram was not accepted.
     pub fn send(&mut self, data: &[u8], priority: u32) -> Result<(), SendError> {
-        let is_closing = self.is_close_wanted || self.is_remote_deaf || self.state > State::Open;
-        if is_closing || self.state == State::Closed {
+        let is_closing =
+            self.is_close_wanted || self.is_remote_deaf || self.state > ConnectionState::Open;
+        if is_closing || self.state == ConnectionState::Closed {
             return Err(SendError::Closed);
         }
         if data.len() > self.data_bytes_max() {
@@ -371,9 +378,9 @@ impl Connection {
     }
 
     /// Returns the oldest event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         let event = self.events.pop_front();
-        if matches!(event, Some(Event::Received(_))) {
+        if matches!(event, Some(ConnectionEvent::Received(_))) {
             self.waiting_datagrams -= 1;
         }
         event
@@ -389,10 +396,13 @@ impl Connection {
     /// [`Connection::abort`] closes without waiting for them.
     pub fn close(&mut self, now_ns: u64) {
         match self.state {
-            State::Closed | State::CloseReq | State::Closing | State::TimeWait => (),
-            State::Request => self.state = State::Closed,
-            State::Respond => self.fail(Reset::plain(ResetCode::Aborted), false),
-            State::PartOpen | State::Open => {
+            ConnectionState::Closed
+            | ConnectionState::CloseReq
+            | ConnectionState::Closing
+            | ConnectionState::TimeWait => (),
+            ConnectionState::Request => self.state = ConnectionState::Closed,
+            ConnectionState::Respond => self.fail(Reset::plain(ResetCode::Aborted), false),
+            ConnectionState::PartOpen | ConnectionState::Open => {
                 self.is_close_wanted = true;
                 self.close_if_drained(now_ns);
             }
@@ -401,11 +411,11 @@ impl Connection {
 
     /// Ends the connection at once with a Reset "Aborted" (§5.6).
     pub fn abort(&mut self) {
-        if matches!(self.state, State::Closed | State::TimeWait) {
+        if matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait) {
             return;
         }
         let reset = Reset::plain(ResetCode::Aborted);
-        if self.state == State::Request {
+        if self.state == ConnectionState::Request {
             self.controls.reset_unanswered(reset);
         } else {
             self.controls.reset(reset, None);
@@ -417,14 +427,14 @@ impl Connection {
     fn fail(&mut self, reset: Reset, is_told: bool) {
         self.controls.reset(reset, None);
         if is_told {
-            self.events.push_back(Event::Failed(reset));
+            self.events.push_back(ConnectionEvent::Failed(reset));
         }
         self.finish();
     }
 
     fn finish(&mut self) {
         self.ended_in.get_or_insert(self.state);
-        self.state = State::Closed;
+        self.state = ConnectionState::Closed;
         self.queue.clear();
         self.early_data = None;
         self.spare = Vec::new();

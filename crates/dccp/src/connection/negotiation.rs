@@ -1,6 +1,6 @@
 //! Features that a connection requests, and the effects of their values.
 
-use super::{Connection, Role, State};
+use super::{Connection, ConnectionState, Role};
 use crate::ack_vector::AckVector;
 use crate::ccid::{ccid2, ccid3};
 use crate::feature::{Applied, Feature, Location, SEQUENCE_WINDOW_MAX, number};
@@ -127,7 +127,7 @@ impl Connection {
                     receiver.set_tells_loss_event_rate(value != 0);
                 }
             }
-            (number::CCID, location) if self.state >= State::PartOpen => {
+            (number::CCID, location) if self.state >= ConnectionState::PartOpen => {
                 let is_changed = match location {
                     Location::Local => self.sender.as_ref().map(|s| s.ack_ratio().is_some()),
                     Location::Remote => self.receiver.as_ref().map(|r| r.needs_ack_vector()),
@@ -173,18 +173,18 @@ impl Connection {
                 if !self.features.is_on(rates) {
                     self.features.prefer_once(rates, &[1], false);
                 }
-                self.sender = Some(Box::new(ccid3::Sender::new(segment_bytes)));
+                self.sender = Some(Box::new(ccid3::Ccid3Sender::new(segment_bytes)));
             }
             (Location::Local, _) => {
-                self.sender = Some(Box::new(ccid2::Sender::new(self.iss, segment_bytes)));
+                self.sender = Some(Box::new(ccid2::Ccid2Sender::new(self.iss, segment_bytes)));
             }
             (Location::Remote, 3) => {
                 let tells = self.features.is_on(rates);
-                self.receiver = Some(Box::new(ccid3::Receiver::new(first, tells)));
+                self.receiver = Some(Box::new(ccid3::Ccid3Receiver::new(first, tells)));
             }
             (Location::Remote, _) => {
                 let ratio = self.features.value(Feature::remote(number::ACK_RATIO)) as u16;
-                self.receiver = Some(Box::new(ccid2::Receiver::new(ratio)));
+                self.receiver = Some(Box::new(ccid2::Ccid2Receiver::new(ratio)));
             }
         }
         if let Some(rtt_ns) = self.rtt_ns {
@@ -207,7 +207,7 @@ impl Connection {
     /// answer to the one before.
     pub(super) fn adapt_features(&mut self) {
         let Some(sender) = &self.sender else { return };
-        if self.state != State::Open {
+        if self.state != ConnectionState::Open {
             return;
         }
         let ratio = Feature::local(number::ACK_RATIO);

@@ -1,12 +1,12 @@
 //! Step 8 of RFC 4340 §8.5: the options of a valid packet, in order.
 
-use super::receive::Incoming;
-use super::{Connection, Role, Stamp, State};
+use super::receive::IncomingPacket;
+use super::{Connection, ConnectionState, Role, Stamp};
 use crate::ack_vector::dropped::{self, DropCode};
 use crate::ccid::RTT_MIN_NS;
-use crate::feature::{Arrival, Feature, number as feature_number};
+use crate::feature::{Feature, PacketNumbers, number as feature_number};
 use crate::header::{PacketType, Reset, ResetCode};
-use crate::option::{DccpOption, Options, RawOption, elapsed_ns, number};
+use crate::option::{DccpOption, DccpOptionIterator, RawOption, elapsed_ns, number};
 
 /// Most Init Cookies kept (§8.1.4).
 const INIT_COOKIES_MAX: usize = 4;
@@ -22,13 +22,13 @@ pub(super) struct Heard {
 
 impl Connection {
     /// Processes the options. An error ends the connection.
-    pub(super) fn step_8_options(&mut self, incoming: &Incoming<'_>) -> Result<Heard, Reset> {
+    pub(super) fn step_8_options(&mut self, incoming: &IncomingPacket<'_>) -> Result<Heard, Reset> {
         self.guard_ccids(incoming.now_ns);
         let mut heard = Heard::default();
         let mut mandatory = false;
         let about = |code, raw: &RawOption<'_>| Reset::about_option(code, raw.number, raw.value);
         let packet_type = incoming.packet_type();
-        for raw in Options::new(incoming.packet.options) {
+        for raw in DccpOptionIterator::new(incoming.packet.options) {
             if packet_type == PacketType::Data && raw.option.is_ignored_on_data() {
                 continue;
             }
@@ -58,7 +58,7 @@ impl Connection {
     /// Processes one option. Returns true if this end understands it.
     fn take_option(
         &mut self,
-        incoming: &Incoming<'_>,
+        incoming: &IncomingPacket<'_>,
         option: &DccpOption<'_>,
         is_mandatory: bool,
         heard: &mut Heard,
@@ -90,7 +90,7 @@ impl Connection {
             DccpOption::DataChecksum(crc) => heard.data_checksum = Some(crc),
             DccpOption::InitCookie(cookie) => {
                 let is_wanted = self.role == Role::Client
-                    && self.state == State::Request
+                    && self.state == ConnectionState::Request
                     && self.init_cookies.len() < INIT_COOKIES_MAX;
                 if is_wanted {
                     self.init_cookies.push(cookie.to_vec());
@@ -127,6 +127,6 @@ impl Connection {
     }
 }
 
-const fn arrival(incoming: &Incoming<'_>) -> Arrival {
-    Arrival { sequence: incoming.sequence, acknowledgement: incoming.acknowledgement }
+const fn arrival(incoming: &IncomingPacket<'_>) -> PacketNumbers {
+    PacketNumbers { sequence: incoming.sequence, acknowledgement: incoming.acknowledgement }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::config::QueuePolicy;
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct PrioritizedDatagram {
     data: Vec<u8>,
     priority: u32,
 }
@@ -13,7 +13,7 @@ struct Waiting {
 /// A bounded send queue.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PrioritizedDatagram>,
     /// Memory of datagrams that have left, for later ones; at most the count that may wait.
     spare: Vec<Vec<u8>>,
     len_max: usize,
@@ -52,7 +52,7 @@ impl SendQueue {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(data);
-        self.waiting.push_back(Waiting { data: kept, priority });
+        self.waiting.push_back(PrioritizedDatagram { data: kept, priority });
         true
     }
 

@@ -3,14 +3,14 @@
 
 use super::control::{Control, reply_without_connection};
 use super::options::Heard;
-use super::{Connection, Ecn, Event, Role, State};
+use super::{Connection, ConnectionEvent, ConnectionState, Ecn, Role};
 use crate::ack_vector::dropped::DropCode;
 use crate::ack_vector::{AckVector, Novelty, PacketState, Runs};
-use crate::ccid::{Arrival, Feedback};
+use crate::ccid::{Feedback, PacketArrival};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
-use crate::header::{Packet, PacketType, Reset, ResetCode};
-use crate::option::Options;
+use crate::header::{DccpPacket, PacketType, Reset, ResetCode};
+use crate::option::DccpOptionIterator;
 use crate::sequence::{SequenceNumber, Windows};
 
 /// Round trips after a valid packet in which a Sync must lie within the window (§7.5.3).
@@ -18,17 +18,17 @@ const ACTIVE_RTTS: u64 = 3;
 
 /// A packet and its numbers in full.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming<'a> {
+pub(super) struct IncomingPacket<'a> {
     pub(super) now_ns: u64,
     pub(super) ecn: Ecn,
-    pub(super) packet: Packet<'a>,
+    pub(super) packet: DccpPacket<'a>,
     pub(super) sequence: SequenceNumber,
     pub(super) acknowledgement: Option<SequenceNumber>,
     /// Greatest number received before this packet.
     pub(super) previous: SequenceNumber,
 }
 
-impl Incoming<'_> {
+impl IncomingPacket<'_> {
     pub(super) const fn packet_type(&self) -> PacketType {
         self.packet.header.packet_type
     }
@@ -37,19 +37,19 @@ impl Incoming<'_> {
 impl Connection {
     /// Processes a datagram from the DCCP header on. Counts a malformed one (step 1).
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: Ecn, octets: &[u8]) {
-        match Packet::parse(octets, self.path.integrity.reversed()) {
+        match DccpPacket::parse(octets, self.path.integrity.reversed()) {
             Ok(packet) => self.handle_packet(now_ns, ecn, &packet),
             Err(reason) => self.counts.malformed[reason.index()] += 1,
         }
     }
 
-    /// Processes a packet that [`Packet::parse`] has checked.
-    pub fn handle_packet(&mut self, now_ns: u64, ecn: Ecn, packet: &Packet<'_>) {
-        if matches!(self.state, State::Closed | State::TimeWait) {
+    /// Processes a packet that [`DccpPacket::parse`] has checked.
+    pub fn handle_packet(&mut self, now_ns: u64, ecn: Ecn, packet: &DccpPacket<'_>) {
+        if matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait) {
             self.answer_without_connection(packet, Reset::plain(ResetCode::NoConnection));
             return;
         }
-        if self.state == State::Request && !self.step_4_request(packet) {
+        if self.state == ConnectionState::Request && !self.step_4_request(packet) {
             return;
         }
         let Some(incoming) = self.extend(now_ns, ecn, packet) else { return };
@@ -84,19 +84,18 @@ impl Connection {
 
     /// Returns true if the Confirms that every packet of the handshake repeats are needed no more:
     /// the other end has received them, or requests them anew with this packet.
-    fn has_heard_confirms(&self, incoming: &Incoming<'_>) -> bool {
+    fn has_heard_confirms(&self, incoming: &IncomingPacket<'_>) -> bool {
         let is_new = incoming.sequence.is_after(incoming.previous);
         match (self.state, incoming.packet_type()) {
-            (State::Respond | State::PartOpen, PacketType::Sync) => false,
-            (State::Respond, PacketType::Request) | (State::PartOpen, PacketType::Response) => {
-                is_new
-            }
-            (State::Respond | State::PartOpen, _) => true,
+            (ConnectionState::Respond | ConnectionState::PartOpen, PacketType::Sync) => false,
+            (ConnectionState::Respond, PacketType::Request)
+            | (ConnectionState::PartOpen, PacketType::Response) => is_new,
+            (ConnectionState::Respond | ConnectionState::PartOpen, _) => true,
             _ => false,
         }
     }
 
-    fn answer_without_connection(&mut self, packet: &Packet<'_>, reset: Reset) {
+    fn answer_without_connection(&mut self, packet: &DccpPacket<'_>, reset: Reset) {
         if let Some(header) = reply_without_connection(packet, reset) {
             self.controls.push(Control::Reply(header));
         }
@@ -104,7 +103,7 @@ impl Connection {
 
     /// Checks a packet of a client that waits for a Response (step 4): only a Response or a Reset
     /// to its Request is accepted. Returns true when the packet goes on to the next step.
-    fn step_4_request(&mut self, packet: &Packet<'_>) -> bool {
+    fn step_4_request(&mut self, packet: &DccpPacket<'_>) -> bool {
         let header = &packet.header;
         let answers = header.acknowledgement.is_some_and(|number| {
             let window = self.windows.acknowledgement(self.gss);
@@ -124,7 +123,12 @@ impl Connection {
     }
 
     /// Extends short numbers; `None` when they are short and must not be (step 6, §7.6).
-    fn extend<'a>(&self, now_ns: u64, ecn: Ecn, packet: &Packet<'a>) -> Option<Incoming<'a>> {
+    fn extend<'a>(
+        &self,
+        now_ns: u64,
+        ecn: Ecn,
+        packet: &DccpPacket<'a>,
+    ) -> Option<IncomingPacket<'a>> {
         let header = &packet.header;
         let (sequence, acknowledgement) = if header.is_extended {
             (SequenceNumber::new(header.sequence), header.acknowledgement.map(SequenceNumber::new))
@@ -139,12 +143,12 @@ impl Connection {
             )
         };
         let previous = self.gsr;
-        Some(Incoming { now_ns, ecn, packet: *packet, sequence, acknowledgement, previous })
+        Some(IncomingPacket { now_ns, ecn, packet: *packet, sequence, acknowledgement, previous })
     }
 
     /// Moves the windows to the numbers of a Sync or SyncAck whose acknowledgement is valid (step
     /// 5). While the connection is active, its sequence number must lie within the window (§7.5.3).
-    fn step_5_sync(&mut self, incoming: &Incoming<'_>) -> bool {
+    fn step_5_sync(&mut self, incoming: &IncomingPacket<'_>) -> bool {
         if !matches!(incoming.packet_type(), PacketType::Sync | PacketType::SyncAck) {
             return true;
         }
@@ -165,7 +169,7 @@ impl Connection {
     }
 
     /// Checks that both numbers are within their windows, and otherwise sends a Sync (step 6).
-    fn step_6_sequence(&mut self, incoming: &Incoming<'_>) -> bool {
+    fn step_6_sequence(&mut self, incoming: &IncomingPacket<'_>) -> bool {
         let mut window = self.windows.sequence(self.gsr);
         let mut acknowledged = self.windows.acknowledgement(self.gss);
         let packet_type = incoming.packet_type();
@@ -194,14 +198,14 @@ impl Connection {
     }
 
     /// Returns true if the state does not accept the type (step 7).
-    fn is_unexpected(&self, incoming: &Incoming<'_>) -> bool {
-        let is_late = self.state >= State::Open
+    fn is_unexpected(&self, incoming: &IncomingPacket<'_>) -> bool {
+        let is_late = self.state >= ConnectionState::Open
             && self.osr.is_some_and(|osr| incoming.sequence.distance_from(osr) >= 0);
         match incoming.packet_type() {
             PacketType::CloseReq => self.role == Role::Server,
             PacketType::Response => self.role == Role::Server || is_late,
             PacketType::Request => self.role == Role::Client || is_late,
-            PacketType::Data => self.state == State::Respond,
+            PacketType::Data => self.state == ConnectionState::Respond,
             _ => false,
         }
     }
@@ -216,29 +220,29 @@ impl Connection {
     }
 
     /// Processes a Reset: the other end has ended the connection (step 9).
-    fn step_9_reset(&mut self, incoming: &Incoming<'_>) {
+    fn step_9_reset(&mut self, incoming: &IncomingPacket<'_>) {
         if let Some(reset) = incoming.packet.header.reset {
             self.features.note_reset(&reset);
-            self.events.push_back(Event::Reset(reset));
+            self.events.push_back(ConnectionEvent::Reset(reset));
         }
         self.start_time_wait(incoming.now_ns);
     }
 
     /// Advances the handshake (steps 10 to 12).
-    fn steps_10_to_12_open(&mut self, incoming: &Incoming<'_>) {
+    fn steps_10_to_12_open(&mut self, incoming: &IncomingPacket<'_>) {
         let now_ns = incoming.now_ns;
         match (self.state, incoming.packet_type()) {
-            (State::Request, _) => {
-                self.state = State::PartOpen;
+            (ConnectionState::Request, _) => {
+                self.state = ConnectionState::PartOpen;
                 self.handshake_number = incoming.sequence;
                 self.install_ccids(now_ns, incoming.sequence);
                 self.start_part_open(now_ns);
                 self.is_ack_wanted = true;
                 // The application may send from now on (§8.1.5). A server without data may send
                 // nothing until it gets the client's.
-                self.events.push_back(Event::Connected);
+                self.events.push_back(ConnectionEvent::Connected);
             }
-            (State::Respond, PacketType::Request) => {
+            (ConnectionState::Respond, PacketType::Request) => {
                 self.handshake_number = self.handshake_number.max(incoming.sequence);
                 let first = self.handshake_number.next();
                 self.ack_vector.get_or_insert_with(|| AckVector::before(first));
@@ -248,40 +252,40 @@ impl Connection {
                 self.start_respond(now_ns);
             }
             // A Sync shows that the client has not received the Response in order.
-            (State::Respond, PacketType::Sync) => (),
-            (State::Respond, _) => {
+            (ConnectionState::Respond, PacketType::Sync) => (),
+            (ConnectionState::Respond, _) => {
                 // The packet that opens may have overtaken others since the Request (§11.4).
                 self.install_ccids(now_ns, self.handshake_number.next());
                 self.open(incoming);
-                self.events.push_back(Event::Connected);
+                self.events.push_back(ConnectionEvent::Connected);
                 if let Some(data) = self.early_data.take() {
-                    self.events.push_back(Event::Received(data));
+                    self.events.push_back(ConnectionEvent::Received(data));
                 }
                 // The client leaves PARTOPEN with the next packet from here.
                 self.is_ack_wanted = true;
             }
-            (State::PartOpen, PacketType::Response) => self.is_ack_wanted = true,
-            (State::PartOpen, packet_type) if packet_type != PacketType::Sync => {
+            (ConnectionState::PartOpen, PacketType::Response) => self.is_ack_wanted = true,
+            (ConnectionState::PartOpen, packet_type) if packet_type != PacketType::Sync => {
                 self.open(incoming);
             }
             _ => (),
         }
     }
 
-    fn open(&mut self, incoming: &Incoming<'_>) {
+    fn open(&mut self, incoming: &IncomingPacket<'_>) {
         self.osr = Some(incoming.sequence);
-        self.state = State::Open;
+        self.state = ConnectionState::Open;
         self.timers.stop();
         self.init_cookies.clear();
     }
 
     /// Reports the packet and its acknowledgement to the congestion controls. Returns the packet's
     /// novelty, once the handshake is over.
-    fn tell_ccids(&mut self, incoming: &Incoming<'_>, heard: &Heard) -> Option<Novelty> {
+    fn tell_ccids(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) -> Option<Novelty> {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
         let novelty = self.ack_vector.as_mut()?.arrived(incoming.sequence, is_marked, is_nonce);
-        if self.state == State::Respond {
+        if self.state == ConnectionState::Respond {
             return None;
         }
         if novelty != Novelty::Known {
@@ -293,7 +297,7 @@ impl Connection {
 
     fn tell_receiver(
         &mut self,
-        incoming: &Incoming<'_>,
+        incoming: &IncomingPacket<'_>,
         heard: &Heard,
         is_marked: bool,
         is_in_order: bool,
@@ -303,7 +307,7 @@ impl Connection {
         let non_data = counts_runs.then(|| heard.ndp_count.unwrap_or(0));
         let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
         if let Some(receiver) = &mut self.receiver {
-            receiver.arrived(&Arrival {
+            receiver.arrived(&PacketArrival {
                 now_ns,
                 sequence: incoming.sequence,
                 data_len: is_data.then_some(incoming.packet.data.len()),
@@ -321,7 +325,7 @@ impl Connection {
         }
     }
 
-    fn tell_sender(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
+    fn tell_sender(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
         let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
         let (Some(sender), Some(ack_vector)) = (&mut self.sender, &mut self.ack_vector) else {
             return;
@@ -333,7 +337,7 @@ impl Connection {
             sender.feedback(&Feedback { now_ns, acknowledgement, options, elapsed_ns });
             ack_vector.acknowledged(acknowledgement, acknowledgement);
             self.drops.acknowledged(acknowledgement, acknowledgement);
-            let runs = Runs::new(acknowledgement, self.iss, Options::new(options));
+            let runs = Runs::new(acknowledgement, self.iss, DccpOptionIterator::new(options));
             for run in runs.filter(|run| run.state != PacketState::Missing) {
                 ack_vector.acknowledged(run.low, run.high);
                 self.drops.acknowledged(run.low, run.high);
@@ -343,14 +347,14 @@ impl Connection {
 
     /// Processes packets by which the other end closes or requests this end's numbers (steps 13 to
     /// 15).
-    fn steps_13_to_15_control(&mut self, incoming: &Incoming<'_>) {
+    fn steps_13_to_15_control(&mut self, incoming: &IncomingPacket<'_>) {
         match incoming.packet_type() {
-            PacketType::CloseReq if self.state < State::CloseReq => {
-                self.start_closing(incoming.now_ns, State::Closing);
+            PacketType::CloseReq if self.state < ConnectionState::CloseReq => {
+                self.start_closing(incoming.now_ns, ConnectionState::Closing);
             }
             PacketType::Close => {
                 self.controls.reset(Reset::plain(ResetCode::Closed), None);
-                self.events.push_back(Event::Closed);
+                self.events.push_back(ConnectionEvent::Closed);
                 self.finish();
             }
             // A Sync within the windows is answered without a rate limit.
@@ -364,7 +368,7 @@ impl Connection {
 
     /// Passes data to the application (step 16): data of Requests and Responses once (§8.1.2), and
     /// data of a Request when the handshake is over.
-    fn step_16_data(&mut self, incoming: &Incoming<'_>, heard: &Heard) {
+    fn step_16_data(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
         let packet_type = incoming.packet_type();
         let data = incoming.packet.data;
         let is_handshake = packet_type.has_service_code();
@@ -392,7 +396,7 @@ impl Connection {
         }
         self.has_request_data |= is_handshake;
         self.waiting_datagrams += 1;
-        if self.state == State::Respond {
+        if self.state == ConnectionState::Respond {
             // The network may have repeated a Request of a connection that ended long ago. Its
             // client then resets this connection, and its data must not reach the application
             // again.
@@ -402,6 +406,6 @@ impl Connection {
         let mut datagram = self.spare.pop().unwrap_or_default();
         datagram.clear();
         datagram.extend_from_slice(data);
-        self.events.push_back(Event::Received(datagram));
+        self.events.push_back(ConnectionEvent::Received(datagram));
     }
 }

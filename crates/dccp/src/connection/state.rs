@@ -3,7 +3,7 @@
 /// The states of §8.4 without LISTEN, which belongs to [`crate::endpoint`]. They are in the RFC's
 /// order, because its rules compare states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum ConnectionState {
     /// No connection, any more or yet.
     Closed,
     /// Client that has sent a Request.
@@ -22,7 +22,7 @@ pub enum State {
     TimeWait,
 }
 
-impl State {
+impl ConnectionState {
     /// Returns the state's name in the RFC.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,7 +1,7 @@
 //! Timers: actions that are due although no packet comes (RFC 4340 §8.1, §8.3, §6.6.3).
 
 use super::control::Control;
-use super::{Connection, Event, State};
+use super::{Connection, ConnectionEvent, ConnectionState};
 use crate::header::{PacketType, Reset, ResetCode};
 
 /// One second.
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     /// Sends Close or CloseReq, and repeats it from two round trips on (§8.3).
-    pub(super) fn start_closing(&mut self, now_ns: u64, state: State) {
+    pub(super) fn start_closing(&mut self, now_ns: u64, state: ConnectionState) {
         self.state = state;
         self.queue.clear();
         self.controls.push(Control::Close { packet_type: closing_type(state) });
@@ -83,21 +83,24 @@ impl Connection {
 
     pub(super) fn start_time_wait(&mut self, now_ns: u64) {
         self.finish();
-        self.state = State::TimeWait;
+        self.state = ConnectionState::TimeWait;
         self.timers.end_ns = Some(now_ns + self.config.time_wait_ns);
     }
 
     /// Closes the connection if the application wants that and the send queue is empty.
     pub(super) fn close_if_drained(&mut self, now_ns: u64) {
         // A server that has not received the Ack accepts no Close.
-        let has_said_ack = self.state == State::PartOpen && !self.is_ack_wanted;
-        let may_close = has_said_ack || self.state == State::Open;
+        let has_said_ack = self.state == ConnectionState::PartOpen && !self.is_ack_wanted;
+        let may_close = has_said_ack || self.state == ConnectionState::Open;
         if !self.is_close_wanted || !self.queue.is_empty() || !may_close {
             return;
         }
         let is_server = self.role == super::Role::Server;
         let asks_client = is_server && !self.config.server_holds_time_wait;
-        self.start_closing(now_ns, if asks_client { State::CloseReq } else { State::Closing });
+        self.start_closing(
+            now_ns,
+            if asks_client { ConnectionState::CloseReq } else { ConnectionState::Closing },
+        );
     }
 
     /// Returns the time at which [`Connection::handle_timeout`] is due next.
@@ -106,7 +109,7 @@ impl Connection {
         let timers = &self.timers;
         // In other states nothing is acknowledged, so a timer of congestion control would stay due
         // for ever.
-        let is_flowing = matches!(self.state, State::PartOpen | State::Open);
+        let is_flowing = matches!(self.state, ConnectionState::PartOpen | ConnectionState::Open);
         let halves = is_flowing.then(|| {
             let sender = self.sender.as_ref().and_then(|sender| sender.timeout_ns());
             let receiver = self.receiver.as_ref().and_then(|receiver| receiver.ack_due_ns());
@@ -133,7 +136,7 @@ impl Connection {
             self.timers.features_wait_ns = (self.timers.features_wait_ns * 2).min(BACKOFF_MAX_NS);
             self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
             // In REQUEST and RESPOND the packets of the handshake repeat the Changes.
-            if self.state >= State::PartOpen {
+            if self.state >= ConnectionState::PartOpen {
                 self.repeat_changes();
             }
         }
@@ -150,7 +153,8 @@ impl Connection {
     /// handshake.
     fn repeat_changes(&mut self) {
         self.timers.features_repeats += 1;
-        if self.timers.features_repeats > CHANGE_REPEATS_MAX && self.state == State::Open {
+        if self.timers.features_repeats > CHANGE_REPEATS_MAX && self.state == ConnectionState::Open
+        {
             if let Some(feature) = self.features.give_up() {
                 let reset = self.features.refuse(ResetCode::MandatoryError, feature);
                 return self.fail(reset, true);
@@ -166,17 +170,17 @@ impl Connection {
     fn repeat(&mut self, now_ns: u64) {
         self.timers.back_off(now_ns);
         match self.state {
-            State::Request => {
+            ConnectionState::Request => {
                 self.features.repeat();
                 self.controls.push(Control::Request);
             }
-            State::PartOpen => {
+            ConnectionState::PartOpen => {
                 self.is_ack_wanted = true;
                 self.part_open_repeats += 1;
                 let least = if self.is_held_back() { 1 } else { QUIET_REPEATS };
                 self.is_sync_wanted = self.part_open_repeats >= least;
             }
-            State::CloseReq | State::Closing => {
+            ConnectionState::CloseReq | ConnectionState::Closing => {
                 let packet_type = closing_type(self.state);
                 self.controls.push(Control::Close { packet_type });
             }
@@ -188,10 +192,10 @@ impl Connection {
     fn end(&mut self) {
         let reset = Reset::plain(ResetCode::Aborted);
         match self.state {
-            State::TimeWait | State::Closed => self.finish(),
-            State::Request => {
+            ConnectionState::TimeWait | ConnectionState::Closed => self.finish(),
+            ConnectionState::Request => {
                 self.controls.reset_unanswered(reset);
-                self.events.push_back(Event::Failed(reset));
+                self.events.push_back(ConnectionEvent::Failed(reset));
                 self.finish();
             }
             _ => self.fail(reset, true),
@@ -201,7 +205,7 @@ impl Connection {
     /// Starts or stops the timer of Changes that wait for an answer.
     pub(super) fn watch_features(&mut self, now_ns: u64) {
         // In RESPOND each Request of the client makes the Response repeat them.
-        if !self.features.is_waiting() || self.state == State::Respond {
+        if !self.features.is_waiting() || self.state == ConnectionState::Respond {
             self.timers.features_ns = None;
         } else if self.timers.features_ns.is_none() {
             self.timers.features_repeats = 0;
@@ -211,9 +215,9 @@ impl Connection {
     }
 }
 
-const fn closing_type(state: State) -> PacketType {
+const fn closing_type(state: ConnectionState) -> PacketType {
     match state {
-        State::CloseReq => PacketType::CloseReq,
+        ConnectionState::CloseReq => PacketType::CloseReq,
         _ => PacketType::Close,
     }
 }

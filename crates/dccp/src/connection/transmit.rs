@@ -1,12 +1,12 @@
 //! Sending: the choice of the next packet, and its content.
 
 use super::control::Control;
-use super::{Connection, Role, State};
-use crate::ccid::{Clearance, Sent};
+use super::{Connection, ConnectionState, Role};
+use crate::ccid::{Clearance, PacketDeparture};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
-use crate::header::{Header, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
-use crate::option::{DccpOption, OptionWriter, elapsed_10us};
+use crate::header::{DccpHeader, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
+use crate::option::{DccpOption, DccpOptionWriter, elapsed_10us};
 use crate::sequence::SequenceNumber;
 
 /// A packet that was written to the buffer.
@@ -19,7 +19,7 @@ pub struct Transmit {
 }
 
 /// Content of a packet, without the options that depend on the time.
-struct Draft<'a> {
+struct PacketContent<'a> {
     packet_type: PacketType,
     /// Acknowledgement number, if it is not the greatest number received.
     acknowledgement: Option<SequenceNumber>,
@@ -27,7 +27,7 @@ struct Draft<'a> {
     data: &'a [u8],
 }
 
-impl<'a> Draft<'a> {
+impl<'a> PacketContent<'a> {
     const fn new(packet_type: PacketType, data: &'a [u8]) -> Self {
         Self { packet_type, acknowledgement: None, reset: None, data }
     }
@@ -38,23 +38,27 @@ impl Connection {
     ///
     /// # Panics
     ///
-    /// Panics when `buffer` has no room for a packet ([`super::Config::packet_bytes_max`]).
+    /// Panics when `buffer` has no room for a packet ([`super::ConnectionConfig::packet_bytes_max`]).
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         if let Some(control) = self.controls.pop() {
             return Some(self.write_control(now_ns, control, buffer));
         }
-        if !matches!(self.state, State::PartOpen | State::Open) {
+        if !matches!(self.state, ConnectionState::PartOpen | ConnectionState::Open) {
             return None;
         }
         self.adapt_features();
         self.watch_features(now_ns);
-        if self.state == State::PartOpen {
+        if self.state == ConnectionState::PartOpen {
             // The Confirms go first, and alone: they may not fit next to data.
             if self.is_ack_wanted {
-                return Some(self.write(now_ns, &Draft::new(PacketType::Ack, &[]), buffer));
+                return Some(self.write(now_ns, &PacketContent::new(PacketType::Ack, &[]), buffer));
             }
             if core::mem::take(&mut self.is_sync_wanted) {
-                return Some(self.write(now_ns, &Draft::new(PacketType::Sync, &[]), buffer));
+                return Some(self.write(
+                    now_ns,
+                    &PacketContent::new(PacketType::Sync, &[]),
+                    buffer,
+                ));
             }
         }
         if let Some(transmit) = self.write_data(now_ns, buffer) {
@@ -66,7 +70,7 @@ impl Connection {
             return Some(self.write_control(now_ns, control, buffer));
         }
         self.is_ack_due(now_ns).then(|| {
-            let draft = Draft::new(PacketType::Ack, &[]);
+            let draft = PacketContent::new(PacketType::Ack, &[]);
             self.write(now_ns, &draft, buffer)
         })
     }
@@ -74,7 +78,7 @@ impl Connection {
     fn is_ack_due(&self, now_ns: u64) -> bool {
         let receiver = self.receiver.as_ref();
         let is_due = receiver.and_then(|r| r.ack_due_ns()).is_some_and(|due_ns| due_ns <= now_ns);
-        let has_news = self.features.has_options() && self.state == State::Open;
+        let has_news = self.features.has_options() && self.state == ConnectionState::Open;
         self.is_ack_wanted || is_due || has_news
     }
 
@@ -82,18 +86,22 @@ impl Connection {
         let draft = match control {
             Control::Request => {
                 let data = core::mem::take(&mut self.request_data);
-                let transmit = self.write(now_ns, &Draft::new(PacketType::Request, &data), buffer);
+                let transmit =
+                    self.write(now_ns, &PacketContent::new(PacketType::Request, &data), buffer);
                 self.request_data = data;
                 return transmit;
             }
-            Control::Response => Draft::new(PacketType::Response, &[]),
-            Control::Close { packet_type } => Draft::new(packet_type, &[]),
-            Control::Sync { packet_type, acknowledgement } => {
-                Draft { acknowledgement: Some(acknowledgement), ..Draft::new(packet_type, &[]) }
-            }
-            Control::Reset { reset, acknowledgement } => {
-                Draft { acknowledgement, reset: Some(reset), ..Draft::new(PacketType::Reset, &[]) }
-            }
+            Control::Response => PacketContent::new(PacketType::Response, &[]),
+            Control::Close { packet_type } => PacketContent::new(packet_type, &[]),
+            Control::Sync { packet_type, acknowledgement } => PacketContent {
+                acknowledgement: Some(acknowledgement),
+                ..PacketContent::new(packet_type, &[])
+            },
+            Control::Reset { reset, acknowledgement } => PacketContent {
+                acknowledgement,
+                reset: Some(reset),
+                ..PacketContent::new(PacketType::Reset, &[])
+            },
             Control::Reply(header) => {
                 let len = header.write(&[], &[], self.path.integrity, buffer);
                 let len = len.expect("the buffer has room for a packet");
@@ -120,10 +128,11 @@ impl Connection {
             Clearance::Blocked => return None,
         }
         let wants_ack = self.sender.as_ref().is_some_and(|sender| sender.wants_ack_of_acks());
-        let is_ack = self.state == State::PartOpen || wants_ack || self.is_ack_due(now_ns);
+        let is_ack =
+            self.state == ConnectionState::PartOpen || wants_ack || self.is_ack_due(now_ns);
         let packet_type = if is_ack { PacketType::DataAck } else { PacketType::Data };
         let data = self.queue.pop()?;
-        let transmit = self.write(now_ns, &Draft::new(packet_type, &data), buffer);
+        let transmit = self.write(now_ns, &PacketContent::new(packet_type, &data), buffer);
         self.queue.recycle(data);
         Some(transmit)
     }
@@ -131,18 +140,18 @@ impl Connection {
     /// Returns true if the next datagram leaves no room for the Init Cookies and Confirms that
     /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). Such a datagram waits for OPEN.
     pub(super) fn is_held_back(&self) -> bool {
-        if self.state != State::PartOpen {
+        if self.state != ConnectionState::PartOpen {
             return false;
         }
         let Some(data) = self.queue.next() else { return false };
         let mut area = [0; OPTIONS_LEN_MAX];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         self.write_cookies(&mut options);
         self.features.write_confirms(&mut options);
         if self.features.is_on(Feature::remote(number::CHECK_DATA_CHECKSUM)) {
             options.put(DccpOption::DataChecksum(0));
         }
-        let header_len = Header::new(PacketType::DataAck, 0).fixed_len();
+        let header_len = DccpHeader::new(PacketType::DataAck, 0).fixed_len();
         let needed = header_len + options.len().next_multiple_of(4) + data.len();
         !options.is_empty() && needed > self.config.packet_bytes_max
     }
@@ -162,14 +171,14 @@ impl Connection {
         false
     }
 
-    fn write_cookies(&self, options: &mut OptionWriter<'_>) {
+    fn write_cookies(&self, options: &mut DccpOptionWriter<'_>) {
         for cookie in &self.init_cookies {
             options.put(DccpOption::InitCookie(cookie));
         }
     }
 
     /// Writes a packet with the next number and all options that wait.
-    fn write(&mut self, now_ns: u64, draft: &Draft<'_>, buffer: &mut [u8]) -> Transmit {
+    fn write(&mut self, now_ns: u64, draft: &PacketContent<'_>, buffer: &mut [u8]) -> Transmit {
         let packet_type = draft.packet_type;
         let sequence = self.gss.next();
         let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
@@ -178,7 +187,7 @@ impl Connection {
             _ => 0,
         };
         let acknowledgement = draft.acknowledgement.unwrap_or(self.gsr).value();
-        let header = Header {
+        let header = DccpHeader {
             source_port: self.path.local_port,
             destination_port: self.path.remote_port,
             ccval,
@@ -186,12 +195,12 @@ impl Connection {
             acknowledgement: packet_type.has_acknowledgement().then_some(acknowledgement),
             service_code: packet_type.has_service_code().then_some(self.config.service_code),
             reset: draft.reset,
-            ..Header::new(packet_type, sequence.value())
+            ..DccpHeader::new(packet_type, sequence.value())
         };
         let mut area = [0; OPTIONS_LEN_MAX];
         let used = header.fixed_len() + draft.data.len();
         let room = self.config.packet_bytes_max.saturating_sub(used).min(OPTIONS_LEN_MAX) / 4 * 4;
-        let mut options = OptionWriter::new(&mut area[..room]);
+        let mut options = DccpOptionWriter::new(&mut area[..room]);
         self.write_options(now_ns, draft, sequence, &mut options);
         let len = header
             .write(options.written(), draft.data, self.path.integrity, buffer)
@@ -202,23 +211,23 @@ impl Connection {
         if let Some(sender) = &mut self.sender {
             let acknowledges = matches!(packet_type, PacketType::Ack | PacketType::DataAck);
             let data_len = is_data.then_some(draft.data.len());
-            sender.sent(&Sent { now_ns, sequence, data_len, acknowledges });
+            sender.sent(&PacketDeparture { now_ns, sequence, data_len, acknowledges });
         }
         let is_incapable = self.features.is_on(Feature::remote(number::ECN_INCAPABLE));
         let is_ecn_capable =
-            self.config.is_ecn_capable && !is_incapable && self.state >= State::PartOpen;
+            self.config.is_ecn_capable && !is_incapable && self.state >= ConnectionState::PartOpen;
         Transmit { len, is_ecn_capable }
     }
 
     fn write_options(
         &mut self,
         now_ns: u64,
-        draft: &Draft<'_>,
+        draft: &PacketContent<'_>,
         sequence: SequenceNumber,
-        options: &mut OptionWriter<'_>,
+        options: &mut DccpOptionWriter<'_>,
     ) {
         let packet_type = draft.packet_type;
-        let is_part_open = self.state == State::PartOpen;
+        let is_part_open = self.state == ConnectionState::PartOpen;
         if packet_type == PacketType::Reset {
             return;
         }
@@ -261,7 +270,7 @@ impl Connection {
         now_ns: u64,
         packet_type: PacketType,
         sequence: SequenceNumber,
-        options: &mut OptionWriter<'_>,
+        options: &mut DccpOptionWriter<'_>,
     ) {
         self.is_ack_wanted = false;
         let before = options.len();

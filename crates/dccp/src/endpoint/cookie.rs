@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::keyed::Secret;
+use super::keyed::SipHashKey;
 use crate::sequence::SequenceNumber;
 
 /// Most bytes of an Init Cookie.
@@ -68,7 +68,12 @@ impl Spent {
 }
 
 /// Seals a cookie for the connection `key`. Returns `None` when the options are too long for one.
-pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> Option<Vec<u8>> {
+pub(super) fn seal(
+    secret: &SipHashKey,
+    key: &[u8],
+    now_s: u32,
+    cookie: &Cookie,
+) -> Option<Vec<u8>> {
     if cookie.options.len() + FIXED_LEN > COOKIE_LEN_MAX {
         return None;
     }
@@ -85,7 +90,7 @@ pub(super) fn seal(secret: &Secret, key: &[u8], now_s: u32, cookie: &Cookie) -> 
 /// Opens a cookie that came back. Returns `None` when it was changed, belongs to another
 /// connection, or is too old.
 pub(super) fn open(
-    secret: &Secret,
+    secret: &SipHashKey,
     key: &[u8],
     now_s: u32,
     octets: &[u8],
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_cookie_comes_back_whole_or_not_at_all() {
-        let secret = Secret::new([1, 2]);
+        let secret = SipHashKey::new([1, 2]);
         let n = SequenceNumber::new;
         let cookie = Cookie { isr: n(1 << 47), iss: n(77), options: vec![32, 4, 1, 2] };
         let octets = seal(&secret, b"key", 1_000, &cookie).unwrap();

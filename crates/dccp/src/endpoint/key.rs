@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::connection::Path;
+use crate::connection::ConnectionPath;
 use crate::header::Integrity;
 
 /// Carrier of the packets of a connection.
@@ -21,7 +21,7 @@ pub enum Carrier {
 
 /// Identification of a connection: the four-tuple, or the six-tuple inside of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct ConnectionKey {
     /// Address of this end.
     pub local: IpAddr,
     /// Address of the other end.
@@ -36,15 +36,15 @@ pub struct Key {
     pub scope: u32,
 }
 
-impl Key {
+impl ConnectionKey {
     /// Returns the ports, and the carrier for the checksums of this end's packets.
     #[must_use]
-    pub const fn path(&self) -> Path {
+    pub const fn path(&self) -> ConnectionPath {
         let integrity = match self.carrier {
             Carrier::Ip => Integrity::Addresses { source: self.local, destination: self.remote },
             Carrier::Udp { .. } => Integrity::Carrier,
         };
-        Path { local_port: self.local_port, remote_port: self.remote_port, integrity }
+        ConnectionPath { local_port: self.local_port, remote_port: self.remote_port, integrity }
     }
 
     /// Returns the key as bytes for a hash.

@@ -3,11 +3,11 @@
 
 /// A key of 128 secret bits.
 #[derive(Clone, Copy, Debug)]
-pub struct Secret {
+pub struct SipHashKey {
     words: [u64; 2],
 }
 
-impl Secret {
+impl SipHashKey {
     /// Returns a secret made of random words, which the edge draws anew for each process.
     #[must_use]
     pub const fn new(words: [u64; 2]) -> Self {
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn the_vector_of_the_paper() {
         // Appendix A: key 00 01 .. 0f, message 00 01 .. 0e.
-        let secret = Secret::new([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908]);
+        let secret = SipHashKey::new([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908]);
         let message: [u8; 15] = core::array::from_fn(|index| index as u8);
         assert_eq!(secret.hash(&message), 0xa129_ca61_49be_45e5);
     }

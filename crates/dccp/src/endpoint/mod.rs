@@ -14,18 +14,21 @@ mod timeouts;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::connection::{
-    Config, Connection, Ecn, Event, State, Transmit, reply_without_connection,
+    Connection, ConnectionConfig, ConnectionEvent, ConnectionState, Ecn, Transmit,
+    reply_without_connection,
 };
-use crate::header::{Header, Malformed, Packet, PacketType, Reset, ResetCode, ServiceCode};
-use crate::option::{DccpOption, Options};
+use crate::header::{
+    DccpHeader, DccpPacket, DccpPacketDefect, PacketType, Reset, ResetCode, ServiceCode,
+};
+use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
-pub use key::{Carrier, Key};
-pub use keyed::Secret;
-pub use occupancy::{Answers, Occupancy};
+pub use key::{Carrier, ConnectionKey};
+pub use keyed::SipHashKey;
+pub use occupancy::{EndpointAnswerCounts, Occupancy};
 
 use cookie::{Cookie, Spent};
-use timeouts::{Due, Timeouts};
+use timeouts::{ConnectionDueTime, Timeouts};
 
 /// Most Resets that wait to be sent.
 const REPLIES_MAX: usize = 64;
@@ -37,7 +40,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Limits of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct EndpointLimits {
     /// Most connections at once, in any state. When there are more, the endpoint drops the
     /// connection that has been in TIMEWAIT for longest for a new one.
     pub connections: usize,
@@ -49,7 +52,7 @@ pub struct Limits {
     pub resets_per_s: u32,
 }
 
-impl Default for Limits {
+impl Default for EndpointLimits {
     fn default() -> Self {
         Self { connections: 65_536, half_open: 1_024, resets_per_s: 1_024 }
     }
@@ -59,7 +62,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Listener {
     /// Settings of its connections; each gets the service code that its client requested.
-    pub config: Config,
+    pub config: ConnectionConfig,
     /// Services at the port (§8.1.2).
     pub service_codes: Vec<ServiceCode>,
     /// True if Requests leave no state at this end (§8.1.4).
@@ -67,9 +70,9 @@ pub struct Listener {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct ConnectionSlot {
     connection: Connection,
-    due: Due,
+    due: ConnectionDueTime,
     /// True if the connection's key is in [`Endpoint::ready`]; `is_noisy` is the same for
     /// [`Endpoint::noisy`].
     is_ready: bool,
@@ -79,35 +82,35 @@ struct Slot {
 /// All connections of some addresses.
 #[derive(Debug)]
 pub struct Endpoint {
-    secret: Secret,
-    limits: Limits,
+    secret: SipHashKey,
+    limits: EndpointLimits,
     listeners: BTreeMap<u16, Listener>,
-    slots: BTreeMap<Key, Slot>,
+    slots: BTreeMap<ConnectionKey, ConnectionSlot>,
     timeouts: Timeouts,
     /// Connections that may have packets or events, in the order of their changes.
-    ready: VecDeque<Key>,
-    noisy: VecDeque<Key>,
+    ready: VecDeque<ConnectionKey>,
+    noisy: VecDeque<ConnectionKey>,
     /// Reused memory for connections that are due.
-    due: Vec<Key>,
+    due: Vec<ConnectionKey>,
     /// Connections whose client has not answered yet.
-    half_open: BTreeSet<Key>,
+    half_open: BTreeSet<ConnectionKey>,
     /// Connections in TIMEWAIT, ordered by the end of that state.
-    time_wait: BTreeSet<(u64, Key)>,
-    replies: VecDeque<(Key, Header)>,
+    time_wait: BTreeSet<(u64, ConnectionKey)>,
+    replies: VecDeque<(ConnectionKey, DccpHeader)>,
     /// Responses of connections whose only state is an Init Cookie.
-    stateless: VecDeque<(Key, Vec<u8>)>,
+    stateless: VecDeque<(ConnectionKey, Vec<u8>)>,
     spent_cookies: Spent,
     resets_second: u64,
     resets_count: u32,
-    answers: Answers,
-    /// Malformed packets, by reason in the order of [`Malformed::ALL`].
-    malformed: [u64; Malformed::ALL.len()],
+    answers: EndpointAnswerCounts,
+    /// Malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
+    malformed: [u64; DccpPacketDefect::ALL.len()],
 }
 
 impl Endpoint {
     /// Returns an endpoint without connections. `secret` must be drawn anew for each process.
     #[must_use]
-    pub fn new(secret: Secret, limits: Limits) -> Self {
+    pub fn new(secret: SipHashKey, limits: EndpointLimits) -> Self {
         Self {
             secret,
             limits,
@@ -124,8 +127,8 @@ impl Endpoint {
             spent_cookies: Spent::default(),
             resets_second: 0,
             resets_count: 0,
-            answers: Answers::default(),
-            malformed: [0; Malformed::ALL.len()],
+            answers: EndpointAnswerCounts::default(),
+            malformed: [0; DccpPacketDefect::ALL.len()],
         }
     }
 
@@ -141,7 +144,13 @@ impl Endpoint {
 
     /// Begins a connection with `data` on its Request. Returns false when there is one between
     /// these ports, or the limit is reached.
-    pub fn connect(&mut self, now_ns: u64, key: Key, config: Config, data: &[u8]) -> bool {
+    pub fn connect(
+        &mut self,
+        now_ns: u64,
+        key: ConnectionKey,
+        config: ConnectionConfig,
+        data: &[u8],
+    ) -> bool {
         if self.slots.contains_key(&key) || !self.make_room() {
             return false;
         }
@@ -159,7 +168,7 @@ impl Endpoint {
 
     /// Returns the counts of packets that belonged to no connection, by answer.
     #[must_use]
-    pub const fn answers(&self) -> &Answers {
+    pub const fn answers(&self) -> &EndpointAnswerCounts {
         &self.answers
     }
 
@@ -178,38 +187,42 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counts of malformed packets, by reason in the order of [`Malformed::ALL`].
+    /// Returns the counts of malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
     #[must_use]
-    pub const fn malformed_counts(&self) -> &[u64; Malformed::ALL.len()] {
+    pub const fn malformed_counts(&self) -> &[u64; DccpPacketDefect::ALL.len()] {
         &self.malformed
     }
 
     /// Returns true if there is a connection or a listener for a packet with this key.
     #[must_use]
-    pub fn concerns(&self, key: &Key) -> bool {
+    pub fn concerns(&self, key: &ConnectionKey) -> bool {
         self.listeners.contains_key(&key.local_port) || self.slots.contains_key(key)
     }
 
     /// Returns the states of all connections.
-    pub fn states(&self) -> impl Iterator<Item = (Key, State)> {
+    pub fn states(&self) -> impl Iterator<Item = (ConnectionKey, ConnectionState)> {
         self.slots.iter().map(|(key, slot)| (*key, slot.connection.state()))
     }
 
     /// Returns a connection, read-only.
     #[must_use]
-    pub fn connection(&self, key: &Key) -> Option<&Connection> {
+    pub fn connection(&self, key: &ConnectionKey) -> Option<&Connection> {
         self.slots.get(key).map(|slot| &slot.connection)
     }
 
     /// Calls `act` with a connection, for instance to send or close.
-    pub fn with<T>(&mut self, key: &Key, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+    pub fn with<T>(
+        &mut self,
+        key: &ConnectionKey,
+        act: impl FnOnce(&mut Connection) -> T,
+    ) -> Option<T> {
         let result = self.slots.get_mut(key).map(|slot| act(&mut slot.connection));
         self.touch(key);
         result
     }
 
     /// Returns the memory of a datagram to its connection ([`Connection::recycle`]).
-    pub fn recycle(&mut self, key: &Key, datagram: Vec<u8>) {
+    pub fn recycle(&mut self, key: &ConnectionKey, datagram: Vec<u8>) {
         if let Some(slot) = self.slots.get_mut(key) {
             slot.connection.recycle(datagram);
         }
@@ -217,7 +230,7 @@ impl Endpoint {
 
     /// Removes a connection without a packet to the other end. Stale entries with its key have no
     /// effect.
-    pub fn forget(&mut self, key: &Key) {
+    pub fn forget(&mut self, key: &ConnectionKey) {
         if let Some(slot) = self.slots.remove(key) {
             if let Some(at_ns) = slot.due.at_ns() {
                 self.time_wait.remove(&(at_ns, *key));
@@ -232,7 +245,8 @@ impl Endpoint {
     fn make_room(&mut self) -> bool {
         if self.slots.len() >= self.limits.connections {
             // A connection with events is not removed.
-            let is_noisy = |key: &Key| self.slots.get(key).is_some_and(|slot| slot.is_noisy);
+            let is_noisy =
+                |key: &ConnectionKey| self.slots.get(key).is_some_and(|slot| slot.is_noisy);
             let oldest = self.time_wait.iter().find(|(_, key)| !is_noisy(key));
             let Some(&(_, key)) = oldest else { return false };
             self.forget(&key);
@@ -242,16 +256,22 @@ impl Endpoint {
 
     /// Processes a datagram from the DCCP header on. `addresses` has the addresses and the carrier;
     /// the ports are read from the header.
-    pub fn handle_datagram(&mut self, now_ns: u64, addresses: Key, ecn: Ecn, octets: &[u8]) {
+    pub fn handle_datagram(
+        &mut self,
+        now_ns: u64,
+        addresses: ConnectionKey,
+        ecn: Ecn,
+        octets: &[u8],
+    ) {
         let integrity = addresses.path().integrity.reversed();
-        let packet = match Packet::parse(octets, integrity) {
+        let packet = match DccpPacket::parse(octets, integrity) {
             Ok(packet) => packet,
             Err(reason) => {
                 self.malformed[reason.index()] += 1;
                 return;
             }
         };
-        let key = Key {
+        let key = ConnectionKey {
             local_port: packet.header.destination_port,
             remote_port: packet.header.source_port,
             ..addresses
@@ -271,8 +291,8 @@ impl Endpoint {
     fn step_3_listen(
         &mut self,
         now_ns: u64,
-        key: Key,
-        packet: &Packet<'_>,
+        key: ConnectionKey,
+        packet: &DccpPacket<'_>,
     ) -> Result<(), ResetCode> {
         let is_request = packet.header.packet_type == PacketType::Request;
         let Some(listener) = self.listeners.get(&key.local_port) else {
@@ -286,7 +306,7 @@ impl Endpoint {
         if code == ServiceCode::INVALID || !listener.service_codes.contains(&code) {
             return Err(ResetCode::BadServiceCode);
         }
-        let config = Config { service_code: code, ..listener.config.clone() };
+        let config = ConnectionConfig { service_code: code, ..listener.config.clone() };
         let uses_cookies = listener.uses_init_cookies;
         if !self.make_room() {
             return Err(ResetCode::TooBusy);
@@ -315,13 +335,18 @@ impl Endpoint {
 
     /// Restores a connection from the Init Cookie that a packet returns (§8.1.4): the Request is
     /// processed again, and its Response is not sent again. A cookie makes one connection only.
-    fn restore(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>) -> Result<(), ResetCode> {
+    fn restore(
+        &mut self,
+        now_ns: u64,
+        key: ConnectionKey,
+        packet: &DccpPacket<'_>,
+    ) -> Result<(), ResetCode> {
         let Some(listener) = self.listeners.get(&key.local_port) else {
             return Err(ResetCode::NoConnection);
         };
         // A listener without `uses_init_cookies` sends cookies, too, while too many connections are
         // half-open.
-        let mut options = Options::new(packet.options);
+        let mut options = DccpOptionIterator::new(packet.options);
         let given_back = options.find_map(|raw| match raw.option {
             DccpOption::InitCookie(octets) => Some(octets),
             _ => None,
@@ -332,20 +357,20 @@ impl Endpoint {
             cookie::open(&self.secret, &seed, seconds(now_ns), octets).map(|opened| (code, opened))
         });
         let (code, (cookie, mark)) = opened.ok_or(ResetCode::BadInitCookie)?;
-        let config = Config { service_code: code, ..listener.config.clone() };
+        let config = ConnectionConfig { service_code: code, ..listener.config.clone() };
         if !self.make_room() {
             return Err(ResetCode::TooBusy);
         }
         if !self.spent_cookies.spend(seconds(now_ns), mark, SPENT_COOKIES_MAX) {
             return Err(ResetCode::NoConnection);
         }
-        let header = Header {
+        let header = DccpHeader {
             source_port: key.remote_port,
             destination_port: key.local_port,
             service_code: Some(code),
-            ..Header::new(PacketType::Request, cookie.isr.value())
+            ..DccpHeader::new(PacketType::Request, cookie.isr.value())
         };
-        let request = Packet { header, options: &cookie.options, data: &[] };
+        let request = DccpPacket { header, options: &cookie.options, data: &[] };
         let mut connection = Connection::accept(key.path(), config, cookie.iss, &request);
         connection.handle_packet(now_ns, Ecn::NotCapable, &request);
         let mut unsent = [0; PACKET_BYTES_MAX];
@@ -356,7 +381,7 @@ impl Endpoint {
     }
 
     /// Keeps only the Response of a connection whose only state is its cookie.
-    fn answer_and_forget(&mut self, now_ns: u64, key: Key, mut connection: Connection) {
+    fn answer_and_forget(&mut self, now_ns: u64, key: ConnectionKey, mut connection: Connection) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         if let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer)
             && self.stateless.len() < REPLIES_MAX
@@ -367,7 +392,13 @@ impl Endpoint {
     }
 
     /// Answers a packet that belongs to no connection with a Reset, within the rate limit.
-    fn refuse(&mut self, now_ns: u64, key: Key, packet: &Packet<'_>, code: ResetCode) {
+    fn refuse(
+        &mut self,
+        now_ns: u64,
+        key: ConnectionKey,
+        packet: &DccpPacket<'_>,
+        code: ResetCode,
+    ) {
         let second = now_ns / SECOND_NS;
         if second != self.resets_second {
             (self.resets_second, self.resets_count) = (second, 0);
@@ -384,20 +415,21 @@ impl Endpoint {
     }
 
     /// Returns a first number that cannot be predicted, and that increases with time (§7.2).
-    fn first_number(&self, now_ns: u64, key: &Key) -> SequenceNumber {
+    fn first_number(&self, now_ns: u64, key: &ConnectionKey) -> SequenceNumber {
         // One step in four microseconds, as TCP does (RFC 6528).
         SequenceNumber::new(self.secret.hash(&key.octets()).wrapping_add(now_ns / 4_000))
     }
 
-    fn insert(&mut self, key: Key, connection: Connection) {
-        let due = Due::default();
-        self.slots.insert(key, Slot { connection, due, is_ready: false, is_noisy: false });
+    fn insert(&mut self, key: ConnectionKey, connection: Connection) {
+        let due = ConnectionDueTime::default();
+        self.slots
+            .insert(key, ConnectionSlot { connection, due, is_ready: false, is_noisy: false });
         self.touch(&key);
     }
 
     /// Updates the timer of a connection after a change, and notes that it may have packets or
     /// events.
-    fn touch(&mut self, key: &Key) {
+    fn touch(&mut self, key: &ConnectionKey) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         let timeout_ns = slot.connection.poll_timeout();
         if slot.due.is_not(timeout_ns) {
@@ -406,12 +438,12 @@ impl Endpoint {
             }
             self.timeouts.set(&mut slot.due, *key, timeout_ns);
         }
-        if slot.connection.state() == State::TimeWait
+        if slot.connection.state() == ConnectionState::TimeWait
             && let Some(end_ns) = timeout_ns
         {
             self.time_wait.insert((end_ns, *key));
         }
-        if slot.connection.state() == State::Respond {
+        if slot.connection.state() == ConnectionState::Respond {
             self.half_open.insert(*key);
         } else {
             self.half_open.remove(key);
@@ -428,7 +460,11 @@ impl Endpoint {
     }
 
     /// Writes the next packet of any connection to `buffer`. Returns the key of its connection.
-    pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<(Key, Transmit)> {
+    pub fn poll_transmit(
+        &mut self,
+        now_ns: u64,
+        buffer: &mut [u8],
+    ) -> Option<(ConnectionKey, Transmit)> {
         if let Some((key, header)) = self.replies.pop_front() {
             let len = header.write(&[], &[], key.path().integrity, buffer)?;
             return Some((key, Transmit { len, is_ecn_capable: false }));
@@ -451,14 +487,14 @@ impl Endpoint {
     }
 
     /// Returns the next event of any connection. Removes a closed connection after its last event.
-    pub fn poll_event(&mut self) -> Option<(Key, Event)> {
+    pub fn poll_event(&mut self) -> Option<(ConnectionKey, ConnectionEvent)> {
         while let Some(&key) = self.noisy.front() {
             if let Some(slot) = self.slots.get_mut(&key) {
                 if let Some(event) = slot.connection.poll_event() {
                     return Some((key, event));
                 }
                 slot.is_noisy = false;
-                if slot.connection.state() == State::Closed && !slot.is_ready {
+                if slot.connection.state() == ConnectionState::Closed && !slot.is_ready {
                     self.forget(&key);
                 }
             }
@@ -488,7 +524,7 @@ impl Endpoint {
 const PACKET_BYTES_MAX: usize = 1_500;
 
 /// Returns the values besides its content that a cookie is bound to.
-fn cookie_key(key: &Key, code: ServiceCode) -> Vec<u8> {
+fn cookie_key(key: &ConnectionKey, code: ServiceCode) -> Vec<u8> {
     let mut octets = key.octets();
     octets.extend(code.value().to_be_bytes());
     octets

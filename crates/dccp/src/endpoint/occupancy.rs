@@ -3,9 +3,9 @@
 /// State of an endpoint at a moment, in counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Connections in any state, at most [`super::Limits::connections`].
+    /// Connections in any state, at most [`super::EndpointLimits::connections`].
     pub connections: usize,
-    /// Connections whose client has not answered yet, at most [`super::Limits::half_open`].
+    /// Connections whose client has not answered yet, at most [`super::EndpointLimits::half_open`].
     pub half_open: usize,
     /// Connections in TIMEWAIT.
     pub time_wait: usize,
@@ -21,7 +21,7 @@ pub struct Occupancy {
 
 /// Counts of packets that belonged to no connection, by answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answers {
+pub struct EndpointAnswerCounts {
     /// Requests that made a connection here.
     pub accepted: u64,
     /// Requests that were answered with an Init Cookie (RFC 4340 §8.1.4).

@@ -9,20 +9,20 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::{Key, Slot};
+use super::{ConnectionKey, ConnectionSlot};
 
 /// Stale entries that a short heap may have.
 const STALE_MAX: usize = 64;
 
 /// Time at which a connection is due, and the time of its entry in the heap.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Due {
+pub(super) struct ConnectionDueTime {
     at_ns: Option<u64>,
     /// Time of the connection's valid entry; never later than `at_ns`.
     queued_ns: Option<u64>,
 }
 
-impl Due {
+impl ConnectionDueTime {
     pub(super) const fn at_ns(&self) -> Option<u64> {
         self.at_ns
     }
@@ -36,13 +36,18 @@ impl Due {
 /// Timers of all connections.
 #[derive(Debug, Default)]
 pub(super) struct Timeouts {
-    heap: BinaryHeap<Reverse<(u64, Key)>>,
+    heap: BinaryHeap<Reverse<(u64, ConnectionKey)>>,
 }
 
 impl Timeouts {
     /// Sets the time of the connection with this key. The caller calls [`Timeouts::settle`]
     /// afterwards.
-    pub(super) fn set(&mut self, due: &mut Due, key: Key, at_ns: Option<u64>) {
+    pub(super) fn set(
+        &mut self,
+        due: &mut ConnectionDueTime,
+        key: ConnectionKey,
+        at_ns: Option<u64>,
+    ) {
         due.at_ns = at_ns;
         if let Some(at_ns) = at_ns
             && due.queued_ns.is_none_or(|queued_ns| at_ns < queued_ns)
@@ -53,7 +58,7 @@ impl Timeouts {
     }
 
     /// Corrects the front of the heap, so that [`Timeouts::first_ns`] returns the right time.
-    pub(super) fn settle(&mut self, slots: &mut BTreeMap<Key, Slot>) {
+    pub(super) fn settle(&mut self, slots: &mut BTreeMap<ConnectionKey, ConnectionSlot>) {
         if self.heap.len() > 2 * slots.len() + STALE_MAX {
             self.heap.retain(|Reverse((at_ns, key))| {
                 slots.get(key).is_some_and(|slot| slot.due.queued_ns == Some(*at_ns))
@@ -85,8 +90,8 @@ impl Timeouts {
     pub(super) fn take_due(
         &mut self,
         now_ns: u64,
-        slots: &mut BTreeMap<Key, Slot>,
-        due: &mut Vec<Key>,
+        slots: &mut BTreeMap<ConnectionKey, ConnectionSlot>,
+        due: &mut Vec<ConnectionKey>,
     ) {
         while let Some(&Reverse((at_ns, key))) = self.heap.peek()
             && at_ns <= now_ns

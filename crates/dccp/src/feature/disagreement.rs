@@ -2,20 +2,20 @@
 
 use core::fmt;
 
-use super::entry::Entry;
-use super::{Feature, Location, Rule, number};
+use super::entry::FeatureNegotiation;
+use super::{Feature, Location, ReconciliationRule, number};
 use crate::header::{Reset, ResetCode};
 use crate::option::number as option_number;
 
 /// Values that an end wants a feature to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct DesiredFeatureValues {
     octets: [u8; Self::LEN_MAX],
     len: u8,
     is_list: bool,
 }
 
-impl Wish {
+impl DesiredFeatureValues {
     const LEN_MAX: usize = 16;
 
     fn new(octets: &[u8], is_list: bool) -> Self {
@@ -32,7 +32,7 @@ impl Wish {
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for DesiredFeatureValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.len == 0 {
             return f.write_str("no value");
@@ -55,23 +55,34 @@ pub struct Disagreement {
     /// The feature.
     pub feature: Feature,
     /// Values that this end accepts; `None` when it does not know the feature.
-    pub ours: Option<Wish>,
+    pub ours: Option<DesiredFeatureValues>,
     /// Values that the other end accepts; `None` if they are not known.
-    pub theirs: Option<Wish>,
+    pub theirs: Option<DesiredFeatureValues>,
 }
 
 impl Disagreement {
     /// Returns a disagreement about the feature of `entry`, or about one without an entry.
-    pub(super) fn new(feature: Feature, entry: Option<&Entry>, theirs: Option<&[u8]>) -> Self {
-        let is_list = entry.is_none_or(|entry| entry.kind.rule == Rule::ServerPriority);
+    pub(super) fn new(
+        feature: Feature,
+        entry: Option<&FeatureNegotiation>,
+        theirs: Option<&[u8]>,
+    ) -> Self {
+        let is_list =
+            entry.is_none_or(|entry| entry.kind.rule == ReconciliationRule::ServerPriority);
         let ours = entry.map(|entry| match entry.kind.rule {
-            Rule::ServerPriority => Wish::new(entry.preferences.as_slice(), true),
-            Rule::NonNegotiable => {
+            ReconciliationRule::ServerPriority => {
+                DesiredFeatureValues::new(entry.preferences.as_slice(), true)
+            }
+            ReconciliationRule::NonNegotiable => {
                 let begin = 8 - entry.kind.value_len;
-                Wish::new(&entry.wanted.to_be_bytes()[begin..], false)
+                DesiredFeatureValues::new(&entry.wanted.to_be_bytes()[begin..], false)
             }
         });
-        Self { feature, ours, theirs: theirs.map(|octets| Wish::new(octets, is_list)) }
+        Self {
+            feature,
+            ours,
+            theirs: theirs.map(|octets| DesiredFeatureValues::new(octets, is_list)),
+        }
     }
 
     /// Returns true if the sender of this Reset sent it because of features.
@@ -130,12 +141,13 @@ pub const fn feature_name(feature_number: u8) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feature::{Kind, Preferences};
+    use crate::feature::{FeatureProperties, Preferences};
 
     #[test]
     fn a_disagreement_names_the_feature_and_both_wishes() {
         let feature = Feature::local(number::CCID);
-        let mut entry = Entry::new(feature, Kind::of(number::CCID).unwrap());
+        let mut entry =
+            FeatureNegotiation::new(feature, FeatureProperties::of(number::CCID).unwrap());
         entry.preferences = Preferences::new(&[2, 3]);
         let text = Disagreement::new(feature, Some(&entry), Some(&[4])).to_string();
         let expected = "congestion control CCID (feature 1) for the data that this end sends: \
@@ -144,10 +156,13 @@ mod tests {
         let unknown = Disagreement::new(Feature::remote(200), None, None).to_string();
         assert!(unknown.starts_with("feature 200 of the other end: this end does not know it"));
         let window = Feature::local(number::SEQUENCE_WINDOW);
-        let entry = Entry::new(window, Kind::of(number::SEQUENCE_WINDOW).unwrap());
+        let entry = FeatureNegotiation::new(
+            window,
+            FeatureProperties::of(number::SEQUENCE_WINDOW).unwrap(),
+        );
         let text = Disagreement::new(window, Some(&entry), Some(&[0, 0, 0, 0, 2, 0])).to_string();
         assert!(text.ends_with("this end takes 100, the other end takes 512"), "{text}");
         // Every feature that is understood has a name.
-        assert!(Kind::ALL.iter().all(|kind| feature_name(kind.number).is_some()));
+        assert!(FeatureProperties::ALL.iter().all(|kind| feature_name(kind.number).is_some()));
     }
 }

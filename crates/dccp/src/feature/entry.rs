@@ -1,7 +1,7 @@
 //! State of one feature of one end: its value, the requested value, and the progress of the request
 //! (§6.6.1).
 
-use super::{Feature, Kind};
+use super::{Feature, FeatureProperties};
 
 /// Values of a server-priority feature, the most wanted first; sixteen at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Preferences {
 
 /// Progress of a Change of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ChangeProgress {
     /// No Change is under way.
     Stable,
     /// A Change with a new content must be sent first.
@@ -55,9 +55,9 @@ pub(super) enum Progress {
 
 /// A feature and the state of its negotiation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct FeatureNegotiation {
     pub(super) feature: Feature,
-    pub(super) kind: Kind,
+    pub(super) kind: FeatureProperties,
     pub(super) value: u64,
     /// Values that this end accepts, for server-priority features.
     pub(super) preferences: Preferences,
@@ -68,11 +68,11 @@ pub(super) struct Entry {
     pub(super) was_asked: bool,
     /// True if the other end has left every Change of this end without an answer.
     pub(super) is_ignored: bool,
-    pub(super) progress: Progress,
+    pub(super) progress: ChangeProgress,
 }
 
-impl Entry {
-    pub(super) fn new(feature: Feature, kind: Kind) -> Self {
+impl FeatureNegotiation {
+    pub(super) fn new(feature: Feature, kind: FeatureProperties) -> Self {
         // Without preferences of its own an endpoint accepts the initial value, and any other value
         // that the connection allows.
         Self {
@@ -84,12 +84,15 @@ impl Entry {
             is_mandatory: false,
             was_asked: false,
             is_ignored: false,
-            progress: Progress::Stable,
+            progress: ChangeProgress::Stable,
         }
     }
 
     pub(super) const fn is_due(&self) -> bool {
-        matches!(self.progress, Progress::Unstable | Progress::Changing { is_due: true })
+        matches!(
+            self.progress,
+            ChangeProgress::Unstable | ChangeProgress::Changing { is_due: true }
+        )
     }
 
     /// Returns the value that both lists lead to (§6.3.1); `None` when they have no value in

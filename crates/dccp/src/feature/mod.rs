@@ -7,9 +7,9 @@ mod negotiator;
 #[cfg(test)]
 mod tests;
 
-pub use disagreement::{Disagreement, Wish, feature_name};
+pub use disagreement::{DesiredFeatureValues, Disagreement, feature_name};
 pub use entry::Preferences;
-pub use negotiator::{Applied, Arrival, Negotiator};
+pub use negotiator::{Applied, Negotiator, PacketNumbers};
 
 /// Feature numbers (§6.4, Table 4; RFC 4342 §8.5).
 pub mod number {
@@ -92,7 +92,7 @@ impl Feature {
 
 /// Rule by which both ends agree on a value (§6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum ReconciliationRule {
     /// First value of the server's list that is in the client's list, too.
     ServerPriority,
     /// Value that the location decides alone.
@@ -101,11 +101,11 @@ pub enum Rule {
 
 /// Properties of a feature: its number, its rule and its valid values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct FeatureProperties {
     /// The feature's number.
     pub number: u8,
     /// Rule by which both ends agree on a value.
-    pub rule: Rule,
+    pub rule: ReconciliationRule,
     /// The value that every connection begins with.
     pub initial: u64,
     /// Bytes of a value.
@@ -121,7 +121,7 @@ pub const SEQUENCE_WINDOW_MAX: u64 = (1 << 46) - 1;
 /// Narrowest Sequence Window (§7.5.2).
 pub const SEQUENCE_WINDOW_MIN: u64 = 32;
 
-impl Kind {
+impl FeatureProperties {
     /// The features that this implementation understands. Feature 192 is understood only with CCID
     /// 3.
     pub const ALL: [Self; 10] = [
@@ -129,7 +129,7 @@ impl Kind {
         Self::server_priority(number::ALLOW_SHORT_SEQNOS, 0, 1),
         Self {
             number: number::SEQUENCE_WINDOW,
-            rule: Rule::NonNegotiable,
+            rule: ReconciliationRule::NonNegotiable,
             initial: 100,
             value_len: 6,
             least: SEQUENCE_WINDOW_MIN,
@@ -138,7 +138,7 @@ impl Kind {
         Self::server_priority(number::ECN_INCAPABLE, 0, 1),
         Self {
             number: number::ACK_RATIO,
-            rule: Rule::NonNegotiable,
+            rule: ReconciliationRule::NonNegotiable,
             initial: 2,
             value_len: 2,
             // 0 means that the ratio is not used (erratum 1049).
@@ -153,7 +153,7 @@ impl Kind {
     ];
 
     const fn server_priority(number: u8, initial: u64, greatest: u64) -> Self {
-        let rule = Rule::ServerPriority;
+        let rule = ReconciliationRule::ServerPriority;
         Self { number, rule, initial, value_len: 1, least: 0, greatest }
     }
 

@@ -1,10 +1,10 @@
 //! Negotiation of all features of a connection as a value (RFC 4340 §6.6). It keeps options until a
 //! packet may carry them; the connection's timer decides when to repeat them.
 
-use super::entry::{Entry, Preferences, Progress};
-use super::{Disagreement, Feature, Kind, Location, Rule, number};
+use super::entry::{ChangeProgress, FeatureNegotiation, Preferences};
+use super::{Disagreement, Feature, FeatureProperties, Location, ReconciliationRule, number};
 use crate::header::{PacketType, Reset, ResetCode};
-use crate::option::{DccpOption, FeatureOption, OptionWriter};
+use crate::option::{DccpOption, DccpOptionWriter, FeatureOption};
 use crate::sequence::SequenceNumber;
 
 /// Most Confirms kept for the next packet. The other end repeats a Change that this end has not
@@ -13,7 +13,7 @@ const CONFIRMS_MAX: usize = 64;
 
 /// Numbers of the packet that an option came with.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct PacketNumbers {
     /// Sequence number of the packet.
     pub sequence: SequenceNumber,
     /// Acknowledgement number of the packet, if its type has one.
@@ -34,12 +34,12 @@ pub struct Applied {
 struct Confirm {
     feature: Feature,
     /// Content of the answer; `None` for a refusal.
-    answer: Option<Answer>,
+    answer: Option<ConfirmContent>,
 }
 
 /// Content of a Confirm.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct ConfirmContent {
     agreed: u64,
     value_len: usize,
     /// Preferences of this end, for server-priority features.
@@ -50,7 +50,7 @@ struct Answer {
 #[derive(Clone, Debug)]
 pub struct Negotiator {
     is_server: bool,
-    entries: Vec<Entry>,
+    entries: Vec<FeatureNegotiation>,
     confirms: Vec<Confirm>,
     /// Greatest number received with a feature option (FGSR, §6.6.4).
     fgsr: SequenceNumber,
@@ -67,11 +67,12 @@ impl Negotiator {
     /// ([`Negotiator::set_first_received`]).
     #[must_use]
     pub fn new(is_server: bool, iss: SequenceNumber, isr: SequenceNumber) -> Self {
-        let entries = Kind::ALL
+        let entries = FeatureProperties::ALL
             .into_iter()
             .flat_map(|kind| {
-                [Location::Local, Location::Remote]
-                    .map(|location| Entry::new(Feature { number: kind.number, location }, kind))
+                [Location::Local, Location::Remote].map(|location| {
+                    FeatureNegotiation::new(Feature { number: kind.number, location }, kind)
+                })
             })
             .collect();
         Self {
@@ -95,7 +96,8 @@ impl Negotiator {
     /// Notes a disagreement. A disagreement about the congestion control is kept when one about
     /// that CCID's own features follows from it.
     fn note(&mut self, feature: Feature, theirs: Option<&[u8]>) {
-        let of_ccid_3 = feature.data_sender().filter(|_| Kind::of(feature.number).is_some());
+        let of_ccid_3 =
+            feature.data_sender().filter(|_| FeatureProperties::of(feature.number).is_some());
         if let Some(location) = of_ccid_3
             && self.understood(feature).is_none()
         {
@@ -135,7 +137,7 @@ impl Negotiator {
     ///
     /// # Panics
     ///
-    /// Panics when the feature is not one of [`Kind::ALL`].
+    /// Panics when the feature is not one of [`FeatureProperties::ALL`].
     #[must_use]
     pub fn value(&self, feature: Feature) -> u64 {
         self.entry(feature).expect("a feature of the table").value
@@ -150,19 +152,19 @@ impl Negotiator {
     /// Returns true if this end's Change of the feature has no answer yet.
     #[must_use]
     pub fn is_changing(&self, feature: Feature) -> bool {
-        self.entry(feature).is_some_and(|entry| entry.progress != Progress::Stable)
+        self.entry(feature).is_some_and(|entry| entry.progress != ChangeProgress::Stable)
     }
 
     /// Returns true if any Change of this end has no answer yet.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.entries.iter().any(|entry| entry.progress != Progress::Stable)
+        self.entries.iter().any(|entry| entry.progress != ChangeProgress::Stable)
     }
 
     /// Returns true if options wait for a packet.
     #[must_use]
     pub fn has_options(&self) -> bool {
-        !self.confirms.is_empty() || self.entries.iter().any(Entry::is_due)
+        !self.confirms.is_empty() || self.entries.iter().any(FeatureNegotiation::is_due)
     }
 
     /// Sets the values of a server-priority feature that this end accepts, the most wanted first,
@@ -180,14 +182,16 @@ impl Negotiator {
         if let Some(entry) = self.entry_mut(feature) {
             entry.preferences = Preferences::new(preferences);
             entry.is_mandatory = is_mandatory;
-            entry.progress = Progress::Unstable;
+            entry.progress = ChangeProgress::Unstable;
         }
     }
 
     /// Requests a feature like [`Negotiator::prefer`], unless the Change is under way or the other
     /// end has ignored it.
     pub fn prefer_once(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
-        let is_asked = |entry: &Entry| entry.progress != Progress::Stable || entry.is_ignored;
+        let is_asked = |entry: &FeatureNegotiation| {
+            entry.progress != ChangeProgress::Stable || entry.is_ignored
+        };
         if !self.entry(feature).is_some_and(is_asked) {
             self.prefer(feature, preferences, is_mandatory);
         }
@@ -205,13 +209,13 @@ impl Negotiator {
     pub fn give_up(&mut self) -> Option<Feature> {
         let mut required = None;
         for entry in &mut self.entries {
-            let is_unanswered = matches!(entry.progress, Progress::Changing { .. });
-            if is_unanswered && entry.kind.rule == Rule::ServerPriority {
+            let is_unanswered = matches!(entry.progress, ChangeProgress::Changing { .. });
+            if is_unanswered && entry.kind.rule == ReconciliationRule::ServerPriority {
                 if entry.is_mandatory {
                     required = required.or(Some(entry.feature));
                     continue;
                 }
-                entry.progress = Progress::Stable;
+                entry.progress = ChangeProgress::Stable;
                 entry.is_ignored = true;
             }
         }
@@ -228,12 +232,12 @@ impl Negotiator {
         assert_eq!(feature.location, Location::Local, "only its owner sets it (§6.3.2)");
         if let Some(entry) = self.entry_mut(feature) {
             assert!(entry.kind.is_valid(value), "the feature may have the value");
-            if entry.value == value && entry.progress == Progress::Stable {
+            if entry.value == value && entry.progress == ChangeProgress::Stable {
                 return;
             }
-            if entry.wanted != value || entry.progress == Progress::Stable {
+            if entry.wanted != value || entry.progress == ChangeProgress::Stable {
                 entry.wanted = value;
-                entry.progress = Progress::Unstable;
+                entry.progress = ChangeProgress::Unstable;
             }
         }
     }
@@ -246,7 +250,7 @@ impl Negotiator {
     /// Schedules every Change without an answer for the next packet, with the same content.
     pub fn repeat(&mut self) {
         for entry in &mut self.entries {
-            if let Progress::Changing { is_due } = &mut entry.progress {
+            if let ChangeProgress::Changing { is_due } = &mut entry.progress {
                 *is_due = true;
             }
         }
@@ -265,7 +269,7 @@ impl Negotiator {
         packet_type: PacketType,
         sequence: SequenceNumber,
         keep_confirms: bool,
-        options: &mut OptionWriter<'_>,
+        options: &mut DccpOptionWriter<'_>,
     ) {
         use PacketType::{Ack, DataAck, Request, Response, Sync, SyncAck};
         if !matches!(packet_type, Request | Response | Ack | DataAck | Sync | SyncAck) {
@@ -282,20 +286,22 @@ impl Negotiator {
         // The other end may receive only one of several Requests or Responses, so each of them has
         // every Change without an answer.
         let is_first = packet_type.has_service_code();
-        let is_unanswered = |entry: &Entry| matches!(entry.progress, Progress::Changing { .. });
-        let is_wanted = |entry: &&mut Entry| entry.is_due() || (is_first && is_unanswered(entry));
+        let is_unanswered =
+            |entry: &FeatureNegotiation| matches!(entry.progress, ChangeProgress::Changing { .. });
+        let is_wanted =
+            |entry: &&mut FeatureNegotiation| entry.is_due() || (is_first && is_unanswered(entry));
         for entry in self.entries.iter_mut().filter(is_wanted) {
             if write_change(entry, options) {
-                if entry.progress == Progress::Unstable {
+                if entry.progress == ChangeProgress::Unstable {
                     self.fgss = self.fgss.max(sequence);
                 }
-                entry.progress = Progress::Changing { is_due: false };
+                entry.progress = ChangeProgress::Changing { is_due: false };
             }
         }
     }
 
     /// Adds the answers that wait to `options`, and keeps them.
-    pub fn write_confirms(&self, options: &mut OptionWriter<'_>) {
+    pub fn write_confirms(&self, options: &mut DccpOptionWriter<'_>) {
         for confirm in &self.confirms {
             if !write_confirm(confirm, options) {
                 return;
@@ -311,7 +317,7 @@ impl Negotiator {
     /// Returns the Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
     pub fn receive(
         &mut self,
-        arrival: Arrival,
+        arrival: PacketNumbers,
         kind: FeatureOption,
         feature_number: u8,
         value: &[u8],
@@ -359,7 +365,7 @@ impl Negotiator {
     /// connection's greatest numbers (§6.6.4, erratum 974).
     pub fn finish(
         &mut self,
-        arrival: Arrival,
+        arrival: PacketNumbers,
         had_features: bool,
         gsr: SequenceNumber,
         gss: SequenceNumber,
@@ -392,8 +398,10 @@ impl Negotiator {
         let agreed = match self.understood(feature) {
             None => None,
             Some(entry) => match entry.kind.rule {
-                Rule::NonNegotiable => non_negotiable(entry, value).map(|agreed| (agreed, None)),
-                Rule::ServerPriority => {
+                ReconciliationRule::NonNegotiable => {
+                    non_negotiable(entry, value).map(|agreed| (agreed, None))
+                }
+                ReconciliationRule::ServerPriority => {
                     let list = if is_fixed {
                         Preferences::new(&[entry.value as u8])
                     } else {
@@ -421,24 +429,24 @@ impl Negotiator {
             return if is_mandatory { Err(()) } else { Ok(None) };
         };
         let value_len = self.entry(feature).map_or(1, |entry| entry.kind.value_len);
-        self.answer(feature, Some(Answer { agreed, value_len, list }));
+        self.answer(feature, Some(ConfirmContent { agreed, value_len, list }));
         Ok(Some(self.apply(feature, agreed)))
     }
 
     /// Processes a Confirm of the other end. Returns `Err` when its value is impossible.
     fn confirm(&mut self, feature: Feature, value: &[u8]) -> Result<Option<Applied>, ()> {
         let Some(entry) = self.entry_mut(feature) else { return Ok(None) };
-        if !matches!(entry.progress, Progress::Changing { .. }) {
+        if !matches!(entry.progress, ChangeProgress::Changing { .. }) {
             return Ok(None);
         }
         let Some((&first, theirs)) = value.split_first() else {
             // The other end does not understand the feature, or the value was invalid: the value
             // stays as it was (§6.6.7).
-            entry.progress = Progress::Stable;
+            entry.progress = ChangeProgress::Stable;
             return if entry.kind.is_understood_by_all() { Err(()) } else { Ok(None) };
         };
         let agreed = match entry.kind.rule {
-            Rule::NonNegotiable => {
+            ReconciliationRule::NonNegotiable => {
                 let octets = |value: u64| value.to_be_bytes();
                 let begin = 8 - entry.kind.value_len;
                 if value == &octets(entry.wanted)[begin..] {
@@ -450,7 +458,7 @@ impl Negotiator {
                     return Err(());
                 }
             }
-            Rule::ServerPriority => {
+            ReconciliationRule::ServerPriority => {
                 let has_common = theirs.iter().any(|&value| entry.preferences.has(value));
                 let is_unchanged = u64::from(first) == entry.value && !has_common;
                 if !entry.preferences.has(first) && !is_unchanged {
@@ -465,39 +473,39 @@ impl Negotiator {
     fn apply(&mut self, feature: Feature, value: u64) -> Applied {
         if let Some(entry) = self.entry_mut(feature) {
             entry.value = value;
-            if matches!(entry.progress, Progress::Changing { .. }) {
-                entry.progress = Progress::Stable;
+            if matches!(entry.progress, ChangeProgress::Changing { .. }) {
+                entry.progress = ChangeProgress::Stable;
             }
         }
         Applied { feature, value }
     }
 
-    fn answer(&mut self, feature: Feature, answer: Option<Answer>) {
+    fn answer(&mut self, feature: Feature, answer: Option<ConfirmContent>) {
         if self.confirms.len() < CONFIRMS_MAX {
             self.confirms.push(Confirm { feature, answer });
         }
     }
 
     /// Returns the feature's entry, unless the congestion control of the feature is not in use.
-    fn understood(&self, feature: Feature) -> Option<&Entry> {
+    fn understood(&self, feature: Feature) -> Option<&FeatureNegotiation> {
         let is_in_use = feature
             .data_sender()
             .is_none_or(|location| self.value(Feature { number: number::CCID, location }) == 3);
         self.entry(feature).filter(|_| is_in_use)
     }
 
-    fn entry(&self, feature: Feature) -> Option<&Entry> {
+    fn entry(&self, feature: Feature) -> Option<&FeatureNegotiation> {
         self.entries.iter().find(|entry| entry.feature == feature)
     }
 
-    fn entry_mut(&mut self, feature: Feature) -> Option<&mut Entry> {
+    fn entry_mut(&mut self, feature: Feature) -> Option<&mut FeatureNegotiation> {
         self.entries.iter_mut().find(|entry| entry.feature == feature)
     }
 }
 
 /// Returns the value of a Change L for a non-negotiable feature; `None` for any other Change or
 /// value.
-fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
+fn non_negotiable(entry: &FeatureNegotiation, value: &[u8]) -> Option<u64> {
     let is_owner = entry.feature.location == Location::Remote;
     if !is_owner || value.len() != entry.kind.value_len {
         return None;
@@ -507,7 +515,7 @@ fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
 }
 
 /// Writes a Confirm. Returns false when it does not fit.
-fn write_confirm(confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
+fn write_confirm(confirm: &Confirm, options: &mut DccpOptionWriter<'_>) -> bool {
     let kind = match confirm.feature.location {
         Location::Local => FeatureOption::ConfirmL,
         Location::Remote => FeatureOption::ConfirmR,
@@ -520,15 +528,15 @@ fn write_confirm(confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
 }
 
 /// Writes a Change with its Mandatory. Writes neither, and returns false, when they do not fit.
-fn write_change(entry: &Entry, options: &mut OptionWriter<'_>) -> bool {
+fn write_change(entry: &FeatureNegotiation, options: &mut DccpOptionWriter<'_>) -> bool {
     let kind = match entry.feature.location {
         Location::Local => FeatureOption::ChangeL,
         Location::Remote => FeatureOption::ChangeR,
     };
     let wanted = entry.wanted.to_be_bytes();
     let value = match entry.kind.rule {
-        Rule::ServerPriority => entry.preferences.as_slice(),
-        Rule::NonNegotiable => &wanted[8 - entry.kind.value_len..],
+        ReconciliationRule::ServerPriority => entry.preferences.as_slice(),
+        ReconciliationRule::NonNegotiable => &wanted[8 - entry.kind.value_len..],
     };
     let before = options.len();
     let is_written = (!entry.is_mandatory || options.put(DccpOption::Mandatory))

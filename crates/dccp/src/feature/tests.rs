@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::header::{PacketType, ResetCode};
-use crate::option::{DccpOption, FeatureOption, OptionWriter, Options};
+use crate::option::{DccpOption, DccpOptionIterator, DccpOptionWriter, FeatureOption};
 use crate::sequence::SequenceNumber;
 
 fn n(value: u64) -> SequenceNumber {
@@ -25,7 +25,7 @@ fn said(negotiator: &mut Negotiator, sequence: u64) -> Vec<u8> {
 
 fn said_on(negotiator: &mut Negotiator, packet_type: PacketType, sequence: u64) -> Vec<u8> {
     let mut area = [0; 600];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     negotiator.write(packet_type, n(sequence), false, &mut options);
     options.written().to_vec()
 }
@@ -36,10 +36,11 @@ fn heard(
     (sequence, acknowledgement): (u64, u64),
     octets: &[u8],
 ) -> Result<Vec<Applied>, crate::header::Reset> {
-    let arrival = Arrival { sequence: n(sequence), acknowledgement: Some(n(acknowledgement)) };
+    let arrival =
+        PacketNumbers { sequence: n(sequence), acknowledgement: Some(n(acknowledgement)) };
     let mut applied = Vec::new();
     let mut is_mandatory = false;
-    for raw in Options::new(octets) {
+    for raw in DccpOptionIterator::new(octets) {
         if let DccpOption::Feature { kind, feature, value } = raw.option {
             applied.extend(negotiator.receive(arrival, kind, feature, value, is_mandatory)?);
         }
@@ -341,7 +342,7 @@ fn confirms_can_be_kept_for_the_next_packet_too() {
     heard(&mut client, (1_000, 0), &[32, 5, 5, 0, 8]).unwrap();
     let mut area = [0; 100];
     for _ in 0..3 {
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         client.write(PacketType::Ack, n(1), true, &mut options);
         assert_eq!(options.written(), [35, 5, 5, 0, 8]);
     }
@@ -355,10 +356,10 @@ fn what_does_not_fit_is_said_later_in_the_same_order() {
     heard(&mut client, (1_000, 0), &[32, 5, 5, 0, 8, 32, 4, 126, 1]).unwrap();
     client.prefer(Feature::local(CCID), &[3, 2], true);
     let mut area = [0; 8];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     client.write(PacketType::Ack, n(1), false, &mut options);
     assert_eq!(options.written(), [35, 5, 5, 0, 8, 35, 3, 126]);
-    let mut options = OptionWriter::new(&mut area[..5]);
+    let mut options = DccpOptionWriter::new(&mut area[..5]);
     client.write(PacketType::Ack, n(2), false, &mut options);
     assert!(options.is_empty(), "Mandatory does not go without what it is about");
     assert_eq!(said(&mut client, 3), [1, 32, 5, CCID, 3, 2]);
@@ -370,7 +371,7 @@ fn bounds_follow_the_connection_around_the_circle() {
     let mut server = server();
     heard(&mut server, (10, 1_000), &[32, 5, 5, 0, 8]).unwrap();
     let far = n(10).minus(5);
-    let quiet = Arrival { sequence: far, acknowledgement: Some(n(1_000)) };
+    let quiet = PacketNumbers { sequence: far, acknowledgement: Some(n(1_000)) };
     server.finish(quiet, false, far, n(1_000));
     heard(&mut server, (6, 1_000), &[32, 5, 5, 0, 4]).unwrap();
     assert_eq!(server.value(Feature::remote(number::ACK_RATIO)), 4);

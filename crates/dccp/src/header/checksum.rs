@@ -3,7 +3,7 @@
 
 use core::net::IpAddr;
 
-use packet_wire::checksum::Sum;
+use packet_wire::checksum::ChecksumAccumulator;
 
 /// IP protocol number of DCCP.
 pub const PROTOCOL: u8 = 33;
@@ -44,16 +44,16 @@ impl Integrity {
     /// Panics when one address is of IPv4 and the other of IPv6, or an IPv4 packet exceeds 65,535
     /// bytes.
     #[must_use]
-    pub fn pseudo_header(self, len: usize) -> Option<Sum> {
+    pub fn pseudo_header(self, len: usize) -> Option<ChecksumAccumulator> {
         let Self::Addresses { source, destination } = self else { return None };
         Some(match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let len = u16::try_from(len).expect("an IPv4 packet has at most 65,535 octets");
-                Sum::pseudo_v4(source, destination, PROTOCOL, len)
+                ChecksumAccumulator::pseudo_v4(source, destination, PROTOCOL, len)
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 let len = u32::try_from(len).expect("an IPv6 packet has at most 2^32 octets");
-                Sum::pseudo_v6(source, destination, PROTOCOL, len)
+                ChecksumAccumulator::pseudo_v6(source, destination, PROTOCOL, len)
             }
             _ => panic!("a packet has addresses of one family"),
         })

@@ -6,7 +6,7 @@ use core::fmt;
 /// A defect that step 1 of RFC 4340 §8.5 finds in a packet. The receiver drops such a packet
 /// without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Malformed {
+pub enum DccpPacketDefect {
     /// A packet shorter than 12 bytes, or shorter than its type and its X bit require.
     Truncated,
     /// A reserved packet type.
@@ -21,8 +21,8 @@ pub enum Malformed {
     Checksum,
 }
 
-impl Malformed {
-    /// Every reason, in the order of [`Malformed::index`].
+impl DccpPacketDefect {
+    /// Every reason, in the order of [`DccpPacketDefect::index`].
     pub const ALL: [Self; 6] = [
         Self::Truncated,
         Self::Type,
@@ -32,7 +32,7 @@ impl Malformed {
         Self::Checksum,
     ];
 
-    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`DccpPacketDefect::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -52,13 +52,13 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for DccpPacketDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl core::error::Error for Malformed {}
+impl core::error::Error for DccpPacketDefect {}
 
 #[cfg(test)]
 mod tests {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn index_is_the_position_in_all() {
-        for (position, reason) in Malformed::ALL.into_iter().enumerate() {
+        for (position, reason) in DccpPacketDefect::ALL.into_iter().enumerate() {
             assert_eq!(reason.index(), position);
         }
     }

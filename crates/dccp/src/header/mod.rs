@@ -1,7 +1,7 @@
-//! Packets: [`Packet::parse`] reads a checked view, [`Header::write`] writes (RFC 4340 §5).
+//! Packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes (RFC 4340 §5).
 //! [`crate::option`] reads the options inside; [`crate::connection`] interprets the numbers.
 //!
-//! [`Packet::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on: the
+//! [`DccpPacket::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on: the
 //! type is known, header, options and data lie within the packet, and the checksum is right.
 
 pub mod checksum;
@@ -10,10 +10,10 @@ mod packet_type;
 mod reset_code;
 mod service_code;
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
 pub use checksum::Integrity;
-pub use malformed::Malformed;
+pub use malformed::DccpPacketDefect;
 pub use packet_type::PacketType;
 pub use reset_code::{Reset, ResetCode};
 pub use service_code::ServiceCode;
@@ -28,7 +28,7 @@ const LONG_MASK: u64 = (1 << 48) - 1;
 /// Fixed fields of a packet, with those that depend on its type. The X bit decides the width of the
 /// sequence and acknowledgement numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct DccpHeader {
     /// Port of the sender.
     pub source_port: u16,
     /// Port of the receiver.
@@ -51,7 +51,7 @@ pub struct Header {
     pub reset: Option<Reset>,
 }
 
-impl Header {
+impl DccpHeader {
     /// Returns a header with 48-bit numbers, full checksum coverage and no field that depends on
     /// the type.
     #[must_use]
@@ -97,7 +97,7 @@ impl Header {
         if header_len > HEADER_LEN_MAX {
             return None;
         }
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         self.write_generic(&mut writer, (header_len / 4) as u8);
         self.write_fields(&mut writer);
         writer.put(options).fill(0, header_len - self.fixed_len() - options.len()).put(data);
@@ -114,7 +114,7 @@ impl Header {
         Some(octets.len())
     }
 
-    fn write_generic(&self, writer: &mut Writer<'_>, data_offset: u8) {
+    fn write_generic(&self, writer: &mut ByteWriter<'_>, data_offset: u8) {
         writer.u16(self.source_port).u16(self.destination_port).u8(data_offset);
         writer.u8(self.ccval << 4 | self.coverage).u16(0);
         writer.u8(self.packet_type.number() << 1 | u8::from(self.is_extended));
@@ -126,7 +126,7 @@ impl Header {
         }
     }
 
-    fn write_fields(&self, writer: &mut Writer<'_>) {
+    fn write_fields(&self, writer: &mut ByteWriter<'_>) {
         if self.packet_type.has_acknowledgement() {
             let number = self.acknowledgement.expect("the type acknowledges").to_be_bytes();
             if self.is_extended {
@@ -147,55 +147,55 @@ impl Header {
 
 /// A packet that passed step 1 of RFC 4340 §8.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct DccpPacket<'a> {
     /// The fields in front of the options.
-    pub header: Header,
-    /// The option area with its padding; read it with [`crate::option::Options`].
+    pub header: DccpHeader,
+    /// The option area with its padding; read it with [`crate::option::DccpOptionIterator`].
     pub options: &'a [u8],
     /// The application data area.
     pub data: &'a [u8],
 }
 
-impl<'a> Packet<'a> {
+impl<'a> DccpPacket<'a> {
     /// Checks a packet as §8.5 step 1 requires. Ignores reserved bits (§5.1).
     ///
     /// # Errors
     ///
     /// Returns the reason to drop the packet. The coverage is checked before the checksum, because
     /// it bounds the bytes to sum.
-    pub fn parse(octets: &'a [u8], integrity: Integrity) -> Result<Self, Malformed> {
+    pub fn parse(octets: &'a [u8], integrity: Integrity) -> Result<Self, DccpPacketDefect> {
         let (header, data_offset) = read_header(octets)?;
         if data_offset < header.fixed_len() || data_offset > octets.len() {
-            return Err(Malformed::DataOffset);
+            return Err(DccpPacketDefect::DataOffset);
         }
         let (head, data) = octets.split_at(data_offset);
         let covered = checksum::covered_len(header.coverage, head.len(), data.len())
-            .ok_or(Malformed::Coverage)?;
+            .ok_or(DccpPacketDefect::Coverage)?;
         if let Some(sum) = integrity.pseudo_header(octets.len())
             && sum.with(&octets[..covered]).finish() != 0
         {
-            return Err(Malformed::Checksum);
+            return Err(DccpPacketDefect::Checksum);
         }
         Ok(Self { header, options: &head[header.fixed_len()..], data })
     }
 }
 
 /// Returns the fixed fields and Data Offset in bytes. Checks no other part of the packet.
-fn read_header(octets: &[u8]) -> Result<(Header, usize), Malformed> {
+fn read_header(octets: &[u8]) -> Result<(DccpHeader, usize), DccpPacketDefect> {
     let [s0, s1, d0, d1, offset, ccval_coverage, _, _, type_x, n0, n1, n2] =
-        *octets.first_chunk::<12>().ok_or(Malformed::Truncated)?;
-    let packet_type = PacketType::from_number(type_x >> 1 & 0xf).ok_or(Malformed::Type)?;
+        *octets.first_chunk::<12>().ok_or(DccpPacketDefect::Truncated)?;
+    let packet_type = PacketType::from_number(type_x >> 1 & 0xf).ok_or(DccpPacketDefect::Type)?;
     let is_extended = type_x & 1 == 1;
     if !is_extended && !packet_type.may_be_short() {
-        return Err(Malformed::ShortSequence);
+        return Err(DccpPacketDefect::ShortSequence);
     }
     if octets.len() < packet_type.fixed_len(is_extended) {
-        return Err(Malformed::Truncated);
+        return Err(DccpPacketDefect::Truncated);
     }
-    let mut rest = Reader::new(&octets[if is_extended { 8 } else { 12 }..]);
+    let mut rest = ByteReader::new(&octets[if is_extended { 8 } else { 12 }..]);
     let sequence =
         if is_extended { long(&mut rest)? } else { u64::from(u32::from_be_bytes([0, n0, n1, n2])) };
-    let mut header = Header {
+    let mut header = DccpHeader {
         source_port: u16::from_be_bytes([s0, s1]),
         destination_port: u16::from_be_bytes([d0, d1]),
         ccval: ccval_coverage >> 4,
@@ -211,22 +211,22 @@ fn read_header(octets: &[u8]) -> Result<(Header, usize), Malformed> {
         header.acknowledgement = Some(if is_extended {
             long(&mut rest)?
         } else {
-            u64::from(rest.u32().ok_or(Malformed::Truncated)? & 0x00ff_ffff)
+            u64::from(rest.u32().ok_or(DccpPacketDefect::Truncated)? & 0x00ff_ffff)
         });
     }
     if packet_type.has_service_code() {
-        let code = rest.u32().ok_or(Malformed::Truncated)?;
+        let code = rest.u32().ok_or(DccpPacketDefect::Truncated)?;
         header.service_code = Some(ServiceCode::new(code));
     }
     if packet_type == PacketType::Reset {
-        let [code, data @ ..] = rest.array::<4>().ok_or(Malformed::Truncated)?;
+        let [code, data @ ..] = rest.array::<4>().ok_or(DccpPacketDefect::Truncated)?;
         header.reset = Some(Reset { code: ResetCode::from_number(code), data });
     }
     Ok((header, usize::from(offset) * 4))
 }
 
 /// Reads eight bytes and returns their lower 48 bits.
-fn long(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
-    let octets = reader.array().ok_or(Malformed::Truncated)?;
+fn long(reader: &mut ByteReader<'_>) -> Result<u64, DccpPacketDefect> {
+    let octets = reader.array().ok_or(DccpPacketDefect::Truncated)?;
     Ok(u64::from_be_bytes(octets) & LONG_MASK)
 }

@@ -1,6 +1,6 @@
 //! Options: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3, RFC 4342 §8).
 //!
-//! [`Options`] follows the rules that hold for every option. An impossible length ends the list. A
+//! [`DccpOptionIterator`] follows the rules that hold for every option. An impossible length ends the list. A
 //! known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no effect unless
 //! it is Mandatory. The module that uses an option interprets its value.
 
@@ -12,7 +12,7 @@ use core::iter::FusedIterator;
 use crate::header::PacketType;
 
 pub use elapsed::{ELAPSED_MAX_10US, elapsed_10us, elapsed_ns};
-pub use write::OptionWriter;
+pub use write::DccpOptionWriter;
 
 /// Option types (§5.8, Table 3).
 pub mod number {
@@ -270,11 +270,11 @@ pub struct RawOption<'a> {
 /// Iterator over the options of a packet in order, padding included. It ends at the first
 /// impossible length (§5.8).
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct DccpOptionIterator<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Options<'a> {
+impl<'a> DccpOptionIterator<'a> {
     /// Returns an iterator over the options in an option area.
     #[must_use]
     pub const fn new(area: &'a [u8]) -> Self {
@@ -282,7 +282,7 @@ impl<'a> Options<'a> {
     }
 }
 
-impl<'a> Iterator for Options<'a> {
+impl<'a> Iterator for DccpOptionIterator<'a> {
     type Item = RawOption<'a>;
 
     fn next(&mut self) -> Option<RawOption<'a>> {
@@ -309,4 +309,4 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-impl FusedIterator for Options<'_> {}
+impl FusedIterator for DccpOptionIterator<'_> {}

@@ -4,12 +4,12 @@ use super::{DccpOption, FeatureOption, number};
 
 /// Writer that appends options to an area of fixed size.
 #[derive(Debug)]
-pub struct OptionWriter<'b> {
+pub struct DccpOptionWriter<'b> {
     area: &'b mut [u8],
     len: usize,
 }
 
-impl<'b> OptionWriter<'b> {
+impl<'b> DccpOptionWriter<'b> {
     /// Returns a writer at the start of `area`.
     #[must_use]
     pub const fn new(area: &'b mut [u8]) -> Self {
@@ -127,14 +127,14 @@ const fn shortest(elapsed_10us: u32) -> ([u8; 4], usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::option::Options;
+    use crate::option::DccpOptionIterator;
 
     fn written(option: DccpOption<'_>) -> Vec<u8> {
         let mut area = [0; 300];
-        let mut writer = OptionWriter::new(&mut area);
+        let mut writer = DccpOptionWriter::new(&mut area);
         assert!(writer.put(option));
         let octets = writer.written().to_vec();
-        let read: Vec<_> = Options::new(&octets).map(|raw| raw.option).collect();
+        let read: Vec<_> = DccpOptionIterator::new(&octets).map(|raw| raw.option).collect();
         assert_eq!(read, [option]);
         octets
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_begun() {
         let mut area = [0; 5];
-        let mut writer = OptionWriter::new(&mut area);
+        let mut writer = DccpOptionWriter::new(&mut area);
         assert!(!writer.put(DccpOption::Timestamp(1)));
         assert!(writer.is_empty());
         assert!(writer.put(DccpOption::NdpCount(1)));
@@ -179,6 +179,6 @@ mod tests {
         assert!(!writer.put(DccpOption::Padding));
         assert_eq!(writer.written(), [37, 3, 1, 1, 0]);
         let mut area = [0; 300];
-        assert!(!OptionWriter::new(&mut area).put(DccpOption::InitCookie(&[0; 254])));
+        assert!(!DccpOptionWriter::new(&mut area).put(DccpOption::InitCookie(&[0; 254])));
     }
 }

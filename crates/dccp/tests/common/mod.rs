@@ -26,7 +26,7 @@ pub(crate) const CAPTURES: [&str; 14] = [
 
 /// A DCCP packet of a capture.
 #[derive(Clone, Debug)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedDccpPacket {
     /// Time of the capture, in nanoseconds since 1970.
     pub(crate) time_ns: u64,
     /// Address of the sender.
@@ -37,7 +37,7 @@ pub(crate) struct Captured {
     pub(crate) octets: Vec<u8>,
 }
 
-impl Captured {
+impl CapturedDccpPacket {
     /// Returns the addresses that the packet's checksum covers.
     pub(crate) fn integrity(&self) -> Integrity {
         Integrity::Addresses { source: self.source, destination: self.destination }
@@ -45,14 +45,17 @@ impl Captured {
 }
 
 /// Returns the DCCP packets of a capture in order.
-pub(crate) fn packets(name: &str) -> Vec<Captured> {
+pub(crate) fn packets(name: &str) -> Vec<CapturedDccpPacket> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.pcap"));
     let file = std::fs::read(path).unwrap();
-    pcap::Reader::new(&file).unwrap().filter_map(|record| captured(&record.unwrap())).collect()
+    pcap::CaptureReader::new(&file)
+        .unwrap()
+        .filter_map(|record| captured(&record.unwrap()))
+        .collect()
 }
 
-fn captured(record: &pcap::Record<'_>) -> Option<Captured> {
-    let (frame, packet) = ethernet::Header::parse(record.octets).unwrap();
+fn captured(record: &pcap::CapturedPacket<'_>) -> Option<CapturedDccpPacket> {
+    let (frame, packet) = ethernet::EthernetHeader::parse(record.octets).unwrap();
     let (source, destination, protocol, octets): (IpAddr, IpAddr, u8, &[u8]) =
         match frame.ether_type {
             ethernet::TYPE_IPV4 => {
@@ -65,7 +68,7 @@ fn captured(record: &pcap::Record<'_>) -> Option<Captured> {
             }
             _ => return None,
         };
-    (protocol == dccp::header::checksum::PROTOCOL).then(|| Captured {
+    (protocol == dccp::header::checksum::PROTOCOL).then(|| CapturedDccpPacket {
         time_ns: record.time_ns,
         source,
         destination,

@@ -2,14 +2,16 @@
 //! and path MTU (§14). Most of these cases are unit tests, next to the code.
 
 use dccp::ccid::SenderFigures;
-use dccp::connection::{Config, Ecn, SendError, State};
+use dccp::connection::{ConnectionConfig, ConnectionState, Ecn, SendError};
 use dccp::feature::{Feature, number as feature};
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::number;
 
-use crate::conformance::world::{D_ISS, MS, RTT, SECOND, World, config_2, open_worlds};
+use crate::conformance::world::{
+    ConformanceSimulation, D_ISS, MS, RTT, SECOND, config_2, open_worlds,
+};
 
-fn window(world: &World) -> (u32, u32) {
+fn window(world: &ConformanceSimulation) -> (u32, u32) {
     match world.d.sender_figures() {
         Some(SenderFigures::Window { cwnd, pipe, .. }) => (cwnd, pipe),
         other => panic!("CCID 2, not {other:?}"),
@@ -52,7 +54,7 @@ fn ack_04_a_vector_that_reaches_before_the_first_packet_is_cut() {
     for mut world in open_worlds() {
         world.send(PacketType::Ack, &[38, 6, 63, 63, 63, 63], &[]);
         world.assert_quiet();
-        assert_eq!(world.d.state(), State::Open);
+        assert_eq!(world.d.state(), ConnectionState::Open);
     }
 }
 
@@ -146,8 +148,8 @@ fn ack_12_data_is_not_sent_to_an_application_that_is_gone() {
 /// RFC 4340 §11.7: D reports the data that it drops, with the reason.
 #[test]
 fn ack_12_dropped_data_is_reported_until_acknowledged() {
-    let small = Config { receive_queue_len: 1, ..config_2() };
-    let mut world = World::open_server(small);
+    let small = ConnectionConfig { receive_queue_len: 1, ..config_2() };
+    let mut world = ConformanceSimulation::open_server(small);
     world.send(PacketType::Data, &[], b"room");
     world.send(PacketType::Data, &[], b"none");
     let ack = world.take_one();
@@ -185,7 +187,7 @@ fn ack_14_a_marked_packet_is_reported() {
 /// RFC 4341 §4: data waits for Ack Vectors.
 #[test]
 fn ack_15_no_data_before_ack_vectors_are_confirmed() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     world.d.send(b"waits", 0).unwrap();
     world.send(PacketType::Response, &[], &[]);
@@ -197,9 +199,10 @@ fn ack_15_no_data_before_ack_vectors_are_confirmed() {
 /// RFC 4340 §6.4, §10: a CCID stays for a minute after a change.
 #[test]
 fn feat_22_a_ccid_changes_in_open_but_not_twice_in_a_minute() {
-    let config = Config { rx_ccids: vec![2, 3], tx_ccids: vec![2], ..config_2() };
-    let mut world = World::open_server(config);
-    let ccid = |world: &World| world.d.features().value(Feature::remote(feature::CCID));
+    let config = ConnectionConfig { rx_ccids: vec![2, 3], tx_ccids: vec![2], ..config_2() };
+    let mut world = ConformanceSimulation::open_server(config);
+    let ccid =
+        |world: &ConformanceSimulation| world.d.features().value(Feature::remote(feature::CCID));
     // T uses one CCID after the other.
     for (wait_ns, wanted, agreed) in [(0, 3, 3), (30 * SECOND, 2, 3), (31 * SECOND, 2, 2)] {
         world.pass(wait_ns);
@@ -219,15 +222,15 @@ fn feat_03_a_mandatory_ccid_that_nobody_has_resets() {
     }
 }
 
-fn config_3() -> Config {
-    Config { tx_ccids: vec![3], rx_ccids: vec![3], ..config_2() }
+fn config_3() -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..config_2() }
 }
 
 /// T's Request for CCID 3 both ways, with NDP Counts.
 const ASKS_CCID_3: [u8; 12] = [32, 4, 1, 3, 34, 4, 1, 3, 32, 4, 7, 1];
 
-fn open_ccid_3() -> World {
-    let mut world = World::server_with(config_3(), D_ISS, &ASKS_CCID_3, &[]);
+fn open_ccid_3() -> ConformanceSimulation {
+    let mut world = ConformanceSimulation::server_with(config_3(), D_ISS, &ASKS_CCID_3, &[]);
     world.take();
     world.now_ns += RTT;
     world.send(PacketType::Ack, &[], &[]);

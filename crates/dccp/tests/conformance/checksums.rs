@@ -1,14 +1,14 @@
 //! Checksums and their coverage (RFC 4340 §9).
 
-use dccp::connection::Config;
+use dccp::connection::ConnectionConfig;
 use dccp::header::checksum::crc32c;
-use dccp::header::{Header, Integrity, Malformed, Packet, PacketType, ResetCode};
+use dccp::header::{DccpHeader, DccpPacket, DccpPacketDefect, Integrity, PacketType, ResetCode};
 use dccp::option::number;
 
-use crate::conformance::world::{World, config_2, open_worlds, packet, t_to_d};
+use crate::conformance::world::{ConformanceSimulation, config_2, open_worlds, packet, t_to_d};
 
 /// Returns a data packet of T whose checksum has this coverage.
-fn covering(world: &World, coverage: u8, data: &[u8]) -> Vec<u8> {
+fn covering(world: &ConformanceSimulation, coverage: u8, data: &[u8]) -> Vec<u8> {
     let mut header = world.header(PacketType::DataAck, world.t_gss + 1, world.t_gsr);
     header.coverage = coverage;
     packet(header, &[], data)
@@ -22,7 +22,7 @@ fn csum_01_a_wrong_checksum_is_dropped() {
         octets[7] ^= 1;
         world.deliver(&octets);
         world.assert_quiet();
-        assert_eq!(world.d.counts().malformed[Malformed::Checksum.index()], 1);
+        assert_eq!(world.d.counts().malformed[DccpPacketDefect::Checksum.index()], 1);
         assert_eq!(world.received(), Vec::<Vec<u8>>::new());
     }
 }
@@ -48,18 +48,19 @@ fn csum_03_ipv6() {
         destination: [0xfd01, 2, 0, 0, 0, 0, 0, 2].into(),
     };
     let mut buffer = [0; 64];
-    let header = Header::new(PacketType::Data, 5);
+    let header = DccpHeader::new(PacketType::Data, 5);
     let len = header.write(&[], b"six", integrity(1), &mut buffer).unwrap();
-    assert!(Packet::parse(&buffer[..len], integrity(1)).is_ok());
-    assert_eq!(Packet::parse(&buffer[..len], integrity(2)), Err(Malformed::Checksum));
-    assert_eq!(Packet::parse(&buffer[..len], t_to_d()), Err(Malformed::Checksum));
+    assert!(DccpPacket::parse(&buffer[..len], integrity(1)).is_ok());
+    assert_eq!(DccpPacket::parse(&buffer[..len], integrity(2)), Err(DccpPacketDefect::Checksum));
+    assert_eq!(DccpPacket::parse(&buffer[..len], t_to_d()), Err(DccpPacketDefect::Checksum));
 }
 
 /// §9.2: data outside of the coverage may change on the way, if the receiver accepts partial
 /// coverage.
 #[test]
 fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
-    let mut world = World::open_server(Config { minimum_coverage: 1, ..config_2() });
+    let mut world =
+        ConformanceSimulation::open_server(ConnectionConfig { minimum_coverage: 1, ..config_2() });
     let mut octets = covering(&world, 1, b"data");
     *octets.last_mut().unwrap() ^= 1;
     world.deliver(&octets);
@@ -74,7 +75,7 @@ fn csum_05_a_coverage_past_the_end_is_dropped() {
         octets[5] |= 15;
         world.deliver(&octets);
         world.assert_quiet();
-        assert_eq!(world.d.counts().malformed[Malformed::Coverage.index()], 1);
+        assert_eq!(world.d.counts().malformed[DccpPacketDefect::Coverage.index()], 1);
     }
 }
 
@@ -95,7 +96,8 @@ fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
 /// §9.2.1: D accepts the agreed coverage and more.
 #[test]
 fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
-    let mut world = World::open_server(Config { minimum_coverage: 4, ..config_2() });
+    let mut world =
+        ConformanceSimulation::open_server(ConnectionConfig { minimum_coverage: 4, ..config_2() });
     for (coverage, is_taken) in [(3, false), (4, true), (0, true), (15, true)] {
         let octets = covering(&world, coverage, &[coverage; 60]);
         world.t_gss += 1;
@@ -107,9 +109,9 @@ fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
 /// §9.2.1: the sender covers at least as much as the receiver wants.
 #[test]
 fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
-    let config = Config { send_coverage: 2, ..config_2() };
+    let config = ConnectionConfig { send_coverage: 2, ..config_2() };
     let sent_with = |minimum: u8| {
-        let mut world = World::open_server(config.clone());
+        let mut world = ConformanceSimulation::open_server(config.clone());
         if minimum > 0 {
             world.send(PacketType::Ack, &[32, 4, 8, minimum], &[]);
             world.take();
@@ -140,16 +142,19 @@ fn csum_09_data_checksums_are_checked() {
 /// §9.3.1: D can check Data Checksums, so it confirms the feature.
 #[test]
 fn csum_10_checking_of_data_checksums_can_be_asked_for() {
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Ack, &[1, 34, 4, 9, 1], &[]);
     assert_eq!(world.take_one().option(33), Some(vec![9, 1, 1, 0]));
     // D sends Data Checksums when T checks them.
-    let config = Config { asks_for_data_checksum: true, ..config_2() };
-    let mut world = World::open_client(config);
+    let config = ConnectionConfig { asks_for_data_checksum: true, ..config_2() };
+    let mut world = ConformanceSimulation::open_client(config);
     world.d.send(b"data", 0).unwrap();
     let expected = crc32c(b"data").to_le_bytes().to_vec();
     assert_eq!(world.take_one().option(44), Some(expected));
-    let mut world = World::client(Config { asks_for_data_checksum: true, ..config_2() });
+    let mut world = ConformanceSimulation::client(ConnectionConfig {
+        asks_for_data_checksum: true,
+        ..config_2()
+    });
     world.take();
     world.send(PacketType::Response, &[1, 34, 4, 77, 1], &[]);
     assert_eq!(world.take_one().reset().0, ResetCode::MandatoryError);
@@ -160,9 +165,9 @@ fn csum_10_checking_of_data_checksums_can_be_asked_for() {
 #[test]
 fn csum_11_inside_of_udp_the_checksum_field_does_not_matter() {
     let mut buffer = [0; 64];
-    let header = Header::new(PacketType::Data, 5);
+    let header = DccpHeader::new(PacketType::Data, 5);
     let len = header.write(&[], b"udp", Integrity::Carrier, &mut buffer).unwrap();
     assert_eq!(buffer[6..8], [0, 0]);
     buffer[6..8].fill(0xaa);
-    assert!(Packet::parse(&buffer[..len], Integrity::Carrier).is_ok());
+    assert!(DccpPacket::parse(&buffer[..len], Integrity::Carrier).is_ok());
 }

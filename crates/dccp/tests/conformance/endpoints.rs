@@ -1,24 +1,24 @@
 //! Packets that belong to no connection, and connections that an endpoint makes from them (RFC 4340
 //! §8.1.3, §8.1.4, §8.3.1, §8.5 steps 2 and 3; RFC 6773).
 
-use dccp::connection::{Config, Ecn, Event, State};
-use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
-use dccp::header::{Header, Packet, PacketType, ResetCode, ServiceCode};
+use dccp::connection::{ConnectionConfig, ConnectionEvent, ConnectionState, Ecn};
+use dccp::endpoint::{Carrier, ConnectionKey, Endpoint, EndpointLimits, Listener, SipHashKey};
+use dccp::header::{DccpHeader, DccpPacket, PacketType, ResetCode, ServiceCode};
 use dccp::option::number;
 
-use crate::conformance::world::{MS, Out, SECOND, config_2};
+use crate::conformance::world::{DevicePacket, MS, SECOND, config_2};
 
 const SERVICE: ServiceCode = ServiceCode::new(7);
 
 /// The device D with a listener at port 5001, and T, which writes packets by hand.
-struct Door {
+struct DeviceEndpoint {
     d: Endpoint,
     now_ns: u64,
 }
 
 /// Returns the key of T at this address and port, as D sees it.
-fn key(host: u32, port: u16) -> Key {
-    Key {
+fn key(host: u32, port: u16) -> ConnectionKey {
+    ConnectionKey {
         local: [10, 0, 0, 2].into(),
         remote: core::net::Ipv4Addr::from(0x0b00_0000 + host).into(),
         carrier: Carrier::Ip,
@@ -28,77 +28,77 @@ fn key(host: u32, port: u16) -> Key {
     }
 }
 
-impl Door {
-    fn new(limits: Limits, uses_init_cookies: bool) -> Self {
-        let mut d = Endpoint::new(Secret::new([3, 4]), limits);
+impl DeviceEndpoint {
+    fn new(limits: EndpointLimits, uses_init_cookies: bool) -> Self {
+        let mut d = Endpoint::new(SipHashKey::new([3, 4]), limits);
         let service_codes = vec![ServiceCode::new(1), SERVICE];
         d.listen(5_001, Listener { config: config_2(), service_codes, uses_init_cookies });
         Self { d, now_ns: SECOND }
     }
 
     fn plain() -> Self {
-        Self::new(Limits::default(), false)
+        Self::new(EndpointLimits::default(), false)
     }
 
-    fn give(&mut self, key: Key, header: Header, options: &[u8], data: &[u8]) {
+    fn give(&mut self, key: ConnectionKey, header: DccpHeader, options: &[u8], data: &[u8]) {
         let header =
-            Header { source_port: key.remote_port, destination_port: key.local_port, ..header };
+            DccpHeader { source_port: key.remote_port, destination_port: key.local_port, ..header };
         let mut buffer = [0; 2_000];
         let integrity = key.path().integrity.reversed();
         let len = header.write(options, data, integrity, &mut buffer).unwrap();
         self.d.handle_datagram(self.now_ns, key, Ecn::NotCapable, &buffer[..len]);
     }
 
-    fn take(&mut self) -> Vec<(Key, Out)> {
+    fn take(&mut self) -> Vec<(ConnectionKey, DevicePacket)> {
         let mut packets = Vec::new();
         let mut buffer = [0; 2_000];
         while let Some((key, transmit)) = self.d.poll_transmit(self.now_ns, &mut buffer) {
             let octets = buffer[..transmit.len].to_vec();
-            let packet = Packet::parse(&octets, key.path().integrity).unwrap();
+            let packet = DccpPacket::parse(&octets, key.path().integrity).unwrap();
             let (header, options) = (packet.header, packet.options.to_vec());
             let data = packet.data.to_vec();
-            packets.push((key, Out { header, options, data, octets, transmit }));
+            packets.push((key, DevicePacket { header, options, data, octets, transmit }));
         }
         packets
     }
 
-    fn take_one(&mut self) -> Out {
+    fn take_one(&mut self) -> DevicePacket {
         let mut packets = self.take();
         assert_eq!(packets.len(), 1, "{packets:?}");
         packets.remove(0).1
     }
 
-    fn events(&mut self) -> Vec<(Key, Event)> {
+    fn events(&mut self) -> Vec<(ConnectionKey, ConnectionEvent)> {
         core::iter::from_fn(|| self.d.poll_event()).collect()
     }
 }
 
-fn request(sequence: u64) -> Header {
-    Header { service_code: Some(SERVICE), ..Header::new(PacketType::Request, sequence) }
+fn request(sequence: u64) -> DccpHeader {
+    DccpHeader { service_code: Some(SERVICE), ..DccpHeader::new(PacketType::Request, sequence) }
 }
 
-fn acknowledging(packet_type: PacketType, sequence: u64, number: u64) -> Header {
-    Header { acknowledgement: Some(number), ..Header::new(packet_type, sequence) }
+fn acknowledging(packet_type: PacketType, sequence: u64, number: u64) -> DccpHeader {
+    DccpHeader { acknowledgement: Some(number), ..DccpHeader::new(packet_type, sequence) }
 }
 
 /// §8.1.2 to §8.1.5: a listener makes a connection for a Request.
 #[test]
 fn con_01_a_listener_makes_a_connection() {
-    let mut door = Door::plain();
+    let mut door = DeviceEndpoint::plain();
     door.give(key(1, 40_000), request(100), &[], &[]);
     let response = door.take_one();
     assert_eq!(response.packet_type(), PacketType::Response);
     let number = response.header.sequence;
     door.give(key(1, 40_000), acknowledging(PacketType::DataAck, 101, number), &[], b"hello");
-    let expected = [Event::Connected, Event::Received(b"hello".to_vec())];
+    let expected = [ConnectionEvent::Connected, ConnectionEvent::Received(b"hello".to_vec())];
     assert_eq!(door.events(), expected.map(|event| (key(1, 40_000), event)));
 }
 
 /// §8.1.3, §8.3.1: D refuses a Request to a port without a listener.
 #[test]
 fn con_02_a_closed_port_refuses() {
-    let mut door = Door::plain();
-    door.give(Key { local_port: 5_002, ..key(1, 40_000) }, request(100), &[], &[]);
+    let mut door = DeviceEndpoint::plain();
+    door.give(ConnectionKey { local_port: 5_002, ..key(1, 40_000) }, request(100), &[], &[]);
     let reset = door.take_one();
     assert_eq!(reset.reset(), (ResetCode::ConnectionRefused, [0; 3]));
     assert_eq!((reset.header.sequence, reset.header.acknowledgement), (0, Some(100)));
@@ -110,8 +110,8 @@ fn con_02_a_closed_port_refuses() {
 #[test]
 fn con_03_another_service_is_refused() {
     for code in [8, u32::MAX, 0] {
-        let mut door = Door::plain();
-        let header = Header { service_code: Some(ServiceCode::new(code)), ..request(100) };
+        let mut door = DeviceEndpoint::plain();
+        let header = DccpHeader { service_code: Some(ServiceCode::new(code)), ..request(100) };
         door.give(key(1, 40_000), header, &[], &[]);
         assert_eq!(door.take_one().reset().0, ResetCode::BadServiceCode);
     }
@@ -120,8 +120,8 @@ fn con_03_another_service_is_refused() {
 /// §8.1.3: D refuses a Request when it has the most connections allowed.
 #[test]
 fn con_04_a_full_server_is_too_busy() {
-    let limits = Limits { connections: 2, ..Limits::default() };
-    let mut door = Door::new(limits, false);
+    let limits = EndpointLimits { connections: 2, ..EndpointLimits::default() };
+    let mut door = DeviceEndpoint::new(limits, false);
     for host in 1..=2 {
         door.give(key(host, 40_000), request(100), &[], &[]);
         assert_eq!(door.take_one().packet_type(), PacketType::Response);
@@ -138,8 +138,8 @@ fn con_04_a_full_server_is_too_busy() {
 /// clients can connect.
 #[test]
 fn con_04_a_crowded_server_gives_cookies() {
-    let limits = Limits { half_open: 2, ..Limits::default() };
-    let mut door = Door::new(limits, false);
+    let limits = EndpointLimits { half_open: 2, ..EndpointLimits::default() };
+    let mut door = DeviceEndpoint::new(limits, false);
     for host in 1..=2 {
         door.give(key(host, 40_000), request(100), &[], &[]);
         assert_eq!(door.take_one().option(number::INIT_COOKIE), None);
@@ -151,7 +151,7 @@ fn con_04_a_crowded_server_gives_cookies() {
     let given_back = [&[36, cookie.len() as u8 + 2][..], &cookie].concat();
     let header = acknowledging(PacketType::DataAck, 101, response.header.sequence);
     door.give(key(3, 40_000), header, &given_back, b"hello");
-    let expected = [Event::Connected, Event::Received(b"hello".to_vec())];
+    let expected = [ConnectionEvent::Connected, ConnectionEvent::Received(b"hello".to_vec())];
     assert_eq!(door.events(), expected.map(|event| (key(3, 40_000), event)));
     door.take();
     // These options do not fit into a cookie.
@@ -167,15 +167,15 @@ fn con_04_a_crowded_server_gives_cookies() {
 /// §8.3: a connection in TIMEWAIT makes room for a new one, the oldest first.
 #[test]
 fn con_04_time_wait_keeps_nobody_out() {
-    let limits = Limits { connections: 3, ..Limits::default() };
-    let mut door = Door::new(limits, false);
+    let limits = EndpointLimits { connections: 3, ..EndpointLimits::default() };
+    let mut door = DeviceEndpoint::new(limits, false);
     for host in 1..=1_000 {
         door.give(key(host, 40_000), request(100), &[], &[]);
         let number = door.take_one().header.sequence;
         door.give(key(host, 40_000), acknowledging(PacketType::Ack, 101, number), &[], &[]);
         let reset = Some(dccp::header::Reset::plain(ResetCode::Aborted));
         let header = acknowledging(PacketType::Reset, 102, number);
-        door.give(key(host, 40_000), Header { reset, ..header }, &[], &[]);
+        door.give(key(host, 40_000), DccpHeader { reset, ..header }, &[], &[]);
         assert_eq!(door.events().len(), 2);
         door.now_ns += MS;
     }
@@ -187,7 +187,7 @@ fn con_04_time_wait_keeps_nobody_out() {
     for host in 2_001..=2_004 {
         door.give(key(host, 40_000), request(100), &[], &[]);
     }
-    assert!(door.d.states().all(|(_, state)| state == State::Respond));
+    assert!(door.d.states().all(|(_, state)| state == ConnectionState::Respond));
     assert_eq!(door.take().last().unwrap().1.packet_type(), PacketType::Response);
     let held = door.d.occupancy();
     assert_eq!((held.connections, held.half_open, held.time_wait), (3, 3, 0));
@@ -197,7 +197,7 @@ fn con_04_time_wait_keeps_nobody_out() {
 /// §8.1.4: the server keeps no state, and restores all of it from the cookie.
 #[test]
 fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
-    let mut door = Door::new(Limits::default(), true);
+    let mut door = DeviceEndpoint::new(EndpointLimits::default(), true);
     let options = [32, 9, 3, 0, 0, 0, 0, 4, 0, 34, 4, 6, 1];
     door.give(key(1, 40_000), request(100), &options, &[]);
     let response = door.take_one();
@@ -210,10 +210,13 @@ fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     let header = acknowledging(PacketType::DataAck, 101, number);
     door.give(key(1, 40_000), header, &given_back, b"hello");
     let events: Vec<_> = door.events().into_iter().map(|(_, event)| event).collect();
-    assert_eq!(events, [Event::Connected, Event::Received(b"hello".to_vec())]);
+    assert_eq!(events, [ConnectionEvent::Connected, ConnectionEvent::Received(b"hello".to_vec())]);
     let connection = door.d.connection(&key(1, 40_000)).unwrap();
     let window = dccp::feature::Feature::remote(dccp::feature::number::SEQUENCE_WINDOW);
-    assert_eq!((connection.state(), connection.features().value(window)), (State::Open, 1_024));
+    assert_eq!(
+        (connection.state(), connection.features().value(window)),
+        (ConnectionState::Open, 1_024)
+    );
     assert_eq!(connection.greatest_numbers().0.value(), number);
 }
 
@@ -221,7 +224,7 @@ fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
 /// ended.
 #[test]
 fn con_08_a_cookie_makes_one_connection() {
-    let mut door = Door::new(Limits::default(), true);
+    let mut door = DeviceEndpoint::new(EndpointLimits::default(), true);
     door.give(key(1, 40_000), request(100), &[], &[]);
     let response = door.take_one();
     let cookie = response.option(number::INIT_COOKIE).unwrap();
@@ -239,7 +242,7 @@ fn con_08_a_cookie_makes_one_connection() {
 /// §8.1.4: D resets a packet with a changed cookie.
 #[test]
 fn con_09_a_changed_cookie_is_reset() {
-    let mut door = Door::new(Limits::default(), true);
+    let mut door = DeviceEndpoint::new(EndpointLimits::default(), true);
     door.give(key(1, 40_000), request(100), &[], &[]);
     let response = door.take_one();
     let cookie = response.option(number::INIT_COOKIE).unwrap();
@@ -263,31 +266,34 @@ fn con_09_a_changed_cookie_is_reset() {
 /// the client resets that. D does not deliver the data of the Request again.
 #[test]
 fn con_17_data_of_a_repeated_request_waits_for_its_client() {
-    let mut door = Door::plain();
+    let mut door = DeviceEndpoint::plain();
     door.give(key(1, 40_000), request(100), &[], b"hello");
     let response = door.take_one();
     assert_eq!(door.events(), []);
-    let reset = Header {
+    let reset = DccpHeader {
         acknowledgement: Some(response.header.sequence),
         reset: Some(dccp::header::Reset::plain(ResetCode::NoConnection)),
-        ..Header::new(PacketType::Reset, 101)
+        ..DccpHeader::new(PacketType::Reset, 101)
     };
     door.give(key(1, 40_000), reset, &[], &[]);
     let events: Vec<_> = door.events().into_iter().map(|(_, event)| event).collect();
-    assert_eq!(events, [Event::Reset(dccp::header::Reset::plain(ResetCode::NoConnection))]);
+    assert_eq!(
+        events,
+        [ConnectionEvent::Reset(dccp::header::Reset::plain(ResetCode::NoConnection))]
+    );
 }
 
 /// §8.5 step 3: a listener resets all packets but Requests and Resets.
 #[test]
 fn con_19_a_listener_resets_everything_but_requests_and_resets() {
     for packet_type in PacketType::ALL {
-        let mut door = Door::plain();
-        let header = Header {
+        let mut door = DeviceEndpoint::plain();
+        let header = DccpHeader {
             service_code: packet_type.has_service_code().then_some(SERVICE),
             acknowledgement: packet_type.has_acknowledgement().then_some(9),
             reset: (packet_type == PacketType::Reset)
                 .then(|| dccp::header::Reset::plain(ResetCode::Closed)),
-            ..Header::new(packet_type, 100)
+            ..DccpHeader::new(packet_type, 100)
         };
         door.give(key(1, 40_000), header, &[], &[]);
         match packet_type {
@@ -301,8 +307,8 @@ fn con_19_a_listener_resets_everything_but_requests_and_resets() {
 /// RFC 6773 §3: the UDP ports are part of a connection's identification.
 #[test]
 fn enc_01_connections_inside_of_udp_have_six_numbers() {
-    let mut door = Door::plain();
-    let udp = |remote_port| Key {
+    let mut door = DeviceEndpoint::plain();
+    let udp = |remote_port| ConnectionKey {
         carrier: Carrier::Udp { local_port: 6_511, remote_port },
         ..key(1, 40_000)
     };
@@ -318,8 +324,8 @@ fn enc_01_connections_inside_of_udp_have_six_numbers() {
 /// client learns that it must connect again.
 #[test]
 fn enc_02_another_udp_port_is_another_connection() {
-    let mut door = Door::plain();
-    let udp = |remote_port| Key {
+    let mut door = DeviceEndpoint::plain();
+    let udp = |remote_port| ConnectionKey {
         carrier: Carrier::Udp { local_port: 6_511, remote_port },
         ..key(1, 40_000)
     };
@@ -330,24 +336,26 @@ fn enc_02_another_udp_port_is_another_connection() {
     door.give(udp(3_333), acknowledging(PacketType::DataAck, 102, number), &[], b"moved");
     let (to, reset) = door.take().remove(0);
     assert_eq!((to, reset.reset().0), (udp(3_333), ResetCode::NoConnection));
-    assert_eq!(door.events(), [(udp(1_111), Event::Connected)]);
+    assert_eq!(door.events(), [(udp(1_111), ConnectionEvent::Connected)]);
 }
 
 /// RFC 6773 §3.6: the ECN mark of the outer IP header, which the carrier passes on, is the
 /// packet's.
 #[test]
 fn enc_03_a_mark_of_the_outer_header_counts() {
-    let mut door = Door::plain();
-    let udp =
-        Key { carrier: Carrier::Udp { local_port: 6_511, remote_port: 1_111 }, ..key(1, 40_000) };
+    let mut door = DeviceEndpoint::plain();
+    let udp = ConnectionKey {
+        carrier: Carrier::Udp { local_port: 6_511, remote_port: 1_111 },
+        ..key(1, 40_000)
+    };
     door.give(udp, request(100), &[34, 4, 6, 1], &[]);
     let number = door.take_one().header.sequence;
     door.give(udp, acknowledging(PacketType::Ack, 101, number), &[], &[]);
     door.take();
-    let header = Header {
+    let header = DccpHeader {
         source_port: udp.remote_port,
         destination_port: udp.local_port,
-        ..Header::new(PacketType::Data, 102)
+        ..DccpHeader::new(PacketType::Data, 102)
     };
     let mut buffer = [0; 100];
     let len = header.write(&[], b"x", udp.path().integrity, &mut buffer).unwrap();
@@ -359,7 +367,7 @@ fn enc_03_a_mark_of_the_outer_header_counts() {
 /// §8.1.4: Requests from many addresses leave no state.
 #[test]
 fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
-    let mut door = Door::new(Limits::default(), true);
+    let mut door = DeviceEndpoint::new(EndpointLimits::default(), true);
     for host in 0..100_000 {
         door.give(key(host, host as u16), request(u64::from(host)), &[], &[]);
         door.now_ns += 10_000;
@@ -368,8 +376,8 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
     assert_eq!((door.d.connections_count(), door.d.poll_timeout()), (0, None));
     // A listener without `uses_init_cookies` sends some, too, when too many connections are
     // half-open.
-    let limits = Limits { half_open: 100, ..Limits::default() };
-    let mut door = Door::new(limits, false);
+    let limits = EndpointLimits { half_open: 100, ..EndpointLimits::default() };
+    let mut door = DeviceEndpoint::new(limits, false);
     for host in 0..1_000 {
         door.give(key(host, host as u16), request(u64::from(host)), &[], &[]);
         door.take();
@@ -382,8 +390,8 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
 /// §8.3.1: D sends at most `resets_per_s` Resets per second.
 #[test]
 fn dos_02_resets_are_limited() {
-    let limits = Limits { resets_per_s: 50, ..Limits::default() };
-    let mut door = Door::new(limits, false);
+    let limits = EndpointLimits { resets_per_s: 50, ..EndpointLimits::default() };
+    let mut door = DeviceEndpoint::new(limits, false);
     let mut resets = 0;
     for packet in 0..2_000_u32 {
         let ack = acknowledging(PacketType::Ack, 1, 2);
@@ -398,7 +406,7 @@ fn dos_02_resets_are_limited() {
 #[test]
 fn first_numbers_cannot_be_foretold_and_go_on() {
     let first = |host, now_ns| {
-        let mut door = Door::plain();
+        let mut door = DeviceEndpoint::plain();
         door.now_ns = now_ns;
         door.give(key(host, 40_000), request(1), &[], &[]);
         door.take_one().header.sequence
@@ -410,17 +418,17 @@ fn first_numbers_cannot_be_foretold_and_go_on() {
 /// A client and a server of two endpoints connect and close; neither endpoint keeps state.
 #[test]
 fn two_endpoints_connect_and_forget() {
-    let mut door = Door::plain();
-    let mut client = Endpoint::new(Secret::new([5, 6]), Limits::default());
+    let mut door = DeviceEndpoint::plain();
+    let mut client = Endpoint::new(SipHashKey::new([5, 6]), EndpointLimits::default());
     let there = key(1, 40_000);
-    let here = Key {
+    let here = ConnectionKey {
         local: there.remote,
         remote: there.local,
         local_port: there.remote_port,
         remote_port: there.local_port,
         ..there
     };
-    let config = Config { service_code: SERVICE, ..config_2() };
+    let config = ConnectionConfig { service_code: SERVICE, ..config_2() };
     assert!(client.connect(door.now_ns, here, config.clone(), &[]));
     assert!(!client.connect(door.now_ns, here, config, &[]), "the ports are taken");
     let mut buffer = [0; 2_000];
@@ -440,12 +448,14 @@ fn two_endpoints_connect_and_forget() {
             client.handle_datagram(now_ns, here, Ecn::NotCapable, &out.octets);
         }
         while client.poll_event().is_some() {}
-        received.extend(door.events().into_iter().filter(|(_, e)| matches!(e, Event::Received(_))));
+        received.extend(
+            door.events().into_iter().filter(|(_, e)| matches!(e, ConnectionEvent::Received(_))),
+        );
         door.now_ns += 200 * MS;
         client.handle_timeout(door.now_ns);
         door.d.handle_timeout(door.now_ns);
     }
-    assert_eq!(received, [(there, Event::Received(b"hello".to_vec()))]);
+    assert_eq!(received, [(there, ConnectionEvent::Received(b"hello".to_vec()))]);
     assert_eq!((client.connections_count(), door.d.connections_count()), (0, 0));
     assert_eq!((client.poll_timeout(), door.d.poll_timeout()), (None, None));
 }

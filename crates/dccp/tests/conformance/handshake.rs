@@ -1,49 +1,51 @@
 //! Beginning of connections (RFC 4340 §8.1). Listeners are in `dccp::endpoint`.
 
-use dccp::connection::{Config, Ecn, Event, SendError, State};
-use dccp::header::{Header, PacketType, Reset, ResetCode};
+use dccp::connection::{ConnectionConfig, ConnectionEvent, ConnectionState, Ecn, SendError};
+use dccp::header::{DccpHeader, PacketType, Reset, ResetCode};
 use dccp::option::number;
 
-use crate::conformance::world::{D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, World, config_2, packet};
+use crate::conformance::world::{
+    ConformanceSimulation, D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, config_2, packet,
+};
 
 /// §8.1.2 to §8.1.5: Request, Response and Ack open a connection.
 #[test]
 fn con_01_request_response_ack() {
-    let mut world = World::server(config_2());
-    assert_eq!(world.d.state(), State::Respond);
+    let mut world = ConformanceSimulation::server(config_2());
+    assert_eq!(world.d.state(), ConnectionState::Respond);
     world.send(PacketType::Ack, &[], &[]);
-    assert_eq!(world.d.state(), State::Open);
-    assert_eq!(world.d.poll_event(), Some(Event::Connected));
+    assert_eq!(world.d.state(), ConnectionState::Open);
+    assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
 }
 
 /// §8.1.3: the connection is the same, the Response has another number.
 #[test]
 fn con_05_a_repeated_request_gets_another_response() {
-    let mut world = World::server(config_2());
+    let mut world = ConformanceSimulation::server(config_2());
     world.send(PacketType::Request, &VECTORS, &[]);
     let response = world.take_one();
     assert_eq!(response.packet_type(), PacketType::Response);
     assert_eq!(response.header.sequence, D_ISS + 1);
     assert_eq!(response.header.acknowledgement, Some(T_ISS + 1));
-    assert_eq!(world.d.state(), State::Respond);
+    assert_eq!(world.d.state(), ConnectionState::Respond);
 }
 
 /// §8.5 step 7: Data in RESPOND draws a Sync.
 #[test]
 fn con_06_data_before_the_handshake_is_done_draws_a_sync() {
-    let mut world = World::server(config_2());
+    let mut world = ConformanceSimulation::server(config_2());
     world.send(PacketType::Data, &[], b"early");
     let sync = world.take_one();
     assert_eq!(sync.packet_type(), PacketType::Sync);
     assert_eq!(sync.header.acknowledgement, Some(world.t_gss));
-    assert_eq!((world.d.state(), world.received().len()), (State::Respond, 0));
+    assert_eq!((world.d.state(), world.received().len()), (ConnectionState::Respond, 0));
 }
 
 /// §8.1.5: a server accepts Data after the client's Ack.
 #[test]
 fn con_07_data_follows_the_ack() {
     for packet_type in [PacketType::Ack, PacketType::DataAck] {
-        let mut world = World::server(config_2());
+        let mut world = ConformanceSimulation::server(config_2());
         world.send(packet_type, &[], b"first");
         world.send(PacketType::Data, &[], b"second");
         let expected = if packet_type == PacketType::Ack { 1 } else { 2 };
@@ -54,7 +56,7 @@ fn con_07_data_follows_the_ack() {
 /// §8.1.4: the client returns cookies in their order until the server has received them.
 #[test]
 fn con_08_init_cookies_are_given_back_until_open() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     let cookies = [&[36, 4, 7, 7][..], &[36, 5, 1, 2, 3], &VECTORS].concat();
     world.send(PacketType::Response, &cookies, &[]);
@@ -66,7 +68,7 @@ fn con_08_init_cookies_are_given_back_until_open() {
         assert_eq!(out.options[..9], [36, 4, 7, 7, 36, 5, 1, 2, 3], "{:?}", out.packet_type());
     }
     world.send(PacketType::Ack, &[33, 4, 6, 1, 35, 4, 6, 1], &[]);
-    assert_eq!(world.d.state(), State::Open);
+    assert_eq!(world.d.state(), ConnectionState::Open);
     world.send(PacketType::Sync, &[], &[]);
     world.d.send(b"later", 0).unwrap();
     assert!(world.take().iter().all(|out| out.option(number::INIT_COOKIE).is_none()));
@@ -76,7 +78,7 @@ fn con_08_init_cookies_are_given_back_until_open() {
 /// acknowledges nothing.
 #[test]
 fn con_10_a_client_backs_off_and_gives_up() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     let packets = world.pass(300 * SECOND);
     let times: Vec<_> = packets.iter().map(|(at_ns, _)| at_ns / SECOND - 1).collect();
     assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 127, 180]);
@@ -85,9 +87,12 @@ fn con_10_a_client_backs_off_and_gives_up() {
     assert_eq!(last.1.reset().0, ResetCode::Aborted);
     assert_eq!(last.1.header.acknowledgement, Some(0));
     let aborted = Reset::plain(ResetCode::Aborted);
-    assert_eq!(world.d.poll_event(), Some(Event::Failed(aborted)));
-    assert_eq!((world.d.state(), world.d.poll_timeout()), (State::Closed, None));
-    let mut patient = World::client(Config { connect_timeout_ns: 1_000 * SECOND, ..config_2() });
+    assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Failed(aborted)));
+    assert_eq!((world.d.state(), world.d.poll_timeout()), (ConnectionState::Closed, None));
+    let mut patient = ConformanceSimulation::client(ConnectionConfig {
+        connect_timeout_ns: 1_000 * SECOND,
+        ..config_2()
+    });
     let times: Vec<_> = patient.pass(400 * SECOND).iter().map(|(at, _)| at / SECOND - 1).collect();
     assert_eq!(times[6..], [63, 127, 191, 255, 319, 383]);
 }
@@ -96,7 +101,7 @@ fn con_10_a_client_backs_off_and_gives_up() {
 #[test]
 fn con_11_what_is_no_answer_to_a_request_is_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync, PacketType::Request] {
-        let mut world = World::client(config_2());
+        let mut world = ConformanceSimulation::client(config_2());
         world.take();
         world.send(packet_type, &[], &[]);
         let reset = world.take_one();
@@ -104,7 +109,7 @@ fn con_11_what_is_no_answer_to_a_request_is_reset() {
         assert_eq!(reset.header.acknowledgement, Some(world.t_gss));
         let expected = if packet_type.has_acknowledgement() { D_ISS + 1 } else { 0 };
         assert_eq!(reset.header.sequence, expected);
-        assert_eq!(world.d.state(), State::Request);
+        assert_eq!(world.d.state(), ConnectionState::Request);
     }
 }
 
@@ -112,20 +117,20 @@ fn con_11_what_is_no_answer_to_a_request_is_reset() {
 #[test]
 fn con_12_a_response_to_another_request_is_reset() {
     for number in [D_ISS - 1, D_ISS + 1] {
-        let mut world = World::client(config_2());
+        let mut world = ConformanceSimulation::client(config_2());
         world.take();
         world.send_at(PacketType::Response, T_ISS, number, &[], &[]);
         assert_eq!(world.take_one().reset().0, ResetCode::PacketError);
-        assert_eq!(world.d.state(), State::Request);
+        assert_eq!(world.d.state(), ConnectionState::Request);
         world.send_at(PacketType::Response, T_ISS, D_ISS, &[], &[]);
-        assert_eq!(world.d.state(), State::PartOpen);
+        assert_eq!(world.d.state(), ConnectionState::PartOpen);
     }
 }
 
 /// §8.1.5: data carries acknowledgements until the client receives a packet of the server.
 #[test]
 fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     world.send(PacketType::Response, &[&VECTORS[..], &[33, 4, 6, 1, 35, 4, 6, 1]].concat(), &[]);
     let begin_ns = world.now_ns;
@@ -148,34 +153,34 @@ fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
 /// §8.5 step 12: the Ack was lost, so the server repeats its Response.
 #[test]
 fn con_14_another_response_gets_another_ack() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     world.send(PacketType::Response, &VECTORS, &[]);
     world.take();
     world.send(PacketType::Response, &VECTORS, &[]);
     assert_eq!(world.take_types(), [PacketType::Ack]);
-    assert_eq!(world.d.state(), State::PartOpen);
+    assert_eq!(world.d.state(), ConnectionState::PartOpen);
 }
 
 /// §8.5 step 12: a Sync does not end PARTOPEN.
 #[test]
 fn con_15_a_sync_does_not_open() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     world.send(PacketType::Response, &VECTORS, &[]);
     world.take();
     world.send(PacketType::Sync, &[], &[]);
     assert_eq!(world.take_types(), [PacketType::SyncAck]);
-    assert_eq!(world.d.state(), State::PartOpen);
+    assert_eq!(world.d.state(), ConnectionState::PartOpen);
     world.send(PacketType::Ack, &[], &[]);
-    assert_eq!(world.d.state(), State::Open);
+    assert_eq!(world.d.state(), ConnectionState::Open);
 }
 
 /// §8.5 step 7: the handshake is over.
 #[test]
 fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
-    let server = (World::open_server(config_2()), PacketType::Request);
-    let client = (World::open_client(config_2()), PacketType::Response);
+    let server = (ConformanceSimulation::open_server(config_2()), PacketType::Request);
+    let client = (ConformanceSimulation::open_client(config_2()), PacketType::Response);
     for (mut world, packet_type) in [server, client] {
         world.send(packet_type, &[], b"again");
         let sync = world.take_one();
@@ -184,10 +189,10 @@ fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
         assert_eq!(world.received().len(), 0);
     }
     // Those of the other role draw a Sync at any time.
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Response, &[], &[]);
     assert_eq!(world.take_types(), [PacketType::Sync]);
-    let mut world = World::open_client(config_2());
+    let mut world = ConformanceSimulation::open_client(config_2());
     world.send(PacketType::Request, &[], &[]);
     assert_eq!(world.take_types(), [PacketType::Sync]);
 }
@@ -195,20 +200,20 @@ fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
 /// §8.1.2: D delivers the data once, even if the Request comes often.
 #[test]
 fn con_17_data_on_a_request_is_delivered_once() {
-    let mut world = World::server_with(config_2(), D_ISS, &VECTORS, b"hello");
+    let mut world = ConformanceSimulation::server_with(config_2(), D_ISS, &VECTORS, b"hello");
     world.take();
     world.send(PacketType::Request, &VECTORS, b"hello");
     assert_eq!(world.d.poll_event(), None, "whether T lives is not known yet");
     world.take();
     world.now_ns += RTT;
     world.send(PacketType::Ack, &[34, 4, 6, 1, 33, 4, 6, 1], &[]);
-    assert_eq!(world.d.poll_event(), Some(Event::Connected));
+    assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
     assert_eq!(world.received(), [b"hello"]);
     let told = world.take().iter().find_map(|out| out.option(number::DATA_DROPPED)).unwrap();
     // The Ack is fine, the Request before it was dropped for protocol constraints.
     assert_eq!(told, [0, 0x80]);
     // D as a client repeats its own data.
-    let mut client = World::client_from(config_2(), D_ISS, b"mine");
+    let mut client = ConformanceSimulation::client_from(config_2(), D_ISS, b"mine");
     let packets = client.pass(4 * SECOND);
     assert_eq!(packets.len(), 3);
     assert!(packets.iter().all(|(_, out)| out.data == b"mine"));
@@ -223,14 +228,14 @@ fn con_18_refusals_are_told_apart() {
         ResetCode::TooBusy,
         ResetCode::NoConnection,
     ] {
-        let mut world = World::client(config_2());
+        let mut world = ConformanceSimulation::client(config_2());
         world.take();
         let reset = Reset::plain(code);
         // A server without a connection sends number 0 (§8.3.1).
-        let header = Header { reset: Some(reset), ..world.header(PacketType::Reset, 0, D_ISS) };
+        let header = DccpHeader { reset: Some(reset), ..world.header(PacketType::Reset, 0, D_ISS) };
         world.deliver(&packet(header, &[], &[]));
-        assert_eq!(world.d.poll_event(), Some(Event::Reset(reset)));
-        assert_eq!(world.d.state(), State::TimeWait);
+        assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Reset(reset)));
+        assert_eq!(world.d.state(), ConnectionState::TimeWait);
         world.assert_quiet();
         assert_eq!(world.d.send(b"x", 0), Err(SendError::Closed));
     }
@@ -240,14 +245,14 @@ fn con_18_refusals_are_told_apart() {
 #[test]
 fn con_20_packets_in_time_wait_are_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Request, PacketType::Close] {
-        let mut world = World::open_server(config_2());
+        let mut world = ConformanceSimulation::open_server(config_2());
         world.send(PacketType::Reset, &[], &[]);
-        assert_eq!(world.d.state(), State::TimeWait);
+        assert_eq!(world.d.state(), ConnectionState::TimeWait);
         world.send(packet_type, &[], &[]);
         assert_eq!(world.take_one().reset().0, ResetCode::NoConnection);
-        assert_eq!(world.d.state(), State::TimeWait);
+        assert_eq!(world.d.state(), ConnectionState::TimeWait);
     }
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Reset, &[], &[]);
     world.send(PacketType::Reset, &[], &[]);
     world.assert_quiet();
@@ -256,8 +261,8 @@ fn con_20_packets_in_time_wait_are_reset() {
 /// §6.6.4, §8.1.1: the next Request repeats the Changes of a lost one, and answers to either count.
 #[test]
 fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
-    let config = Config { sequence_window: 500, ..config_2() };
-    let mut world = World::client(config);
+    let config = ConnectionConfig { sequence_window: 500, ..config_2() };
+    let mut world = ConformanceSimulation::client(config);
     let packets = world.pass(SECOND);
     let [first, second] = [&packets[0].1, &packets[1].1]
         .map(|out| [number::CHANGE_L, number::CHANGE_R].map(|number| out.option(number)));

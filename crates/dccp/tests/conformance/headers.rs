@@ -1,14 +1,14 @@
 //! Headers (RFC 4340 §5.1 to §5.7).
 
-use dccp::connection::{Event, State};
-use dccp::header::{Malformed, PacketType, ResetCode};
+use dccp::connection::{ConnectionEvent, ConnectionState};
+use dccp::header::{DccpPacketDefect, PacketType, ResetCode};
 
 use crate::conformance::world::{
-    D_ISS, MS, SECOND, T_ISS, World, config, config_2, open_worlds, packet, seal,
+    ConformanceSimulation, D_ISS, MS, SECOND, T_ISS, config, config_2, open_worlds, packet, seal,
 };
 
 /// Delivers bytes to D in OPEN, and checks that they change nothing.
-fn assert_ignored(octets: &[u8], reason: Malformed) {
+fn assert_ignored(octets: &[u8], reason: DccpPacketDefect) {
     for mut world in open_worlds() {
         let before = world.d.greatest_numbers();
         world.deliver(octets);
@@ -20,14 +20,14 @@ fn assert_ignored(octets: &[u8], reason: Malformed) {
 }
 
 fn octets(packet_type: PacketType) -> Vec<u8> {
-    let world = World::open_server(config_2());
+    let world = ConformanceSimulation::open_server(config_2());
     packet(world.header(packet_type, T_ISS + 10, D_ISS), &[], &[])
 }
 
 /// §8.5 step 1: the packet is shorter than any header.
 #[test]
 fn hdr_01_eleven_octets_are_dropped() {
-    assert_ignored(&octets(PacketType::Data)[..11], Malformed::Truncated);
+    assert_ignored(&octets(PacketType::Data)[..11], DccpPacketDefect::Truncated);
 }
 
 /// §5.1: Data Offset is below the fixed header.
@@ -37,7 +37,7 @@ fn hdr_02_a_data_offset_inside_of_the_header_is_dropped() {
         let mut octets = octets(packet_type);
         octets[4] -= 1;
         seal(&mut octets);
-        assert_ignored(&octets, Malformed::DataOffset);
+        assert_ignored(&octets, DccpPacketDefect::DataOffset);
     }
 }
 
@@ -47,7 +47,7 @@ fn hdr_03_a_data_offset_behind_the_packet_is_dropped() {
     let mut octets = octets(PacketType::Ack);
     octets[4] += 1;
     seal(&mut octets);
-    assert_ignored(&octets, Malformed::DataOffset);
+    assert_ignored(&octets, DccpPacketDefect::DataOffset);
 }
 
 /// §5.1: D neither acknowledges nor resets packets of reserved types.
@@ -57,7 +57,7 @@ fn hdr_04_types_10_to_15_are_dropped() {
         let mut octets = octets(PacketType::Ack);
         octets[8] = number << 1 | 1;
         seal(&mut octets);
-        assert_ignored(&octets, Malformed::Type);
+        assert_ignored(&octets, DccpPacketDefect::Type);
     }
 }
 
@@ -68,7 +68,7 @@ fn hdr_05_short_numbers_on_other_types_are_dropped() {
         let mut octets = octets(packet_type);
         octets[8] &= !1;
         seal(&mut octets);
-        assert_ignored(&octets, Malformed::ShortSequence);
+        assert_ignored(&octets, DccpPacketDefect::ShortSequence);
     }
 }
 
@@ -123,12 +123,12 @@ fn hdr_09_an_empty_datagram_is_delivered() {
 #[test]
 fn hdr_10_what_is_sent_is_well_formed() {
     let mut seen = Vec::new();
-    let mut client = World::client(config_2());
+    let mut client = ConformanceSimulation::client(config_2());
     seen.extend(client.take());
     client.send(PacketType::Response, &[], &[]);
     client.d.send(b"early", 0).unwrap();
     seen.extend(client.take());
-    let mut client = World::open_client(config_2());
+    let mut client = ConformanceSimulation::open_client(config_2());
     client.d.send(b"data", 0).unwrap();
     client.send_at(PacketType::Sync, client.t_gss + 1, client.t_gsr, &[], &[]);
     client.send_at(PacketType::Ack, client.t_gss + 5_000, client.t_gsr, &[], &[]);
@@ -136,14 +136,14 @@ fn hdr_10_what_is_sent_is_well_formed() {
     client.now_ns += SECOND;
     client.d.close(client.now_ns);
     seen.extend(client.take());
-    let mut server = World::server_with(config_2(), D_ISS, &[], &[]);
+    let mut server = ConformanceSimulation::server_with(config_2(), D_ISS, &[], &[]);
     seen.extend(server.take());
-    let mut server = World::open_server(config_2());
+    let mut server = ConformanceSimulation::open_server(config_2());
     server.d.close(server.now_ns);
     seen.extend(server.take());
     server.send(PacketType::Close, &[], &[]);
     seen.extend(server.take());
-    let mut server = World::open_server(config_2());
+    let mut server = ConformanceSimulation::open_server(config_2());
     server.d.send(b"data", 0).unwrap();
     for _ in 0..2 {
         server.send(PacketType::Data, &[], b"x");
@@ -167,13 +167,13 @@ fn hdr_10_what_is_sent_is_well_formed() {
 /// §5.6, Table 2: Data 1 to 3 of a Reset depend on its code.
 #[test]
 fn hdr_11_the_data_of_a_reset_are_those_of_its_code() {
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Close, &[], &[]);
     assert_eq!(world.take_one().reset(), (ResetCode::Closed, [0; 3]));
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Ack, &[1, 50, 5, 7, 8, 9], &[]);
     assert_eq!(world.take_one().reset(), (ResetCode::MandatoryError, [50, 7, 8]));
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     world.take();
     world.send(PacketType::Ack, &[], &[]);
     assert_eq!(world.take_one().reset(), (ResetCode::PacketError, [3, 0, 0]));
@@ -182,13 +182,13 @@ fn hdr_11_the_data_of_a_reset_are_those_of_its_code() {
 /// §5.3: a Response has the service code and the number of its Request.
 #[test]
 fn hdr_12_a_response_repeats_the_service_code_and_acknowledges_the_request() {
-    let mut world = World::server_with(config(), D_ISS, &[], &[]);
+    let mut world = ConformanceSimulation::server_with(config(), D_ISS, &[], &[]);
     let response = world.take_one();
     assert_eq!(response.packet_type(), PacketType::Response);
     assert_eq!(response.header.service_code.map(|code| code.value()), Some(7));
     assert_eq!(response.header.acknowledgement, Some(T_ISS));
     assert_eq!(response.header.sequence, D_ISS);
-    assert_eq!(world.d.state(), State::Respond);
-    assert_eq!(world.d.poll_event(), None::<Event>);
+    assert_eq!(world.d.state(), ConnectionState::Respond);
+    assert_eq!(world.d.poll_event(), None::<ConnectionEvent>);
     assert!(world.d.poll_timeout().unwrap() > world.now_ns + 400_000 * MS);
 }

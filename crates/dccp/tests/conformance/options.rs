@@ -1,9 +1,9 @@
 //! Options (RFC 4340 §5.8).
 
-use dccp::connection::{Event, State};
+use dccp::connection::{ConnectionEvent, ConnectionState};
 use dccp::header::{PacketType, ResetCode};
 
-use crate::conformance::world::{D_ISS, World, config_2, open_worlds};
+use crate::conformance::world::{ConformanceSimulation, D_ISS, config_2, open_worlds};
 
 /// Returns the Reset with which D answers an Ack with these options; `None` when it accepts them.
 fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {
@@ -11,7 +11,7 @@ fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {
         world.send(PacketType::Ack, options, &[]);
         let packets = world.take();
         let reset = packets.first().filter(|out| out.packet_type() == PacketType::Reset);
-        assert_eq!(world.d.state() == State::Closed, reset.is_some());
+        assert_eq!(world.d.state() == ConnectionState::Closed, reset.is_some());
         reset.map(|out| out.reset())
     });
     assert_eq!(results[0], results[1]);
@@ -70,7 +70,7 @@ fn opt_07_mandatory_on_data_is_ignored() {
     for mut world in open_worlds() {
         world.send(PacketType::Data, &[1, 50, 2, 1], b"x");
         assert_eq!(world.received(), [b"x"]);
-        assert_eq!(world.d.state(), State::Open);
+        assert_eq!(world.d.state(), ConnectionState::Open);
     }
 }
 
@@ -95,7 +95,8 @@ fn opt_08_options_that_are_not_for_data_are_ignored_there() {
 /// §5.8, §11.4: a Request acknowledges nothing.
 #[test]
 fn opt_09_an_ack_vector_on_a_request_is_ignored() {
-    let mut world = World::server_with(config_2(), D_ISS, &[38, 3, 0, 43, 4, 0, 9], &[]);
+    let mut world =
+        ConformanceSimulation::server_with(config_2(), D_ISS, &[38, 3, 0, 43, 4, 0, 9], &[]);
     assert_eq!(world.take_types(), [PacketType::Response]);
 }
 
@@ -130,7 +131,7 @@ fn opt_12_the_options_of_a_reset_count_once() {
         assert_eq!(world.take_one().reset().0, ResetCode::MandatoryError);
         world.send(PacketType::Reset, &[1, 50, 2], &[]);
         world.assert_quiet();
-        assert!(matches!(world.d.poll_event(), Some(Event::Failed(_))));
+        assert!(matches!(world.d.poll_event(), Some(ConnectionEvent::Failed(_))));
     }
 }
 

@@ -1,20 +1,20 @@
 //! Peers that behave like other implementations, mainly Linux 6.1: they send nothing while they
 //! have no data, and ignore Changes after the handshake. Paths reorder the first packets.
 
-use dccp::connection::{Config, Event, State};
+use dccp::connection::{ConnectionConfig, ConnectionEvent, ConnectionState};
 use dccp::feature::{Disagreement, Feature, number as feature_number};
 use dccp::header::{PacketType, ResetCode};
-use dccp::option::{Options, number};
+use dccp::option::{DccpOptionIterator, number};
 
 use crate::conformance::world::{
-    D_ISS, MS, Out, RTT, SECOND, T_ISS, VECTORS, World, config, config_2,
+    ConformanceSimulation, D_ISS, DevicePacket, MS, RTT, SECOND, T_ISS, VECTORS, config, config_2,
 };
 
 /// Changes of a Linux server in its Response.
 const CHANGES: [u8; 10] = [1, 32, 4, 2, 0, 1, 32, 4, 4, 1];
 
-fn config_3() -> Config {
-    Config { tx_ccids: vec![3], rx_ccids: vec![3], ..config() }
+fn config_3() -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..config() }
 }
 
 /// Returns the options of a Linux server's Response to a client with this CCID.
@@ -26,23 +26,23 @@ fn response_options(ccid: u8) -> Vec<u8> {
     [agreed, &CHANGES].concat()
 }
 
-fn configs() -> [(u8, Config); 2] {
+fn configs() -> [(u8, ConnectionConfig); 2] {
     [(2, config_2()), (3, config_3())]
 }
 
 /// Returns a client that has received a Response with Changes and receives nothing more.
-fn client(ccid: u8, config: Config) -> World {
-    let mut world = World::client(config);
+fn client(ccid: u8, config: ConnectionConfig) -> ConformanceSimulation {
+    let mut world = ConformanceSimulation::client(config);
     world.take();
     world.now_ns += 10 * MS;
     world.send(PacketType::Response, &response_options(ccid), &[]);
-    assert_eq!(world.d.poll_event(), Some(Event::Connected), "the application may send");
+    assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected), "the application may send");
     world
 }
 
-fn has_confirms(out: &Out) -> bool {
+fn has_confirms(out: &DevicePacket) -> bool {
     let answered = |feature| {
-        let mut options = Options::new(&out.options);
+        let mut options = DccpOptionIterator::new(&out.options);
         options.any(|raw| raw.number == 35 && raw.value.first() == Some(&feature))
     };
     answered(2) && answered(4)
@@ -55,10 +55,10 @@ fn a_client_sends_though_its_server_is_silent() {
         let mut world = client(ccid, config);
         world.d.send(&[7; 100], 0).unwrap();
         let packets = world.take();
-        let types: Vec<_> = packets.iter().map(Out::packet_type).collect();
+        let types: Vec<_> = packets.iter().map(DevicePacket::packet_type).collect();
         assert_eq!(types, [PacketType::Ack, PacketType::DataAck], "CCID {ccid}");
         assert!(packets.iter().all(has_confirms));
-        assert_eq!(world.d.state(), State::PartOpen);
+        assert_eq!(world.d.state(), ConnectionState::PartOpen);
     }
 }
 
@@ -67,7 +67,7 @@ fn a_client_sends_though_its_server_is_silent() {
 #[test]
 fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
     for (ccid, config) in configs() {
-        let config = Config { options_bytes: 12, ..config };
+        let config = ConnectionConfig { options_bytes: 12, ..config };
         let longest = config.data_bytes_max();
         let mut world = client(ccid, config);
         world.d.send(&vec![7; longest], 0).unwrap();
@@ -76,7 +76,7 @@ fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
         assert_eq!(types, [PacketType::Ack, PacketType::Ack, PacketType::Sync], "CCID {ccid}");
         assert!(packets.iter().all(|(_, out)| has_confirms(out)));
         world.send(PacketType::SyncAck, &[], &[]);
-        assert_eq!(world.d.state(), State::Open);
+        assert_eq!(world.d.state(), ConnectionState::Open);
         assert_eq!(world.take()[0].data.len(), longest);
     }
 }
@@ -102,15 +102,15 @@ fn a_client_that_closes_at_once_says_its_ack_and_its_data_before() {
 /// sends Syncs before that (§5.7: a Sync must be answered).
 #[test]
 fn part_open_ends_after_the_time_to_connect() {
-    let limited = Config { connect_timeout_ns: 5 * SECOND, ..config_2() };
+    let limited = ConnectionConfig { connect_timeout_ns: 5 * SECOND, ..config_2() };
     let mut world = client(2, limited);
     let begin_ns = world.now_ns;
     let packets = world.pass(60 * SECOND);
     assert!(packets.iter().any(|(_, out)| out.packet_type() == PacketType::Sync));
     let (at_ns, last) = packets.last().unwrap();
     assert_eq!((at_ns - begin_ns, last.reset().0), (5 * SECOND, ResetCode::Aborted));
-    assert!(matches!(world.d.poll_event(), Some(Event::Failed(_))));
-    assert_eq!(world.d.ended_in(), Some(State::PartOpen));
+    assert!(matches!(world.d.poll_event(), Some(ConnectionEvent::Failed(_))));
+    assert_eq!(world.d.ended_in(), Some(ConnectionState::PartOpen));
 }
 
 /// Options of a Linux client that offers both CCIDs; they do not mention Ack Vectors.
@@ -119,23 +119,23 @@ const OFFERS_BOTH: [u8; 10] = [32, 5, 1, 2, 3, 34, 5, 1, 2, 3];
 /// RFC 4341 §4, RFC 4340 §8.1.3: the server negotiates Ack Vectors during the handshake.
 #[test]
 fn a_server_asks_in_its_response_for_what_the_request_left_open() {
-    let mut world = World::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
+    let mut world = ConformanceSimulation::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
     let response = world.take_one();
     let asked = |option| response.option(option).unwrap();
     assert_eq!(asked(number::CHANGE_R), [feature_number::SEND_ACK_VECTOR, 1]);
     assert_eq!(asked(number::CHANGE_L), [feature_number::SEND_ACK_VECTOR, 1]);
     // The server requests nothing that the client has requested itself.
-    let response = World::server_with(config_2(), D_ISS, &VECTORS, &[]).take_one();
+    let response = ConformanceSimulation::server_with(config_2(), D_ISS, &VECTORS, &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R), None);
     assert_eq!(response.option(number::CHANGE_L), None);
     // The server requests CCID 3 from a client without CCID options (§10).
-    let response = World::server_with(config_3(), D_ISS, &[], &[]).take_one();
+    let response = ConformanceSimulation::server_with(config_3(), D_ISS, &[], &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R).unwrap(), [feature_number::CCID, 3]);
     assert_eq!(response.option(number::CHANGE_L).unwrap(), [feature_number::CCID, 3]);
     assert!(response.option(number::MANDATORY).is_some());
     // With CCID 3 the sender of data wants Loss Event Rates.
     let asks_3 = [32, 4, 1, 3, 34, 4, 1, 3];
-    let response = World::server_with(config_3(), D_ISS, &asks_3, &[]).take_one();
+    let response = ConformanceSimulation::server_with(config_3(), D_ISS, &asks_3, &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R).unwrap(), [192, 1]);
 }
 
@@ -143,7 +143,7 @@ fn a_server_asks_in_its_response_for_what_the_request_left_open() {
 /// all Changes (§6.6.3).
 #[test]
 fn every_response_asks_for_what_is_not_answered() {
-    let mut world = World::server_with(config_3(), D_ISS, &[], &[]);
+    let mut world = ConformanceSimulation::server_with(config_3(), D_ISS, &[], &[]);
     world.send_at(PacketType::Request, T_ISS, 0, &[], &[]);
     let responses = world.take();
     assert_eq!(responses.len(), 2);
@@ -159,7 +159,7 @@ fn every_response_asks_for_what_is_not_answered() {
 /// the server stops repeating its Changes.
 #[test]
 fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
-    let mut world = World::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
+    let mut world = ConformanceSimulation::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
     world.take();
     world.now_ns += RTT;
     world.send(PacketType::Ack, &[], &[]);
@@ -169,9 +169,9 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     }
     let vector = world.take().iter().rev().find_map(|out| out.option(number::ACK_VECTOR_0));
     assert_eq!(vector, Some(vec![4]), "five packets received");
-    let asks = |packets: &[(u64, Out)]| {
-        let is_asking = |out: &Out| {
-            let mut options = Options::new(&out.options);
+    let asks = |packets: &[(u64, DevicePacket)]| {
+        let is_asking = |out: &DevicePacket| {
+            let mut options = DccpOptionIterator::new(&out.options);
             options.any(|raw| matches!(raw.number, 32 | 34) && raw.value[0] == 6)
         };
         packets.iter().filter(|(_, out)| is_asking(out)).count()
@@ -179,12 +179,12 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     let at_first = asks(&world.pass(120 * SECOND));
     assert!((1..20).contains(&at_first), "{at_first} times");
     assert_eq!(asks(&world.pass(10_000 * SECOND)), 0);
-    assert_eq!(world.d.state(), State::Open);
+    assert_eq!(world.d.state(), ConnectionState::Open);
     // The server's own data cannot go without Ack Vectors (RFC 4341 §4): the event has the reason.
     world.received();
     world.d.send(b"mine", 0).unwrap();
     assert_eq!(world.take_one().reset(), (ResetCode::OptionError, [34, 6, 1]));
-    let Some(Event::Failed(reset)) = world.d.poll_event() else { panic!("it fails") };
+    let Some(ConnectionEvent::Failed(reset)) = world.d.poll_event() else { panic!("it fails") };
     assert!(Disagreement::explains(&reset));
     let why = world.d.features().disagreement().unwrap();
     assert_eq!(why.feature, Feature::remote(feature_number::SEND_ACK_VECTOR));
@@ -192,7 +192,7 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
 
 /// Returns the latest Ack Vector: numbers since T's Request from the acknowledged one on, each with
 /// true if its packet arrived.
-fn reported(packets: &[Out]) -> Vec<(u64, bool)> {
+fn reported(packets: &[DevicePacket]) -> Vec<(u64, bool)> {
     let vectors = packets.iter().rev().filter_map(|out| {
         let number = out.header.acknowledgement? - T_ISS;
         Some((number, out.option(number::ACK_VECTOR_0)?))
@@ -221,7 +221,7 @@ fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
             } else {
                 &[32, 4, 1, 3, 34, 4, 1, 3, 32, 4, 6, 1, 34, 4, 6, 1]
             };
-            let mut world = World::server_with(config.clone(), D_ISS, asks, &[]);
+            let mut world = ConformanceSimulation::server_with(config.clone(), D_ISS, asks, &[]);
             world.take();
             let response = world.t_gsr;
             for &number in &order {
@@ -247,7 +247,7 @@ fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
 #[test]
 fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     // Data that overtakes the whole handshake draws a Sync; the Ack after it opens.
-    let mut world = World::server(config_2());
+    let mut world = ConformanceSimulation::server(config_2());
     let response = world.t_gsr;
     world.send_at(PacketType::Data, T_ISS + 3, 0, &[], b"early");
     world.send_at(PacketType::Ack, T_ISS + 1, response, &[], &[]);
@@ -255,7 +255,7 @@ fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     assert_eq!(world.received(), [b"two"]);
     assert_eq!(reported(&world.take()), [(3, false), (2, true), (1, true)]);
     // A Sync before the opening packet, and one that is out of place in OPEN.
-    let mut world = World::server(config_2());
+    let mut world = ConformanceSimulation::server(config_2());
     world.send_at(PacketType::Sync, T_ISS + 4, response, &[], &[]);
     for number in [2, 1, 3] {
         world.send_at(PacketType::DataAck, T_ISS + number, response, &[], &[number as u8]);
@@ -274,24 +274,28 @@ fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
 fn a_failed_negotiation_names_the_feature_and_both_wishes() {
     // This client takes CCID 2 alone, the server CCID 3, whose feature 192 is Mandatory.
     for ccids in [&[32, 4, 1, 3, 34, 4, 1, 3][..], &[]] {
-        let mut world = World::client(config_2());
+        let mut world = ConformanceSimulation::client(config_2());
         world.take();
         let options = [ccids, &[1, 34, 4, 192, 1], &CHANGES].concat();
         world.send(PacketType::Response, &options, &[]);
-        let Some(Event::Failed(reset)) = world.d.poll_event() else { panic!("no CCID in common") };
+        let Some(ConnectionEvent::Failed(reset)) = world.d.poll_event() else {
+            panic!("no CCID in common")
+        };
         assert!(Disagreement::explains(&reset), "{reset:?}");
         let text = world.d.features().disagreement().unwrap().to_string();
         let has_wishes = text.contains("takes 2, ") && text.ends_with("takes 3");
         assert!(text.contains("CCID") && has_wishes, "{text}");
     }
     // The server takes no CCID of the client: its Reset repeats the client's Change.
-    let mut world = World::client(config_3());
+    let mut world = ConformanceSimulation::client(config_3());
     world.take();
     let reset = dccp::header::Reset { code: ResetCode::MandatoryError, data: [32, 1, 3] };
-    let header =
-        dccp::header::Header { reset: Some(reset), ..world.header(PacketType::Reset, 0, D_ISS) };
+    let header = dccp::header::DccpHeader {
+        reset: Some(reset),
+        ..world.header(PacketType::Reset, 0, D_ISS)
+    };
     world.deliver(&crate::conformance::world::packet(header, &[], &[]));
-    assert_eq!(world.d.poll_event(), Some(Event::Reset(reset)));
+    assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Reset(reset)));
     let text = world.d.features().disagreement().unwrap().to_string();
     assert!(text.contains("data that this end sends: this end takes 3"), "{text}");
 }

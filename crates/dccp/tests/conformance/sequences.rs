@@ -1,13 +1,15 @@
 //! Sequence numbers and their windows (RFC 4340 §7).
 
-use dccp::connection::{Config, Event, State};
+use dccp::connection::{ConnectionConfig, ConnectionEvent, ConnectionState};
 use dccp::header::PacketType;
 use dccp::option::number;
 
-use crate::conformance::world::{D_ISS, MS, SECOND, T_ISS, World, config_2, open_worlds, packet};
+use crate::conformance::world::{
+    ConformanceSimulation, D_ISS, MS, SECOND, T_ISS, config_2, open_worlds, packet,
+};
 
 /// Returns open worlds whose windows have moved past the first numbers: T is at 10,000, and idle.
-fn far_worlds() -> [World; 2] {
+fn far_worlds() -> [ConformanceSimulation; 2] {
     open_worlds().map(|mut world| {
         for _ in 0..150 {
             world.t_gss += 60;
@@ -21,7 +23,12 @@ fn far_worlds() -> [World; 2] {
 }
 
 /// Sends a packet of T. Returns true if D counts its numbers as valid.
-fn is_taken(world: &mut World, packet_type: PacketType, sequence: u64, number: u64) -> bool {
+fn is_taken(
+    world: &mut ConformanceSimulation,
+    packet_type: PacketType,
+    sequence: u64,
+    number: u64,
+) -> bool {
     let before = world.d.counts().sequence_invalid;
     world.send_at(packet_type, sequence, number, &[], &[]);
     world.d.counts().sequence_invalid == before
@@ -96,10 +103,10 @@ fn seq_03_an_old_close_or_reset_draws_a_sync() {
         world.send_at(PacketType::Reset, gss - 3, gsr, &[], &[]);
         let sync = world.take_one();
         assert_eq!(sync.header.acknowledgement, Some(gss), "the greatest number, not the Reset's");
-        assert_eq!(world.d.state(), State::Open);
+        assert_eq!(world.d.state(), ConnectionState::Open);
         // With that number T can send a valid Reset.
         world.send(PacketType::Reset, &[], &[]);
-        assert_eq!(world.d.state(), State::TimeWait);
+        assert_eq!(world.d.state(), ConnectionState::TimeWait);
     }
 }
 
@@ -118,7 +125,12 @@ fn seq_04_numbers_before_the_first_are_invalid() {
 #[test]
 fn seq_05_numbers_wrap_around() {
     let iss = (1 << 48) - 3;
-    let mut world = World::server_with(config_2(), iss, &crate::conformance::world::VECTORS, &[]);
+    let mut world = ConformanceSimulation::server_with(
+        config_2(),
+        iss,
+        &crate::conformance::world::VECTORS,
+        &[],
+    );
     world.t_gss = T_ISS;
     world.take();
     world.send(PacketType::Ack, &[], &[]);
@@ -244,7 +256,7 @@ fn seq_12_a_blind_attack_changes_nothing() {
         // T has not sent that number. It would answer the Sync's acknowledgement with a Reset only
         // without a connection; with one, it ignores the Sync.
         assert_eq!(sync.packet_type(), PacketType::Sync);
-        assert_eq!((world.gsr(), world.d.state()), (gsr, State::Open));
+        assert_eq!((world.gsr(), world.d.state()), (gsr, ConnectionState::Open));
         world.send(PacketType::Data, &[], b"mine");
         assert_eq!(world.received(), [b"mine"]);
     }
@@ -253,7 +265,7 @@ fn seq_12_a_blind_attack_changes_nothing() {
 /// §7.5.6: T has lost the connection and begins anew.
 #[test]
 fn seq_13_a_half_open_connection_is_cleared() {
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send_at(PacketType::Request, 77_000, 0, &[], &[]);
     let sync = world.take_one();
     assert_eq!(sync.packet_type(), PacketType::Sync);
@@ -268,8 +280,8 @@ fn seq_13_a_half_open_connection_is_cleared() {
     let valid = sync.header.acknowledgement.unwrap() + 1;
     let number = sync.header.sequence;
     world.send_at(PacketType::Reset, valid, number, &[], &[]);
-    assert_eq!(world.d.state(), State::TimeWait);
-    assert!(matches!(world.d.poll_event(), Some(Event::Reset(_))));
+    assert_eq!(world.d.state(), ConnectionState::TimeWait);
+    assert!(matches!(world.d.poll_event(), Some(ConnectionEvent::Reset(_))));
 }
 
 /// §7.6.1: D drops short numbers that it has not allowed.
@@ -287,9 +299,13 @@ fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
 /// §7.6: 24 bits stand for the nearest number, even across their end.
 #[test]
 fn seq_15_short_numbers_extend_across_their_end() {
-    let config = Config { allows_short_sequence: true, ..config_2() };
-    let mut world =
-        World::server_with(config, 0x1ff_fffe, &crate::conformance::world::VECTORS, &[]);
+    let config = ConnectionConfig { allows_short_sequence: true, ..config_2() };
+    let mut world = ConformanceSimulation::server_with(
+        config,
+        0x1ff_fffe,
+        &crate::conformance::world::VECTORS,
+        &[],
+    );
     world.take();
     world.send(PacketType::Ack, &[32, 4, 2, 1], &[]);
     world.settle();
@@ -326,7 +342,7 @@ fn seq_16_a_wider_window_counts_from_its_confirm_on() {
 /// §8.1.1, §7.1: every packet has a number of its own.
 #[test]
 fn seq_17_a_repeated_request_has_the_next_number() {
-    let mut world = World::client(config_2());
+    let mut world = ConformanceSimulation::client(config_2());
     let packets = world.pass(8 * SECOND);
     let numbers: Vec<_> = packets.iter().map(|(_, out)| out.header.sequence).collect();
     assert_eq!(numbers, [D_ISS, D_ISS + 1, D_ISS + 2, D_ISS + 3]);
@@ -335,7 +351,7 @@ fn seq_17_a_repeated_request_has_the_next_number() {
 /// §7.7: each packet has the length of the run without data before it.
 #[test]
 fn seq_18_ndp_counts() {
-    let mut world = World::open_server(config_2());
+    let mut world = ConformanceSimulation::open_server(config_2());
     world.send(PacketType::Ack, &[34, 4, 7, 1], &[]);
     world.take();
     // A packet of a known kind comes first.

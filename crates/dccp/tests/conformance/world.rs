@@ -1,8 +1,11 @@
 //! Scripted tester: it writes arbitrary packets and checks the packets that the device sends.
 
-use dccp::connection::{Config, Connection, Ecn, Event, Path, Role, State, Transmit};
-use dccp::header::{Header, Integrity, Packet, PacketType, Reset, ResetCode, ServiceCode};
-use dccp::option::{DccpOption, Options};
+use dccp::connection::{
+    Connection, ConnectionConfig, ConnectionEvent, ConnectionPath, ConnectionState, Ecn, Role,
+    Transmit,
+};
+use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType, Reset, ResetCode, ServiceCode};
+use dccp::option::{DccpOption, DccpOptionIterator};
 use dccp::sequence::SequenceNumber;
 
 /// One millisecond.
@@ -23,22 +26,22 @@ pub(crate) fn n(value: u64) -> SequenceNumber {
 
 /// A packet of the device.
 #[derive(Clone, Debug)]
-pub(crate) struct Out {
-    pub(crate) header: Header,
+pub(crate) struct DevicePacket {
+    pub(crate) header: DccpHeader,
     pub(crate) options: Vec<u8>,
     pub(crate) data: Vec<u8>,
     pub(crate) octets: Vec<u8>,
     pub(crate) transmit: Transmit,
 }
 
-impl Out {
+impl DevicePacket {
     pub(crate) fn packet_type(&self) -> PacketType {
         self.header.packet_type
     }
 
     /// Returns the value of an option, without number and length.
     pub(crate) fn option(&self, number: u8) -> Option<Vec<u8>> {
-        let mut found = Options::new(&self.options).filter(|raw| raw.number == number);
+        let mut found = DccpOptionIterator::new(&self.options).filter(|raw| raw.number == number);
         found.next().map(|raw| raw.value.to_vec())
     }
 
@@ -53,7 +56,7 @@ pub(crate) fn t_to_d() -> Integrity {
 }
 
 /// The tester T, the device D and the clock.
-pub(crate) struct World {
+pub(crate) struct ConformanceSimulation {
     pub(crate) d: Connection,
     pub(crate) now_ns: u64,
     /// Last number of T.
@@ -65,23 +68,23 @@ pub(crate) struct World {
     confirms: Vec<u8>,
 }
 
-pub(crate) fn config() -> Config {
-    Config { service_code: ServiceCode::new(7), ..Config::default() }
+pub(crate) fn config() -> ConnectionConfig {
+    ConnectionConfig { service_code: ServiceCode::new(7), ..ConnectionConfig::default() }
 }
 
 /// Returns a configuration with CCID 2 alone, which needs few features.
-pub(crate) fn config_2() -> Config {
-    Config { tx_ccids: vec![2], rx_ccids: vec![2], ..config() }
+pub(crate) fn config_2() -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: vec![2], rx_ccids: vec![2], ..config() }
 }
 
-fn path() -> Path {
-    Path { local_port: 5_001, remote_port: 40_000, integrity: t_to_d().reversed() }
+fn path() -> ConnectionPath {
+    ConnectionPath { local_port: 5_001, remote_port: 40_000, integrity: t_to_d().reversed() }
 }
 
 /// Changes for Ack Vectors both ways, as CCID 2 needs them.
 pub(crate) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
 
-impl World {
+impl ConformanceSimulation {
     fn new(d: Connection) -> Self {
         Self {
             d,
@@ -94,26 +97,31 @@ impl World {
     }
 
     /// Returns a world in which D is a client that has just begun.
-    pub(crate) fn client(config: Config) -> Self {
+    pub(crate) fn client(config: ConnectionConfig) -> Self {
         Self::client_from(config, D_ISS, &[])
     }
 
-    pub(crate) fn client_from(config: Config, iss: u64, data: &[u8]) -> Self {
+    pub(crate) fn client_from(config: ConnectionConfig, iss: u64, data: &[u8]) -> Self {
         Self::new(Connection::connect(SECOND, path(), config, n(iss), data))
     }
 
     /// Returns a world in which D is a server that has received T's Request with these options and
     /// data.
-    pub(crate) fn server_with(config: Config, iss: u64, options: &[u8], data: &[u8]) -> Self {
+    pub(crate) fn server_with(
+        config: ConnectionConfig,
+        iss: u64,
+        options: &[u8],
+        data: &[u8],
+    ) -> Self {
         let octets = packet(
-            Header {
+            DccpHeader {
                 service_code: Some(config.service_code),
-                ..Header::new(PacketType::Request, T_ISS)
+                ..DccpHeader::new(PacketType::Request, T_ISS)
             },
             options,
             data,
         );
-        let request = Packet::parse(&octets, t_to_d()).unwrap();
+        let request = DccpPacket::parse(&octets, t_to_d()).unwrap();
         let mut world = Self::new(Connection::accept(path(), config, n(iss), &request));
         world.t_gss = T_ISS;
         world.d.handle_packet(world.now_ns, Ecn::NotCapable, &request);
@@ -121,25 +129,25 @@ impl World {
     }
 
     /// Returns a world in which D is a server in RESPOND whose Response T has received.
-    pub(crate) fn server(config: Config) -> Self {
+    pub(crate) fn server(config: ConnectionConfig) -> Self {
         let mut world = Self::server_with(config, D_ISS, &VECTORS, &[]);
         assert_eq!(world.take_one().packet_type(), PacketType::Response);
         world
     }
 
     /// Returns a world in which D is a server in OPEN with nothing left to send.
-    pub(crate) fn open_server(config: Config) -> Self {
+    pub(crate) fn open_server(config: ConnectionConfig) -> Self {
         let mut world = Self::server(config);
         world.now_ns += RTT;
         world.send(PacketType::Ack, &[35, 4, 6, 1, 33, 4, 6, 1], &[]);
-        assert_eq!(world.d.state(), State::Open);
-        assert_eq!(world.d.poll_event(), Some(Event::Connected));
+        assert_eq!(world.d.state(), ConnectionState::Open);
+        assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
         world.settle();
         world
     }
 
     /// Returns a world in which D is a client in OPEN with nothing left to send.
-    pub(crate) fn open_client(config: Config) -> Self {
+    pub(crate) fn open_client(config: ConnectionConfig) -> Self {
         let mut world = Self::client(config);
         world.take();
         world.now_ns += RTT;
@@ -147,8 +155,8 @@ impl World {
         world.take();
         world.now_ns += RTT;
         world.send(PacketType::Ack, &[], &[]);
-        assert_eq!(world.d.state(), State::Open);
-        assert_eq!(world.d.poll_event(), Some(Event::Connected));
+        assert_eq!(world.d.state(), ConnectionState::Open);
+        assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
         world.settle();
         world
     }
@@ -168,7 +176,7 @@ impl World {
     }
 
     fn answer_changes(&mut self, options: &[u8]) {
-        for raw in Options::new(options) {
+        for raw in DccpOptionIterator::new(options) {
             if let DccpOption::Feature { kind, feature, value } = raw.option
                 && kind.is_change()
             {
@@ -183,32 +191,32 @@ impl World {
     }
 
     /// Returns all packets that D has to send now.
-    pub(crate) fn take(&mut self) -> Vec<Out> {
+    pub(crate) fn take(&mut self) -> Vec<DevicePacket> {
         let mut packets = Vec::new();
         let mut buffer = [0; 2_000];
         while let Some(transmit) = self.d.poll_transmit(self.now_ns, &mut buffer) {
             let octets = buffer[..transmit.len].to_vec();
-            let packet = Packet::parse(&octets, t_to_d().reversed()).unwrap();
+            let packet = DccpPacket::parse(&octets, t_to_d().reversed()).unwrap();
             self.answer_changes(packet.options);
             let (header, options) = (packet.header, packet.options.to_vec());
             let data = packet.data.to_vec();
             if header.packet_type != PacketType::Reset {
                 self.t_gsr = header.sequence;
             }
-            packets.push(Out { header, options, data, octets, transmit });
+            packets.push(DevicePacket { header, options, data, octets, transmit });
             assert!(packets.len() < 1_000, "D does not stop");
         }
         packets
     }
 
-    pub(crate) fn take_one(&mut self) -> Out {
+    pub(crate) fn take_one(&mut self) -> DevicePacket {
         let mut packets = self.take();
         assert_eq!(packets.len(), 1, "{packets:?}");
         packets.remove(0)
     }
 
     pub(crate) fn take_types(&mut self) -> Vec<PacketType> {
-        self.take().iter().map(Out::packet_type).collect()
+        self.take().iter().map(DevicePacket::packet_type).collect()
     }
 
     pub(crate) fn assert_quiet(&mut self) {
@@ -234,14 +242,14 @@ impl World {
         self.deliver(&packet(header, options, data));
     }
 
-    pub(crate) fn header(&self, packet_type: PacketType, sequence: u64, number: u64) -> Header {
-        Header {
+    pub(crate) fn header(&self, packet_type: PacketType, sequence: u64, number: u64) -> DccpHeader {
+        DccpHeader {
             source_port: 40_000,
             destination_port: 5_001,
             acknowledgement: packet_type.has_acknowledgement().then_some(n(number).value()),
             service_code: packet_type.has_service_code().then_some(ServiceCode::new(7)),
             reset: (packet_type == PacketType::Reset).then(|| Reset::plain(ResetCode::Closed)),
-            ..Header::new(packet_type, n(sequence).value())
+            ..DccpHeader::new(packet_type, n(sequence).value())
         }
     }
 
@@ -251,7 +259,7 @@ impl World {
 
     /// Lets time pass, with all timers on the way. Returns the packets that D sends meanwhile, with
     /// the times.
-    pub(crate) fn pass(&mut self, duration_ns: u64) -> Vec<(u64, Out)> {
+    pub(crate) fn pass(&mut self, duration_ns: u64) -> Vec<(u64, DevicePacket)> {
         let end_ns = self.now_ns + duration_ns;
         let mut packets = Vec::new();
         loop {
@@ -273,7 +281,7 @@ impl World {
     pub(crate) fn received(&mut self) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
         while let Some(event) = self.d.poll_event() {
-            if let Event::Received(data) = event {
+            if let ConnectionEvent::Received(data) = event {
                 datagrams.push(data);
             }
         }
@@ -286,16 +294,19 @@ impl World {
 }
 
 /// Returns the bytes of a packet of T.
-pub(crate) fn packet(header: Header, options: &[u8], data: &[u8]) -> Vec<u8> {
-    let header = Header { source_port: 40_000, destination_port: 5_001, ..header };
+pub(crate) fn packet(header: DccpHeader, options: &[u8], data: &[u8]) -> Vec<u8> {
+    let header = DccpHeader { source_port: 40_000, destination_port: 5_001, ..header };
     let mut buffer = [0; 3_000];
     let len = header.write(options, data, t_to_d(), &mut buffer).unwrap();
     buffer[..len].to_vec()
 }
 
 /// Returns worlds of both roles, for cases that hold for either.
-pub(crate) fn open_worlds() -> [World; 2] {
-    let worlds = [World::open_server(config_2()), World::open_client(config_2())];
+pub(crate) fn open_worlds() -> [ConformanceSimulation; 2] {
+    let worlds = [
+        ConformanceSimulation::open_server(config_2()),
+        ConformanceSimulation::open_client(config_2()),
+    ];
     assert_eq!(worlds[0].d.role(), Role::Server);
     worlds
 }

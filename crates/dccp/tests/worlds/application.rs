@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use dccp::connection::Event;
+use dccp::connection::ConnectionEvent;
 
 /// Bytes before the filling.
 const HEAD_LEN: usize = 16;
 
 /// A connection as its application sees it, from the first event to the last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Life {
+pub(crate) struct ApplicationConnection {
     /// Name of the life, unique in this world.
     pub(crate) name: u32,
     pub(crate) sent_count: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Life {
     pub(crate) is_over: bool,
 }
 
-impl Life {
+impl ApplicationConnection {
     pub(crate) fn new(name: u32) -> Self {
         Self { name, ..Self::default() }
     }
@@ -43,16 +43,16 @@ fn filled(name: u32, number: u64, len: usize) -> Vec<u8> {
 
 /// Record of the datagrams that were sent and delivered in a world.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct DatagramLedger {
     /// Datagrams that were accepted for sending, by life.
     taken: BTreeMap<u32, u64>,
     /// Receiving life and received datagrams, as bits, by sending life.
     delivered: BTreeMap<u32, (u32, Vec<u64>)>,
 }
 
-impl Ledger {
+impl DatagramLedger {
     /// Records that the connection accepted a datagram of a life.
-    pub(crate) fn took(&mut self, life: &mut Life) {
+    pub(crate) fn took(&mut self, life: &mut ApplicationConnection) {
         life.sent_count += 1;
         self.taken.insert(life.name, life.sent_count);
     }
@@ -63,19 +63,21 @@ impl Ledger {
     }
 
     /// Records an event for a life, and checks that it is possible.
-    pub(crate) fn told(&mut self, life: &mut Life, event: &Event) {
+    pub(crate) fn told(&mut self, life: &mut ApplicationConnection, event: &ConnectionEvent) {
         assert!(!life.is_over, "life {} is told {event:?} after its end", life.name);
         match event {
-            Event::Connected => {
+            ConnectionEvent::Connected => {
                 assert!(!life.is_connected, "life {} connects twice", life.name);
                 life.is_connected = true;
             }
-            Event::Received(data) => self.received(life, data),
-            Event::Reset(_) | Event::Failed(_) | Event::Closed => life.is_over = true,
+            ConnectionEvent::Received(data) => self.received(life, data),
+            ConnectionEvent::Reset(_) | ConnectionEvent::Failed(_) | ConnectionEvent::Closed => {
+                life.is_over = true
+            }
         }
     }
 
-    fn received(&mut self, life: &mut Life, data: &[u8]) {
+    fn received(&mut self, life: &mut ApplicationConnection, data: &[u8]) {
         let (head, _) = data.split_first_chunk::<HEAD_LEN>().expect("a head");
         let name = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
         let number = u64::from_be_bytes(head[4..12].try_into().unwrap());

@@ -4,9 +4,9 @@
 //! links.
 
 use dccp::connection::reply_without_connection;
-use dccp::feature::{Kind, Rule, number};
-use dccp::header::{Header, Packet, PacketType, Reset, ResetCode};
-use dccp::option::{DccpOption, Options};
+use dccp::feature::{FeatureProperties, ReconciliationRule, number};
+use dccp::header::{DccpHeader, DccpPacket, PacketType, Reset, ResetCode};
+use dccp::option::{DccpOption, DccpOptionIterator};
 
 use crate::worlds::world::SECOND;
 
@@ -25,13 +25,13 @@ const REPEAT_NS: u64 = 3 * SECOND;
 
 /// Options by which an end with CCID 3 alone requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum Ccid3RequestMethod {
     ByName,
     ByFeature,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum LinuxConnectionPhase {
     #[default]
     Handshake,
     Open,
@@ -46,7 +46,7 @@ pub(crate) enum Passage {
     Passes(Vec<u8>),
     Dropped,
     /// Packet that the stack answers with this Reset, and that goes no further.
-    Refused(Header),
+    Refused(DccpHeader),
 }
 
 /// The stack of Linux, with its one connection.
@@ -54,11 +54,11 @@ pub(crate) enum Passage {
 pub(crate) struct LinuxStack {
     is_server: bool,
     /// Way in which a stack with CCID 3 alone requests it: by name, or by its features alone.
-    ccid_3_alone: Option<Asking>,
+    ccid_3_alone: Option<Ccid3RequestMethod>,
     /// Features of the Changes in its Response: the packet that ends the handshake must confirm
     /// each of them (RFC 4340 §6.6.1).
     asked: Vec<u8>,
-    phase: Phase,
+    phase: LinuxConnectionPhase,
     has_heard_data: bool,
     /// Type of the packet that the stack repeats until an answer comes.
     repeated: Option<PacketType>,
@@ -67,7 +67,7 @@ pub(crate) struct LinuxStack {
 }
 
 impl LinuxStack {
-    pub(crate) fn new(is_server: bool, ccids: &[u8], asking: Asking) -> Self {
+    pub(crate) fn new(is_server: bool, ccids: &[u8], asking: Ccid3RequestMethod) -> Self {
         let ccid_3_alone = (ccids == [3]).then_some(asking);
         Self { is_server, ccid_3_alone, ..Self::default() }
     }
@@ -75,8 +75,8 @@ impl LinuxStack {
     /// Returns the options of the stack's Request or Response.
     fn asking(&mut self, options: &[u8]) -> Vec<u8> {
         let wanted: &[u8] = match self.ccid_3_alone {
-            Some(Asking::ByName) => &WANTS_CCID_3,
-            Some(Asking::ByFeature) | None => &[],
+            Some(Ccid3RequestMethod::ByName) => &WANTS_CCID_3,
+            Some(Ccid3RequestMethod::ByFeature) | None => &[],
         };
         let is_replaced = |feature| matches!(feature, number::CCID | number::SEND_LOSS_EVENT_RATE);
         let options = match self.ccid_3_alone {
@@ -102,11 +102,11 @@ impl LinuxStack {
     }
 
     /// Processes a packet that the endpoint sends in place of the stack.
-    pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &Packet<'_>) -> Passage {
+    pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &DccpPacket<'_>) -> Passage {
         use PacketType::{Ack, Close, CloseReq, Request, Response};
         let packet_type = packet.header.packet_type;
         let is_quiet = self.is_server && !self.has_heard_data && packet_type == Ack;
-        if self.phase == Phase::Gone || is_quiet {
+        if self.phase == LinuxConnectionPhase::Gone || is_quiet {
             return Passage::Dropped;
         }
         if matches!(packet_type, Request | Close | CloseReq)
@@ -122,26 +122,28 @@ impl LinuxStack {
             }
             Response => return Passage::Passes(self.asking(packet.options)),
             Close | CloseReq => (),
-            _ if !self.is_server => self.phase = Phase::Open,
+            _ if !self.is_server => self.phase = LinuxConnectionPhase::Open,
             _ => (),
         }
         Passage::Passes(padded(without(packet.options, is_server_priority)))
     }
 
     /// Processes a packet for the stack.
-    pub(crate) fn incoming(&mut self, packet: &Packet<'_>) -> Passage {
+    pub(crate) fn incoming(&mut self, packet: &DccpPacket<'_>) -> Passage {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
         match self.phase {
-            Phase::Gone => return self.refuse(packet, ResetCode::NoConnection),
-            Phase::Handshake if self.is_server => match packet_type {
+            LinuxConnectionPhase::Gone => return self.refuse(packet, ResetCode::NoConnection),
+            LinuxConnectionPhase::Handshake if self.is_server => match packet_type {
                 Request | ResetType => return Passage::Passes(packet.options.to_vec()),
-                Ack | DataAck if self.has_confirms(packet.options) => self.phase = Phase::Open,
+                Ack | DataAck if self.has_confirms(packet.options) => {
+                    self.phase = LinuxConnectionPhase::Open
+                }
                 Ack | DataAck => return self.refuse(packet, ResetCode::TooBusy),
                 _ => return self.refuse(packet, ResetCode::PacketError),
             },
-            Phase::Handshake => return Passage::Passes(packet.options.to_vec()),
-            Phase::Open => (),
+            LinuxConnectionPhase::Handshake => return Passage::Passes(packet.options.to_vec()),
+            LinuxConnectionPhase::Open => (),
         }
         self.has_heard_data |= matches!(packet_type, Data | DataAck);
         Passage::Passes(without(packet.options, is_server_priority))
@@ -154,15 +156,16 @@ impl LinuxStack {
         self.asked.iter().all(|&wanted| count(&confirmed, wanted) >= count(&self.asked, wanted))
     }
 
-    fn refuse(&mut self, packet: &Packet<'_>, code: ResetCode) -> Passage {
-        self.phase = Phase::Gone;
+    fn refuse(&mut self, packet: &DccpPacket<'_>, code: ResetCode) -> Passage {
+        self.phase = LinuxConnectionPhase::Gone;
         let header = reply_without_connection(packet, Reset::plain(code));
         header.map_or(Passage::Dropped, Passage::Refused)
     }
 }
 
 fn is_server_priority(feature: u8) -> bool {
-    Kind::of(feature).is_some_and(|kind| kind.rule == Rule::ServerPriority)
+    FeatureProperties::of(feature)
+        .is_some_and(|kind| kind.rule == ReconciliationRule::ServerPriority)
 }
 
 /// Returns the features of all Changes, or of all Confirms.
@@ -173,7 +176,7 @@ fn features(options: &[u8], are_changes: bool) -> Vec<u8> {
         }
         _ => None,
     };
-    Options::new(options).filter_map(|raw| feature(raw.option)).collect()
+    DccpOptionIterator::new(options).filter_map(|raw| feature(raw.option)).collect()
 }
 
 /// Returns the options with padding before them.
@@ -187,7 +190,7 @@ fn padded(options: Vec<u8>) -> Vec<u8> {
 fn without(options: &[u8], is_ignored: impl Fn(u8) -> bool) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut mandatory = false;
-    for raw in Options::new(options) {
+    for raw in DccpOptionIterator::new(options) {
         if raw.option == DccpOption::Mandatory {
             mandatory = true;
             continue;

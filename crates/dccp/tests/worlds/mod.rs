@@ -16,8 +16,8 @@ mod world;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use plan::{LinuxKind, Plan};
-use world::{Report, World};
+use plan::{DccpSimulationPlan, LinuxKind};
+use world::{DccpSimulation, DccpSimulationReport};
 
 const COMMAND: &str = "cargo test -p dccp --test main worlds:: -- --nocapture";
 /// Count of worlds in a run.
@@ -32,11 +32,13 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs a world. After a failure it prints the command that repeats it.
-fn live(seed: u64) -> Result<Report, u64> {
-    let mut lived = Ok(Report::default());
+fn live(seed: u64) -> Result<DccpSimulationReport, u64> {
+    let mut lived = Ok(DccpSimulationReport::default());
     let counted = allocation_counter::measure(|| {
         // Caught inside, because the counting must come to its end.
-        lived = catch_unwind(AssertUnwindSafe(|| World::new(Plan::from_seed(seed)).live()));
+        lived = catch_unwind(AssertUnwindSafe(|| {
+            DccpSimulation::new(DccpSimulationPlan::from_seed(seed)).live()
+        }));
     });
     let held_bytes = counted.bytes_max;
     if held_bytes > WORLD_BYTES_MAX && lived.is_ok() {
@@ -47,7 +49,7 @@ fn live(seed: u64) -> Result<Report, u64> {
         report.held_bytes_max = held_bytes;
     }
     lived.map_err(|_| {
-        let plan = Plan::from_seed(seed);
+        let plan = DccpSimulationPlan::from_seed(seed);
         eprintln!("world {seed}\n{plan}\nrepeat with: GODWIT_WORLD_SEED={seed} {COMMAND}\n");
         seed
     })
@@ -63,10 +65,10 @@ fn seeds(count: u64) -> Range<u64> {
 /// failures.
 fn spread<F: Send>(
     seeds: &Range<u64>,
-    live_one: impl Fn(u64) -> (Report, Vec<F>) + Sync,
-) -> (Report, Vec<F>) {
+    live_one: impl Fn(u64) -> (DccpSimulationReport, Vec<F>) + Sync,
+) -> (DccpSimulationReport, Vec<F>) {
     let live_share = |share: usize| {
-        let (mut total, mut failed) = (Report::default(), Vec::new());
+        let (mut total, mut failed) = (DccpSimulationReport::default(), Vec::new());
         for seed in seeds.clone().skip(share).step_by(THREADS_COUNT) {
             let (report, failures) = live_one(seed);
             total.add(&report);
@@ -74,7 +76,7 @@ fn spread<F: Send>(
         }
         (total, failed)
     };
-    let (mut total, mut failed) = (Report::default(), Vec::new());
+    let (mut total, mut failed) = (DccpSimulationReport::default(), Vec::new());
     std::thread::scope(|scope| {
         let live_share = &live_share;
         let threads: Vec<_> =
@@ -91,13 +93,17 @@ fn spread<F: Send>(
 #[test]
 fn every_connection_closes_and_nothing_arrives_twice_or_changed() {
     if let Some(seed) = number("GODWIT_WORLD_SEED") {
-        println!("{}\n{:#?}", Plan::from_seed(seed), live(seed).expect("a world that holds"));
+        println!(
+            "{}\n{:#?}",
+            DccpSimulationPlan::from_seed(seed),
+            live(seed).expect("a world that holds")
+        );
         return;
     }
     let seeds = seeds(WORLDS_COUNT);
     let (total, failed) = spread(&seeds, |seed| match live(seed) {
         Ok(report) => (report, Vec::new()),
-        Err(seed) => (Report::default(), vec![seed]),
+        Err(seed) => (DccpSimulationReport::default(), vec![seed]),
     });
     let count = seeds.end - seeds.start;
     println!("dccp-worlds: {count} worlds: {total:?}");
@@ -118,7 +124,7 @@ const LINUX_KINDS: [LinuxKind; 4] =
 const FAST_EVERY: u64 = 10;
 
 /// Returns true if a world with Linux has the right result.
-fn is_right(plan: &Plan, kind: LinuxKind, report: &Report) -> bool {
+fn is_right(plan: &DccpSimulationPlan, kind: LinuxKind, report: &DccpSimulationReport) -> bool {
     let lost = report.taken.saturating_sub(report.delivered);
     // Linux ends a connection whose first packet after its Response is a Sync (in RFC 4340 §8.5
     // step 7 answers with a Sync). A client sends one for a packet that comes too late, and it may
@@ -148,14 +154,14 @@ fn is_right(plan: &Plan, kind: LinuxKind, report: &Report) -> bool {
 
 /// Runs the worlds with Linux of a seed, one of each kind. Returns the sum of the reports, and the
 /// kinds that failed.
-fn live_with_linux(seed: u64) -> (Report, Vec<(u64, LinuxKind)>) {
-    let (mut total, mut failed) = (Report::default(), Vec::new());
+fn live_with_linux(seed: u64) -> (DccpSimulationReport, Vec<(u64, LinuxKind)>) {
+    let (mut total, mut failed) = (DccpSimulationReport::default(), Vec::new());
     for kind in LINUX_KINDS {
         if kind == LinuxKind::Fast && !seed.is_multiple_of(FAST_EVERY) {
             continue;
         }
-        let plan = Plan::with_linux(seed, kind);
-        let lived = catch_unwind(AssertUnwindSafe(|| World::new(plan.clone()).live()));
+        let plan = DccpSimulationPlan::with_linux(seed, kind);
+        let lived = catch_unwind(AssertUnwindSafe(|| DccpSimulation::new(plan.clone()).live()));
         if lived.as_ref().is_ok_and(|report| is_right(&plan, kind, report)) {
             total.add(lived.as_ref().expect("it was just looked at"));
         } else {

@@ -3,10 +3,10 @@
 use core::fmt;
 
 use base::Random;
-use dccp::connection::{Config, QueuePolicy};
+use dccp::connection::{ConnectionConfig, QueuePolicy};
 use dccp::endpoint::Carrier;
 use dccp::header::ServiceCode;
-use netem::Settings;
+use netem::LinkSettings;
 
 use crate::worlds::world::{MS, SECOND};
 
@@ -15,13 +15,13 @@ const PATH_BYTES: [usize; 5] = [600, 800, 1_006, 1_280, 1_500];
 
 /// A planned event of the world.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum PlannedDccpEvent {
     /// Connection that the client's application makes, from this port.
     Connect { local_port: u16 },
     /// End that loses all its state, and starts again.
     Restart { is_server: bool },
     /// Link whose settings change while it runs.
-    ChangeLink { is_to_client: bool, settings: Box<Settings> },
+    ChangeLink { is_to_client: bool, settings: Box<LinkSettings> },
     /// Path that gets another width.
     ChangePath { packet_bytes_max: usize },
     /// Applications of an end that close all their connections.
@@ -31,7 +31,7 @@ pub(crate) enum Deed {
 /// Behaviour of the applications of an end.
 #[derive(Clone, Debug)]
 pub(crate) struct Habit {
-    pub(crate) config: Config,
+    pub(crate) config: ConnectionConfig,
     /// Time between two bursts of sending; 0 for never.
     pub(crate) period_ns: u64,
     /// Most datagrams of a burst.
@@ -43,7 +43,7 @@ pub(crate) struct Habit {
 
 /// A world before it begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct DccpSimulationPlan {
     pub(crate) seed: u64,
     pub(crate) carrier: Carrier,
     pub(crate) is_v6: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     /// Habits of the client and of the server.
     pub(crate) habits: [Habit; 2],
     /// Links to the server and to the client.
-    pub(crate) links: [Settings; 2],
+    pub(crate) links: [LinkSettings; 2],
     pub(crate) packet_bytes_max: usize,
     /// True if the path reports packets that are too big for it.
     pub(crate) tells_too_big: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Plan {
     /// End that speaks as Linux does: true for the server, false for the client; `None` in most
     /// worlds.
     pub(crate) linux: Option<bool>,
-    pub(crate) deeds: Vec<(u64, Deed)>,
+    pub(crate) deeds: Vec<(u64, PlannedDccpEvent)>,
 }
 
 /// Kinds of worlds with an end that speaks as Linux does.
@@ -80,7 +80,7 @@ pub(crate) enum LinuxKind {
 /// Time at which the applications have closed all connections.
 pub(crate) const TALK_NS: u64 = 4 * SECOND;
 
-impl Plan {
+impl DccpSimulationPlan {
     /// Returns the plan of a seed.
     pub(crate) fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed ^ 0xdcc0_0000);
@@ -91,7 +91,7 @@ impl Plan {
         for _ in 0..=random.below(3) {
             // Ports come again, so that a connection meets remains of another one.
             let local_port = 40_000 + random.below(2) as u16;
-            deeds.push((random.below(TALK_NS * 3 / 4), Deed::Connect { local_port }));
+            deeds.push((random.below(TALK_NS * 3 / 4), PlannedDccpEvent::Connect { local_port }));
         }
         deeds[0].0 = 0;
         for _ in 0..random.below(3) {
@@ -100,7 +100,10 @@ impl Plan {
         }
         for is_server in [random.chance(1, 2), random.chance(1, 2)] {
             let at_ns = TALK_NS / 2 + random.below(TALK_NS / 2);
-            deeds.push((at_ns, Deed::CloseAll { is_server, is_rude: random.chance(1, 12) }));
+            deeds.push((
+                at_ns,
+                PlannedDccpEvent::CloseAll { is_server, is_rude: random.chance(1, 12) },
+            ));
         }
         Self {
             seed,
@@ -134,7 +137,7 @@ impl Plan {
             (LinuxKind::NoCommonCcid, _) => (&[3], &[2]),
             _ => (ours, &[2, 3]),
         };
-        let config = |is_linux: bool| Config {
+        let config = |is_linux: bool| ConnectionConfig {
             service_code: ServiceCode::new(7),
             tx_ccids: if is_linux { theirs.to_vec() } else { ours.to_vec() },
             rx_ccids: if is_linux { theirs.to_vec() } else { ours.to_vec() },
@@ -142,7 +145,7 @@ impl Plan {
             is_ecn_capable: !is_linux,
             receive_queue_len: 10_000,
             send_queue_len: if kind == LinuxKind::Fast { 100 } else { 5 },
-            ..Config::default()
+            ..ConnectionConfig::default()
         };
         let data_bytes_max = match random.below(4) {
             // Most datagrams are as long as the path permits, so that no options fit next to them.
@@ -169,12 +172,12 @@ impl Plan {
             request_data_len: 0,
             talk_ns: TALK_NS / 2,
             linux: Some(is_server),
-            deeds: vec![(0, Deed::Connect { local_port: 40_000 })],
+            deeds: vec![(0, PlannedDccpEvent::Connect { local_port: 40_000 })],
         }
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for DccpSimulationPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { carrier, packet_bytes_max, tells_too_big, request_data_len, .. } = self;
         let cookies = self.uses_init_cookies;
@@ -188,7 +191,7 @@ impl fmt::Display for Plan {
         }
         for (at_ns, deed) in &self.deeds {
             match deed {
-                Deed::ChangeLink { is_to_client, settings } => {
+                PlannedDccpEvent::ChangeLink { is_to_client, settings } => {
                     writeln!(f, "{at_ns}: link to client {is_to_client}: {settings}")?;
                 }
                 deed => writeln!(f, "{at_ns}: {deed:?}")?,
@@ -202,33 +205,33 @@ fn path(random: &mut Random) -> usize {
     if random.chance(1, 2) { 1_500 } else { *random.pick(&PATH_BYTES).unwrap() }
 }
 
-fn deed(random: &mut Random, may_corrupt: bool) -> Deed {
+fn deed(random: &mut Random, may_corrupt: bool) -> PlannedDccpEvent {
     match random.below(3) {
-        0 => Deed::Restart { is_server: random.chance(1, 2) },
-        1 => Deed::ChangePath { packet_bytes_max: path(random) },
+        0 => PlannedDccpEvent::Restart { is_server: random.chance(1, 2) },
+        1 => PlannedDccpEvent::ChangePath { packet_bytes_max: path(random) },
         _ => {
             let is_down = random.chance(1, 5);
             let down = "loss 100%".parse_link();
             let settings = if is_down { down } else { link(random, may_corrupt) };
             let settings = Box::new(settings);
-            Deed::ChangeLink { is_to_client: random.chance(1, 2), settings }
+            PlannedDccpEvent::ChangeLink { is_to_client: random.chance(1, 2), settings }
         }
     }
 }
 
 /// Parser of link settings that are known to be right.
 trait ParseLink {
-    fn parse_link(&self) -> Settings;
+    fn parse_link(&self) -> LinkSettings;
 }
 
 impl ParseLink for str {
-    fn parse_link(&self) -> Settings {
-        Settings::parse(self).unwrap_or_else(|problems| panic!("{self}: {problems:?}"))
+    fn parse_link(&self) -> LinkSettings {
+        LinkSettings::parse(self).unwrap_or_else(|problems| panic!("{self}: {problems:?}"))
     }
 }
 
 /// Returns a link of a world with Linux, which is the server or the client.
-fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> Settings {
+fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> LinkSettings {
     let delay_ms = 1 + random.below(60);
     let mut words = format!("limit 1000 delay {delay_ms}ms");
     words += &match random.below(3) {
@@ -248,7 +251,7 @@ fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> Settings
     words.parse_link()
 }
 
-fn link(random: &mut Random, may_corrupt: bool) -> Settings {
+fn link(random: &mut Random, may_corrupt: bool) -> LinkSettings {
     let mut words = format!("limit {}", 5 + random.below(100));
     let delay_ms = random.below(250);
     if delay_ms > 0 {
@@ -295,7 +298,7 @@ fn habit(random: &mut Random, allows_partial: bool) -> Habit {
     let or_both = |ccids: Vec<u8>, keep: bool| if keep { ccids } else { vec![2, 3] };
     let tx_ccids = or_both(tx_ccids, random.chance(4, 5));
     let rx_ccids = or_both(rx_ccids, random.chance(1, 2));
-    let config = Config {
+    let config = ConnectionConfig {
         service_code: ServiceCode::new(7),
         tx_ccids,
         rx_ccids,
@@ -310,7 +313,7 @@ fn habit(random: &mut Random, allows_partial: bool) -> Habit {
         receive_queue_len: 1 + random.below(20) as usize,
         server_holds_time_wait: random.chance(1, 3),
         time_wait_ns: (1 + random.below(240)) * SECOND,
-        ..Config::default()
+        ..ConnectionConfig::default()
     };
     Habit {
         config,

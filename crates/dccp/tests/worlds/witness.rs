@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use dccp::ccid::SenderFigures;
-use dccp::connection::{Connection, Role, State};
-use dccp::endpoint::Key;
+use dccp::connection::{Connection, ConnectionState, Role};
+use dccp::endpoint::ConnectionKey;
 use dccp::header::PacketType;
 use dccp::sequence::SequenceNumber;
 
 /// Numbers that an end has used between two ports, life by life: first and last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wire {
+pub(crate) struct UsedSequenceRanges {
     used: BTreeMap<(u16, u16), Vec<(SequenceNumber, SequenceNumber)>>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Wire {
 /// take their number from the packet that they answer.
 const STEP_MAX: i64 = 1;
 
-impl Wire {
+impl UsedSequenceRanges {
     /// Records a packet that left its end. Returns its type, if it is whole.
     pub(crate) fn saw(&mut self, octets: &[u8]) -> Option<PacketType> {
         let packet_type = PacketType::from_number(octets[8] >> 1 & 15)?;
@@ -47,14 +47,14 @@ impl Wire {
 }
 
 /// Checks the invariants of a connection; `peer` has the packets that the other end has sent.
-pub(crate) fn look(key: &Key, connection: &Connection, peer: &Wire) {
+pub(crate) fn look(key: &ConnectionKey, connection: &Connection, peer: &UsedSequenceRanges) {
     let state = connection.state();
     let is_possible = match connection.role() {
-        Role::Client => !matches!(state, State::Respond | State::CloseReq),
-        Role::Server => !matches!(state, State::Request | State::PartOpen),
+        Role::Client => !matches!(state, ConnectionState::Respond | ConnectionState::CloseReq),
+        Role::Server => !matches!(state, ConnectionState::Request | ConnectionState::PartOpen),
     };
     assert!(is_possible, "a {:?} in {}", connection.role(), state.name());
-    if matches!(state, State::PartOpen | State::Open) {
+    if matches!(state, ConnectionState::PartOpen | ConnectionState::Open) {
         let (_, gsr) = connection.greatest_numbers();
         let ports = (key.remote_port, key.local_port);
         assert!(peer.has_used(ports, gsr), "{gsr:?} was never sent: {key:?}");

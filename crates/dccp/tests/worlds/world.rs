@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::IpAddr;
 
 use base::Random;
-use dccp::connection::{Config, Connection, Ecn, Event, SendError, State};
-use dccp::endpoint::{Endpoint, Key, Limits, Listener, Secret};
+use dccp::connection::{
+    Connection, ConnectionConfig, ConnectionEvent, ConnectionState, Ecn, SendError,
+};
+use dccp::endpoint::{ConnectionKey, Endpoint, EndpointLimits, Listener, SipHashKey};
 use dccp::feature::{Disagreement, number as feature_number};
 use dccp::header::checksum::crc32c;
-use dccp::header::{Integrity, Packet, PacketType, ServiceCode};
-use netem::Link;
+use dccp::header::{DccpPacket, Integrity, PacketType, ServiceCode};
+use netem::EmulatedLink;
 
-use crate::worlds::application::{Ledger, Life};
-use crate::worlds::linux::{Asking, LinuxStack, Passage};
-use crate::worlds::plan::{Deed, Plan, TALK_NS};
-use crate::worlds::witness::{self, Wire};
+use crate::worlds::application::{ApplicationConnection, DatagramLedger};
+use crate::worlds::linux::{Ccid3RequestMethod, LinuxStack, Passage};
+use crate::worlds::plan::{DccpSimulationPlan, PlannedDccpEvent, TALK_NS};
+use crate::worlds::witness::{self, UsedSequenceRanges};
 
 /// One millisecond.
 pub(crate) const MS: u64 = 1_000_000;
@@ -31,7 +33,7 @@ const STILL_MAX: u32 = 10_000;
 
 /// Result of a world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct DccpSimulationReport {
     pub(crate) connected: u64,
     pub(crate) delivered: u64,
     /// Datagrams that were accepted for sending.
@@ -57,7 +59,7 @@ pub(crate) struct Report {
     pub(crate) disagreements: u64,
 }
 
-impl Report {
+impl DccpSimulationReport {
     pub(crate) fn add(&mut self, other: &Self) {
         self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
         self.overtaken_starts += other.overtaken_starts;
@@ -106,44 +108,44 @@ impl Report {
 
 /// Event that is due at a time.
 #[derive(Debug)]
-enum Due {
-    Deed(Deed),
+enum DccpSimulationEvent {
+    Deed(PlannedDccpEvent),
     /// Time for the applications of an end to send.
     Talk(usize),
     /// Message of the path to an end that a packet was too big.
     TooBig {
         end: usize,
-        key: Key,
+        key: ConnectionKey,
         quoted: Vec<u8>,
         packet_bytes_max: usize,
     },
 }
 
 /// One end of the world.
-struct End {
+struct SimulatedDccpEnd {
     endpoint: Endpoint,
-    lives: BTreeMap<Key, Life>,
+    lives: BTreeMap<ConnectionKey, ApplicationConnection>,
     /// Record of the packets that the end has sent.
-    wire: Wire,
+    wire: UsedSequenceRanges,
     /// Stack of an end that speaks as Linux does.
     linux: Option<LinuxStack>,
 }
 
-pub(crate) struct World {
-    plan: Plan,
+pub(crate) struct DccpSimulation {
+    plan: DccpSimulationPlan,
     now_ns: u64,
     random: Random,
     /// Client and server.
-    ends: [End; 2],
+    ends: [SimulatedDccpEnd; 2],
     /// Links, each from the end of the same index.
-    links: [Link; 2],
+    links: [EmulatedLink; 2],
     packet_bytes_max: usize,
     agenda: BinaryHeap<Reverse<(u64, u64)>>,
-    dues: BTreeMap<u64, Due>,
+    dues: BTreeMap<u64, DccpSimulationEvent>,
     serial: u64,
-    ledger: Ledger,
+    ledger: DatagramLedger,
     names_count: u32,
-    report: Report,
+    report: DccpSimulationReport,
 }
 
 /// Returns the client's address and the server's.
@@ -168,20 +170,24 @@ const fn ecn(bits: u8) -> Ecn {
     }
 }
 
-impl World {
-    pub(crate) fn new(plan: Plan) -> Self {
+impl DccpSimulation {
+    pub(crate) fn new(plan: DccpSimulationPlan) -> Self {
         let mut random = Random::from_seed(plan.seed);
-        let ends = [0, 1].map(|index| End {
+        let ends = [0, 1].map(|index| SimulatedDccpEnd {
             endpoint: endpoint(&plan, index == 1, &mut random),
             lives: BTreeMap::new(),
-            wire: Wire::default(),
+            wire: UsedSequenceRanges::default(),
             linux: (plan.linux == Some(index == 1)).then(|| {
-                let asking =
-                    if plan.seed.is_multiple_of(3) { Asking::ByFeature } else { Asking::ByName };
+                let asking = if plan.seed.is_multiple_of(3) {
+                    Ccid3RequestMethod::ByFeature
+                } else {
+                    Ccid3RequestMethod::ByName
+                };
                 LinuxStack::new(index == 1, &plan.habits[index].config.tx_ccids, asking)
             }),
         });
-        let links = plan.links.clone().map(|settings| Link::new(settings, random.next_u64()));
+        let links =
+            plan.links.clone().map(|settings| EmulatedLink::new(settings, random.next_u64()));
         let mut world = Self {
             now_ns: SECOND,
             random,
@@ -191,32 +197,32 @@ impl World {
             agenda: BinaryHeap::new(),
             dues: BTreeMap::new(),
             serial: 0,
-            ledger: Ledger::default(),
+            ledger: DatagramLedger::default(),
             names_count: 0,
-            report: Report::default(),
+            report: DccpSimulationReport::default(),
             plan,
         };
         for (at_ns, deed) in world.plan.deeds.clone() {
-            world.plan_due(SECOND + at_ns, Due::Deed(deed));
+            world.plan_due(SECOND + at_ns, DccpSimulationEvent::Deed(deed));
         }
         for (end, is_server) in [(0, false), (1, true)] {
             if world.plan.habits[end].period_ns > 0 {
-                world.plan_due(SECOND, Due::Talk(end));
+                world.plan_due(SECOND, DccpSimulationEvent::Talk(end));
             }
-            let goodbye = Deed::CloseAll { is_server, is_rude: false };
-            world.plan_due(SECOND + TALK_NS, Due::Deed(goodbye));
+            let goodbye = PlannedDccpEvent::CloseAll { is_server, is_rude: false };
+            world.plan_due(SECOND + TALK_NS, DccpSimulationEvent::Deed(goodbye));
         }
         world
     }
 
-    fn plan_due(&mut self, at_ns: u64, due: Due) {
+    fn plan_due(&mut self, at_ns: u64, due: DccpSimulationEvent) {
         self.serial += 1;
         self.agenda.push(Reverse((at_ns, self.serial)));
         self.dues.insert(self.serial, due);
     }
 
     /// Runs the world to the end of the last connection.
-    pub(crate) fn live(mut self) -> Report {
+    pub(crate) fn live(mut self) -> DccpSimulationReport {
         let mut still_count = 0;
         loop {
             self.settle();
@@ -244,7 +250,7 @@ impl World {
     }
 
     /// Returns the connections that exist.
-    fn left(&self) -> Vec<(Key, State)> {
+    fn left(&self) -> Vec<(ConnectionKey, ConnectionState)> {
         let keys = self.ends.iter().flat_map(|end| {
             let keys = end.lives.keys();
             keys.filter_map(|key| Some((*key, end.endpoint.connection(key)?.state())))
@@ -254,7 +260,7 @@ impl World {
 
     fn next_ns(&self) -> Option<u64> {
         let ends = self.ends.iter().filter_map(|end| end.endpoint.poll_timeout());
-        let links = self.links.iter().filter_map(Link::poll_timeout);
+        let links = self.links.iter().filter_map(EmulatedLink::poll_timeout);
         let agenda = self.agenda.peek().map(|&Reverse((at_ns, _))| at_ns);
         ends.chain(links).chain(agenda).min()
     }
@@ -312,14 +318,17 @@ impl World {
                     let quoted = octets[..quoted_len.min(octets.len())].to_vec();
                     let packet_bytes_max = self.packet_bytes_max - headers_len;
                     let at_ns = self.now_ns + self.random.below(300) * MS;
-                    self.plan_due(at_ns, Due::TooBig { end: index, key, quoted, packet_bytes_max });
+                    self.plan_due(
+                        at_ns,
+                        DccpSimulationEvent::TooBig { end: index, key, quoted, packet_bytes_max },
+                    );
                 }
                 continue;
             }
             let mut len = transmit.len;
             if let Some(linux) = &mut self.ends[index].linux {
                 let integrity = key.path().integrity;
-                let packet = Packet::parse(&buffer[..len], integrity).expect("it is whole");
+                let packet = DccpPacket::parse(&buffer[..len], integrity).expect("it is whole");
                 let passage = linux.outgoing(self.now_ns, &packet);
                 let Some(octets) = rewritten(&packet, passage, integrity) else { continue };
                 len = octets.len();
@@ -342,7 +351,7 @@ impl World {
         let mut buffer = [0; 2_000];
         let mut has_arrived = false;
         let addresses = addresses(self.plan.is_v6);
-        let key = Key {
+        let key = ConnectionKey {
             local: addresses[1 - index],
             remote: addresses[index],
             carrier: self.plan.carrier,
@@ -364,7 +373,9 @@ impl World {
             let integrity = key.path().integrity;
             let heard = match &mut end.linux {
                 Some(linux) => {
-                    let Ok(packet) = Packet::parse(octets, integrity.reversed()) else { continue };
+                    let Ok(packet) = DccpPacket::parse(octets, integrity.reversed()) else {
+                        continue;
+                    };
                     let passage = linux.incoming(&packet);
                     if let Passage::Refused(header) = passage {
                         let mut reply = [0; 100];
@@ -394,10 +405,10 @@ impl World {
             let names_count = &mut self.names_count;
             let life = end.lives.entry(key).or_insert_with(|| {
                 *names_count += 1;
-                Life::new(*names_count)
+                ApplicationConnection::new(*names_count)
             });
             self.ledger.told(life, &event);
-            if let Event::Reset(reset) | Event::Failed(reset) = &event
+            if let ConnectionEvent::Reset(reset) | ConnectionEvent::Failed(reset) = &event
                 && end.linux.is_none()
                 && Disagreement::explains(reset)
                 && let Some(connection) = end.endpoint.connection(&key)
@@ -406,8 +417,8 @@ impl World {
                 self.report.disagreements += u64::from(about == Some(feature_number::CCID));
             }
             match event {
-                Event::Connected => self.report.connected += 1,
-                Event::Received(_) => self.report.delivered += 1,
+                ConnectionEvent::Connected => self.report.connected += 1,
+                ConnectionEvent::Received(_) => self.report.delivered += 1,
                 _ => self.report.ended += 1,
             }
             let (is_over, received) = (life.is_over, life.received_count);
@@ -437,9 +448,9 @@ impl World {
         {
             self.agenda.pop();
             match self.dues.remove(&serial).expect("planned") {
-                Due::Deed(deed) => self.act(deed),
-                Due::Talk(end) => self.talk(end),
-                Due::TooBig { end, key, quoted, packet_bytes_max } => {
+                DccpSimulationEvent::Deed(deed) => self.act(deed),
+                DccpSimulationEvent::Talk(end) => self.talk(end),
+                DccpSimulationEvent::TooBig { end, key, quoted, packet_bytes_max } => {
                     let tell = |connection: &mut Connection| {
                         connection.handle_too_big(&quoted, packet_bytes_max);
                     };
@@ -449,20 +460,22 @@ impl World {
         }
     }
 
-    fn act(&mut self, deed: Deed) {
+    fn act(&mut self, deed: PlannedDccpEvent) {
         match deed {
-            Deed::Connect { local_port } => self.connect(local_port),
-            Deed::Restart { is_server } => {
+            PlannedDccpEvent::Connect { local_port } => self.connect(local_port),
+            PlannedDccpEvent::Restart { is_server } => {
                 self.report.restarts += 1;
                 let end = &mut self.ends[usize::from(is_server)];
                 end.endpoint = endpoint(&self.plan, is_server, &mut self.random);
                 end.lives.clear();
             }
-            Deed::ChangeLink { is_to_client, settings } => {
+            PlannedDccpEvent::ChangeLink { is_to_client, settings } => {
                 self.links[usize::from(is_to_client)].change(self.now_ns, *settings);
             }
-            Deed::ChangePath { packet_bytes_max } => self.packet_bytes_max = packet_bytes_max,
-            Deed::CloseAll { is_server, is_rude } => {
+            PlannedDccpEvent::ChangePath { packet_bytes_max } => {
+                self.packet_bytes_max = packet_bytes_max
+            }
+            PlannedDccpEvent::CloseAll { is_server, is_rude } => {
                 self.close_all(usize::from(is_server), is_rude);
             }
         }
@@ -484,9 +497,16 @@ impl World {
     fn connect(&mut self, local_port: u16) {
         let [local, remote] = addresses(self.plan.is_v6);
         let carrier = self.plan.carrier;
-        let key = Key { local, remote, carrier, local_port, remote_port: SERVER_PORT, scope: 0 };
+        let key = ConnectionKey {
+            local,
+            remote,
+            carrier,
+            local_port,
+            remote_port: SERVER_PORT,
+            scope: 0,
+        };
         self.names_count += 1;
-        let mut life = Life::new(self.names_count);
+        let mut life = ApplicationConnection::new(self.names_count);
         let data = match self.plan.request_data_len {
             0 => Vec::new(),
             len => life.datagram(len),
@@ -527,7 +547,7 @@ impl World {
             }
         }
         if self.now_ns < SECOND + self.plan.talk_ns {
-            self.plan_due(self.now_ns + period_ns, Due::Talk(index));
+            self.plan_due(self.now_ns + period_ns, DccpSimulationEvent::Talk(index));
         }
     }
 }
@@ -538,19 +558,19 @@ fn packet_type(octets: &[u8]) -> Option<PacketType> {
 }
 
 /// Returns a packet with other options; `None` when it is dropped.
-fn rewritten(packet: &Packet<'_>, passage: Passage, integrity: Integrity) -> Option<Vec<u8>> {
+fn rewritten(packet: &DccpPacket<'_>, passage: Passage, integrity: Integrity) -> Option<Vec<u8>> {
     let Passage::Passes(options) = passage else { return None };
     let mut octets = [0; 2_000];
     let len = packet.header.write(&options, packet.data, integrity, &mut octets).expect("room");
     Some(octets[..len].to_vec())
 }
 
-fn endpoint(plan: &Plan, is_server: bool, random: &mut Random) -> Endpoint {
-    let secret = Secret::new([random.next_u64(), random.next_u64()]);
-    let limits = Limits { connections: 4, half_open: 3, resets_per_s: 100 };
+fn endpoint(plan: &DccpSimulationPlan, is_server: bool, random: &mut Random) -> Endpoint {
+    let secret = SipHashKey::new([random.next_u64(), random.next_u64()]);
+    let limits = EndpointLimits { connections: 4, half_open: 3, resets_per_s: 100 };
     let mut endpoint = Endpoint::new(secret, limits);
     if is_server {
-        let config: Config = plan.habits[1].config.clone();
+        let config: ConnectionConfig = plan.habits[1].config.clone();
         let service_codes = vec![ServiceCode::new(7)];
         let uses_init_cookies = plan.uses_init_cookies;
         endpoint.listen(SERVER_PORT, Listener { config, service_codes, uses_init_cookies });

@@ -1,13 +1,13 @@
 //! Classes and expressions: lists of clients, many tests, long regular expressions.
 
-use crate::expression::{Condition, Field4, Path, Term, Text};
+use crate::expression::{Condition, Field4, OptionPath, Term, TextExpression};
 use crate::shared::ClassTest;
-use crate::source::At;
+use crate::source::SourcePosition;
 
-use super::facts::{ClassFacts, Facts};
-use super::fault::Fault;
+use super::facts::{ClassFacts, ConfigFacts};
+use super::fault::PerformanceFault;
 use super::measured;
-use super::{Report, grouped_count};
+use super::{FindingCollector, grouped_count};
 
 /// Number of comparisons of a client's identity from which on one class is a list of clients: fewer
 /// are a few machines that are treated apart.
@@ -20,11 +20,11 @@ const CLASSES_SHARE: f64 = 0.10;
 /// shorter.
 const LONG_REGEX: usize = 64;
 
-pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let tested: Vec<Tested<'_>> = facts
         .classes
         .iter()
-        .filter_map(|class| Some(Tested { class, seen: Seen::of_test(class.test?) }))
+        .filter_map(|class| Some(Tested { class, seen: ExpressionMetrics::of_test(class.test?) }))
         .collect();
     let each: Vec<&Tested<'_>> =
         tested.iter().filter(|test| test.seen.clients >= CLIENTS_OF_A_CLASS).collect();
@@ -32,7 +32,7 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
         tested.iter().filter(|test| (1..CLIENTS_OF_A_CLASS).contains(&test.seen.clients)).collect();
     let clients = each.iter().map(|test| test.seen.clients).sum();
     report.add(
-        Fault::EnumeratedClients,
+        PerformanceFault::EnumeratedClients,
         places(&each),
         measured::advised(),
         format!(
@@ -47,7 +47,7 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
     let is_list = clients >= CLIENTS_OF_ALL_CLASSES;
     if is_list {
         report.add(
-            Fault::EnumeratedClients,
+            PerformanceFault::EnumeratedClients,
             places(&few),
             measured::classes(few.len(), 0),
             format!(
@@ -65,10 +65,10 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
 
 struct Tested<'f> {
     class: &'f ClassFacts<'f>,
-    seen: Seen,
+    seen: ExpressionMetrics,
 }
 
-fn places(tests: &[&Tested<'_>]) -> Vec<At> {
+fn places(tests: &[&Tested<'_>]) -> Vec<SourcePosition> {
     tests.iter().map(|test| test.class.at).collect()
 }
 
@@ -77,9 +77,9 @@ fn clients_text(clients: usize) -> String {
 }
 
 fn many_classes(
-    facts: &Facts<'_>,
+    facts: &ConfigFacts<'_>,
     is_named: impl Fn(&ClassFacts<'_>) -> bool,
-    report: &mut Report,
+    report: &mut FindingCollector,
 ) {
     let counted = |class: &&ClassFacts<'_>| !class.is_additional && !is_named(class);
     let classes: Vec<&ClassFacts<'_>> = facts.classes.iter().filter(counted).collect();
@@ -90,7 +90,7 @@ fn many_classes(
     }
     let at = facts.global.at("client-classes");
     report.add(
-        Fault::ManyClasses,
+        PerformanceFault::ManyClasses,
         at.into_iter().collect(),
         cost,
         format!(
@@ -102,12 +102,12 @@ fn many_classes(
     );
 }
 
-fn long_regexes(facts: &Facts<'_>, tested: &[Tested<'_>], report: &mut Report) {
+fn long_regexes(facts: &ConfigFacts<'_>, tested: &[Tested<'_>], report: &mut FindingCollector) {
     let long = tested.iter().filter(|test| test.seen.longest_regex >= LONG_REGEX);
     let mut longest = long.clone().map(|test| test.seen.longest_regex).max().unwrap_or(0);
-    let mut at: Vec<At> = long.map(|test| test.class.at).collect();
+    let mut at: Vec<SourcePosition> = long.map(|test| test.class.at).collect();
     if let Some(text) = facts.flex_id {
-        let mut seen = Seen::default();
+        let mut seen = ExpressionMetrics::default();
         seen.text(text);
         if seen.longest_regex >= LONG_REGEX {
             longest = longest.max(seen.longest_regex);
@@ -119,7 +119,7 @@ fn long_regexes(facts: &Facts<'_>, tested: &[Tested<'_>], report: &mut Report) {
         }
     }
     report.add(
-        Fault::LongRegex,
+        PerformanceFault::LongRegex,
         at,
         measured::advised(),
         format!("a regular expression of {longest} characters is run over a field of each message"),
@@ -130,14 +130,14 @@ fn long_regexes(facts: &Facts<'_>, tested: &[Tested<'_>], report: &mut Report) {
 
 /// Contents of an expression.
 #[derive(Default)]
-struct Seen {
+struct ExpressionMetrics {
     /// Number of comparisons of a client's identity with a constant.
     clients: usize,
     /// Number of characters of the longest regular expression.
     longest_regex: usize,
 }
 
-impl Seen {
+impl ExpressionMetrics {
     fn of_test(test: &ClassTest) -> Self {
         let mut seen = Self::default();
         match test {
@@ -150,8 +150,8 @@ impl Seen {
     fn condition(&mut self, condition: &Condition) {
         match condition {
             Condition::Equal(a, b) => {
-                let is_listed = (is_identity(a) && matches!(**b, Text::Literal(_)))
-                    || (is_identity(b) && matches!(**a, Text::Literal(_)));
+                let is_listed = (is_identity(a) && matches!(**b, TextExpression::Literal(_)))
+                    || (is_identity(b) && matches!(**a, TextExpression::Literal(_)));
                 self.clients += usize::from(is_listed);
                 self.text(a);
                 self.text(b);
@@ -169,15 +169,17 @@ impl Seen {
         }
     }
 
-    fn text(&mut self, text: &Text) {
+    fn text(&mut self, text: &TextExpression) {
         match text {
-            Text::Literal(_) | Text::Value(_) => {}
-            Text::Concat(parts) => parts.iter().for_each(|part| self.text(part)),
-            Text::Substring { of, .. } | Text::Split { of, .. } | Text::Hex { of, .. } => {
+            TextExpression::Literal(_) | TextExpression::Value(_) => {}
+            TextExpression::Concat(parts) => parts.iter().for_each(|part| self.text(part)),
+            TextExpression::Substring { of, .. }
+            | TextExpression::Split { of, .. }
+            | TextExpression::Hex { of, .. } => {
                 self.text(of);
             }
-            Text::Convert(_, of) => self.text(of),
-            Text::Choice { condition, then, otherwise, .. } => {
+            TextExpression::Convert(_, of) => self.text(of),
+            TextExpression::Choice { condition, then, otherwise, .. } => {
                 self.condition(condition);
                 self.text(then);
                 self.text(otherwise);
@@ -188,20 +190,20 @@ impl Seen {
 
 /// Returns true if a text is the whole of an identity that tells one client from another. A part of
 /// it, such as the vendor in a hardware address, is not.
-fn is_identity(text: &Text) -> bool {
+fn is_identity(text: &TextExpression) -> bool {
     match text {
-        Text::Value(term) => match term {
+        TextExpression::Value(term) => match term {
             Term::Field4(Field4::HardwareAddress) | Term::RelayAddress { peer: true, .. } => true,
             // Host name (12), client identifier (61) and relay agent information (82) of DHCPv4,
             // DUID (1) of DHCPv6; code 1 of DHCPv4 is a subnet mask, which no client sends.
-            Term::Option(Path { codes, .. }) => {
+            Term::Option(OptionPath { codes, .. }) => {
                 matches!(codes[..], [1 | 12 | 61] | [82, 1 | 2 | 6])
             }
             // Interface-Id (18), Remote-Id (37), Subscriber-Id (38), link-layer address (79).
             Term::RelayOption { path, .. } => matches!(path.codes[..], [18 | 37 | 38 | 79]),
             _ => false,
         },
-        Text::Convert(_, of) | Text::Hex { of, .. } => is_identity(of),
+        TextExpression::Convert(_, of) | TextExpression::Hex { of, .. } => is_identity(of),
         _ => false,
     }
 }

@@ -2,44 +2,44 @@
 //! inheritance, the same for both families.
 
 use crate::address::{Address, first_of, last_of};
-use crate::json::{Entry, Kind, Value};
+use crate::json::{JsonContent, JsonMember, JsonValue};
 use crate::shared::{
-    Allocator, ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation,
+    AllocatorKind, ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation,
     ReservationModes, SqlDatabase, SqlKind,
 };
-use crate::source::At;
+use crate::source::SourcePosition;
 use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
 
-use super::measured::Store;
-use crate::expression::Text;
+use super::measured::MeasuredBackend;
+use crate::expression::TextExpression;
 
 /// Map of the file.
 #[derive(Clone, Copy)]
 pub(super) struct View<'v> {
-    pub(super) at: At,
-    entries: &'v [Entry],
+    pub(super) at: SourcePosition,
+    entries: &'v [JsonMember],
 }
 
 impl<'v> View<'v> {
     /// Returns the view of `value`; `None` when it is not a map.
-    pub(super) fn of(value: &'v Value) -> Option<Self> {
+    pub(super) fn of(value: &'v JsonValue) -> Option<Self> {
         match &value.kind {
-            Kind::Map(entries) => Some(Self { at: value.at, entries }),
+            JsonContent::Map(entries) => Some(Self { at: value.at, entries }),
             _ => None,
         }
     }
 
-    pub(super) fn entry(&self, key: &str) -> Option<&'v Entry> {
+    pub(super) fn entry(&self, key: &str) -> Option<&'v JsonMember> {
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
     /// Returns the position of a key.
-    pub(super) fn at(&self, key: &str) -> Option<At> {
+    pub(super) fn at(&self, key: &str) -> Option<SourcePosition> {
         self.entry(key).map(|entry| entry.at)
     }
 
     /// Returns the position of the first of these keys that exists, otherwise of the map.
-    pub(super) fn at_any(&self, keys: &[&str]) -> At {
+    pub(super) fn at_any(&self, keys: &[&str]) -> SourcePosition {
         keys.iter().find_map(|key| self.at(key)).unwrap_or(self.at)
     }
 
@@ -50,36 +50,36 @@ impl<'v> View<'v> {
     /// Returns the maps of a list.
     pub(super) fn maps(&self, key: &str) -> Vec<Self> {
         match self.entry(key).map(|entry| &entry.value.kind) {
-            Some(Kind::List(items)) => items.iter().filter_map(Self::of).collect(),
+            Some(JsonContent::List(items)) => items.iter().filter_map(Self::of).collect(),
             _ => Vec::new(),
         }
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&'v str> {
         match &self.entry(key)?.value.kind {
-            Kind::Text(octets) => core::str::from_utf8(octets).ok(),
+            JsonContent::Text(octets) => core::str::from_utf8(octets).ok(),
             _ => None,
         }
     }
 
     pub(super) fn integer(&self, key: &str) -> Option<i64> {
         match self.entry(key)?.value.kind {
-            Kind::Integer(value) => Some(value),
+            JsonContent::Integer(value) => Some(value),
             _ => None,
         }
     }
 
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         match self.entry(key)?.value.kind {
-            Kind::Integer(value) => Some(value as f64),
-            Kind::Float(value) => Some(value),
+            JsonContent::Integer(value) => Some(value as f64),
+            JsonContent::Float(value) => Some(value),
             _ => None,
         }
     }
 
     pub(super) fn boolean(&self, key: &str) -> Option<bool> {
         match self.entry(key)?.value.kind {
-            Kind::Bool(value) => Some(value),
+            JsonContent::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -88,7 +88,7 @@ impl<'v> View<'v> {
 /// Client class.
 pub(super) struct ClassFacts<'v> {
     /// Position of the class's test, otherwise of the class.
-    pub(super) at: At,
+    pub(super) at: SourcePosition,
     pub(super) test: Option<&'v ClassTest>,
     /// True if the class is tested only where a scope lists it.
     pub(super) is_additional: bool,
@@ -96,7 +96,7 @@ pub(super) struct ClassFacts<'v> {
 
 /// Range of addresses or prefixes to lease from.
 pub(super) struct PoolFacts {
-    pub(super) at: At,
+    pub(super) at: SourcePosition,
     /// First and last address; with prefixes, the last address of the last prefix.
     pub(super) range: (u128, u128),
     /// Number of addresses or prefixes.
@@ -113,7 +113,7 @@ pub(super) struct HostFacts {
 }
 
 /// Subnet of the file.
-pub(super) struct SubnetFacts<'v> {
+pub(super) struct SubnetConfigFacts<'v> {
     pub(super) view: View<'v>,
     pub(super) network: Option<View<'v>>,
     /// First and last address of the subnet.
@@ -126,7 +126,7 @@ pub(super) struct SubnetFacts<'v> {
     pub(super) t1_s: Option<f64>,
 }
 
-impl SubnetFacts<'_> {
+impl SubnetConfigFacts<'_> {
     /// Returns the number of addresses that the subnet can lease, or of prefixes when it has no
     /// addresses.
     pub(super) fn capacity(&self) -> u128 {
@@ -142,7 +142,7 @@ impl SubnetFacts<'_> {
 
     /// Returns the position where one of these keys is set for the subnet: in the subnet or in a
     /// scope around it; otherwise that of the subnet.
-    pub(super) fn at_any(&self, global: View<'_>, keys: &[&str]) -> At {
+    pub(super) fn at_any(&self, global: View<'_>, keys: &[&str]) -> SourcePosition {
         let scopes = [Some(self.view), self.network, Some(global)];
         let set = |scope: View<'_>| keys.iter().find_map(|key| scope.at(key));
         scopes.into_iter().flatten().find_map(set).unwrap_or(self.view.at)
@@ -150,13 +150,13 @@ impl SubnetFacts<'_> {
 }
 
 /// Configuration as the judges see it.
-pub(super) struct Facts<'v> {
+pub(super) struct ConfigFacts<'v> {
     pub(super) global: View<'v>,
-    pub(super) subnets: Vec<SubnetFacts<'v>>,
+    pub(super) subnets: Vec<SubnetConfigFacts<'v>>,
     pub(super) networks: Vec<View<'v>>,
     pub(super) classes: Vec<ClassFacts<'v>>,
     /// Expression by which the flex-id hook makes identifiers.
-    pub(super) flex_id: Option<&'v Text>,
+    pub(super) flex_id: Option<&'v TextExpression>,
     pub(super) replaces_client_id: bool,
     pub(super) lease_sql: Option<&'v SqlDatabase>,
     pub(super) hosts_databases: &'v [SqlDatabase],
@@ -164,7 +164,7 @@ pub(super) struct Facts<'v> {
     pub(super) hosts: Vec<HostFacts>,
 }
 
-impl<'v> Facts<'v> {
+impl<'v> ConfigFacts<'v> {
     pub(super) fn of_v4(global: View<'v>, config: &'v Dhcp4) -> Self {
         let facts = |(id, network, view): SubnetView<'v>| {
             let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
@@ -204,12 +204,12 @@ impl<'v> Facts<'v> {
     }
 
     /// Returns the lease backend.
-    pub(super) fn store(&self) -> Store {
+    pub(super) fn store(&self) -> MeasuredBackend {
         match self.lease_sql.map(|sql| sql.kind) {
-            None => Store::Memfile,
-            Some(SqlKind::Mysql) => Store::Mysql,
-            Some(SqlKind::Postgresql) => Store::Postgresql,
-            Some(SqlKind::Sqlite) => Store::Sqlite,
+            None => MeasuredBackend::Memfile,
+            Some(SqlKind::Mysql) => MeasuredBackend::Mysql,
+            Some(SqlKind::Postgresql) => MeasuredBackend::Postgresql,
+            Some(SqlKind::Sqlite) => MeasuredBackend::Sqlite,
         }
     }
 
@@ -221,7 +221,7 @@ impl<'v> Facts<'v> {
 
     /// Returns the hook libraries: the part of the file name between `libdhcp_` and `.so`, the
     /// position of the name, and the parameters.
-    pub(super) fn hooks(&self) -> Vec<(&'v str, At, Option<View<'v>>)> {
+    pub(super) fn hooks(&self) -> Vec<(&'v str, SourcePosition, Option<View<'v>>)> {
         let hook = |library: View<'v>| {
             let path = library.text("library")?;
             let file = path.rsplit('/').next().unwrap_or(path);
@@ -288,9 +288,9 @@ fn hosts<A: Address, C, R>(
 fn pools<A: Address, C>(
     view: View<'_>,
     pools: &[Pool<A, C>],
-    allocator: Allocator,
+    allocator: AllocatorKind,
 ) -> Vec<PoolFacts> {
-    let has_queue = allocator == Allocator::FreeLeaseQueue;
+    let has_queue = allocator == AllocatorKind::FreeLeaseQueue;
     let pool = |(view, pool): (View<'_>, &Pool<A, C>)| {
         let range = (pool.first.to_bits(), pool.last.to_bits());
         let count = (range.1 - range.0).saturating_add(1);
@@ -299,8 +299,8 @@ fn pools<A: Address, C>(
     view.maps("pools").into_iter().zip(pools).map(pool).collect()
 }
 
-fn pd_pools(view: View<'_>, pools: &[PdPool], allocator: Allocator) -> Vec<PoolFacts> {
-    let has_queue = allocator == Allocator::FreeLeaseQueue;
+fn pd_pools(view: View<'_>, pools: &[PdPool], allocator: AllocatorKind) -> Vec<PoolFacts> {
+    let has_queue = allocator == AllocatorKind::FreeLeaseQueue;
     let pool = |(view, pool): (View<'_>, &PdPool)| {
         let (prefix, length) = pool.prefix;
         let range = (prefix.to_bits(), last_of(prefix, length).to_bits());
@@ -336,9 +336,13 @@ fn t1_s(
     Some(set_s.filter(|&s| s > 0).map_or(default_s, f64::from).max(1.0))
 }
 
-fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> SubnetFacts<'v> {
+fn subnet4<'v>(
+    view: View<'v>,
+    network: Option<View<'v>>,
+    subnet: &Subnet4,
+) -> SubnetConfigFacts<'v> {
     let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
-    SubnetFacts {
+    SubnetConfigFacts {
         view,
         network,
         range: range(subnet.prefix),
@@ -363,11 +367,15 @@ fn preferred_s(subnet: &Subnet6) -> u32 {
     }
 }
 
-fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> SubnetFacts<'v> {
+fn subnet6<'v>(
+    view: View<'v>,
+    network: Option<View<'v>>,
+    subnet: &Subnet6,
+) -> SubnetConfigFacts<'v> {
     let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
     let mut all = pools(view, &subnet.pools, subnet.allocator);
     all.extend(pd_pools(view, &subnet.pd_pools, subnet.pd_allocator));
-    SubnetFacts {
+    SubnetConfigFacts {
         view,
         network,
         range: range(subnet.prefix),

@@ -3,7 +3,7 @@
 /// Fault that makes a configuration slow. The order applies to faults whose cost has not been
 /// measured: a fault that the published advice warns of most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fault {
+pub enum PerformanceFault {
     /// Pool of which nearly all addresses are leased.
     NearlyFullPool,
     /// Leases or reservations in a database on another machine.
@@ -60,7 +60,7 @@ pub enum Fault {
     ManyPools,
 }
 
-impl Fault {
+impl PerformanceFault {
     /// All faults, in order.
     pub const ALL: [Self; 27] = [
         Self::NearlyFullPool,

@@ -1,13 +1,13 @@
 //! Judges hook libraries on the packet path, and high availability.
 
 use crate::shared::IdentifierKind;
-use crate::source::At;
+use crate::source::SourcePosition;
 
-use super::facts::{Facts, View};
-use super::fault::Fault;
+use super::facts::{ConfigFacts, View};
+use super::fault::PerformanceFault;
 use super::measured::{self, Cost};
 use super::server::is_remote;
-use super::{Report, grouped_count};
+use super::{FindingCollector, grouped_count};
 
 /// Libraries that do work for each message or lease, each with its work.
 const ON_THE_PATH: [(&str, &str); 9] = [
@@ -29,7 +29,7 @@ const SHORT_HEARTBEAT_MS: i64 = 5_000;
 /// given up waiting before their turn comes.
 const MOST_PARKED: i64 = 4_096;
 
-pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     on_the_path(facts, report);
     for (name, at, parameters) in facts.hooks() {
         if !matches!(name, "ha" | "high_availability") {
@@ -42,7 +42,7 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
     }
 }
 
-fn on_the_path(facts: &Facts<'_>, report: &mut Report) {
+fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     for (name, at, parameters) in facts.hooks() {
         let known = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
         let is_idle_flex_id = name == "flex_id"
@@ -58,7 +58,7 @@ fn on_the_path(facts: &Facts<'_>, report: &mut Report) {
             },
         };
         report.add(
-            Fault::PacketHook,
+            PerformanceFault::PacketHook,
             vec![at],
             measured::advised(),
             format!("`{name}` {what}, for each message or each lease"),
@@ -68,7 +68,7 @@ fn on_the_path(facts: &Facts<'_>, report: &mut Report) {
     }
 }
 
-fn parked(facts: &Facts<'_>, report: &mut Report) {
+fn parked(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let Some(limit) = facts.global.integer("parked-packet-limit") else { return };
     if limit != 0 && limit <= MOST_PARKED {
         return;
@@ -78,7 +78,7 @@ fn parked(facts: &Facts<'_>, report: &mut Report) {
         _ => format!("{limit} answers may wait for the partner"),
     };
     report.add(
-        Fault::ParkedPacketLimit,
+        PerformanceFault::ParkedPacketLimit,
         facts.global.at("parked-packet-limit").into_iter().collect(),
         measured::advised(),
         reason + ": under overload all of them leave too late",
@@ -86,13 +86,18 @@ fn parked(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut Report) {
-    let at = |key: &str| relation.at(key).into_iter().collect::<Vec<At>>();
+fn relationship(
+    facts: &ConfigFacts<'_>,
+    relation: View<'_>,
+    library: SourcePosition,
+    report: &mut FindingCollector,
+) {
+    let at = |key: &str| relation.at(key).into_iter().collect::<Vec<SourcePosition>>();
     let mode = relation.text("mode").unwrap_or_default();
     threads(facts, relation, report);
     if mode == "load-balancing" {
         report.add(
-            Fault::HaLoadBalancing,
+            PerformanceFault::HaLoadBalancing,
             at("mode"),
             measured::advised(),
             "each server takes its half of the clients by a class, and pools are split by classes: a \
@@ -102,7 +107,7 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
     }
     if relation.number("heartbeat-delay").is_some_and(|ms| ms < SHORT_HEARTBEAT_MS as f64) {
         report.add(
-            Fault::HaHeartbeat,
+            PerformanceFault::HaHeartbeat,
             at("heartbeat-delay"),
             measured::advised(),
             "heartbeats are sent and answered more often than every five seconds",
@@ -115,7 +120,7 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
     let spare = usize::from(mode == "passive-backup");
     if backups.len() > spare {
         report.add(
-            Fault::HaBackups,
+            PerformanceFault::HaBackups,
             backups[spare..].iter().map(|peer| peer.at_any(&["role"])).collect(),
             measured::advised(),
             format!(
@@ -127,7 +132,7 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
     }
     if relation.boolean("wait-backup-ack") == Some(true) {
         report.add(
-            Fault::HaBackupWait,
+            PerformanceFault::HaBackupWait,
             at("wait-backup-ack"),
             Cost::unmeasured(),
             "each answer waits until the backup servers have the lease",
@@ -141,7 +146,7 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
         let keys = ["send-lease-updates", "sync-leases"];
         let place = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
         report.add(
-            Fault::HaSharedDatabase,
+            PerformanceFault::HaSharedDatabase,
             vec![place],
             measured::advised(),
             "leases are in a database that both servers can reach, and are sent to the partner all \
@@ -152,14 +157,14 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
     }
 }
 
-fn threads(facts: &Facts<'_>, relation: View<'_>, report: &mut Report) {
+fn threads(facts: &ConfigFacts<'_>, relation: View<'_>, report: &mut FindingCollector) {
     let Some(threads) = relation.map("multi-threading").filter(|_| facts.has_threads()) else {
         return;
     };
     let keys = ["enable-multi-threading", "http-dedicated-listener"];
     let off = keys.iter().filter(|key| threads.boolean(key) == Some(false));
     report.add(
-        Fault::HaSingleThreaded,
+        PerformanceFault::HaSingleThreaded,
         off.filter_map(|key| threads.at(key)).collect(),
         measured::partner_on_one_thread(),
         "updates from and to the partner go one after the other, past the threads of the server",

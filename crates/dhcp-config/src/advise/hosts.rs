@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use crate::shared::IdentifierKind;
-use crate::source::At;
+use crate::source::SourcePosition;
 
-use super::facts::{Facts, SubnetFacts};
-use super::fault::Fault;
+use super::facts::{ConfigFacts, SubnetConfigFacts};
+use super::fault::PerformanceFault;
 use super::measured;
-use super::{Report, grouped_count};
+use super::{FindingCollector, grouped_count};
 
 /// Keys by which a scope enables its own reservations.
 const IN_SUBNET: [&str; 3] =
@@ -17,7 +17,7 @@ const IN_SUBNET: [&str; 3] =
 /// Keys by which a scope enables global reservations.
 const GLOBAL: [&str; 2] = ["reservations-global", "reservation-mode"];
 
-pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let in_file = facts.subnets.iter().any(|subnet| !subnet.hosts.is_empty());
     let in_file = in_file || !facts.hosts.is_empty();
     // RADIUS answers instead of reservations, by the same identifiers.
@@ -43,10 +43,10 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
 }
 
 /// Reports that the configuration has no reservation at all.
-fn nobody(facts: &Facts<'_>, report: &mut Report) {
-    let looks = |subnet: &&SubnetFacts<'_>| subnet.modes.global || subnet.modes.in_subnet;
+fn nobody(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+    let looks = |subnet: &&SubnetConfigFacts<'_>| subnet.modes.global || subnet.modes.in_subnet;
     let at = facts.subnets.iter().filter(looks);
-    let at: BTreeSet<At> = at.map(|subnet| mode_at(facts, subnet)).collect();
+    let at: BTreeSet<SourcePosition> = at.map(|subnet| mode_at(facts, subnet)).collect();
     // If no key is set, one position suffices: the default holds for the whole file.
     let is_default = IN_SUBNET.iter().chain(&GLOBAL).all(|key| facts.global.at(key).is_none());
     let at = match at.len() {
@@ -54,7 +54,7 @@ fn nobody(facts: &Facts<'_>, report: &mut Report) {
         _ => at.into_iter().collect(),
     };
     report.add(
-        Fault::UnusedReservations,
+        PerformanceFault::UnusedReservations,
         at,
         measured::reservations_in_memory(),
         format!(
@@ -67,7 +67,7 @@ fn nobody(facts: &Facts<'_>, report: &mut Report) {
 
 /// Returns the position where the modes of reservations of a subnet are set; the subnet when they
 /// are not set.
-fn mode_at(facts: &Facts<'_>, subnet: &SubnetFacts<'_>) -> At {
+fn mode_at(facts: &ConfigFacts<'_>, subnet: &SubnetConfigFacts<'_>) -> SourcePosition {
     let keys: &[&str] = if subnet.modes.in_subnet { &IN_SUBNET } else { &GLOBAL };
     subnet.at_any(facts.global, keys)
 }
@@ -88,12 +88,12 @@ fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
 }
 
 /// Reports database queries: the file does not show the identifiers of the rows.
-fn questions(facts: &Facts<'_>, report: &mut Report) {
+fn questions(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if facts.identifiers.len() < 2 {
         return;
     }
     report.add(
-        Fault::UnusedIdentifier,
+        PerformanceFault::UnusedIdentifier,
         vec![facts.global.at_any(&["host-reservation-identifiers"])],
         measured::reservations_in_database(),
         format!(
@@ -108,7 +108,7 @@ fn questions(facts: &Facts<'_>, report: &mut Report) {
 }
 
 /// Reports kinds of identifiers that no reservation has.
-fn identifiers(facts: &Facts<'_>, report: &mut Report) {
+fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let all = facts.hosts.iter().chain(facts.subnets.iter().flat_map(|subnet| &subnet.hosts));
     let used: BTreeSet<IdentifierKind> = all.map(|host| host.kind).collect();
     let unused: Vec<IdentifierKind> =
@@ -119,7 +119,7 @@ fn identifiers(facts: &Facts<'_>, report: &mut Report) {
     let kept = facts.identifiers.iter().copied().filter(|kind| used.contains(kind));
     let kept = quoted(kept).replace('`', "\"");
     report.add(
-        Fault::UnusedIdentifier,
+        PerformanceFault::UnusedIdentifier,
         vec![facts.global.at_any(&["host-reservation-identifiers"])],
         measured::reservations_in_memory(),
         format!("clients are looked up by {}, which no reservation has", quoted(unused)),
@@ -128,8 +128,8 @@ fn identifiers(facts: &Facts<'_>, report: &mut Report) {
 }
 
 /// Reports scopes in which reservations are looked up and none exist.
-fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
-    let mut at: Vec<At> = Vec::new();
+fn empty_scopes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+    let mut at: Vec<SourcePosition> = Vec::new();
     let mut change = "set `\"reservations-global\": false`";
     if facts.hosts.is_empty() {
         let global = facts.subnets.iter().filter(|subnet| subnet.modes.global);
@@ -141,18 +141,18 @@ fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
         }
     }
     report.add(
-        Fault::ReservationMode,
+        PerformanceFault::ReservationMode,
         at,
         measured::reservations_in_memory(),
         "clients are looked up among global reservations, and there are none",
         change,
     );
-    let empty = |subnet: &&SubnetFacts<'_>| subnet.modes.in_subnet && subnet.hosts.is_empty();
+    let empty = |subnet: &&SubnetConfigFacts<'_>| subnet.modes.in_subnet && subnet.hosts.is_empty();
     let empty = facts.subnets.iter().filter(empty);
-    let at: Vec<At> = empty.map(|subnet| subnet.view.at).collect();
+    let at: Vec<SourcePosition> = empty.map(|subnet| subnet.view.at).collect();
     let count = grouped_count(at.len(), "subnet", "subnets");
     report.add(
-        Fault::ReservationMode,
+        PerformanceFault::ReservationMode,
         at,
         measured::reservations_in_memory(),
         format!("clients are looked up among the reservations of {count}, and there are none"),
@@ -161,8 +161,8 @@ fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
 }
 
 /// Reports subnets that look for a reservation of each address in a pool.
-fn in_pools(facts: &Facts<'_>, in_database: bool, report: &mut Report) {
-    let looks = |subnet: &&SubnetFacts<'_>| {
+fn in_pools(facts: &ConfigFacts<'_>, in_database: bool, report: &mut FindingCollector) {
+    let looks = |subnet: &&SubnetConfigFacts<'_>| {
         let has_hosts = in_database || !subnet.hosts.is_empty();
         subnet.modes.in_subnet && !subnet.modes.out_of_pool && has_hosts && !subnet.pools.is_empty()
     };
@@ -179,7 +179,7 @@ fn in_pools(facts: &Facts<'_>, in_database: bool, report: &mut Report) {
         false => measured::reservations_in_memory(),
     };
     report.add(
-        Fault::ReservationMode,
+        PerformanceFault::ReservationMode,
         outside,
         cost(),
         "each address of a pool is looked up before it is given, and no reservation of this file is \
@@ -187,7 +187,7 @@ fn in_pools(facts: &Facts<'_>, in_database: bool, report: &mut Report) {
         "set `\"reservations-out-of-pool\": true`",
     );
     report.add(
-        Fault::ReservationMode,
+        PerformanceFault::ReservationMode,
         inside,
         cost(),
         "each address of a pool is looked up before it is given, because reservations are in pools",

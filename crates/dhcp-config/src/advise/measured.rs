@@ -4,7 +4,7 @@
 //! A share is the part of the leases per second that is lost: 1 - (rate with the fault) / (rate
 //! without it).
 
-use super::fault::Fault;
+use super::fault::PerformanceFault;
 
 /// Source of Kea 2.0's figures by store and threads, DHCPv4.
 const KEA_2_0: &str = "ISC, Kea 2.0 performance tests (Kea 1.9.11, DHCPv4, Xeon E-2146G with 6 \
@@ -74,7 +74,7 @@ impl Bound {
 
 /// Part of the leases per second that a server can do.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct LeaseRateShare {
     /// Value of the share, 1 for all leases. More than 1 is more than the server can do.
     pub value: f64,
     /// Meaning of the value.
@@ -85,7 +85,7 @@ pub struct Share {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Share that is lost; `None` when it has not been measured.
-    pub share: Option<Share>,
+    pub share: Option<LeaseRateShare>,
     /// Figures, or knowledge without figures, in words.
     pub figures: String,
     /// Source of the measurement; `None` when there is none.
@@ -99,7 +99,11 @@ impl Cost {
     }
 
     fn measured(value: f64, bound: Bound, figures: String, source: &str) -> Self {
-        Self { share: Some(Share { value, bound }), figures, source: Some(source.to_owned()) }
+        Self {
+            share: Some(LeaseRateShare { value, bound }),
+            figures,
+            source: Some(source.to_owned()),
+        }
     }
 
     /// Returns the cost of a fault that has not been measured.
@@ -121,14 +125,14 @@ impl Cost {
 
 /// Lease backend, as far as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Store {
+pub(super) enum MeasuredBackend {
     Memfile,
     Mysql,
     Postgresql,
     Sqlite,
 }
 
-impl Store {
+impl MeasuredBackend {
     const fn name(self) -> &'static str {
         match self {
             Self::Memfile => "memfile",
@@ -173,7 +177,7 @@ pub(super) fn grouped(number: f64) -> String {
 }
 
 /// Returns the cost of one thread instead of several.
-pub(super) fn one_thread(store: Store) -> Cost {
+pub(super) fn one_thread(store: MeasuredBackend) -> Cost {
     let Some((one, several)) = store.rates() else { return Cost::unmeasured() };
     let (one_text, several_text, name) = (grouped(one), grouped(several), store.name());
     let figures = format!("{one_text} leases/s on one thread, {several_text} on several, {name}");
@@ -182,7 +186,7 @@ pub(super) fn one_thread(store: Store) -> Cost {
 
 /// Returns the cost of leases in a database instead of a memfile; on another machine it is at least
 /// that.
-pub(super) fn database(store: Store, has_threads: bool, is_remote: bool) -> Cost {
+pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: bool) -> Cost {
     let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
     let (name, bound) = (store.name(), if is_remote { Bound::AtLeast } else { Bound::Measured });
     let Some(rates) = store.rates() else {
@@ -262,7 +266,7 @@ pub(super) fn partner_on_one_thread() -> Cost {
 }
 
 /// Returns the cost of a number of threads, or of places in the queue, that is not the best.
-pub(super) fn untuned(store: Store) -> Cost {
+pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
     let best = format!(
         "; best with {} were {threads} threads and a queue of {}",
@@ -283,26 +287,26 @@ pub(super) fn advised() -> Cost {
 
 /// Returns the cost of a fault in Godwit, if it was counted: instructions of a whole exchange in
 /// the engine, relative to a plain one (docs/design/009-feature-costs.md).
-pub(super) const fn in_godwit(fault: Fault) -> Option<&'static str> {
+pub(super) const fn in_godwit(fault: PerformanceFault) -> Option<&'static str> {
     match fault {
-        Fault::EnumeratedClients => Some(
+        PerformanceFault::EnumeratedClients => Some(
             "1.03 times the instructions of an exchange with 1,000 hardware addresses in one test, \
              1.02 times with 1,000 DUIDs",
         ),
-        Fault::ManyClasses => Some(
+        PerformanceFault::ManyClasses => Some(
             "1.04 times the instructions of an exchange with 100 classes that have a simple test, \
              1.03 times in DHCPv6",
         ),
-        Fault::NearlyFullPool => {
+        PerformanceFault::NearlyFullPool => {
             Some("the same instructions with 49 of 50 subnets of a network full as with none")
         }
-        Fault::SharedNetwork => {
+        PerformanceFault::SharedNetwork => {
             Some("1.05 times the instructions of an exchange in a network of 50 subnets")
         }
-        Fault::ManySubnets => Some(
+        PerformanceFault::ManySubnets => Some(
             "1.02 times the instructions of an exchange with 10,000 subnets, 1.06 times in DHCPv6",
         ),
-        Fault::LeaseCachingOff => Some(
+        PerformanceFault::LeaseCachingOff => Some(
             "1.08 times the instructions of a renewal that is given from the cache, 1.10 times in \
              DHCPv6",
         ),
@@ -320,11 +324,11 @@ mod tests {
 
     #[test]
     fn shares_follow_from_the_published_rates() {
-        assert_eq!(per_cent(&one_thread(Store::Memfile)), "38.4");
-        assert_eq!(per_cent(&one_thread(Store::Mysql)), "74.8");
-        assert_eq!(per_cent(&database(Store::Postgresql, true, false)), "60.8");
-        assert_eq!(per_cent(&database(Store::Mysql, false, true)), "78.1");
-        assert_eq!(per_cent(&database(Store::Sqlite, true, false)), "16.7");
+        assert_eq!(per_cent(&one_thread(MeasuredBackend::Memfile)), "38.4");
+        assert_eq!(per_cent(&one_thread(MeasuredBackend::Mysql)), "74.8");
+        assert_eq!(per_cent(&database(MeasuredBackend::Postgresql, true, false)), "60.8");
+        assert_eq!(per_cent(&database(MeasuredBackend::Mysql, false, true)), "78.1");
+        assert_eq!(per_cent(&database(MeasuredBackend::Sqlite, true, false)), "16.7");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Faults that make a configuration slow: the pass behind `godwit advise`.
 //!
-//! A [`Subject`] is a configuration, read as the servers read it; [`Subject::advise`] returns the
+//! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`] returns the
 //! findings, the most expensive first, each with its places in the file, the reason, the cost, and
 //! the change that removes it. A cost is a published figure or one from a stored result of the lab,
-//! with its source; without a figure the finding says so, and is ordered by [`Fault`] among the
+//! with its source; without a figure the finding says so, and is ordered by [`PerformanceFault`] among the
 //! others that were not measured. Thresholds that are our judgement are constants, documented with
 //! the reason.
 //!
 //! The published figures are of Kea; [`measured`] has them. The caller reads lease files and
-//! results, and passes their contents as [`Observed`].
+//! results, and passes their contents as [`ServerObservations`].
 
 mod classes;
 mod facts;
@@ -19,31 +19,31 @@ mod measured;
 mod pools;
 mod server;
 
-pub use fault::Fault;
-pub use measured::{Bound, Cost, Share};
+pub use fault::PerformanceFault;
+pub use measured::{Bound, Cost, LeaseRateShare};
 
-use crate::json::{self, Value};
-use crate::source::{At, Findings, Sources};
-use crate::{Dhcp4, Dhcp6, IncludeResolver, Problem, v4, v6};
-use facts::{Facts, View};
+use crate::json::{self, JsonValue};
+use crate::source::{ParseDiagnostics, SourcePosition, Sources};
+use crate::{ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, v4, v6};
+use facts::{ConfigFacts, View};
 
 /// Observations of the server in addition to its configuration.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct ServerObservations {
     /// Contents of a lease file; `None` when none was given.
-    pub leases: Option<Leased>,
+    pub leases: Option<LeasedResources>,
     /// Measured rate of a server; `None` when no result was given.
-    pub carried: Option<Carried>,
+    pub carried: Option<MeasuredRate>,
 }
 
 /// Leased addresses and prefixes as numbers: those of DHCPv4 in the low 32 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leased {
+pub struct LeasedResources {
     addresses: Vec<u128>,
     prefixes: Vec<u128>,
 }
 
-impl Leased {
+impl LeasedResources {
     /// Creates the set from leased addresses and the first addresses of delegated prefixes, in any
     /// order.
     #[must_use]
@@ -72,7 +72,7 @@ impl Leased {
 
 /// Highest rate of a stored result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Carried {
+pub struct MeasuredRate {
     /// Exchanges per second, each of which wrote one lease.
     pub leases_per_s: f64,
     /// True if the server was never seen to fail above that rate.
@@ -83,7 +83,7 @@ pub struct Carried {
 
 /// Place in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ConfigPosition {
     /// File, as named to the parser or in the include.
     pub file: String,
     /// Line, counted from 1.
@@ -94,11 +94,11 @@ pub struct Place {
 
 /// Fault found in a configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct PerformanceFinding {
     /// Kind of the fault.
-    pub fault: Fault,
+    pub fault: PerformanceFault,
     /// Places of the fault, in the order of the file; at least one.
-    pub places: Vec<Place>,
+    pub places: Vec<ConfigPosition>,
     /// Reason why it is slow, a sentence about this configuration.
     pub reason: String,
     /// Cost of the fault, in Kea unless a stored result names another server.
@@ -109,30 +109,30 @@ pub struct Finding {
     pub change: String,
 }
 
-/// Result of [`Subject::advise`].
+/// Result of [`AdviceSubject::advise`].
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
     /// Findings, the most expensive first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PerformanceFinding>,
     /// Judgements that were not possible, and what is missing for them.
     pub notes: Vec<String>,
 }
 
 /// Configuration to judge: a valid one, of a DHCPv4 or DHCPv6 server.
 #[derive(Debug)]
-pub struct Subject {
-    root: Value,
+pub struct AdviceSubject {
+    root: JsonValue,
     sources: Sources,
-    config: Config,
+    config: AdvisedConfig,
 }
 
 #[derive(Debug)]
-enum Config {
+enum AdvisedConfig {
     V4(Box<Dhcp4>),
     V6(Box<Dhcp6>),
 }
 
-impl Subject {
+impl AdviceSubject {
     /// Reads a configuration of either family; its top key selects the family. `name` names `text`
     /// in places.
     ///
@@ -142,14 +142,14 @@ impl Subject {
         name: &str,
         text: &str,
         resolver: &mut dyn IncludeResolver,
-    ) -> Result<Self, Vec<Problem>> {
-        let (mut sources, mut problems) = (Sources::default(), Findings::default());
+    ) -> Result<Self, Vec<ConfigProblem>> {
+        let (mut sources, mut problems) = (Sources::default(), ParseDiagnostics::default());
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
         let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
             let is_v6 = View::of(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
             let config = match is_v6 {
-                true => Config::V6(Box::new(v6::read_root(&root, &mut problems)?)),
-                false => Config::V4(Box::new(v4::read_root(&root, &mut problems)?)),
+                true => AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?)),
+                false => AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?)),
             };
             Some((root, config))
         });
@@ -162,26 +162,30 @@ impl Subject {
     /// Returns true if the configuration is for DHCPv6.
     #[must_use]
     pub const fn is_v6(&self) -> bool {
-        matches!(self.config, Config::V6(_))
+        matches!(self.config, AdvisedConfig::V6(_))
     }
 
     /// Reports the faults that make the configuration slow.
     #[must_use]
-    pub fn advise(&self, observed: &Observed) -> Advice {
+    pub fn advise(&self, observed: &ServerObservations) -> Advice {
         let global = |key| View::of(&self.root).and_then(|top| top.map(key));
         let facts = match &self.config {
-            Config::V4(config) => global("Dhcp4").map(|global| Facts::of_v4(global, config)),
-            Config::V6(config) => global("Dhcp6").map(|global| Facts::of_v6(global, config)),
+            AdvisedConfig::V4(config) => {
+                global("Dhcp4").map(|global| ConfigFacts::of_v4(global, config))
+            }
+            AdvisedConfig::V6(config) => {
+                global("Dhcp6").map(|global| ConfigFacts::of_v6(global, config))
+            }
         };
         let facts = facts.expect("a configuration was read from this map");
-        let mut report = Report::default();
+        let mut report = FindingCollector::default();
         judge(&facts, observed, &mut report);
         report.into_advice(&self.sources)
     }
 }
 
 /// Runs every judge.
-fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
+fn judge(facts: &ConfigFacts<'_>, observed: &ServerObservations, report: &mut FindingCollector) {
     classes::judge(facts, report);
     hosts::judge(facts, report);
     pools::judge(facts, observed, report);
@@ -191,8 +195,8 @@ fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
 
 /// Finding whose places have no lines yet.
 struct Noted {
-    fault: Fault,
-    at: Vec<At>,
+    fault: PerformanceFault,
+    at: Vec<SourcePosition>,
     reason: String,
     cost: Cost,
     change: String,
@@ -200,17 +204,17 @@ struct Noted {
 
 /// Findings so far.
 #[derive(Default)]
-struct Report {
+struct FindingCollector {
     noted: Vec<Noted>,
     notes: Vec<String>,
 }
 
-impl Report {
+impl FindingCollector {
     /// Adds a fault, unless it has no place.
     fn add(
         &mut self,
-        fault: Fault,
-        mut at: Vec<At>,
+        fault: PerformanceFault,
+        mut at: Vec<SourcePosition>,
         cost: Cost,
         reason: impl Into<String>,
         change: impl Into<String>,
@@ -229,7 +233,7 @@ impl Report {
     }
 
     fn into_advice(self, sources: &Sources) -> Advice {
-        let finding = |noted: Noted| Finding {
+        let finding = |noted: Noted| PerformanceFinding {
             fault: noted.fault,
             places: noted.at.into_iter().map(|at| sources.place(at)).collect(),
             reason: noted.reason,
@@ -237,7 +241,7 @@ impl Report {
             in_godwit: measured::in_godwit(noted.fault),
             change: noted.change,
         };
-        let mut findings: Vec<Finding> = self.noted.into_iter().map(finding).collect();
+        let mut findings: Vec<PerformanceFinding> = self.noted.into_iter().map(finding).collect();
         findings.sort_by(|a, b| {
             let dearest = b.cost.weight().total_cmp(&a.cost.weight());
             dearest.then(a.fault.cmp(&b.fault)).then_with(|| a.places.cmp(&b.places))

@@ -1,11 +1,11 @@
 //! Judges subnets, pools and shared networks, with lease files and results.
 
-use crate::source::At;
+use crate::source::SourcePosition;
 
-use super::facts::{Facts, PoolFacts, SubnetFacts};
-use super::fault::Fault;
+use super::facts::{ConfigFacts, PoolFacts, SubnetConfigFacts};
+use super::fault::PerformanceFault;
 use super::measured::{self, Bound, Cost, grouped};
-use super::{Carried, Leased, Observed, Report, grouped_count};
+use super::{FindingCollector, LeasedResources, MeasuredRate, ServerObservations, grouped_count};
 
 /// Share of leased addresses from which on a pool is nearly full. The published chart collapses at
 /// 96 %; the search for a free address grows longer below that already.
@@ -24,14 +24,18 @@ const MANY_POOLS: usize = 8;
 /// Number of addresses up to which the pools, without a lease file, count as the number of clients.
 const MOST_CLIENTS: u128 = 1 << 24;
 
-pub(super) fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
+pub(super) fn judge(
+    facts: &ConfigFacts<'_>,
+    observed: &ServerObservations,
+    report: &mut FindingCollector,
+) {
     if let Some(leases) = &observed.leases {
         full_pools(facts, leases, report);
     }
     sizes(facts, report);
     if !facts.networks.is_empty() {
         report.add(
-            Fault::SharedNetwork,
+            PerformanceFault::SharedNetwork,
             facts.networks.iter().map(|network| network.at).collect(),
             measured::advised(),
             format!(
@@ -47,7 +51,7 @@ pub(super) fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report)
     }
 }
 
-fn full_pools(facts: &Facts<'_>, leases: &Leased, report: &mut Report) {
+fn full_pools(facts: &ConfigFacts<'_>, leases: &LeasedResources, report: &mut FindingCollector) {
     let part = |pool: &PoolFacts| {
         let leased = match pool.is_of_prefixes {
             true => leases.prefixes_in(pool.range),
@@ -57,11 +61,11 @@ fn full_pools(facts: &Facts<'_>, leases: &Leased, report: &mut Report) {
     };
     let pools = facts.subnets.iter().flat_map(|subnet| &subnet.pools);
     let pools = pools.filter(|pool| !pool.has_queue);
-    let full: Vec<(At, f64)> =
+    let full: Vec<(SourcePosition, f64)> =
         pools.map(|pool| (pool.at, part(pool))).filter(|&(_, part)| part >= NEARLY_FULL).collect();
     let fullest = full.iter().map(|&(_, part)| part).fold(0.0, f64::max);
     report.add(
-        Fault::NearlyFullPool,
+        PerformanceFault::NearlyFullPool,
         full.iter().map(|&(at, _)| at).collect(),
         measured::full_pool(),
         format!(
@@ -75,17 +79,17 @@ fn full_pools(facts: &Facts<'_>, leases: &Leased, report: &mut Report) {
     );
 }
 
-fn sizes(facts: &Facts<'_>, report: &mut Report) {
-    let has_pools = |subnet: &&SubnetFacts<'_>| !subnet.pools.is_empty();
+fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+    let has_pools = |subnet: &&SubnetConfigFacts<'_>| !subnet.pools.is_empty();
     let with_pools = || facts.subnets.iter().filter(has_pools);
-    let small: Vec<At> = with_pools()
+    let small: Vec<SourcePosition> = with_pools()
         .filter(|subnet| subnet.capacity() <= SMALL_SUBNET)
         .map(|subnet| subnet.view.at)
         .collect();
     let are_many = small.len() >= MANY_SUBNETS;
     if are_many {
         report.add(
-            Fault::ManySubnets,
+            PerformanceFault::ManySubnets,
             small[..1].to_vec(),
             measured::advised(),
             format!(
@@ -97,9 +101,9 @@ fn sizes(facts: &Facts<'_>, report: &mut Report) {
         );
     } else {
         let tiny = with_pools().filter(|subnet| subnet.capacity() <= SMALL);
-        let tiny: Vec<&SubnetFacts<'_>> = tiny.collect();
+        let tiny: Vec<&SubnetConfigFacts<'_>> = tiny.collect();
         report.add(
-            Fault::SmallPool,
+            PerformanceFault::SmallPool,
             tiny.iter().map(|subnet| subnet.pools[0].at).collect(),
             measured::advised(),
             format!(
@@ -117,7 +121,7 @@ fn sizes(facts: &Facts<'_>, report: &mut Report) {
         subnet.pools.iter().filter(|pool| !pool.is_of_prefixes).count() > MANY_POOLS
     });
     report.add(
-        Fault::ManyPools,
+        PerformanceFault::ManyPools,
         many.map(|subnet| subnet.view.at_any(&["pools"])).collect(),
         measured::advised(),
         format!(
@@ -128,8 +132,13 @@ fn sizes(facts: &Facts<'_>, report: &mut Report) {
 }
 
 /// Reports renewals that the measured server cannot keep up with.
-fn lease_times(facts: &Facts<'_>, leases: Option<&Leased>, carried: &Carried, report: &mut Report) {
-    let clients = |subnet: &SubnetFacts<'_>| match leases {
+fn lease_times(
+    facts: &ConfigFacts<'_>,
+    leases: Option<&LeasedResources>,
+    carried: &MeasuredRate,
+    report: &mut FindingCollector,
+) {
+    let clients = |subnet: &SubnetConfigFacts<'_>| match leases {
         Some(leases) => {
             let delegated = subnet.pools.iter().filter(|pool| pool.is_of_prefixes);
             let delegated: u128 = delegated.map(|pool| leases.prefixes_in(pool.range)).sum();
@@ -139,7 +148,7 @@ fn lease_times(facts: &Facts<'_>, leases: Option<&Leased>, carried: &Carried, re
     };
     let mut needed = 0.0;
     let mut total = 0;
-    let mut dearest: Option<(f64, &SubnetFacts<'_>)> = None;
+    let mut dearest: Option<(f64, &SubnetConfigFacts<'_>)> = None;
     for subnet in &facts.subnets {
         let Some(count) = clients(subnet) else {
             report.note(
@@ -170,7 +179,7 @@ fn lease_times(facts: &Facts<'_>, leases: Option<&Leased>, carried: &Carried, re
         grouped(carried.leases_per_s)
     );
     report.add(
-        Fault::LeaseTime,
+        PerformanceFault::LeaseTime,
         vec![subnet.at_any(facts.global, &["renew-timer", "valid-lifetime"])],
         Cost::of_result(needed / carried.leases_per_s, bound, figures, &carried.source),
         format!(

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::shared::{SqlDatabase, SqlKind};
-use crate::source::At;
+use crate::source::SourcePosition;
 
-use super::Report;
-use super::facts::Facts;
-use super::fault::Fault;
+use super::FindingCollector;
+use super::facts::ConfigFacts;
+use super::fault::PerformanceFault;
 use super::measured;
 
 /// Factor by which a number of threads is far from the best, in either direction.
@@ -15,19 +15,19 @@ const FAR_THREADS: i64 = 3;
 /// Factor by which a queue is far longer than the best.
 const FAR_QUEUE: i64 = 4;
 
-pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
+pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     threads(facts, report);
     databases(facts, report);
     log(facts, report);
     caching(facts, report);
 }
 
-fn threads(facts: &Facts<'_>, report: &mut Report) {
+fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let Some(settings) = facts.global.map("multi-threading") else { return };
     let store = facts.store();
     if !facts.has_threads() {
         report.add(
-            Fault::MultiThreadingOff,
+            PerformanceFault::MultiThreadingOff,
             settings.at("enable-multi-threading").into_iter().collect(),
             measured::one_thread(store),
             "one thread does the work of all processors",
@@ -47,7 +47,7 @@ fn threads(facts: &Facts<'_>, report: &mut Report) {
             format!("{count} threads are more than gain anything: they wait for each other's locks")
         };
         report.add(
-            Fault::ThreadCount,
+            PerformanceFault::ThreadCount,
             settings.at("thread-pool-size").into_iter().collect(),
             measured::untuned(store),
             reason,
@@ -70,7 +70,7 @@ fn threads(facts: &Facts<'_>, report: &mut Report) {
     };
     let good = threads * each;
     report.add(
-        Fault::QueueSize,
+        PerformanceFault::QueueSize,
         settings.at("packet-queue-size").into_iter().collect(),
         measured::untuned(store),
         reason,
@@ -91,7 +91,7 @@ pub(super) fn is_remote(database: &SqlDatabase) -> bool {
     !is_here
 }
 
-fn databases(facts: &Facts<'_>, report: &mut Report) {
+fn databases(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if let Some(sql) = facts.lease_sql {
         let at = match facts.global.map("lease-database") {
             Some(database) if sql.kind != SqlKind::Sqlite => database.at_any(&["host", "type"]),
@@ -100,7 +100,7 @@ fn databases(facts: &Facts<'_>, report: &mut Report) {
         let (store, has_threads) = (facts.store(), facts.has_threads());
         if is_remote(sql) {
             report.add(
-                Fault::RemoteDatabase,
+                PerformanceFault::RemoteDatabase,
                 vec![at],
                 measured::database(store, has_threads, true),
                 format!("each lease waits for round trips to {}", sql.host),
@@ -108,7 +108,7 @@ fn databases(facts: &Facts<'_>, report: &mut Report) {
             );
         } else {
             report.add(
-                Fault::SqlLeases,
+                PerformanceFault::SqlLeases,
                 vec![at],
                 measured::database(store, has_threads, false),
                 "each lease is a question to a database",
@@ -120,7 +120,7 @@ fn databases(facts: &Facts<'_>, report: &mut Report) {
     views.extend(facts.global.map("hosts-database"));
     let remote = views.iter().zip(facts.hosts_databases).filter(|(_, sql)| is_remote(sql));
     report.add(
-        Fault::RemoteDatabase,
+        PerformanceFault::RemoteDatabase,
         remote.map(|(view, _)| view.at_any(&["host"])).collect(),
         measured::remote_hosts(),
         "each look-up of a reservation waits for a round trip to another machine",
@@ -128,13 +128,13 @@ fn databases(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-fn log(facts: &Facts<'_>, report: &mut Report) {
+fn log(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let loggers = facts.global.maps("loggers").into_iter();
     let debug = loggers.filter(|logger| {
         logger.text("severity").is_some_and(|word| word.eq_ignore_ascii_case("debug"))
     });
     report.add(
-        Fault::DebugLogging,
+        PerformanceFault::DebugLogging,
         debug.map(|logger| logger.at_any(&["severity"])).collect(),
         measured::advised(),
         "debug messages are made and written for each message that is handled",
@@ -142,12 +142,12 @@ fn log(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-fn caching(facts: &Facts<'_>, report: &mut Report) {
+fn caching(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let off = facts.subnets.iter().filter(|subnet| subnet.cache_threshold == 0.0);
-    let at: BTreeSet<At> =
+    let at: BTreeSet<SourcePosition> =
         off.map(|subnet| subnet.at_any(facts.global, &["cache-threshold"])).collect();
     report.add(
-        Fault::LeaseCachingOff,
+        PerformanceFault::LeaseCachingOff,
         at.into_iter().collect(),
         measured::advised(),
         "a client that asks again at once has its lease written again, and its partner and the name \

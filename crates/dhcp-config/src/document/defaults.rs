@@ -4,9 +4,9 @@
 use std::sync::LazyLock;
 
 use super::spelling::standard;
-use super::{Shape, Table, table};
-use crate::v4::V4;
-use crate::v6::V6;
+use super::{DocumentSchema, Table, table};
+use crate::v4::Dhcp4Family;
+use crate::v6::Dhcp6Family;
 
 /// Defaults of the global scope of both families.
 static GLOBAL: Table = LazyLock::new(|| {
@@ -203,11 +203,11 @@ const INHERITED: &[&str] = &[
 ];
 
 /// Shape of DHCPv4 documents.
-pub(crate) static SHAPE4: Shape = Shape {
+pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     top: "Dhcp4",
     subnets: "subnet4",
     space: "dhcp4",
-    standard: standard::<V4>,
+    standard: standard::<Dhcp4Family>,
     global: [&GLOBAL, &GLOBAL4],
     class: &CLASS4,
     network: &NETWORK4,
@@ -219,11 +219,11 @@ pub(crate) static SHAPE4: Shape = Shape {
 };
 
 /// Shape of DHCPv6 documents.
-pub(crate) static SHAPE6: Shape = Shape {
+pub(crate) static SHAPE6: DocumentSchema = DocumentSchema {
     top: "Dhcp6",
     subnets: "subnet6",
     space: "dhcp6",
-    standard: standard::<V6>,
+    standard: standard::<Dhcp6Family>,
     global: [&GLOBAL, &GLOBAL6],
     class: &CLASS6,
     network: &NETWORK6,

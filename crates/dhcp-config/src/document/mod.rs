@@ -14,13 +14,13 @@ pub use text::render;
 
 pub(crate) use defaults::{SHAPE4, SHAPE6};
 
-use spelling::{Named, Standard};
+use spelling::{OptionNames, Standard};
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::json::{Kind, Value};
+use crate::json::{JsonContent, JsonValue};
 
 /// Keys with their defaults, read from JSON once.
 type Table = LazyLock<Map<String, Json>>;
@@ -47,7 +47,7 @@ const OUTPUTS: &str = "output-options";
 
 /// Keys and defaults of a family's documents.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct DocumentSchema {
     /// Key at the top.
     top: &'static str,
     /// Key of a list of subnets.
@@ -73,13 +73,13 @@ pub(crate) struct Shape {
 
 /// Configuration as it was read; the module describes its conversion to JSON.
 #[derive(Clone, Debug)]
-pub struct Document {
-    root: Value,
-    shape: &'static Shape,
+pub struct ConfigDocument {
+    root: JsonValue,
+    shape: &'static DocumentSchema,
 }
 
-impl Document {
-    pub(crate) fn new(root: Value, shape: &'static Shape) -> Self {
+impl ConfigDocument {
+    pub(crate) fn new(root: JsonValue, shape: &'static DocumentSchema) -> Self {
         Self { root, shape }
     }
 
@@ -100,15 +100,15 @@ impl Document {
 }
 
 /// Converts a value without its positions, with `comment` moved into `user-context`.
-fn plain(value: &Value) -> Json {
+fn plain(value: &JsonValue) -> Json {
     match &value.kind {
-        Kind::Unusable | Kind::Null => Json::Null,
-        Kind::Bool(value) => json!(value),
-        Kind::Integer(value) => json!(value),
-        Kind::Float(value) => json!(value),
-        Kind::Text(octets) => Json::String(text::of_octets(octets)),
-        Kind::List(items) => items.iter().map(plain).collect(),
-        Kind::Map(entries) => {
+        JsonContent::Unusable | JsonContent::Null => Json::Null,
+        JsonContent::Bool(value) => json!(value),
+        JsonContent::Integer(value) => json!(value),
+        JsonContent::Float(value) => json!(value),
+        JsonContent::Text(octets) => Json::String(text::of_octets(octets)),
+        JsonContent::List(items) => items.iter().map(plain).collect(),
+        JsonContent::Map(entries) => {
             let mut map = Map::new();
             for entry in entries {
                 let inside = if FREE.contains(&&*entry.key) { free } else { plain };
@@ -126,17 +126,17 @@ fn plain(value: &Value) -> Json {
 }
 
 /// Converts a value of the operator's own, `comment` included.
-fn free(value: &Value) -> Json {
+fn free(value: &JsonValue) -> Json {
     match &value.kind {
-        Kind::List(items) => items.iter().map(free).collect(),
-        Kind::Map(entries) => {
+        JsonContent::List(items) => items.iter().map(free).collect(),
+        JsonContent::Map(entries) => {
             entries.iter().map(|entry| ((*entry.key).to_owned(), free(&entry.value))).collect()
         }
         _ => plain(value),
     }
 }
 
-impl Shape {
+impl DocumentSchema {
     fn complete_global(&self, global: &mut Map<String, Json>) {
         renew_old_keys(global);
         self.global.iter().for_each(|table| fill(global, table));
@@ -147,7 +147,7 @@ impl Shape {
             fill(def, &DEFINITION);
             def.entry("space").or_insert_with(|| json!(self.space));
         });
-        let named = Named::new(self.standard, self.space).with(global);
+        let named = OptionNames::new(self.standard, self.space).with(global);
         self.complete_options(global, &named);
         for_each_map(global, "client-classes", |class| {
             fill(class, self.class);
@@ -194,7 +194,7 @@ impl Shape {
     fn complete_subnet(
         &self,
         subnet: &mut Map<String, Json>,
-        (outer, named): (&Map<String, Json>, &Named),
+        (outer, named): (&Map<String, Json>, &OptionNames),
         next_id: &mut u32,
     ) {
         // Subnets without an identifier are numbered as the reader does it.
@@ -232,7 +232,7 @@ impl Shape {
         }
     }
 
-    fn complete_options(&self, scope: &mut Map<String, Json>, named: &Named) {
+    fn complete_options(&self, scope: &mut Map<String, Json>, named: &OptionNames) {
         for_each_map(scope, "option-data", |option| {
             fill(option, &OPTION);
             option.entry("space").or_insert_with(|| json!(self.space));
@@ -240,7 +240,7 @@ impl Shape {
         });
     }
 
-    fn complete_reservations(&self, scope: &mut Map<String, Json>, named: &Named) {
+    fn complete_reservations(&self, scope: &mut Map<String, Json>, named: &OptionNames) {
         for_each_map(scope, "reservations", |reservation| {
             fill(reservation, self.reservation);
             spelling::spell_reservation(reservation);

@@ -7,21 +7,21 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::{Map, Value as Json, json};
 
 use super::text;
-use crate::shared::family::Family;
-use crate::shared::options::{Definitions, Key, host_identifier, octets_of_value};
+use crate::shared::family::ConfigFamily;
+use crate::shared::options::{Definitions, OptionKey, host_identifier, octets_of_value};
 
 /// Function that finds the code and the name of a standard option by its space and one of both.
-pub(super) type Standard = fn(&str, Key<'_>) -> Option<(u16, String)>;
+pub(super) type Standard = fn(&str, OptionKey<'_>) -> Option<(u16, String)>;
 
 /// Finds a standard option of a family, see [`Standard`].
-pub(super) fn standard<F: Family>(space: &str, key: Key<'_>) -> Option<(u16, String)> {
+pub(super) fn standard<F: ConfigFamily>(space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
     let none = Definitions::default();
     none.find::<F>(space, key).map(|found| (found.code, found.name.to_string()))
 }
 
 /// Options that have names.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(super) struct OptionNames {
     standard: Standard,
     /// Space of options that do not give one.
     space: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Named {
     defined: Vec<(String, u16, String)>,
 }
 
-impl Named {
+impl OptionNames {
     /// Creates the set of standard options.
     pub(super) const fn new(standard: Standard, space: &'static str) -> Self {
         Self { standard, space, defined: Vec::new() }
@@ -49,12 +49,12 @@ impl Named {
         named
     }
 
-    fn find(&self, space: &str, key: Key<'_>) -> Option<(u16, String)> {
+    fn find(&self, space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
         let is_it = |(in_space, code, name): &&(String, u16, String)| {
             in_space == space
                 && match key {
-                    Key::Code(wanted) => *code == wanted,
-                    Key::Name(wanted) => name == wanted,
+                    OptionKey::Code(wanted) => *code == wanted,
+                    OptionKey::Name(wanted) => name == wanted,
                 }
         };
         let defined = self.defined.iter().find(is_it).map(|(_, code, name)| (*code, name.clone()));
@@ -67,8 +67,8 @@ impl Named {
         let space = option.get("space").and_then(Json::as_str).unwrap_or(self.space);
         let code = option.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
         let key = match (code, option.get("name").and_then(Json::as_str)) {
-            (Some(code), _) => Some(Key::Code(code)),
-            (None, name) => name.map(Key::Name),
+            (Some(code), _) => Some(OptionKey::Code(code)),
+            (None, name) => name.map(OptionKey::Name),
         };
         let found = key.and_then(|key| self.find(space, key));
         let is_known = found.is_some();

@@ -8,13 +8,13 @@ use crate::shared::options::Field;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// `a == b`: true if both have the same bytes.
-    Equal(Box<Text>, Box<Text>),
+    Equal(Box<TextExpression>, Box<TextExpression>),
     /// `.exists`: true if the message has the term.
     Exists(Term),
     /// `member('name')`: true if the message is in the class.
     Member(String),
     /// `match('expression', text)`: true if the regular expression matches the whole text.
-    Matches(Pattern, Box<Text>),
+    Matches(Pattern, Box<TextExpression>),
     /// `not`.
     Not(Box<Condition>),
     /// `and`, two or more: operands after a false one are not evaluated. With `strict`, `sand`: all
@@ -36,17 +36,17 @@ pub enum Condition {
 
 /// String of bytes made from a message: a `template-test`, or an operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Text {
+pub enum TextExpression {
     /// String, hexadecimal digits, an integer in four bytes or an address.
     Literal(Vec<u8>),
     /// Value of the term in the message; empty when the message has none.
     Value(Term),
     /// `concat(a, b)` and `a + b`, two or more.
-    Concat(Vec<Text>),
+    Concat(Vec<TextExpression>),
     /// `substring(text, start, length)`.
     Substring {
         /// Text to take a part of.
-        of: Box<Text>,
+        of: Box<TextExpression>,
         /// Start, counted from 0; from the end when negative.
         start: i32,
         /// Number of bytes; `None` for `all`; bytes before `start` when negative.
@@ -55,20 +55,20 @@ pub enum Text {
     /// `split(text, delimiters, field)`.
     Split {
         /// Text to split.
-        of: Box<Text>,
+        of: Box<TextExpression>,
         /// Bytes each of which delimits; the text is not split when this is empty.
-        delimiters: Box<Text>,
+        delimiters: Box<TextExpression>,
         /// Number of the field, from 1.
         field: i32,
     },
     /// Function of one text.
-    Convert(Conversion, Box<Text>),
+    Convert(Conversion, Box<TextExpression>),
     /// `hexstring(text, separator)`.
     Hex {
         /// Text to print.
-        of: Box<Text>,
+        of: Box<TextExpression>,
         /// Separator between the bytes.
-        separator: Box<Text>,
+        separator: Box<TextExpression>,
     },
     /// `ifelse(condition, a, b)`: only the chosen text is evaluated. With `strict`, `sifelse`: both
     /// are.
@@ -76,9 +76,9 @@ pub enum Text {
         /// Condition that chooses.
         condition: Box<Condition>,
         /// Text when the condition is true.
-        then: Box<Text>,
+        then: Box<TextExpression>,
         /// Text when the condition is false.
-        otherwise: Box<Text>,
+        otherwise: Box<TextExpression>,
         /// True for `sifelse`.
         strict: bool,
     },
@@ -112,20 +112,20 @@ pub enum Conversion {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
     /// `option[1].option[2]`, and in DHCPv4 `relay4[2]`, which is `option[82].option[2]`.
-    Option(Path),
+    Option(OptionPath),
     /// `relay6[n].option[2]`: an option of one relay agent.
     RelayOption {
         /// Relay agent: 0 is the agent next to the server, -1 the one next to the client.
         level: i8,
         /// Path to the option in the relay agent's message.
-        path: Path,
+        path: OptionPath,
     },
     /// `vendor[e]`, `vendor[e].option[2]`: vendor options (125 of DHCPv4, 17 of DHCPv6).
     Vendor {
         /// Enterprise number; `None` is any.
         enterprise: Option<u32>,
         /// Path to the option in the vendor options; `None` to test that they exist.
-        path: Option<Path>,
+        path: Option<OptionPath>,
     },
     /// `vendor.enterprise`: four bytes.
     VendorEnterprise,
@@ -160,16 +160,16 @@ pub enum Term {
 
 /// Path to an option, from the outermost.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Path {
+pub struct OptionPath {
     /// Option codes.
     pub codes: Vec<u16>,
     /// Part of the last option that the expression uses.
-    pub form: Form,
+    pub form: OptionValueForm,
 }
 
 /// Form in which the value of an option is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum OptionValueForm {
     /// Bytes of the option.
     Octets,
     /// Bytes of a character option: zeros at the end do not count, and an option of nothing but

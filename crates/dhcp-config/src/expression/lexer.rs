@@ -5,7 +5,7 @@ use super::ExpressionError;
 
 /// Token of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum ExpressionToken {
     /// `'text'`.
     String(Vec<u8>),
     /// `0x0102`; with an odd number of digits the first byte has one.
@@ -22,7 +22,7 @@ pub(super) enum Token {
     End,
 }
 
-impl Token {
+impl ExpressionToken {
     /// Returns the token as messages quote it.
     pub(super) fn name(&self) -> String {
         match self {
@@ -101,8 +101,8 @@ const WORDS: &[&str] = &[
     "+",
 ];
 
-/// Cuts a text into tokens, each with its offset; the last one is [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError> {
+/// Cuts a text into tokens, each with its offset; the last one is [`ExpressionToken::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<(usize, ExpressionToken)>, ExpressionError> {
     let octets = text.as_bytes();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -115,7 +115,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError>
         tokens.push((at, token));
         at += len;
     }
-    tokens.push((at, Token::End));
+    tokens.push((at, ExpressionToken::End));
     Ok(tokens)
 }
 
@@ -124,12 +124,12 @@ fn error(offset: usize, message: impl Into<String>) -> ExpressionError {
 }
 
 /// Returns the token that begins at `at`, and its length.
-fn token(text: &str, at: usize) -> Result<(Token, usize), ExpressionError> {
+fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionError> {
     let rest = &text[at..];
     if let Some(inner) = rest.strip_prefix('\'') {
         let end = inner.find(['\'', '\n']).filter(|&end| inner.as_bytes()[end] == b'\'');
         let end = end.ok_or_else(|| error(at, "this string does not end"))?;
-        return Ok((Token::String(inner.as_bytes()[..end].to_vec()), end + 2));
+        return Ok((ExpressionToken::String(inner.as_bytes()[..end].to_vec()), end + 2));
     }
     let name = option_name(rest);
     let word = WORDS.iter().find(|word| rest.starts_with(**word)).copied();
@@ -143,24 +143,24 @@ fn token(text: &str, at: usize) -> Result<(Token, usize), ExpressionError> {
     }
     if longest == name {
         let trimmed = rest[..name].trim_end_matches([' ', '\t', '\n', ']']);
-        return Ok((Token::OptionName(trimmed.to_owned()), trimmed.len()));
+        return Ok((ExpressionToken::OptionName(trimmed.to_owned()), trimmed.len()));
     }
     let spelled = &rest[..longest];
     if longest == address {
         let octets = address_octets(spelled)
             .ok_or_else(|| error(at, format!("`{spelled}` is not an address")))?;
-        return Ok((Token::Address(octets), longest));
+        return Ok((ExpressionToken::Address(octets), longest));
     }
     if longest == number {
         let token = match spelled.get(2..).filter(|_| spelled.len() > 2 && is_hex(spelled)) {
-            Some(digits) => Token::Hex(hex_octets(digits)),
-            None => Token::Integer(
+            Some(digits) => ExpressionToken::Hex(hex_octets(digits)),
+            None => ExpressionToken::Integer(
                 spelled.parse().map_err(|_| error(at, format!("`{spelled}` is too large")))?,
             ),
         };
         return Ok((token, longest));
     }
-    Ok((Token::Word(word.expect("the longest is one of four")), longest))
+    Ok((ExpressionToken::Word(word.expect("the longest is one of four")), longest))
 }
 
 fn is_hex(spelled: &str) -> bool {
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(
             tokens("option[ all ]").expect("words")[2].1,
-            Token::OptionName("all".to_owned())
+            ExpressionToken::OptionName("all".to_owned())
         );
         assert_eq!(words("sandmember"), ["`sand`", "`member`", "the end"]);
         assert_eq!(words("vendor-class.data"), ["`vendor-class`", "`.`", "`data`", "the end"]);
@@ -269,13 +269,16 @@ mod tests {
     #[test]
     fn values_have_their_octets() {
         let value = |text: &str| tokens(text).expect("a word").swap_remove(0).1;
-        assert_eq!(value("0xaBc"), Token::Hex(vec![0xa, 0xbc]));
-        assert_eq!(value("0X0"), Token::Hex(vec![0]));
-        assert_eq!(value("10.1.2.3"), Token::Address(vec![10, 1, 2, 3]));
-        assert_eq!(value("fe80::1"), Token::Address([&[0xfe, 0x80][..], &[0; 13], &[1]].concat()));
-        assert_eq!(value("::"), Token::Address(vec![0; 16]));
-        assert_eq!(value("''"), Token::String(Vec::new()));
-        assert_eq!(value("'it=\u{e9}'"), Token::String("it=\u{e9}".as_bytes().to_vec()));
+        assert_eq!(value("0xaBc"), ExpressionToken::Hex(vec![0xa, 0xbc]));
+        assert_eq!(value("0X0"), ExpressionToken::Hex(vec![0]));
+        assert_eq!(value("10.1.2.3"), ExpressionToken::Address(vec![10, 1, 2, 3]));
+        assert_eq!(
+            value("fe80::1"),
+            ExpressionToken::Address([&[0xfe, 0x80][..], &[0; 13], &[1]].concat())
+        );
+        assert_eq!(value("::"), ExpressionToken::Address(vec![0; 16]));
+        assert_eq!(value("''"), ExpressionToken::String(Vec::new()));
+        assert_eq!(value("'it=\u{e9}'"), ExpressionToken::String("it=\u{e9}".as_bytes().to_vec()));
     }
 
     #[test]

@@ -14,7 +14,10 @@ mod lexer;
 mod parser;
 mod pattern;
 
-pub use ast::{Condition, Conversion, Field4, Field6, Form, PacketField, Path, Print, Term, Text};
+pub use ast::{
+    Condition, Conversion, Field4, Field6, OptionPath, OptionValueForm, PacketField, Print, Term,
+    TextExpression,
+};
 pub use parser::{parse_condition, parse_text};
 pub use pattern::Pattern;
 

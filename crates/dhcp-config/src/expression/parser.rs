@@ -6,8 +6,8 @@
 mod functions;
 mod terms;
 
-use super::lexer::{Token, tokens};
-use super::{Condition, DEPTH_MAX, ExpressionError, Text, Vocabulary};
+use super::lexer::{ExpressionToken, tokens};
+use super::{Condition, DEPTH_MAX, ExpressionError, TextExpression, Vocabulary};
 
 /// Reads an expression that is true or false.
 ///
@@ -17,7 +17,7 @@ pub fn parse_condition(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
 ) -> Result<Condition, ExpressionError> {
-    Parser::whole(text, vocabulary, |parser| {
+    ExpressionParser::whole(text, vocabulary, |parser| {
         let (at, node) = parser.expression(LOWEST)?;
         condition(at, node)
     })
@@ -27,14 +27,17 @@ pub fn parse_condition(
 ///
 /// # Errors
 /// Returns the first error.
-pub fn parse_text(text: &str, vocabulary: &mut dyn Vocabulary) -> Result<Text, ExpressionError> {
-    Parser::whole(text, vocabulary, Parser::text)
+pub fn parse_text(
+    text: &str,
+    vocabulary: &mut dyn Vocabulary,
+) -> Result<TextExpression, ExpressionError> {
+    ExpressionParser::whole(text, vocabulary, ExpressionParser::text)
 }
 
 /// Parsed expression, whose required type only the following tokens determine.
-enum Node {
+enum ParsedExpression {
     Condition(Condition),
-    Text(Text),
+    Text(TextExpression),
 }
 
 /// Precedence of operators.
@@ -48,8 +51,8 @@ const TEXT_OPERAND: Level = 6;
 const OPERATORS: [(&str, Level); 6] =
     [("sor", 0), ("or", 1), ("sand", 2), ("and", 3), ("==", 5), ("+", 6)];
 
-struct Parser<'p> {
-    tokens: Vec<(usize, Token)>,
+struct ExpressionParser<'p> {
+    tokens: Vec<(usize, ExpressionToken)>,
     next: usize,
     depth: usize,
     vocabulary: &'p mut dyn Vocabulary,
@@ -59,21 +62,23 @@ fn error<T>(offset: usize, message: impl Into<String>) -> Result<T, ExpressionEr
     Err(ExpressionError { offset, message: message.into() })
 }
 
-fn condition(at: usize, node: Node) -> Result<Condition, ExpressionError> {
+fn condition(at: usize, node: ParsedExpression) -> Result<Condition, ExpressionError> {
     match node {
-        Node::Condition(condition) => Ok(condition),
-        Node::Text(_) => error(at, "this is a string; a condition is needed, such as `... == ...`"),
+        ParsedExpression::Condition(condition) => Ok(condition),
+        ParsedExpression::Text(_) => {
+            error(at, "this is a string; a condition is needed, such as `... == ...`")
+        }
     }
 }
 
-fn text(at: usize, node: Node) -> Result<Text, ExpressionError> {
+fn text(at: usize, node: ParsedExpression) -> Result<TextExpression, ExpressionError> {
     match node {
-        Node::Text(text) => Ok(text),
-        Node::Condition(_) => error(at, "this is a condition; a string is needed"),
+        ParsedExpression::Text(text) => Ok(text),
+        ParsedExpression::Condition(_) => error(at, "this is a condition; a string is needed"),
     }
 }
 
-impl<'p> Parser<'p> {
+impl<'p> ExpressionParser<'p> {
     /// Parses all of `source` with `read`.
     fn whole<T>(
         source: &str,
@@ -81,21 +86,21 @@ impl<'p> Parser<'p> {
         read: impl FnOnce(&mut Self) -> Result<T, ExpressionError>,
     ) -> Result<T, ExpressionError> {
         let tokens = tokens(source)?;
-        let mut parser = Parser { tokens, next: 0, depth: 0, vocabulary };
+        let mut parser = ExpressionParser { tokens, next: 0, depth: 0, vocabulary };
         let found = read(&mut parser)?;
         match parser.peek() {
-            (_, Token::End) => Ok(found),
+            (_, ExpressionToken::End) => Ok(found),
             (at, token) => error(*at, format!("{} is not expected here", token.name())),
         }
     }
 
-    fn peek(&self) -> &(usize, Token) {
+    fn peek(&self) -> &(usize, ExpressionToken) {
         &self.tokens[self.next]
     }
 
-    fn take(&mut self) -> (usize, Token) {
+    fn take(&mut self) -> (usize, ExpressionToken) {
         let token = self.peek().clone();
-        if token.1 != Token::End {
+        if token.1 != ExpressionToken::End {
             self.next += 1;
         }
         token
@@ -103,7 +108,7 @@ impl<'p> Parser<'p> {
 
     /// Takes the next token if it is `word`. Returns true if it was.
     fn takes(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), (_, Token::Word(next)) if *next == word);
+        let found = matches!(self.peek(), (_, ExpressionToken::Word(next)) if *next == word);
         self.next += usize::from(found);
         found
     }
@@ -119,14 +124,14 @@ impl<'p> Parser<'p> {
 
     /// Parses an expression of operators with a precedence of at least `least`; also returns where
     /// it begins.
-    fn expression(&mut self, least: Level) -> Result<(usize, Node), ExpressionError> {
+    fn expression(&mut self, least: Level) -> Result<(usize, ParsedExpression), ExpressionError> {
         let at = self.peek().0;
         if self.depth == DEPTH_MAX {
             return error(at, format!("this is nested deeper than {DEPTH_MAX} levels"));
         }
         self.depth += 1;
         let mut left = self.operand()?;
-        while let (_, Token::Word(word)) = *self.peek() {
+        while let (_, ExpressionToken::Word(word)) = *self.peek() {
             let found = OPERATORS.iter().find(|(operator, _)| *operator == word);
             let Some(&(operator, level)) = found.filter(|(_, level)| *level >= least) else {
                 break;
@@ -136,10 +141,10 @@ impl<'p> Parser<'p> {
             left = match operator {
                 "==" => {
                     let (left, right) = (text(at, left)?, text(right_at, right)?);
-                    Node::Condition(Condition::Equal(Box::new(left), Box::new(right)))
+                    ParsedExpression::Condition(Condition::Equal(Box::new(left), Box::new(right)))
                 }
-                "+" => Node::Text(concat(text(at, left)?, text(right_at, right)?)),
-                _ => Node::Condition(chain(
+                "+" => ParsedExpression::Text(concat(text(at, left)?, text(right_at, right)?)),
+                _ => ParsedExpression::Condition(chain(
                     operator,
                     condition(at, left)?,
                     condition(right_at, right)?,
@@ -151,19 +156,23 @@ impl<'p> Parser<'p> {
     }
 
     /// Parses an operand.
-    fn operand(&mut self) -> Result<Node, ExpressionError> {
+    fn operand(&mut self) -> Result<ParsedExpression, ExpressionError> {
         let (at, token) = self.take();
         let word = match token {
-            Token::String(octets) | Token::Hex(octets) | Token::Address(octets) => {
-                return Ok(Node::Text(Text::Literal(octets)));
+            ExpressionToken::String(octets)
+            | ExpressionToken::Hex(octets)
+            | ExpressionToken::Address(octets) => {
+                return Ok(ParsedExpression::Text(TextExpression::Literal(octets)));
             }
-            Token::Integer(value) => {
+            ExpressionToken::Integer(value) => {
                 let value = u32::try_from(value)
                     .or_else(|_| error(at, format!("{value} is not from 0 to {}", u32::MAX)))?;
-                return Ok(Node::Text(Text::Literal(value.to_be_bytes().to_vec())));
+                return Ok(ParsedExpression::Text(TextExpression::Literal(
+                    value.to_be_bytes().to_vec(),
+                )));
             }
-            Token::Word(word) => word,
-            Token::OptionName(_) | Token::End => {
+            ExpressionToken::Word(word) => word,
+            ExpressionToken::OptionName(_) | ExpressionToken::End => {
                 return error(at, format!("{} is not expected here", token.name()));
             }
         };
@@ -175,19 +184,19 @@ impl<'p> Parser<'p> {
             }
             "not" => {
                 let (at, node) = self.expression(NOT_OPERAND)?;
-                Ok(Node::Condition(Condition::Not(Box::new(condition(at, node)?))))
+                Ok(ParsedExpression::Condition(Condition::Not(Box::new(condition(at, node)?))))
             }
-            "member" => self.member().map(Node::Condition),
-            "match" => self.matches().map(Node::Condition),
+            "member" => self.member().map(ParsedExpression::Condition),
+            "match" => self.matches().map(ParsedExpression::Condition),
             _ => match self.function(at, word)? {
-                Some(text) => Ok(Node::Text(text)),
+                Some(text) => Ok(ParsedExpression::Text(text)),
                 None => self.term(at, word),
             },
         }
     }
 
     /// Parses a string expression.
-    fn text(&mut self) -> Result<Text, ExpressionError> {
+    fn text(&mut self) -> Result<TextExpression, ExpressionError> {
         let (at, node) = self.expression(TEXT_OPERAND)?;
         text(at, node)
     }
@@ -219,7 +228,7 @@ impl<'p> Parser<'p> {
     /// Parses `'text'`; also returns its position.
     fn string(&mut self) -> Result<(usize, Vec<u8>), ExpressionError> {
         match self.take() {
-            (at, Token::String(octets)) => Ok((at, octets)),
+            (at, ExpressionToken::String(octets)) => Ok((at, octets)),
             (at, token) => {
                 error(at, format!("a string in single quotes is expected, not {}", token.name()))
             }
@@ -229,8 +238,8 @@ impl<'p> Parser<'p> {
     /// Parses an integer from `low` to `high`.
     fn integer(&mut self, low: i64, high: i64) -> Result<i64, ExpressionError> {
         match self.take() {
-            (_, Token::Integer(value)) if (low..=high).contains(&value) => Ok(value),
-            (at, Token::Integer(value)) => {
+            (_, ExpressionToken::Integer(value)) if (low..=high).contains(&value) => Ok(value),
+            (at, ExpressionToken::Integer(value)) => {
                 error(at, format!("{value} is not from {low} to {high}"))
             }
             (at, token) => error(at, format!("an integer is expected, not {}", token.name())),
@@ -259,11 +268,11 @@ fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
 }
 
 /// Concatenates two texts.
-fn concat(left: Text, right: Text) -> Text {
+fn concat(left: TextExpression, right: TextExpression) -> TextExpression {
     let mut parts = match left {
-        Text::Concat(parts) => parts,
+        TextExpression::Concat(parts) => parts,
         left => vec![left],
     };
     parts.push(right);
-    Text::Concat(parts)
+    TextExpression::Concat(parts)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::octet_of;
 use crate::IncludeResolver;
-use crate::source::{At, Findings, MAX_TEXT_BYTES, Sources};
+use crate::source::{MAX_TEXT_BYTES, ParseDiagnostics, SourcePosition, Sources};
 
 /// Maximum depth of nested includes; Kea's limit.
 const MAX_INCLUDE_DEPTH: usize = 10;
@@ -17,7 +17,7 @@ const MAX_INCLUDES: usize = 1000;
 
 /// Token of the grammar.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum JsonToken {
     LeftBrace,
     RightBrace,
     LeftBracket,
@@ -36,7 +36,7 @@ pub(super) enum Token {
     End,
 }
 
-impl Token {
+impl JsonToken {
     /// Returns the token as error messages name it.
     pub(super) fn describe(&self) -> String {
         match self {
@@ -59,10 +59,10 @@ impl Token {
 
 /// Error that stops the parse; the reason has been recorded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop;
+pub(super) struct ReportedParseError;
 
 /// Text that is being read.
-struct Frame {
+struct SourceCursor {
     source: usize,
     text: Arc<str>,
     offset: usize,
@@ -70,10 +70,10 @@ struct Frame {
 
 /// Lexer of a text and of the texts that it includes.
 pub(super) struct Lexer<'p> {
-    stack: Vec<Frame>,
+    stack: Vec<SourceCursor>,
     resolver: &'p mut dyn IncludeResolver,
     sources: &'p mut Sources,
-    pub(super) findings: &'p mut Findings,
+    pub(super) findings: &'p mut ParseDiagnostics,
 }
 
 impl<'p> Lexer<'p> {
@@ -82,26 +82,31 @@ impl<'p> Lexer<'p> {
         text: &str,
         resolver: &'p mut dyn IncludeResolver,
         sources: &'p mut Sources,
-        findings: &'p mut Findings,
-    ) -> Result<Self, Stop> {
+        findings: &'p mut ParseDiagnostics,
+    ) -> Result<Self, ReportedParseError> {
         let is_too_long = text.len() > MAX_TEXT_BYTES;
         let text: Arc<str> = if is_too_long { "".into() } else { text.into() };
         let source = sources.add(name, Arc::clone(&text));
         if is_too_long {
             let message = format!("the text has more than {MAX_TEXT_BYTES} octets");
-            findings.error(At::new(source, 0), message);
-            return Err(Stop);
+            findings.error(SourcePosition::new(source, 0), message);
+            return Err(ReportedParseError);
         }
-        Ok(Self { stack: vec![Frame { source, text, offset: 0 }], resolver, sources, findings })
+        Ok(Self {
+            stack: vec![SourceCursor { source, text, offset: 0 }],
+            resolver,
+            sources,
+            findings,
+        })
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &SourceCursor {
         self.stack.last().expect("the main text is never popped")
     }
 
-    fn at(&self) -> At {
+    fn at(&self) -> SourcePosition {
         let frame = self.frame();
-        At::new(frame.source, frame.offset)
+        SourcePosition::new(frame.source, frame.offset)
     }
 
     /// Returns the rest of the current text.
@@ -120,18 +125,18 @@ impl<'p> Lexer<'p> {
     }
 
     /// Returns the next token and its position.
-    pub(super) fn next(&mut self) -> Result<(At, Token), Stop> {
+    pub(super) fn next(&mut self) -> Result<(SourcePosition, JsonToken), ReportedParseError> {
         self.skip_blanks()?;
         let at = self.at();
-        let Some(first) = self.peek() else { return Ok((at, Token::End)) };
+        let Some(first) = self.peek() else { return Ok((at, JsonToken::End)) };
         let single = match first {
-            b'{' => Token::LeftBrace,
-            b'}' => Token::RightBrace,
-            b'[' => Token::LeftBracket,
-            b']' => Token::RightBracket,
-            b':' => Token::Colon,
-            b',' => Token::Comma,
-            b'"' => return Ok((at, Token::Text(text(self)?))),
+            b'{' => JsonToken::LeftBrace,
+            b'}' => JsonToken::RightBrace,
+            b'[' => JsonToken::LeftBracket,
+            b']' => JsonToken::RightBracket,
+            b':' => JsonToken::Colon,
+            b',' => JsonToken::Comma,
+            b'"' => return Ok((at, JsonToken::Text(text(self)?))),
             b'0'..=b'9' | b'-' | b'+' | b'.' => return Ok((at, self.number())),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => return Ok((at, self.word())),
             _ => return Err(self.unexpected(at)),
@@ -140,7 +145,7 @@ impl<'p> Lexer<'p> {
         Ok((at, single))
     }
 
-    fn unexpected(&mut self, at: At) -> Stop {
+    fn unexpected(&mut self, at: SourcePosition) -> ReportedParseError {
         let found = self.rest().chars().next().expect("a character was seen");
         match found {
             '\u{feff}' => self.findings.error_help(
@@ -156,11 +161,11 @@ impl<'p> Lexer<'p> {
             }
             _ => self.findings.error(at, format!("unexpected `{found}`")),
         }
-        Stop
+        ReportedParseError
     }
 
     /// Skips white space, comments and ends of included texts; follows includes.
-    fn skip_blanks(&mut self) -> Result<(), Stop> {
+    fn skip_blanks(&mut self) -> Result<(), ReportedParseError> {
         loop {
             let frame = self.frame();
             let rest = &frame.text.as_bytes()[frame.offset..];
@@ -177,7 +182,7 @@ impl<'p> Lexer<'p> {
                     let Some(end) = self.rest()[2..].find("*/") else {
                         let at = self.at();
                         self.findings.error(at, "the comment that begins here is never closed");
-                        return Err(Stop);
+                        return Err(ReportedParseError);
                     };
                     self.skip(end + 4);
                 }
@@ -189,7 +194,7 @@ impl<'p> Lexer<'p> {
     }
 
     /// Reads `<?include "path"?>` and continues with the text of `path`.
-    fn include(&mut self) -> Result<(), Stop> {
+    fn include(&mut self) -> Result<(), ReportedParseError> {
         let at = self.at();
         let Some((length, path)) = include_directive(self.rest()) else {
             self.findings.error_help(
@@ -197,7 +202,7 @@ impl<'p> Lexer<'p> {
                 "malformed include",
                 "write it as `<?include \"path/of/file.json\"?>`",
             );
-            return Err(Stop);
+            return Err(ReportedParseError);
         };
         let path = path.to_owned();
         let names = self.stack.iter().map(|frame| self.sources.name(frame.source));
@@ -209,34 +214,34 @@ impl<'p> Lexer<'p> {
                 format!("`{path}` includes itself"),
                 format!("the chain of includes is {chain}"),
             );
-            return Err(Stop);
+            return Err(ReportedParseError);
         }
         if self.stack.len() > MAX_INCLUDE_DEPTH {
             let message = format!("includes nest deeper than {MAX_INCLUDE_DEPTH}");
             self.findings.error(at, message);
-            return Err(Stop);
+            return Err(ReportedParseError);
         }
         if self.sources.len() > MAX_INCLUDES {
             self.findings.error(at, format!("more than {MAX_INCLUDES} includes"));
-            return Err(Stop);
+            return Err(ReportedParseError);
         }
         let read = self.resolver.read(self.sources.name(at.source()), &path);
         match read {
             Ok(text) if text.len() > MAX_TEXT_BYTES => {
                 let message = format!("`{path}` has more than {MAX_TEXT_BYTES} octets");
                 self.findings.error(at, message);
-                Err(Stop)
+                Err(ReportedParseError)
             }
             Ok(text) => {
                 self.skip(length);
                 let text: Arc<str> = text.into();
                 let source = self.sources.add(&path, Arc::clone(&text));
-                self.stack.push(Frame { source, text, offset: 0 });
+                self.stack.push(SourceCursor { source, text, offset: 0 });
                 Ok(())
             }
             Err(reason) => {
                 self.findings.error(at, format!("cannot include `{path}`: {reason}"));
-                Err(Stop)
+                Err(ReportedParseError)
             }
         }
     }
@@ -251,7 +256,7 @@ impl<'p> Lexer<'p> {
         run
     }
 
-    fn number(&mut self) -> Token {
+    fn number(&mut self) -> JsonToken {
         let at = self.at();
         let run = self.take_run();
         let mut digits = run.as_str();
@@ -271,25 +276,26 @@ impl<'p> Lexer<'p> {
             return digits.parse().map_or_else(
                 |_| {
                     self.findings.error(at, format!("`{run}` does not fit in 64 bits"));
-                    Token::Unusable
+                    JsonToken::Unusable
                 },
-                Token::Integer,
+                JsonToken::Integer,
             );
         }
         let value = if is_float(unsigned) { digits.parse().ok() } else { None };
         match value.filter(|value: &f64| value.is_finite()) {
-            Some(value) => Token::Float(value),
+            Some(value) => JsonToken::Float(value),
             None => {
                 self.findings.error(at, format!("`{run}` is not a number"));
-                Token::Unusable
+                JsonToken::Unusable
             }
         }
     }
 
-    fn word(&mut self) -> Token {
+    fn word(&mut self) -> JsonToken {
         let at = self.at();
         let run = self.take_run();
-        let literals = [("true", Token::True), ("false", Token::False), ("null", Token::Null)];
+        let literals =
+            [("true", JsonToken::True), ("false", JsonToken::False), ("null", JsonToken::Null)];
         for (literal, token) in literals {
             if run.eq_ignore_ascii_case(literal) {
                 if run != literal {
@@ -307,7 +313,7 @@ impl<'p> Lexer<'p> {
             format!("unexpected word `{run}`"),
             "strings stand in double quotes",
         );
-        Token::Unusable
+        JsonToken::Unusable
     }
 }
 
@@ -345,7 +351,7 @@ const fn is_plain(octet: u8) -> bool {
 }
 
 /// Reads a string; the lexer is at its opening quote.
-fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
+fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, ReportedParseError> {
     let open = lexer.at();
     let Lexer { stack, findings, .. } = lexer;
     let frame = stack.last_mut().expect("the main text is never popped");
@@ -356,12 +362,12 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
         let plain = bytes[i..].iter().take_while(|&&b| is_plain(b)).count();
         octets.extend_from_slice(&bytes[i..i + plain]);
         i += plain;
-        let here = At::new(open.source(), i);
+        let here = SourcePosition::new(open.source(), i);
         match bytes.get(i) {
             None | Some(b'\n') => {
                 let help = "a line break inside a string is written `\\n`";
                 findings.error_help(open, "the string that begins here is not closed", help);
-                return Err(Stop);
+                return Err(ReportedParseError);
             }
             Some(b'"') => break,
             Some(b'\\') => i += escape(&bytes[i..], here, &mut octets, findings),
@@ -387,7 +393,12 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
 }
 
 /// Decodes the escape at the start of `bytes`; returns the number of bytes that it takes up.
-fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -> usize {
+fn escape(
+    bytes: &[u8],
+    at: SourcePosition,
+    octets: &mut Vec<u8>,
+    findings: &mut ParseDiagnostics,
+) -> usize {
     let plain = match bytes.get(1) {
         Some(&same @ (b'"' | b'\\' | b'/')) => same,
         Some(b'b') => 0x08,

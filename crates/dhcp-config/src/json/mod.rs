@@ -13,18 +13,18 @@ pub(crate) use stand_in::{character_of, octet_of};
 
 use std::sync::Arc;
 
-use crate::source::At;
+use crate::source::SourcePosition;
 
 /// Value and its position.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Value {
-    pub(crate) at: At,
-    pub(crate) kind: Kind,
+pub(crate) struct JsonValue {
+    pub(crate) at: SourcePosition,
+    pub(crate) kind: JsonContent,
 }
 
 /// Kind and content of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum JsonContent {
     /// Value that the lexer has reported already; later checks ignore it.
     Unusable,
     Null,
@@ -32,19 +32,19 @@ pub(crate) enum Kind {
     Integer(i64),
     Float(f64),
     Text(Box<[u8]>),
-    List(Box<[Value]>),
-    Map(Box<[Entry]>),
+    List(Box<[JsonValue]>),
+    Map(Box<[JsonMember]>),
 }
 
 /// Key of a map with its value. Equal keys of a file share their text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct JsonMember {
     pub(crate) key: Arc<str>,
-    pub(crate) at: At,
-    pub(crate) value: Value,
+    pub(crate) at: SourcePosition,
+    pub(crate) value: JsonValue,
 }
 
-impl Kind {
+impl JsonContent {
     /// Returns the kind in words, with its article.
     pub(crate) fn name(&self) -> &'static str {
         match self {

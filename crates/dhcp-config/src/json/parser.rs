@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::lexer::{Lexer, Stop, Token};
-use super::{Entry, Kind, Value};
+use super::lexer::{JsonToken, Lexer, ReportedParseError};
+use super::{JsonContent, JsonMember, JsonValue};
 use crate::IncludeResolver;
-use crate::source::{At, Findings, Sources};
+use crate::source::{ParseDiagnostics, SourcePosition, Sources};
 
 /// Maximum depth of nested lists and maps. A Kea configuration needs nine levels.
 const MAX_DEPTH: usize = 100;
@@ -21,66 +21,70 @@ pub(crate) fn parse(
     text: &str,
     resolver: &mut dyn IncludeResolver,
     sources: &mut Sources,
-    findings: &mut Findings,
-) -> Option<Value> {
+    findings: &mut ParseDiagnostics,
+) -> Option<JsonValue> {
     let lexer = Lexer::new(name, text, resolver, sources, findings).ok()?;
-    let mut parser = Parser { lexer, depth: 0, keys: BTreeSet::new() };
+    let mut parser = JsonParser { lexer, depth: 0, keys: BTreeSet::new() };
     parser.document().ok()
 }
 
-struct Parser<'p> {
+struct JsonParser<'p> {
     lexer: Lexer<'p>,
     depth: usize,
     /// Keys met so far.
     keys: BTreeSet<Arc<str>>,
 }
 
-impl Parser<'_> {
-    fn document(&mut self) -> Result<Value, Stop> {
+impl JsonParser<'_> {
+    fn document(&mut self) -> Result<JsonValue, ReportedParseError> {
         let (at, token) = self.lexer.next()?;
         let value = self.value(at, token)?;
         let (mut at, mut token) = self.lexer.next()?;
-        while token == Token::Comma {
+        while token == JsonToken::Comma {
             self.extra_comma(at);
             (at, token) = self.lexer.next()?;
         }
-        if token == Token::End {
+        if token == JsonToken::End {
             return Ok(value);
         }
         let message = format!("unexpected {} after the end of the document", token.describe());
         self.lexer.findings.error_help(at, message, "is there a `}` too many before it?");
-        Err(Stop)
+        Err(ReportedParseError)
     }
 
-    fn value(&mut self, at: At, token: Token) -> Result<Value, Stop> {
+    fn value(
+        &mut self,
+        at: SourcePosition,
+        token: JsonToken,
+    ) -> Result<JsonValue, ReportedParseError> {
         let kind = match token {
-            Token::LeftBrace => self.nested(at, Self::map)?,
-            Token::LeftBracket => self.nested(at, Self::list)?,
-            Token::True => Kind::Bool(true),
-            Token::False => Kind::Bool(false),
-            Token::Null => Kind::Null,
-            Token::Integer(value) => Kind::Integer(value),
-            Token::Float(value) => Kind::Float(value),
-            Token::Text(octets) => Kind::Text(octets),
-            Token::Unusable => Kind::Unusable,
+            JsonToken::LeftBrace => self.nested(at, Self::map)?,
+            JsonToken::LeftBracket => self.nested(at, Self::list)?,
+            JsonToken::True => JsonContent::Bool(true),
+            JsonToken::False => JsonContent::Bool(false),
+            JsonToken::Null => JsonContent::Null,
+            JsonToken::Integer(value) => JsonContent::Integer(value),
+            JsonToken::Float(value) => JsonContent::Float(value),
+            JsonToken::Text(octets) => JsonContent::Text(octets),
+            JsonToken::Unusable => JsonContent::Unusable,
             other => {
                 let message = format!("expected a value, found {}", other.describe());
                 self.lexer.findings.error(at, message);
-                return Err(Stop);
+                return Err(ReportedParseError);
             }
         };
-        Ok(Value { at, kind })
+        Ok(JsonValue { at, kind })
     }
 
     fn nested(
         &mut self,
-        at: At,
-        read: fn(&mut Self, At) -> Result<Kind, Stop>,
-    ) -> Result<Kind, Stop> {
+        at: SourcePosition,
+        read: fn(&mut Self, SourcePosition) -> Result<JsonContent, ReportedParseError>,
+    ) -> Result<JsonContent, ReportedParseError> {
         if self.depth == MAX_DEPTH {
             let message = format!("lists and maps nest deeper than {MAX_DEPTH}");
             self.lexer.findings.error(at, message);
-            return Err(Stop);
+            return Err(ReportedParseError);
         }
         self.depth += 1;
         let kind = read(self, at)?;
@@ -88,50 +92,50 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    fn list(&mut self, open: At) -> Result<Kind, Stop> {
+    fn list(&mut self, open: SourcePosition) -> Result<JsonContent, ReportedParseError> {
         let mut items = Vec::new();
         let (mut at, mut token) = self.first("list")?;
-        while token != Token::RightBracket {
-            if token == Token::End {
+        while token != JsonToken::RightBracket {
+            if token == JsonToken::End {
                 return Err(self.unclosed(at, "list", open));
             }
             items.push(self.value(at, token)?);
-            (at, token) = self.separator(&Token::RightBracket, open)?;
+            (at, token) = self.separator(&JsonToken::RightBracket, open)?;
         }
-        Ok(Kind::List(items.into()))
+        Ok(JsonContent::List(items.into()))
     }
 
-    fn map(&mut self, open: At) -> Result<Kind, Stop> {
+    fn map(&mut self, open: SourcePosition) -> Result<JsonContent, ReportedParseError> {
         let mut entries = Vec::new();
         let (mut at, mut token) = self.first("map")?;
-        while token != Token::RightBrace {
+        while token != JsonToken::RightBrace {
             match token {
-                Token::Text(octets) => entries.push(self.entry(at, &octets)?),
-                Token::End => return Err(self.unclosed(at, "map", open)),
+                JsonToken::Text(octets) => entries.push(self.entry(at, &octets)?),
+                JsonToken::End => return Err(self.unclosed(at, "map", open)),
                 // The lexer has reported it.
-                Token::Unusable => return Err(Stop),
+                JsonToken::Unusable => return Err(ReportedParseError),
                 other => {
                     let message = format!("expected a key or `}}`, found {}", other.describe());
                     self.lexer.findings.error(at, message);
-                    return Err(Stop);
+                    return Err(ReportedParseError);
                 }
             }
-            (at, token) = self.separator(&Token::RightBrace, open)?;
+            (at, token) = self.separator(&JsonToken::RightBrace, open)?;
         }
         self.refuse_duplicates(&entries);
-        Ok(Kind::Map(entries.into()))
+        Ok(JsonContent::Map(entries.into()))
     }
 
-    fn entry(&mut self, at: At, key: &[u8]) -> Result<Entry, Stop> {
+    fn entry(&mut self, at: SourcePosition, key: &[u8]) -> Result<JsonMember, ReportedParseError> {
         let key = self.key(key);
         let (colon_at, colon) = self.lexer.next()?;
-        if colon != Token::Colon {
+        if colon != JsonToken::Colon {
             let message = format!("expected `:` after key `{key}`, found {}", colon.describe());
             self.lexer.findings.error(colon_at, message);
-            return Err(Stop);
+            return Err(ReportedParseError);
         }
         let (value_at, token) = self.lexer.next()?;
-        Ok(Entry { key, at, value: self.value(value_at, token)? })
+        Ok(JsonMember { key, at, value: self.value(value_at, token)? })
     }
 
     /// Returns the text of a key, shared by all equal keys.
@@ -149,9 +153,9 @@ impl Parser<'_> {
     }
 
     /// Returns the first token inside a list or map; Kea takes no comma there.
-    fn first(&mut self, what: &str) -> Result<(At, Token), Stop> {
+    fn first(&mut self, what: &str) -> Result<(SourcePosition, JsonToken), ReportedParseError> {
         let (mut at, mut token) = self.lexer.next()?;
-        while token == Token::Comma {
+        while token == JsonToken::Comma {
             let message = format!("a {what} cannot begin with `,`");
             self.lexer.findings.error(at, message);
             (at, token) = self.lexer.next()?;
@@ -161,16 +165,20 @@ impl Parser<'_> {
 
     /// Skips the comma after an element; returns the token that follows: the next element's first,
     /// or the closing one.
-    fn separator(&mut self, close: &Token, open: At) -> Result<(At, Token), Stop> {
-        let what = if *close == Token::RightBrace { "map" } else { "list" };
+    fn separator(
+        &mut self,
+        close: &JsonToken,
+        open: SourcePosition,
+    ) -> Result<(SourcePosition, JsonToken), ReportedParseError> {
+        let what = if *close == JsonToken::RightBrace { "map" } else { "list" };
         let (comma_at, token) = self.lexer.next()?;
         if token == *close {
             return Ok((comma_at, token));
         }
         match token {
-            Token::Comma => {}
-            Token::End => return Err(self.unclosed(comma_at, what, open)),
-            Token::Text(_) | Token::LeftBrace | Token::LeftBracket => {
+            JsonToken::Comma => {}
+            JsonToken::End => return Err(self.unclosed(comma_at, what, open)),
+            JsonToken::Text(_) | JsonToken::LeftBrace | JsonToken::LeftBracket => {
                 let message = format!("a `,` is missing before {}", token.describe());
                 self.lexer.findings.error(comma_at, message);
                 return Ok((comma_at, token));
@@ -179,21 +187,21 @@ impl Parser<'_> {
                 let found = other.describe();
                 let message = format!("expected `,` or {}, found {found}", close.describe());
                 self.lexer.findings.error_seen(comma_at, message, "the open one began at", open);
-                return Err(Stop);
+                return Err(ReportedParseError);
             }
         }
         let (mut at, mut token) = self.lexer.next()?;
         if token == *close {
             self.extra_comma(comma_at);
         }
-        while token == Token::Comma {
+        while token == JsonToken::Comma {
             self.extra_comma(at);
             (at, token) = self.lexer.next()?;
         }
         Ok((at, token))
     }
 
-    fn extra_comma(&mut self, at: At) {
+    fn extra_comma(&mut self, at: SourcePosition) {
         self.lexer.findings.warn_help(
             at,
             "extra `,`",
@@ -201,14 +209,19 @@ impl Parser<'_> {
         );
     }
 
-    fn unclosed(&mut self, at: At, what: &str, open: At) -> Stop {
+    fn unclosed(
+        &mut self,
+        at: SourcePosition,
+        what: &str,
+        open: SourcePosition,
+    ) -> ReportedParseError {
         let message = format!("the file ends inside a {what}");
         self.lexer.findings.error_seen(at, message, "it was opened at", open);
-        Stop
+        ReportedParseError
     }
 
-    fn refuse_duplicates(&mut self, entries: &[Entry]) {
-        let mut refuse = |first: &Entry, again: &Entry| {
+    fn refuse_duplicates(&mut self, entries: &[JsonMember]) {
+        let mut refuse = |first: &JsonMember, again: &JsonMember| {
             let message = format!("key `{}` is set twice in this map", again.key);
             self.lexer.findings.error_seen(again.at, message, "it was set at", first.at);
         };
@@ -221,7 +234,7 @@ impl Parser<'_> {
             }
             return;
         }
-        let mut order: Vec<&Entry> = entries.iter().collect();
+        let mut order: Vec<&JsonMember> = entries.iter().collect();
         order.sort_by(|a, b| a.key.cmp(&b.key));
         for pair in order.windows(2).filter(|pair| pair[0].key == pair[1].key) {
             refuse(pair[0], pair[1]);

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
-use super::family::Family;
-use super::options::{self, Field, Key};
+use super::family::ConfigFamily;
+use super::options::{self, Field, OptionKey};
 use super::terms::{Bounded, BoundedKeys, VALID};
 use super::types::Lifetime;
 use super::{godwit, other_keys};
-use crate::expression::{ExpressionError, Pattern, Text, Vocabulary, parse_condition, parse_text};
-use crate::fields::{Fields, text_of};
-use crate::json::Value;
-use crate::source::{At, Findings, Placed};
+use crate::expression::{
+    ExpressionError, Pattern, TextExpression, Vocabulary, parse_condition, parse_text,
+};
+use crate::fields::{MapReader, text_of};
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Classes that the server assigns itself: they must not have a test.
 const BUILT_IN: [&str; 4] = ["ALL", "KNOWN", "UNKNOWN", "BOOTP"];
@@ -23,24 +25,27 @@ const SPECIAL: [&str; 2] = ["DROP", "REJECT"];
 const PREFIXES: [&str; 4] = ["VENDOR_CLASS_", "HA_", "AFTER_", "EXTERNAL_"];
 
 /// Family whose classes can be read.
-pub(crate) trait Classified: Family {
+pub(crate) trait Classified: ConfigFamily {
     /// Settings that only this family's classes have.
     type ClassTerms;
     /// True for DHCPv6, false for DHCPv4.
     const IS_V6: bool;
 
     /// Reads the settings that only this family's classes have.
-    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::ClassTerms;
+    fn read_class_terms(
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) -> Self::ClassTerms;
     /// Returns true if these settings affect leases, which has no effect once a lease exists.
     fn shapes_leases(terms: &Self::ClassTerms) -> bool;
 }
 
-type ClassOf<F> = ClientClass<<F as Family>::Code, <F as Classified>::ClassTerms>;
+type ClassOf<F> = ClientClass<<F as ConfigFamily>::Code, <F as Classified>::ClassTerms>;
 
 /// Reads the global `client-classes`.
 pub(crate) fn classes<F: Classified>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<ClassOf<F>> {
     let mut classes = Vec::new();
     let mut names = BTreeMap::new();
@@ -51,11 +56,11 @@ pub(crate) fn classes<F: Classified>(
 }
 
 fn class<F: Classified>(
-    item: &Value,
-    names: &mut BTreeMap<String, At>,
-    findings: &mut Findings,
+    item: &JsonValue,
+    names: &mut BTreeMap<String, SourcePosition>,
+    findings: &mut ParseDiagnostics,
 ) -> Option<ClassOf<F>> {
-    let mut fields = Fields::of(item, "a client class", findings)?;
+    let mut fields = MapReader::of(item, "a client class", findings)?;
     let name = fields.text("name", findings);
     let test = test::<F>(&mut fields, names, findings);
     let only_in_additional_list = either(
@@ -106,10 +111,10 @@ fn class<F: Classified>(
 
 /// Reads the test of a class and its position; returns `None` when it cannot be used.
 fn test<F: Classified>(
-    fields: &mut Fields<'_>,
-    names: &BTreeMap<String, At>,
-    findings: &mut Findings,
-) -> Option<Placed<Option<ClassTest>>> {
+    fields: &mut MapReader<'_>,
+    names: &BTreeMap<String, SourcePosition>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<Option<ClassTest>>> {
     let plain = fields.text("test", findings);
     let template = fields.text("template-test", findings);
     if let (Some(plain), Some(template)) = (plain, template) {
@@ -121,7 +126,7 @@ fn test<F: Classified>(
     let source = text.value.to_owned();
     // A template may name any class, such as one that another template spawns.
     let names = (!is_template).then_some(names);
-    let mut known = Known::<F> { names, findings, family: core::marker::PhantomData };
+    let mut known = ConfigVocabulary::<F> { names, findings, family: core::marker::PhantomData };
     let parsed = if is_template {
         parse_text(text.value, &mut known).map(|text| ClassTest::Template { source, text })
     } else {
@@ -129,42 +134,46 @@ fn test<F: Classified>(
             .map(|condition| ClassTest::Test { source, condition })
     };
     let value = parsed.map_err(|error| refuse(text.at, error, findings)).ok();
-    Some(Placed { value, at: text.at })
+    Some(PositionedValue { value, at: text.at })
 }
 
 /// Reads an expression whose value is a string, and which may name any class.
-pub(crate) fn text<F: Classified>(text: Placed<&str>, findings: &mut Findings) -> Option<Text> {
-    let mut known = Known::<F> { names: None, findings, family: core::marker::PhantomData };
+pub(crate) fn text<F: Classified>(
+    text: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) -> Option<TextExpression> {
+    let mut known =
+        ConfigVocabulary::<F> { names: None, findings, family: core::marker::PhantomData };
     let parsed = parse_text(text.value, &mut known);
     parsed.map_err(|error| refuse(text.at, error, findings)).ok()
 }
 
 /// Reports an expression error at its position inside the string that begins at `at`.
-fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
+fn refuse(at: SourcePosition, error: ExpressionError, findings: &mut ParseDiagnostics) {
     findings.error_inside(at, error.offset, error.message);
 }
 
 /// Names that the expressions of a configuration may use.
-struct Known<'n, F> {
+struct ConfigVocabulary<'n, F> {
     /// Classes so far; any class when `None`.
-    names: Option<&'n BTreeMap<String, At>>,
+    names: Option<&'n BTreeMap<String, SourcePosition>>,
     /// Options that the file defines, and its regular expressions.
-    findings: &'n mut Findings,
+    findings: &'n mut ParseDiagnostics,
     family: core::marker::PhantomData<F>,
 }
 
-impl<F: Classified> Vocabulary for Known<'_, F> {
+impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
     fn is_v6(&self) -> bool {
         F::IS_V6
     }
 
     fn option_code(&self, name: &str) -> Option<u16> {
         let definitions = &self.findings.definitions;
-        definitions.find::<F>(F::SPACE, Key::Name(name)).map(|definition| definition.code)
+        definitions.find::<F>(F::SPACE, OptionKey::Name(name)).map(|definition| definition.code)
     }
 
     fn holds_characters(&self, code: u16) -> bool {
-        let definition = self.findings.definitions.find::<F>(F::SPACE, Key::Code(code));
+        let definition = self.findings.definitions.find::<F>(F::SPACE, OptionKey::Code(code));
         definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
     }
 
@@ -173,7 +182,7 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
         if F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
             return None;
         }
-        let definition = self.findings.definitions.find::<F>(F::SPACE, Key::Code(code))?;
+        let definition = self.findings.definitions.find::<F>(F::SPACE, OptionKey::Code(code))?;
         let [field] = *definition.fields else { return None };
         definition.encapsulates.is_none().then_some((field, definition.array))
     }
@@ -205,9 +214,9 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
 
 /// Reads a lifetime of a class with its bounds: a missing bound or value equals the given one.
 pub(crate) fn lifetime(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     keys: BoundedKeys,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<Lifetime> {
     let bounded = Bounded::read(fields, keys, findings);
     let (default, min, max) = (bounded.value, bounded.min, bounded.max);
@@ -217,7 +226,8 @@ pub(crate) fn lifetime(
         findings.error(min.at, message);
         return None;
     }
-    let or_any = |placed: Option<Placed<u32>>| placed.map_or(any.value, |placed| placed.value);
+    let or_any =
+        |placed: Option<PositionedValue<u32>>| placed.map_or(any.value, |placed| placed.value);
     let lifetime = Lifetime { default_s: any.value, min_s: or_any(min), max_s: or_any(max) };
     let Lifetime { default_s, min_s, max_s } = lifetime;
     if min_s > default_s || max_s < default_s {
@@ -230,12 +240,12 @@ pub(crate) fn lifetime(
 }
 
 /// Reads the lists of classes of a network, subnet or pool.
-pub(crate) fn guards(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassGuards {
+pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> ClassGuards {
     let required = either(
         fields,
         ["client-classes", "client-class"],
         |fields, key, findings| match key {
-            "client-class" => fields.text(key, findings).map(|name| Placed {
+            "client-class" => fields.text(key, findings).map(|name| PositionedValue {
                 value: (!name.value.is_empty())
                     .then(|| name.value.to_owned())
                     .into_iter()
@@ -248,16 +258,17 @@ pub(crate) fn guards(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassG
     );
     let additional =
         either(fields, ["evaluate-additional-classes", "require-client-classes"], list, findings);
-    let names = |placed: Option<Placed<Vec<String>>>| placed.map_or_else(Vec::new, |p| p.value);
+    let names =
+        |placed: Option<PositionedValue<Vec<String>>>| placed.map_or_else(Vec::new, |p| p.value);
     ClassGuards { required: names(required), additional: names(additional) }
 }
 
 /// Reads a list of class names.
 fn list(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<Vec<String>>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<Vec<String>>> {
     let at = fields.take(key)?.at;
     let mut names: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -269,16 +280,16 @@ fn list(
             names.push(name.value.to_owned());
         }
     }
-    Some(Placed { value: names, at })
+    Some(PositionedValue { value: names, at })
 }
 
 /// Returns the value of a key, or else of its older name.
 fn either<'v, T>(
-    fields: &mut Fields<'v>,
+    fields: &mut MapReader<'v>,
     [key, old]: [&'static str; 2],
-    read: impl Fn(&mut Fields<'v>, &'static str, &mut Findings) -> Option<Placed<T>>,
-    findings: &mut Findings,
-) -> Option<Placed<T>> {
+    read: impl Fn(&mut MapReader<'v>, &'static str, &mut ParseDiagnostics) -> Option<PositionedValue<T>>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<T>> {
     let (now, before) = (read(fields, key, findings), read(fields, old, findings));
     if let (Some(now), Some(before)) = (&now, &before) {
         let message = format!("`{key}` and the older `{old}` exclude each other");

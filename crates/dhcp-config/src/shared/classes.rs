@@ -2,7 +2,7 @@
 
 use super::Lifetime;
 use super::options::OptionData;
-use crate::expression::{Condition, Text};
+use crate::expression::{Condition, TextExpression};
 
 /// Element of `client-classes`. `C` is the type of an option code, `B` that of the settings that
 /// only one family's classes have.
@@ -40,7 +40,7 @@ pub enum ClassTest {
         /// Expression as written.
         source: String,
         /// Compiled text.
-        text: Text,
+        text: TextExpression,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::expression::Text;
+use crate::expression::TextExpression;
 
 /// Element of `control-sockets`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +57,14 @@ pub struct BasicAuthentication {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthenticatedClient {
     /// `user` or `user-file`.
-    pub user: Secret,
+    pub user: SecretSource,
     /// `password` or `password-file`; empty when neither is set.
-    pub password: Secret,
+    pub password: SecretSource,
 }
 
 /// Text in the configuration or in a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Secret {
+pub enum SecretSource {
     /// Text in the configuration.
     Text(String),
     /// File that contains the text.
@@ -98,7 +98,7 @@ pub enum Hook {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlexId {
     /// `identifier-expression`, whose value identifies a host; `None` when it is not set.
-    pub expression: Option<Text>,
+    pub expression: Option<TextExpression>,
     /// `replace-client-id`: true if leases are bound to the value instead of the client's
     /// identifier.
     pub replaces_client_id: bool,

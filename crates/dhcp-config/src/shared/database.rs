@@ -1,21 +1,21 @@
 //! `lease-database`, the other databases, and `expired-leases-processing`.
 
-use super::family::Family;
-use super::security::{self, PathKind};
+use super::family::ConfigFamily;
+use super::security::{self, PathPurpose};
 use super::sql::{self, DatabaseKind, SqlDatabase, SqlKind};
 use super::types::{ExpiredLeases, GodwitLeaseDatabase, LeaseDatabase, OnFail};
 use super::{godwit, inactive};
-use crate::fields::{Fields, U32};
-use crate::json::{Entry, Value};
-use crate::source::Findings;
+use crate::fields::{MapReader, U32};
+use crate::json::{JsonMember, JsonValue};
+use crate::source::ParseDiagnostics;
 
 /// Reads `lease-database`, and the settings that `godwit` adds to it.
-pub(crate) fn lease_database<F: Family>(
-    entry: Option<&Entry>,
+pub(crate) fn lease_database<F: ConfigFamily>(
+    entry: Option<&JsonMember>,
     godwit: &GodwitLeaseDatabase,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> LeaseDatabase {
-    let read = |entry: &Entry| database::<F>(&entry.value, "`lease-database`", findings).1;
+    let read = |entry: &JsonMember| database::<F>(&entry.value, "`lease-database`", findings).1;
     let mut database = entry.map(read).unwrap_or_default();
     let at = entry.map(|entry| entry.at);
     if let (Some(path), None) = (&godwit.sqlite, &database.sql) {
@@ -36,16 +36,16 @@ pub(crate) fn lease_database<F: Family>(
 }
 
 /// Reads `hosts-database` or one of `hosts-databases`.
-pub(crate) fn hosts_database<F: Family>(
-    value: &Value,
-    findings: &mut Findings,
+pub(crate) fn hosts_database<F: ConfigFamily>(
+    value: &JsonValue,
+    findings: &mut ParseDiagnostics,
 ) -> Option<SqlDatabase> {
     shared_database::<F>(value, "a hosts database", findings)
 }
 
 /// Reads `config-control`.
-pub(crate) fn config_control<F: Family>(value: &Value, findings: &mut Findings) {
-    let Some(mut fields) = Fields::of(value, "`config-control`", findings) else { return };
+pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
+    let Some(mut fields) = MapReader::of(value, "`config-control`", findings) else { return };
     fields.integer("config-fetch-wait-time", 0..=65_535, findings);
     for item in fields.list("config-databases", findings) {
         if shared_database::<F>(item, "a configuration database", findings).is_some() {
@@ -57,10 +57,10 @@ pub(crate) fn config_control<F: Family>(value: &Value, findings: &mut Findings) 
 }
 
 /// Reads a database that other servers write to, too; returns `None` when it has an error.
-fn shared_database<F: Family>(
-    value: &Value,
+fn shared_database<F: ConfigFamily>(
+    value: &JsonValue,
     what: &'static str,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<SqlDatabase> {
     let before = findings.errors();
     let (kind, database) = database::<F>(value, what, findings);
@@ -72,13 +72,13 @@ fn shared_database<F: Family>(
 }
 
 /// Reads the map of a database; every key of it is checked, whatever its kind.
-fn database<F: Family>(
-    value: &Value,
+fn database<F: ConfigFamily>(
+    value: &JsonValue,
     what: &'static str,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> (Option<DatabaseKind>, LeaseDatabase) {
     let mut database = LeaseDatabase::default();
-    let Some(mut fields) = Fields::of(value, what, findings) else { return (None, database) };
+    let Some(mut fields) = MapReader::of(value, what, findings) else { return (None, database) };
     let kind = kind(&mut fields, what, findings);
     let name = fields.text("name", findings).filter(|name| !name.value.is_empty());
     let file = name;
@@ -109,7 +109,7 @@ fn database<F: Family>(
         }
         Some(DatabaseKind::Memfile) => {
             if let Some(file) = file.filter(|_| database.persist) {
-                security::path(PathKind::Leases, "name", file, findings);
+                security::path(PathPurpose::Leases, "name", file, findings);
             }
             database.name = name;
         }
@@ -120,7 +120,11 @@ fn database<F: Family>(
     (kind, database)
 }
 
-fn kind(fields: &mut Fields<'_>, what: &str, findings: &mut Findings) -> Option<DatabaseKind> {
+fn kind(
+    fields: &mut MapReader<'_>,
+    what: &str,
+    findings: &mut ParseDiagnostics,
+) -> Option<DatabaseKind> {
     if fields.take("type").is_none() {
         let help = "it is one of: memfile, mysql, postgresql";
         findings.error_help(fields.at, format!("{what} lacks `type`"), help);
@@ -139,10 +143,10 @@ fn kind(fields: &mut Fields<'_>, what: &str, findings: &mut Findings) -> Option<
 }
 
 /// Reads `expired-leases-processing`.
-pub(crate) fn expired_leases(value: &Value, findings: &mut Findings) -> ExpiredLeases {
+pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseDiagnostics) -> ExpiredLeases {
     const U16: core::ops::RangeInclusive<i64> = 0..=65535;
     let mut expired = ExpiredLeases::default();
-    let Some(mut fields) = Fields::of(value, "`expired-leases-processing`", findings) else {
+    let Some(mut fields) = MapReader::of(value, "`expired-leases-processing`", findings) else {
         return expired;
     };
     let keys = [

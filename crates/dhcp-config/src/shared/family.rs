@@ -9,7 +9,7 @@ use super::terms::TeeTimes;
 use crate::address::Address;
 
 /// Family of addresses, as the shared readers see it.
-pub(crate) trait Family: Sized + 'static {
+pub(crate) trait ConfigFamily: Sized + 'static {
     /// Address of the family.
     type Address: Address;
     /// Option code of the family.
@@ -25,7 +25,7 @@ pub(crate) trait Family: Sized + 'static {
     const SPACE: &'static str;
     /// Highest option code that can be configured.
     const LAST_CODE: i64;
-    /// Spaces that are known without a definition; the first is [`Family::SPACE`].
+    /// Spaces that are known without a definition; the first is [`ConfigFamily::SPACE`].
     const SPACES: &'static [StandardSpace];
     /// Standard options that operators may define anew, by space: those of Kea 3 that Kea 2.2
     /// leaves to them, and option 43. A space without codes permits all of its options.

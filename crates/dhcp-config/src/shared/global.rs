@@ -2,7 +2,7 @@
 
 use super::class_list::Classified;
 use super::control::ControlSocket;
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::hooks::{self, Hooks};
 use super::reservations::IdentifierKind;
 use super::sql::SqlDatabase;
@@ -10,9 +10,9 @@ use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger, Shards,
 };
 use super::{database, godwit, inactive, loggers, names, options, policy, sockets};
-use crate::fields::Fields;
-use crate::json::Value;
-use crate::source::Findings;
+use crate::fields::MapReader;
+use crate::json::JsonValue;
+use crate::source::ParseDiagnostics;
 
 /// Seconds for which Kea sets a declined address aside by default.
 const DEFAULT_PROBATION_S: u32 = 86_400;
@@ -24,7 +24,7 @@ const DEFAULT_SAMPLE_COUNT: u32 = 20;
 const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
 
 /// Global settings that are not inherited.
-pub(crate) struct Common {
+pub(crate) struct GlobalSettings {
     pub(crate) godwit: GodwitSettings,
     pub(crate) lease_database: LeaseDatabase,
     pub(crate) hosts_databases: Vec<SqlDatabase>,
@@ -36,29 +36,32 @@ pub(crate) struct Common {
     pub(crate) server_tag: String,
     pub(crate) control_sockets: Vec<ControlSocket>,
     pub(crate) hooks: Hooks,
-    pub(crate) hosts: Hosts,
-    pub(crate) samples: Samples,
-    /// Flags of [`Family::COMPATIBILITY`], in its order.
+    pub(crate) hosts: HostLookupSettings,
+    pub(crate) samples: SampleDefaults,
+    /// Flags of [`ConfigFamily::COMPATIBILITY`], in its order.
     pub(crate) compatibility: Vec<bool>,
 }
 
 /// Settings of the look-up of reservations.
-pub(crate) struct Hosts {
+pub(crate) struct HostLookupSettings {
     pub(crate) identifiers: Vec<IdentifierKind>,
     pub(crate) early_global_lookup: bool,
     pub(crate) ip_unique: bool,
 }
 
 /// `statistic-default-sample-count` and `statistic-default-sample-age`.
-pub(crate) struct Samples {
+pub(crate) struct SampleDefaults {
     pub(crate) count: u32,
     pub(crate) age_s: u32,
 }
 
 /// Returns the map of the server in a whole document; `None` when it has no usable one. Its options
 /// are defined by then, for the readers that follow.
-pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Option<Fields<'v>> {
-    let mut fields = Fields::of(root, "the document", findings)?;
+pub(crate) fn top<'v, F: ConfigFamily>(
+    root: &'v JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<MapReader<'v>> {
+    let mut fields = MapReader::of(root, "the document", findings)?;
     let server = fields.take(F::TOP);
     for entry in fields.rest() {
         match &*entry.key {
@@ -80,13 +83,16 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
         findings.error_help(root.at, format!("there is no `{}` here", F::TOP), help);
         return None;
     };
-    let mut fields = Fields::of(&server.value, F::TOP_QUOTED, findings)?;
+    let mut fields = MapReader::of(&server.value, F::TOP_QUOTED, findings)?;
     options::define::<F>(&mut fields, findings);
     Some(fields)
 }
 
-/// Reads the settings of [`Common`], and those that are accepted without effect.
-pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Common {
+/// Reads the settings of [`GlobalSettings`], and those that are accepted without effect.
+pub(crate) fn common<F: Classified>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> GlobalSettings {
     let threads = threads::<F>(fields, findings);
     let godwit = godwit::read(fields.context(findings), threads, findings);
     let database = fields.take("lease-database");
@@ -109,7 +115,7 @@ pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Find
     {
         findings.inactive(port.at, &inactive::DHCP4O6);
     }
-    Common {
+    GlobalSettings {
         godwit,
         lease_database,
         hosts_databases,
@@ -127,31 +133,34 @@ pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Find
     }
 }
 
-fn hosts<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hosts {
+fn hosts<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> HostLookupSettings {
     let early = fields.boolean("early-global-reservations-lookup", findings);
     let unique = fields.boolean("ip-reservations-unique", findings);
     // Looking them up first is the only order here.
     fields.boolean("reservations-lookup-first", findings);
-    Hosts {
+    HostLookupSettings {
         identifiers: policy::host_identifiers::<F>(fields, findings),
         early_global_lookup: early.is_some_and(|placed| placed.value),
         ip_unique: unique.is_none_or(|placed| placed.value),
     }
 }
 
-fn samples(fields: &mut Fields<'_>, findings: &mut Findings) -> Samples {
+fn samples(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> SampleDefaults {
     let count = fields.u32("statistic-default-sample-count", findings);
     let age = fields.u32("statistic-default-sample-age", findings);
-    Samples {
+    SampleDefaults {
         count: count.map_or(DEFAULT_SAMPLE_COUNT, |placed| placed.value),
         age_s: age.map_or(0, |placed| placed.value),
     }
 }
 
 /// Reads the databases of reservations; checks those of configurations.
-fn other_databases<F: Family>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+fn other_databases<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<SqlDatabase> {
     let single = fields.take("hosts-database");
     let several = fields.take("hosts-databases");
@@ -169,8 +178,8 @@ fn other_databases<F: Family>(
 }
 
 fn sanity_checks(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> (LeaseChecks, ExtendedInfoChecks) {
     let checks = [
         ("none", LeaseChecks::None),
@@ -180,7 +189,7 @@ fn sanity_checks(
         ("del", LeaseChecks::Del),
     ];
     let entry = fields.take("sanity-checks");
-    let fields = entry.and_then(|entry| Fields::of(&entry.value, "`sanity-checks`", findings));
+    let fields = entry.and_then(|entry| MapReader::of(&entry.value, "`sanity-checks`", findings));
     let Some(mut fields) = fields else { return Default::default() };
     let lease_checks = fields.word("lease-checks", &checks, false, findings);
     let levels = [
@@ -197,12 +206,12 @@ fn sanity_checks(
 /// Reads the flags of `compatibility`, by name.
 fn compatibility(
     names: &[&'static str],
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<bool> {
     let mut flags = vec![false; names.len()];
     let Some(entry) = fields.take("compatibility") else { return flags };
-    let Some(mut fields) = Fields::of(&entry.value, "`compatibility`", findings) else {
+    let Some(mut fields) = MapReader::of(&entry.value, "`compatibility`", findings) else {
         return flags;
     };
     for (&key, flag) in names.iter().zip(&mut flags) {
@@ -215,11 +224,11 @@ fn compatibility(
 }
 
 /// Checks keys of Kea's packet queues. They have no effect: here messages wait in the kernel only.
-fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
     if let Some(mut fields) =
-        queue.and_then(|entry| Fields::of(&entry.value, "`dhcp-queue-control`", findings))
+        queue.and_then(|entry| MapReader::of(&entry.value, "`dhcp-queue-control`", findings))
     {
         fields.boolean("enable-queue", findings);
         fields.text("queue-type", findings);
@@ -231,10 +240,10 @@ fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
 
 /// Reads the number of threads from `multi-threading`. As in Kea it is on by default, and a size of
 /// 0 is the number of processors.
-fn threads<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Shards {
+fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");
-    let inner = entry.and_then(|entry| Fields::of(&entry.value, "`multi-threading`", findings));
+    let inner = entry.and_then(|entry| MapReader::of(&entry.value, "`multi-threading`", findings));
     let Some(mut fields) = inner else { return Shards::Processors };
     let is_enabled = fields.boolean("enable-multi-threading", findings);
     let size = fields.integer("thread-pool-size", SIZE, findings);

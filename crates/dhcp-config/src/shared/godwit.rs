@@ -2,12 +2,12 @@
 
 use core::ops::RangeInclusive;
 
-use super::family::Family;
-use super::security::{self, PathKind};
+use super::family::ConfigFamily;
+use super::security::{self, PathPurpose};
 use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards};
-use crate::fields::{Fields, text_of};
-use crate::json::{Kind, Value};
-use crate::source::Findings;
+use crate::fields::{MapReader, text_of};
+use crate::json::{JsonContent, JsonValue};
+use crate::source::ParseDiagnostics;
 
 /// Maximum number of shards: more than any machine has processors for.
 pub(crate) const MAX_SHARDS: i64 = 1024;
@@ -25,13 +25,13 @@ const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 /// Reads the settings from the global `user-context`, if there is one; without `shards` the number
 /// of shards is `threads`.
 pub(crate) fn read(
-    context: Option<&Value>,
+    context: Option<&JsonValue>,
     threads: Shards,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> GodwitSettings {
     let mut settings = GodwitSettings { shards: threads, ..GodwitSettings::default() };
     let Some(value) = context.and_then(inside) else { return settings };
-    let Some(mut fields) = Fields::of(value, "`user-context.godwit`", findings) else {
+    let Some(mut fields) = MapReader::of(value, "`user-context.godwit`", findings) else {
         return settings;
     };
     let durabilities = [
@@ -79,17 +79,17 @@ pub(crate) fn read(
 
 /// Returns true if the configuration `root` is to be served without the parts that have errors:
 /// `user-context.godwit.lenient` of its global scope.
-pub(crate) fn is_lenient(root: &Value) -> bool {
+pub(crate) fn is_lenient(root: &JsonValue) -> bool {
     let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
     let context = top.and_then(|top| member(top, "user-context"));
     let flag = context.and_then(inside).and_then(|settings| member(settings, "lenient"));
-    flag.is_some_and(|flag| flag.kind == Kind::Bool(true))
+    flag.is_some_and(|flag| flag.kind == JsonContent::Bool(true))
 }
 
 /// Reads the settings of the cache of reservations in databases.
-fn hosts_databases(value: &Value, findings: &mut Findings) -> GodwitHostsDatabases {
+fn hosts_databases(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitHostsDatabases {
     let mut hosts = GodwitHostsDatabases::default();
-    let Some(mut fields) = Fields::of(value, "`hosts-databases` of `godwit`", findings) else {
+    let Some(mut fields) = MapReader::of(value, "`hosts-databases` of `godwit`", findings) else {
         return hosts;
     };
     if let Some(keys) = fields.integer("cache-keys", CACHE_KEYS, findings) {
@@ -104,9 +104,9 @@ fn hosts_databases(value: &Value, findings: &mut Findings) -> GodwitHostsDatabas
 }
 
 /// Reads the settings of the lease database that Kea does not have.
-fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase {
+fn lease_database(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitLeaseDatabase {
     let mut database = GodwitLeaseDatabase::default();
-    let Some(mut fields) = Fields::of(value, "`lease-database` of `godwit`", findings) else {
+    let Some(mut fields) = MapReader::of(value, "`lease-database` of `godwit`", findings) else {
         return database;
     };
     for item in fields.list("hosts", findings) {
@@ -115,7 +115,7 @@ fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase
     database.is_exclusive = fields.boolean("exclusive", findings).is_some_and(|flag| flag.value);
     let path = fields.text("sqlite", findings);
     if let Some(path) = path {
-        security::path(PathKind::Leases, "sqlite", path, findings);
+        security::path(PathPurpose::Leases, "sqlite", path, findings);
     }
     database.sqlite = path.map(|path| path.value.to_owned());
     fields.octets("comment", findings);
@@ -124,7 +124,7 @@ fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase
 }
 
 /// Reads `name`, `name:port`, `[address]:port` or an IPv6 address alone.
-fn host(value: &Value, findings: &mut Findings) -> Option<(String, Option<u16>)> {
+fn host(value: &JsonValue, findings: &mut ParseDiagnostics) -> Option<(String, Option<u16>)> {
     let text = text_of(value, "hosts", findings)?;
     let (name, port) = match text.value.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
@@ -143,7 +143,10 @@ fn host(value: &Value, findings: &mut Findings) -> Option<(String, Option<u16>)>
 }
 
 /// Reports that `godwit` in the context of an inner scope is not read.
-pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut Findings) {
+pub(crate) fn refuse_inside<F: ConfigFamily>(
+    context: Option<&JsonValue>,
+    findings: &mut ParseDiagnostics,
+) {
     if let Some(value) = context.and_then(inside) {
         let help = format!("put it into the `user-context` of `{}` itself", F::TOP);
         findings.warn_help(value.at, "`godwit` is read from the global scope only", help);
@@ -151,14 +154,14 @@ pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut F
 }
 
 /// Returns the value of `godwit` in a context.
-fn inside(context: &Value) -> Option<&Value> {
+fn inside(context: &JsonValue) -> Option<&JsonValue> {
     member(context, "godwit")
 }
 
 /// Returns the value of `key` in a map.
-fn member<'v>(map: &'v Value, key: &str) -> Option<&'v Value> {
+fn member<'v>(map: &'v JsonValue, key: &str) -> Option<&'v JsonValue> {
     match &map.kind {
-        Kind::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),
+        JsonContent::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),
         _ => None,
     }
 }

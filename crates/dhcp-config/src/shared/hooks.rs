@@ -2,11 +2,11 @@
 
 use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
-use super::security::{self, PathKind};
+use super::security::{self, PathPurpose};
 use super::{godwit, inactive};
-use crate::fields::{Fields, wrong_kind};
-use crate::json::{Entry, Kind, Value};
-use crate::source::{At, Findings};
+use crate::fields::{MapReader, wrong_kind};
+use crate::json::{JsonContent, JsonMember, JsonValue};
+use crate::source::{ParseDiagnostics, SourcePosition};
 use base::nearest;
 
 /// Built-in libraries, by the part of the file name between `libdhcp_` and `.so`.
@@ -30,7 +30,10 @@ pub(crate) struct Hooks {
 }
 
 /// Reads `hooks-libraries`.
-pub(crate) fn read<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Hooks {
+pub(crate) fn read<F: Classified>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Hooks {
     let mut hooks = Hooks::default();
     for item in fields.list("hooks-libraries", findings) {
         hooks.library::<F>(item, findings);
@@ -39,8 +42,8 @@ pub(crate) fn read<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findin
 }
 
 impl Hooks {
-    fn library<F: Classified>(&mut self, item: &Value, findings: &mut Findings) {
-        let Some(mut fields) = Fields::of(item, "a hook library", findings) else { return };
+    fn library<F: Classified>(&mut self, item: &JsonValue, findings: &mut ParseDiagnostics) {
+        let Some(mut fields) = MapReader::of(item, "a hook library", findings) else { return };
         if fields.take("library").is_none() {
             findings.error(item.at, "a hook library lacks `library`");
         }
@@ -49,7 +52,7 @@ impl Hooks {
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
         let Some(library) = library else { return };
-        security::path(PathKind::HookLibrary, "library", library, findings);
+        security::path(PathPurpose::HookLibrary, "library", library, findings);
         let Some(name) = own_name(library.value) else {
             findings.inactive(library.at, &inactive::UNKNOWN_HOOK);
             return;
@@ -75,9 +78,9 @@ impl Hooks {
     fn built_in<F: Classified>(
         &mut self,
         hook: Hook,
-        at: At,
-        parameters: Option<&Entry>,
-        findings: &mut Findings,
+        at: SourcePosition,
+        parameters: Option<&JsonMember>,
+        findings: &mut ParseDiagnostics,
     ) {
         if hook == Hook::Bootp && F::SPACE != "dhcp4" {
             findings.error(at, "the BOOTP library is for DHCPv4");
@@ -95,8 +98,8 @@ impl Hooks {
         }
     }
 
-    fn read_flex_id<F: Classified>(&mut self, value: &Value, findings: &mut Findings) {
-        let Some(mut fields) = Fields::of(value, "the parameters of flex-id", findings) else {
+    fn read_flex_id<F: Classified>(&mut self, value: &JsonValue, findings: &mut ParseDiagnostics) {
+        let Some(mut fields) = MapReader::of(value, "the parameters of flex-id", findings) else {
             return;
         };
         let expression = fields.text("identifier-expression", findings);
@@ -115,18 +118,18 @@ impl Hooks {
 
 /// Checks the paths among the parameters of the library `name`, which is not built in: the file may
 /// be meant for Kea.
-fn paths_of_inactive(name: &str, parameters: Option<&Entry>, findings: &mut Findings) {
+fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut ParseDiagnostics) {
     let scripts: &[&'static str] = match name {
         "run_script" => &["name"],
         "legal_log" | "forensic_log" => &["prerotate", "postrotate"],
         _ => return,
     };
     let Some(entries) = parameters.map(|entry| &entry.value) else { return };
-    let Kind::Map(_) = &entries.kind else { return };
-    let Some(mut fields) = Fields::of(entries, "parameters", findings) else { return };
+    let JsonContent::Map(_) = &entries.kind else { return };
+    let Some(mut fields) = MapReader::of(entries, "parameters", findings) else { return };
     for key in scripts {
         if let Some(script) = fields.text(key, findings) {
-            security::path(PathKind::Script, key, script, findings);
+            security::path(PathPurpose::Script, key, script, findings);
         }
     }
     if name != "run_script"
@@ -138,12 +141,12 @@ fn paths_of_inactive(name: &str, parameters: Option<&Entry>, findings: &mut Find
 
 /// Reports parameters of a library that has none. `binding-variables` of the lease commands have no
 /// effect here; Kea keeps them with leases.
-fn no_parameters(hook: Hook, value: &Value, findings: &mut Findings) {
-    let Kind::Map(entries) = &value.kind else {
+fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseDiagnostics) {
+    let JsonContent::Map(entries) = &value.kind else {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
         return;
     };
-    let is_note = |entry: &&Entry| matches!(&*entry.key, "comment" | "user-context");
+    let is_note = |entry: &&JsonMember| matches!(&*entry.key, "comment" | "user-context");
     for entry in entries.iter().filter(|entry| !is_note(entry)) {
         let is_known = hook == Hook::LeaseCommands && *entry.key == *"binding-variables";
         let message = if is_known {

@@ -10,17 +10,17 @@ use std::collections::hash_map::DefaultHasher;
 
 use base::HostName;
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::options::{self, host_identifier};
 use super::reservations::{HostIdentifier, IdentifierKind, Reservation};
 use super::{godwit, other_keys};
 use crate::address::first_of;
-use crate::fields::{Fields, text_of};
-use crate::json::Value;
-use crate::source::{At, Findings, Placed};
+use crate::fields::{MapReader, text_of};
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Family whose reservations can be read.
-pub(crate) trait Reserving: Family {
+pub(crate) trait ReservationFamily: ConfigFamily {
     /// Resources reserved for a host.
     type Reserved;
     /// Keys of the identifiers that hosts of the family may have.
@@ -28,14 +28,15 @@ pub(crate) trait Reserving: Family {
 
     /// Reads the resources reserved for a host, and reports each address and prefix to `taken`.
     fn read_reserved(
-        fields: &mut Fields<'_>,
-        taken: &mut Taken<'_, Self>,
-        findings: &mut Findings,
+        fields: &mut MapReader<'_>,
+        taken: &mut ReservedAddresses<'_, Self>,
+        findings: &mut ParseDiagnostics,
     ) -> Self::Reserved;
 }
 
 /// Reservation of a family.
-pub(crate) type ReservationOf<F> = Reservation<<F as Family>::Code, <F as Reserving>::Reserved>;
+pub(crate) type ReservationOf<F> =
+    Reservation<<F as ConfigFamily>::Code, <F as ReservationFamily>::Reserved>;
 
 /// Scope that contains reservations.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +48,18 @@ pub(crate) struct HostScope<A> {
 }
 
 /// Addresses of the hosts of one scope so far.
-pub(crate) struct Taken<'s, F: Family> {
+pub(crate) struct ReservedAddresses<'s, F: ConfigFamily> {
     scope: &'s HostScope<F::Address>,
-    list: Vec<Placed<F::Address>>,
+    list: Vec<PositionedValue<F::Address>>,
 }
 
-impl<F: Family> Taken<'_, F> {
+impl<F: ConfigFamily> ReservedAddresses<'_, F> {
     /// Adds an address, which must lie inside the subnet.
-    pub(crate) fn address(&mut self, address: Placed<F::Address>, findings: &mut Findings) {
+    pub(crate) fn address(
+        &mut self,
+        address: PositionedValue<F::Address>,
+        findings: &mut ParseDiagnostics,
+    ) {
         if let Some((network, length)) = self.scope.prefix
             && first_of(address.value, length) != network
         {
@@ -67,7 +72,7 @@ impl<F: Family> Taken<'_, F> {
     }
 
     /// Adds the first address of a prefix, which may lie anywhere.
-    pub(crate) fn prefix(&mut self, address: Placed<F::Address>) {
+    pub(crate) fn prefix(&mut self, address: PositionedValue<F::Address>) {
         if self.scope.is_address_unique {
             self.list.push(address);
         }
@@ -88,12 +93,12 @@ const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
 }
 
 /// Reads the `reservations` of one scope.
-pub(crate) fn read<F: Reserving>(
-    items: &[Value],
+pub(crate) fn read<F: ReservationFamily>(
+    items: &[JsonValue],
     scope: &HostScope<F::Address>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<ReservationOf<F>> {
-    let mut taken = Taken { scope, list: Vec::new() };
+    let mut taken = ReservedAddresses { scope, list: Vec::new() };
     let mut hosts = Vec::with_capacity(items.len());
     let mut places = Vec::with_capacity(items.len());
     for item in items {
@@ -108,12 +113,12 @@ pub(crate) fn read<F: Reserving>(
 }
 
 /// Reads one host, and the position of its identifier.
-fn reservation<F: Reserving>(
-    item: &Value,
-    taken: &mut Taken<'_, F>,
-    findings: &mut Findings,
-) -> Option<(ReservationOf<F>, At)> {
-    let mut fields = Fields::of(item, "a reservation", findings)?;
+fn reservation<F: ReservationFamily>(
+    item: &JsonValue,
+    taken: &mut ReservedAddresses<'_, F>,
+    findings: &mut ParseDiagnostics,
+) -> Option<(ReservationOf<F>, SourcePosition)> {
+    let mut fields = MapReader::of(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
     let reserved = F::read_reserved(&mut fields, taken, findings);
     let hostname = hostname(&mut fields, findings);
@@ -129,7 +134,7 @@ fn reservation<F: Reserving>(
     }
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     other_keys::finish(fields, F::ELSEWHERE, findings);
-    let Placed { value: identifier, at } = identifier?;
+    let PositionedValue { value: identifier, at } = identifier?;
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
 }
 
@@ -138,7 +143,7 @@ const LABEL_MAX: usize = 63;
 
 /// Reads the name of a host; empty when it has none. A name that no lease keeps, or no option
 /// carries, is reported and cut: Kea takes it, and the host keeps its address.
-fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
+fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
         findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
@@ -155,11 +160,11 @@ fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
 }
 
 /// Reads the single identifier of a host.
-fn identifier<F: Reserving>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
-) -> Option<Placed<HostIdentifier>> {
-    let mut found: Option<(&'static str, Placed<HostIdentifier>)> = None;
+fn identifier<F: ReservationFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<HostIdentifier>> {
+    let mut found: Option<(&'static str, PositionedValue<HostIdentifier>)> = None;
     let mut is_given = false;
     for &(key, kind) in F::IDENTIFIERS {
         let Some(text) = fields.octets(key, findings) else {
@@ -168,7 +173,7 @@ fn identifier<F: Reserving>(
         };
         is_given = true;
         let Some(octets) = checked(key, kind, &text, findings) else { continue };
-        let identifier = Placed { value: HostIdentifier { kind, octets }, at: text.at };
+        let identifier = PositionedValue { value: HostIdentifier { kind, octets }, at: text.at };
         match &found {
             Some((other, first)) => {
                 let message = format!("`{key}` and `{other}` exclude each other");
@@ -189,8 +194,8 @@ fn identifier<F: Reserving>(
 fn checked(
     key: &'static str,
     kind: IdentifierKind,
-    text: &Placed<&[u8]>,
-    findings: &mut Findings,
+    text: &PositionedValue<&[u8]>,
+    findings: &mut ParseDiagnostics,
 ) -> Option<Vec<u8>> {
     let octets = match host_identifier(text.value) {
         Ok(octets) => octets,
@@ -212,8 +217,8 @@ fn checked(
 
 fn refuse_repeated_hosts<C, R>(
     hosts: &[Reservation<C, R>],
-    places: &[At],
-    findings: &mut Findings,
+    places: &[SourcePosition],
+    findings: &mut ParseDiagnostics,
 ) {
     // Sorting numbers that lie next to each other is much faster than sorting the values they point
     // to.
@@ -238,8 +243,8 @@ fn refuse_repeated_hosts<C, R>(
 }
 
 fn refuse_repeated_addresses<A: Ord + Copy + core::fmt::Display>(
-    mut list: Vec<Placed<A>>,
-    findings: &mut Findings,
+    mut list: Vec<PositionedValue<A>>,
+    findings: &mut ParseDiagnostics,
 ) {
     list.sort_unstable_by_key(|placed| (placed.value, placed.at));
     for pair in list.windows(2).filter(|pair| pair[0].value == pair[1].value) {

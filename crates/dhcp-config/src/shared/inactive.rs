@@ -7,7 +7,7 @@ use super::control::InactiveFeature;
 
 /// Feature that is configured without effect.
 #[derive(Debug)]
-pub(crate) struct Feature {
+pub(crate) struct UnsupportedFeature {
     /// Name for `--accept-inactive`.
     pub(crate) name: &'static str,
     /// Name in a sentence.
@@ -18,7 +18,7 @@ pub(crate) struct Feature {
     is_dangerous: bool,
 }
 
-impl Feature {
+impl UnsupportedFeature {
     const fn harmless(name: &'static str, what: &'static str, without: &'static str) -> Self {
         Self { name, what, without, is_dangerous: false }
     }
@@ -49,31 +49,37 @@ impl Feature {
 }
 
 /// Feature: configuration in a database.
-pub(crate) static CONFIG_BACKEND: Feature = Feature::dangerous(
+pub(crate) static CONFIG_BACKEND: UnsupportedFeature = UnsupportedFeature::dangerous(
     "config-backend",
     "`config-control` is",
     "the configuration would be this file only",
 );
 /// Feature: two servers that know each other's leases.
-pub(crate) static HIGH_AVAILABILITY: Feature = Feature::dangerous(
+pub(crate) static HIGH_AVAILABILITY: UnsupportedFeature = UnsupportedFeature::dangerous(
     "high-availability",
     "high availability is",
     "the partner server would not hear of leases given here, nor this one of the partner's",
 );
 /// Feature: a library that is not Kea's own.
-pub(crate) static UNKNOWN_HOOK: Feature = Feature::dangerous(
+pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangerous(
     "unknown-hook",
     "a hook library that Kea does not ship is",
     "what it does would not be done",
 );
 /// Feature: updates of the Domain Name System.
-pub(crate) static DDNS: Feature =
-    Feature::harmless("ddns", "updating the Domain Name System is", "no name is registered");
+pub(crate) static DDNS: UnsupportedFeature = UnsupportedFeature::harmless(
+    "ddns",
+    "updating the Domain Name System is",
+    "no name is registered",
+);
 /// Feature: DHCPv4 over DHCPv6 (RFC 7341).
-pub(crate) static DHCP4O6: Feature =
-    Feature::harmless("dhcp4o6", "DHCPv4 over DHCPv6 is", "DHCPv4-query messages are not answered");
+pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
+    "dhcp4o6",
+    "DHCPv4 over DHCPv6 is",
+    "DHCPv4-query messages are not answered",
+);
 /// Feature: the allocator that shares a queue in a database.
-pub(crate) static SHARED_FLQ: Feature = Feature::harmless(
+pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
     "shared-flq",
     "the allocator `shared-flq` is",
     "the allocator `flq` is used in its place",
@@ -81,7 +87,7 @@ pub(crate) static SHARED_FLQ: Feature = Feature::harmless(
 
 /// Kea's hook libraries that are not built in, by the part of the file name between `libdhcp_` and
 /// `.so`.
-pub(crate) static HOOKS: [(&str, &Feature); 19] = [
+pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),
     ("flex_option", &FLEX_OPTION),
@@ -104,7 +110,7 @@ pub(crate) static HOOKS: [(&str, &Feature); 19] = [
 ];
 
 /// Features that belong to no hook library.
-static OTHERS: [&Feature; 6] =
+static OTHERS: [&UnsupportedFeature; 6] =
     [&CONFIG_BACKEND, &HIGH_AVAILABILITY, &UNKNOWN_HOOK, &DDNS, &DHCP4O6, &SHARED_FLQ];
 
 /// Returns the names that `--accept-inactive` takes, each once and in order.
@@ -115,74 +121,77 @@ pub fn inactive_feature_names() -> Vec<&'static str> {
     names.into_iter().collect()
 }
 
-static CB_COMMANDS: Feature = Feature::harmless(
+static CB_COMMANDS: UnsupportedFeature = UnsupportedFeature::harmless(
     "cb-cmds",
     "the hook library of commands for configuration databases is",
     "its commands are unknown",
 );
-static CONFIG_BACKEND_LIBRARY: Feature = Feature::harmless(
+static CONFIG_BACKEND_LIBRARY: UnsupportedFeature = UnsupportedFeature::harmless(
     "config-backend-library",
     "the hook library for configurations in databases is",
     "the configuration is this file only",
 );
-static DDNS_TUNING: Feature = Feature::harmless(
+static DDNS_TUNING: UnsupportedFeature = UnsupportedFeature::harmless(
     "ddns-tuning",
     "the hook library that computes host names is",
     "no names are computed",
 );
-static FLEX_OPTION: Feature = Feature::harmless(
+static FLEX_OPTION: UnsupportedFeature = UnsupportedFeature::harmless(
     "flex-option",
     "the hook library that changes options by expressions is",
     "options are sent as they are configured",
 );
-static GSS_TSIG: Feature = Feature::harmless(
+static GSS_TSIG: UnsupportedFeature = UnsupportedFeature::harmless(
     "gss-tsig",
     "the hook library for signed name updates is",
     "no name is registered",
 );
-static HOST_CACHE: Feature = Feature::harmless(
+static HOST_CACHE: UnsupportedFeature = UnsupportedFeature::harmless(
     "host-cache",
     "the hook library that caches reservations is",
     "there is nothing that would need it",
 );
-static LEASE_QUERY: Feature = Feature::harmless(
+static LEASE_QUERY: UnsupportedFeature = UnsupportedFeature::harmless(
     "lease-query",
     "the hook library for leasequery is",
     "leasequery messages are not answered",
 );
-static LEGAL_LOG: Feature = Feature::harmless(
+static LEGAL_LOG: UnsupportedFeature = UnsupportedFeature::harmless(
     "legal-log",
     "the hook library that logs leases for the record is",
     "the lease file is the only record",
 );
-static LIMITS: Feature = Feature::harmless(
+static LIMITS: UnsupportedFeature = UnsupportedFeature::harmless(
     "limits",
     "the hook library that limits leases and rates is",
     "nothing is limited",
 );
-static PERFMON: Feature = Feature::harmless(
+static PERFMON: UnsupportedFeature = UnsupportedFeature::harmless(
     "perfmon",
     "the hook library that measures response times is",
     "its statistics are absent",
 );
-static PING_CHECK: Feature = Feature::harmless(
+static PING_CHECK: UnsupportedFeature = UnsupportedFeature::harmless(
     "ping-check",
     "the hook library that pings addresses before offering them is",
     "addresses are offered without a check",
 );
-static RADIUS: Feature = Feature::harmless(
+static RADIUS: UnsupportedFeature = UnsupportedFeature::harmless(
     "radius",
     "the hook library for RADIUS is",
     "nobody is asked whether a client may have a lease",
 );
-static RBAC: Feature = Feature::harmless(
+static RBAC: UnsupportedFeature = UnsupportedFeature::harmless(
     "rbac",
     "the hook library that grants commands by role is",
     "everyone who is let in may give every command",
 );
-static RUN_SCRIPT: Feature =
-    Feature::harmless("run-script", "the hook library that runs scripts is", "no script is run");
-static USER_CHK: Feature = Feature::harmless(
+static RUN_SCRIPT: UnsupportedFeature = UnsupportedFeature::harmless(
+    "run-script",
+    "the hook library that runs scripts is",
+    "no script is run",
+);
+static USER_CHK: UnsupportedFeature = UnsupportedFeature::harmless(
     "user-chk",
     "the hook library that looks users up in a file is",
     "every client is served alike",

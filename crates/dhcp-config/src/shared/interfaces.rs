@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::types::InterfaceSelection;
 use super::{godwit, other_keys};
 use crate::address::Address;
-use crate::fields::{Fields, address_of, text_of};
-use crate::json::Value;
-use crate::source::{Findings, Placed};
+use crate::fields::{MapReader, address_of, text_of};
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Interfaces to listen on, and the reaction to sockets that cannot be opened.
-pub(crate) struct Listening<A> {
+pub(crate) struct ListeningSettings<A> {
     pub(crate) interfaces: Vec<InterfaceSelection<A>>,
     pub(crate) re_detect: bool,
     pub(crate) require_all_sockets: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Listening<A> {
     pub(crate) socket_retry_wait_ms: u32,
 }
 
-impl<A> Default for Listening<A> {
+impl<A> Default for ListeningSettings<A> {
     fn default() -> Self {
         Self {
             interfaces: Vec::new(),
@@ -31,11 +31,11 @@ impl<A> Default for Listening<A> {
     }
 }
 
-impl<A: Address> Listening<A> {
+impl<A: Address> ListeningSettings<A> {
     /// Reads the keys of both families and reports remaining ones.
-    pub(crate) fn read<F: Family<Address = A>>(
-        mut fields: Fields<'_>,
-        findings: &mut Findings,
+    pub(crate) fn read<F: ConfigFamily<Address = A>>(
+        mut fields: MapReader<'_>,
+        findings: &mut ParseDiagnostics,
     ) -> Self {
         let mut listening = Self::default();
         let mut taken = BTreeSet::new();
@@ -63,10 +63,10 @@ impl<A: Address> Listening<A> {
 }
 
 /// Reads one element of `interfaces`, checked against earlier ones.
-fn selection<F: Family>(
-    item: &Value,
+fn selection<F: ConfigFamily>(
+    item: &JsonValue,
     taken: &mut TakenSelections<F::Address>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<InterfaceSelection<F::Address>> {
     let text = text_of(item, "interfaces", findings)?;
     let selection =
@@ -79,7 +79,10 @@ fn selection<F: Family>(
     Some(selection)
 }
 
-fn named<A: Address>(text: Placed<&str>, findings: &mut Findings) -> Option<InterfaceSelection<A>> {
+fn named<A: Address>(
+    text: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) -> Option<InterfaceSelection<A>> {
     let (name, address) = match text.value.split_once('/') {
         Some((name, address)) => (name.trim(), Some(address.trim())),
         None => (text.value.trim(), None),
@@ -90,7 +93,7 @@ fn named<A: Address>(text: Placed<&str>, findings: &mut Findings) -> Option<Inte
     }
     let address = match address {
         Some(address) => {
-            let placed = Placed { value: address, at: text.at };
+            let placed = PositionedValue { value: address, at: text.at };
             Some(address_of::<A>(placed, "interfaces", findings)?.value)
         }
         None => None,
@@ -118,7 +121,7 @@ fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option
 
 /// Returns true if `selection` names sockets of an earlier one. `*` is permitted together with
 /// names, as in Kea.
-fn overlaps<F: Family>(
+fn overlaps<F: ConfigFamily>(
     taken: &TakenSelections<F::Address>,
     selection: &InterfaceSelection<F::Address>,
 ) -> bool {

@@ -1,12 +1,12 @@
 //! Reader of `loggers`.
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::godwit;
-use super::security::{self, PathKind};
+use super::security::{self, PathPurpose};
 use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
-use crate::fields::Fields;
-use crate::json::Value;
-use crate::source::Findings;
+use crate::fields::MapReader;
+use crate::json::JsonValue;
+use crate::source::ParseDiagnostics;
 
 /// Size at which Kea rotates a log file by default.
 const DEFAULT_MAX_SIZE_BYTES: u64 = 10_240_000;
@@ -23,8 +23,11 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
 ];
 
 /// Reads one element of `loggers`.
-pub(crate) fn logger<F: Family>(value: &Value, findings: &mut Findings) -> Option<Logger> {
-    let mut fields = Fields::of(value, "a logger", findings)?;
+pub(crate) fn logger<F: ConfigFamily>(
+    value: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<Logger> {
+    let mut fields = MapReader::of(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
     if fields.take("name").is_none() {
         let help = format!("`kea-{}` is the root of all", F::SPACE);
@@ -57,8 +60,11 @@ pub(crate) fn logger<F: Family>(value: &Value, findings: &mut Findings) -> Optio
     Some(Logger { name, severity, debug_level, outputs })
 }
 
-fn output<F: Family>(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
-    let mut fields = Fields::of(value, "`output-options`", findings)?;
+fn output<F: ConfigFamily>(
+    value: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<LogOutput> {
+    let mut fields = MapReader::of(value, "`output-options`", findings)?;
     let text = fields.text("output", findings);
     let destination = match text.map_or("stdout", |output| output.value) {
         "stdout" => LogDestination::Stdout,
@@ -70,7 +76,7 @@ fn output<F: Family>(value: &Value, findings: &mut Findings) -> Option<LogOutput
         },
     };
     if let (LogDestination::File(_), Some(name)) = (&destination, text) {
-        security::path(PathKind::Log, "output", name, findings);
+        security::path(PathPurpose::Log, "output", name, findings);
     }
     let flush = fields.boolean("flush", findings).is_none_or(|flush| flush.value);
     let max_size = fields.integer("maxsize", 0..=i64::MAX, findings);

@@ -1,6 +1,6 @@
 //! Values, keys and checks that the configurations of both servers have in common.
 //!
-//! A family of addresses is a type ([`family::Family`]); the readers here are written once and take
+//! A family of addresses is a type ([`family::ConfigFamily`]); the readers here are written once and take
 //! names, examples and tables from it. Settings of one family alone are in its own module.
 
 mod character_set;

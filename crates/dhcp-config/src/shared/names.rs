@@ -6,11 +6,11 @@ use core::net::IpAddr;
 
 use base::HostName;
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::{CharacterSet, godwit, inactive};
-use crate::fields::{Fields, U32};
-use crate::json::Value;
-use crate::source::{At, Findings, Placed};
+use crate::fields::{MapReader, U32};
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Beginning of names that are made from addresses.
 const GENERATED_PREFIX: &str = "myhost";
@@ -99,7 +99,7 @@ const OLD: Keys = Keys {
 };
 
 /// Reads the keys of a scope.
-pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys {
+pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> NameKeys {
     let keys = shape(fields, &SCOPE, findings);
     fields.boolean("ddns-send-updates", findings);
     fields.boolean("ddns-update-on-renew", findings);
@@ -109,7 +109,10 @@ pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys
 }
 
 /// Reads the keys of a pool. As in Kea the characters to replace are those of its subnet.
-pub(crate) fn read_of_pool(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys {
+pub(crate) fn read_of_pool(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> NameKeys {
     let keys = read(fields, findings);
     for key in ["hostname-char-set", "hostname-char-replacement"] {
         if let Some(at) = fields.take(key).map(|entry| entry.value.at) {
@@ -122,9 +125,9 @@ pub(crate) fn read_of_pool(fields: &mut Fields<'_>, findings: &mut Findings) -> 
 
 /// Reads the keys of [`Keys`]. Keys without effect that differ from Kea's defaults are reported as
 /// an inactive feature; keys from before Kea 1.8 never have an effect.
-fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameKeys {
+fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseDiagnostics) -> NameKeys {
     let counts = keys.replace_client_name == SCOPE.replace_client_name;
-    let mut asks: Vec<At> = Vec::new();
+    let mut asks: Vec<SourcePosition> = Vec::new();
     for key in [keys.override_no_update, keys.override_client_update] {
         let set = fields.boolean(key, findings).filter(|placed| placed.value);
         asks.extend(set.map(|placed| placed.at));
@@ -142,7 +145,7 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
     }
     let generated_prefix = part_of_name(fields, keys.generated_prefix, findings);
     let qualifying_suffix = part_of_name(fields, keys.qualifying_suffix, findings);
-    let differs = |text: Option<Placed<&str>>, default: &str| {
+    let differs = |text: Option<PositionedValue<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
     asks.extend(differs(qualifying_suffix.filter(|_| !counts), ""));
@@ -154,7 +157,7 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
         asks.extend(differs(character_replacement, ""));
     }
     asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
-    let owned = |text: Option<Placed<&str>>| text.map(|text| text.value.to_owned());
+    let owned = |text: Option<PositionedValue<&str>>| text.map(|text| text.value.to_owned());
     NameKeys {
         replace,
         generated_prefix: owned(generated_prefix),
@@ -167,10 +170,10 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
 /// Reads the text that names begin or end with. A text that no name can have there is reported and
 /// has no effect.
 fn part_of_name<'v>(
-    fields: &mut Fields<'v>,
+    fields: &mut MapReader<'v>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<&'v str>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<&'v str>> {
     let text = fields.text(key, findings)?;
     if let Err(fault) = HostName::check(text.value) {
         findings.warn(text.at, format!("`{key}`: {fault}; it does not count"));
@@ -180,10 +183,13 @@ fn part_of_name<'v>(
 }
 
 /// Reads `hostname-char-set`.
-fn characters(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<CharacterSet>> {
+fn characters(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<CharacterSet>> {
     let text = fields.text("hostname-char-set", findings)?;
     match findings.automata.set(text.value) {
-        Ok(value) => Some(Placed { value, at: text.at }),
+        Ok(value) => Some(PositionedValue { value, at: text.at }),
         Err(reason) => {
             let message = format!("`hostname-char-set` is not a regular expression: {reason}");
             let help = "it is an extended one and matches what is replaced in names, as \
@@ -195,7 +201,10 @@ fn characters(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed
 }
 
 /// Reads `hostname-char-replacement`.
-fn replacement<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> Option<Placed<&'v str>> {
+fn replacement<'v>(
+    fields: &mut MapReader<'v>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<&'v str>> {
     let text = fields.text("hostname-char-replacement", findings)?;
     let is_group = |pair: &[u8]| pair[0] == b'$' && matches!(pair[1], b'1'..=b'9');
     if text.value.as_bytes().windows(2).any(is_group) {
@@ -206,7 +215,7 @@ fn replacement<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> Option<P
     Some(text)
 }
 
-fn conflict_resolution(fields: &mut Fields<'_>, findings: &mut Findings) {
+fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     let modes = [
         ("check-with-dhcid", ()),
         ("no-check-with-dhcid", ()),
@@ -225,7 +234,7 @@ fn conflict_resolution(fields: &mut Fields<'_>, findings: &mut Findings) {
 
 /// Checks the times for which resolvers may keep a name: `ddns-ttl`, or a part of the lifetime with
 /// its bounds.
-fn times(fields: &mut Fields<'_>, findings: &mut Findings) {
+fn times(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     let fixed = fields.u32("ddns-ttl", findings);
     let percent = fields.float("ddns-ttl-percent", findings);
     let least = fields.u32("ddns-ttl-min", findings);
@@ -251,9 +260,9 @@ fn times(fields: &mut Fields<'_>, findings: &mut Findings) {
 }
 
 /// Checks `dhcp-ddns`.
-pub(crate) fn dhcp_ddns<F: Family>(value: &Value, findings: &mut Findings) {
+pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
     const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
-    let Some(mut fields) = Fields::of(value, "`dhcp-ddns`", findings) else { return };
+    let Some(mut fields) = MapReader::of(value, "`dhcp-ddns`", findings) else { return };
     let enable = fields.boolean("enable-updates", findings);
     if fields.take("enable-updates").is_none() {
         let help = "it is `true` or `false`";
@@ -281,7 +290,8 @@ pub(crate) fn dhcp_ddns<F: Family>(value: &Value, findings: &mut Findings) {
             format!("`sender-ip` {} and `server-ip` {server} are of two kinds", sender.value);
         findings.error(sender.at, message);
     }
-    let port = |placed: Option<Placed<i64>>, default| placed.map_or(default, |port| port.value);
+    let port =
+        |placed: Option<PositionedValue<i64>>, default| placed.map_or(default, |port| port.value);
     if sender.value == server && port(sender_port, 0) == port(server_port, 53_001) {
         findings.error(sender.at, "`sender-ip` and `server-ip` are one address with one port");
     }
@@ -289,13 +299,13 @@ pub(crate) fn dhcp_ddns<F: Family>(value: &Value, findings: &mut Findings) {
 
 /// Reads an address of either kind; an empty one counts as not set.
 pub(crate) fn address(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<IpAddr>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<IpAddr>> {
     let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
     match text.value.parse() {
-        Ok(value) => Some(Placed { value, at: text.at }),
+        Ok(value) => Some(PositionedValue { value, at: text.at }),
         Err(_) => {
             findings.error(text.at, format!("`{key}`: `{}` is not an address", text.value));
             None

@@ -7,35 +7,35 @@ use super::classes::ClassGuards;
 use super::subnets::{Outer, Scoped, Subnets};
 use super::{godwit, other_keys};
 use crate::address::Address;
-use crate::fields::{Fields, address_of, text_of};
-use crate::json::{Entry, Value};
-use crate::source::{Findings, Placed};
+use crate::fields::{MapReader, address_of, text_of};
+use crate::json::{JsonMember, JsonValue};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Properties by which clients of a network or a subnet are recognized.
 #[derive(Clone, Debug)]
-pub(crate) struct Link<A> {
+pub(crate) struct LinkSelectors<A> {
     /// `interface`, for clients on the server's own link.
-    pub(crate) interface: Option<Placed<String>>,
+    pub(crate) interface: Option<PositionedValue<String>>,
     /// `interface-id`, for relayed clients.
-    pub(crate) interface_id: Option<Placed<Vec<u8>>>,
+    pub(crate) interface_id: Option<PositionedValue<Vec<u8>>>,
     /// `relay.ip-addresses`.
     pub(crate) relay_addresses: Vec<A>,
     /// Classes of clients that may be served, and classes tested once they are.
     pub(crate) guards: ClassGuards,
 }
 
-impl<A> Default for Link<A> {
+impl<A> Default for LinkSelectors<A> {
     fn default() -> Self {
         let (relay_addresses, guards) = (Vec::new(), ClassGuards::default());
         Self { interface: None, interface_id: None, relay_addresses, guards }
     }
 }
 
-impl<A: Address> Link<A> {
+impl<A: Address> LinkSelectors<A> {
     /// Reads the settings of a network or a subnet.
     pub(crate) fn read<F: Scoped<Address = A>>(
-        fields: &mut Fields<'_>,
-        findings: &mut Findings,
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
     ) -> Self {
         let interface = interface(fields, findings);
         let interface_id = F::read_interface_id(fields, findings);
@@ -65,11 +65,13 @@ impl<A: Address> Link<A> {
 
 impl<F: Scoped> Subnets<'_, F> {
     /// Reads one element of `shared-networks`.
-    pub(super) fn read_network(&mut self, item: &Value, global: &F::Scope) {
-        let Some(mut fields) = Fields::of(item, "a shared network", self.findings) else { return };
+    pub(super) fn read_network(&mut self, item: &JsonValue, global: &F::Scope) {
+        let Some(mut fields) = MapReader::of(item, "a shared network", self.findings) else {
+            return;
+        };
         let name = self.network_name(&mut fields);
         let scope = F::read_scope(&mut fields, self.findings);
-        let link = Link::read::<F>(&mut fields, self.findings);
+        let link = LinkSelectors::read::<F>(&mut fields, self.findings);
         let members = fields.list(F::SUBNETS, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
@@ -91,7 +93,7 @@ impl<F: Scoped> Subnets<'_, F> {
         self.networks.push(F::network(name, link, subnets, scope, agreed));
     }
 
-    fn network_name(&mut self, fields: &mut Fields<'_>) -> String {
+    fn network_name(&mut self, fields: &mut MapReader<'_>) -> String {
         let name = fields.text("name", self.findings);
         let at = name.map_or(fields.at, |name| name.at);
         if name.is_none_or(|name| name.value.is_empty()) {
@@ -111,9 +113,9 @@ impl<F: Scoped> Subnets<'_, F> {
 
 /// Checks that members of a network share its link: one interface. `shared` is the first one named.
 fn check_interface(
-    own: Option<Placed<String>>,
-    shared: &mut Option<Placed<String>>,
-    findings: &mut Findings,
+    own: Option<PositionedValue<String>>,
+    shared: &mut Option<PositionedValue<String>>,
+    findings: &mut ParseDiagnostics,
 ) {
     match (own, &*shared) {
         (Some(own), Some(other)) if own.value != other.value => {
@@ -129,15 +131,18 @@ fn check_interface(
 }
 
 /// Reads `interface`; an empty one counts as not set.
-fn interface(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<String>> {
+fn interface(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<String>> {
     let text = fields.text("interface", findings).filter(|text| !text.value.is_empty())?;
-    Some(Placed { value: text.value.to_owned(), at: text.at })
+    Some(PositionedValue { value: text.value.to_owned(), at: text.at })
 }
 
 /// Reads `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
-fn relay<A: Address>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<A> {
-    let Some(Entry { value, .. }) = fields.take("relay") else { return Vec::new() };
-    let Some(mut fields) = Fields::of(value, "`relay`", findings) else { return Vec::new() };
+fn relay<A: Address>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<A> {
+    let Some(JsonMember { value, .. }) = fields.take("relay") else { return Vec::new() };
+    let Some(mut fields) = MapReader::of(value, "`relay`", findings) else { return Vec::new() };
     let single = fields.address::<A>("ip-address", findings);
     let several = fields.take("ip-addresses");
     if let (Some(single), Some(several)) = (single, several) {

@@ -1,11 +1,11 @@
 //! Reservation modes, allocators, and extended information of leases: keys that the global scope,
 //! networks and subnets share, and `host-reservation-identifiers`.
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::inactive;
-use super::reservations::{Allocator, IdentifierKind, ReservationModes};
-use crate::fields::{Fields, text_of};
-use crate::source::{Findings, Placed};
+use super::reservations::{AllocatorKind, IdentifierKind, ReservationModes};
+use crate::fields::{MapReader, text_of};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Names of identifiers, in the order in which Kea looks them up.
 const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
@@ -31,14 +31,14 @@ pub(crate) struct Policy {
     global: Option<bool>,
     in_subnet: Option<bool>,
     out_of_pool: Option<bool>,
-    allocator: Option<Allocator>,
+    allocator: Option<AllocatorKind>,
     adaptive_threshold: Option<f64>,
     store_extended_info: Option<bool>,
 }
 
 impl Policy {
     /// Reads the settings of a scope.
-    pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
+    pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self {
         let threshold = fields.float("adaptive-lease-time-threshold", findings);
         let adaptive_threshold = threshold.and_then(|placed| {
             let good = placed.value > 0.0 && placed.value <= 1.0;
@@ -58,7 +58,11 @@ impl Policy {
         policy
     }
 
-    fn read_reservation_modes(&mut self, fields: &mut Fields<'_>, findings: &mut Findings) {
+    fn read_reservation_modes(
+        &mut self,
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) {
         let mode_at = fields.take("reservation-mode").map(|entry| entry.at);
         if let Some(modes) = fields.word("reservation-mode", &MODES, false, findings) {
             self.global = Some(modes.global);
@@ -104,7 +108,7 @@ impl Policy {
     }
 
     /// Returns the allocator that chooses the next free address.
-    pub(crate) fn allocator(&self) -> Allocator {
+    pub(crate) fn allocator(&self) -> AllocatorKind {
         self.allocator.unwrap_or_default()
     }
 
@@ -119,21 +123,25 @@ impl Policy {
     }
 }
 
-fn flag(fields: &mut Fields<'_>, key: &'static str, findings: &mut Findings) -> Option<bool> {
+fn flag(
+    fields: &mut MapReader<'_>,
+    key: &'static str,
+    findings: &mut ParseDiagnostics,
+) -> Option<bool> {
     fields.boolean(key, findings).map(|placed| placed.value)
 }
 
 /// Reads `allocator` or `pd-allocator`.
 pub(crate) fn allocator(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Allocator> {
+    findings: &mut ParseDiagnostics,
+) -> Option<AllocatorKind> {
     let allocators = [
-        ("iterative", (Allocator::Iterative, true)),
-        ("random", (Allocator::Random, true)),
-        ("flq", (Allocator::FreeLeaseQueue, true)),
-        ("shared-flq", (Allocator::FreeLeaseQueue, false)),
+        ("iterative", (AllocatorKind::Iterative, true)),
+        ("random", (AllocatorKind::Random, true)),
+        ("flq", (AllocatorKind::FreeLeaseQueue, true)),
+        ("shared-flq", (AllocatorKind::FreeLeaseQueue, false)),
     ];
     let (allocator, is_active) = fields.word(key, &allocators, false, findings)?;
     if let Some(entry) = fields.take(key).filter(|_| !is_active) {
@@ -143,9 +151,9 @@ pub(crate) fn allocator(
 }
 
 /// Reads `host-reservation-identifiers`: `auto` means all of the family.
-pub(crate) fn host_identifiers<F: Family>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+pub(crate) fn host_identifiers<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<IdentifierKind> {
     const KEY: &str = "host-reservation-identifiers";
     let of_family = || IDENTIFIERS.iter().filter(|(_, kind)| F::HOST_IDENTIFIERS.contains(kind));
@@ -155,7 +163,9 @@ pub(crate) fn host_identifiers<F: Family>(
     let before = findings.errors();
     let mut kinds: Vec<IdentifierKind> = Vec::new();
     for item in fields.list(KEY, findings) {
-        let Some(Placed { value: word, at }) = text_of(item, KEY, findings) else { continue };
+        let Some(PositionedValue { value: word, at }) = text_of(item, KEY, findings) else {
+            continue;
+        };
         let named: Vec<IdentifierKind> =
             of_family().filter(|(name, _)| word == "auto" || *name == word).map(|p| p.1).collect();
         if named.is_empty() {

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::class_list;
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::options;
 use super::types::Pool;
 use super::{godwit, names, other_keys};
 use crate::address::{Address, first_of, is_everything, last_of, prefix};
-use crate::fields::Fields;
-use crate::json::Value;
-use crate::source::{At, Findings, Placed};
+use crate::fields::MapReader;
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Pool of one family.
-pub(crate) type PoolOf<F> = Pool<<F as Family>::Address, <F as Family>::Code>;
+pub(crate) type PoolOf<F> = Pool<<F as ConfigFamily>::Address, <F as ConfigFamily>::Code>;
 
 /// Addresses of a pool, index of its subnet, and position of the pool.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ pub(crate) struct PlacedRange<A> {
     /// Prefix length of a pool of prefixes to delegate.
     pub(crate) length: Option<u8>,
     pub(crate) subnet: usize,
-    pub(crate) at: At,
+    pub(crate) at: SourcePosition,
 }
 
 impl<A: Address> PlacedRange<A> {
@@ -37,24 +37,24 @@ impl<A: Address> PlacedRange<A> {
 }
 
 /// Properties of a subnet that its pools must fit.
-pub(crate) struct Around<F: Family> {
+pub(crate) struct EnclosingSubnet<F: ConfigFamily> {
     /// Prefix of the subnet, with its position.
-    pub(crate) prefix: Placed<(F::Address, u8)>,
+    pub(crate) prefix: PositionedValue<(F::Address, u8)>,
     /// Index that the subnet will have.
     pub(crate) subnet: usize,
 }
 
 /// Reads the pools of a subnet; adds their addresses to `ranges`.
-pub(crate) fn read<F: Family>(
-    items: &[Value],
-    around: &Around<F>,
+pub(crate) fn read<F: ConfigFamily>(
+    items: &[JsonValue],
+    around: &EnclosingSubnet<F>,
     ranges: &mut Vec<PlacedRange<F::Address>>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<PoolOf<F>> {
     let mut pools = Vec::new();
     let (network, length) = around.prefix.value;
     for item in items {
-        let Some(Placed { value: pool, at }) = pool::<F>(item, findings) else { continue };
+        let Some(PositionedValue { value: pool, at }) = pool::<F>(item, findings) else { continue };
         let outside = |address: F::Address| first_of(address, length) != network;
         if outside(pool.first) || outside(pool.last) {
             let Pool { first, last, .. } = pool;
@@ -73,7 +73,7 @@ pub(crate) fn read<F: Family>(
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) {
     let mut by_subnet: BTreeMap<usize, Vec<PlacedRange<A>>> = BTreeMap::new();
     for range in pools.iter().chain(delegated) {
@@ -86,7 +86,7 @@ pub(crate) fn refuse_overlaps<A: Address>(
 
 /// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range is
 /// compared only with the one before it that reaches furthest.
-fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut Findings) {
+fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseDiagnostics) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;
     for &range in &*ranges {
@@ -101,8 +101,11 @@ fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut Findings) {
     }
 }
 
-fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolOf<F>>> {
-    let mut fields = Fields::of(item, "a pool", findings)?;
+fn pool<F: ConfigFamily>(
+    item: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<PoolOf<F>>> {
+    let mut fields = MapReader::of(item, "a pool", findings)?;
     let text = fields.text("pool", findings);
     if fields.take("pool").is_none() {
         findings.error_help(item.at, "a pool lacks `pool`", "it is a range or a prefix");
@@ -115,13 +118,16 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     other_keys::finish(fields, F::ELSEWHERE, findings);
     let text = text?;
     let (first, last) = range::<F>(text, findings)?;
-    Some(Placed { value: Pool { first, last, pool_id, options, guards, names }, at: text.at })
+    Some(PositionedValue {
+        value: Pool { first, last, pool_id, options, guards, names },
+        at: text.at,
+    })
 }
 
 /// Reads `a - b` or `network/length`.
-fn range<F: Family>(
-    text: Placed<&str>,
-    findings: &mut Findings,
+fn range<F: ConfigFamily>(
+    text: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
 ) -> Option<(F::Address, F::Address)> {
     let parsed = match text.value.split_once('-') {
         Some((first, last)) => first.trim().parse().ok().zip(last.trim().parse().ok()),

@@ -64,7 +64,7 @@ impl Default for ReservationModes {
 
 /// `allocator`, `pd-allocator`: the rule that chooses the next free address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Allocator {
+pub enum AllocatorKind {
     /// The address after the last one given.
     #[default]
     Iterative,

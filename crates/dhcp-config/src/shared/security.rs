@@ -5,7 +5,7 @@
 //! folders. Part of Kea's manual to read first: "Runtime Security Policy Checking".
 
 use super::written;
-use crate::source::{At, Findings, Placed};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Reaction to settings that the rules refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl SecurityPolicy {
 
 /// Kind of path, with Kea's identifier of the warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PathKind {
+pub(crate) enum PathPurpose {
     Leases,
     Log,
     Socket,
@@ -114,7 +114,7 @@ pub(crate) enum PathKind {
     Script,
 }
 
-impl PathKind {
+impl PathPurpose {
     const fn warning(self) -> &'static str {
         match self {
             Self::Leases => "DHCPSRV_MEMFILE_PATH_SECURITY_WARNING",
@@ -125,9 +125,9 @@ impl PathKind {
     }
 }
 
-impl Findings {
+impl ParseDiagnostics {
     /// Reports a setting that the rules refuse: an error, or a warning with Kea's identifier `id`.
-    fn insecure(&mut self, at: At, id: &'static str, message: String, help: &str) {
+    fn insecure(&mut self, at: SourcePosition, id: &'static str, message: String, help: &str) {
         match self.security.enforcement {
             Enforcement::Unchecked => {}
             Enforcement::Warn => self.warn_id(at, id, message),
@@ -137,14 +137,19 @@ impl Findings {
 }
 
 /// Checks the path `path`, which `key` names.
-pub(crate) fn path(kind: PathKind, key: &str, path: Placed<&str>, findings: &mut Findings) {
+pub(crate) fn path(
+    kind: PathPurpose,
+    key: &str,
+    path: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) {
     let policy = &findings.security;
     let (fault, variable) = match kind {
-        PathKind::Leases => (policy.data.fault(path.value), "KEA_DHCP_DATA_DIR"),
-        PathKind::Log => (policy.logs.fault(path.value), "KEA_LOG_FILE_DIR"),
-        PathKind::Socket => (policy.sockets.fault(path.value), "KEA_CONTROL_SOCKET_DIR"),
-        PathKind::HookLibrary => (policy.hook_fault(path.value), "KEA_HOOKS_PATH"),
-        PathKind::Script => (policy.scripts.fault(path.value), "KEA_HOOK_SCRIPTS_PATH"),
+        PathPurpose::Leases => (policy.data.fault(path.value), "KEA_DHCP_DATA_DIR"),
+        PathPurpose::Log => (policy.logs.fault(path.value), "KEA_LOG_FILE_DIR"),
+        PathPurpose::Socket => (policy.sockets.fault(path.value), "KEA_CONTROL_SOCKET_DIR"),
+        PathPurpose::HookLibrary => (policy.hook_fault(path.value), "KEA_HOOKS_PATH"),
+        PathPurpose::Script => (policy.scripts.fault(path.value), "KEA_HOOK_SCRIPTS_PATH"),
     };
     let help = format!("name the file alone, set {variable}, or start with -X");
     written::check(kind, key, path, findings);
@@ -152,7 +157,7 @@ pub(crate) fn path(kind: PathKind, key: &str, path: Placed<&str>, findings: &mut
     if let Some(fault) = fault {
         let message = format!("`{key}` is not allowed: {fault}");
         findings.insecure(path.at, kind.warning(), message, &help);
-    } else if kind == PathKind::Socket {
+    } else if kind == PathPurpose::Socket {
         let folder = match path.value.rsplit_once('/') {
             Some((folder, _)) => Some(folder),
             None => policy.sockets.iter().next(),
@@ -169,17 +174,21 @@ pub(crate) fn path(kind: PathKind, key: &str, path: Placed<&str>, findings: &mut
 }
 
 /// Checks the folder `folder`, which `key` names as that of leases and of the server's identifier.
-pub(crate) fn data_folder(key: &str, folder: Placed<&str>, findings: &mut Findings) {
+pub(crate) fn data_folder(
+    key: &str,
+    folder: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) {
     let fault = findings.security.data.folder_fault(folder.value.trim_end_matches('/'));
     if let Some(fault) = fault {
         let message = format!("`{key}` is not allowed: {fault}");
         let help = "set KEA_DHCP_DATA_DIR, or start with -X";
-        findings.insecure(folder.at, PathKind::Leases.warning(), message, help);
+        findings.insecure(folder.at, PathPurpose::Leases.warning(), message, help);
     }
 }
 
 /// Checks the folder of the forensic log.
-pub(crate) fn legal_log(key: &str, folder: Placed<&str>, findings: &mut Findings) {
+pub(crate) fn legal_log(key: &str, folder: PositionedValue<&str>, findings: &mut ParseDiagnostics) {
     let folders = &findings.security.legal_log;
     if let Some(fault) = folders.folder_fault(folder.value.trim_end_matches('/')) {
         let message = format!("`{key}` is not allowed: {fault}");
@@ -189,14 +198,14 @@ pub(crate) fn legal_log(key: &str, folder: Placed<&str>, findings: &mut Findings
 }
 
 /// Reports an HTTP socket at `at` that has neither authentication nor TLS.
-pub(crate) fn open_socket(at: At, findings: &mut Findings) {
+pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseDiagnostics) {
     let help = "set `authentication` with files, or `https` with its files, or start with -X";
     let id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING";
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
 /// Reports a user's name or password (`key`) that is written in the configuration itself.
-pub(crate) fn clear_text(key: &str, at: At, findings: &mut Findings) {
+pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseDiagnostics) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",
         _ => "HTTP_CLIENT_PASSWORD_SECURITY_WARNING",

@@ -5,14 +5,14 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 use super::control::{
-    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret, TlsFiles,
+    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, SecretSource, TlsFiles,
 };
-use super::family::Family;
-use super::security::PathKind;
+use super::family::ConfigFamily;
+use super::security::PathPurpose;
 use super::{godwit, names, security};
-use crate::fields::{Fields, wrong_kind};
-use crate::json::{Kind, Value};
-use crate::source::{At, Findings, Placed};
+use crate::fields::{MapReader, wrong_kind};
+use crate::json::{JsonContent, JsonValue};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Default port of an HTTP socket.
 const DEFAULT_PORT: u16 = 8000;
@@ -37,9 +37,9 @@ enum Kinds {
 }
 
 /// Reads `control-sockets`, and the single `control-socket` of Kea before 3.
-pub(crate) fn read<F: Family>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+pub(crate) fn read<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<ControlSocket> {
     let old = fields.take("control-socket");
     let new = fields.take("control-sockets");
@@ -47,10 +47,10 @@ pub(crate) fn read<F: Family>(
         let message = "`control-socket` is the older form of `control-sockets`";
         findings.error_seen(old.at, message, "the other is at", new.at);
     }
-    let items: &[Value] = match old {
+    let items: &[JsonValue] = match old {
         // Kea takes an empty map as "no socket".
         Some(old) => match &old.value.kind {
-            Kind::Map(_) => core::slice::from_ref(&old.value),
+            JsonContent::Map(_) => core::slice::from_ref(&old.value),
             kind => {
                 wrong_kind::<()>(old.value.at, "control-socket", "a map", kind, findings);
                 &[]
@@ -60,7 +60,7 @@ pub(crate) fn read<F: Family>(
     };
     let items = items.iter().chain(fields.list("control-sockets", findings));
     let mut sockets = Vec::new();
-    let mut places: BTreeMap<Option<(IpAddr, u16)>, At> = BTreeMap::new();
+    let mut places: BTreeMap<Option<(IpAddr, u16)>, SourcePosition> = BTreeMap::new();
     for item in items {
         let Some(socket) = socket::<F>(item, findings) else { continue };
         if let Some(&place) = places.get(&door(&socket)) {
@@ -87,8 +87,11 @@ fn door(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     }
 }
 
-fn socket<F: Family>(item: &Value, findings: &mut Findings) -> Option<ControlSocket> {
-    let mut fields = Fields::of(item, "a control socket", findings)?;
+fn socket<F: ConfigFamily>(
+    item: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<ControlSocket> {
+    let mut fields = MapReader::of(item, "a control socket", findings)?;
     let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
     if fields.take("socket-type").is_none() {
         let help = "it is one of: unix, http, https";
@@ -104,7 +107,7 @@ fn socket<F: Family>(item: &Value, findings: &mut Findings) -> Option<ControlSoc
     socket
 }
 
-fn unix(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<ControlSocket> {
+fn unix(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Option<ControlSocket> {
     for key in OF_HTTP {
         if let Some(entry) = fields.take(key) {
             findings.error(entry.at, format!("`{key}` is nothing for a `unix` control socket"));
@@ -118,14 +121,14 @@ fn unix(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<ControlSocke
         findings.error(name.at, "`socket-name` is empty");
         return None;
     }
-    security::path(PathKind::Socket, "socket-name", name, findings);
+    security::path(PathPurpose::Socket, "socket-name", name, findings);
     Some(ControlSocket::Unix(name.value.to_owned()))
 }
 
-fn http<F: Family>(
-    fields: &mut Fields<'_>,
+fn http<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
     kind: Kinds,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<HttpSocket> {
     if let Some(entry) = fields.take("socket-name") {
         findings.error(entry.at, "`socket-name` is for a `unix` control socket");
@@ -151,7 +154,11 @@ fn http<F: Family>(
 }
 
 /// Reads the files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are set.
-fn tls(fields: &mut Fields<'_>, kind: Kinds, findings: &mut Findings) -> Option<TlsFiles> {
+fn tls(
+    fields: &mut MapReader<'_>,
+    kind: Kinds,
+    findings: &mut ParseDiagnostics,
+) -> Option<TlsFiles> {
     let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
     let keys = ["trust-anchor", "cert-file", "key-file"];
     let files = keys.map(|key| (key, read(key)));
@@ -178,10 +185,13 @@ fn tls(fields: &mut Fields<'_>, kind: Kinds, findings: &mut Findings) -> Option<
 }
 
 /// Reads `http-headers`: names and values as in RFC 9110 §5.
-fn headers<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<(String, String)> {
+fn headers<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for item in fields.list("http-headers", findings) {
-        let Some(mut fields) = Fields::of(item, "a header", findings) else { continue };
+        let Some(mut fields) = MapReader::of(item, "a header", findings) else { continue };
         let name = required(&mut fields, "name", findings);
         let value = required(&mut fields, "value", findings);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
@@ -200,10 +210,10 @@ fn headers<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<(
 }
 
 fn required<'v>(
-    fields: &mut Fields<'v>,
+    fields: &mut MapReader<'v>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<&'v str>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<&'v str>> {
     if fields.take(key).is_none() {
         findings.error(fields.at, format!("a header lacks `{key}`"));
     }
@@ -211,8 +221,11 @@ fn required<'v>(
 }
 
 /// Reads `authentication`.
-fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthentication> {
-    let mut fields = Fields::of(value, "`authentication`", findings)?;
+fn basic<F: ConfigFamily>(
+    value: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<BasicAuthentication> {
+    let mut fields = MapReader::of(value, "`authentication`", findings)?;
     fields.word("type", &[("basic", ())], false, findings);
     let realm = fields.text("realm", findings).map_or("", |realm| realm.value).to_owned();
     let directory = fields.text("directory", findings).filter(|text| !text.value.is_empty());
@@ -231,27 +244,32 @@ fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthe
 }
 
 /// Reads one of `clients`.
-fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<AuthenticatedClient> {
-    let mut fields = Fields::of(item, "a client", findings)?;
+fn client<F: ConfigFamily>(
+    item: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<AuthenticatedClient> {
+    let mut fields = MapReader::of(item, "a client", findings)?;
     let user = secret(&mut fields, ["user", "user-file"], findings);
     let password = secret(&mut fields, ["password", "password-file"], findings);
     for (key, secret) in [("user", &user), ("password", &password)] {
-        if let Some(Placed { value: Secret::Text(_), at }) = secret {
+        if let Some(PositionedValue { value: SecretSource::Text(_), at }) = secret {
             security::clear_text(key, *at, findings);
         }
     }
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
-    let password = password.map_or(Secret::Text(String::new()), |password| password.value);
+    let password = password.map_or(SecretSource::Text(String::new()), |password| password.value);
     let user = match user {
-        Some(Placed { value: Secret::Text(user), at }) if user.is_empty() || user.contains(':') => {
+        Some(PositionedValue { value: SecretSource::Text(user), at })
+            if user.is_empty() || user.contains(':') =>
+        {
             let message = "`user` must not be empty and cannot hold `:`";
             findings.error(at, message);
             return None;
         }
         Some(user) => user.value,
         // One file has both, `user:password`.
-        None if matches!(password, Secret::File(_)) => Secret::Text(String::new()),
+        None if matches!(password, SecretSource::File(_)) => SecretSource::Text(String::new()),
         None => {
             findings.error(item.at, "a client lacks `user`");
             return None;
@@ -262,17 +280,23 @@ fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<Authentica
 
 /// Reads a text under the first key, or its file under the second.
 pub(super) fn secret(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     [text_key, file_key]: [&'static str; 2],
-    findings: &mut Findings,
-) -> Option<Placed<Secret>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<SecretSource>> {
     let text = fields.text(text_key, findings);
     let file = fields.text(file_key, findings);
     if let (Some(text), Some(file)) = (text, file) {
         let message = format!("`{file_key}` and `{text_key}` exclude each other");
         findings.error_seen(file.at, message, "the other is at", text.at);
     }
-    let text = text.map(|text| Placed { value: Secret::Text(text.value.to_owned()), at: text.at });
-    let file = file.map(|file| Placed { value: Secret::File(file.value.to_owned()), at: file.at });
+    let text = text.map(|text| PositionedValue {
+        value: SecretSource::Text(text.value.to_owned()),
+        at: text.at,
+    });
+    let file = file.map(|file| PositionedValue {
+        value: SecretSource::File(file.value.to_owned()),
+        at: file.at,
+    });
     text.or(file)
 }

@@ -3,11 +3,11 @@
 //! Parts of Kea's manual to read first: "Lease Database Configuration", "Hosts Database
 //! Configuration".
 
-use super::control::Secret;
+use super::control::SecretSource;
 use super::sockets::secret;
 use super::types::OnFail;
-use crate::fields::Fields;
-use crate::source::{At, Findings};
+use crate::fields::MapReader;
+use crate::source::{ParseDiagnostics, SourcePosition};
 
 /// Value of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct SqlDatabase {
     /// `user`.
     pub user: String,
     /// `password` or `password-file`; empty when neither is set.
-    pub password: Secret,
+    pub password: SecretSource,
     /// `connect-timeout`. Default 5 s.
     pub connect_timeout_s: u32,
     /// `read-timeout` of a MySQL connection; 0, the default, for none.
@@ -156,7 +156,7 @@ impl SqlDatabase {
             host: "localhost".to_owned(),
             port: None,
             user: String::new(),
-            password: Secret::Text(String::new()),
+            password: SecretSource::Text(String::new()),
             connect_timeout_s: DEFAULT_CONNECT_TIMEOUT_S,
             read_timeout_s: 0,
             write_timeout_s: 0,
@@ -174,9 +174,9 @@ impl SqlDatabase {
 /// Reads the connection to a database of `kind`; returns `None` when the kind is not known. Kea
 /// accepts the keys for a memfile, too, so every one is checked, whatever the kind.
 pub(super) fn read(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> SqlDatabase {
     let given = given(fields);
     let sql_kind = match kind {
@@ -227,7 +227,7 @@ fn saturating(number: i64) -> u32 {
 }
 
 /// Returns the keys that are set, with their positions.
-fn given(fields: &mut Fields<'_>) -> Vec<(&'static str, At)> {
+fn given(fields: &mut MapReader<'_>) -> Vec<(&'static str, SourcePosition)> {
     let numbers = NUMBERS.iter().map(|(key, ..)| *key);
     let keys = TEXTS.into_iter().chain(FLAGS).chain(numbers).chain(["ssl-mode"]);
     keys.filter_map(|key| fields.take(key).map(|entry| (key, entry.at))).collect()
@@ -235,9 +235,9 @@ fn given(fields: &mut Fields<'_>) -> Vec<(&'static str, At)> {
 
 /// Reads the numbers; also returns the keys of numbers that this kind of database does not have.
 fn numbers(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> ([Option<i64>; NUMBERS.len()], Vec<&'static str>) {
     let mut refused = Vec::new();
     let numbers = NUMBERS.map(|(key, most, only)| {

@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use super::hosts::{self, HostScope, ReservationOf, Reserving};
-use super::networks::Link;
-use super::pools::{self, Around, PlacedRange, PoolOf};
+use super::hosts::{self, HostScope, ReservationFamily, ReservationOf};
+use super::networks::LinkSelectors;
+use super::pools::{self, EnclosingSubnet, PlacedRange, PoolOf};
 use super::{godwit, other_keys};
 use crate::address::{Address, first_of, prefix};
-use crate::fields::Fields;
-use crate::json::Value;
-use crate::source::{At, Findings, Placed};
+use crate::fields::MapReader;
+use crate::json::JsonValue;
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Highest identifier of a subnet; Kea reserves the next one for itself.
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 
 /// Family whose scopes, subnets and networks can be read.
-pub(crate) trait Scoped: Reserving {
+pub(crate) trait Scoped: ReservationFamily {
     /// Settings of a scope, or after [`Scoped::inside`] all that hold in it.
     type Scope;
     /// Part of the settings that is needed after that: the positions of checked keys that the scope
@@ -30,7 +30,7 @@ pub(crate) trait Scoped: Reserving {
     type Network;
 
     /// Reads the settings of a scope.
-    fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::Scope;
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self::Scope;
 
     /// Returns the part of the settings that the scope itself sets.
     fn own(scope: &Self::Scope) -> Self::Own;
@@ -39,43 +39,47 @@ pub(crate) trait Scoped: Reserving {
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
     /// Reports lifetimes that exclude each other.
-    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut Findings);
+    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut ParseDiagnostics);
 
     /// Reads the key that assigns relayed clients to a link by name.
     fn read_interface_id(
-        fields: &mut Fields<'_>,
-        findings: &mut Findings,
-    ) -> Option<Placed<Vec<u8>>>;
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<Vec<u8>>>;
 
     /// Checks the keys of a subnet that no other scope and no other family has.
-    fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings);
+    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics);
 
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
-        items: &[Value],
-        around: &Around<Self>,
+        items: &[JsonValue],
+        around: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Self::Address>>,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Self::Delegated;
 
     /// Returns the list of pools of prefixes, empty without such a key.
-    fn delegated_items<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> &'v [Value];
+    fn delegated_items<'v>(
+        fields: &mut MapReader<'v>,
+        findings: &mut ParseDiagnostics,
+    ) -> &'v [JsonValue];
 
     /// Checks the setting that members of a network must agree on; returns its value.
-    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut Findings) -> bool;
+    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseDiagnostics)
+    -> bool;
 
     /// Returns a subnet from its place and its scope.
     fn subnet(
-        place: Place<Self>,
+        place: SubnetProperties<Self>,
         scope: Self::Scope,
         own: Self::Own,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Self::Subnet;
 
     /// Returns a shared network from its parts; `agreed` is the result of [`Scoped::agree`].
     fn network(
         name: String,
-        link: Link<Self::Address>,
+        link: LinkSelectors<Self::Address>,
         subnets: Vec<usize>,
         scope: Self::Scope,
         agreed: bool,
@@ -83,24 +87,24 @@ pub(crate) trait Scoped: Reserving {
 }
 
 /// Properties of a subnet apart from the terms of its leases.
-pub(crate) struct Place<F: Scoped> {
+pub(crate) struct SubnetProperties<F: Scoped> {
     pub(crate) id: u32,
     pub(crate) prefix: (F::Address, u8),
     pub(crate) network: Option<usize>,
     pub(crate) pools: Vec<PoolOf<F>>,
     pub(crate) delegated: F::Delegated,
     pub(crate) reservations: Vec<ReservationOf<F>>,
-    pub(crate) link: Link<F::Address>,
+    pub(crate) link: LinkSelectors<F::Address>,
 }
 
 /// Subnets and networks read so far, and values that later ones must not repeat.
 pub(crate) struct Subnets<'f, F: Scoped> {
-    pub(super) findings: &'f mut Findings,
+    pub(super) findings: &'f mut ParseDiagnostics,
     pub(super) list: Vec<F::Subnet>,
     pub(super) networks: Vec<F::Network>,
-    pub(super) names: BTreeMap<String, At>,
-    ids: BTreeMap<u32, At>,
-    prefixes: BTreeMap<(F::Address, u8), At>,
+    pub(super) names: BTreeMap<String, SourcePosition>,
+    ids: BTreeMap<u32, SourcePosition>,
+    prefixes: BTreeMap<(F::Address, u8), SourcePosition>,
     ranges: Vec<PlacedRange<F::Address>>,
     delegated: Vec<PlacedRange<F::Address>>,
     /// Next number for a subnet without `id`: Kea counts only those.
@@ -108,29 +112,29 @@ pub(crate) struct Subnets<'f, F: Scoped> {
     /// `ip-reservations-unique`.
     is_address_unique: bool,
     /// First subnet without `id`, and number of such subnets.
-    unnumbered: Option<(At, u32)>,
+    unnumbered: Option<(SourcePosition, u32)>,
 }
 
 /// Shared network around a subnet.
 pub(super) struct Outer<'s, F: Scoped> {
     pub(super) scope: &'s F::Scope,
     pub(super) network: Option<usize>,
-    pub(super) link: &'s Link<F::Address>,
+    pub(super) link: &'s LinkSelectors<F::Address>,
 }
 
 impl<'f, F: Scoped> Subnets<'f, F> {
     /// Reads `shared-networks` and the global list of subnets. Kea reads shared networks first,
     /// which decides the automatic numbers of subnets.
     pub(crate) fn read_all(
-        networks: &[Value],
-        subnets: &[Value],
+        networks: &[JsonValue],
+        subnets: &[JsonValue],
         global: &F::Scope,
         is_address_unique: bool,
-        findings: &'f mut Findings,
+        findings: &'f mut ParseDiagnostics,
     ) -> (Vec<F::Subnet>, Vec<F::Network>) {
         let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
-        let link = Link::default();
+        let link = LinkSelectors::default();
         let outer = Outer { scope: global, network: None, link: &link };
         for item in subnets {
             reader.read_subnet(item, &outer);
@@ -138,7 +142,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         reader.finish()
     }
 
-    fn new(is_address_unique: bool, findings: &'f mut Findings) -> Self {
+    fn new(is_address_unique: bool, findings: &'f mut ParseDiagnostics) -> Self {
         Self {
             findings,
             list: Vec::new(),
@@ -158,14 +162,14 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     /// add, otherwise the subnet's own interface and the settings that its scope itself sets.
     pub(super) fn read_subnet(
         &mut self,
-        item: &Value,
+        item: &JsonValue,
         outer: &Outer<'_, F>,
-    ) -> Option<(Option<Placed<String>>, F::Own)> {
-        let mut fields = Fields::of(item, "a subnet", self.findings)?;
+    ) -> Option<(Option<PositionedValue<String>>, F::Own)> {
+        let mut fields = MapReader::of(item, "a subnet", self.findings)?;
         let prefix = self.prefix(&mut fields);
         let id = self.id(&mut fields);
         let scope = F::read_scope(&mut fields, self.findings);
-        let link = Link::read::<F>(&mut fields, self.findings);
+        let link = LinkSelectors::read::<F>(&mut fields, self.findings);
         let pool_items = fields.list("pools", self.findings);
         let host_items = fields.list("reservations", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
@@ -176,8 +180,8 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let own = F::own(&scope);
         let own_interface = link.interface.clone();
         let scope = F::inside(scope, outer.scope);
-        let around = prefix.map(|prefix| Around { prefix, subnet: self.list.len() });
-        let mut place = Place {
+        let around = prefix.map(|prefix| EnclosingSubnet { prefix, subnet: self.list.len() });
+        let mut place = SubnetProperties {
             id,
             prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),
             network: outer.network,
@@ -205,7 +209,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         Some((own_interface, own))
     }
 
-    fn prefix(&mut self, fields: &mut Fields<'_>) -> Option<Placed<(F::Address, u8)>> {
+    fn prefix(&mut self, fields: &mut MapReader<'_>) -> Option<PositionedValue<(F::Address, u8)>> {
         let help = format!("write it as `\"subnet\": \"{}\"`", F::PREFIX_EXAMPLE);
         let Some(text) = fields.text("subnet", self.findings) else {
             if fields.take("subnet").is_none() {
@@ -218,8 +222,10 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             self.findings.error_help(text.at, message, help);
             return None;
         };
-        let network =
-            clear_host_bits(Placed { value: (address, length), at: text.at }, self.findings);
+        let network = clear_host_bits(
+            PositionedValue { value: (address, length), at: text.at },
+            self.findings,
+        );
         let prefix = (network, length);
         if let Some(&other) = self.prefixes.get(&prefix) {
             let message = format!("prefix {network}/{length} has a subnet already");
@@ -227,11 +233,11 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         } else {
             self.prefixes.insert(prefix, text.at);
         }
-        Some(Placed { value: prefix, at: text.at })
+        Some(PositionedValue { value: prefix, at: text.at })
     }
 
     /// Reads the identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
-    fn id(&mut self, fields: &mut Fields<'_>) -> u32 {
+    fn id(&mut self, fields: &mut MapReader<'_>) -> u32 {
         let given = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
         if given.is_none() && fields.take("id").is_some() {
             // Of the wrong kind: reported, and not to be counted.
@@ -243,7 +249,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             return 0;
         }
         let (id, at) = match given {
-            Some(Placed { value: id @ 1.., at }) => (id as u32, at),
+            Some(PositionedValue { value: id @ 1.., at }) => (id as u32, at),
             _ => {
                 let at = given.map_or(fields.at, |given| given.at);
                 let (first, count) = self.unnumbered.unwrap_or((at, 0));
@@ -278,7 +284,10 @@ impl<'f, F: Scoped> Subnets<'f, F> {
 }
 
 /// Returns the first address of a prefix, with a warning when another was written.
-pub(crate) fn clear_host_bits<A: Address>(prefix: Placed<(A, u8)>, findings: &mut Findings) -> A {
+pub(crate) fn clear_host_bits<A: Address>(
+    prefix: PositionedValue<(A, u8)>,
+    findings: &mut ParseDiagnostics,
+) -> A {
     let (address, length) = prefix.value;
     let network = first_of(address, length);
     if network != address {

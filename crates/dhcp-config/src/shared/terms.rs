@@ -1,13 +1,13 @@
 //! Lease terms that both families have and that inner scopes inherit: global, shared network,
 //! subnet.
 
-use super::family::Family;
+use super::family::ConfigFamily;
 use super::names::{self, NameKeys};
 use super::options::{self, OptionData};
 use super::policy::Policy;
 use super::types::Lifetime;
-use crate::fields::Fields;
-use crate::source::{Findings, Placed};
+use crate::fields::MapReader;
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Kea's default valid lifetime.
 const DEFAULT_VALID_S: u32 = 7200;
@@ -27,17 +27,17 @@ pub(crate) const VALID: BoundedKeys =
 /// Time with its bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounded {
-    pub(crate) value: Option<Placed<u32>>,
-    pub(crate) min: Option<Placed<u32>>,
-    pub(crate) max: Option<Placed<u32>>,
+    pub(crate) value: Option<PositionedValue<u32>>,
+    pub(crate) min: Option<PositionedValue<u32>>,
+    pub(crate) max: Option<PositionedValue<u32>>,
 }
 
 impl Bounded {
     /// Reads the settings of a scope.
     pub(crate) fn read(
-        fields: &mut Fields<'_>,
+        fields: &mut MapReader<'_>,
         keys: BoundedKeys,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Self {
         Self {
             value: fields.u32(keys.value, findings),
@@ -68,7 +68,7 @@ impl Bounded {
         own: Self,
         keys: BoundedKeys,
         default_s: u32,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Lifetime {
         let default = if self.value.is_some() { "" } else { "the default " };
         let default_s = self.value.map_or(default_s, |placed| placed.value);
@@ -89,7 +89,7 @@ impl Bounded {
     }
 
     /// Returns the valid lifetime that holds.
-    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut Findings) -> Lifetime {
+    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut ParseDiagnostics) -> Lifetime {
         self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
     }
 }
@@ -109,18 +109,18 @@ pub(crate) struct TeeTimes {
     pub(crate) on_late: &'static str,
 }
 
-/// Terms that one scope sets, or after [`Terms::inside`] all that hold in it. `C` is the type of an
+/// Terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C` is the type of an
 /// option code.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms<C> {
+pub(crate) struct InheritableTerms<C> {
     pub(crate) valid: Bounded,
-    pub(crate) renew: Option<Placed<u32>>,
-    pub(crate) rebind: Option<Placed<u32>>,
-    pub(crate) calculate_tee_times: Option<Placed<bool>>,
-    pub(crate) t1_percent: Option<Placed<f64>>,
-    pub(crate) t2_percent: Option<Placed<f64>>,
-    pub(crate) cache_threshold: Option<Placed<f64>>,
-    pub(crate) cache_max_age: Option<Placed<u32>>,
+    pub(crate) renew: Option<PositionedValue<u32>>,
+    pub(crate) rebind: Option<PositionedValue<u32>>,
+    pub(crate) calculate_tee_times: Option<PositionedValue<bool>>,
+    pub(crate) t1_percent: Option<PositionedValue<f64>>,
+    pub(crate) t2_percent: Option<PositionedValue<f64>>,
+    pub(crate) cache_threshold: Option<PositionedValue<f64>>,
+    pub(crate) cache_max_age: Option<PositionedValue<u32>>,
     pub(crate) policy: Policy,
     pub(crate) names: NameKeys,
     pub(crate) options: Vec<OptionData<C>>,
@@ -128,7 +128,7 @@ pub(crate) struct Terms<C> {
 
 /// Times of a scope as values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct ScopeTimes {
     pub(crate) renew_timer_s: Option<u32>,
     pub(crate) rebind_timer_s: Option<u32>,
     pub(crate) calculate_tee_times: bool,
@@ -138,11 +138,11 @@ pub(crate) struct Times {
     pub(crate) cache_max_age_s: Option<u32>,
 }
 
-impl<C: Copy + Ord> Terms<C> {
+impl<C: Copy + Ord> InheritableTerms<C> {
     /// Reads the settings of a scope.
-    pub(crate) fn read<F: Family<Code = C>>(
-        fields: &mut Fields<'_>,
-        findings: &mut Findings,
+    pub(crate) fn read<F: ConfigFamily<Code = C>>(
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
     ) -> Self {
         let names = names::read(fields, findings);
         let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
@@ -188,14 +188,18 @@ impl<C: Copy + Ord> Terms<C> {
     }
 
     /// Returns the times that hold, checked.
-    pub(crate) fn times<F: Family>(&self, valid: Lifetime, findings: &mut Findings) -> Times {
+    pub(crate) fn times<F: ConfigFamily>(
+        &self,
+        valid: Lifetime,
+        findings: &mut ParseDiagnostics,
+    ) -> ScopeTimes {
         let tee = F::TEE_TIMES;
         self.check_timers(valid, tee, findings);
         let calculate = self.calculate_tee_times.map_or(tee.calculate, |placed| placed.value);
         if calculate {
             self.check_percents(tee, findings);
         }
-        Times {
+        ScopeTimes {
             renew_timer_s: self.renew.map(|placed| placed.value),
             rebind_timer_s: self.rebind.map(|placed| placed.value),
             calculate_tee_times: calculate,
@@ -208,7 +212,7 @@ impl<C: Copy + Ord> Terms<C> {
 
     /// Checks that T1 is before T2 and T2 before the end of the lease. As in Kea, all else is a
     /// warning.
-    fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut Findings) {
+    fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut ParseDiagnostics) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value
         {
@@ -230,7 +234,7 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    fn check_percents(&self, tee: TeeTimes, findings: &mut Findings) {
+    fn check_percents(&self, tee: TeeTimes, findings: &mut ParseDiagnostics) {
         let mut good = true;
         for (key, percent) in [("t1-percent", self.t1_percent), ("t2-percent", self.t2_percent)] {
             if let Some(percent) = percent.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {

@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use super::security::{Enforcement, PathKind, SecurityPolicy};
-use crate::source::{At, Findings, Placed};
+use super::security::{Enforcement, PathPurpose, SecurityPolicy};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Files that the server writes with a configuration: for each its kind and the position of its
 /// name.
-pub(crate) type WrittenFiles = BTreeMap<String, (PathKind, At)>;
+pub(crate) type WrittenFiles = BTreeMap<String, (PathPurpose, SourcePosition)>;
 
 /// All kinds of files that are written.
-const KINDS: [PathKind; 3] = [PathKind::Leases, PathKind::Log, PathKind::Socket];
+const KINDS: [PathPurpose; 3] = [PathPurpose::Leases, PathPurpose::Log, PathPurpose::Socket];
 
 /// Returns the suffixes of the files that the server keeps next to one of `kind`.
-const fn companions(kind: PathKind) -> &'static [&'static str] {
+const fn companions(kind: PathPurpose) -> &'static [&'static str] {
     match kind {
-        PathKind::Leases => &[
+        PathPurpose::Leases => &[
             ".1",
             ".2",
             ".completed",
@@ -28,9 +28,9 @@ const fn companions(kind: PathKind) -> &'static [&'static str] {
             "-shm",
             "-journal",
         ],
-        PathKind::Socket => &[".lock"],
-        PathKind::Log => &[".1"],
-        PathKind::HookLibrary | PathKind::Script => &[],
+        PathPurpose::Socket => &[".lock"],
+        PathPurpose::Log => &[".1"],
+        PathPurpose::HookLibrary | PathPurpose::Script => &[],
     }
 }
 
@@ -41,12 +41,12 @@ fn is_of(path: &str, other: &str, companions: &[&str]) -> bool {
 
 /// Returns the file that `name` refers to; `None` when it is not known, or when the server does not
 /// write it.
-fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<String> {
+fn resolved(kind: PathPurpose, name: &str, policy: &SecurityPolicy) -> Option<String> {
     let folders = match kind {
-        PathKind::Leases => &policy.data,
-        PathKind::Log => &policy.logs,
-        PathKind::Socket => &policy.sockets,
-        PathKind::HookLibrary | PathKind::Script => return None,
+        PathPurpose::Leases => &policy.data,
+        PathPurpose::Log => &policy.logs,
+        PathPurpose::Socket => &policy.sockets,
+        PathPurpose::HookLibrary | PathPurpose::Script => return None,
     };
     match name.contains('/') {
         true => Some(name.to_owned()),
@@ -56,7 +56,12 @@ fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<Strin
 
 /// Reports that the file `name`, which `key` names, has another use already. Several logs may share
 /// one file.
-pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mut Findings) {
+pub(super) fn check(
+    kind: PathPurpose,
+    key: &str,
+    name: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) {
     let policy = &findings.security;
     if policy.enforcement == Enforcement::Unchecked {
         return;
@@ -71,7 +76,7 @@ pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mu
         findings.error_help(name.at, message, "name another file");
         return;
     }
-    let is_shared_log = |other: PathKind| (kind, other) == (PathKind::Log, PathKind::Log);
+    let is_shared_log = |other: PathPurpose| (kind, other) == (PathPurpose::Log, PathPurpose::Log);
     if let Some((other, at)) = clash(kind, &path, &findings.written)
         // A value that is read twice has the same position both times.
         && at != name.at
@@ -86,13 +91,17 @@ pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mu
 
 /// Returns the file that is `path`, that the server keeps next to `path`, or next to which it keeps
 /// `path`.
-fn clash(kind: PathKind, path: &str, written: &WrittenFiles) -> Option<(String, At)> {
+fn clash(
+    kind: PathPurpose,
+    path: &str,
+    written: &WrittenFiles,
+) -> Option<(String, SourcePosition)> {
     let same = written.get(path).map(|(_, at)| (path.to_owned(), *at));
     let next_to = |suffix: &&str| {
         let other = format!("{path}{suffix}");
         written.get(&other).map(|(_, at)| (other, *at))
     };
-    let kept_by = |other_kind: &PathKind| {
+    let kept_by = |other_kind: &PathPurpose| {
         companions(*other_kind).iter().find_map(|suffix| {
             let other = path.strip_suffix(suffix)?;
             let (found, at) = written.get(other)?;

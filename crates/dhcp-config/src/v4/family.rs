@@ -6,14 +6,14 @@ use core::ops::RangeInclusive;
 use super::options::definitions::{REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
-use crate::shared::family::Family;
+use crate::shared::family::ConfigFamily;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::terms::TeeTimes;
 
 /// Family DHCPv4.
-pub(crate) struct V4;
+pub(crate) struct Dhcp4Family;
 
-impl Family for V4 {
+impl ConfigFamily for Dhcp4Family {
     type Address = Ipv4Addr;
     type Code = u8;
 

@@ -1,40 +1,40 @@
 //! Global scope of DHCPv4.
 
 use super::types::{Compatibility, Dhcp4, Network4, Subnet4};
-use super::{V4, interfaces, scope::Scope};
-use crate::fields::Fields;
-use crate::json::Value;
+use super::{Dhcp4Family, interfaces, scope::Scope};
+use crate::fields::MapReader;
+use crate::json::JsonValue;
 use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::shared::{class_list, family::Family, global};
-use crate::source::Findings;
+use crate::shared::{class_list, family::ConfigFamily, global};
+use crate::source::ParseDiagnostics;
 
 /// Reads a whole document; returns `None` when it has no usable `Dhcp4`.
-pub(crate) fn read_root(root: &Value, findings: &mut Findings) -> Option<Dhcp4> {
-    let fields = global::top::<V4>(root, findings)?;
+pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Dhcp4> {
+    let fields = global::top::<Dhcp4Family>(root, findings)?;
     Some(read_global(fields, findings))
 }
 
-fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
-    let scope = V4::read_scope(&mut fields, findings);
-    V4::check_lifetimes(&scope, V4::own(&scope), findings);
-    let common = global::common::<V4>(&mut fields, findings);
+fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dhcp4 {
+    let scope = Dhcp4Family::read_scope(&mut fields, findings);
+    Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own(&scope), findings);
+    let common = global::common::<Dhcp4Family>(&mut fields, findings);
     let interfaces = fields.take("interfaces-config");
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
     let reservations = fields.list("reservations", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
-    let client_classes = class_list::classes::<V4>(&mut fields, findings);
+    let client_classes = class_list::classes::<Dhcp4Family>(&mut fields, findings);
     let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
-    let subnets = fields.list(V4::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, V4::ELSEWHERE, findings);
+    let subnets = fields.list(Dhcp4Family::SUBNETS, findings);
+    crate::shared::other_keys::finish(fields, Dhcp4Family::ELSEWHERE, findings);
 
     let (mut subnets, mut networks) =
-        Subnets::<V4>::read_all(networks, subnets, &scope, is_address_unique, findings);
+        Subnets::<Dhcp4Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
     let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<V4>(reservations, &everywhere, findings);
+    let reservations = hosts::read::<Dhcp4Family>(reservations, &everywhere, findings);
     let [
         lenient_option_parsing,
         ignore_dhcp_server_identifier,

@@ -1,15 +1,15 @@
 //! Reader of `interfaces-config`, DHCPv4.
 
-use super::V4;
+use super::Dhcp4Family;
 use super::types::{InterfacesConfig, OutboundInterface, SocketType};
-use crate::fields::Fields;
-use crate::json::Entry;
-use crate::shared::interfaces::Listening;
-use crate::source::Findings;
+use crate::fields::MapReader;
+use crate::json::JsonMember;
+use crate::shared::interfaces::ListeningSettings;
+use crate::source::ParseDiagnostics;
 
 /// Reads `interfaces-config`.
-pub(super) fn read(entry: &Entry, findings: &mut Findings) -> InterfacesConfig {
-    let Some(mut fields) = Fields::of(&entry.value, "`interfaces-config`", findings) else {
+pub(super) fn read(entry: &JsonMember, findings: &mut ParseDiagnostics) -> InterfacesConfig {
+    let Some(mut fields) = MapReader::of(&entry.value, "`interfaces-config`", findings) else {
         return InterfacesConfig::default();
     };
     let types = [("raw", SocketType::Raw), ("udp", SocketType::Udp)];
@@ -19,7 +19,7 @@ pub(super) fn read(entry: &Entry, findings: &mut Findings) -> InterfacesConfig {
         ("use-routing", OutboundInterface::UseRouting),
     ];
     let outbound = fields.word("outbound-interface", &outbound, false, findings);
-    let listening = Listening::read::<V4>(fields, findings);
+    let listening = ListeningSettings::read::<Dhcp4Family>(fields, findings);
     InterfacesConfig {
         interfaces: listening.interfaces,
         socket_type: socket_type.unwrap_or(SocketType::Raw),

@@ -18,7 +18,7 @@ pub use crate::shared::{
     Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
     Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
 };
-pub(crate) use family::V4;
+pub(crate) use family::Dhcp4Family;
 pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;

@@ -2,15 +2,15 @@
 
 use core::net::Ipv4Addr;
 
-use super::V4;
+use super::Dhcp4Family;
 use super::scope::{MAX_BOOT_FILE_NAME, MAX_SERVER_HOSTNAME, name};
 use super::types::Reserved4;
-use crate::fields::Fields;
+use crate::fields::MapReader;
 use crate::shared::IdentifierKind;
-use crate::shared::hosts::{Reserving, Taken};
-use crate::source::{Findings, Placed};
+use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
-impl Reserving for V4 {
+impl ReservationFamily for Dhcp4Family {
     type Reserved = Reserved4;
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
         ("hw-address", IdentifierKind::HardwareAddress),
@@ -21,9 +21,9 @@ impl Reserving for V4 {
     ];
 
     fn read_reserved(
-        fields: &mut Fields<'_>,
-        taken: &mut Taken<'_, Self>,
-        findings: &mut Findings,
+        fields: &mut MapReader<'_>,
+        taken: &mut ReservedAddresses<'_, Self>,
+        findings: &mut ParseDiagnostics,
     ) -> Reserved4 {
         let address = fields.address::<Ipv4Addr>("ip-address", findings).filter(|address| {
             let fits = !address.value.is_unspecified() && !address.value.is_broadcast();
@@ -40,7 +40,7 @@ impl Reserving for V4 {
             let message = format!("`next-server` cannot be {}", next_server.value);
             findings.error(next_server.at, message);
         }
-        let value = |placed: Placed<Ipv4Addr>| placed.value;
+        let value = |placed: PositionedValue<Ipv4Addr>| placed.value;
         Reserved4 {
             address: address.map(value),
             // Kea's hosts have 0.0.0.0 when nothing is set.

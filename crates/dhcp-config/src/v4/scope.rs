@@ -2,18 +2,18 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::V4;
+use super::Dhcp4Family;
 use super::types::{ClassTerms4, Network4, Subnet4};
 use crate::address::prefix;
-use crate::fields::Fields;
-use crate::json::Value;
+use crate::fields::MapReader;
+use crate::json::JsonValue;
 use crate::shared::class_list::Classified;
 use crate::shared::inactive;
-use crate::shared::networks::Link;
-use crate::shared::pools::{Around, PlacedRange};
-use crate::shared::subnets::{Place, Scoped};
-use crate::shared::terms::{Bounded, Terms};
-use crate::source::{Findings, Placed};
+use crate::shared::networks::LinkSelectors;
+use crate::shared::pools::{EnclosingSubnet, PlacedRange};
+use crate::shared::subnets::{Scoped, SubnetProperties};
+use crate::shared::terms::{Bounded, InheritableTerms};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Maximum length of `server-hostname`: the field without its final zero (RFC 2131 §2).
 pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
@@ -23,32 +23,32 @@ pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 /// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    pub(super) terms: Terms<u8>,
-    offer_lifetime: Option<Placed<u32>>,
-    pub(super) authoritative: Option<Placed<bool>>,
-    match_client_id: Option<Placed<bool>>,
-    next_server: Option<Placed<Ipv4Addr>>,
+    pub(super) terms: InheritableTerms<u8>,
+    offer_lifetime: Option<PositionedValue<u32>>,
+    pub(super) authoritative: Option<PositionedValue<bool>>,
+    match_client_id: Option<PositionedValue<bool>>,
+    next_server: Option<PositionedValue<Ipv4Addr>>,
     server_hostname: Option<String>,
     boot_file_name: Option<String>,
 }
 
 /// Part of the keys checked after inheritance that a scope itself sets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnScopeKeys4 {
     valid: Bounded,
-    authoritative: Option<Placed<bool>>,
+    authoritative: Option<PositionedValue<bool>>,
 }
 
-impl Scoped for V4 {
+impl Scoped for Dhcp4Family {
     type Scope = Scope;
-    type Own = Own;
+    type Own = OwnScopeKeys4;
     type Delegated = ();
     type Subnet = Subnet4;
     type Network = Network4;
 
-    fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Scope {
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Scope {
         Scope {
-            terms: Terms::read::<Self>(fields, findings),
+            terms: InheritableTerms::read::<Self>(fields, findings),
             offer_lifetime: fields.u32("offer-lifetime", findings),
             authoritative: fields.boolean("authoritative", findings),
             match_client_id: fields.boolean("match-client-id", findings),
@@ -58,8 +58,8 @@ impl Scoped for V4 {
         }
     }
 
-    fn own(scope: &Scope) -> Own {
-        Own { valid: scope.terms.valid, authoritative: scope.authoritative }
+    fn own(scope: &Scope) -> OwnScopeKeys4 {
+        OwnScopeKeys4 { valid: scope.terms.valid, authoritative: scope.authoritative }
     }
 
     fn inside(scope: Scope, outer: &Scope) -> Scope {
@@ -75,16 +75,19 @@ impl Scoped for V4 {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
+    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys4, findings: &mut ParseDiagnostics) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
 
-    fn read_interface_id(_: &mut Fields<'_>, _: &mut Findings) -> Option<Placed<Vec<u8>>> {
+    fn read_interface_id(
+        _: &mut MapReader<'_>,
+        _: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<Vec<u8>>> {
         None
     }
 
     /// Checks `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC 7341).
-    fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings) {
+    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
         let interface = fields.text("4o6-interface", findings);
         let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
         let id = fields.octets("4o6-interface-id", findings);
@@ -101,19 +104,19 @@ impl Scoped for V4 {
     }
 
     fn read_delegated(
-        _: &[Value],
-        _: &Around<Self>,
+        _: &[JsonValue],
+        _: &EnclosingSubnet<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
-        _: &mut Findings,
+        _: &mut ParseDiagnostics,
     ) {
     }
 
-    fn delegated_items<'v>(_: &mut Fields<'v>, _: &mut Findings) -> &'v [Value] {
+    fn delegated_items<'v>(_: &mut MapReader<'v>, _: &mut ParseDiagnostics) -> &'v [JsonValue] {
         &[]
     }
 
     /// Checks that members give unknown clients the same answer: `authoritative`.
-    fn agree(network: &Scope, members: &[Own], findings: &mut Findings) -> bool {
+    fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseDiagnostics) -> bool {
         let authoritative = network.authoritative.is_some_and(|placed| placed.value);
         for own in members.iter().filter_map(|own| own.authoritative) {
             if own.value != authoritative {
@@ -124,11 +127,17 @@ impl Scoped for V4 {
         authoritative
     }
 
-    fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet4 {
+    fn subnet(
+        place: SubnetProperties<Self>,
+        scope: Scope,
+        own: OwnScopeKeys4,
+        findings: &mut ParseDiagnostics,
+    ) -> Subnet4 {
         let valid_lifetime = scope.terms.valid.valid_lifetime(own.valid, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
         let policy = scope.terms.policy;
-        let value = |placed: Option<Placed<bool>>, default| placed.map_or(default, |p| p.value);
+        let value =
+            |placed: Option<PositionedValue<bool>>, default| placed.map_or(default, |p| p.value);
         Subnet4 {
             id: place.id,
             prefix: place.prefix,
@@ -163,7 +172,7 @@ impl Scoped for V4 {
 
     fn network(
         name: String,
-        link: Link<Ipv4Addr>,
+        link: LinkSelectors<Ipv4Addr>,
         subnets: Vec<usize>,
         scope: Scope,
         authoritative: bool,
@@ -182,11 +191,14 @@ impl Scoped for V4 {
     }
 }
 
-impl Classified for V4 {
+impl Classified for Dhcp4Family {
     type ClassTerms = ClassTerms4;
     const IS_V6: bool = false;
 
-    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms4 {
+    fn read_class_terms(
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) -> ClassTerms4 {
         let next_server = fields.address::<Ipv4Addr>("next-server", findings);
         if let Some(broadcast) = next_server.filter(|address| address.value.is_broadcast()) {
             findings.error(broadcast.at, "`next-server` cannot be the broadcast address");
@@ -209,10 +221,10 @@ impl Classified for V4 {
 
 /// Reads a name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
 pub(super) fn name(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
     most: usize,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<String> {
     let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
     let length = text.value.len();

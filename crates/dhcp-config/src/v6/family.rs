@@ -6,14 +6,14 @@ use core::ops::RangeInclusive;
 use super::options::definitions::{NTP_SPACE, REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
-use crate::shared::family::Family;
+use crate::shared::family::ConfigFamily;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::terms::TeeTimes;
 
 /// Family DHCPv6.
-pub(crate) struct V6;
+pub(crate) struct Dhcp6Family;
 
-impl Family for V6 {
+impl ConfigFamily for Dhcp6Family {
     type Address = Ipv6Addr;
     type Code = u16;
 

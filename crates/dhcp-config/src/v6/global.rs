@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use super::options::definitions;
 use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6, MacSource, Network6, Subnet6};
-use super::{V6, server_id};
-use crate::fields::{Fields, text_of};
-use crate::json::{Kind, Value};
+use super::{Dhcp6Family, server_id};
+use crate::fields::{MapReader, text_of};
+use crate::json::{JsonContent, JsonValue};
 use crate::shared::class_list;
-use crate::shared::family::Family;
+use crate::shared::family::ConfigFamily;
 use crate::shared::global;
 use crate::shared::hosts::{self, HostScope};
-use crate::shared::interfaces::Listening;
+use crate::shared::interfaces::ListeningSettings;
 use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::source::Findings;
+use crate::source::ParseDiagnostics;
 
 /// Code of the option that relays may always supply (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
@@ -36,15 +36,15 @@ const MAC_SOURCES: [(&str, MacSource); 11] = [
 ];
 
 /// Reads a whole document; returns `None` when it has no usable `Dhcp6`.
-pub(crate) fn read_root(root: &Value, findings: &mut Findings) -> Option<Dhcp6> {
-    let fields = global::top::<V6>(root, findings)?;
+pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Dhcp6> {
+    let fields = global::top::<Dhcp6Family>(root, findings)?;
     Some(read_global(fields, findings))
 }
 
-fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
+fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dhcp6 {
     let scope = Scope::read_global(&mut fields, findings);
-    V6::check_lifetimes(&scope, V6::own(&scope), findings);
-    let common = global::common::<V6>(&mut fields, findings);
+    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own(&scope), findings);
+    let common = global::common::<Dhcp6Family>(&mut fields, findings);
     let interfaces = interfaces(&mut fields, findings);
     let server_id = fields.take("server-id");
     let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
@@ -56,18 +56,18 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     if let Some(folder) = data_directory {
         security::data_folder("data-directory", folder, findings);
     }
-    let client_classes = class_list::classes::<V6>(&mut fields, findings);
+    let client_classes = class_list::classes::<Dhcp6Family>(&mut fields, findings);
     let reservations = fields.list("reservations", findings);
     let is_address_unique = common.hosts.ip_unique;
     let networks = fields.list("shared-networks", findings);
-    let subnets = fields.list(V6::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
+    let subnets = fields.list(Dhcp6Family::SUBNETS, findings);
+    crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
 
     let (mut subnets, mut networks) =
-        Subnets::<V6>::read_all(networks, subnets, &scope, is_address_unique, findings);
+        Subnets::<Dhcp6Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
     let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<V6>(reservations, &everywhere, findings);
+    let reservations = hosts::read::<Dhcp6Family>(reservations, &everywhere, findings);
     Dhcp6 {
         subnets,
         networks,
@@ -103,10 +103,10 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     }
 }
 
-fn interfaces(fields: &mut Fields<'_>, findings: &mut Findings) -> InterfacesConfig6 {
+fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> InterfacesConfig6 {
     let entry = fields.take("interfaces-config");
-    let fields = entry.and_then(|e| Fields::of(&e.value, "`interfaces-config`", findings));
-    let listening = fields.map(|fields| Listening::read::<V6>(fields, findings));
+    let fields = entry.and_then(|e| MapReader::of(&e.value, "`interfaces-config`", findings));
+    let listening = fields.map(|fields| ListeningSettings::read::<Dhcp6Family>(fields, findings));
     let listening = listening.unwrap_or_default();
     InterfacesConfig6 {
         interfaces: listening.interfaces,
@@ -118,7 +118,7 @@ fn interfaces(fields: &mut Fields<'_>, findings: &mut Findings) -> InterfacesCon
 }
 
 /// Reads `relay-supplied-options`: codes as text, or names.
-fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<u16> {
+fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<u16> {
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
         let Some(text) = text_of(item, "relay-supplied-options", findings) else { continue };
@@ -137,7 +137,7 @@ fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> V
 }
 
 /// Reads `mac-sources`.
-fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSource> {
+fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<MacSource> {
     let everything = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
         all.dedup();
@@ -145,7 +145,7 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
     };
     let Some(entry) = fields.take("mac-sources") else { return everything() };
     let items = fields.list("mac-sources", findings);
-    if entry.value.kind == Kind::List(Box::default()) {
+    if entry.value.kind == JsonContent::List(Box::default()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
     let mut seen: BTreeSet<&str> = BTreeSet::new();

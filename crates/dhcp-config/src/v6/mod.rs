@@ -20,7 +20,7 @@ pub use crate::shared::{
     Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
     Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
 };
-pub(crate) use family::V6;
+pub(crate) use family::Dhcp6Family;
 pub(crate) use global::read_root;
 pub use types::*;
 

@@ -2,24 +2,24 @@
 
 use core::net::Ipv6Addr;
 
-use super::V6;
+use super::Dhcp6Family;
 use super::types::PdPool;
 use crate::address::{first_of, last_of};
-use crate::fields::{Fields, address_of};
-use crate::json::Value;
+use crate::fields::{MapReader, address_of};
+use crate::json::JsonValue;
 use crate::shared::class_list;
-use crate::shared::family::Family;
-use crate::shared::pools::{Around, PlacedRange};
+use crate::shared::family::ConfigFamily;
+use crate::shared::pools::{EnclosingSubnet, PlacedRange};
 use crate::shared::subnets::clear_host_bits;
 use crate::shared::{godwit, options};
-use crate::source::{Findings, Placed};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 /// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
 pub(super) fn read(
-    items: &[Value],
-    around: &Around<V6>,
+    items: &[JsonValue],
+    around: &EnclosingSubnet<Dhcp6Family>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<PdPool> {
     let mut pools = Vec::new();
     for item in items {
@@ -33,8 +33,8 @@ pub(super) fn read(
     pools
 }
 
-fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
-    let mut fields = Fields::of(item, "a prefix pool", findings)?;
+fn pd_pool(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<PdPool> {
+    let mut fields = MapReader::of(item, "a prefix pool", findings)?;
     for key in ["prefix", "prefix-len", "delegated-len"] {
         if fields.take(key).is_none() {
             let help = "write `\"prefix\": \"2001:db8:8000::\", \"prefix-len\": 36, \
@@ -47,10 +47,10 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     let delegated = self::length(&mut fields, "delegated-len", 1, findings);
     let excluded = excluded(&mut fields, findings);
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
-    let options = options::list::<V6>(&mut fields, findings);
+    let options = options::list::<Dhcp6Family>(&mut fields, findings);
     let guards = class_list::guards(&mut fields, findings);
-    godwit::refuse_inside::<V6>(fields.context(findings), findings);
-    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
+    godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);
+    crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
 
     let (prefix, length, delegated) = (prefix?, length?, delegated?);
     if delegated.value < length.value {
@@ -61,7 +61,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
         findings.error_seen(delegated.at, message, "`prefix-len` is at", length.at);
         return None;
     }
-    let whole = Placed { value: (prefix.value, length.value), at: prefix.at };
+    let whole = PositionedValue { value: (prefix.value, length.value), at: prefix.at };
     let network = clear_host_bits(whole, findings);
     let excluded = match excluded {
         Some(excluded) => Some(check_excluded(excluded, (network, delegated.value), findings)?),
@@ -79,30 +79,33 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
 
 /// Reads an address; unlike elsewhere, an empty string is none.
 fn address(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<Ipv6Addr>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<Ipv6Addr>> {
     let text = fields.text(key, findings)?;
     address_of(text, key, findings)
 }
 
 /// Reads a prefix length, from `least` to 128.
 fn length(
-    fields: &mut Fields<'_>,
+    fields: &mut MapReader<'_>,
     key: &'static str,
     least: i64,
-    findings: &mut Findings,
-) -> Option<Placed<u8>> {
-    let Placed { value, at } = fields.integer(key, least..=128, findings)?;
-    Some(Placed { value: u8::try_from(value).expect("checked against the range"), at })
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<u8>> {
+    let PositionedValue { value, at } = fields.integer(key, least..=128, findings)?;
+    Some(PositionedValue { value: u8::try_from(value).expect("checked against the range"), at })
 }
 
 /// Reads `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
-fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(Ipv6Addr, u8)>> {
+fn excluded(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<(Ipv6Addr, u8)>> {
     let prefix = address(fields, "excluded-prefix", findings);
     let length = length(fields, "excluded-prefix-len", 0, findings);
-    let given = |fields: &mut Fields<'_>, key| fields.take(key).is_some();
+    let given = |fields: &mut MapReader<'_>, key| fields.take(key).is_some();
     let (has_prefix, has_length) =
         (given(fields, "excluded-prefix"), given(fields, "excluded-prefix-len"));
     if has_prefix && prefix.is_none() || has_length && length.is_none() {
@@ -113,7 +116,7 @@ fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(
     let set_length = length.filter(|length| length.value != 0);
     match (set_prefix, set_length) {
         (Some(prefix), Some(length)) => {
-            Some(Placed { value: (prefix.value, length.value), at: prefix.at })
+            Some(PositionedValue { value: (prefix.value, length.value), at: prefix.at })
         }
         (Some(prefix), None) => {
             findings.error(prefix.at, "`excluded-prefix` needs `excluded-prefix-len`");
@@ -129,9 +132,9 @@ fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(
 
 /// Checks that the excluded prefix is a part of the first prefix that the pool delegates.
 fn check_excluded(
-    excluded: Placed<(Ipv6Addr, u8)>,
+    excluded: PositionedValue<(Ipv6Addr, u8)>,
     (network, delegated): (Ipv6Addr, u8),
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<(Ipv6Addr, u8)> {
     let (prefix, length) = excluded.value;
     if length <= delegated {

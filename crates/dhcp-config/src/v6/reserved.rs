@@ -2,16 +2,16 @@
 
 use core::net::Ipv6Addr;
 
-use super::V6;
+use super::Dhcp6Family;
 use super::types::{Reserved6, ReservedPrefix};
 use crate::address::{Address, first_of, prefix};
-use crate::fields::{Fields, address_of, text_of};
-use crate::json::Value;
+use crate::fields::{MapReader, address_of, text_of};
+use crate::json::JsonValue;
 use crate::shared::IdentifierKind;
-use crate::shared::hosts::{Reserving, Taken};
-use crate::source::{Findings, Placed};
+use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
-impl Reserving for V6 {
+impl ReservationFamily for Dhcp6Family {
     type Reserved = Reserved6;
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
         ("hw-address", IdentifierKind::HardwareAddress),
@@ -20,9 +20,9 @@ impl Reserving for V6 {
     ];
 
     fn read_reserved(
-        fields: &mut Fields<'_>,
-        taken: &mut Taken<'_, Self>,
-        findings: &mut Findings,
+        fields: &mut MapReader<'_>,
+        taken: &mut ReservedAddresses<'_, Self>,
+        findings: &mut ParseDiagnostics,
     ) -> Reserved6 {
         let mut addresses = Vec::new();
         for item in fields.list("ip-addresses", findings) {
@@ -39,7 +39,7 @@ impl Reserving for V6 {
     }
 }
 
-fn is_no_group(address: Placed<Ipv6Addr>, findings: &mut Findings) -> bool {
+fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseDiagnostics) -> bool {
     if address.value.is_group() {
         findings.error(address.at, format!("{} cannot be reserved", address.value));
     }
@@ -48,9 +48,9 @@ fn is_no_group(address: Placed<Ipv6Addr>, findings: &mut Findings) -> bool {
 
 /// Reads `prefixes`, with `excluded-prefixes` at the same indexes; an empty one is none.
 fn prefixes(
-    fields: &mut Fields<'_>,
-    taken: &mut Taken<'_, V6>,
-    findings: &mut Findings,
+    fields: &mut MapReader<'_>,
+    taken: &mut ReservedAddresses<'_, Dhcp6Family>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<ReservedPrefix> {
     let items = fields.list("prefixes", findings);
     let excluded = fields.list("excluded-prefixes", findings);
@@ -67,13 +67,13 @@ fn prefixes(
     let mut prefixes = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let Some(prefix) = whole_prefix(item, "prefixes", findings) else { continue };
-        if !is_no_group(Placed { value: prefix.value.0, at: prefix.at }, findings) {
+        if !is_no_group(PositionedValue { value: prefix.value.0, at: prefix.at }, findings) {
             continue;
         }
-        taken.prefix(Placed { value: prefix.value.0, at: prefix.at });
+        taken.prefix(PositionedValue { value: prefix.value.0, at: prefix.at });
         let excluded = excluded
             .get(index)
-            .filter(|item| item.kind != crate::json::Kind::Text(Box::default()))
+            .filter(|item| item.kind != crate::json::JsonContent::Text(Box::default()))
             .and_then(|item| whole_prefix(item, "excluded-prefixes", findings))
             .filter(|excluded| is_part(*excluded, prefix.value, findings));
         let excluded = excluded.map(|excluded| excluded.value);
@@ -84,10 +84,10 @@ fn prefixes(
 
 /// Reads a prefix from 1 to 128 bits; host bits are an error here, as in Kea.
 fn whole_prefix(
-    item: &Value,
+    item: &JsonValue,
     key: &'static str,
-    findings: &mut Findings,
-) -> Option<Placed<(Ipv6Addr, u8)>> {
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<(Ipv6Addr, u8)>> {
     let text = text_of(item, key, findings)?;
     let Some((address, length)) = prefix::<Ipv6Addr>(text.value).filter(|(_, len)| *len > 0) else {
         let message = format!("`{key}`: `{}` is not a prefix", text.value);
@@ -100,15 +100,15 @@ fn whole_prefix(
         findings.error_help(text.at, message, format!("it may be {network}/{length}"));
         return None;
     }
-    Some(Placed { value: (address, length), at: text.at })
+    Some(PositionedValue { value: (address, length), at: text.at })
 }
 
 /// Returns true if an excluded prefix is a part of the one that it is excluded from (RFC 6603
 /// §4.2).
 fn is_part(
-    excluded: Placed<(Ipv6Addr, u8)>,
+    excluded: PositionedValue<(Ipv6Addr, u8)>,
     (network, length): (Ipv6Addr, u8),
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> bool {
     let (address, excluded_length) = excluded.value;
     let is_part = excluded_length > length && first_of(address, length) == network;

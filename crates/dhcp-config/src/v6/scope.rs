@@ -3,17 +3,17 @@
 use core::net::Ipv6Addr;
 
 use super::types::{ClassTerms6, Network6, PdPool, Subnet6};
-use super::{V6, pd_pools};
-use crate::fields::Fields;
-use crate::json::Value;
+use super::{Dhcp6Family, pd_pools};
+use crate::fields::MapReader;
+use crate::json::JsonValue;
 use crate::shared::class_list::{self, Classified};
-use crate::shared::networks::Link;
+use crate::shared::networks::LinkSelectors;
 use crate::shared::policy::allocator;
-use crate::shared::pools::{Around, PlacedRange};
-use crate::shared::subnets::{Place, Scoped};
-use crate::shared::terms::{Bounded, BoundedKeys, Terms};
-use crate::shared::{Allocator, Lifetime};
-use crate::source::{Findings, Placed};
+use crate::shared::pools::{EnclosingSubnet, PlacedRange};
+use crate::shared::subnets::{Scoped, SubnetProperties};
+use crate::shared::terms::{Bounded, BoundedKeys, InheritableTerms};
+use crate::shared::{AllocatorKind, Lifetime};
+use crate::source::{ParseDiagnostics, PositionedValue};
 
 const PREFERRED: BoundedKeys = BoundedKeys {
     value: "preferred-lifetime",
@@ -24,25 +24,25 @@ const PREFERRED: BoundedKeys = BoundedKeys {
 /// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    pub(super) terms: Terms<u16>,
+    pub(super) terms: InheritableTerms<u16>,
     preferred: Bounded,
-    rapid_commit: Option<Placed<bool>>,
-    pd_allocator: Option<Allocator>,
+    rapid_commit: Option<PositionedValue<bool>>,
+    pd_allocator: Option<AllocatorKind>,
 }
 
 /// Part of the keys checked after inheritance that a scope itself sets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnScopeKeys6 {
     valid: Bounded,
     preferred: Bounded,
-    rapid_commit: Option<Placed<bool>>,
+    rapid_commit: Option<PositionedValue<bool>>,
 }
 
 impl Scope {
     /// Reads the settings of the global scope, which has no `rapid-commit`.
-    pub(super) fn read_global(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
+    pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self {
         Self {
-            terms: Terms::read::<V6>(fields, findings),
+            terms: InheritableTerms::read::<Dhcp6Family>(fields, findings),
             preferred: Bounded::read(fields, PREFERRED, findings),
             rapid_commit: None,
             pd_allocator: allocator(fields, "pd-allocator", findings),
@@ -51,7 +51,11 @@ impl Scope {
 
     /// Returns the preferred and the valid lifetime that hold, checked. A preferred lifetime that
     /// is above the valid one stays so: a class may set a longer valid one.
-    fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
+    fn lifetimes(
+        &self,
+        own: OwnScopeKeys6,
+        findings: &mut ParseDiagnostics,
+    ) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
         let preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
@@ -82,21 +86,21 @@ fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }
 
-impl Scoped for V6 {
+impl Scoped for Dhcp6Family {
     type Scope = Scope;
-    type Own = Own;
+    type Own = OwnScopeKeys6;
     type Delegated = Vec<PdPool>;
     type Subnet = Subnet6;
     type Network = Network6;
 
-    fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Scope {
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Scope {
         let rapid_commit = fields.boolean("rapid-commit", findings);
         Scope { rapid_commit, ..Scope::read_global(fields, findings) }
     }
 
-    fn own(scope: &Scope) -> Own {
+    fn own(scope: &Scope) -> OwnScopeKeys6 {
         let Scope { preferred, rapid_commit, .. } = *scope;
-        Own { valid: scope.terms.valid, preferred, rapid_commit }
+        OwnScopeKeys6 { valid: scope.terms.valid, preferred, rapid_commit }
     }
 
     fn inside(scope: Scope, outer: &Scope) -> Scope {
@@ -108,36 +112,39 @@ impl Scoped for V6 {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: Own, findings: &mut Findings) {
+    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys6, findings: &mut ParseDiagnostics) {
         scope.lifetimes(own, findings);
     }
 
     fn read_interface_id(
-        fields: &mut Fields<'_>,
-        findings: &mut Findings,
-    ) -> Option<Placed<Vec<u8>>> {
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) -> Option<PositionedValue<Vec<u8>>> {
         let id = fields.octets("interface-id", findings).filter(|id| !id.value.is_empty());
-        id.map(|id| Placed { value: id.value.to_vec(), at: id.at })
+        id.map(|id| PositionedValue { value: id.value.to_vec(), at: id.at })
     }
 
-    fn check_own_keys(_: &mut Fields<'_>, _: &mut Findings) {}
+    fn check_own_keys(_: &mut MapReader<'_>, _: &mut ParseDiagnostics) {}
 
     fn read_delegated(
-        items: &[Value],
-        around: &Around<Self>,
+        items: &[JsonValue],
+        around: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
-        findings: &mut Findings,
+        findings: &mut ParseDiagnostics,
     ) -> Vec<PdPool> {
         pd_pools::read(items, around, ranges, findings)
     }
 
-    fn delegated_items<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> &'v [Value] {
+    fn delegated_items<'v>(
+        fields: &mut MapReader<'v>,
+        findings: &mut ParseDiagnostics,
+    ) -> &'v [JsonValue] {
         fields.list("pd-pools", findings)
     }
 
     /// Checks that members agree on `rapid-commit`. The first subnet decides, as in Kea.
-    fn agree(network: &Scope, members: &[Own], findings: &mut Findings) -> bool {
-        let effective = |own: Option<Placed<bool>>| {
+    fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseDiagnostics) -> bool {
+        let effective = |own: Option<PositionedValue<bool>>| {
             own.or(network.rapid_commit).is_some_and(|placed| placed.value)
         };
         let Some(first) = members.first().map(|own| own.rapid_commit) else {
@@ -153,7 +160,12 @@ impl Scoped for V6 {
         effective(first)
     }
 
-    fn subnet(place: Place<Self>, scope: Scope, own: Own, findings: &mut Findings) -> Subnet6 {
+    fn subnet(
+        place: SubnetProperties<Self>,
+        scope: Scope,
+        own: OwnScopeKeys6,
+        findings: &mut ParseDiagnostics,
+    ) -> Subnet6 {
         let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
         let policy = scope.terms.policy;
@@ -190,7 +202,7 @@ impl Scoped for V6 {
 
     fn network(
         name: String,
-        link: Link<Ipv6Addr>,
+        link: LinkSelectors<Ipv6Addr>,
         subnets: Vec<usize>,
         scope: Scope,
         rapid_commit: bool,
@@ -208,11 +220,14 @@ impl Scoped for V6 {
     }
 }
 
-impl Classified for V6 {
+impl Classified for Dhcp6Family {
     type ClassTerms = ClassTerms6;
     const IS_V6: bool = true;
 
-    fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassTerms6 {
+    fn read_class_terms(
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseDiagnostics,
+    ) -> ClassTerms6 {
         ClassTerms6 { preferred_lifetime: class_list::lifetime(fields, PREFERRED, findings) }
     }
 

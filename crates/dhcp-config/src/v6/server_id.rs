@@ -1,17 +1,17 @@
 //! `server-id`: source of the server's DUID.
 
-use super::V6;
+use super::Dhcp6Family;
 use super::types::{ServerIdConfig, ServerIdType};
-use crate::fields::{Fields, U32};
-use crate::json::Value;
+use crate::fields::{MapReader, U32};
+use crate::json::JsonValue;
 use crate::shared::godwit;
 use crate::shared::options::binary_field;
-use crate::source::Findings;
+use crate::source::ParseDiagnostics;
 
 /// Reads `server-id`. Kea takes 0 and an empty identifier as "not set".
-pub(super) fn read(value: &Value, findings: &mut Findings) -> ServerIdConfig {
+pub(super) fn read(value: &JsonValue, findings: &mut ParseDiagnostics) -> ServerIdConfig {
     let mut config = ServerIdConfig::default();
-    let Some(mut fields) = Fields::of(value, "`server-id`", findings) else { return config };
+    let Some(mut fields) = MapReader::of(value, "`server-id`", findings) else { return config };
     let kinds = [("LLT", ServerIdType::Llt), ("EN", ServerIdType::En), ("LL", ServerIdType::Ll)];
     if fields.take("type").is_none() {
         findings.error_help(value.at, "`server-id` lacks `type`", "it is one of: LLT, EN, LL");
@@ -40,13 +40,13 @@ pub(super) fn read(value: &Value, findings: &mut Findings) -> ServerIdConfig {
             findings.warn(given.at, format!("`{key}` means nothing to this type of `server-id`"));
         }
     }
-    godwit::refuse_inside::<V6>(fields.context(findings), findings);
+    godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);
     fields.finish(findings);
     config
 }
 
 /// Reads hexadecimal digits; none mean "not set".
-fn identifier(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Vec<u8>> {
+fn identifier(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Option<Vec<u8>> {
     /// Maximum number of bytes after type and hardware type or enterprise number (RFC 9915 §11.1).
     const MOST: usize = 124;
     let text = fields.text("identifier", findings)?;

@@ -4,8 +4,8 @@ use core::net::Ipv6Addr;
 
 use crate::shared::options::OptionData;
 use crate::shared::{
-    Allocator, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks, FlexId,
-    GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
+    AllocatorKind, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks,
+    FlexId, GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
     LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
 };
 
@@ -189,9 +189,9 @@ pub struct Subnet6 {
     /// Reservations that count.
     pub reservation_modes: ReservationModes,
     /// Allocator that chooses the next free address.
-    pub allocator: Allocator,
+    pub allocator: AllocatorKind,
     /// Allocator that chooses the next free prefix.
-    pub pd_allocator: Allocator,
+    pub pd_allocator: AllocatorKind,
     /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
     /// default) never.
     pub adaptive_lease_time_threshold: f64,

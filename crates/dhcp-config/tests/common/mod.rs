@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
+use dhcp_config::{
+    CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, parse_dhcp4, parse_dhcp6,
+};
 
 /// Included files by name.
 #[derive(Default)]
-pub(crate) struct Files(pub(crate) BTreeMap<String, String>);
+pub(crate) struct IncludeFiles(pub(crate) BTreeMap<String, String>);
 
-impl IncludeResolver for Files {
+impl IncludeResolver for IncludeFiles {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         self.0.get(path).cloned().ok_or_else(|| "no such file".to_owned())
     }
@@ -36,44 +38,45 @@ pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
 }
 
 /// Returns the files that the shipped configurations include.
-pub(crate) fn shipped_includes() -> Files {
+pub(crate) fn shipped_includes() -> IncludeFiles {
     let files = folder("include").into_iter();
-    Files(files.map(|(name, text)| (format!("include/{name}"), text)).collect())
+    IncludeFiles(files.map(|(name, text)| (format!("include/{name}"), text)).collect())
 }
 
 /// Parses a text without a file around it.
-pub(crate) fn parse(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+pub(crate) fn parse(text: &str) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
     parse_dhcp4("t", text, &mut shipped_includes())
 }
 
 /// Parses a text of DHCPv6 without a file around it.
-pub(crate) fn parse6(text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+pub(crate) fn parse6(text: &str) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
     parse_dhcp6("t", text, &mut shipped_includes())
 }
 
 /// Returns the configuration of a text that must be accepted.
-fn must<T>(text: &str, parsed: Result<Checked<T>, Vec<Problem>>) -> Checked<T> {
+fn must<T>(text: &str, parsed: Result<CheckedConfig<T>, Vec<ConfigProblem>>) -> CheckedConfig<T> {
     parsed.unwrap_or_else(|problems| panic!("{text}\n{}", lines(&problems).join("\n")))
 }
 
 /// Returns the configuration of a text that must be accepted.
-pub(crate) fn accepted(text: &str) -> Checked<Dhcp4> {
+pub(crate) fn accepted(text: &str) -> CheckedConfig<Dhcp4> {
     must(text, parse(text))
 }
 
 /// Returns the configuration of a DHCPv6 text that must be accepted.
-pub(crate) fn accepted6(text: &str) -> Checked<Dhcp6> {
+pub(crate) fn accepted6(text: &str) -> CheckedConfig<Dhcp6> {
     must(text, parse6(text))
 }
 
 /// Returns each problem as `line:column severity message`.
-pub(crate) fn lines(problems: &[Problem]) -> Vec<String> {
-    let line = |p: &Problem| format!("{}:{} {} {}", p.line, p.column, p.severity.name(), p.message);
+pub(crate) fn lines(problems: &[ConfigProblem]) -> Vec<String> {
+    let line =
+        |p: &ConfigProblem| format!("{}:{} {} {}", p.line, p.column, p.severity.name(), p.message);
     problems.iter().map(line).collect()
 }
 
 /// Returns all problems of a parsed text, whether it is accepted or not.
-fn found<T>(parsed: Result<Checked<T>, Vec<Problem>>) -> Vec<Problem> {
+fn found<T>(parsed: Result<CheckedConfig<T>, Vec<ConfigProblem>>) -> Vec<ConfigProblem> {
     match parsed {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
@@ -81,18 +84,22 @@ fn found<T>(parsed: Result<Checked<T>, Vec<Problem>>) -> Vec<Problem> {
 }
 
 /// Returns all problems of a text.
-pub(crate) fn problems(text: &str) -> Vec<Problem> {
+pub(crate) fn problems(text: &str) -> Vec<ConfigProblem> {
     found(parse(text))
 }
 
 /// Returns all problems of a text of DHCPv6.
-pub(crate) fn problems6(text: &str) -> Vec<Problem> {
+pub(crate) fn problems6(text: &str) -> Vec<ConfigProblem> {
     found(parse6(text))
 }
 
 /// Compares the problems of a text with the expected ones. Each `^` in the text marks the place of
 /// one, and is removed before parsing.
-pub(crate) fn check_marked(problems: fn(&str) -> Vec<Problem>, marked: &str, expected: &[&str]) {
+pub(crate) fn check_marked(
+    problems: fn(&str) -> Vec<ConfigProblem>,
+    marked: &str,
+    expected: &[&str],
+) {
     let mut text = String::new();
     let mut places = Vec::new();
     let (mut line, mut column) = (1, 1);

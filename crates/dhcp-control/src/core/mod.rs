@@ -7,44 +7,50 @@ mod statistic;
 
 pub(crate) use config::{configuration_refused, tested};
 
-use crate::backend::Backend;
-use crate::dispatch::Command;
+use crate::backend::CommandBackend;
+use crate::dispatch::CommandDefinition;
 use crate::family::IpVersion;
 
 /// Returns all of these commands except `list-commands`.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
     vec![
-        Command::core("build-report", server::build_report),
-        Command::core("version-get", server::version),
-        Command::core("status-get", server::status),
-        Command::core("server-tag-get", server::tag),
-        Command::core("shutdown", server::shut_down),
-        Command::core("dhcp-disable", server::disable),
-        Command::core("dhcp-enable", server::enable),
-        Command::core("interface-add", server::add_interfaces),
-        Command::core("interface-list", server::interfaces),
-        Command::core("interface-redetect", server::detect_interfaces),
-        Command::core("kea-lfc-start", server::clean_up),
-        Command::core("leases-reclaim", server::reclaim),
-        Command::core("config-get", config::get),
-        Command::core("config-hash-get", config::hash),
-        Command::core("config-set", config::set),
-        Command::core("config-test", config::test),
-        Command::core("config-reload", config::reload),
-        Command::core("config-write", config::write),
-        Command::core("config-backend-pull", config::pull),
-        Command::core("subnet4-select-test", selection::select_4).only(IpVersion::V4),
-        Command::core("subnet6-select-test", selection::select_6).only(IpVersion::V6),
-        Command::about_statistics("statistic-get", statistic::get),
-        Command::about_statistics("statistic-get-all", statistic::get_all),
-        Command::about_statistics("statistic-global-get-all", statistic::get_all_global),
-        Command::about_statistics("statistic-reset", statistic::reset),
-        Command::about_statistics("statistic-reset-all", statistic::reset_all),
-        Command::about_statistics("statistic-remove", statistic::remove),
-        Command::about_statistics("statistic-remove-all", statistic::remove_all),
-        Command::about_statistics("statistic-sample-age-set", statistic::set_age),
-        Command::about_statistics("statistic-sample-age-set-all", statistic::set_age_of_all),
-        Command::about_statistics("statistic-sample-count-set", statistic::set_count),
-        Command::about_statistics("statistic-sample-count-set-all", statistic::set_count_of_all),
+        CommandDefinition::core("build-report", server::build_report),
+        CommandDefinition::core("version-get", server::version),
+        CommandDefinition::core("status-get", server::status),
+        CommandDefinition::core("server-tag-get", server::tag),
+        CommandDefinition::core("shutdown", server::shut_down),
+        CommandDefinition::core("dhcp-disable", server::disable),
+        CommandDefinition::core("dhcp-enable", server::enable),
+        CommandDefinition::core("interface-add", server::add_interfaces),
+        CommandDefinition::core("interface-list", server::interfaces),
+        CommandDefinition::core("interface-redetect", server::detect_interfaces),
+        CommandDefinition::core("kea-lfc-start", server::clean_up),
+        CommandDefinition::core("leases-reclaim", server::reclaim),
+        CommandDefinition::core("config-get", config::get),
+        CommandDefinition::core("config-hash-get", config::hash),
+        CommandDefinition::core("config-set", config::set),
+        CommandDefinition::core("config-test", config::test),
+        CommandDefinition::core("config-reload", config::reload),
+        CommandDefinition::core("config-write", config::write),
+        CommandDefinition::core("config-backend-pull", config::pull),
+        CommandDefinition::core("subnet4-select-test", selection::select_4).only(IpVersion::V4),
+        CommandDefinition::core("subnet6-select-test", selection::select_6).only(IpVersion::V6),
+        CommandDefinition::about_statistics("statistic-get", statistic::get),
+        CommandDefinition::about_statistics("statistic-get-all", statistic::get_all),
+        CommandDefinition::about_statistics("statistic-global-get-all", statistic::get_all_global),
+        CommandDefinition::about_statistics("statistic-reset", statistic::reset),
+        CommandDefinition::about_statistics("statistic-reset-all", statistic::reset_all),
+        CommandDefinition::about_statistics("statistic-remove", statistic::remove),
+        CommandDefinition::about_statistics("statistic-remove-all", statistic::remove_all),
+        CommandDefinition::about_statistics("statistic-sample-age-set", statistic::set_age),
+        CommandDefinition::about_statistics(
+            "statistic-sample-age-set-all",
+            statistic::set_age_of_all,
+        ),
+        CommandDefinition::about_statistics("statistic-sample-count-set", statistic::set_count),
+        CommandDefinition::about_statistics(
+            "statistic-sample-count-set-all",
+            statistic::set_count_of_all,
+        ),
     ]
 }

@@ -4,13 +4,16 @@ use core::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::answer::{Answer, Outcome};
-use crate::arguments::{Request, not_an_address};
-use crate::backend::{Backend, Selector};
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::{ReceivedCommand, not_an_address};
+use crate::backend::{CommandBackend, Selector};
 use crate::family::{Commanded, IpVersion};
 use crate::text::octets_from_hex;
 
-pub(super) fn select_4<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn select_4<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let mut selector = Selector::default();
     for (key, value) in fields(request)? {
         match key.as_str() {
@@ -22,7 +25,7 @@ pub(super) fn select_4<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
             "link" => selector.link = Some(address::<B>(key, value)?),
             "subnet" => selector.subnet = Some(address::<B>(key, value)?),
             "classes" => selector.classes = classes(value)?,
-            _ => return Err(Answer::error(format!("unknown entry '{key}'"))),
+            _ => return Err(CommandAnswer::error(format!("unknown entry '{key}'"))),
         }
     }
     let compatibility = &backend.configuration()[B::Family::VERSION.root()]["compatibility"];
@@ -35,7 +38,10 @@ pub(super) fn select_4<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
     selected(backend, &selector)
 }
 
-pub(super) fn select_6<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn select_6<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let mut selector = Selector::default();
     for (key, value) in fields(request)? {
         match key.as_str() {
@@ -44,65 +50,68 @@ pub(super) fn select_6<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
             "remote" => selector.remote = Some(address::<B>(key, value)?),
             "link" => selector.link = Some(address::<B>(key, value)?),
             "classes" => selector.classes = classes(value)?,
-            _ => return Err(Answer::error(format!("unknown entry '{key}'"))),
+            _ => return Err(CommandAnswer::error(format!("unknown entry '{key}'"))),
         }
     }
     selected(backend, &selector)
 }
 
-fn fields<'a>(request: &Request<'a>) -> Result<&'a serde_json::Map<String, Value>, Answer> {
+fn fields<'a>(
+    request: &ReceivedCommand<'a>,
+) -> Result<&'a serde_json::Map<String, Value>, CommandAnswer> {
     match request.arguments {
-        None => Err(Answer::error("empty arguments")),
+        None => Err(CommandAnswer::error("empty arguments")),
         Some(Value::Object(map)) => Ok(map),
-        Some(_) => Err(Answer::error("arguments must be a map")),
+        Some(_) => Err(CommandAnswer::error("arguments must be a map")),
     }
 }
 
-fn text<'a>(key: &str, value: &'a Value) -> Result<&'a str, Answer> {
-    value.as_str().ok_or_else(|| Answer::error(format!("'{key}' entry must be a string")))
+fn text<'a>(key: &str, value: &'a Value) -> Result<&'a str, CommandAnswer> {
+    value.as_str().ok_or_else(|| CommandAnswer::error(format!("'{key}' entry must be a string")))
 }
 
-fn address<B: Backend>(key: &str, value: &Value) -> Result<IpAddr, Answer> {
+fn address<B: CommandBackend>(key: &str, value: &Value) -> Result<IpAddr, CommandAnswer> {
     let text = text(key, value)?;
     let version = B::Family::VERSION;
     match text.parse::<IpAddr>() {
         Ok(address) if address.is_ipv4() == (version == IpVersion::V4) => Ok(address),
-        Ok(_) => Err(Answer::error(format!("bad '{key}' entry: not {}", version.name()))),
-        Err(_) => Err(Answer::error(format!("bad '{key}' entry: {}", not_an_address(text)))),
+        Ok(_) => Err(CommandAnswer::error(format!("bad '{key}' entry: not {}", version.name()))),
+        Err(_) => Err(CommandAnswer::error(format!("bad '{key}' entry: {}", not_an_address(text)))),
     }
 }
 
 /// Reads bytes in hexadecimal digits, or a text in inner quotes.
-fn interface_id(text: &str) -> Result<Vec<u8>, Answer> {
+fn interface_id(text: &str) -> Result<Vec<u8>, CommandAnswer> {
     let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     let octets = match quoted {
         Some(quoted) => quoted.as_bytes().to_vec(),
         None => octets_from_hex(text)
-            .map_err(|_| Answer::error("value of 'interface-id' was not recognized"))?,
+            .map_err(|_| CommandAnswer::error("value of 'interface-id' was not recognized"))?,
     };
     match octets.is_empty() {
-        true => Err(Answer::error("'interface-id' must be not empty")),
+        true => Err(CommandAnswer::error("'interface-id' must be not empty")),
         false => Ok(octets),
     }
 }
 
-fn classes(value: &Value) -> Result<Vec<String>, Answer> {
+fn classes(value: &Value) -> Result<Vec<String>, CommandAnswer> {
     let Value::Array(items) = value else {
-        return Err(Answer::error("'classes' entry must be a list"));
+        return Err(CommandAnswer::error("'classes' entry must be a list"));
     };
     let names = items.iter().map(|item| {
-        item.as_str().ok_or_else(|| Answer::error("'classes' entry must be a list of strings"))
+        item.as_str()
+            .ok_or_else(|| CommandAnswer::error("'classes' entry must be a list of strings"))
     });
     let names: Vec<&str> = names.collect::<Result<_, _>>()?;
     Ok(names.into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-fn selected<B: Backend>(backend: &B, selector: &Selector) -> Outcome {
+fn selected<B: CommandBackend>(backend: &B, selector: &Selector) -> Outcome {
     let Some(found) = backend.select_subnet(selector) else {
-        return Ok(Answer::empty("no subnet selected"));
+        return Ok(CommandAnswer::empty("no subnet selected"));
     };
     let (subnet, id) = (&found.subnet, found.id);
-    Ok(Answer::success(match &found.network {
+    Ok(CommandAnswer::success(match &found.network {
         Some(network) => {
             format!("selected shared network '{network}' starting with subnet '{subnet}' id {id}")
         }

@@ -2,86 +2,86 @@
 
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::arguments::{Request, integer};
+use crate::answer::CommandAnswer;
+use crate::arguments::{ReceivedCommand, integer};
 use crate::statistics::StatisticCommand;
 
 /// Command about statistics, or the answer to a command that cannot be read.
-type Read = Result<StatisticCommand, Answer>;
+type Read = Result<StatisticCommand, CommandAnswer>;
 
-pub(super) fn get(request: &Request<'_>) -> Read {
+pub(super) fn get(request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::Get(name(request)?))
 }
 
-pub(super) fn get_all(_request: &Request<'_>) -> Read {
+pub(super) fn get_all(_request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::All { is_global_only: false })
 }
 
-pub(super) fn get_all_global(_request: &Request<'_>) -> Read {
+pub(super) fn get_all_global(_request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::All { is_global_only: true })
 }
 
-pub(super) fn reset(request: &Request<'_>) -> Read {
+pub(super) fn reset(request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::Reset(Some(name(request)?)))
 }
 
-pub(super) fn reset_all(_request: &Request<'_>) -> Read {
+pub(super) fn reset_all(_request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::Reset(None))
 }
 
-pub(super) fn remove(request: &Request<'_>) -> Read {
+pub(super) fn remove(request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::Remove(Some(name(request)?)))
 }
 
-pub(super) fn remove_all(_request: &Request<'_>) -> Read {
+pub(super) fn remove_all(_request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::Remove(None))
 }
 
-pub(super) fn set_age(request: &Request<'_>) -> Read {
+pub(super) fn set_age(request: &ReceivedCommand<'_>) -> Read {
     let name = name(request)?;
     Ok(StatisticCommand::SetAge(Some(name), duration(request)?))
 }
 
-pub(super) fn set_age_of_all(request: &Request<'_>) -> Read {
+pub(super) fn set_age_of_all(request: &ReceivedCommand<'_>) -> Read {
     Ok(StatisticCommand::SetAge(None, duration(request)?))
 }
 
-pub(super) fn set_count(request: &Request<'_>) -> Read {
+pub(super) fn set_count(request: &ReceivedCommand<'_>) -> Read {
     let name = name(request)?;
     Ok(StatisticCommand::SetCount(Some(name), max_samples(request)?))
 }
 
-pub(super) fn set_count_of_all(request: &Request<'_>) -> Read {
+pub(super) fn set_count_of_all(request: &ReceivedCommand<'_>) -> Read {
     let count = max_samples(request)?;
     if count == 0 {
-        return Err(Answer::error("'max-samples' parameter must not be zero"));
+        return Err(CommandAnswer::error("'max-samples' parameter must not be zero"));
     }
     Ok(StatisticCommand::SetCount(None, count))
 }
 
-fn field<'a>(request: &Request<'a>, field: &str) -> Result<&'a Value, Answer> {
+fn field<'a>(request: &ReceivedCommand<'a>, field: &str) -> Result<&'a Value, CommandAnswer> {
     let fields = request.optional_map()?;
     fields
         .and_then(|fields| fields.get(field))
-        .ok_or_else(|| Answer::error(format!("Missing mandatory '{field}' parameter.")))
+        .ok_or_else(|| CommandAnswer::error(format!("Missing mandatory '{field}' parameter.")))
 }
 
-fn name(request: &Request<'_>) -> Result<String, Answer> {
+fn name(request: &ReceivedCommand<'_>) -> Result<String, CommandAnswer> {
     let name = field(request, "name")?.as_str();
     name.map(str::to_owned)
-        .ok_or_else(|| Answer::error("'name' parameter expected to be a string."))
+        .ok_or_else(|| CommandAnswer::error("'name' parameter expected to be a string."))
 }
 
 /// Returns `duration` in seconds; a negative one is 0.
-fn duration(request: &Request<'_>) -> Result<u64, Answer> {
+fn duration(request: &ReceivedCommand<'_>) -> Result<u64, CommandAnswer> {
     let duration = integer(field(request, "duration")?)
-        .ok_or_else(|| Answer::error("'duration' parameter expected to be an integer."))?;
+        .ok_or_else(|| CommandAnswer::error("'duration' parameter expected to be an integer."))?;
     Ok(duration.clamp(0, u64::MAX.into()) as u64)
 }
 
 /// Returns `max-samples`, the lower 32 bits of the number, as Kea takes it.
-fn max_samples(request: &Request<'_>) -> Result<u32, Answer> {
+fn max_samples(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     integer(field(request, "max-samples")?)
         .map(|count| count as u32)
-        .ok_or_else(|| Answer::error("'max-samples' parameter expected to be an integer."))
+        .ok_or_else(|| CommandAnswer::error("'max-samples' parameter expected to be an integer."))
 }

@@ -4,7 +4,7 @@
 use core::net::Ipv6Addr;
 
 use dhcp_config::ExtendedInfoChecks;
-use dhcp_wire::v6::{Options, option};
+use dhcp_wire::v6::{Dhcp6OptionIterator, option};
 use serde_json::{Map, Value};
 
 use super::{ExtendedInfo, check_identifiers, check_keys, dropped, octets, put_identifier};
@@ -48,7 +48,7 @@ fn check_relay(
 ) -> Result<(), String> {
     let options = octets(relay, "options")?;
     if let Some(options) = options.filter(|_| is_upgrade) {
-        let options = Options::new(&options);
+        let options = Dhcp6OptionIterator::new(&options);
         for (key, code) in [("remote-id", option::REMOTE_ID), ("relay-id", option::RELAY_ID)] {
             put_identifier(relay, key, options.get(code).into_iter().flatten().copied());
         }

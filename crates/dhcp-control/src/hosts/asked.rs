@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::arguments::{Fields, Request, not_an_address};
+use crate::answer::CommandAnswer;
+use crate::arguments::{ArgumentFields, ReceivedCommand, not_an_address};
 use crate::text::octets_from_hex;
 
 /// Types of identifiers, by the keys of reservations.
@@ -13,7 +13,7 @@ const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex
 
 /// Location of reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ReservationTarget {
     /// The configuration, possibly with other locations.
     Memory,
     /// A database only, which this server does not have.
@@ -21,12 +21,15 @@ pub(super) enum Target {
 }
 
 /// Reads `operation-target`; `default` is used if it is missing or says so.
-pub(super) fn target(fields: &Fields<'_>, default: Target) -> Result<Target, Answer> {
+pub(super) fn target(
+    fields: &ArgumentFields<'_>,
+    default: ReservationTarget,
+) -> Result<ReservationTarget, CommandAnswer> {
     match fields.optional_text("operation-target")? {
         None | Some("default") => Ok(default),
-        Some("memory" | "all") => Ok(Target::Memory),
-        Some("database") => Ok(Target::Database),
-        Some(other) => Err(Answer::error(format!(
+        Some("memory" | "all") => Ok(ReservationTarget::Memory),
+        Some("database") => Ok(ReservationTarget::Database),
+        Some(other) => Err(CommandAnswer::error(format!(
             "The 'operation-target' value ({other}) is not within expected set: (memory, \
              database, all, default)"
         ))),
@@ -61,12 +64,12 @@ fn octets(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Key by which a command names one reservation.
-pub(super) enum By {
+pub(super) enum ReservationSelector {
     Address(IpAddr),
     Identifier(Identifier),
 }
 
-impl By {
+impl ReservationSelector {
     /// Returns true if the key names `reservation`.
     pub(super) fn names(&self, reservation: &Value) -> bool {
         match self {
@@ -94,18 +97,22 @@ pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
 }
 
 /// Returns the arguments of a command.
-pub(super) fn parameters<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
-    let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))
+pub(super) fn parameters<'a>(
+    request: &ReceivedCommand<'a>,
+) -> Result<ArgumentFields<'a>, CommandAnswer> {
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
+    fields.ok_or_else(|| CommandAnswer::error("Parameters missing or are not a map."))
 }
 
 /// Returns `subnet-id`, if it exists.
-pub(super) fn subnet_id(fields: &Fields<'_>) -> Result<Option<u32>, Answer> {
+pub(super) fn subnet_id(fields: &ArgumentFields<'_>) -> Result<Option<u32>, CommandAnswer> {
     fields.optional_number("subnet-id")
 }
 
 /// Returns the one reservation that `reservation-get` and `-del` name, with its subnet.
-pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
+pub(super) fn one(
+    fields: &ArgumentFields<'_>,
+) -> Result<(u32, ReservationSelector), CommandAnswer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let has_any =
         ["ip-address", "identifier-type", "identifier"].iter().any(|key| fields.get(key).is_some());
@@ -114,26 +121,27 @@ pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
         false => Some(fields.number("subnet-id")?),
     };
     if let Some(value) = fields.get("ip-address") {
-        let text = value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
-        let address = text.parse().map_err(|_| Answer::error(not_an_address(text)))?;
+        let text =
+            value.as_str().ok_or_else(|| CommandAnswer::error("'ip-address' is not a string."))?;
+        let address = text.parse().map_err(|_| CommandAnswer::error(not_an_address(text)))?;
         let missing = || {
-            Answer::error(format!(
+            CommandAnswer::error(format!(
                 "missing parameter 'subnet-id', use 'reservation-get-by-address' with \
                  'ip-address' set to \"{text}\" to get the list of reservations with this address"
             ))
         };
-        return Ok((subnet_id.ok_or_else(missing)?, By::Address(address)));
+        return Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Address(address)));
     }
     for key in ["identifier-type", "identifier"] {
         if text(key).is_none() {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "No 'ip-address' provided and '{key}' is either missing or not a string."
             )));
         }
     }
     let identifier = identifier(fields)?;
     let missing = || {
-        Answer::error(format!(
+        CommandAnswer::error(format!(
             "missing parameter 'subnet-id', use 'reservation-get-by-id' with 'identifier-type' \
              set to \"{}\" and 'identifier' to \"{}\" to get the list of reservations with this \
              identifier",
@@ -141,24 +149,25 @@ pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
             text("identifier").unwrap_or_default()
         ))
     };
-    Ok((subnet_id.ok_or_else(missing)?, By::Identifier(identifier.clone())))
+    Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Identifier(identifier.clone())))
 }
 
 /// Reads `identifier-type` and `identifier`.
-pub(super) fn identifier(fields: &Fields<'_>) -> Result<Identifier, Answer> {
+pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<Identifier, CommandAnswer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let kind = text("identifier-type")
-        .ok_or_else(|| Answer::error("'identifier-type' is either missing or not a string."))?;
+    let kind = text("identifier-type").ok_or_else(|| {
+        CommandAnswer::error("'identifier-type' is either missing or not a string.")
+    })?;
     let value = text("identifier")
-        .ok_or_else(|| Answer::error("'identifier' is either missing or not a string."))?;
+        .ok_or_else(|| CommandAnswer::error("'identifier' is either missing or not a string."))?;
     let octets =
-        octets(value).ok_or_else(|| Answer::error("Unable to parse 'identifier' value."))?;
+        octets(value).ok_or_else(|| CommandAnswer::error("Unable to parse 'identifier' value."))?;
     if octets.is_empty() {
-        return Err(Answer::error("Unable to query for empty 'identifier'."));
+        return Err(CommandAnswer::error("Unable to query for empty 'identifier'."));
     }
     let kind = KINDS
         .into_iter()
         .find(|&known| known == kind)
-        .ok_or_else(|| Answer::error("Value of 'identifier-type' was not recognized."))?;
+        .ok_or_else(|| CommandAnswer::error("Value of 'identifier-type' was not recognized."))?;
     Ok(Identifier { kind, octets })
 }

@@ -4,11 +4,11 @@ use core::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use super::asked::{Identifier, Target, has_address, one, parameters, target};
+use super::asked::{Identifier, ReservationTarget, has_address, one, parameters, target};
 use super::get::check_subnet;
-use crate::answer::{Answer, Outcome};
-use crate::arguments::{Fields, Request, integer};
-use crate::backend::{Backend, HostChange};
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
+use crate::backend::{CommandBackend, HostChange};
 use crate::core::configuration_refused;
 use crate::dispatch::type_name;
 use crate::document::{RESERVATIONS, has_id, items, root, subnets};
@@ -16,16 +16,16 @@ use crate::family::{Commanded, IpVersion};
 use crate::text::colon_hex;
 
 /// Reservation in a command, and its subnet.
-struct Given {
+struct CommandReservation {
     host: Map<String, Value>,
     /// Subnet of the reservation; 0 for a global one, `None` if the command has no `subnet-id`.
     subnet_id: Option<u32>,
 }
 
-impl Given {
-    fn read(reservation: &Map<String, Value>) -> Result<Self, Answer> {
+impl CommandReservation {
+    fn read(reservation: &Map<String, Value>) -> Result<Self, CommandAnswer> {
         let mut host = reservation.clone();
-        let subnet_id = Fields(reservation).optional_number("subnet-id")?;
+        let subnet_id = ArgumentFields(reservation).optional_number("subnet-id")?;
         host.remove("subnet-id");
         Ok(Self { host, subnet_id })
     }
@@ -38,7 +38,7 @@ impl Given {
     }
 
     /// Returns the subnet of the reservation: one without addresses needs no subnet.
-    fn settled<B: Backend>(&self, backend: &B) -> Result<u32, Answer> {
+    fn settled<B: CommandBackend>(&self, backend: &B) -> Result<u32, CommandAnswer> {
         if let Some(id) = self.subnet_id {
             check_subnet(backend, id)?;
             return self.check_addresses(backend, id).map(|()| id);
@@ -48,7 +48,7 @@ impl Given {
         let (Some(&first), version) = (addresses.first(), B::Family::VERSION) else {
             return match has_prefixes.is_some_and(|prefixes| !prefixes.is_empty()) {
                 false => Ok(0),
-                true => Err(Answer::error(
+                true => Err(CommandAnswer::error(
                     "Mandatory 'subnet-id' parameter missing. Prefixes are not attached to \
                      subnets so no hint is available.",
                 )),
@@ -75,15 +75,19 @@ impl Given {
                 "Reserved IPv6 addresses do not belong to a common configured subnet.".to_owned()
             }
         };
-        Err(Answer::error(format!("Mandatory 'subnet-id' parameter missing. {hint}")))
+        Err(CommandAnswer::error(format!("Mandatory 'subnet-id' parameter missing. {hint}")))
     }
 
-    fn check_addresses<B: Backend>(&self, backend: &B, id: u32) -> Result<(), Answer> {
+    fn check_addresses<B: CommandBackend>(
+        &self,
+        backend: &B,
+        id: u32,
+    ) -> Result<(), CommandAnswer> {
         let Some(subnet) = (id != 0).then(|| backend.subnet(id)).flatten() else { return Ok(()) };
         let outside = self.addresses().into_iter().find(|&address| !subnet.contains(address));
         match outside {
             None => Ok(()),
-            Some(address) => Err(Answer::error(format!(
+            Some(address) => Err(CommandAnswer::error(format!(
                 "specified reservation '{address}' is not matching the {} subnet prefix '{}'",
                 B::Family::VERSION.name(),
                 subnet.text()
@@ -93,7 +97,7 @@ impl Given {
 }
 
 /// Returns the reservations of a subnet, or the global ones; `None` if there is no such subnet.
-fn hosts_of<B: Backend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
+fn hosts_of<B: CommandBackend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
     let root = root(backend);
     if subnet_id == 0 {
         return Some(items(root, RESERVATIONS));
@@ -103,22 +107,24 @@ fn hosts_of<B: Backend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
     Some(items(subnet, RESERVATIONS))
 }
 
-pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = request
         .optional_map()?
-        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
-    let target = target(&fields, Target::Database)?;
+        .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
+    let target = target(&fields, ReservationTarget::Database)?;
     let reservation = match fields.get("reservation") {
         Some(Value::Object(reservation)) => reservation,
-        Some(_) => return Err(Answer::error("invalid type specified for parameter 'reservation'")),
-        None => return Err(Answer::error("reservation must be specified")),
+        Some(_) => {
+            return Err(CommandAnswer::error("invalid type specified for parameter 'reservation'"));
+        }
+        None => return Err(CommandAnswer::error("reservation must be specified")),
     };
-    let given = Given::read(reservation)?;
-    if given.subnet_id.is_some() && target == Target::Database {
+    let given = CommandReservation::read(reservation)?;
+    if given.subnet_id.is_some() && target == ReservationTarget::Database {
         return Err(no_database());
     }
     let subnet_id = given.settled(backend)?;
-    if target == Target::Database {
+    if target == ReservationTarget::Database {
         return Err(no_database());
     }
     let version = B::Family::VERSION;
@@ -139,7 +145,7 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     let are_unique = root(backend)["ip-reservations-unique"] != Value::Bool(false);
     for address in addresses.into_iter().filter(|_| are_unique) {
         if hosts.iter().any(|host| has_address(host, address)) {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
                  address/prefix {address}: There's already reservation for this address/prefix",
                 version.name()
@@ -147,48 +153,50 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
         }
     }
     change(backend, subnet_id, HostChange::Add(host))?;
-    Ok(Answer::success(format!("Host added.{note}")))
+    Ok(CommandAnswer::success(format!("Host added.{note}")))
 }
 
-fn change<B: Backend>(
+fn change<B: CommandBackend>(
     backend: &mut B,
     subnet_id: u32,
     change: HostChange<Value>,
-) -> Result<(), Answer> {
+) -> Result<(), CommandAnswer> {
     backend.change_host(subnet_id, change).map_err(configuration_refused)
 }
 
-fn no_database() -> Answer {
-    Answer::error("Host database not available, cannot add host.")
+fn no_database() -> CommandAnswer {
+    CommandAnswer::error("Host database not available, cannot add host.")
 }
 
-fn duplicate(identifier: &Identifier, version: IpVersion, subnet_id: u32) -> Answer {
+fn duplicate(identifier: &Identifier, version: IpVersion, subnet_id: u32) -> CommandAnswer {
     let octets = colon_hex(&identifier.octets);
     let kind = match identifier.kind {
         "hw-address" => "HW address",
         "duid" => "DUID",
         kind => {
-            return Answer::error(format!(
+            return CommandAnswer::error(format!(
                 "failed to add duplicate {} host using identifier: {kind}={octets}",
                 version.name()
             ));
         }
     };
-    Answer::error(format!(
+    CommandAnswer::error(format!(
         "failed to add new host using the {kind} '{octets}' to the {} subnet id '{subnet_id}' as \
          this host has already been added",
         version.name()
     ))
 }
 
-pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = match request.arguments {
         None => {
-            return Err(Answer::error("invalid command: does not contain mandatory 'arguments'"));
+            return Err(CommandAnswer::error(
+                "invalid command: does not contain mandatory 'arguments'",
+            ));
         }
-        Some(Value::Object(map)) => Fields(map),
+        Some(Value::Object(map)) => ArgumentFields(map),
         Some(other) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "invalid command: expected 'arguments' to be a map, got {} instead",
                 type_name(other)
             )));
@@ -196,50 +204,50 @@ pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     };
     let reservation = match fields.get("reservation") {
         None => {
-            return Err(Answer::error(
+            return Err(CommandAnswer::error(
                 "invalid command: expected 'reservation' as the sole parameter inside the \
                  'arguments' map, didn't get it instead",
             ));
         }
         Some(Value::Object(reservation)) => reservation,
         Some(other) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "invalid command: expected 'reservation' to be a map, got {} instead",
                 type_name(other)
             )));
         }
     };
-    let target = target(&fields, Target::Database)?;
+    let target = target(&fields, ReservationTarget::Database)?;
     if reservation.get("subnet-id").and_then(integer).is_none() {
-        return Err(Answer::error("missing parameter 'subnet-id'"));
+        return Err(CommandAnswer::error("missing parameter 'subnet-id'"));
     }
-    let given = Given::read(reservation)?;
-    if target == Target::Database {
-        return Err(Answer::error("host database not available, cannot update host"));
+    let given = CommandReservation::read(reservation)?;
+    if target == ReservationTarget::Database {
+        return Err(CommandAnswer::error("host database not available, cannot update host"));
     }
     let subnet_id = given.settled(backend)?;
     let host = Value::Object(given.host);
     let identifier = Identifier::of(&host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
     let Some(at) = hosts.iter().position(|host| Identifier::of(host) == identifier) else {
-        return Err(Answer::error("Host not updated (not found)."));
+        return Err(CommandAnswer::error("Host not updated (not found)."));
     };
     change(backend, subnet_id, HostChange::Replace(at, host))?;
-    Ok(Answer::success("Host updated."))
+    Ok(CommandAnswer::success("Host updated."))
 }
 
-pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
     let (subnet_id, by) = one(&fields)?;
-    if target(&fields, Target::Database)? == Target::Database {
-        return Err(Answer::error(
+    if target(&fields, ReservationTarget::Database)? == ReservationTarget::Database {
+        return Err(CommandAnswer::error(
             "Unable to delete a host because there is no hosts-databases configured.",
         ));
     }
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
     let Some(at) = hosts.iter().position(|host| by.names(host)) else {
-        return Ok(Answer::empty("Host not deleted (not found)."));
+        return Ok(CommandAnswer::empty("Host not deleted (not found)."));
     };
     change(backend, subnet_id, HostChange::Remove(at))?;
-    Ok(Answer::success("Host deleted."))
+    Ok(CommandAnswer::success("Host deleted."))
 }

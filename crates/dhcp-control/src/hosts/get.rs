@@ -5,15 +5,17 @@ use core::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::asked::Identifier;
-use super::asked::{Target, has_address, identifier, one, parameters, subnet_id, target};
-use crate::answer::{Answer, Outcome, ResultCode};
-use crate::arguments::{Fields, Request};
-use crate::backend::Backend;
+use super::asked::{
+    ReservationTarget, has_address, identifier, one, parameters, subnet_id, target,
+};
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::arguments::{ArgumentFields, ReceivedCommand};
+use crate::backend::CommandBackend;
 use crate::document::{has_id, items, root, subnets};
 use crate::family::Commanded;
 
 /// Returns every reservation with its subnet's `id`, 0 for global ones.
-fn hosts<B: Backend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
+fn hosts<B: CommandBackend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
     let root = root(backend);
     let global = items(root, "reservations").iter().map(|host| (host, 0));
     let own = subnets(root, B::Family::VERSION).into_iter().flat_map(|(subnet, _)| {
@@ -24,14 +26,14 @@ fn hosts<B: Backend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
 }
 
 /// Returns the reservations for which `fits` returns true; none for a database.
-fn found<'a, B: Backend>(
+fn found<'a, B: CommandBackend>(
     backend: &'a B,
-    fields: &Fields<'_>,
+    fields: &ArgumentFields<'_>,
     fits: impl Fn(&Value, u32) -> bool,
-) -> Result<Vec<(&'a Value, u32)>, Answer> {
-    Ok(match target(fields, Target::Memory)? {
-        Target::Database => Vec::new(),
-        Target::Memory => hosts(backend).filter(|&(host, id)| fits(host, id)).collect(),
+) -> Result<Vec<(&'a Value, u32)>, CommandAnswer> {
+    Ok(match target(fields, ReservationTarget::Memory)? {
+        ReservationTarget::Database => Vec::new(),
+        ReservationTarget::Memory => hosts(backend).filter(|&(host, id)| fits(host, id)).collect(),
     })
 }
 
@@ -43,45 +45,48 @@ fn shown((host, subnet_id): (&Value, u32)) -> Value {
     shown
 }
 
-fn listed<B: Backend>(hosts: Vec<(&Value, u32)>) -> Answer {
+fn listed<B: CommandBackend>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
     let hosts: Vec<Value> = hosts.into_iter().map(shown).collect();
     let result = if hosts.is_empty() { ResultCode::Empty } else { ResultCode::Success };
     let text = format!("{} {} host(s) found.", hosts.len(), B::Family::VERSION.name());
-    Answer::text(result, text).and(json!({ "hosts": hosts }))
+    CommandAnswer::text(result, text).and(json!({ "hosts": hosts }))
 }
 
 /// Checks that the subnet exists; 0 means no subnet.
-pub(super) fn check_subnet<B: Backend>(backend: &B, id: u32) -> Result<(), Answer> {
+pub(super) fn check_subnet<B: CommandBackend>(backend: &B, id: u32) -> Result<(), CommandAnswer> {
     let version = B::Family::VERSION;
     let is_there =
         id == 0 || subnets(root(backend), version).iter().any(|(subnet, _)| has_id(subnet, id));
     match is_there {
         true => Ok(()),
-        false => Err(Answer::error(format!(
+        false => Err(CommandAnswer::error(format!(
             "{} subnet with ID of '{id}' is not configured",
             version.name()
         ))),
     }
 }
 
-pub(super) fn single<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn single<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
     let (asked_id, by) = one(&fields)?;
     let hosts = found(backend, &fields, |host, id| id == asked_id && by.names(host))?;
     Ok(match hosts.first() {
-        Some(&host) => Answer::success("Host found.").and(shown(host)),
-        None => Answer::empty("Host not found."),
+        Some(&host) => CommandAnswer::success("Host found.").and(shown(host)),
+        None => CommandAnswer::empty("Host not found."),
     })
 }
 
-pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
     let asked_id = fields.number("subnet-id")?;
     check_subnet(backend, asked_id)?;
     Ok(listed::<B>(found(backend, &fields, |_, id| id == asked_id)?))
 }
 
-pub(super) fn by_address<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_address<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let fields = parameters(request)?;
     let address: IpAddr = fields.address("ip-address", B::Family::VERSION.number())?;
     let asked_id = subnet_id(&fields)?;
@@ -91,11 +96,14 @@ pub(super) fn by_address<B: Backend>(request: &Request<'_>, backend: &mut B) -> 
     Ok(listed::<B>(found(backend, &fields, fits)?))
 }
 
-pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_hostname<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let fields = parameters(request)?;
     let hostname = fields.text("hostname")?.to_lowercase();
     if hostname.is_empty() {
-        return Err(Answer::error("Empty hostname"));
+        return Err(CommandAnswer::error("Empty hostname"));
     }
     let asked_id = subnet_id(&fields)?;
     let fits = |host: &Value, id| {
@@ -105,11 +113,14 @@ pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) ->
     Ok(listed::<B>(found(backend, &fields, fits)?))
 }
 
-pub(super) fn by_identifier<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_identifier<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let fields = parameters(request)?;
     let asked = identifier(&fields)?;
     if fields.get("subnet-id").is_some() {
-        return Err(Answer::error("'subnet-id' is forbidden in reservation-get-by-id"));
+        return Err(CommandAnswer::error("'subnet-id' is forbidden in reservation-get-by-id"));
     }
     let fits = |host: &Value, _| Identifier::of(host).as_ref() == Some(&asked);
     Ok(listed::<B>(found(backend, &fields, fits)?))
@@ -117,11 +128,11 @@ pub(super) fn by_identifier<B: Backend>(request: &Request<'_>, backend: &mut B) 
 
 /// Returns a page of the configuration's reservations, which are numbered from 1 in their order.
 /// The page begins after the number `from`.
-pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
     let limit: u32 = fields.number("limit")?;
     if limit == 0 {
-        return Err(Answer::error("page size of retrieved hosts must not be 0"));
+        return Err(CommandAnswer::error("page size of retrieved hosts must not be 0"));
     }
     let asked_id = subnet_id(&fields)?;
     if let Some(asked_id) = asked_id {
@@ -129,7 +140,7 @@ pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
     }
     let source: u8 = fields.optional_number("source-index")?.unwrap_or(0);
     if source > 10 {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "The 'source-index' value ({source}) is not within expected range: (0 - 10)"
         )));
     }

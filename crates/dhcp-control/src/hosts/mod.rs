@@ -7,12 +7,12 @@ mod get;
 
 use dhcp_config::Hook;
 
-use crate::backend::Backend;
-use crate::dispatch::Command;
+use crate::backend::CommandBackend;
+use crate::dispatch::CommandDefinition;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
-    let of = |name, run| Command::of(Hook::HostCommands, name, run);
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    let of = |name, run| CommandDefinition::of(Hook::HostCommands, name, run);
     vec![
         of("reservation-add", change::add),
         of("reservation-del", change::delete),

@@ -2,29 +2,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asked::{Asked, By};
+use super::asked::{LeaseSelector, LeaseSelectorKey};
 use super::change::{Of, described, put};
 use super::shown::as_map;
-use crate::answer::{Answer, Outcome, ResultCode};
-use crate::arguments::{Fields, Request};
-use crate::backend::Backend;
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::arguments::{ArgumentFields, ReceivedCommand};
+use crate::backend::CommandBackend;
 use crate::family::Commanded;
 
 /// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed
 /// lease refuses the command before anything has changed.
-pub(super) fn apply<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let fields = request.arguments.and_then(Value::as_object).map(Fields);
+pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
     let fields =
-        fields.ok_or_else(|| Answer::error("Command arguments missing or a not a map."))?;
+        fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))?;
     let deleted = list(&fields, "deleted-leases")?;
     let given = list(&fields, "leases")?;
     if deleted.is_none() && given.is_none() {
-        return Err(Answer::error("neither 'deleted-leases' nor 'leases' parameter specified"));
+        return Err(CommandAnswer::error(
+            "neither 'deleted-leases' nor 'leases' parameter specified",
+        ));
     }
-    let deleted: Vec<Asked<Of<B>>> = deleted
+    let deleted: Vec<LeaseSelector<Of<B>>> = deleted
         .unwrap_or_default()
         .iter()
-        .map(|item| Asked::read(item.as_object().map(Fields), "Delete"))
+        .map(|item| LeaseSelector::read(item.as_object().map(ArgumentFields), "Delete"))
         .collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
     for item in given.unwrap_or_default() {
@@ -51,34 +53,35 @@ pub(super) fn apply<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outco
         details.insert("failed-leases".to_owned(), failed.into());
     }
     let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
-    let answer = Answer::text(result, format!("Bulk apply of {done} IPv6 leases completed."));
+    let answer =
+        CommandAnswer::text(result, format!("Bulk apply of {done} IPv6 leases completed."));
     Ok(if details.is_empty() { answer } else { answer.and(Value::Object(details)) })
 }
 
-fn list<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<&'a [Value]>, Answer> {
+fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value]>, CommandAnswer> {
     match fields.get(name) {
         None => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
-        Some(_) => Err(Answer::error(format!("the '{name}' parameter must be a list"))),
+        Some(_) => Err(CommandAnswer::error(format!("the '{name}' parameter must be a list"))),
     }
 }
 
 /// Deletes one lease. It skips a lease that is named by its client and does not exist.
-fn delete<B: Backend>(
+fn delete<B: CommandBackend>(
     backend: &mut B,
-    asked: &Asked<Of<B>>,
+    asked: &LeaseSelector<Of<B>>,
     done: &mut usize,
     failed: &mut Vec<Value>,
 ) {
-    let missing = || Answer::empty("lease not found");
+    let missing = || CommandAnswer::empty("lease not found");
     let outcome = match (asked.find(backend.leases()), &asked.by) {
         (Some(lease), _) => match backend.leases().remove(Of::<B>::address(&lease)) {
             Ok(true) => Ok(()),
             Ok(false) => Err((missing(), Of::<B>::ip(Of::<B>::address(&lease)))),
-            Err(why) => Err((Answer::error(why), Of::<B>::ip(Of::<B>::address(&lease)))),
+            Err(why) => Err((CommandAnswer::error(why), Of::<B>::ip(Of::<B>::address(&lease)))),
         },
-        (None, By::Address(ip)) => Err((missing(), *ip)),
-        (None, By::Client(_)) => return,
+        (None, LeaseSelectorKey::Address(ip)) => Err((missing(), *ip)),
+        (None, LeaseSelectorKey::Client(_)) => return,
     };
     match outcome {
         Ok(()) => *done += 1,
@@ -91,7 +94,7 @@ fn delete<B: Backend>(
 }
 
 /// Returns the report about a lease that failed: its type and address from `lease`, and the reason.
-fn failure(lease: &Value, answer: &Answer) -> Value {
+fn failure(lease: &Value, answer: &CommandAnswer) -> Value {
     json!({
         "type": lease["type"],
         "ip-address": lease["ip-address"],

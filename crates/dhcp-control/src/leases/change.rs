@@ -5,37 +5,37 @@ use core::net::IpAddr;
 use dhcp_lease::LeaseState;
 use serde_json::Value;
 
-use super::asked::{Asked, address};
+use super::asked::{LeaseSelector, address};
 use super::get::STATES;
 use super::shown::keepable;
-use crate::answer::{Answer, Outcome, ResultCode};
-use crate::arguments::{Fields, Request};
-use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::arguments::{ArgumentFields, ReceivedCommand};
+use crate::backend::{CommandBackend, LeasePutCondition, PutFailure, SubnetFacts};
 use crate::extended_info::check_extended_info;
 use crate::family::{Commanded, FromCommand, IpVersion};
 
 /// Family of a backend.
-pub(super) type Of<B> = <B as Backend>::Family;
+pub(super) type Of<B> = <B as CommandBackend>::Family;
 /// Lease of a backend.
 pub(super) type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
 /// Returns the subnet that the fields of a lease name, or the one that its address belongs to.
 pub(super) fn subnet_for(
-    fields: &Fields<'_>,
+    fields: &ArgumentFields<'_>,
     address: IpAddr,
     is_address: bool,
     subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
-) -> Result<SubnetFacts, Answer> {
+) -> Result<SubnetFacts, CommandAnswer> {
     let version = if address.is_ipv4() { 4 } else { 6 };
     let id = fields.optional_number("subnet-id")?.unwrap_or(0);
     if id == 0 && !is_address {
-        return Err(Answer::error(
+        return Err(CommandAnswer::error(
             "Subnet-id is 0 or not specified. This is allowed for address leases only, not prefix \
              leases.",
         ));
     }
     let Some(facts) = subnet(id, address) else {
-        return Err(Answer::conflict(match id {
+        return Err(CommandAnswer::conflict(match id {
             0 => {
                 format!("subnet-id not specified and failed to find a subnet for address {address}")
             }
@@ -45,7 +45,7 @@ pub(super) fn subnet_for(
         }));
     };
     if id != 0 && is_address && !facts.contains(address) {
-        return Err(Answer::conflict(format!(
+        return Err(CommandAnswer::conflict(format!(
             "The address {address} does not belong to subnet {}, subnet-id={id}",
             facts.text()
         )));
@@ -55,11 +55,11 @@ pub(super) fn subnet_for(
 
 /// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
 /// lease.
-fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), Answer> {
+fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), CommandAnswer> {
     let state = F::state(lease);
     match F::anonymous(lease).filter(|_| state != LeaseState::Declined) {
         None => Ok(()),
-        Some(why) => Err(Answer::error(format!(
+        Some(why) => Err(CommandAnswer::error(format!(
             "Lease{}: {}, state: {}{why}",
             F::VERSION.number(),
             F::ip(F::address(lease)),
@@ -69,10 +69,10 @@ fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), Answer> {
 }
 
 /// Returns the lease that `fields` describe.
-pub(super) fn described<B: Backend>(
-    fields: &Fields<'_>,
+pub(super) fn described<B: CommandBackend>(
+    fields: &ArgumentFields<'_>,
     backend: &B,
-) -> Result<LeaseOf<B>, Answer> {
+) -> Result<LeaseOf<B>, CommandAnswer> {
     let subnet = |id, address| match id {
         0 => backend.subnet_of(address),
         id => backend.subnet(id),
@@ -85,65 +85,69 @@ pub(super) fn described<B: Backend>(
     Ok(lease)
 }
 
-pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = request
         .optional_map()?
-        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
+        .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
     let lease = described(&fields, backend)?;
     let (what, subnet_id) = (Of::<B>::described(&lease), Of::<B>::subnet_id(&lease));
     let ip = Of::<B>::ip(Of::<B>::address(&lease));
     refuse_anonymous::<Of<B>>(&lease)?;
-    backend.leases().put(lease, PutMode::Add).map_err(|failure| match failure {
+    backend.leases().put(lease, LeasePutCondition::Add).map_err(|failure| match failure {
         PutFailure::Exists => {
-            Answer::conflict(format!("{} lease already exists.", Of::<B>::VERSION.name()))
+            CommandAnswer::conflict(format!("{} lease already exists.", Of::<B>::VERSION.name()))
         }
         PutFailure::Busy => {
-            Answer::conflict(format!("ResourceBusy: IP address:{ip} could not be added."))
+            CommandAnswer::conflict(format!("ResourceBusy: IP address:{ip} could not be added."))
         }
         other => refused(other, &ip.to_string()),
     })?;
-    Ok(Answer::success(format!("Lease for {what}, subnet-id {subnet_id} added.")))
+    Ok(CommandAnswer::success(format!("Lease for {what}, subnet-id {subnet_id} added.")))
 }
 
-pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = request.optional_map()?.ok_or_else(|| {
-        Answer::error(format!("no parameters specified for {} command", request.name))
+        CommandAnswer::error(format!("no parameters specified for {} command", request.name))
     })?;
     let lease = described(&fields, backend)?;
     let creates = fields.flag("force-create")?;
     let name = Of::<B>::VERSION.name();
-    Ok(Answer::success(match put(backend, lease, creates)? {
+    Ok(CommandAnswer::success(match put(backend, lease, creates)? {
         true => format!("{name} lease added."),
         false => format!("{name} lease updated."),
     }))
 }
 
 /// Replaces a lease, or adds it if `creates`; returns true if it was added.
-pub(super) fn put<B: Backend>(
+pub(super) fn put<B: CommandBackend>(
     backend: &mut B,
     lease: LeaseOf<B>,
     creates: bool,
-) -> Result<bool, Answer> {
+) -> Result<bool, CommandAnswer> {
     let ip = Of::<B>::ip(Of::<B>::address(&lease));
     if Of::<B>::VERSION == IpVersion::V4 && is_registered(Of::<B>::state(&lease)) {
-        return Err(Answer::error("DHCPv4 leases do not support registered state"));
+        return Err(CommandAnswer::error("DHCPv4 leases do not support registered state"));
     }
     let existing = backend.leases().find(ip, Of::<B>::kind(&lease));
     let is_registered = |lease: &LeaseOf<B>| is_registered(Of::<B>::state(lease));
     if let Some(existing) = &existing {
         match (is_registered(existing), is_registered(&lease)) {
             (true, false) => {
-                return Err(Answer::error(format!("illegal reuse of registered address {ip}")));
+                return Err(CommandAnswer::error(format!(
+                    "illegal reuse of registered address {ip}"
+                )));
             }
             (false, true) => {
-                return Err(Answer::error(format!("address in use: {ip} can't be registered")));
+                return Err(CommandAnswer::error(format!(
+                    "address in use: {ip} can't be registered"
+                )));
             }
             _ => {}
         }
     }
     refuse_anonymous::<Of<B>>(&lease)?;
     let adds = existing.is_none() && creates;
-    let mode = if adds { PutMode::Add } else { PutMode::Replace };
+    let mode = if adds { LeasePutCondition::Add } else { LeasePutCondition::Replace };
     match backend.leases().put(lease, mode) {
         Ok(()) => Ok(adds),
         Err(failure) => Err(refused(failure, &ip.to_string())),
@@ -156,34 +160,34 @@ fn is_registered(state: LeaseState) -> bool {
     state as u8 == 4
 }
 
-fn refused(failure: PutFailure, ip: &str) -> Answer {
+fn refused(failure: PutFailure, ip: &str) -> CommandAnswer {
     match failure {
-        PutFailure::Exists => Answer::conflict("lost race between calls to get and add"),
-        PutFailure::Missing => Answer::conflict(format!(
+        PutFailure::Exists => CommandAnswer::conflict("lost race between calls to get and add"),
+        PutFailure::Missing => CommandAnswer::conflict(format!(
             "failed to update the lease with address {ip} either because the lease has been \
              deleted or it has changed in the database, in both cases a retry might succeed"
         )),
         PutFailure::Busy => {
-            Answer::conflict(format!("ResourceBusy: IP address:{ip} could not be updated."))
+            CommandAnswer::conflict(format!("ResourceBusy: IP address:{ip} could not be updated."))
         }
-        PutFailure::Failed(why) => Answer::error(why),
+        PutFailure::Failed(why) => CommandAnswer::error(why),
     }
 }
 
-pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let name = Of::<B>::VERSION.name();
-    let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    let asked = Asked::<Of<B>>::read(fields, "Delete")?;
-    let missing = || Answer::empty(format!("{name} lease not found."));
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
+    let asked = LeaseSelector::<Of<B>>::read(fields, "Delete")?;
+    let missing = || CommandAnswer::empty(format!("{name} lease not found."));
     let lease = asked.find(backend.leases()).ok_or_else(missing)?;
     match backend.leases().remove(Of::<B>::address(&lease)) {
-        Ok(true) => Ok(Answer::success(format!("{name} lease deleted."))),
+        Ok(true) => Ok(CommandAnswer::success(format!("{name} lease deleted."))),
         Ok(false) => Err(missing()),
-        Err(why) => Err(Answer::error(why)),
+        Err(why) => Err(CommandAnswer::error(why)),
     }
 }
 
-pub(super) fn wipe<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn wipe<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let id = match request.optional_map()? {
         Some(fields) => fields.optional_number("subnet-id")?.unwrap_or(0),
         None => 0,
@@ -199,37 +203,41 @@ pub(super) fn wipe<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
     for address in wiped {
         match backend.leases().remove(address) {
             Ok(was_there) => count += usize::from(was_there),
-            Err(why) => return Err(Answer::error(why)),
+            Err(why) => return Err(CommandAnswer::error(why)),
         }
     }
     let ids: String = ids.iter().map(|id| format!(" {id}")).collect();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
     let name = Of::<B>::VERSION.name();
-    Ok(Answer::text(result, format!("Deleted {count} {name} lease(s) from subnet(s){ids}")))
+    Ok(CommandAnswer::text(result, format!("Deleted {count} {name} lease(s) from subnet(s){ids}")))
 }
 
-pub(super) fn write<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = request
         .optional_map()?
-        .ok_or_else(|| Answer::error("no parameters specified for the command"))?;
+        .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
     let file = match fields.get("filename") {
-        None => return Err(Answer::error("'filename' parameter not specified")),
+        None => return Err(CommandAnswer::error("'filename' parameter not specified")),
         Some(Value::String(file)) => file,
-        Some(_) => return Err(Answer::error("'filename' parameter must be a string")),
+        Some(_) => return Err(CommandAnswer::error("'filename' parameter must be a string")),
     };
-    let path = backend.leases().write(file).map_err(Answer::error)?;
-    Ok(Answer::success(format!("{} lease database into '{path}'.", Of::<B>::VERSION.name())))
+    let path = backend.leases().write(file).map_err(CommandAnswer::error)?;
+    Ok(CommandAnswer::success(format!("{} lease database into '{path}'.", Of::<B>::VERSION.name())))
 }
 
-pub(super) fn resend_ddns<B: Backend>(request: &Request<'_>, _backend: &mut B) -> Outcome {
+pub(super) fn resend_ddns<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    _backend: &mut B,
+) -> Outcome {
     let fields = request.optional_map()?;
     let value = fields
         .and_then(|fields| fields.get("ip-address"))
-        .ok_or_else(|| Answer::error("'ip-address' parameter is missing."))?;
-    let text = value.as_str().ok_or_else(|| Answer::error("'ip-address' is not a string."))?;
+        .ok_or_else(|| CommandAnswer::error("'ip-address' parameter is missing."))?;
+    let text =
+        value.as_str().ok_or_else(|| CommandAnswer::error("'ip-address' is not a string."))?;
     if text.parse::<IpAddr>().is_err() {
-        return Err(Answer::error(format!("'{text}' is not a valid IP address.")));
+        return Err(CommandAnswer::error(format!("'{text}' is not a valid IP address.")));
     }
     address::<Of<B>>(text)?;
-    Err(Answer::conflict("DDNS updating is not enabled"))
+    Err(CommandAnswer::conflict("DDNS updating is not enabled"))
 }

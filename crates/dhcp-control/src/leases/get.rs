@@ -5,52 +5,53 @@ use std::collections::BTreeMap;
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
-use super::asked::Asked;
+use super::asked::LeaseSelector;
 use super::shown::{hardware, identifier};
 use super::v4::CLIENT_ID_OCTETS;
 use super::v6::DUID_OCTETS;
-use crate::answer::{Answer, Outcome, ResultCode};
-use crate::arguments::{Fields, Request, integer};
-use crate::backend::Backend;
+use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
+use crate::backend::CommandBackend;
 use crate::family::Commanded;
 use crate::text::write_value;
 
 /// Family of a backend.
-type Of<B> = <B as Backend>::Family;
+type Of<B> = <B as CommandBackend>::Family;
 /// Lease of a backend.
 type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
-pub(super) fn one<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    let asked = Asked::<Of<B>>::read(fields, "Query")?;
+pub(super) fn one<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
+    let asked = LeaseSelector::<Of<B>>::read(fields, "Query")?;
     match asked.find(backend.leases()) {
         Some(lease) => {
             let text = format!("{} lease found.", Of::<B>::VERSION.name());
-            Ok(Answer::success(text).and(Of::<B>::to_json(&lease)))
+            Ok(CommandAnswer::success(text).and(Of::<B>::to_json(&lease)))
         }
-        None => Ok(Answer::empty("Lease not found.")),
+        None => Ok(CommandAnswer::empty("Lease not found.")),
     }
 }
 
-pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let Some(fields) = request.optional_map()? else {
-        let mut list = List::default();
+        let mut list = LeaseListText::default();
         backend.leases().for_each(&mut |lease| list.add::<B>(lease));
         return Ok(list.answer::<B>());
     };
     let mut found: Vec<LeaseOf<B>> = Vec::new();
-    let subnets =
-        fields.get("subnets").ok_or_else(|| Answer::error("'subnets' parameter not specified"))?;
+    let subnets = fields
+        .get("subnets")
+        .ok_or_else(|| CommandAnswer::error("'subnets' parameter not specified"))?;
     let Value::Array(subnets) = subnets else {
-        return Err(Answer::error("'subnets' parameter must be a list"));
+        return Err(CommandAnswer::error("'subnets' parameter must be a list"));
     };
     let mut asked = BTreeMap::new();
     for subnet in subnets {
         let Some(id) = integer(subnet) else {
-            return Err(Answer::error("listed subnet identifiers must be numbers"));
+            return Err(CommandAnswer::error("listed subnet identifiers must be numbers"));
         };
         let id = u32::try_from(id)
-            .map_err(|_| Answer::error(format!("out of range subnet identifier {id}")))?;
+            .map_err(|_| CommandAnswer::error(format!("out of range subnet identifier {id}")))?;
         let place = asked.len();
         asked.entry(id).or_insert(place);
     }
@@ -63,37 +64,40 @@ pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     Ok(listed::<B>(&found))
 }
 
-pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let version = Of::<B>::VERSION;
     let fields = request.optional_map()?.ok_or_else(|| {
-        Answer::error(format!("no parameters specified for the {} command", request.name))
+        CommandAnswer::error(format!("no parameters specified for the {} command", request.name))
     })?;
-    let from = fields.get("from").ok_or_else(|| Answer::error("'from' parameter not specified"))?;
-    let from = from.as_str().ok_or_else(|| Answer::error("'from' parameter must be a string"))?;
+    let from =
+        fields.get("from").ok_or_else(|| CommandAnswer::error("'from' parameter not specified"))?;
+    let from =
+        from.as_str().ok_or_else(|| CommandAnswer::error("'from' parameter must be a string"))?;
     let after = match (from, from.parse()) {
         ("start", _) => None,
         (_, Ok(ip)) => Some(ip),
         (_, Err(_)) if from.parse::<core::net::IpAddr>().is_ok() => {
             let name = version.name();
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "'from' parameter value {from} is not an {name} address"
             )));
         }
         _ => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "'from' parameter value is neither 'start' keyword nor a valid {} address",
                 version.name()
             )));
         }
     };
+    let limit = fields
+        .get("limit")
+        .ok_or_else(|| CommandAnswer::error("'limit' parameter not specified"))?;
     let limit =
-        fields.get("limit").ok_or_else(|| Answer::error("'limit' parameter not specified"))?;
-    let limit =
-        integer(limit).ok_or_else(|| Answer::error("'limit' parameter must be a number"))?;
+        integer(limit).ok_or_else(|| CommandAnswer::error("'limit' parameter must be a number"))?;
     let limit = u32::try_from(limit)
-        .map_err(|_| Answer::error("'limit' parameter is not a 32 bit unsigned integer."))?;
+        .map_err(|_| CommandAnswer::error("'limit' parameter is not a 32 bit unsigned integer."))?;
     if limit == 0 {
-        return Err(Answer::error("'limit' parameter must not be 0."));
+        return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
     let found = backend.leases().page(after, limit as usize);
     let mut answer = listed::<B>(&found);
@@ -101,41 +105,53 @@ pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
     Ok(answer)
 }
 
-pub(super) fn by_hardware<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_hardware<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let text = parameter(request, "hw-address")?;
     if text.is_empty() {
-        return Err(Answer::error("'hw-address' parameter must not be empty"));
+        return Err(CommandAnswer::error("'hw-address' parameter must not be empty"));
     }
     let hardware = hardware(text)
-        .map_err(|why| Answer::error(format!("bad 'hw-address' parameter: {why}")))?;
+        .map_err(|why| CommandAnswer::error(format!("bad 'hw-address' parameter: {why}")))?;
     let found = backend.leases().of_client(ClientKey::Hardware(hardware.octets()));
     Ok(listed::<B>(&found))
 }
 
-pub(super) fn by_client_id<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_client_id<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     by_identifier(request, backend, "client-id", CLIENT_ID_OCTETS)
 }
 
-pub(super) fn by_duid<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_duid<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     by_identifier(request, backend, "duid", DUID_OCTETS)
 }
 
-fn by_identifier<B: Backend>(
-    request: &Request<'_>,
+fn by_identifier<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
     backend: &mut B,
     name: &str,
     (least, most): (usize, usize),
 ) -> Outcome {
     let octets = identifier(parameter(request, name)?, least, most)
-        .map_err(|why| Answer::error(format!("bad '{name}' parameter: {why}")))?;
+        .map_err(|why| CommandAnswer::error(format!("bad '{name}' parameter: {why}")))?;
     let found = backend.leases().of_client(ClientKey::Identifier(&octets));
     Ok(listed::<B>(&found))
 }
 
-pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_hostname<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let hostname = parameter(request, "hostname")?.to_lowercase();
     if hostname.is_empty() {
-        return Err(Answer::error("'hostname' parameter is empty"));
+        return Err(CommandAnswer::error("'hostname' parameter is empty"));
     }
     Ok(listed::<B>(&filtered(backend, |lease| Of::<B>::hostname(lease) == hostname)))
 }
@@ -144,32 +160,36 @@ pub(super) fn by_hostname<B: Backend>(request: &Request<'_>, backend: &mut B) ->
 pub(super) const STATES: [&str; 5] =
     ["default", "declined", "expired-reclaimed", "released", "registered"];
 
-pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn by_state<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let fields = map(request)?;
     let number = match fields.get("state") {
-        None => return Err(Answer::error("'state' parameter not specified")),
+        None => return Err(CommandAnswer::error("'state' parameter not specified")),
         Some(Value::String(name)) if name.is_empty() => {
-            return Err(Answer::error("'state' parameter is empty"));
+            return Err(CommandAnswer::error("'state' parameter is empty"));
         }
         Some(Value::String(name)) => match STATES.iter().position(|state| state == name) {
             Some(number) => number as i128,
             None if name == "assigned" => 0,
             None => {
-                return Err(Answer::error(format!(
+                return Err(CommandAnswer::error(format!(
                     "'state' parameter value ({name}) is not recognized"
                 )));
             }
         },
-        Some(value) => integer(value)
-            .ok_or_else(|| Answer::error("'state' parameter must be a number or a string"))?,
+        Some(value) => integer(value).ok_or_else(|| {
+            CommandAnswer::error("'state' parameter must be a number or a string")
+        })?,
     };
     let subnet_id = match fields.get("subnet-id") {
         None => 0,
         Some(value) => integer(value)
-            .ok_or_else(|| Answer::error("'subnet-id' parameter must be a number"))
+            .ok_or_else(|| CommandAnswer::error("'subnet-id' parameter must be a number"))
             .and_then(|id| {
                 u32::try_from(id).map_err(|_| {
-                    Answer::error("'subnet-id' parameter must be a 32 bit unsigned integer")
+                    CommandAnswer::error("'subnet-id' parameter must be a 32 bit unsigned integer")
                 })
             })?,
     };
@@ -193,20 +213,25 @@ pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
     Ok(answer)
 }
 
-fn map<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
-    let fields = request.arguments.and_then(Value::as_object).map(Fields);
-    fields.ok_or_else(|| Answer::error("Command arguments missing or a not a map."))
+fn map<'a>(request: &ReceivedCommand<'a>) -> Result<ArgumentFields<'a>, CommandAnswer> {
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
+    fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))
 }
 
 /// Returns the one text that a command needs.
-fn parameter<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Answer> {
+fn parameter<'a>(request: &ReceivedCommand<'a>, name: &str) -> Result<&'a str, CommandAnswer> {
     let value = map(request)?
         .get(name)
-        .ok_or_else(|| Answer::error(format!("'{name}' parameter not specified")))?;
-    value.as_str().ok_or_else(|| Answer::error(format!("'{name}' parameter must be a string")))
+        .ok_or_else(|| CommandAnswer::error(format!("'{name}' parameter not specified")))?;
+    value
+        .as_str()
+        .ok_or_else(|| CommandAnswer::error(format!("'{name}' parameter must be a string")))
 }
 
-fn filtered<B: Backend>(backend: &mut B, fits: impl Fn(&LeaseOf<B>) -> bool) -> Vec<LeaseOf<B>> {
+fn filtered<B: CommandBackend>(
+    backend: &mut B,
+    fits: impl Fn(&LeaseOf<B>) -> bool,
+) -> Vec<LeaseOf<B>> {
     let mut found = Vec::new();
     backend.leases().for_each(&mut |lease| {
         if fits(lease) {
@@ -216,30 +241,30 @@ fn filtered<B: Backend>(backend: &mut B, fits: impl Fn(&LeaseOf<B>) -> bool) -> 
     found
 }
 
-fn listed<B: Backend>(found: &[LeaseOf<B>]) -> Answer {
-    let mut list = List::default();
+fn listed<B: CommandBackend>(found: &[LeaseOf<B>]) -> CommandAnswer {
+    let mut list = LeaseListText::default();
     found.iter().for_each(|lease| list.add::<B>(lease));
     list.answer::<B>()
 }
 
 /// Leases that are added to an answer, as text.
 #[derive(Default)]
-struct List {
+struct LeaseListText {
     text: String,
     count: usize,
 }
 
-impl List {
-    fn add<B: Backend>(&mut self, lease: &LeaseOf<B>) {
+impl LeaseListText {
+    fn add<B: CommandBackend>(&mut self, lease: &LeaseOf<B>) {
         self.text.push_str(if self.count == 0 { "[ " } else { ", " });
         write_value(&mut self.text, &Of::<B>::to_json(lease));
         self.count += 1;
     }
 
-    fn answer<B: Backend>(mut self) -> Answer {
+    fn answer<B: CommandBackend>(mut self) -> CommandAnswer {
         self.text.push_str(if self.count == 0 { "[  ]" } else { " ]" });
         let result = if self.count == 0 { ResultCode::Empty } else { ResultCode::Success };
         let text = format!("{} {} lease(s) found.", self.count, Of::<B>::VERSION.name());
-        Answer::text(result, text).and_leases(self.text)
+        CommandAnswer::text(result, text).and_leases(self.text)
     }
 }

@@ -10,15 +10,15 @@ mod v6;
 
 use dhcp_config::Hook;
 
-use crate::answer::{Answer, Outcome};
-use crate::arguments::Request;
-use crate::backend::Backend;
-use crate::dispatch::Command;
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::ReceivedCommand;
+use crate::backend::CommandBackend;
+use crate::dispatch::CommandDefinition;
 use crate::family::IpVersion;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
-    let of = |name, run| Command::of(Hook::LeaseCommands, name, run);
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    let of = |name, run| CommandDefinition::of(Hook::LeaseCommands, name, run);
     vec![
         of("lease#-add", change::add),
         of("lease#-update", change::update),
@@ -44,6 +44,6 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
 }
 
 /// Answers that there is no shared free lease queue, which exists in SQL tables only.
-fn no_shared_queue<B: Backend>(_request: &Request<'_>, _backend: &mut B) -> Outcome {
-    Err(Answer::error("the lease backend has no shared free lease queue"))
+fn no_shared_queue<B: CommandBackend>(_request: &ReceivedCommand<'_>, _backend: &mut B) -> Outcome {
+    Err(CommandAnswer::error("the lease backend has no shared free lease queue"))
 }

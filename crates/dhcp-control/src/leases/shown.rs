@@ -4,17 +4,17 @@ use dhcp_lease::user_context::check_user_context;
 use dhcp_lease::{HardwareAddress, HostName, LeaseState};
 use serde_json::{Map, Value, json};
 
-use crate::answer::Answer;
-use crate::arguments::Fields;
+use crate::answer::CommandAnswer;
+use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
 use crate::dispatch::type_name;
-use crate::family::Common;
+use crate::family::LeaseFields;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
 
 /// Returns the fields that leases of both families have, from a lease of either family.
 macro_rules! common {
     ($lease:expr) => {
-        Common {
+        LeaseFields {
             subnet_id: $lease.subnet_id,
             pool_id: $lease.pool_id,
             cltt_s: $lease.cltt_s,
@@ -29,7 +29,7 @@ macro_rules! common {
 }
 pub(super) use common;
 
-impl Common<'_> {
+impl LeaseFields<'_> {
     /// Adds the keys of both families to `map`.
     pub(crate) fn show(&self, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
@@ -50,7 +50,7 @@ impl Common<'_> {
 }
 
 /// Common fields of a lease in a command, after its address, client and subnet.
-pub(super) struct Given {
+pub(super) struct CommandLeaseFields {
     pub(super) pool_id: u32,
     pub(super) valid_lifetime_s: u32,
     pub(super) cltt_s: u64,
@@ -61,14 +61,14 @@ pub(super) struct Given {
     pub(super) user_context: Box<str>,
 }
 
-impl Given {
+impl CommandLeaseFields {
     /// Reads the fields; `address` is for error texts.
     pub(super) fn read(
-        fields: &Fields<'_>,
+        fields: &ArgumentFields<'_>,
         subnet: &SubnetFacts,
         address: &str,
         now_s: u64,
-    ) -> Result<Self, Answer> {
+    ) -> Result<Self, CommandAnswer> {
         let pool_id = fields.optional_number("pool-id")?.unwrap_or(0);
         let valid_lifetime_s =
             fields.optional_number("valid-lft")?.unwrap_or(subnet.valid_lifetime_s);
@@ -76,7 +76,7 @@ impl Given {
         let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
         let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
         if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
-            return Err(Answer::error(
+            return Err(CommandAnswer::error(
                 "No hostname specified and either forward or reverse fqdn was set to true.",
             ));
         }
@@ -97,24 +97,28 @@ impl Given {
 }
 
 /// Returns the time of the client's last transaction, if `expire` determines it.
-fn cltt(fields: &Fields<'_>, valid_lifetime_s: u32, address: &str) -> Result<Option<u64>, Answer> {
+fn cltt(
+    fields: &ArgumentFields<'_>,
+    valid_lifetime_s: u32,
+    address: &str,
+) -> Result<Option<u64>, CommandAnswer> {
     let Some(expires_s) = fields.optional_number::<i64>("expire")? else { return Ok(None) };
     match u64::try_from(expires_s).ok().filter(|&expires_s| expires_s > 0) {
-        None => {
-            Err(Answer::error(format!("expiration time must be positive for address {address}")))
-        }
+        None => Err(CommandAnswer::error(format!(
+            "expiration time must be positive for address {address}"
+        ))),
         Some(expires_s) => match expires_s.checked_sub(valid_lifetime_s.into()) {
             Some(cltt_s) => Ok(Some(cltt_s)),
-            None => Err(Answer::error(format!(
+            None => Err(CommandAnswer::error(format!(
                 "expiration time must be greater than valid lifetime for address {address}"
             ))),
         },
     }
 }
 
-fn state(number: u8) -> Result<LeaseState, Answer> {
+fn state(number: u8) -> Result<LeaseState, CommandAnswer> {
     LeaseState::from_number(number).ok_or_else(|| {
-        Answer::error(format!(
+        CommandAnswer::error(format!(
             "Invalid state value: {number}, supported values are: 0 (default), 1 (declined), 2 \
              (expired-reclaimed), 3 (released) and 4 (registered)"
         ))
@@ -122,13 +126,13 @@ fn state(number: u8) -> Result<LeaseState, Answer> {
 }
 
 /// Returns the user context as it is stored, with the `comment` of the lease in it.
-fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
+fn user_context(fields: &ArgumentFields<'_>) -> Result<Box<str>, CommandAnswer> {
     let context = fields.get("user-context");
     let mut map = match context {
         None => Map::new(),
         Some(Value::Object(map)) => map.clone(),
         Some(other) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "Invalid user context '{}' is not a JSON map.",
                 kea_json(other)
             )));
@@ -137,7 +141,7 @@ fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
     let comment = fields.get("comment");
     if let Some(comment) = comment {
         if map.contains_key("comment") {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "Duplicated comment entry '{}' in user context '{}'",
                 kea_json(comment),
                 kea_json(&Value::Object(map))
@@ -156,9 +160,9 @@ fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
 }
 
 /// Refuses a user context that a lease cannot keep.
-pub(super) fn keepable(context: &str) -> Result<(), Answer> {
+pub(super) fn keepable(context: &str) -> Result<(), CommandAnswer> {
     check_user_context(context)
-        .map_err(|fault| Answer::error(format!("Invalid user context: {fault}.")))
+        .map_err(|fault| CommandAnswer::error(format!("Invalid user context: {fault}.")))
 }
 
 /// Reads an identifier of at least `least` and at most `most` bytes.
@@ -184,10 +188,10 @@ pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
 }
 
 /// Returns `item`, an item of a list of maps, as a map.
-pub(super) fn as_map<'a>(item: &'a Value) -> Result<Fields<'a>, Answer> {
+pub(super) fn as_map<'a>(item: &'a Value) -> Result<ArgumentFields<'a>, CommandAnswer> {
     match item {
-        Value::Object(map) => Ok(Fields(map)),
-        other => Err(Answer::error(format!(
+        Value::Object(map) => Ok(ArgumentFields(map)),
+        other => Err(CommandAnswer::error(format!(
             "get(string) called on a non-map Element: {}",
             type_name(other)
         ))),

@@ -6,11 +6,11 @@ use dhcp_lease::ClientId;
 use dhcp_lease::v4::{Lease, V4};
 use serde_json::{Map, Value, json};
 
-use super::shown::{Given, common, hardware, identifier};
-use crate::answer::Answer;
-use crate::arguments::Fields;
+use super::shown::{CommandLeaseFields, common, hardware, identifier};
+use crate::answer::CommandAnswer;
+use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, Common, FromCommand, IpVersion};
+use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a client identifier.
@@ -46,7 +46,7 @@ impl Commanded for V4 {
         "V4"
     }
 
-    fn common(lease: &Lease) -> Common<'_> {
+    fn common(lease: &Lease) -> LeaseFields<'_> {
         common!(lease)
     }
 
@@ -75,19 +75,19 @@ impl Commanded for V4 {
 
 impl FromCommand for V4 {
     fn from_json(
-        fields: &Fields<'_>,
+        fields: &ArgumentFields<'_>,
         subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
         now_s: u64,
-    ) -> Result<Lease, Answer> {
+    ) -> Result<Lease, CommandAnswer> {
         let address: Ipv4Addr = fields.address("ip-address", 4)?;
-        let hardware = hardware(fields.text("hw-address")?).map_err(Answer::error)?;
+        let hardware = hardware(fields.text("hw-address")?).map_err(CommandAnswer::error)?;
         let subnet = super::change::subnet_for(fields, address.into(), true, subnet)?;
         let (least, most) = CLIENT_ID_OCTETS;
         let client_id = match fields.optional_text("client-id")? {
-            Some(text) => Some(identifier(text, least, most).map_err(Answer::error)?),
+            Some(text) => Some(identifier(text, least, most).map_err(CommandAnswer::error)?),
             None => None,
         };
-        let given = Given::read(fields, &subnet, &address.to_string(), now_s)?;
+        let given = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
         Ok(Lease {
             address,
             hardware,

@@ -3,16 +3,16 @@
 use core::net::{IpAddr, Ipv6Addr};
 
 use dhcp_lease::v6::lease::HardwareSource;
-use dhcp_lease::v6::resource::{IaKind, Resource};
+use dhcp_lease::v6::resource::{Resource, ResourceKind};
 use dhcp_lease::v6::{Lease, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::shown::{Given, common, hardware, identifier};
-use crate::answer::Answer;
-use crate::arguments::Fields;
+use super::shown::{CommandLeaseFields, common, hardware, identifier};
+use crate::answer::CommandAnswer;
+use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, Common, FromCommand, IpVersion};
+use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a DUID (RFC 9915 §11.1).
@@ -23,11 +23,11 @@ const EMPTY_DUID: [u8; 3] = [0; 3];
 
 impl Commanded for V6 {
     type Ip = Ipv6Addr;
-    type Kind = IaKind;
+    type Kind = ResourceKind;
     type Other = dhcp_lease::v4::V4;
     const VERSION: IpVersion = IpVersion::V6;
     const FIRST: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
-    const USUAL_KIND: IaKind = IaKind::Address;
+    const USUAL_KIND: ResourceKind = ResourceKind::Address;
 
     fn ip(address: Resource) -> Ipv6Addr {
         address.address
@@ -39,31 +39,31 @@ impl Commanded for V6 {
 
     fn described(lease: &Lease) -> String {
         match lease.resource.kind {
-            IaKind::Address => format!("address {}", lease.resource),
-            IaKind::Prefix => format!("prefix {}", lease.resource),
+            ResourceKind::Address => format!("address {}", lease.resource),
+            ResourceKind::Prefix => format!("prefix {}", lease.resource),
         }
     }
 
-    fn kind(lease: &Lease) -> IaKind {
+    fn kind(lease: &Lease) -> ResourceKind {
         lease.resource.kind
     }
 
-    fn kind_named(name: &str) -> Option<IaKind> {
+    fn kind_named(name: &str) -> Option<ResourceKind> {
         match name {
-            "IA_NA" | "0" => Some(IaKind::Address),
-            "IA_PD" | "2" => Some(IaKind::Prefix),
+            "IA_NA" | "0" => Some(ResourceKind::Address),
+            "IA_PD" | "2" => Some(ResourceKind::Prefix),
             _ => None,
         }
     }
 
-    fn kind_name(kind: IaKind) -> &'static str {
+    fn kind_name(kind: ResourceKind) -> &'static str {
         match kind {
-            IaKind::Address => "IA_NA",
-            IaKind::Prefix => "IA_PD",
+            ResourceKind::Address => "IA_NA",
+            ResourceKind::Prefix => "IA_PD",
         }
     }
 
-    fn common(lease: &Lease) -> Common<'_> {
+    fn common(lease: &Lease) -> LeaseFields<'_> {
         common!(lease)
     }
 
@@ -83,7 +83,7 @@ impl Commanded for V6 {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("ip-address", json!(lease.resource.address.to_string()));
         put("type", json!(Self::kind_name(lease.resource.kind)));
-        if lease.resource.kind == IaKind::Prefix {
+        if lease.resource.kind == ResourceKind::Prefix {
             put("prefix-len", json!(lease.resource.len));
         }
         put("iaid", json!(lease.iaid));
@@ -101,24 +101,24 @@ impl Commanded for V6 {
 
 impl FromCommand for V6 {
     fn from_json(
-        fields: &Fields<'_>,
+        fields: &ArgumentFields<'_>,
         subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
         now_s: u64,
-    ) -> Result<Lease, Answer> {
+    ) -> Result<Lease, CommandAnswer> {
         let address: Ipv6Addr = fields.address("ip-address", 6)?;
         let (least, most) = DUID_OCTETS;
-        let duid = identifier(fields.text("duid")?, least, most).map_err(Answer::error)?;
+        let duid = identifier(fields.text("duid")?, least, most).map_err(CommandAnswer::error)?;
         let resource = resource(fields, address)?;
-        let is_address = resource.kind == IaKind::Address;
+        let is_address = resource.kind == ResourceKind::Address;
         let subnet = super::change::subnet_for(fields, address.into(), is_address, subnet)?;
         let iaid = fields.number("iaid")?;
         let hardware = match fields.optional_text("hw-address")? {
-            Some(text) => hardware(text).map_err(Answer::error)?,
+            Some(text) => hardware(text).map_err(CommandAnswer::error)?,
             None => HardwareAddress::NONE,
         };
-        let given = Given::read(fields, &subnet, &address.to_string(), now_s)?;
+        let given = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
         if given.state == LeaseState::Declined && !is_address {
-            return Err(Answer::error("Invalid declined state for PD prefix."));
+            return Err(CommandAnswer::error("Invalid declined state for PD prefix."));
         }
         let preferred = fields.optional_number("preferred-lft")?;
         Ok(Lease {
@@ -142,23 +142,23 @@ impl FromCommand for V6 {
 }
 
 /// Returns the address or prefix of the lease: `type` and, for a prefix, `prefix-len`.
-fn resource(fields: &Fields<'_>, address: Ipv6Addr) -> Result<Resource, Answer> {
+fn resource(fields: &ArgumentFields<'_>, address: Ipv6Addr) -> Result<Resource, CommandAnswer> {
     match fields.optional_text("type")? {
         None | Some("IA_NA") => Ok(Resource::address(address)),
         Some("IA_PD") => {
             let len: u8 = fields.number("prefix-len")?;
             if len == 0 || len > 128 {
-                return Err(Answer::error(format!("Invalid prefix length: {len}")));
+                return Err(CommandAnswer::error(format!("Invalid prefix length: {len}")));
             }
             let resource = Resource::prefix(address, len);
             match resource.address == address {
                 true => Ok(resource),
-                false => Err(Answer::error(format!(
+                false => Err(CommandAnswer::error(format!(
                     "Prefix address: {address} exceeds prefix/prefix-len pair: {resource}"
                 ))),
             }
         }
-        Some(other) => Err(Answer::error(format!(
+        Some(other) => Err(CommandAnswer::error(format!(
             "Incorrect lease type: {other}, the only supported values are: IA_NA and IA_PD"
         ))),
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Statistics, written};
-use crate::answer::Answer;
+use crate::answer::CommandAnswer;
 use crate::text::kea_json;
 
 /// Command about statistics, read and checked. A missing optional name means all statistics.
@@ -37,22 +37,24 @@ impl Statistics {
         }
     }
 
-    fn answer(&mut self, command: &StatisticCommand) -> Answer {
+    fn answer(&mut self, command: &StatisticCommand) -> CommandAnswer {
         match command {
-            StatisticCommand::Get(name) => Answer::with(match self.get(name) {
+            StatisticCommand::Get(name) => CommandAnswer::with(match self.get(name) {
                 Some(samples) => json!({ name: samples }),
                 None => json!({}),
             }),
-            StatisticCommand::All { is_global_only } => Answer::with(self.all(*is_global_only)),
+            StatisticCommand::All { is_global_only } => {
+                CommandAnswer::with(self.all(*is_global_only))
+            }
             StatisticCommand::Reset(Some(name)) => changed(name, self.reset(name), "reset."),
             StatisticCommand::Reset(None) => {
                 self.reset_all();
-                Answer::success("All statistics reset to neutral values.")
+                CommandAnswer::success("All statistics reset to neutral values.")
             }
             StatisticCommand::Remove(Some(name)) => changed(name, self.remove(name), "removed."),
             StatisticCommand::Remove(None) => {
                 self.remove_all();
-                Answer::success(
+                CommandAnswer::success(
                     "Warning: statistic-remove-all command is deprecated. All statistics removed.",
                 )
             }
@@ -61,22 +63,22 @@ impl Statistics {
             }
             StatisticCommand::SetAge(None, age_s) => {
                 self.set_age_of_all(*age_s);
-                Answer::success("All statistics duration limit are set.")
+                CommandAnswer::success("All statistics duration limit are set.")
             }
             StatisticCommand::SetCount(Some(name), count) => {
                 changed(name, self.set_count(name, *count), "count limit is set.")
             }
             StatisticCommand::SetCount(None, count) => {
                 self.set_count_of_all(*count);
-                Answer::success("All statistics count limit are set.")
+                CommandAnswer::success("All statistics count limit are set.")
             }
         }
     }
 }
 
-fn changed(name: &str, was_there: bool, done: &str) -> Answer {
+fn changed(name: &str, was_there: bool, done: &str) -> CommandAnswer {
     match was_there {
-        true => Answer::success(format!("Statistic '{name}' {done}")),
-        false => Answer::error(format!("No '{name}' statistic found")),
+        true => CommandAnswer::success(format!("Statistic '{name}' {done}")),
+        false => CommandAnswer::error(format!("No '{name}' statistic found")),
     }
 }

@@ -1,11 +1,11 @@
 //! Counts of a server, as plain numbers.
 
-use super::names::{self, ADDRESSES, LeaseNames, NAS, Name, PDS, Scope};
+use super::names::{self, ADDRESSES, LeaseNames, NAS, PDS, StatisticName, StatisticScope};
 use crate::family::IpVersion;
 
 /// All counts of a server, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ServerCounts {
     /// Counts of the whole server, under Kea's names (`pkt4-received`, `v4-allocation-fail`):
     /// messages, drops, failed allocations. A missing count is 0.
     pub server: Vec<(&'static str, u64)>,
@@ -75,12 +75,12 @@ impl LeaseCounts {
 
 /// Totals and leases of several pools.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct PoolTotals {
     pub(crate) total: u128,
     pub(crate) leases: LeaseCounts,
 }
 
-impl Sum {
+impl PoolTotals {
     fn add(&mut self, total: u128, leases: &LeaseCounts) {
         self.total = self.total.saturating_add(total);
         self.leases.add(leases);
@@ -98,64 +98,69 @@ impl Sum {
 
 impl SubnetCounts {
     /// Returns the sum of all addresses of the subnet.
-    pub(crate) fn addresses(&self) -> Sum {
-        Sum::of(&self.pools, &self.outside)
+    pub(crate) fn addresses(&self) -> PoolTotals {
+        PoolTotals::of(&self.pools, &self.outside)
     }
 
     /// Returns the sum of all prefixes of the subnet.
-    pub(crate) fn prefixes(&self) -> Sum {
-        Sum::of(&self.prefix_pools, &self.outside_prefixes)
+    pub(crate) fn prefixes(&self) -> PoolTotals {
+        PoolTotals::of(&self.prefix_pools, &self.outside_prefixes)
     }
 }
 
 /// Callback for each statistic.
-type Visit<'a> = &'a mut dyn FnMut(Name, u128);
+type Visit<'a> = &'a mut dyn FnMut(StatisticName, u128);
 
-impl Counts {
+impl ServerCounts {
     /// Calls `visit` with every statistic that a server of `version` has.
     pub fn for_each(&self, version: IpVersion, visit: Visit<'_>) {
-        listed(Scope::Global, names::always_shown(version), &self.server, visit);
+        listed(StatisticScope::Global, names::always_shown(version), &self.server, visit);
         let addresses = if version == IpVersion::V4 { &ADDRESSES } else { &NAS };
-        let mut all = (Sum::default(), Sum::default());
+        let mut all = (PoolTotals::default(), PoolTotals::default());
         for subnet in &self.subnets {
             let (own, prefixes) = (subnet.addresses(), subnet.prefixes());
             all.0.add(own.total, &own.leases);
             all.1.add(prefixes.total, &prefixes.leases);
-            let scope = Scope::Subnet(subnet.id);
-            visit(Name { scope, counted: addresses.total }, own.total);
+            let scope = StatisticScope::Subnet(subnet.id);
+            visit(StatisticName { scope, counted: addresses.total }, own.total);
             if version == IpVersion::V6 {
-                visit(Name { scope, counted: PDS.total }, prefixes.total);
+                visit(StatisticName { scope, counted: PDS.total }, prefixes.total);
             }
             whole(scope, version, addresses, (&own, &prefixes), visit);
             let events = names::always_shown_of_subnets(version);
             listed(scope, events, &subnet.events, visit);
             of_pools(subnet, version, addresses, visit);
         }
-        whole(Scope::Global, version, addresses, (&all.0, &all.1), visit);
+        whole(StatisticScope::Global, version, addresses, (&all.0, &all.1), visit);
     }
 }
 
 /// Visits the names of a list, and those that are always shown.
-fn listed(scope: Scope, always: &[&'static str], listed: &[(&'static str, u64)], visit: Visit<'_>) {
+fn listed(
+    scope: StatisticScope,
+    always: &[&'static str],
+    listed: &[(&'static str, u64)],
+    visit: Visit<'_>,
+) {
     for &counted in always {
         if !listed.iter().any(|&(name, _)| name == counted) {
-            visit(Name { scope, counted }, 0);
+            visit(StatisticName { scope, counted }, 0);
         }
     }
     for &(counted, count) in listed {
-        visit(Name { scope, counted }, count.into());
+        visit(StatisticName { scope, counted }, count.into());
     }
 }
 
 /// Visits the lease counts of a whole subnet or server.
 fn whole(
-    scope: Scope,
+    scope: StatisticScope,
     version: IpVersion,
     names: &LeaseNames,
-    (own, prefixes): (&Sum, &Sum),
+    (own, prefixes): (&PoolTotals, &PoolTotals),
     visit: Visit<'_>,
 ) {
-    let mut show = |counted, count: u64| visit(Name { scope, counted }, count.into());
+    let mut show = |counted, count: u64| visit(StatisticName { scope, counted }, count.into());
     show(names.assigned, own.leases.assigned);
     show(names.cumulative, own.leases.cumulative_assigned);
     show("declined-addresses", own.leases.declined);
@@ -172,8 +177,8 @@ fn whole(
 /// Visits the counts of a subnet's pools, those with equal numbers as one.
 fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
     for pool in merged(&subnet.pools) {
-        let scope = Scope::Pool(subnet.id, pool.id);
-        let mut show = |counted, count: u128| visit(Name { scope, counted }, count);
+        let scope = StatisticScope::Pool(subnet.id, pool.id);
+        let mut show = |counted, count: u128| visit(StatisticName { scope, counted }, count);
         show(names.total, pool.total);
         show(names.assigned, pool.leases.assigned.into());
         show(names.cumulative, pool.leases.cumulative_assigned.into());
@@ -185,8 +190,8 @@ fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit
         return;
     }
     for pool in merged(&subnet.prefix_pools) {
-        let scope = Scope::PrefixPool(subnet.id, pool.id);
-        let mut show = |counted, count: u128| visit(Name { scope, counted }, count);
+        let scope = StatisticScope::PrefixPool(subnet.id, pool.id);
+        let mut show = |counted, count: u128| visit(StatisticName { scope, counted }, count);
         show(PDS.total, pool.total);
         show(PDS.assigned, pool.leases.assigned.into());
         show(PDS.cumulative, pool.leases.cumulative_assigned.into());

@@ -1,6 +1,6 @@
 //! Statistics under Kea's names, each with the samples of its recent values.
 //!
-//! A server counts in plain numbers ([`Counts`]). [`Statistics`] reads them once a second and
+//! A server counts in plain numbers ([`ServerCounts`]). [`Statistics`] reads them once a second and
 //! before each command that reads, and keeps a sample of every value that has changed. Only the
 //! times of samples differ from Kea's, which samples at every change: several changes within a
 //! second are one sample. A reset keeps the count so far as an offset; a removal does too and hides
@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 
 pub use command::StatisticCommand;
 pub(crate) use counts::merged;
-pub use counts::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
+pub use counts::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts};
 pub(crate) use names::always_shown_of_subnets;
-pub use names::{Name, Scope, always_shown};
-use observation::{Limit, Observation};
+pub use names::{StatisticName, StatisticScope, always_shown};
+use observation::{Observation, SampleLimit};
 
 use crate::family::IpVersion;
 use crate::text::time_stamp;
@@ -35,8 +35,8 @@ pub const SAMPLES_KEPT: usize = 20;
 pub struct Statistics {
     version: IpVersion,
     /// Statistics in the order in which counts are visited, which hardly ever changes.
-    observations: Vec<(Name, Observation)>,
-    default_limit: Limit,
+    observations: Vec<(StatisticName, Observation)>,
+    default_limit: SampleLimit,
     /// Wall clock of the last reading of the counts, microseconds.
     wall_us: u64,
 }
@@ -48,7 +48,7 @@ impl Statistics {
         Self {
             version,
             observations: Vec::new(),
-            default_limit: Limit::Count(SAMPLES_KEPT),
+            default_limit: SampleLimit::Count(SAMPLES_KEPT),
             wall_us: 0,
         }
     }
@@ -57,19 +57,19 @@ impl Statistics {
     /// `statistic-default-sample-age` in seconds. They apply to new statistics.
     pub fn set_default_limits(&mut self, count: u32, age_s: u32) {
         self.default_limit = match count {
-            0 => Limit::Age(u64::from(age_s) * US_PER_S),
-            count => Limit::Count(count as usize),
+            0 => SampleLimit::Age(u64::from(age_s) * US_PER_S),
+            count => SampleLimit::Count(count as usize),
         };
     }
 
     /// Reads `counts` at the wall-clock time `wall_us`: adds a sample of every changed value, and
     /// forgets the statistics of subnets and pools that no longer exist.
-    pub fn sample(&mut self, wall_us: u64, counts: &Counts) {
+    pub fn sample(&mut self, wall_us: u64, counts: &ServerCounts) {
         self.wall_us = wall_us;
         let Self { observations, default_limit, .. } = self;
         let mut at = 0;
         // Statistics from the first difference on, if there is one.
-        let mut moved: Option<BTreeMap<Name, Observation>> = None;
+        let mut moved: Option<BTreeMap<StatisticName, Observation>> = None;
         counts.for_each(self.version, &mut |name, count| {
             let raw = i128::try_from(count).unwrap_or(i128::MAX);
             if moved.is_none() && observations.get(at).is_none_or(|(known, _)| *known != name) {
@@ -91,7 +91,7 @@ impl Statistics {
     pub fn restart_subnets(&mut self) {
         let (wall_us, limit) = (self.wall_us, self.default_limit);
         for (name, seen) in &mut self.observations {
-            if name.scope != Scope::Global && names::is_of_leases(name.counted) {
+            if name.scope != StatisticScope::Global && names::is_of_leases(name.counted) {
                 let grows = ["cumulative-", "reclaimed-"];
                 let from_zero = grows.iter().any(|prefix| name.counted.starts_with(prefix));
                 seen.restart(wall_us, limit, from_zero);
@@ -110,7 +110,7 @@ impl Statistics {
     pub fn all(&self, global_only: bool) -> Value {
         let mut map = Map::new();
         for (name, seen) in &self.observations {
-            if global_only && name.scope != Scope::Global {
+            if global_only && name.scope != StatisticScope::Global {
                 continue;
             }
             if let Some(samples) = samples_to_json(seen) {
@@ -149,25 +149,25 @@ impl Statistics {
     /// Keeps at most `count` samples of `name`; returns true if there is such a statistic. The
     /// newest sample stays for any `count`.
     pub fn set_count(&mut self, name: &str, count: u32) -> bool {
-        self.change(name, |seen| seen.set_limit(Limit::Count(count as usize)))
+        self.change(name, |seen| seen.set_limit(SampleLimit::Count(count as usize)))
     }
 
     /// Keeps at most `count` samples of all statistics, also of future ones.
     pub fn set_count_of_all(&mut self, count: u32) {
-        self.set_limit_of_all(Limit::Count(count as usize));
+        self.set_limit_of_all(SampleLimit::Count(count as usize));
     }
 
     /// Keeps samples of `name` for `age_s` seconds; returns true if there is such a statistic.
     pub fn set_age(&mut self, name: &str, age_s: u64) -> bool {
-        self.change(name, |seen| seen.set_limit(Limit::Age(age_s.saturating_mul(US_PER_S))))
+        self.change(name, |seen| seen.set_limit(SampleLimit::Age(age_s.saturating_mul(US_PER_S))))
     }
 
     /// Keeps samples of all statistics for `age_s` seconds, also of future ones.
     pub fn set_age_of_all(&mut self, age_s: u64) {
-        self.set_limit_of_all(Limit::Age(age_s.saturating_mul(US_PER_S)));
+        self.set_limit_of_all(SampleLimit::Age(age_s.saturating_mul(US_PER_S)));
     }
 
-    fn set_limit_of_all(&mut self, limit: Limit) {
+    fn set_limit_of_all(&mut self, limit: SampleLimit) {
         self.default_limit = limit;
         for (_, seen) in &mut self.observations {
             seen.set_limit(limit);
@@ -188,8 +188,9 @@ impl Statistics {
     /// Returns the position of the statistic whose name is `text`.
     fn find(&self, text: &str) -> Option<usize> {
         let (scope, counted) = names::split(text);
-        let is_it =
-            |(name, _): &(Name, Observation)| name.scope == scope && name.counted == counted;
+        let is_it = |(name, _): &(StatisticName, Observation)| {
+            name.scope == scope && name.counted == counted
+        };
         self.observations.iter().position(is_it)
     }
 }

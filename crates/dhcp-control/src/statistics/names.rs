@@ -7,7 +7,7 @@ use crate::family::IpVersion;
 
 /// Scope of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum StatisticScope {
     /// Whole server.
     Global,
     /// Subnet, by `id`.
@@ -20,20 +20,22 @@ pub enum Scope {
 
 /// Whole name of a statistic: `subnet[1].pool[0].assigned-addresses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
+pub struct StatisticName {
     /// Scope of the statistic.
-    pub scope: Scope,
+    pub scope: StatisticScope,
     /// Name within the scope.
     pub counted: &'static str,
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for StatisticName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scope {
-            Scope::Global => {}
-            Scope::Subnet(subnet) => write!(f, "subnet[{subnet}].")?,
-            Scope::Pool(subnet, pool) => write!(f, "subnet[{subnet}].pool[{pool}].")?,
-            Scope::PrefixPool(subnet, pool) => write!(f, "subnet[{subnet}].pd-pool[{pool}].")?,
+            StatisticScope::Global => {}
+            StatisticScope::Subnet(subnet) => write!(f, "subnet[{subnet}].")?,
+            StatisticScope::Pool(subnet, pool) => write!(f, "subnet[{subnet}].pool[{pool}].")?,
+            StatisticScope::PrefixPool(subnet, pool) => {
+                write!(f, "subnet[{subnet}].pd-pool[{pool}].")?
+            }
         }
         f.write_str(self.counted)
     }
@@ -41,17 +43,17 @@ impl fmt::Display for Name {
 
 /// Splits a written name into its scope and the name within it; a name that does not begin like a
 /// scope is global as a whole.
-pub(super) fn split(text: &str) -> (Scope, &str) {
+pub(super) fn split(text: &str) -> (StatisticScope, &str) {
     let Some((subnet, rest)) = numbered(text, "subnet") else {
-        return (Scope::Global, text);
+        return (StatisticScope::Global, text);
     };
     if let Some((pool, counted)) = numbered(rest, "pool") {
-        return (Scope::Pool(subnet, pool), counted);
+        return (StatisticScope::Pool(subnet, pool), counted);
     }
     if let Some((pool, counted)) = numbered(rest, "pd-pool") {
-        return (Scope::PrefixPool(subnet, pool), counted);
+        return (StatisticScope::PrefixPool(subnet, pool), counted);
     }
-    (Scope::Subnet(subnet), rest)
+    (StatisticScope::Subnet(subnet), rest)
 }
 
 /// Splits `word[number].rest`; the number must have no leading zeros or signs.
@@ -201,17 +203,17 @@ mod tests {
     #[test]
     fn a_written_name_is_cut_at_its_scope() {
         for (text, expected) in [
-            ("pkt4-received", (Scope::Global, "pkt4-received")),
-            ("subnet[7].total-nas", (Scope::Subnet(7), "total-nas")),
-            ("subnet[7].pool[0].total-nas", (Scope::Pool(7, 0), "total-nas")),
-            ("subnet[7].pd-pool[3].total-pds", (Scope::PrefixPool(7, 3), "total-pds")),
-            ("subnet[07].total-nas", (Scope::Global, "subnet[07].total-nas")),
-            ("subnet[+7].total-nas", (Scope::Global, "subnet[+7].total-nas")),
-            ("subnet[7]", (Scope::Global, "subnet[7]")),
+            ("pkt4-received", (StatisticScope::Global, "pkt4-received")),
+            ("subnet[7].total-nas", (StatisticScope::Subnet(7), "total-nas")),
+            ("subnet[7].pool[0].total-nas", (StatisticScope::Pool(7, 0), "total-nas")),
+            ("subnet[7].pd-pool[3].total-pds", (StatisticScope::PrefixPool(7, 3), "total-pds")),
+            ("subnet[07].total-nas", (StatisticScope::Global, "subnet[07].total-nas")),
+            ("subnet[+7].total-nas", (StatisticScope::Global, "subnet[+7].total-nas")),
+            ("subnet[7]", (StatisticScope::Global, "subnet[7]")),
         ] {
             assert_eq!(split(text), expected, "{text}");
         }
-        let name = Name { scope: Scope::PrefixPool(7, 3), counted: "total-pds" };
+        let name = StatisticName { scope: StatisticScope::PrefixPool(7, 3), counted: "total-pds" };
         assert_eq!(name.to_string(), "subnet[7].pd-pool[3].total-pds");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Limit on the kept samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum SampleLimit {
     /// Most samples; at least one is kept.
     Count(usize),
     /// Greatest age of samples relative to the newest, microseconds.
@@ -13,7 +13,7 @@ pub(super) enum Limit {
 
 /// Value at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct StatisticSample {
     pub(super) value: i128,
     pub(super) wall_us: u64,
 }
@@ -25,15 +25,15 @@ pub(super) struct Observation {
     raw: i128,
     /// Value of `raw` at the last reset; values are counted from there.
     offset: i128,
-    samples: VecDeque<Sample>,
-    limit: Limit,
+    samples: VecDeque<StatisticSample>,
+    limit: SampleLimit,
     /// True if the statistic was removed, and has not changed since.
     is_removed: bool,
 }
 
 impl Observation {
-    pub(super) fn new(raw: i128, wall_us: u64, limit: Limit) -> Self {
-        let samples = VecDeque::from([Sample { value: raw, wall_us }]);
+    pub(super) fn new(raw: i128, wall_us: u64, limit: SampleLimit) -> Self {
+        let samples = VecDeque::from([StatisticSample { value: raw, wall_us }]);
         Self { raw, offset: 0, samples, limit, is_removed: false }
     }
 
@@ -47,7 +47,8 @@ impl Observation {
             self.is_removed = false;
             self.samples.clear();
         }
-        self.samples.push_front(Sample { value: raw.saturating_sub(self.offset), wall_us });
+        self.samples
+            .push_front(StatisticSample { value: raw.saturating_sub(self.offset), wall_us });
         self.cut();
     }
 
@@ -55,12 +56,12 @@ impl Observation {
     pub(super) fn reset(&mut self, wall_us: u64) {
         self.offset = self.raw;
         self.samples.clear();
-        self.samples.push_front(Sample { value: 0, wall_us });
+        self.samples.push_front(StatisticSample { value: 0, wall_us });
     }
 
     /// Ends the history, as for a statistic that Kea deletes and adds again: the value restarts at
     /// 0 if `from_zero`, else it stays.
-    pub(super) fn restart(&mut self, wall_us: u64, limit: Limit, from_zero: bool) {
+    pub(super) fn restart(&mut self, wall_us: u64, limit: SampleLimit, from_zero: bool) {
         *self = Self::new(self.raw, wall_us, limit);
         if from_zero {
             self.reset(wall_us);
@@ -73,21 +74,21 @@ impl Observation {
         self.is_removed = true;
     }
 
-    pub(super) fn set_limit(&mut self, limit: Limit) {
+    pub(super) fn set_limit(&mut self, limit: SampleLimit) {
         self.limit = limit;
         self.cut();
     }
 
     /// Returns the samples, newest first; `None` if the statistic was removed.
-    pub(super) fn samples(&self) -> Option<impl Iterator<Item = &Sample>> {
+    pub(super) fn samples(&self) -> Option<impl Iterator<Item = &StatisticSample>> {
         (!self.is_removed).then(|| self.samples.iter())
     }
 
     fn cut(&mut self) {
         let newest = self.samples.front().map_or(0, |sample| sample.wall_us);
-        let too_many = |samples: &VecDeque<Sample>| match self.limit {
-            Limit::Count(count) => samples.len() > count.max(1),
-            Limit::Age(age_us) => {
+        let too_many = |samples: &VecDeque<StatisticSample>| match self.limit {
+            SampleLimit::Count(count) => samples.len() > count.max(1),
+            SampleLimit::Age(age_us) => {
                 samples.back().is_some_and(|sample| newest.saturating_sub(sample.wall_us) > age_us)
             }
         };

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::observation::Sample;
-use super::{Name, Scope, Statistics};
+use super::observation::StatisticSample;
+use super::{StatisticName, StatisticScope, Statistics};
 use crate::text::time_stamp;
 
 /// Approximate number of bytes of a statistic.
@@ -23,7 +23,7 @@ pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
     text.push_str("{ \"arguments\": { ");
     let mut is_first = true;
     for (name, seen) in &statistics.observations {
-        if is_global_only && name.scope != Scope::Global {
+        if is_global_only && name.scope != StatisticScope::Global {
             continue;
         }
         let Some(samples) = seen.samples() else { continue };
@@ -41,12 +41,12 @@ pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
     text
 }
 
-fn write_name(text: &mut String, name: Name) {
+fn write_name(text: &mut String, name: StatisticName) {
     let (subnet, pool) = match name.scope {
-        Scope::Global => (None, None),
-        Scope::Subnet(subnet) => (Some(subnet), None),
-        Scope::Pool(subnet, pool) => (Some(subnet), Some(("pool[", pool))),
-        Scope::PrefixPool(subnet, pool) => (Some(subnet), Some(("pd-pool[", pool))),
+        StatisticScope::Global => (None, None),
+        StatisticScope::Subnet(subnet) => (Some(subnet), None),
+        StatisticScope::Pool(subnet, pool) => (Some(subnet), Some(("pool[", pool))),
+        StatisticScope::PrefixPool(subnet, pool) => (Some(subnet), Some(("pd-pool[", pool))),
     };
     if let Some(subnet) = subnet {
         text.push_str("subnet[");
@@ -61,7 +61,7 @@ fn write_name(text: &mut String, name: Name) {
     text.push_str(name.counted);
 }
 
-fn write_sample(text: &mut String, sample: &Sample, stamps: &mut BTreeMap<u64, String>) {
+fn write_sample(text: &mut String, sample: &StatisticSample, stamps: &mut BTreeMap<u64, String>) {
     let value = super::bounded(sample.value);
     if value < 0 {
         text.push('-');
@@ -91,7 +91,7 @@ fn write_number(text: &mut String, mut number: u64) {
 mod tests {
     use serde_json::Value;
 
-    use super::super::{Counts, LeaseCounts, PoolCounts, StatisticCommand, SubnetCounts};
+    use super::super::{LeaseCounts, PoolCounts, ServerCounts, StatisticCommand, SubnetCounts};
     use super::*;
     use crate::family::IpVersion;
     use crate::text::kea_json;
@@ -109,7 +109,7 @@ mod tests {
                     prefix_pools: vec![pool(9)],
                     ..SubnetCounts::default()
                 };
-                let counts = Counts { server: vec![], subnets: vec![subnet(3), subnet(10)] };
+                let counts = ServerCounts { server: vec![], subnets: vec![subnet(3), subnet(10)] };
                 statistics.sample(1_795_315_192_262_110 + assigned, &counts);
                 statistics.reset("subnet[3].pool[0].cumulative-assigned-addresses");
             }

@@ -7,13 +7,13 @@ mod single;
 use dhcp_config::Hook;
 use serde_json::Value;
 
-use crate::answer::{Answer, ResultCode};
-use crate::backend::Backend;
-use crate::dispatch::Command;
+use crate::answer::{CommandAnswer, ResultCode};
+use crate::backend::CommandBackend;
+use crate::dispatch::CommandDefinition;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
-    let of = |name, run| Command::of(Hook::SubnetCommands, name, run);
+pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+    let of = |name, run| CommandDefinition::of(Hook::SubnetCommands, name, run);
     vec![
         of("subnet#-add", single::add),
         of("subnet#-del", single::delete),
@@ -32,9 +32,9 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
 }
 
 /// Returns an answer such as `3 IPv4 subnets found`, with the result for "empty" if there are none.
-fn counted(list: &[Value], version: &str, what: &str) -> Answer {
+fn counted(list: &[Value], version: &str, what: &str) -> CommandAnswer {
     let count = list.len();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
     let plural = if count == 1 { "" } else { "s" };
-    Answer::text(result, format!("{count} {version} {what}{plural} found"))
+    CommandAnswer::text(result, format!("{count} {version} {what}{plural} found"))
 }

@@ -3,36 +3,36 @@
 use serde_json::{Value, json};
 
 use super::counted;
-use crate::answer::{Answer, Outcome};
-use crate::arguments::{Fields, Request, integer};
-use crate::backend::Backend;
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
+use crate::backend::CommandBackend;
 use crate::document::{RESERVATIONS, edit, items, prefix_of, root};
 use crate::family::Commanded;
 
 /// Key of the shared networks.
 const NETWORKS: &str = "shared-networks";
 
-pub(super) fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let networks = items(root(backend), NETWORKS);
     let list: Vec<Value> =
         networks.iter().map(|network| json!({ "name": network["name"] })).collect();
     Ok(counted(&list, B::Family::VERSION.name(), "network").and(json!({ NETWORKS: list })))
 }
 
-pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let name = match request.named_map()?.get("name") {
         None => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "invalid '{}': missing mandatory 'name' parameter",
                 request.name
             )));
         }
         Some(Value::String(name)) => name,
-        Some(_) => return Err(Answer::error("'name' parameter must be a string")),
+        Some(_) => return Err(CommandAnswer::error("'name' parameter must be a string")),
     };
     let networks = items(root(backend), NETWORKS);
     match networks.iter().find(|network| network["name"] == *name) {
-        None => Ok(Answer::empty(format!("No '{name}' shared network found"))),
+        None => Ok(CommandAnswer::empty(format!("No '{name}' shared network found"))),
         Some(network) => {
             let version = B::Family::VERSION.name();
             let text = format!("Info about {version} shared network '{name}' returned");
@@ -41,56 +41,56 @@ pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
             for map in subnets.filter_map(Value::as_object_mut) {
                 map.remove(RESERVATIONS);
             }
-            Ok(Answer::success(text).and(json!({ NETWORKS: [shown] })))
+            Ok(CommandAnswer::success(text).and(json!({ NETWORKS: [shown] })))
         }
     }
 }
 
-pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (fields, command) = (request.named_map()?, request.name);
     let list = match fields.get(NETWORKS) {
         None => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "missing '{NETWORKS}' argument for the '{command}' command"
             )));
         }
         Some(Value::Array(list)) => list,
         Some(_) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "'{NETWORKS}' argument specified for the '{command}' command is not a list"
             )));
         }
     };
     let [network] = list.as_slice() else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of networks specified for the '{command}' command. Expected one network"
         )));
     };
     let Value::Object(map) = network else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid network information specified for the '{command}' command. Expected a map"
         )));
     };
-    let name = Fields(map).text("name")?;
+    let name = ArgumentFields(map).text("name")?;
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         root.list(NETWORKS).push(network.clone());
-        Ok(Answer::success(format!("A new {version} shared network '{name}' added"))
+        Ok(CommandAnswer::success(format!("A new {version} shared network '{name}' added"))
             .and(json!({ NETWORKS: [{ "name": name }] })))
     })
 }
 
-pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (fields, command) = (request.named_map()?, request.name);
     let name = match fields.get("name") {
         None => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "network name ('name') is required for the '{command}' command"
             )));
         }
         Some(Value::String(name)) => name,
         Some(_) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "network name ('name') specified for the '{command}' is not a string"
             )));
         }
@@ -100,13 +100,13 @@ pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
         Some(Value::String(action)) if action == "keep" => false,
         Some(Value::String(action)) if action == "delete" => true,
         Some(Value::String(action)) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "Invalid value for subnets-action parameter: {action}, Supported values: 'keep' \
                  and 'delete'."
             )));
         }
         Some(_) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "subnets-action parameter for {command} command must be a string. Supported \
                  values are: 'keep' and 'delete'."
             )));
@@ -115,28 +115,28 @@ pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else {
-            return Ok(Answer::empty(format!("no shared network with name '{name}' found")));
+            return Ok(CommandAnswer::empty(format!("no shared network with name '{name}' found")));
         };
         let subnets = core::mem::take(root.subnets_in(Some(index)));
         root.list(NETWORKS).remove(index);
         if !deletes_subnets {
             root.subnets_in(None).extend(subnets);
         }
-        Ok(Answer::success(format!("{version} shared network '{name}' deleted"))
+        Ok(CommandAnswer::success(format!("{version} shared network '{name}' deleted"))
             .and(json!({ NETWORKS: [{ "name": name }] })))
     })
 }
 
 /// Returns the network and the subnet that a command names.
-fn pair<'a>(request: &Request<'a>) -> Result<(&'a str, i128), Answer> {
+fn pair<'a>(request: &ReceivedCommand<'a>) -> Result<(&'a str, i128), CommandAnswer> {
     let (fields, command) = (request.named_map()?, request.name);
     let required = |key: &str| {
         fields.get(key).ok_or_else(|| {
-            Answer::error(format!("missing '{key}' argument for the '{command}' command"))
+            CommandAnswer::error(format!("missing '{key}' argument for the '{command}' command"))
         })
     };
     let wrong = |key: &str, wants: &str| {
-        Answer::error(format!(
+        CommandAnswer::error(format!(
             "'{key}' argument specified for the '{command}' command is not {wants}"
         ))
     };
@@ -145,41 +145,47 @@ fn pair<'a>(request: &Request<'a>) -> Result<(&'a str, i128), Answer> {
     Ok((name, id))
 }
 
-fn no_network(version: &str, name: &str) -> Answer {
-    Answer::empty(format!("no {version} shared network with name '{name}' found"))
+fn no_network(version: &str, name: &str) -> CommandAnswer {
+    CommandAnswer::empty(format!("no {version} shared network with name '{name}' found"))
 }
 
-pub(super) fn add_subnet<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add_subnet<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let (name, id) = pair(request)?;
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
         let place = u32::try_from(id).ok().and_then(|id| root.place(id));
         let Some(place) = place else {
-            return Ok(Answer::empty(format!("no {version} subnet with id '{id}' found")));
+            return Ok(CommandAnswer::empty(format!("no {version} subnet with id '{id}' found")));
         };
         if place.network.is_some() {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "subnet with id {id} is already part of a shared network"
             )));
         }
         let subnet = root.remove(place);
         let prefix = prefix_of(&subnet).to_owned();
         root.subnets_in(Some(index)).push(subnet);
-        Ok(Answer::success(format!(
+        Ok(CommandAnswer::success(format!(
             "{version} subnet {prefix} (id {id}) is now part of shared network '{name}'"
         )))
     })
 }
 
-pub(super) fn delete_subnet<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete_subnet<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     let (name, id) = pair(request)?;
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
         let place = u32::try_from(id).ok().and_then(|id| root.place(id));
         let Some(place) = place.filter(|place| place.network == Some(index)) else {
-            return Ok(Answer::empty(format!(
+            return Ok(CommandAnswer::empty(format!(
                 "The {version} subnet with id {id} is not part of the shared network with name \
                  '{name}' found"
             )));
@@ -187,7 +193,7 @@ pub(super) fn delete_subnet<B: Backend>(request: &Request<'_>, backend: &mut B) 
         let subnet = root.remove(place);
         let prefix = prefix_of(&subnet).to_owned();
         root.subnets_in(None).push(subnet);
-        Ok(Answer::success(format!(
+        Ok(CommandAnswer::success(format!(
             "{version} subnet {prefix} (id {id}) is now removed from shared network '{name}'"
         )))
     })

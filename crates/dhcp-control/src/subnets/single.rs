@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::counted;
 use super::delta;
-use crate::answer::{Answer, Outcome};
-use crate::arguments::{Request, integer};
-use crate::backend::Backend;
+use crate::answer::{CommandAnswer, Outcome};
+use crate::arguments::{ReceivedCommand, integer};
+use crate::backend::CommandBackend;
 use crate::document::{edit, has_id, name_of, prefix_of, root, subnets};
 use crate::family::Commanded;
 
-pub(super) fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let version = B::Family::VERSION;
     let mut all = subnets(root(backend), version);
     all.sort_by_key(|(subnet, _)| subnet["id"].as_u64());
@@ -25,10 +25,10 @@ pub(super) fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outco
     Ok(counted(&list, version.name(), "subnet").and(json!({ "subnets": list })))
 }
 
-pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (fields, name, version) = (request.named_map()?, request.name, B::Family::VERSION);
     if fields.0.len() != 1 {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of arguments {} for the '{name}' command. Expecting 'id' or 'subnet'",
             fields.0.len()
         )));
@@ -39,80 +39,80 @@ pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
             all.iter().find(|(subnet, _)| prefix_of(subnet) == prefix),
             format!("No {prefix} subnet found"),
         ),
-        (Some(_), _) => return Err(Answer::error("'subnet' parameter must be a string")),
+        (Some(_), _) => return Err(CommandAnswer::error("'subnet' parameter must be a string")),
         (None, Some(id)) => {
-            let id =
-                integer(id).ok_or_else(|| Answer::error("'id' parameter must be an integer"))?;
+            let id = integer(id)
+                .ok_or_else(|| CommandAnswer::error("'id' parameter must be an integer"))?;
             let has_id = |subnet: &Value| u32::try_from(id).is_ok_and(|id| has_id(subnet, id));
             (all.iter().find(|(subnet, _)| has_id(subnet)), format!("No subnet with id {id} found"))
         }
-        (None, None) => return Err(Answer::error("'id' or 'subnet' parameter required")),
+        (None, None) => return Err(CommandAnswer::error("'id' or 'subnet' parameter required")),
     };
-    let Some(&(subnet, _)) = found else { return Ok(Answer::empty(missing)) };
+    let Some(&(subnet, _)) = found else { return Ok(CommandAnswer::empty(missing)) };
     let (prefix, id) = (prefix_of(subnet), &subnet["id"]);
     let text = format!("Info about {} subnet {prefix} (id {id}) returned", version.name());
     let mut shown = subnet.clone();
     if let Some(map) = shown.as_object_mut() {
         map.remove("reservations");
     }
-    Ok(Answer::success(text).and(json!({ version.subnets(): [shown] })))
+    Ok(CommandAnswer::success(text).and(json!({ version.subnets(): [shown] })))
 }
 
 /// Returns the one subnet in the arguments.
-fn given<'a, B: Backend>(
-    request: &Request<'a>,
+fn given<'a, B: CommandBackend>(
+    request: &ReceivedCommand<'a>,
     hint: &str,
-) -> Result<&'a Map<String, Value>, Answer> {
+) -> Result<&'a Map<String, Value>, CommandAnswer> {
     let (fields, name, key) = (request.named_map()?, request.name, B::Family::VERSION.subnets());
     if fields.0.len() != 1 {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of arguments {} for the '{name}' command. Expecting '{key}' list",
             fields.0.len()
         )));
     }
     let list = match fields.get(key) {
         None => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "missing '{key}' argument for the '{name}' command"
             )));
         }
         Some(Value::Array(list)) => list,
         Some(_) => {
-            return Err(Answer::error(format!(
+            return Err(CommandAnswer::error(format!(
                 "'{key}' argument specified for the '{name}' command is not a list"
             )));
         }
     };
     let [subnet] = list.as_slice() else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of subnets specified for the '{name}' command. Expected one subnet"
         )));
     };
     let Value::Object(map) = subnet else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid subnet information specified for the '{name}' command. Expected a map"
         )));
     };
     if map.contains_key("reservations") {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "must not specify host reservations with '{name}'.{hint}"
         )));
     }
     Ok(map)
 }
 
-pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let hint = " Use 'reservation-add' to add a reservation to a subnet";
     let subnet = Value::Object(given::<B>(request, hint)?.clone());
     let text = format!("{} subnet added", B::Family::VERSION.name());
     edit(backend, |root| {
         let named = name_of(&subnet);
         root.subnets_in(None).push(subnet);
-        Ok(Answer::success(text).and(json!({ "subnets": [named] })))
+        Ok(CommandAnswer::success(text).and(json!({ "subnets": [named] })))
     })
 }
 
-pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     changed(request, backend, |old, new| {
         let reservations = old.get("reservations").cloned();
         *old = new.clone();
@@ -122,32 +122,38 @@ pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     })
 }
 
-pub(super) fn delta_add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delta_add<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     changed(request, backend, delta::add)
 }
 
-pub(super) fn delta_delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delta_delete<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut B,
+) -> Outcome {
     changed(request, backend, delta::delete)
 }
 
 /// Applies `change` to the subnet of the same `id`.
-fn changed<B: Backend>(
-    request: &Request<'_>,
+fn changed<B: CommandBackend>(
+    request: &ReceivedCommand<'_>,
     backend: &mut B,
     change: fn(&mut Map<String, Value>, &Map<String, Value>),
 ) -> Outcome {
     let new = given::<B>(request, "")?;
     let Some(id) = new.get("id") else {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "must specify subnet id with '{}' command.",
             request.name
         )));
     };
-    let id =
-        integer(id).ok_or_else(|| Answer::error("invalid type specified for parameter 'id'"))?;
+    let id = integer(id)
+        .ok_or_else(|| CommandAnswer::error("invalid type specified for parameter 'id'"))?;
     let range = 1..i128::from(u32::MAX);
     if !range.contains(&id) {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "The 'id' value ({id}) is not within expected range: (1 - {})",
             range.end - 1
         )));
@@ -156,37 +162,39 @@ fn changed<B: Backend>(
     edit(backend, |root| {
         let place = root
             .place(id as u32)
-            .ok_or_else(|| Answer::error(format!("Can't find subnet '{id}' to update")))?;
+            .ok_or_else(|| CommandAnswer::error(format!("Can't find subnet '{id}' to update")))?;
         let subnet = root.subnet(place);
         if let Some(old) = subnet.as_object_mut() {
             change(old, new);
         }
-        Ok(Answer::success(text).and(json!({ "subnets": [name_of(subnet)] })))
+        Ok(CommandAnswer::success(text).and(json!({ "subnets": [name_of(subnet)] })))
     })
 }
 
-pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let (fields, name) = (request.named_map()?, request.name);
     if fields.0.len() != 1 {
-        return Err(Answer::error(format!(
+        return Err(CommandAnswer::error(format!(
             "invalid number of arguments specified for the '{name} command. Expected subnet \
              identifier"
         )));
     }
     let id = fields.get("id").ok_or_else(|| {
-        Answer::error(format!("subnet identifier is required for the '{name}' command"))
+        CommandAnswer::error(format!("subnet identifier is required for the '{name}' command"))
     })?;
     let id = integer(id).ok_or_else(|| {
-        Answer::error(format!("subnet identifier specified for the '{name}' is not a number"))
+        CommandAnswer::error(format!(
+            "subnet identifier specified for the '{name}' is not a number"
+        ))
     })?;
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let place = u32::try_from(id).ok().and_then(|id| root.place(id));
         let Some(place) = place else {
-            return Ok(Answer::empty(format!("no subnet with id {id} found")));
+            return Ok(CommandAnswer::empty(format!("no subnet with id {id} found")));
         };
         let subnet = root.remove(place);
         let text = format!("{version} subnet {} (id {id}) deleted", prefix_of(&subnet));
-        Ok(Answer::success(text).and(json!({ "subnets": [name_of(&subnet)] })))
+        Ok(CommandAnswer::success(text).and(json!({ "subnets": [name_of(&subnet)] })))
     })
 }

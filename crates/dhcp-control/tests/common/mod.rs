@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{ExtendedInfoChecks, Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
-use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
+use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhcp4, parse_dhcp6};
+use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
-    ApplyFailure, Backend, Cleanup, Commanded, Executed, Interface, IpVersion, Leases, PutFailure,
-    PutMode, Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
+    ApplyFailure, CleanupStartResult, CommandBackend, Commanded, Executed, InterfaceFacts,
+    IpVersion, LeaseAdministration, LeasePutCondition, PutFailure, Selected, Selector,
+    ServerVersion, ServiceState, Status, SubnetFacts, Written, execute,
 };
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
@@ -17,14 +18,14 @@ use serde_json::{Value, json};
 pub(crate) const WALL_US: u64 = 1_795_315_192_262_110;
 
 /// Leases by address and kind; a prefix comes after an address of the same number.
-pub(crate) struct Kept<F: Commanded> {
+pub(crate) struct FakeLeases<F: Commanded> {
     leases: BTreeMap<(F::Ip, bool), F::Lease>,
     pub written: Vec<String>,
     /// Failure of the next change.
     pub refuses: Option<PutFailure>,
 }
 
-impl<F: Commanded> Kept<F> {
+impl<F: Commanded> FakeLeases<F> {
     fn slot(lease: &F::Lease) -> (F::Ip, bool) {
         (F::ip(F::address(lease)), F::kind(lease) != F::USUAL_KIND)
     }
@@ -34,7 +35,7 @@ impl<F: Commanded> Kept<F> {
     }
 }
 
-impl<F: Commanded> Leases<F> for Kept<F> {
+impl<F: Commanded> LeaseAdministration<F> for FakeLeases<F> {
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease> {
         self.leases.get(&(ip, kind != F::USUAL_KIND)).cloned()
     }
@@ -65,14 +66,14 @@ impl<F: Commanded> Leases<F> for Kept<F> {
         self.leases.values().for_each(visit);
     }
 
-    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure> {
+    fn put(&mut self, lease: F::Lease, mode: LeasePutCondition) -> Result<(), PutFailure> {
         if let Some(failure) = self.refuses.take() {
             return Err(failure);
         }
         let slot = Self::slot(&lease);
         match (mode, self.leases.contains_key(&slot)) {
-            (PutMode::Add, true) => Err(PutFailure::Exists),
-            (PutMode::Replace, false) => Err(PutFailure::Missing),
+            (LeasePutCondition::Add, true) => Err(PutFailure::Exists),
+            (LeasePutCondition::Replace, false) => Err(PutFailure::Missing),
             _ => {
                 self.leases.insert(slot, lease);
                 Ok(())
@@ -102,14 +103,14 @@ pub(crate) struct Fake<F: Commanded> {
     pub document: Value,
     pub hooks: Vec<Hook>,
     pub extended_info_checks: ExtendedInfoChecks,
-    pub leases: Kept<F>,
+    pub leases: FakeLeases<F>,
     pub service: ServiceState,
     pub statistics: Statistics,
     /// Counts of the whole server.
     pub server: Vec<(&'static str, u64)>,
     pub now: Now,
     pub status: Status,
-    pub cleanup: Cleanup,
+    pub cleanup: CleanupStartResult,
     pub exit: Option<i32>,
     pub reclaimed: Vec<bool>,
     pub added_interfaces: Vec<String>,
@@ -134,7 +135,7 @@ impl<F: Commanded> Fake<F> {
             document: json!({ F::VERSION.root(): root }),
             hooks: HOOKS.to_vec(),
             extended_info_checks: ExtendedInfoChecks::default(),
-            leases: Kept { leases: BTreeMap::new(), written: Vec::new(), refuses: None },
+            leases: FakeLeases { leases: BTreeMap::new(), written: Vec::new(), refuses: None },
             service: ServiceState::default(),
             statistics: Statistics::new(F::VERSION),
             server: Vec::new(),
@@ -146,7 +147,7 @@ impl<F: Commanded> Fake<F> {
                 threads: 2,
                 ..Status::default()
             },
-            cleanup: Cleanup::Started,
+            cleanup: CleanupStartResult::Started,
             exit: None,
             reclaimed: Vec::new(),
             added_interfaces: Vec::new(),
@@ -253,7 +254,7 @@ impl<F: Commanded> Fake<F> {
         facts.collect()
     }
 
-    fn problems(&self, document: &Value) -> Vec<Problem> {
+    fn problems(&self, document: &Value) -> Vec<ConfigProblem> {
         let text = document.to_string();
         match F::VERSION {
             IpVersion::V4 => parse_dhcp4("command", &text, &mut NoIncludes).unwrap_err(),
@@ -262,7 +263,7 @@ impl<F: Commanded> Fake<F> {
     }
 }
 
-impl<F: Commanded> Backend for Fake<F> {
+impl<F: Commanded> CommandBackend for Fake<F> {
     type Family = F;
 
     fn now(&self) -> Now {
@@ -277,9 +278,9 @@ impl<F: Commanded> Backend for Fake<F> {
         self.extended_info_checks
     }
 
-    fn version(&self) -> Version {
+    fn version(&self) -> ServerVersion {
         let [short, extended, build] = ["1.2.3", "1.2.3\nsource", "built"].map(str::to_owned);
-        Version { short, extended, build }
+        ServerVersion { short, extended, build }
     }
 
     fn configuration(&self) -> &Value {
@@ -331,7 +332,7 @@ impl<F: Commanded> Backend for Fake<F> {
         self.selected.clone()
     }
 
-    fn leases(&mut self) -> &mut dyn Leases<F> {
+    fn leases(&mut self) -> &mut dyn LeaseAdministration<F> {
         &mut self.leases
     }
 
@@ -339,7 +340,7 @@ impl<F: Commanded> Backend for Fake<F> {
         self.reclaimed.push(and_removes);
     }
 
-    fn start_cleanup(&mut self) -> Cleanup {
+    fn start_cleanup(&mut self) -> CleanupStartResult {
         self.cleanup.clone()
     }
 
@@ -351,15 +352,15 @@ impl<F: Commanded> Backend for Fake<F> {
         self.status.clone()
     }
 
-    fn interfaces(&self) -> Vec<Interface> {
-        vec![Interface {
+    fn interfaces(&self) -> Vec<InterfaceFacts> {
+        vec![InterfaceFacts {
             name: "eth0".to_owned(),
             index: 2,
             hardware: vec![2, 0, 0, 0, 0, 1],
             hardware_type: 1,
             is_up: true,
             addresses: vec!["192.0.2.1".parse().unwrap(), "fe80::1".parse().unwrap()],
-            ..Interface::default()
+            ..InterfaceFacts::default()
         }]
     }
 
@@ -379,8 +380,8 @@ impl<F: Commanded> Backend for Fake<F> {
         self.exit = Some(exit_value);
     }
 
-    fn counts(&self) -> Counts {
-        let mut counts = Counts { server: self.server.clone(), subnets: Vec::new() };
+    fn counts(&self) -> ServerCounts {
+        let mut counts = ServerCounts { server: self.server.clone(), subnets: Vec::new() };
         for facts in self.facts() {
             let mut pool = PoolCounts { id: 0, total: 10, leases: LeaseCounts::default() };
             let mut prefixes = PoolCounts { id: 0, total: 256, leases: LeaseCounts::default() };

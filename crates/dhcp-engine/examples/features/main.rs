@@ -30,21 +30,21 @@ const WARM_UP: u32 = 2_000;
 const START: Now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
 
 /// Server with its clients, each of which comes once.
-trait Bench {
+trait FeatureServer {
     /// Serves the next clients.
     fn exchange(&mut self, count: u32);
 }
 
 /// Measured feature, with its name.
-struct Feature {
+struct MeasuredFeature {
     family: &'static str,
     name: &'static str,
-    make: Box<dyn Fn() -> Box<dyn Bench>>,
+    make: Box<dyn Fn() -> Box<dyn FeatureServer>>,
 }
 
 /// Runs exchanges; callgrind counts only this function.
 #[inline(never)]
-fn measured(bench: &mut dyn Bench, count: u32) {
+fn measured(bench: &mut dyn FeatureServer, count: u32) {
     bench.exchange(count);
 }
 
@@ -54,7 +54,7 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Runs features in turn. The first one of a family is the plain one.
-fn play(features: &[Feature], rounds: usize) {
+fn play(features: &[MeasuredFeature], rounds: usize) {
     let mut benches: Vec<_> = features.iter().map(|feature| (feature.make)()).collect();
     benches.iter_mut().for_each(|bench| bench.exchange(WARM_UP));
     let mut times = vec![Vec::new(); benches.len()];
@@ -81,7 +81,7 @@ fn main() {
     if let [once, family, name] = &arguments[..]
         && once == "--once"
     {
-        let wanted = |feature: &Feature| feature.family == family && feature.name == name;
+        let wanted = |feature: &MeasuredFeature| feature.family == family && feature.name == name;
         let feature = all().find(wanted).unwrap_or_else(|| panic!("no feature {family} {name}"));
         let mut bench = (feature.make)();
         bench.exchange(WARM_UP);
@@ -90,7 +90,7 @@ fn main() {
     }
     let rounds = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(ROUNDS);
     let names: Vec<&String> = arguments.iter().filter(|a| a.parse::<usize>().is_err()).collect();
-    let is_wanted = |feature: &Feature| {
+    let is_wanted = |feature: &MeasuredFeature| {
         let is_named = names.iter().any(|name| feature.name.contains(name.as_str()));
         names.is_empty() || feature.name == "plain" || is_named
     };

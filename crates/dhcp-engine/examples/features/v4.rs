@@ -9,13 +9,13 @@ use dhcp_config::{
     Dhcp4, HostIdentifier, IdentifierKind, NoIncludes, Reservation4, Reserved4, parse_dhcp4,
 };
 use dhcp_engine::v4::{Destination, Ingress, Snapshot};
-use dhcp_engine::{InFlight, Shard, Transmit};
+use dhcp_engine::{InFlight, ReplySink, Shard};
 use dhcp_lease::MemoryStore;
 use dhcp_lease::v4::{LeaseTable, V4};
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 use super::lists::{classes, flex_id, list};
-use super::{Bench, Feature, START};
+use super::{FeatureServer, MeasuredFeature, START};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -29,7 +29,7 @@ fn address_of(client: u32) -> Ipv4Addr {
 
 /// Behaviour of a feature's clients.
 #[derive(Clone, Copy)]
-struct Manner {
+struct Dhcp4ClientBehavior {
     /// First byte of their relay agent's address.
     network: u8,
     /// Number of subnets that clients come from in turn; 0: all from the first.
@@ -44,16 +44,16 @@ struct Manner {
     hosts_are_mixed: bool,
 }
 
-struct Server {
+struct Dhcp4FeatureServer {
     shard: Shard<V4, MemoryStore<V4>>,
-    manner: Manner,
+    manner: Dhcp4ClientBehavior,
     next: u32,
-    last: Last,
+    last: Dhcp4LastReply,
 }
 
-struct Last([u8; 1500], usize);
+struct Dhcp4LastReply([u8; 1500], usize);
 
-impl Transmit<V4> for Last {
+impl ReplySink<V4> for Dhcp4LastReply {
     fn transmit(&mut self, _: Destination, _: Ingress, octets: &[u8]) -> bool {
         self.0[..octets.len()].copy_from_slice(octets);
         self.1 = octets.len();
@@ -62,7 +62,7 @@ impl Transmit<V4> for Last {
 }
 
 /// Returns the hosts of the first clients.
-fn hosts(manner: Manner) -> impl Iterator<Item = Reservation4> {
+fn hosts(manner: Dhcp4ClientBehavior) -> impl Iterator<Item = Reservation4> {
     let kinds = [
         IdentifierKind::HardwareAddress,
         IdentifierKind::Duid,
@@ -91,8 +91,8 @@ fn hosts(manner: Manner) -> impl Iterator<Item = Reservation4> {
     })
 }
 
-impl Server {
-    fn new(text: &str, manner: Manner) -> Self {
+impl Dhcp4FeatureServer {
+    fn new(text: &str, manner: Dhcp4ClientBehavior) -> Self {
         let mut config: Dhcp4 = parse_dhcp4("example", text, &mut NoIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]))
             .config;
@@ -102,7 +102,7 @@ impl Server {
             Snapshot::compile(&config, |specs, reserved| table.configure(specs, reserved));
         let in_flight = Arc::new(InFlight::new(7, 64));
         let shard = Shard::new(MemoryStore::new(table), Arc::new(snapshot), in_flight);
-        Self { shard, manner, next: 0, last: Last([0; 1500], 0) }
+        Self { shard, manner, next: 0, last: Dhcp4LastReply([0; 1500], 0) }
     }
 
     fn send(&mut self, kind: MessageType, client: u32, options: &[(u8, &[u8])]) {
@@ -115,7 +115,7 @@ impl Server {
         let is_direct = self.manner.is_direct && self.next > RENEWING;
         let relay = Ipv4Addr::from_bits(base + (subnet << 8));
         let ciaddr = if is_direct { address_of(client) } else { none };
-        let header = Header {
+        let header = Dhcp4Header {
             op: 1,
             htype: 1,
             hlen: 6,
@@ -154,7 +154,7 @@ impl Server {
     }
 }
 
-impl Bench for Server {
+impl FeatureServer for Dhcp4FeatureServer {
     fn exchange(&mut self, count: u32) {
         for _ in 0..count {
             let is_renewal = self.manner.renews && self.next >= RENEWING;
@@ -218,9 +218,9 @@ const KINDS: &str = r#""host-reservation-identifiers":
 const FLEX: &str = "concat('f', substring(pkt4.mac, 2, 4))";
 
 /// Name, configuration and clients of a feature.
-type Made = (&'static str, Box<dyn Fn() -> String>, Manner);
+type Made = (&'static str, Box<dyn Fn() -> String>, Dhcp4ClientBehavior);
 
-const PLAIN: Manner = Manner {
+const PLAIN: Dhcp4ClientBehavior = Dhcp4ClientBehavior {
     network: 10,
     subnets: 0,
     renews: false,
@@ -238,10 +238,10 @@ fn servers(n: u32) -> String {
 }
 
 fn in_one_subnet() -> Vec<Made> {
-    let mixed = Manner { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
-    let million = Manner { hosts: 1_000_000, ..PLAIN };
-    let renews = Manner { renews: true, ..PLAIN };
-    let direct = Manner { is_direct: true, ..renews };
+    let mixed = Dhcp4ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
+    let million = Dhcp4ClientBehavior { hosts: 1_000_000, ..PLAIN };
+    let renews = Dhcp4ClientBehavior { renews: true, ..PLAIN };
+    let direct = Dhcp4ClientBehavior { is_direct: true, ..renews };
     let hardware = |n: u32| format!("pkt4.mac == 0x0299{n:08x}");
     let simple = || classes(100, |n| format!("option[60].hex == 'vendor:{n}'"));
     let flex = "\"host-reservation-identifiers\": [ \"flex-id\" ]";
@@ -297,7 +297,7 @@ fn in_many_subnets() -> Vec<Made> {
         (
             "shared network of 50 subnets",
             Box::new(move || network(LARGE, &subnets(49, whole))),
-            Manner { network: 11, ..PLAIN },
+            Dhcp4ClientBehavior { network: 11, ..PLAIN },
         ),
         ("the same, 49 of them full", Box::new(move || network(&subnets(49, tenth), LARGE)), PLAIN),
         (
@@ -305,17 +305,17 @@ fn in_many_subnets() -> Vec<Made> {
             Box::new(move || {
                 format!("{{ \"Dhcp4\": {{ \"subnet4\": [ {} ] }} }}", subnets(10_000, whole))
             }),
-            Manner { subnets: 10_000, ..PLAIN },
+            Dhcp4ClientBehavior { subnets: 10_000, ..PLAIN },
         ),
     ]
 }
 
 /// Returns the measured features, the plain one first.
-pub fn features() -> Vec<Feature> {
-    let feature = |(name, text, manner): Made| Feature {
+pub fn features() -> Vec<MeasuredFeature> {
+    let feature = |(name, text, manner): Made| MeasuredFeature {
         family: "v4",
         name,
-        make: Box::new(move || Box::new(Server::new(&text(), manner))),
+        make: Box::new(move || Box::new(Dhcp4FeatureServer::new(&text(), manner))),
     };
     in_one_subnet().into_iter().chain(in_many_subnets()).map(feature).collect()
 }

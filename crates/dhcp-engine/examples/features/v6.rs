@@ -9,20 +9,20 @@ use dhcp_config::{
     Dhcp6, HostIdentifier, IdentifierKind, NoIncludes, Reservation6, Reserved6, parse_dhcp6,
 };
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_engine::{InFlight, Shard, Transmit};
+use dhcp_engine::{InFlight, ReplySink, Shard};
 use dhcp_lease::MemoryStore;
 use dhcp_lease::v6::{LeaseTable, V6};
 use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
 use super::lists::{classes, flex_id, list};
-use super::{Bench, Feature, START};
+use super::{FeatureServer, MeasuredFeature, START};
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
 const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
 
 /// Behaviour of a feature's clients.
 #[derive(Clone, Copy)]
-struct Manner {
+struct Dhcp6ClientBehavior {
     /// Second group of their relay agent's address.
     network: u16,
     /// Number of subnets that clients come from in turn; 0: all from the first.
@@ -34,16 +34,16 @@ struct Manner {
     hosts_are_mixed: bool,
 }
 
-struct Server {
+struct Dhcp6FeatureServer {
     shard: Shard<V6, MemoryStore<V6>>,
-    manner: Manner,
+    manner: Dhcp6ClientBehavior,
     next: u32,
-    last: Last,
+    last: Dhcp6LastReply,
 }
 
-struct Last([u8; 1500], usize);
+struct Dhcp6LastReply([u8; 1500], usize);
 
-impl Transmit<V6> for Last {
+impl ReplySink<V6> for Dhcp6LastReply {
     fn transmit(&mut self, _: SocketAddrV6, _: Ingress, octets: &[u8]) -> bool {
         self.0[..octets.len()].copy_from_slice(octets);
         self.1 = octets.len();
@@ -52,7 +52,7 @@ impl Transmit<V6> for Last {
 }
 
 /// Returns the hosts of the first clients.
-fn hosts(manner: Manner) -> impl Iterator<Item = Reservation6> {
+fn hosts(manner: Dhcp6ClientBehavior) -> impl Iterator<Item = Reservation6> {
     let kinds = [IdentifierKind::Duid, IdentifierKind::HardwareAddress, IdentifierKind::FlexId];
     (0..manner.hosts).map(move |n| {
         let kind = if manner.hosts_are_mixed { kinds[n as usize % 3] } else { kinds[0] };
@@ -73,8 +73,8 @@ fn hosts(manner: Manner) -> impl Iterator<Item = Reservation6> {
     })
 }
 
-impl Server {
-    fn new(text: &str, manner: Manner) -> Self {
+impl Dhcp6FeatureServer {
+    fn new(text: &str, manner: Dhcp6ClientBehavior) -> Self {
         let mut config: Dhcp6 = parse_dhcp6("example", text, &mut NoIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]))
             .config;
@@ -85,7 +85,7 @@ impl Server {
         });
         let in_flight = Arc::new(InFlight::new(7, 64));
         let shard = Shard::new(MemoryStore::new(table), Arc::new(snapshot), in_flight);
-        Self { shard, manner, next: 0, last: Last([0; 1500], 0) }
+        Self { shard, manner, next: 0, last: Dhcp6LastReply([0; 1500], 0) }
     }
 
     /// Sends a message that requests `address`, if any.
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-impl Bench for Server {
+impl FeatureServer for Dhcp6FeatureServer {
     fn exchange(&mut self, count: u32) {
         for _ in 0..count {
             let client = if self.manner.renews { self.next % 500 } else { self.next };
@@ -185,10 +185,15 @@ const KINDS: &str = r#""host-reservation-identifiers": [ "duid", "hw-address", "
 const FLEX: &str = "concat('f', substring(option[1].hex, 6, 4))";
 
 /// Name, configuration and clients of a feature.
-type Made = (&'static str, Box<dyn Fn() -> String>, Manner);
+type Made = (&'static str, Box<dyn Fn() -> String>, Dhcp6ClientBehavior);
 
-const PLAIN: Manner =
-    Manner { network: 0xdb8, subnets: 0, renews: false, hosts: 0, hosts_are_mixed: false };
+const PLAIN: Dhcp6ClientBehavior = Dhcp6ClientBehavior {
+    network: 0xdb8,
+    subnets: 0,
+    renews: false,
+    hosts: 0,
+    hosts_are_mixed: false,
+};
 
 /// Returns one of twenty options of four bytes.
 fn option_of(n: u32) -> String {
@@ -200,9 +205,9 @@ fn option_of(n: u32) -> String {
 }
 
 fn in_one_subnet() -> Vec<Made> {
-    let mixed = Manner { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
-    let million = Manner { hosts: 1_000_000, ..PLAIN };
-    let renews = Manner { renews: true, ..PLAIN };
+    let mixed = Dhcp6ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
+    let million = Dhcp6ClientBehavior { hosts: 1_000_000, ..PLAIN };
+    let renews = Dhcp6ClientBehavior { renews: true, ..PLAIN };
     let duid = |n: u32| format!("option[1].hex == 0x000300010299{n:08x}");
     let simple = || classes(100, |n| format!("option[15].hex == 'vendor:{n}'"));
     let flex = "\"host-reservation-identifiers\": [ \"flex-id\" ]";
@@ -243,7 +248,7 @@ fn in_many_subnets() -> Vec<Made> {
         (
             "shared network of 50 subnets",
             Box::new(move || network(LARGE, &subnets(49, whole))),
-            Manner { network: 0xdb9, ..PLAIN },
+            Dhcp6ClientBehavior { network: 0xdb9, ..PLAIN },
         ),
         ("the same, 49 of them full", Box::new(move || network(&subnets(49, tenth), LARGE)), PLAIN),
         (
@@ -251,17 +256,17 @@ fn in_many_subnets() -> Vec<Made> {
             Box::new(move || {
                 format!("{{ \"Dhcp6\": {{ \"subnet6\": [ {} ] }} }}", subnets(10_000, whole))
             }),
-            Manner { subnets: 10_000, ..PLAIN },
+            Dhcp6ClientBehavior { subnets: 10_000, ..PLAIN },
         ),
     ]
 }
 
 /// Returns the measured features, the plain one first.
-pub fn features() -> Vec<Feature> {
-    let feature = |(name, text, manner): Made| Feature {
+pub fn features() -> Vec<MeasuredFeature> {
+    let feature = |(name, text, manner): Made| MeasuredFeature {
         family: "v6",
         name,
-        make: Box::new(move || Box::new(Server::new(&text(), manner))),
+        make: Box::new(move || Box::new(Dhcp6FeatureServer::new(&text(), manner))),
     };
     in_one_subnet().into_iter().chain(in_many_subnets()).map(feature).collect()
 }

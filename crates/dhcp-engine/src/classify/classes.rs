@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use dhcp_config::expression::Text;
+use dhcp_config::expression::TextExpression;
 use dhcp_config::{ClassTest, ClientClass};
 
 use super::compile::Compiler;
 use super::dependence;
 use super::names::{MadeNames, VENDOR_CLASS, spawned_by};
 use super::pass::Pass;
-use super::program::{Program, Test, TextId};
-use super::workspace::Run;
+use super::program::{ExpressionProgram, Test, TextId};
+use super::workspace::ExpressionEvaluator;
 use super::{ClassIndex, ClassSet, PacketView, Workspace};
 
 /// Compiled classes of a configuration.
 #[derive(Debug)]
 pub struct Classes {
-    program: Program,
+    program: ExpressionProgram,
     /// Names, by index.
     names: Vec<Box<str>>,
     by_name: BTreeMap<Box<str>, ClassIndex>,
@@ -80,14 +80,14 @@ impl Classes {
         classes: &[ClientClass<C, B>],
         referred: impl IntoIterator<Item = &'n str>,
     ) -> Self {
-        let mut names = Names::default();
+        let mut names = ClassNames::default();
         Self::BUILT_IN.iter().for_each(|name| names.add(name));
         classes.iter().for_each(|class| names.add(&class.name));
         referred.into_iter().for_each(|name| names.add(name));
         for test in classes.iter().filter_map(|class| class.test.as_ref()) {
             dependence::members(test, &mut |name| names.add(name));
         }
-        let Names { list: names, by_name } = names;
+        let ClassNames { list: names, by_name } = names;
         let vendor = MadeNames::new(VENDOR_CLASS, indexed(&names));
 
         let find = |name: &str| by_name.get(name).copied();
@@ -200,7 +200,7 @@ impl Classes {
         for &class in additional {
             let Some(position) = self.position(class) else { continue };
             let configured = &self.configured[position];
-            let mut run = Run { program: &self.program, view, set, work };
+            let mut run = ExpressionEvaluator { program: &self.program, view, set, work };
             let is_member = match &configured.check {
                 Check::Given => true,
                 Check::Test(test) => run.test(test) == Ok(true),
@@ -255,12 +255,12 @@ impl Classes {
         set: &mut ClassSet,
         work: &mut Workspace,
     ) {
-        pass.begin(&mut Run { program: &self.program, view, set, work });
+        pass.begin(&mut ExpressionEvaluator { program: &self.program, view, set, work });
         let mut from = 0;
         while let Some(position) = pass.next(from, work) {
             from = position + 1;
             let class = &self.configured[position];
-            let mut run = Run { program: &self.program, view, set, work };
+            let mut run = ExpressionEvaluator { program: &self.program, view, set, work };
             match &class.check {
                 Check::Given => {}
                 Check::Test(test) => {
@@ -289,12 +289,12 @@ fn indexed(names: &[Box<str>]) -> impl Iterator<Item = (&str, ClassIndex)> {
 
 /// Names in the order in which they are added.
 #[derive(Default)]
-struct Names {
+struct ClassNames {
     list: Vec<Box<str>>,
     by_name: BTreeMap<Box<str>, ClassIndex>,
 }
 
-impl Names {
+impl ClassNames {
     fn add(&mut self, name: &str) {
         if let Ok(index) = u16::try_from(self.list.len())
             && !self.by_name.contains_key(name)
@@ -308,14 +308,14 @@ impl Names {
 /// Compiled expression with a string value, such as the identifier of hosts for the flex-id hook.
 #[derive(Debug)]
 pub struct StringProgram {
-    program: Program,
+    program: ExpressionProgram,
     text: TextId,
 }
 
 impl StringProgram {
     /// Compiles a string expression; a `member` in it refers to `classes`.
     #[must_use]
-    pub fn compile(text: &Text, classes: &Classes) -> Self {
+    pub fn compile(text: &TextExpression, classes: &Classes) -> Self {
         let find = |name: &str| classes.index(name);
         let mut compiler = Compiler::new(&find);
         let text = compiler.text(text);
@@ -333,7 +333,7 @@ impl StringProgram {
         target: &mut Vec<u8>,
     ) -> bool {
         work.begin(&self.program);
-        let text = Run { program: &self.program, view, set, work }.text(self.text);
+        let text = ExpressionEvaluator { program: &self.program, view, set, work }.text(self.text);
         if let Ok(span) = text {
             target.extend_from_slice(work.octets(&self.program, span));
         }

@@ -1,22 +1,24 @@
 //! Compiler from expression trees to programs.
 
-use dhcp_config::expression::{Condition, Conversion, Term, Text};
+use dhcp_config::expression::{Condition, Conversion, Term, TextExpression};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::ClassIndex;
-use super::program::{Key, Make, Program, Span, Test, TextId, TextNode};
+use super::program::{
+    ComparisonKey, ExpressionProgram, Span, Test, TextId, TextNode, TextOperation,
+};
 use super::texts;
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
 /// Compiler of one program.
 pub(super) struct Compiler<'c> {
-    program: Program,
+    program: ExpressionProgram,
     /// Names to classes; a name without an index is a class that no client is ever in.
     classes: &'c dyn Fn(&str) -> Option<ClassIndex>,
     constants: Map<Box<[u8]>, Span>,
-    texts: Map<Make, TextId>,
+    texts: Map<TextOperation, TextId>,
     keys: Map<TextId, u32>,
     values: Map<(u32, Span), u32>,
 }
@@ -24,7 +26,7 @@ pub(super) struct Compiler<'c> {
 impl<'c> Compiler<'c> {
     pub(super) fn new(classes: &'c dyn Fn(&str) -> Option<ClassIndex>) -> Self {
         Self {
-            program: Program::default(),
+            program: ExpressionProgram::default(),
             classes,
             constants: Map::default(),
             texts: Map::default(),
@@ -33,12 +35,12 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Program {
+    pub(super) fn finish(mut self) -> ExpressionProgram {
         self.program.finish();
         self.program
     }
 
-    fn add(&mut self, make: Make, may_fail: bool, is_volatile: bool) -> TextId {
+    fn add(&mut self, make: TextOperation, may_fail: bool, is_volatile: bool) -> TextId {
         if let Some(&id) = self.texts.get(&make) {
             return id;
         }
@@ -60,11 +62,11 @@ impl<'c> Compiler<'c> {
                 span
             }
         };
-        self.add(Make::Constant(span), false, false)
+        self.add(TextOperation::Constant(span), false, false)
     }
 
     fn fault(&mut self) -> TextId {
-        self.add(Make::Fault, true, false)
+        self.add(TextOperation::Fault, true, false)
     }
 
     fn octets(&self, id: TextId) -> Option<&[u8]> {
@@ -72,11 +74,11 @@ impl<'c> Compiler<'c> {
     }
 
     fn is_fault(&self, id: TextId) -> bool {
-        self.program.text(id).make == Make::Fault
+        self.program.text(id).make == TextOperation::Fault
     }
 
     /// Adds a text made of other texts.
-    fn made_of(&mut self, make: Make, parts: &[TextId], may_fail: bool) -> TextId {
+    fn made_of(&mut self, make: TextOperation, parts: &[TextId], may_fail: bool) -> TextId {
         if parts.iter().any(|part| self.is_fault(*part)) {
             return self.fault();
         }
@@ -86,12 +88,12 @@ impl<'c> Compiler<'c> {
         self.add(make, may_fail, is_volatile)
     }
 
-    pub(super) fn text(&mut self, text: &Text) -> TextId {
+    pub(super) fn text(&mut self, text: &TextExpression) -> TextId {
         match text {
-            Text::Literal(octets) => self.constant(octets),
-            Text::Value(term) => self.term(term),
-            Text::Concat(parts) => self.concat(parts),
-            Text::Substring { of, start, length } => {
+            TextExpression::Literal(octets) => self.constant(octets),
+            TextExpression::Value(term) => self.term(term),
+            TextExpression::Concat(parts) => self.concat(parts),
+            TextExpression::Substring { of, start, length } => {
                 let of = self.text(of);
                 if let Some(octets) = self.octets(of) {
                     let octets = octets[texts::substring(octets.len(), *start, *length)].to_vec();
@@ -100,19 +102,23 @@ impl<'c> Compiler<'c> {
                 if (*start, *length) == (0, None) {
                     return of;
                 }
-                let make = Make::Substring { of, start: *start, length: *length };
+                let make = TextOperation::Substring { of, start: *start, length: *length };
                 self.made_of(make, &[of], false)
             }
-            Text::Split { of, delimiters, field } => {
+            TextExpression::Split { of, delimiters, field } => {
                 let (of, delimiters, field) = (self.text(of), self.text(delimiters), *field);
                 if let (Some(octets), Some(signs)) = (self.octets(of), self.octets(delimiters)) {
                     let octets = octets[texts::split(octets, signs, field)].to_vec();
                     return self.constant(&octets);
                 }
-                self.made_of(Make::Split { of, delimiters, field }, &[of, delimiters], false)
+                self.made_of(
+                    TextOperation::Split { of, delimiters, field },
+                    &[of, delimiters],
+                    false,
+                )
             }
-            Text::Convert(conversion, of) => self.convert(*conversion, of),
-            Text::Hex { of, separator } => {
+            TextExpression::Convert(conversion, of) => self.convert(*conversion, of),
+            TextExpression::Hex { of, separator } => {
                 let (of, separator) = (self.text(of), self.text(separator));
                 if let (Some(octets), Some(between)) = (self.octets(of), self.octets(separator)) {
                     let digits: Vec<_> = octets.iter().map(|&octet| texts::digits(octet)).collect();
@@ -120,9 +126,9 @@ impl<'c> Compiler<'c> {
                     let octets = pieces.join(between);
                     return self.constant(&octets);
                 }
-                self.made_of(Make::Hex { of, separator }, &[of, separator], false)
+                self.made_of(TextOperation::Hex { of, separator }, &[of, separator], false)
             }
-            Text::Choice { condition, then, otherwise, strict } => {
+            TextExpression::Choice { condition, then, otherwise, strict } => {
                 let condition = self.condition(condition);
                 let (then, otherwise) = (self.text(then), self.text(otherwise));
                 self.choice(condition, then, otherwise, *strict)
@@ -131,15 +137,15 @@ impl<'c> Compiler<'c> {
     }
 
     pub(super) fn term(&mut self, term: &Term) -> TextId {
-        self.add(Make::Term(term.clone()), false, false)
+        self.add(TextOperation::Term(term.clone()), false, false)
     }
 
-    fn concat(&mut self, parts: &[Text]) -> TextId {
+    fn concat(&mut self, parts: &[TextExpression]) -> TextId {
         let mut flat: Vec<TextId> = Vec::new();
         for part in parts {
             let part = self.text(part);
             match self.program.text(part).make.clone() {
-                Make::Concat(inner) => flat.extend(inner),
+                TextOperation::Concat(inner) => flat.extend(inner),
                 _ => flat.push(part),
             }
         }
@@ -160,15 +166,15 @@ impl<'c> Compiler<'c> {
         match joined[..] {
             [] => self.constant(&[]),
             [part] => part,
-            _ => self.made_of(Make::Concat(joined.clone().into()), &joined, false),
+            _ => self.made_of(TextOperation::Concat(joined.clone().into()), &joined, false),
         }
     }
 
-    fn convert(&mut self, conversion: Conversion, of: &Text) -> TextId {
+    fn convert(&mut self, conversion: Conversion, of: &TextExpression) -> TextId {
         let of = self.text(of);
         let changes_letters = matches!(conversion, Conversion::Lower | Conversion::Upper);
         let Some(octets) = self.octets(of) else {
-            return self.made_of(Make::Convert(conversion, of), &[of], !changes_letters);
+            return self.made_of(TextOperation::Convert(conversion, of), &[of], !changes_letters);
         };
         let converted = match conversion {
             Conversion::Lower => Ok(octets.to_ascii_lowercase()),
@@ -177,7 +183,7 @@ impl<'c> Compiler<'c> {
         };
         match converted {
             Ok(octets) => self.constant(&octets),
-            Err(texts::Fault) => self.fault(),
+            Err(texts::EvaluationError) => self.fault(),
         }
     }
 
@@ -194,7 +200,11 @@ impl<'c> Compiler<'c> {
         let is_volatile = self.is_volatile(&condition)
             || [then, otherwise].iter().any(|id| self.program.text(*id).is_volatile);
         let condition = Box::new(condition);
-        self.add(Make::Choice { condition, then, otherwise, is_strict }, may_fail, is_volatile)
+        self.add(
+            TextOperation::Choice { condition, then, otherwise, is_strict },
+            may_fail,
+            is_volatile,
+        )
     }
 
     pub(super) fn condition(&mut self, condition: &Condition) -> Test {
@@ -243,12 +253,12 @@ impl<'c> Compiler<'c> {
         if self.program.text(text).is_volatile {
             return Test::Equal(text, value);
         }
-        let Make::Constant(span) = self.program.text(value).make else {
+        let TextOperation::Constant(span) = self.program.text(value).make else {
             unreachable!("one of them is constant")
         };
         let program = &mut self.program;
         let key = *self.keys.entry(text).or_insert_with(|| {
-            program.keys.push(Key::of(text));
+            program.keys.push(ComparisonKey::of(text));
             program.keys.len() as u32 - 1
         });
         let values = &mut program.keys[key as usize].values;

@@ -1,6 +1,6 @@
 //! Classes that a test refers to.
 
-use dhcp_config::expression::{Condition, Text};
+use dhcp_config::expression::{Condition, TextExpression};
 use dhcp_config::{ClassTest, ClientClass};
 
 /// Calls `found` with each name that a `member` of the test names.
@@ -54,16 +54,17 @@ fn in_condition(condition: &Condition, found: &mut dyn FnMut(&str)) {
     }
 }
 
-fn in_text(text: &Text, found: &mut dyn FnMut(&str)) {
+fn in_text(text: &TextExpression, found: &mut dyn FnMut(&str)) {
     match text {
-        Text::Literal(_) | Text::Value(_) => {}
-        Text::Concat(parts) => parts.iter().for_each(|part| in_text(part, found)),
-        Text::Substring { of, .. } | Text::Convert(_, of) => in_text(of, found),
-        Text::Split { of, delimiters: other, .. } | Text::Hex { of, separator: other } => {
+        TextExpression::Literal(_) | TextExpression::Value(_) => {}
+        TextExpression::Concat(parts) => parts.iter().for_each(|part| in_text(part, found)),
+        TextExpression::Substring { of, .. } | TextExpression::Convert(_, of) => in_text(of, found),
+        TextExpression::Split { of, delimiters: other, .. }
+        | TextExpression::Hex { of, separator: other } => {
             in_text(of, found);
             in_text(other, found);
         }
-        Text::Choice { condition, then, otherwise, .. } => {
+        TextExpression::Choice { condition, then, otherwise, .. } => {
             in_condition(condition, found);
             in_text(then, found);
             in_text(otherwise, found);

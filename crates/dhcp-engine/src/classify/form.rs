@@ -1,6 +1,6 @@
 //! Forms in which expressions take the values of options.
 
-use dhcp_config::expression::Form;
+use dhcp_config::expression::OptionValueForm;
 
 use super::printed::print;
 
@@ -8,20 +8,20 @@ use super::printed::print;
 /// the value counts as missing. `width` is the minimal number of digits of printed codes and
 /// lengths.
 pub(super) fn shape(
-    form: Form,
+    form: OptionValueForm,
     code: u16,
     width: usize,
     start: usize,
     target: &mut Vec<u8>,
 ) -> bool {
     match form {
-        Form::Octets => true,
-        Form::Characters => {
+        OptionValueForm::Octets => true,
+        OptionValueForm::Characters => {
             let end = target[start..].iter().rposition(|&octet| octet != 0);
             target.truncate(start + end.map_or(0, |end| end + 1));
             end.is_some()
         }
-        Form::Printed(how) => {
+        OptionValueForm::Printed(how) => {
             print(how, code, width, start, target);
             true
         }

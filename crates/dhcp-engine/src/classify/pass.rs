@@ -7,7 +7,7 @@ use super::PacketView;
 use super::classes::{Check, Configured};
 use super::compile::Compiler;
 use super::program::Test;
-use super::workspace::{Run, Workspace};
+use super::workspace::{ExpressionEvaluator, Workspace};
 
 /// Classes of one pass, as positions among the configured ones.
 #[derive(Debug, Default)]
@@ -16,12 +16,12 @@ pub(super) struct Pass {
     always: Vec<u64>,
     /// Classes that need no test once a gate has admitted them.
     decided: Vec<u64>,
-    gates: Vec<Gate>,
+    gates: Vec<ClassesByKey>,
 }
 
 /// Classes by the value of a key.
 #[derive(Debug)]
-struct Gate {
+struct ClassesByKey {
     key: u32,
     /// Positions of classes, by the number of the value.
     open: Vec<Vec<u16>>,
@@ -66,7 +66,7 @@ impl Pass {
 
     fn open(&mut self, key: u32, value: u32, position: usize) {
         let at = self.gates.iter().position(|gate| gate.key == key).unwrap_or_else(|| {
-            self.gates.push(Gate { key, open: Vec::new() });
+            self.gates.push(ClassesByKey { key, open: Vec::new() });
             self.gates.len() - 1
         });
         let open = &mut self.gates[at].open;
@@ -78,7 +78,7 @@ impl Pass {
     }
 
     /// Finds the classes to test.
-    pub(super) fn begin<V: PacketView>(&self, run: &mut Run<'_, V>) {
+    pub(super) fn begin<V: PacketView>(&self, run: &mut ExpressionEvaluator<'_, V>) {
         run.work.candidates.clear();
         run.work.candidates.extend_from_slice(&self.always);
         for gate in &self.gates {

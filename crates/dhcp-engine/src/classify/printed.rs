@@ -36,9 +36,9 @@ pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target:
 }
 
 /// Writer that appends text to bytes.
-struct Text<'t>(&'t mut Vec<u8>);
+struct TextAppender<'t>(&'t mut Vec<u8>);
 
-impl Write for Text<'_> {
+impl Write for TextAppender<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.extend_from_slice(text.as_bytes());
         Ok(())
@@ -47,7 +47,7 @@ impl Write for Text<'_> {
 
 /// Appends `text`.
 fn append(target: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    Text(target).write_fmt(text).expect("a vector takes everything");
+    TextAppender(target).write_fmt(text).expect("a vector takes everything");
 }
 
 fn print_header(code: u16, width: usize, len: usize, target: &mut Vec<u8>) {

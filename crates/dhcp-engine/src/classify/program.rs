@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 
 use super::ClassIndex;
 
-/// Position of a text in [`Program::texts`].
+/// Position of a text in [`ExpressionProgram::texts`].
 pub(super) type TextId = u32;
 
 /// Range of bytes: among the constants of the program or in the workspace.
@@ -33,7 +33,7 @@ impl Span {
 
 /// Operation that makes a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Make {
+pub(super) enum TextOperation {
     Constant(Span),
     Term(Term),
     Concat(Box<[TextId]>),
@@ -65,7 +65,7 @@ pub(super) enum Make {
 /// Text of a program.
 #[derive(Clone, Debug)]
 pub(super) struct TextNode {
-    pub(super) make: Make,
+    pub(super) make: TextOperation,
     /// True if making the text may fail.
     pub(super) may_fail: bool,
     /// True if the text depends on classes, which change while a message is classified: then it is
@@ -102,7 +102,7 @@ pub(super) enum Test {
 
 /// Text that is compared with constants.
 #[derive(Debug, Default)]
-pub(super) struct Key {
+pub(super) struct ComparisonKey {
     pub(super) text: TextId,
     /// Constants, by their numbers.
     pub(super) values: Vec<Span>,
@@ -110,7 +110,7 @@ pub(super) struct Key {
     table: HashTable<u32>,
 }
 
-impl Key {
+impl ComparisonKey {
     pub(super) fn of(text: TextId) -> Self {
         Self { text, ..Self::default() }
     }
@@ -121,10 +121,10 @@ const SCANNED_MAX: usize = 4;
 
 /// Parts of all expressions of one configuration.
 #[derive(Debug, Default)]
-pub(super) struct Program {
+pub(super) struct ExpressionProgram {
     pub(super) constants: Vec<u8>,
     pub(super) texts: Vec<TextNode>,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<ComparisonKey>,
 }
 
 /// Returns the hash of a constant or of bytes to compare with constants. Those bytes come from any
@@ -134,7 +134,7 @@ fn hash(octets: &[u8]) -> u64 {
     FixedState::default().hash_one(octets)
 }
 
-impl Program {
+impl ExpressionProgram {
     pub(super) fn text(&self, id: TextId) -> &TextNode {
         &self.texts[id as usize]
     }
@@ -142,14 +142,14 @@ impl Program {
     /// Returns the bytes of a constant text.
     pub(super) fn constant(&self, id: TextId) -> Option<&[u8]> {
         match self.text(id).make {
-            Make::Constant(span) => self.constants.get(span.range()),
+            TextOperation::Constant(span) => self.constants.get(span.range()),
             _ => None,
         }
     }
 
     /// Returns the number of `octets` among the values of a key.
     #[inline]
-    pub(super) fn value(&self, key: &Key, octets: &[u8]) -> Option<u32> {
+    pub(super) fn value(&self, key: &ComparisonKey, octets: &[u8]) -> Option<u32> {
         let same = |number: &u32| &self.constants[key.values[*number as usize].range()] == octets;
         if key.values.len() <= SCANNED_MAX {
             return (0..key.values.len() as u32).find(same);
@@ -160,7 +160,7 @@ impl Program {
     /// Fills the look-up tables.
     pub(super) fn finish(&mut self) {
         let constants = &self.constants;
-        for Key { values, table, .. } in &mut self.keys {
+        for ComparisonKey { values, table, .. } in &mut self.keys {
             let hash_of = |number: &u32| hash(&constants[values[*number as usize].range()]);
             for number in 0..values.len() as u32 {
                 table.insert_unique(hash_of(&number), number, hash_of);

@@ -10,7 +10,7 @@ use dhcp_config::expression::Conversion;
 /// Error of an expression that has no value for this message, such as a number or an address of the
 /// wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault;
+pub(super) struct EvaluationError;
 
 /// Returns the range of `substring(text, start, length)` in a text of `len` bytes; `None` for
 /// `length` is all.
@@ -47,7 +47,7 @@ pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> 
 }
 
 /// Converts a text to a short text: the functions of one text other than those that change letters.
-pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Fault> {
+pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, EvaluationError> {
     let mut short = Short::EMPTY;
     if text.is_empty() {
         return Ok(short);
@@ -55,7 +55,7 @@ pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Faul
     let written = match (conversion, text) {
         (Conversion::Address, &[a, b, c, d]) => write!(short, "{}", Ipv4Addr::new(a, b, c, d)),
         (Conversion::Address, text) => {
-            let octets: [u8; 16] = text.try_into().map_err(|_| Fault)?;
+            let octets: [u8; 16] = text.try_into().map_err(|_| EvaluationError)?;
             write_v6(&mut short, octets)
         }
         (Conversion::I8, &[a]) => write!(short, "{}", a as i8),
@@ -64,9 +64,9 @@ pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Faul
         (Conversion::U16, &[a, b]) => write!(short, "{}", u16::from_be_bytes([a, b])),
         (Conversion::I32, &[a, b, c, d]) => write!(short, "{}", i32::from_be_bytes([a, b, c, d])),
         (Conversion::U32, &[a, b, c, d]) => write!(short, "{}", u32::from_be_bytes([a, b, c, d])),
-        _ => return Err(Fault),
+        _ => return Err(EvaluationError),
     };
-    written.map(|()| short).map_err(|_| Fault)
+    written.map(|()| short).map_err(|_| EvaluationError)
 }
 
 /// Writes an address as the C library prints it. std prints the same, except for addresses that end

@@ -1,6 +1,6 @@
 //! View that expressions have of a DHCPv4 message.
 
-use dhcp_config::expression::{Field4, Form, PacketField, Path, Term};
+use dhcp_config::expression::{Field4, OptionPath, OptionValueForm, PacketField, Term};
 use dhcp_wire::v4::option::{
     RELAY_AGENT_INFORMATION, VENDOR_CLASS_IDENTIFIER,
     VENDOR_IDENTIFYING_VENDOR_CLASS as VENDOR_CLASS,
@@ -50,7 +50,7 @@ impl PacketView for PacketView4<'_> {
             Term::VendorClassData { enterprise, index } => self
                 .of_enterprise(VENDOR_CLASS, *enterprise)
                 .and_then(|(_, mut blocks)| blocks.nth(usize::from(*index)))
-                .is_some_and(|block| put(block, Form::Octets, 0, target)),
+                .is_some_and(|block| put(block, OptionValueForm::Octets, 0, target)),
             Term::Packet(field) => self.packet(*field, target),
             Term::Field4(field) => {
                 self.field(*field, target);
@@ -71,7 +71,9 @@ impl PacketView for PacketView4<'_> {
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
         let value = self.message.vendor_class().filter(|_| nth == 0);
-        value.is_some_and(|value| put(value, Form::Characters, VENDOR_CLASS_IDENTIFIER, target))
+        value.is_some_and(|value| {
+            put(value, OptionValueForm::Characters, VENDOR_CLASS_IDENTIFIER, target)
+        })
     }
 }
 
@@ -93,7 +95,7 @@ impl<'m> PacketView4<'m> {
         }
     }
 
-    fn option(&self, path: &Path, target: &mut Vec<u8>) -> bool {
+    fn option(&self, path: &OptionPath, target: &mut Vec<u8>) -> bool {
         let Some((&outer, codes)) = path.codes.split_first() else { return false };
         let Ok(code) = u8::try_from(outer) else { return false };
         let Some(value) = self.value(code) else { return false };
@@ -110,8 +112,8 @@ impl<'m> PacketView4<'m> {
     }
 
     /// Returns the blocks of vendors' data in an option.
-    fn blocks(&self, code: u8) -> Blocks<'m> {
-        Blocks(self.message.option(code).unwrap_or(OptionValue::of(&[])))
+    fn blocks(&self, code: u8) -> VendorBlocks<'m> {
+        VendorBlocks(self.message.option(code).unwrap_or(OptionValue::of(&[])))
     }
 
     /// Returns the blocks of an enterprise, or of the one with the lowest number, and this number.
@@ -135,7 +137,7 @@ impl<'m> PacketView4<'m> {
         &self,
         enterprise: Option<u32>,
         codes: &[u16],
-        form: Form,
+        form: OptionValueForm,
         target: &mut Vec<u8>,
     ) -> bool {
         let found = self.of_enterprise(VENDOR_OPTIONS, enterprise);
@@ -181,7 +183,7 @@ fn put_number(number: Option<u32>, target: &mut Vec<u8>) -> bool {
 }
 
 /// Appends a value; returns false when it counts as missing.
-fn put(value: OptionValue<'_>, form: Form, code: u8, target: &mut Vec<u8>) -> bool {
+fn put(value: OptionValue<'_>, form: OptionValueForm, code: u8, target: &mut Vec<u8>) -> bool {
     let start = target.len();
     value.fragments().for_each(|piece| target.extend_from_slice(piece));
     shape(form, code.into(), 3, start, target)
@@ -189,7 +191,12 @@ fn put(value: OptionValue<'_>, form: Form, code: u8, target: &mut Vec<u8>) -> bo
 
 /// Appends the sub-option at the end of a path of codes. Pieces of one code are one value, as in
 /// Kea.
-fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8>) -> bool {
+fn inside(
+    value: OptionValue<'_>,
+    codes: &[u16],
+    form: OptionValueForm,
+    target: &mut Vec<u8>,
+) -> bool {
     let Some((&code, deeper)) = codes.split_first() else { return false };
     let mut found = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
     if !deeper.is_empty() {
@@ -206,9 +213,9 @@ fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8
 
 /// Blocks of vendors' data (RFC 3925): the number of the enterprise, a length of one byte, and the
 /// data. They end at a block that is cut off.
-struct Blocks<'m>(OptionValue<'m>);
+struct VendorBlocks<'m>(OptionValue<'m>);
 
-impl<'m> Iterator for Blocks<'m> {
+impl<'m> Iterator for VendorBlocks<'m> {
     type Item = (u32, OptionValue<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {

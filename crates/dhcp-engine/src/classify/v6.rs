@@ -3,8 +3,8 @@
 
 use core::net::Ipv6Addr;
 
-use dhcp_config::expression::{Field6, PacketField, Path, Term};
-use dhcp_wire::v6::{Options, Packet, Relay, Tuples, option};
+use dhcp_config::expression::{Field6, OptionPath, PacketField, Term};
+use dhcp_wire::v6::{Dhcp6OptionIterator, Packet, Relay, Tuples, option};
 
 use super::PacketView;
 use super::form::shape;
@@ -49,7 +49,7 @@ impl PacketView for PacketView6<'_> {
             }
             Term::Vendor { enterprise, path: Some(path) } => self
                 .of_enterprise(option::VENDOR_OPTS, *enterprise)
-                .is_some_and(|(_, value)| inside(Options::new(value), path, target)),
+                .is_some_and(|(_, value)| inside(Dhcp6OptionIterator::new(value), path, target)),
             Term::VendorEnterprise => {
                 put_number(self.of_enterprise(option::VENDOR_OPTS, None), target)
             }
@@ -92,7 +92,7 @@ impl PacketView for PacketView6<'_> {
 }
 
 impl<'m> PacketView6<'m> {
-    fn options(&self) -> Options<'m> {
+    fn options(&self) -> Dhcp6OptionIterator<'m> {
         self.packet.message().options()
     }
 
@@ -141,7 +141,7 @@ fn put_number(found: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
 }
 
 /// Appends the option at the end of a path of codes, the first of each code.
-fn inside(options: Options<'_>, path: &Path, target: &mut Vec<u8>) -> bool {
+fn inside(options: Dhcp6OptionIterator<'_>, path: &OptionPath, target: &mut Vec<u8>) -> bool {
     let mut options = options;
     let mut codes = path.codes.iter().peekable();
     while let Some(&code) = codes.next() {
@@ -152,7 +152,7 @@ fn inside(options: Options<'_>, path: &Path, target: &mut Vec<u8>) -> bool {
             return shape(path.form, code, 5, start, target);
         }
         let Some(inner) = options_at(code).and_then(|at| value.get(at..)) else { return false };
-        options = Options::new(inner);
+        options = Dhcp6OptionIterator::new(inner);
     }
     false
 }

@@ -2,8 +2,8 @@
 
 use dhcp_config::expression::Conversion;
 
-use super::program::{Make, Program, Span, Test, TextId};
-use super::texts::{self, Fault};
+use super::program::{ExpressionProgram, Span, Test, TextId, TextOperation};
+use super::texts::{self, EvaluationError};
 use super::{ClassSet, PacketView};
 
 /// Largest total length of the texts of one message, in bytes: far more than any datagram yields,
@@ -38,7 +38,7 @@ struct KeptText {
 #[derive(Clone, Copy, Debug, Default)]
 struct KeptKey {
     message: u32,
-    found: Found,
+    found: ConstantMatch,
 }
 
 /// Result of making a text.
@@ -52,18 +52,18 @@ enum Made {
 }
 
 impl Made {
-    fn span(self) -> Result<Span, Fault> {
+    fn span(self) -> Result<Span, EvaluationError> {
         match self {
             Self::Missing => Ok(Span::default()),
             Self::Text(span) => Ok(span),
-            Self::Fault => Err(Fault),
+            Self::Fault => Err(EvaluationError),
         }
     }
 }
 
 /// Value of a key: one of its constants, none of them, or a fault.
 #[derive(Clone, Copy, Debug, Default)]
-enum Found {
+enum ConstantMatch {
     #[default]
     None,
     Value(u32),
@@ -72,7 +72,7 @@ enum Found {
 
 impl Workspace {
     /// Discards the values of the previous message.
-    pub(super) fn begin(&mut self, program: &Program) {
+    pub(super) fn begin(&mut self, program: &ExpressionProgram) {
         self.octets.clear();
         self.program = core::ptr::from_ref(program).addr();
         self.message = self.message.wrapping_add(1);
@@ -89,14 +89,14 @@ impl Workspace {
     }
 
     /// Continues with the message, unless another program was run meanwhile.
-    pub(super) fn go_on(&mut self, program: &Program) {
+    pub(super) fn go_on(&mut self, program: &ExpressionProgram) {
         if self.program != core::ptr::from_ref(program).addr() {
             self.begin(program);
         }
     }
 
     /// Returns the bytes of a text.
-    pub(super) fn octets<'o>(&'o self, program: &'o Program, span: Span) -> &'o [u8] {
+    pub(super) fn octets<'o>(&'o self, program: &'o ExpressionProgram, span: Span) -> &'o [u8] {
         let all = if span.is_constant { &program.constants } else { &self.octets };
         &all[span.range()]
     }
@@ -117,16 +117,16 @@ impl Workspace {
 }
 
 /// Program that runs on a message.
-pub(super) struct Run<'r, V> {
-    pub(super) program: &'r Program,
+pub(super) struct ExpressionEvaluator<'r, V> {
+    pub(super) program: &'r ExpressionProgram,
     pub(super) view: &'r V,
     pub(super) set: &'r ClassSet,
     pub(super) work: &'r mut Workspace,
 }
 
-impl<V: PacketView> Run<'_, V> {
+impl<V: PacketView> ExpressionEvaluator<'_, V> {
     /// Returns true if a condition holds.
-    pub(super) fn test(&mut self, test: &Test) -> Result<bool, Fault> {
+    pub(super) fn test(&mut self, test: &Test) -> Result<bool, EvaluationError> {
         match test {
             Test::Constant(value) => Ok(*value),
             Test::Is { key, value } => Ok(self.key(*key)? == Some(*value)),
@@ -144,12 +144,17 @@ impl<V: PacketView> Run<'_, V> {
             Test::Not(test) => self.test(test).map(|value| !value),
             Test::All { parts, is_strict } => self.chain(parts, *is_strict, true),
             Test::Any { parts, is_strict } => self.chain(parts, *is_strict, false),
-            Test::Fault => Err(Fault),
+            Test::Fault => Err(EvaluationError),
         }
     }
 
     /// Returns true if all parts hold when `all` is true, else if any part does.
-    fn chain(&mut self, parts: &[Test], is_strict: bool, all: bool) -> Result<bool, Fault> {
+    fn chain(
+        &mut self,
+        parts: &[Test],
+        is_strict: bool,
+        all: bool,
+    ) -> Result<bool, EvaluationError> {
         let mut value = all;
         for part in parts {
             if self.test(part)? != all {
@@ -163,7 +168,7 @@ impl<V: PacketView> Run<'_, V> {
     }
 
     /// Returns the number of a key's value; `None` when it is none of the constants.
-    pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, Fault> {
+    pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, EvaluationError> {
         let kept = self.work.keys[index as usize];
         let found = if kept.message == self.work.message {
             kept.found
@@ -171,24 +176,24 @@ impl<V: PacketView> Run<'_, V> {
             let key = &self.program.keys[index as usize];
             let found = match self.text(key.text) {
                 Ok(span) => match self.program.value(key, self.work.octets(self.program, span)) {
-                    Some(value) => Found::Value(value),
-                    None => Found::None,
+                    Some(value) => ConstantMatch::Value(value),
+                    None => ConstantMatch::None,
                 },
-                Err(Fault) => Found::Fault,
+                Err(EvaluationError) => ConstantMatch::Fault,
             };
             self.work.keys[index as usize] = KeptKey { message: self.work.message, found };
             found
         };
         match found {
-            Found::None => Ok(None),
-            Found::Value(value) => Ok(Some(value)),
-            Found::Fault => Err(Fault),
+            ConstantMatch::None => Ok(None),
+            ConstantMatch::Value(value) => Ok(Some(value)),
+            ConstantMatch::Fault => Err(EvaluationError),
         }
     }
 
     /// Returns a text, made now if it was not made before.
-    pub(super) fn text(&mut self, id: TextId) -> Result<Span, Fault> {
-        if let Make::Constant(span) = self.program.text(id).make {
+    pub(super) fn text(&mut self, id: TextId) -> Result<Span, EvaluationError> {
+        if let TextOperation::Constant(span) = self.program.text(id).make {
             return Ok(span);
         }
         self.make_once(id).span()
@@ -208,29 +213,29 @@ impl<V: PacketView> Run<'_, V> {
         made
     }
 
-    fn make(&mut self, make: &Make) -> Result<Made, Fault> {
+    fn make(&mut self, make: &TextOperation) -> Result<Made, EvaluationError> {
         let span = match make {
-            Make::Constant(span) => *span,
-            Make::Term(term) => {
+            TextOperation::Constant(span) => *span,
+            TextOperation::Term(term) => {
                 let view = self.view;
                 let mut exists = false;
                 let span = self.work.append(|octets| exists = view.read(term, octets));
                 return Ok(if exists { Made::Text(span) } else { Made::Missing });
             }
-            Make::Concat(parts) => self.concat(parts)?,
-            Make::Substring { of, start, length } => {
+            TextOperation::Concat(parts) => self.concat(parts)?,
+            TextOperation::Substring { of, start, length } => {
                 let span = self.text(*of)?;
                 span.part(texts::substring(span.len as usize, *start, *length))
             }
-            Make::Split { of, delimiters, field } => {
+            TextOperation::Split { of, delimiters, field } => {
                 let (span, delimiters) = (self.text(*of)?, self.text(*delimiters)?);
                 let octets = self.work.octets(self.program, span);
                 let delimiters = self.work.octets(self.program, delimiters);
                 span.part(texts::split(octets, delimiters, *field))
             }
-            Make::Convert(conversion, of) => self.convert(*conversion, *of)?,
-            Make::Hex { of, separator } => self.hex(*of, *separator)?,
-            Make::Choice { condition, then, otherwise, is_strict } => {
+            TextOperation::Convert(conversion, of) => self.convert(*conversion, *of)?,
+            TextOperation::Hex { of, separator } => self.hex(*of, *separator)?,
+            TextOperation::Choice { condition, then, otherwise, is_strict } => {
                 let taken =
                     if self.test(condition)? { (*then, *otherwise) } else { (*otherwise, *then) };
                 let span = self.text(taken.0)?;
@@ -239,13 +244,13 @@ impl<V: PacketView> Run<'_, V> {
                 }
                 span
             }
-            Make::Fault => return Err(Fault),
+            TextOperation::Fault => return Err(EvaluationError),
         };
         Ok(Made::Text(span))
     }
 
     /// Appends a text that was made before.
-    fn copy(octets: &mut Vec<u8>, program: &Program, span: Span) {
+    fn copy(octets: &mut Vec<u8>, program: &ExpressionProgram, span: Span) {
         if span.is_constant {
             octets.extend_from_slice(&program.constants[span.range()]);
         } else {
@@ -254,11 +259,11 @@ impl<V: PacketView> Run<'_, V> {
     }
 
     /// Returns an error if `len` more bytes would exceed [`OCTETS_MAX`].
-    fn check_room(&self, len: usize) -> Result<(), Fault> {
-        if self.work.octets.len() + len > OCTETS_MAX { Err(Fault) } else { Ok(()) }
+    fn check_room(&self, len: usize) -> Result<(), EvaluationError> {
+        if self.work.octets.len() + len > OCTETS_MAX { Err(EvaluationError) } else { Ok(()) }
     }
 
-    fn concat(&mut self, parts: &[TextId]) -> Result<Span, Fault> {
+    fn concat(&mut self, parts: &[TextId]) -> Result<Span, EvaluationError> {
         let mut whole = Span::default();
         let mut is_own = false;
         for part in parts {
@@ -278,7 +283,7 @@ impl<V: PacketView> Run<'_, V> {
         Ok(whole)
     }
 
-    fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<Span, Fault> {
+    fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<Span, EvaluationError> {
         let span = self.text(of)?;
         let program = self.program;
         let change = match conversion {
@@ -297,7 +302,7 @@ impl<V: PacketView> Run<'_, V> {
         }))
     }
 
-    fn hex(&mut self, of: TextId, separator: TextId) -> Result<Span, Fault> {
+    fn hex(&mut self, of: TextId, separator: TextId) -> Result<Span, EvaluationError> {
         let (span, separator) = (self.text(of)?, self.text(separator)?);
         let program = self.program;
         self.check_room(span.len as usize * (2 + separator.len as usize))?;

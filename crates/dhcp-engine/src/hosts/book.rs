@@ -3,26 +3,26 @@
 
 use dhcp_config::IdentifierKind;
 
-use super::{Host, HostCache, HostIndex, HostTerms, Hosts, Reserving, Scope};
+use super::{Host, HostCache, HostIndex, HostTerms, Hosts, ReservationProtocol, ReservationScope};
 
 /// Hosts of a configuration, and cached hosts from elsewhere. A look-up of a host that is not
 /// cached yet finds none and is recorded ([`Self::has_missed`]): the caller must discard all
 /// decisions that followed from it.
 #[derive(Debug)]
-pub struct HostBook<'b, F: Reserving> {
+pub struct HostBook<'b, F: ReservationProtocol> {
     configured: &'b Hosts<F, HostTerms<F>>,
     found: Option<&'b HostCache<F>>,
 }
 
-impl<F: Reserving> Clone for HostBook<'_, F> {
+impl<F: ReservationProtocol> Clone for HostBook<'_, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<F: Reserving> Copy for HostBook<'_, F> {}
+impl<F: ReservationProtocol> Copy for HostBook<'_, F> {}
 
-impl<'b, F: Reserving> HostBook<'b, F> {
+impl<'b, F: ReservationProtocol> HostBook<'b, F> {
     /// Returns the hosts of a configuration, and those in `cache` when it has a source.
     #[must_use]
     pub fn new(configured: &'b Hosts<F, HostTerms<F>>, cache: &'b HostCache<F>) -> Self {
@@ -55,7 +55,12 @@ impl<'b, F: Reserving> HostBook<'b, F> {
 
     /// Returns the host of a scope with this identifier.
     #[must_use]
-    pub fn find(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> Option<HostIndex> {
+    pub fn find(
+        &self,
+        scope: ReservationScope,
+        kind: IdentifierKind,
+        octets: &[u8],
+    ) -> Option<HostIndex> {
         let is_possible = self.configured.kinds(scope).contains(kind);
         let configured = is_possible.then(|| self.configured.find(scope, kind, octets)).flatten();
         configured.or_else(|| self.found?.find(scope, kind, octets))
@@ -79,7 +84,7 @@ impl<'b, F: Reserving> HostBook<'b, F> {
     /// Returns the hosts for which a scope reserves an address or prefix.
     pub fn owners_of(
         &self,
-        scope: Scope,
+        scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'b, F> {
         let found = self.found.map(|found| found.owners_of(scope, address));
@@ -89,7 +94,7 @@ impl<'b, F: Reserving> HostBook<'b, F> {
     /// Returns the host for which a scope reserves an address or prefix; any of them where there
     /// are several.
     #[must_use]
-    pub fn owner_of(&self, scope: Scope, address: F::Address) -> Option<HostIndex> {
+    pub fn owner_of(&self, scope: ReservationScope, address: F::Address) -> Option<HostIndex> {
         self.owners_of(scope, address).next()
     }
 }

@@ -6,17 +6,17 @@ use base::Buckets;
 use dhcp_config::HostIdentifier;
 use foldhash::fast::FixedState;
 
-use super::table::{Aside, Group, Record, SHORT};
-use super::{HostIndex, Hosts, IdentifierKinds, Reserving, Scope};
+use super::table::{Aside, CompactHostRecord, Group, SHORT};
+use super::{HostIndex, Hosts, IdentifierKinds, ReservationProtocol, ReservationScope};
 
 /// Builder that adds hosts to the tables.
 #[derive(Debug)]
-pub struct HostsBuilder<F: Reserving, T> {
+pub struct HostsBuilder<F: ReservationProtocol, T> {
     hosts: Hosts<F, T>,
     kinds: BTreeMap<u32, IdentifierKinds>,
 }
 
-impl<F: Reserving, T> HostsBuilder<F, T> {
+impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
     /// Returns a builder without hosts, with room for `capacity` of them. `seed` makes the hashes
     /// unpredictable.
     #[must_use]
@@ -44,7 +44,7 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
     /// longer than 255 bytes: the check of the configuration excludes both.
     pub fn add(
         &mut self,
-        scope: Scope,
+        scope: ReservationScope,
         identifier: &HostIdentifier,
         configured: &F::Configured,
         terms: Option<T>,
@@ -75,7 +75,7 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
         }
         let has_aside = octets.len() > SHORT || reserved_count > 1 || aside.terms > 0;
         hosts.asides.extend(has_aside.then_some(aside));
-        let record = Record {
+        let record = CompactHostRecord {
             octets: short,
             scope: scope.number(),
             aside: if has_aside { count(hosts.asides.len()) } else { 0 },

@@ -14,7 +14,10 @@ use dhcp_config::IdentifierKind;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::{Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf, Reserving, Scope};
+use super::{
+    Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf, ReservationProtocol,
+    ReservationScope,
+};
 use crate::classify::Classes;
 use crate::shard::HELD_CAPACITY;
 
@@ -32,16 +35,16 @@ pub struct CacheLimits {
 
 /// Key that is looked for.
 #[derive(Clone, Copy, Debug)]
-enum Wanted<'k, A> {
+enum BorrowedHostKey<'k, A> {
     Identifier(IdentifierKind, &'k [u8]),
     Address(A),
 }
 
-impl<A: Copy + Eq + Hash> Wanted<'_, A> {
-    fn of(key: &HostKey<A>) -> Wanted<'_, A> {
+impl<A: Copy + Eq + Hash> BorrowedHostKey<'_, A> {
+    fn of(key: &HostKey<A>) -> BorrowedHostKey<'_, A> {
         match key {
-            HostKey::Identifier(kind, octets) => Wanted::Identifier(*kind, octets),
-            HostKey::Address(address) => Wanted::Address(*address),
+            HostKey::Identifier(kind, octets) => BorrowedHostKey::Identifier(*kind, octets),
+            HostKey::Address(address) => BorrowedHostKey::Address(*address),
         }
     }
 
@@ -72,22 +75,22 @@ impl<A: Copy + Eq + Hash> Wanted<'_, A> {
 
 /// State of a key.
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum HostCacheState {
     /// The key is requested in this batch.
     Asked(u64),
     /// The key leads to the hosts of the entry, until `until_ns`.
     Known { until_ns: u64 },
 }
 
-struct Entry<F: Reserving> {
+struct HostCacheEntry<F: ReservationProtocol> {
     key: HostKey<F::Address>,
-    state: State,
+    state: HostCacheState,
     hosts: Vec<Remembered<F>>,
 }
 
 /// Host as the packet path reads it.
-struct Remembered<F: Reserving> {
-    scope: Scope,
+struct Remembered<F: ReservationProtocol> {
+    scope: ReservationScope,
     kind: IdentifierKind,
     identifier: Box<[u8]>,
     reserved: Box<[F::Reserved]>,
@@ -103,13 +106,13 @@ pub struct FoundIndex {
 }
 
 /// Cache of hosts that were looked up. See the module.
-pub struct HostCache<F: Reserving> {
+pub struct HostCache<F: ReservationProtocol> {
     source: Option<Box<dyn HostSource<F>>>,
     limits: CacheLimits,
     now_ns: u64,
     hasher: FixedState,
     table: HashTable<u32>,
-    entries: Vec<Entry<F>>,
+    entries: Vec<HostCacheEntry<F>>,
     /// Entry at which the next search for one to replace begins.
     hand: usize,
     /// Keys that the current message missed and that are not requested yet.
@@ -123,13 +126,13 @@ pub struct HostCache<F: Reserving> {
     is_failing: bool,
 }
 
-impl<F: Reserving> Debug for HostCache<F> {
+impl<F: ReservationProtocol> Debug for HostCache<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostCache").field("keys", &self.entries.len()).finish_non_exhaustive()
     }
 }
 
-impl<F: Reserving> Default for HostCache<F> {
+impl<F: ReservationProtocol> Default for HostCache<F> {
     fn default() -> Self {
         Self {
             source: None,
@@ -149,7 +152,7 @@ impl<F: Reserving> Default for HostCache<F> {
     }
 }
 
-impl<F: Reserving> HostCache<F> {
+impl<F: ReservationProtocol> HostCache<F> {
     /// Returns a cache over `source`. `seed` makes the hashes unpredictable.
     #[must_use]
     pub fn new(source: Box<dyn HostSource<F>>, limits: CacheLimits, seed: u64) -> Self {
@@ -217,9 +220,9 @@ impl<F: Reserving> HostCache<F> {
         let mut awaited = self.awaited.get();
         for key in core::mem::take(self.missed.get_mut()) {
             awaited = self.next_batch;
-            let asked = State::Asked(self.next_batch);
-            match self.position(Wanted::of(&key)) {
-                Some(at) if matches!(self.entries[at].state, State::Asked(_)) => continue,
+            let asked = HostCacheState::Asked(self.next_batch);
+            match self.position(BorrowedHostKey::of(&key)) {
+                Some(at) if matches!(self.entries[at].state, HostCacheState::Asked(_)) => continue,
                 Some(at) => self.entries[at].state = asked,
                 None => self.remember(key.clone(), asked),
             }
@@ -246,17 +249,17 @@ impl<F: Reserving> HostCache<F> {
             for (key, hosts) in answer.found {
                 // The answer belongs to an earlier request when the configuration changed in
                 // between.
-                let Some(at) = self.position(Wanted::of(&key)) else { continue };
+                let Some(at) = self.position(BorrowedHostKey::of(&key)) else { continue };
                 let entry = &mut self.entries[at];
-                if !matches!(entry.state, State::Asked(batch) if batch <= answer.batch) {
+                if !matches!(entry.state, HostCacheState::Asked(batch) if batch <= answer.batch) {
                     continue;
                 }
                 entry.hosts.clear();
                 if answer.is_failed {
-                    entry.state = State::Known { until_ns: 0 };
+                    entry.state = HostCacheState::Known { until_ns: 0 };
                     continue;
                 }
-                entry.state = State::Known { until_ns };
+                entry.state = HostCacheState::Known { until_ns };
                 let hosts = hosts.iter().map(|(scope, host)| Remembered::of(*scope, host, classes));
                 entry.hosts.extend(hosts);
                 entry.hosts.shrink_to_fit();
@@ -267,11 +270,11 @@ impl<F: Reserving> HostCache<F> {
     /// Returns the host of a scope with this identifier.
     pub(super) fn find(
         &self,
-        scope: Scope,
+        scope: ReservationScope,
         kind: IdentifierKind,
         octets: &[u8],
     ) -> Option<HostIndex> {
-        let entry = self.look(Wanted::Identifier(kind, octets))?;
+        let entry = self.look(BorrowedHostKey::Identifier(kind, octets))?;
         let mut hosts = self.entries[entry].hosts.iter();
         let at = hosts.position(|host| host.scope == scope)?;
         Some(index(entry, at))
@@ -280,11 +283,11 @@ impl<F: Reserving> HostCache<F> {
     /// Returns the hosts for which a scope reserves `address`.
     pub(super) fn owners_of(
         &self,
-        scope: Scope,
+        scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'_, F> {
         let place = F::place(address);
-        let entry = self.look(Wanted::Address(address)).unwrap_or(usize::MAX);
+        let entry = self.look(BorrowedHostKey::Address(address)).unwrap_or(usize::MAX);
         let hosts = self.entries.get(entry).map(|entry| entry.hosts.iter().enumerate());
         hosts.into_iter().flatten().filter_map(move |(at, host)| {
             let mut reserved = host.reserved.iter();
@@ -307,40 +310,40 @@ impl<F: Reserving> HostCache<F> {
     }
 
     /// Returns the entry of a known key; records a key that is not known.
-    fn look(&self, wanted: Wanted<'_, F::Address>) -> Option<usize> {
+    fn look(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
         let at = self.position(wanted);
         match at.map(|at| self.entries[at].state) {
-            Some(State::Known { until_ns }) if self.now_ns < until_ns => return at,
-            Some(State::Asked(batch)) => self.awaited.set(self.awaited.get().max(batch)),
+            Some(HostCacheState::Known { until_ns }) if self.now_ns < until_ns => return at,
+            Some(HostCacheState::Asked(batch)) => self.awaited.set(self.awaited.get().max(batch)),
             _ => self.missed.borrow_mut().push(wanted.to_key()),
         }
         None
     }
 
-    fn position(&self, wanted: Wanted<'_, F::Address>) -> Option<usize> {
+    fn position(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
         let is_it = |&at: &u32| wanted.is(&self.entries[at as usize].key);
         self.table.find(wanted.hash(&self.hasher), is_it).map(|&at| at as usize)
     }
 
     /// Adds an entry, or replaces an old one when the cache is full; adds none when all entries
     /// are being requested.
-    fn remember(&mut self, key: HostKey<F::Address>, state: State) {
-        let hash = Wanted::of(&key).hash(&self.hasher);
-        let entry = Entry { key, state, hosts: Vec::new() };
+    fn remember(&mut self, key: HostKey<F::Address>, state: HostCacheState) {
+        let hash = BorrowedHostKey::of(&key).hash(&self.hasher);
+        let entry = HostCacheEntry { key, state, hosts: Vec::new() };
         let at = if self.entries.len() < self.limits.keys_max {
             self.entries.push(entry);
             self.entries.len() - 1
         } else {
             let Some(at) = self.oldest() else { return };
             let old = core::mem::replace(&mut self.entries[at], entry);
-            let old_hash = Wanted::of(&old.key).hash(&self.hasher);
+            let old_hash = BorrowedHostKey::of(&old.key).hash(&self.hasher);
             if let Ok(found) = self.table.find_entry(old_hash, |&other| other as usize == at) {
                 found.remove();
             }
             at
         };
         let (hasher, entries) = (&self.hasher, &self.entries);
-        let hash_of = |&at: &u32| Wanted::of(&entries[at as usize].key).hash(hasher);
+        let hash_of = |&at: &u32| BorrowedHostKey::of(&entries[at as usize].key).hash(hasher);
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
@@ -349,7 +352,7 @@ impl<F: Reserving> HostCache<F> {
         for _ in 0..self.entries.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.entries.len();
-            if matches!(self.entries[at].state, State::Known { .. }) {
+            if matches!(self.entries[at].state, HostCacheState::Known { .. }) {
                 return Some(at);
             }
         }
@@ -357,8 +360,8 @@ impl<F: Reserving> HostCache<F> {
     }
 }
 
-impl<F: Reserving> Remembered<F> {
-    fn of(scope: Scope, host: &ReservationOf<F>, classes: &Classes) -> Self {
+impl<F: ReservationProtocol> Remembered<F> {
+    fn of(scope: ReservationScope, host: &ReservationOf<F>, classes: &Classes) -> Self {
         Self {
             scope,
             kind: host.identifier.kind,

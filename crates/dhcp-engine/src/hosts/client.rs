@@ -3,7 +3,7 @@
 
 use dhcp_config::{IdentifierKind, ReservationModes};
 
-use super::{HostBook, HostIndex, Reserving, Scope};
+use super::{HostBook, HostIndex, ReservationProtocol, ReservationScope};
 use crate::prefixes::SubnetIndex;
 
 /// Number of kinds of identifiers.
@@ -36,21 +36,25 @@ impl<'i> Identifiers<'i> {
     }
 
     /// Returns the host of a scope that the first matching identifier leads to.
-    pub fn find<F: Reserving>(&self, hosts: HostBook<'_, F>, scope: Scope) -> Option<HostIndex> {
+    pub fn find<F: ReservationProtocol>(
+        &self,
+        hosts: HostBook<'_, F>,
+        scope: ReservationScope,
+    ) -> Option<HostIndex> {
         self.iter().find_map(|(kind, octets)| hosts.find(scope, kind, octets))
     }
 
     /// Returns the hosts of a scope that these identifiers lead to.
-    pub fn find_all<'h, F: Reserving>(
+    pub fn find_all<'h, F: ReservationProtocol>(
         &'h self,
         hosts: HostBook<'h, F>,
-        scope: Scope,
+        scope: ReservationScope,
     ) -> impl Iterator<Item = HostIndex> + use<'h, 'i, F> {
         self.iter().filter_map(move |(kind, octets)| hosts.find(scope, kind, octets))
     }
 
     /// Returns true if any of these is the identifier of `host`.
-    pub fn tell<F: Reserving>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
+    pub fn tell<F: ReservationProtocol>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
         let host = hosts.get(host);
         self.iter().any(|told| told == (host.kind, host.identifier))
     }
@@ -83,18 +87,18 @@ impl ClientHosts {
 
     /// Looks up the global host, before the client's subnet is selected
     /// (`early-global-reservations-lookup`).
-    pub fn find_global<F: Reserving>(
+    pub fn find_global<F: ReservationProtocol>(
         &mut self,
         hosts: HostBook<'_, F>,
         identifiers: &Identifiers<'_>,
     ) -> Option<HostIndex> {
-        self.global = identifiers.find(hosts, Scope::Global);
+        self.global = identifiers.find(hosts, ReservationScope::Global);
         self.global
     }
 
     /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
     /// served from, the selected one first. `is_global_known`: [`Self::find_global`] was called.
-    pub fn find<F: Reserving>(
+    pub fn find<F: ReservationProtocol>(
         &mut self,
         hosts: HostBook<'_, F>,
         selected: ReservationModes,
@@ -116,7 +120,7 @@ impl ClientHosts {
             return;
         }
         for subnet in subnets.filter(|subnet| subnet.modes.in_subnet) {
-            if let Some(host) = identifiers.find(hosts, Scope::Subnet(subnet.id)) {
+            if let Some(host) = identifiers.find(hosts, ReservationScope::Subnet(subnet.id)) {
                 self.in_subnets.push((subnet.index, host));
             }
         }

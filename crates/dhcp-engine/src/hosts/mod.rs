@@ -35,7 +35,7 @@ pub use trails::HostTrails;
 use crate::options::OptionCode;
 
 /// Family that has reservations.
-pub trait Reserving: Family {
+pub trait ReservationProtocol: Family {
     /// One reservation of a host in the tables.
     type Reserved: Copy + Debug + Send + Sync + 'static;
     /// Family-specific part of a host's configuration.
@@ -70,14 +70,14 @@ pub trait Reserving: Family {
 
 /// Scope of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum ReservationScope {
     /// The top of the configuration.
     Global,
     /// The subnet with this `id`.
     Subnet(u32),
 }
 
-impl Scope {
+impl ReservationScope {
     /// Returns Kea's number of a scope: that of the global one is 0, which no subnet has.
     const fn number(self) -> u32 {
         match self {
@@ -126,9 +126,9 @@ impl IdentifierKinds {
 
 /// One host.
 #[derive(Clone, Copy, Debug)]
-pub struct Host<'h, F: Reserving, T> {
+pub struct Host<'h, F: ReservationProtocol, T> {
     /// Scope of the reservation.
-    pub scope: Scope,
+    pub scope: ReservationScope,
     /// Kind of the identifier.
     pub kind: IdentifierKind,
     /// Bytes of the identifier.
@@ -139,7 +139,7 @@ pub struct Host<'h, F: Reserving, T> {
     pub terms: Option<&'h T>,
 }
 
-impl<F: Reserving, T> Host<'_, F, T> {
+impl<F: ReservationProtocol, T> Host<'_, F, T> {
     /// Returns the reserved addresses or prefixes in the form of leases.
     pub fn addresses(&self) -> impl Iterator<Item = F::Address> {
         self.reserved.iter().map(|&reserved| F::address(reserved))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dhcp_config::IdentifierKind;
 
-use super::{ReservationOf, Reserving, Scope};
+use super::{ReservationOf, ReservationProtocol, ReservationScope};
 
 /// Key by which hosts are looked up, in all scopes at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,14 +18,14 @@ pub enum HostKey<A> {
 }
 
 /// Host that a look-up found, with its scope.
-pub type FoundHost<F> = (Scope, Arc<ReservationOf<F>>);
+pub type FoundHost<F> = (ReservationScope, Arc<ReservationOf<F>>);
 
 /// Key, and its hosts in the order of precedence.
 pub type FoundByKey<F> = (HostKey<<F as Family>::Address>, Vec<FoundHost<F>>);
 
 /// Answer to one batch of keys.
 #[derive(Clone, Debug)]
-pub struct HostAnswer<F: Reserving> {
+pub struct HostAnswer<F: ReservationProtocol> {
     /// Number of the batch.
     pub batch: u64,
     /// True if the look-up failed: then the absence of a host means nothing.
@@ -35,7 +35,7 @@ pub struct HostAnswer<F: Reserving> {
 }
 
 /// Source that looks up hosts while the shard continues.
-pub trait HostSource<F: Reserving>: Debug + Send {
+pub trait HostSource<F: ReservationProtocol>: Debug + Send {
     /// Requests `keys` and returns the number of the batch: 1 for the first, and each one more than
     /// the one before.
     fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64;

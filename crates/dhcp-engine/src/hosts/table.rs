@@ -14,7 +14,7 @@ use base::{Buckets, Prefetch};
 use dhcp_config::IdentifierKind;
 use foldhash::fast::FixedState;
 
-use super::{Host, HostIndex, IdentifierKinds, Reserving, Scope};
+use super::{Host, HostIndex, IdentifierKinds, ReservationProtocol, ReservationScope};
 
 /// Number of bytes of an identifier that a record has room for.
 pub(super) const SHORT: usize = 16;
@@ -23,7 +23,7 @@ const TOGETHER: usize = 2;
 
 /// Identifier and reservation of a host in the form that suits most hosts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record<R> {
+pub(super) struct CompactHostRecord<R> {
     /// Identifier, when it is short.
     pub(super) octets: [u8; SHORT],
     pub(super) scope: u32,
@@ -36,12 +36,13 @@ pub(super) struct Record<R> {
     pub(super) kind: IdentifierKind,
 }
 
-const _: () = assert!(size_of::<Record<core::net::Ipv4Addr>>() == 32, "two records to a line");
+const _: () =
+    assert!(size_of::<CompactHostRecord<core::net::Ipv4Addr>>() == 32, "two records to a line");
 
 /// Neighboring records.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Group<R>(pub(super) [Record<R>; TOGETHER]);
+pub(super) struct Group<R>(pub(super) [CompactHostRecord<R>; TOGETHER]);
 
 /// Positions of the parts of a host that do not fit its record.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +54,7 @@ pub(super) struct Aside {
 }
 
 /// All hosts of a configuration. See the module.
-pub struct Hosts<F: Reserving, T> {
+pub struct Hosts<F: ReservationProtocol, T> {
     pub(super) hasher: FixedState,
     pub(super) len: usize,
     pub(super) records: Vec<Group<F::Reserved>>,
@@ -77,13 +78,13 @@ impl HostTrail {
     }
 }
 
-impl<F: Reserving, T> Debug for Hosts<F, T> {
+impl<F: ReservationProtocol, T> Debug for Hosts<F, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Hosts").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
-impl<F: Reserving, T> Hosts<F, T> {
+impl<F: ReservationProtocol, T> Hosts<F, T> {
     /// Returns the number of hosts.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -99,14 +100,19 @@ impl<F: Reserving, T> Hosts<F, T> {
     /// Returns the kinds of identifiers that the hosts of a scope have: other kinds need no
     /// look-up.
     #[must_use]
-    pub fn kinds(&self, scope: Scope) -> IdentifierKinds {
+    pub fn kinds(&self, scope: ReservationScope) -> IdentifierKinds {
         let found = self.kinds.binary_search_by_key(&scope.number(), |&(scope, _)| scope);
         found.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
     }
 
     /// Returns the host of a scope with this identifier.
     #[must_use]
-    pub fn find(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> Option<HostIndex> {
+    pub fn find(
+        &self,
+        scope: ReservationScope,
+        kind: IdentifierKind,
+        octets: &[u8],
+    ) -> Option<HostIndex> {
         let HostTrail(tag) = self.trail(scope, kind, octets);
         let scope = scope.number();
         let is_it = |&index: &u32| {
@@ -118,7 +124,7 @@ impl<F: Reserving, T> Hosts<F, T> {
 
     /// Returns the hash that [`Hosts::find`] will look up.
     #[must_use]
-    pub fn trail(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> HostTrail {
+    pub fn trail(&self, scope: ReservationScope, kind: IdentifierKind, octets: &[u8]) -> HostTrail {
         HostTrail(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
     }
 
@@ -155,8 +161,8 @@ impl<F: Reserving, T> Hosts<F, T> {
         let record = self.record(index);
         Host {
             scope: match record.scope {
-                0 => Scope::Global,
-                id => Scope::Subnet(id),
+                0 => ReservationScope::Global,
+                id => ReservationScope::Subnet(id),
             },
             kind: record.kind,
             identifier: self.octets_of(record),
@@ -171,7 +177,11 @@ impl<F: Reserving, T> Hosts<F, T> {
     /// Returns the hosts for which a scope reserves an address or prefix: several where the
     /// configuration permits that (`ip-reservations-unique`), in arbitrary order. Prefixes are
     /// compared by their first address alone, as Kea does.
-    pub fn owners_of(&self, scope: Scope, address: F::Address) -> impl Iterator<Item = HostIndex> {
+    pub fn owners_of(
+        &self,
+        scope: ReservationScope,
+        address: F::Address,
+    ) -> impl Iterator<Item = HostIndex> {
         let (scope, place) = (scope.number(), F::place(address));
         self.by_place.find(self.place_tag(scope, place)).filter_map(move |index| {
             let record = self.record(index);
@@ -185,13 +195,13 @@ impl<F: Reserving, T> Hosts<F, T> {
     /// Returns the host for which a scope reserves an address or prefix; any of them where there
     /// are several.
     #[must_use]
-    pub fn owner_of(&self, scope: Scope, address: F::Address) -> Option<HostIndex> {
+    pub fn owner_of(&self, scope: ReservationScope, address: F::Address) -> Option<HostIndex> {
         self.owners_of(scope, address).next()
     }
 
     /// Returns all reserved addresses and prefixes, each with its scope: those of one host
     /// together, hosts in the order in which they were added.
-    pub fn reserved(&self) -> impl Iterator<Item = (Scope, F::Address)> {
+    pub fn reserved(&self) -> impl Iterator<Item = (ReservationScope, F::Address)> {
         (0..self.len as u32).flat_map(|index| {
             let host = self.get(HostIndex::Configured(index));
             host.reserved.iter().map(move |&reserved| (host.scope, F::address(reserved)))
@@ -202,16 +212,16 @@ impl<F: Reserving, T> Hosts<F, T> {
         self.hasher.hash_one((scope, place)) as u32
     }
 
-    pub(super) fn record(&self, index: u32) -> &Record<F::Reserved> {
+    pub(super) fn record(&self, index: u32) -> &CompactHostRecord<F::Reserved> {
         let index = index as usize;
         &self.records[index / TOGETHER].0[index % TOGETHER]
     }
 
-    fn aside_of(&self, record: &Record<F::Reserved>) -> Option<&Aside> {
+    fn aside_of(&self, record: &CompactHostRecord<F::Reserved>) -> Option<&Aside> {
         record.aside.checked_sub(1).map(|at| &self.asides[at as usize])
     }
 
-    fn octets_of<'h>(&'h self, record: &'h Record<F::Reserved>) -> &'h [u8] {
+    fn octets_of<'h>(&'h self, record: &'h CompactHostRecord<F::Reserved>) -> &'h [u8] {
         let len = usize::from(record.octets_len);
         if len <= SHORT {
             return &record.octets[..len];
@@ -220,7 +230,10 @@ impl<F: Reserving, T> Hosts<F, T> {
         &self.octets[first..first + len]
     }
 
-    pub(super) fn reserved_of<'h>(&'h self, record: &'h Record<F::Reserved>) -> &'h [F::Reserved] {
+    pub(super) fn reserved_of<'h>(
+        &'h self,
+        record: &'h CompactHostRecord<F::Reserved>,
+    ) -> &'h [F::Reserved] {
         match usize::from(record.reserved_count) {
             0 => &[],
             1 => slice::from_ref(&record.reserved),
@@ -234,7 +247,7 @@ impl<F: Reserving, T> Hosts<F, T> {
 
 impl<R: Copy> Group<R> {
     /// Adds a record after `len` others.
-    pub(super) fn push(groups: &mut Vec<Self>, len: usize, record: Record<R>) {
+    pub(super) fn push(groups: &mut Vec<Self>, len: usize, record: CompactHostRecord<R>) {
         match groups.get_mut(len / TOGETHER) {
             Some(group) => group.0[len % TOGETHER] = record,
             None => groups.push(Self([record; TOGETHER])),
@@ -265,25 +278,28 @@ mod tests {
         let reserved = Reserved4 { address: Some(address), ..Reserved4::default() };
         let mut builder = HostsBuilder::<V4, ()>::new(1, 1);
         let own = HostIdentifier { kind: HardwareAddress, octets: vec![1, 2, 3] };
-        builder.add(Scope::Subnet(1), &own, &reserved, None);
+        builder.add(ReservationScope::Subnet(1), &own, &reserved, None);
         let mut hosts = builder.finish();
-        let others: [(Scope, IdentifierKind, &[u8]); 5] = [
-            (Scope::Subnet(2), HardwareAddress, &[1, 2, 3]),
-            (Scope::Global, HardwareAddress, &[1, 2, 3]),
-            (Scope::Subnet(1), Duid, &[1, 2, 3]),
-            (Scope::Subnet(1), HardwareAddress, &[1, 2, 4]),
-            (Scope::Subnet(1), HardwareAddress, &[1, 2]),
+        let others: [(ReservationScope, IdentifierKind, &[u8]); 5] = [
+            (ReservationScope::Subnet(2), HardwareAddress, &[1, 2, 3]),
+            (ReservationScope::Global, HardwareAddress, &[1, 2, 3]),
+            (ReservationScope::Subnet(1), Duid, &[1, 2, 3]),
+            (ReservationScope::Subnet(1), HardwareAddress, &[1, 2, 4]),
+            (ReservationScope::Subnet(1), HardwareAddress, &[1, 2]),
         ];
         for (scope, kind, octets) in others {
             hosts.by_identifier.insert(hosts.trail(scope, kind, octets).tag(), 0);
             assert_eq!(hosts.find(scope, kind, octets), None, "{scope:?}, {kind:?}, {octets:?}");
         }
-        let others = [(Scope::Subnet(2), address), (Scope::Subnet(1), Ipv4Addr::new(10, 0, 0, 2))];
+        let others = [
+            (ReservationScope::Subnet(2), address),
+            (ReservationScope::Subnet(1), Ipv4Addr::new(10, 0, 0, 2)),
+        ];
         for (scope, address) in others {
             hosts.by_place.insert(hosts.place_tag(scope.number(), address), 0);
             assert_eq!(hosts.owner_of(scope, address), None, "{scope:?}, {address}");
         }
-        assert!(hosts.find(Scope::Subnet(1), own.kind, &own.octets).is_some());
-        assert!(hosts.owner_of(Scope::Subnet(1), address).is_some());
+        assert!(hosts.find(ReservationScope::Subnet(1), own.kind, &own.octets).is_some());
+        assert!(hosts.owner_of(ReservationScope::Subnet(1), address).is_some());
     }
 }

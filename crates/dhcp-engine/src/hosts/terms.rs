@@ -3,7 +3,7 @@
 use base::HostName;
 use dhcp_config::Reservation;
 
-use super::{Hosts, HostsBuilder, Reserving, Scope};
+use super::{Hosts, HostsBuilder, ReservationProtocol, ReservationScope};
 use crate::classify::{ClassIndex, Classes};
 use crate::options::ScopeOptions;
 
@@ -13,7 +13,7 @@ const SEED: u64 = 0x686f_7374_7321;
 
 /// Data of a host apart from addresses.
 #[derive(Clone, Debug)]
-pub struct HostTerms<F: Reserving> {
+pub struct HostTerms<F: ReservationProtocol> {
     /// Name of the host; empty when none is set.
     pub hostname: HostName,
     /// Options of the host.
@@ -25,14 +25,15 @@ pub struct HostTerms<F: Reserving> {
 }
 
 /// Reservation in the form in which family `F` configures it.
-pub type ReservationOf<F> = Reservation<<F as Reserving>::Code, <F as Reserving>::Configured>;
+pub type ReservationOf<F> =
+    Reservation<<F as ReservationProtocol>::Code, <F as ReservationProtocol>::Configured>;
 
-impl<F: Reserving> Hosts<F, HostTerms<F>> {
+impl<F: ReservationProtocol> Hosts<F, HostTerms<F>> {
     /// Compiles the reservations of all scopes. The tags of their options were passed to
     /// [`Classes::compile`] before.
     #[must_use]
     pub fn compile<'c>(
-        scopes: impl Iterator<Item = (Scope, &'c [ReservationOf<F>])> + Clone,
+        scopes: impl Iterator<Item = (ReservationScope, &'c [ReservationOf<F>])> + Clone,
         classes: &Classes,
     ) -> Self
     where
@@ -50,7 +51,7 @@ impl<F: Reserving> Hosts<F, HostTerms<F>> {
     }
 }
 
-impl<F: Reserving> HostTerms<F> {
+impl<F: ReservationProtocol> HostTerms<F> {
     /// Returns the terms of a host; `None` when it has only addresses.
     pub(super) fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
         let Reservation { hostname, options, client_classes, reserved, .. } = reservation;

@@ -6,7 +6,7 @@ use dhcp_config::ReservationModes;
 
 use super::client::KINDS;
 use super::table::HostTrail;
-use super::{Hosts, Identifiers, Reserving, Scope};
+use super::{Hosts, Identifiers, ReservationProtocol, ReservationScope};
 
 /// Hashes of a message's first look-ups, one for each of its identifiers. They are hints: the
 /// message may belong to another subnet, and a hash may match another client's host.
@@ -17,14 +17,14 @@ pub struct HostTrails {
 
 impl HostTrails {
     /// Returns the hashes for a client in the subnet `id`, whose reservation modes are `modes`.
-    pub fn new<F: Reserving, T>(
+    pub fn new<F: ReservationProtocol, T>(
         hosts: &Hosts<F, T>,
         (id, modes): (u32, ReservationModes),
         identifiers: &Identifiers<'_>,
     ) -> Self {
         let scope = match modes {
-            ReservationModes { global: true, .. } => Scope::Global,
-            ReservationModes { in_subnet: true, .. } => Scope::Subnet(id),
+            ReservationModes { global: true, .. } => ReservationScope::Global,
+            ReservationModes { in_subnet: true, .. } => ReservationScope::Subnet(id),
             _ => return Self::default(),
         };
         let kinds = hosts.kinds(scope);
@@ -36,17 +36,21 @@ impl HostTrails {
     }
 
     /// Prefetches the memory that the look-ups read first.
-    pub fn expect<F: Reserving, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
+    pub fn expect<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
         self.trails.iter().flatten().for_each(|&trail| hosts.expect(trail, prefetch));
     }
 
     /// Prefetches the records that the look-ups read second.
-    pub fn expect_records<F: Reserving, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
+    pub fn expect_records<F: ReservationProtocol, T>(
+        &self,
+        hosts: &Hosts<F, T>,
+        prefetch: Prefetch,
+    ) {
         self.trails.iter().flatten().for_each(|&trail| hosts.expect_record(trail, prefetch));
     }
 
     /// Returns the address that is probably reserved for the client.
-    pub fn reserved<F: Reserving, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
+    pub fn reserved<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
         self.trails.iter().flatten().find_map(|&trail| hosts.reserved_on(trail))
     }
 }

@@ -7,7 +7,7 @@ use crate::classify::{ClassIndex, ClassSet};
 
 /// Option ready to be sent; `C` is the type of a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<C> {
+pub struct EncodedOption<C> {
     /// Option code.
     pub code: C,
     /// Value.
@@ -20,7 +20,7 @@ pub struct Entry<C> {
     tags: Option<Box<[ClassIndex]>>,
 }
 
-impl<C: Copy> Entry<C> {
+impl<C: Copy> EncodedOption<C> {
     /// Returns the option as configured; `class` finds the class of a name.
     pub fn new(option: &OptionData<C>, class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let tags = || option.client_classes.iter().filter_map(|name| class(name)).collect();
@@ -49,7 +49,7 @@ impl<C: Copy> Entry<C> {
 /// class tags come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeList<C> {
-    entries: Box<[Entry<C>]>,
+    entries: Box<[EncodedOption<C>]>,
     /// Codes in the list, below 256.
     pub(super) present: CodeSet,
     /// Codes below 256 with an entry that is always sent, whichever clients that entry is for.
@@ -63,9 +63,9 @@ pub struct CodeList<C> {
 impl<C: OptionCode> CodeList<C> {
     /// Returns the list of these options.
     #[must_use]
-    pub fn new(mut entries: Vec<Entry<C>>) -> Self {
+    pub fn new(mut entries: Vec<EncodedOption<C>>) -> Self {
         entries.sort_by_key(|entry| (entry.code, entry.tags.is_none()));
-        let codes = |is_in: fn(&Entry<C>) -> bool| {
+        let codes = |is_in: fn(&EncodedOption<C>) -> bool| {
             let mut set = CodeSet::default();
             entries.iter().filter(|entry| is_in(entry)).for_each(|e| set.insert(e.code.into()));
             set
@@ -87,13 +87,13 @@ impl<C: OptionCode> CodeList<C> {
 
     /// Returns all entries.
     #[must_use]
-    pub fn entries(&self) -> &[Entry<C>] {
+    pub fn entries(&self) -> &[EncodedOption<C>] {
         &self.entries
     }
 
     /// Returns the entries of one code.
     #[must_use]
-    pub fn of(&self, code: C) -> &[Entry<C>] {
+    pub fn of(&self, code: C) -> &[EncodedOption<C>] {
         let low = code.into();
         if CodeSet::can_hold(low) && !self.present.contains(low) {
             return &[];

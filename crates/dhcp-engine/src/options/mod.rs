@@ -15,9 +15,9 @@ mod vendor;
 use dhcp_config::{OptionData, Space};
 
 pub use codes::{CodeSet, OptionCode};
-pub use list::{CodeList, Entry};
-pub use put::{Wanted, put, sent};
-pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors, put_all};
+pub use list::{CodeList, EncodedOption};
+pub use put::{OptionSelection, put, sent};
+pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Vendors, put_all};
 
 use crate::classify::ClassIndex;
 
@@ -37,7 +37,7 @@ impl<C: OptionCode> ScopeOptions<C> {
     pub fn compile(options: &[OptionData<C>], class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let of_space = |space| {
             let inside = options.iter().filter(|option| option.space == space);
-            CodeList::new(inside.map(|option| Entry::new(option, &class)).collect())
+            CodeList::new(inside.map(|option| EncodedOption::new(option, &class)).collect())
         };
         let mut enterprises: Vec<u32> = options
             .iter()

@@ -5,12 +5,12 @@
 //! for; and never-send wins.
 
 use super::codes::{CodeSet, OptionCode};
-use super::list::{CodeList, Entry};
+use super::list::{CodeList, EncodedOption};
 use crate::classify::ClassSet;
 
 /// Selection of the options that a client gets if they are configured.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'w, I> {
+pub struct OptionSelection<'w, I> {
     /// Codes that the client requested, in its order.
     pub asked: I,
     /// Codes that every client gets.
@@ -32,7 +32,7 @@ const FILLED_MAX: usize = 8;
 /// number of lists.
 pub fn put<'l, C, I, L>(
     lists: impl Fn() -> L,
-    wanted: &Wanted<'_, I>,
+    wanted: &OptionSelection<'_, I>,
     mut write: impl FnMut(C, &'l [u8]),
 ) where
     C: OptionCode + 'l,
@@ -87,9 +87,9 @@ pub fn put<'l, C, I, L>(
 /// Returns the entry that [`put`] writes of one code, if it writes one.
 pub fn sent<'l, C, I, L>(
     lists: impl Fn() -> L,
-    wanted: &Wanted<'_, I>,
+    wanted: &OptionSelection<'_, I>,
     code: C,
-) -> Option<&'l Entry<C>>
+) -> Option<&'l EncodedOption<C>>
 where
     C: OptionCode + 'l,
     I: Iterator<Item = C> + Clone,
@@ -102,7 +102,11 @@ where
 }
 
 /// Returns true if the client gets the code when a scope configures it for the client.
-pub(super) fn is_wanted<'l, C, I, L>(lists: impl Fn() -> L, wanted: &Wanted<'_, I>, code: C) -> bool
+pub(super) fn is_wanted<'l, C, I, L>(
+    lists: impl Fn() -> L,
+    wanted: &OptionSelection<'_, I>,
+    code: C,
+) -> bool
 where
     C: OptionCode + 'l,
     I: Iterator<Item = C> + Clone,
@@ -122,6 +126,6 @@ fn first<'l, C: OptionCode + 'l>(
     lists: impl Iterator<Item = &'l CodeList<C>>,
     code: C,
     classes: &ClassSet,
-) -> Option<&'l Entry<C>> {
+) -> Option<&'l EncodedOption<C>> {
     lists.flat_map(|list| list.of(code)).find(|entry| entry.fits(classes))
 }

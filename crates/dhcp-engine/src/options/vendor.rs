@@ -7,8 +7,8 @@
 
 use super::ScopeOptions;
 use super::codes::{CodeSet, OptionCode};
-use super::list::Entry;
-use super::put::{Wanted, is_wanted, put};
+use super::list::EncodedOption;
+use super::put::{OptionSelection, is_wanted, put};
 
 /// Enterprise number of CableLabs, the vendor whose sub-option 1 lists codes of sub-options that
 /// the client requests.
@@ -56,7 +56,7 @@ pub struct VendorQuery<I> {
 }
 
 /// Writer of the options that a reply carries.
-pub trait OptionWriter<C> {
+pub trait ReplyOptionWriter<C> {
     /// Writes an option.
     fn option(&mut self, code: C, octets: &[u8]);
 
@@ -80,7 +80,7 @@ pub trait OptionWriter<C> {
 /// Writes all configured options that a client is to get. `scopes` come in order of precedence.
 pub fn put_all<'l, C, I, L, J, W>(
     scopes: impl Fn() -> L,
-    wanted: &Wanted<'_, I>,
+    wanted: &OptionSelection<'_, I>,
     query: &VendorQuery<J>,
     writer: &mut W,
 ) where
@@ -88,10 +88,10 @@ pub fn put_all<'l, C, I, L, J, W>(
     I: Iterator<Item = C> + Clone,
     J: Iterator<Item = C> + Clone,
     L: Iterator<Item = &'l ScopeOptions<C>>,
-    W: OptionWriter<C>,
+    W: ReplyOptionWriter<C>,
 {
     let vendor_codes = CodeSet::of(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
-    let mut plain = Wanted { asked: wanted.asked.clone(), ..*wanted };
+    let mut plain = OptionSelection { asked: wanted.asked.clone(), ..*wanted };
     plain.withheld |= vendor_codes;
     put(
         || scopes().map(ScopeOptions::standard),
@@ -116,9 +116,9 @@ pub fn put_all<'l, C, I, L, J, W>(
 /// Passes the configured options of one code that are sent to `take`, one of each enterprise.
 fn each_enterprise<'l, C, I, L>(
     scopes: &impl Fn() -> L,
-    wanted: &Wanted<'_, I>,
+    wanted: &OptionSelection<'_, I>,
     code: u16,
-    mut take: impl FnMut(&'l Entry<C>, u32),
+    mut take: impl FnMut(&'l EncodedOption<C>, u32),
 ) where
     C: OptionCode + 'l,
     I: Iterator<Item = C> + Clone,
@@ -145,7 +145,7 @@ fn each_enterprise<'l, C, I, L>(
 /// configures the option.
 fn put_vendor<'l, C, I, L, J, W>(
     scopes: &impl Fn() -> L,
-    wanted: &Wanted<'_, I>,
+    wanted: &OptionSelection<'_, I>,
     (enterprise, asked): (u32, J),
     writer: &mut W,
 ) where
@@ -153,11 +153,11 @@ fn put_vendor<'l, C, I, L, J, W>(
     I: Iterator<Item = C> + Clone,
     J: Iterator<Item = C> + Clone,
     L: Iterator<Item = &'l ScopeOptions<C>>,
-    W: OptionWriter<C>,
+    W: ReplyOptionWriter<C>,
 {
     let mut sub_options: &[u8] = &[];
     let mut is_begun = false;
-    each_enterprise(scopes, wanted, C::VENDOR_OPTIONS, |entry: &Entry<C>, number| {
+    each_enterprise(scopes, wanted, C::VENDOR_OPTIONS, |entry: &EncodedOption<C>, number| {
         if number == enterprise {
             sub_options = W::sub_options(&entry.octets);
             is_begun = true;
@@ -170,7 +170,7 @@ fn put_vendor<'l, C, I, L, J, W>(
     // Sub-options go in the order of their codes, not of the client's list.
     let mut low = CodeSet::default();
     asked.clone().for_each(|code| low.insert(code.into()));
-    let inner = Wanted {
+    let inner = OptionSelection {
         asked: asked.filter(|&code| !CodeSet::can_hold(code.into())),
         unasked: low,
         withheld: CodeSet::default(),

@@ -3,7 +3,7 @@
 
 use base::Prefetch;
 use dhcp_lease::v4::V4;
-use dhcp_lease::{Expected, HardwareAddress, Identity, LeaseStore};
+use dhcp_lease::{ExpectedSlot, HardwareAddress, Identity, LeaseStore};
 use dhcp_wire::v4::{Message, MessageType, relay};
 
 use super::request::client_id;
@@ -25,7 +25,11 @@ pub(super) fn expect<S: LeaseStore<V4>>(
     let identity = Identity { hardware, client_id, match_client_id: true };
     let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
     let wanted = message.requested_address().or(used);
-    store.expect(Some(&identity), wanted.map_or(Expected::Nothing, Expected::Address), prefetch);
+    store.expect(
+        Some(&identity),
+        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        prefetch,
+    );
     let takes_any = wanted.is_none() && message.message_type() == Some(MessageType::Discover);
     let has_hosts = !snapshot.hosts.is_empty();
     let subnet =

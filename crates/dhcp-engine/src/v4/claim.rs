@@ -3,16 +3,16 @@
 
 use core::net::Ipv4Addr;
 
-use dhcp_lease::v4::{Facts, Occupancy, PoolIndex, SlotView};
+use dhcp_lease::v4::{Facts, PoolIndex, SlotOccupancy, SlotView};
 
 use super::transaction::Transaction;
-use crate::hosts::{HostIndex, Scope};
+use crate::hosts::{HostIndex, ReservationScope};
 use crate::links::PoolPlace;
 use crate::prefixes::SubnetIndex;
 
 /// Subnet and pool in which an address is leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct AddressLocation {
     /// Subnet of the address.
     pub subnet: SubnetIndex,
     /// Pool of the address; a reserved address may lie in none.
@@ -23,7 +23,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) address: Ipv4Addr,
-    pub(super) place: Place,
+    pub(super) place: AddressLocation,
 }
 
 impl Transaction<'_> {
@@ -58,7 +58,7 @@ impl Transaction<'_> {
         if self.known.hosts.is_empty() {
             return None;
         }
-        let leased = facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased);
+        let leased = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Leased);
         let first = leased
             .filter_map(|slot| self.subnet_with(selected, slot.address))
             .next()
@@ -83,7 +83,7 @@ impl Transaction<'_> {
     /// addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
         let found = self.known.hosts.in_subnets().flat_map(|(subnet, first)| {
-            let scope = Scope::Subnet(self.snapshot.subnet(subnet).id);
+            let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
             let all = self.identifiers.find_all(self.hosts, scope);
             all.filter(move |&host| host != first).filter_map(|host| self.reserved(host))
         });
@@ -93,7 +93,7 @@ impl Transaction<'_> {
     fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
         let found = self.snapshot.place(subnet, address);
         let pool = found.filter(|place| place.subnet == subnet).map(|place| place.pool);
-        Claim { address, place: Place { subnet, pool } }
+        Claim { address, place: AddressLocation { subnet, pool } }
     }
 
     /// Returns the pool of the client's link that has `address`. The result is cached, since
@@ -110,11 +110,11 @@ impl Transaction<'_> {
     }
 
     /// Returns the subnet and pool from which the client may get `address`.
-    pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<Place> {
+    pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<AddressLocation> {
         let found = self.place_on_link(address)?;
         let is_admitted =
             self.is_open || self.snapshot.admits_to_pool(found.pool, &self.known.classes);
-        is_admitted.then_some(Place { subnet: found.subnet, pool: Some(found.pool) })
+        is_admitted.then_some(AddressLocation { subnet: found.subnet, pool: Some(found.pool) })
     }
 
     /// Returns true if any pool of the link has `address`, for this client or for others.
@@ -144,7 +144,7 @@ impl Transaction<'_> {
             // needed.
             return false;
         }
-        let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
+        let mut owners = hosts.owners_of(ReservationScope::Subnet(terms.id), address).peekable();
         owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
     }
 
@@ -170,7 +170,7 @@ impl Transaction<'_> {
         if !self.hosts.looks_up() {
             return None;
         }
-        let held = facts.mine().filter(|slot| slot.occupancy == Occupancy::Held).copied();
+        let held = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Held).copied();
         let stray = held.chain(facts.candidate).find(|slot| self.is_for_others(slot.address));
         stray.filter(|_| !self.hosts.has_missed())
     }

@@ -6,13 +6,13 @@ use core::net::Ipv4Addr;
 
 use base::Now;
 use dhcp_lease::contract::text_hash;
-use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
+use dhcp_lease::v4::{Action, Facts, LeaseTerms, SlotOccupancy, SlotOwner, SlotView};
 use dhcp_lease::{INFINITE_LIFETIME_S, Identity, LeaseState};
 
 use super::DropReason;
-use super::claim::{Claim, Place};
-use super::reply::{ReplyKind, Terms};
-use super::request::{Intent, Stage};
+use super::claim::{AddressLocation, Claim};
+use super::reply::{ReplyKind, ReplyTerms};
+use super::request::{Dhcp4Intent, RequestingClientState};
 use super::transaction::Transaction;
 use crate::prefixes::SubnetIndex;
 use crate::repeat::remaining_s;
@@ -21,13 +21,13 @@ use crate::repeat::remaining_s;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
     /// Send this reply; the epoch is that of the slot that was read.
-    Reply(Terms, u64),
+    Reply(ReplyTerms, u64),
     /// Change a slot and end the client's lease of another, then reply (or stay silent).
     Change {
         change_of: SlotView,
         action: Proposed,
         gives_up: Option<SlotView>,
-        reply: Option<Terms>,
+        reply: Option<ReplyTerms>,
     },
     /// Fetch a free address first.
     NeedCandidate,
@@ -42,7 +42,7 @@ pub(super) enum Decision {
 pub(super) enum Proposed {
     Plain(Action<'static>),
     Hold { deadline_ns: u64, subnet: SubnetIndex },
-    Lease { valid_lifetime_s: u32, place: Place },
+    Lease { valid_lifetime_s: u32, place: AddressLocation },
 }
 
 impl Proposed {
@@ -91,22 +91,27 @@ pub(super) struct Decided {
 
 pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decided {
     let claim = transaction.claim(facts);
-    let court = Court { transaction, now, facts, claim };
+    let court = LeaseDecider { transaction, now, facts, claim };
     let decision = match transaction.intent {
-        Intent::Discover(wish) => court.discover(wish),
-        Intent::Request(_, None) => court.request_any(),
-        Intent::Request(Stage::Rebooting, Some(address)) => court.reboot(address),
-        Intent::Request(_, Some(address)) => court.request(address),
-        Intent::TakeOtherOffer => court.offer_not_taken(),
-        Intent::Decline(address) => {
+        Dhcp4Intent::Discover(wish) => court.discover(wish),
+        Dhcp4Intent::Request(_, None) => court.request_any(),
+        Dhcp4Intent::Request(RequestingClientState::Rebooting, Some(address)) => {
+            court.reboot(address)
+        }
+        Dhcp4Intent::Request(_, Some(address)) => court.request(address),
+        Dhcp4Intent::TakeOtherOffer => court.offer_not_taken(),
+        Dhcp4Intent::Decline(address) => {
             let probation_s = transaction.snapshot.decline_probation_s;
             let action = Action::Decline { probation_s };
             court.give_up(address, action, |slot| !slot.is_available(now))
         }
-        Intent::Release(address) => court.give_up(address, Action::Release, |_| true),
-        Intent::Inform => Decision::Reply(Terms::without_address(ReplyKind::InformAck), 0),
+        Dhcp4Intent::Release(address) => court.give_up(address, Action::Release, |_| true),
+        Dhcp4Intent::Inform => {
+            Decision::Reply(ReplyTerms::without_address(ReplyKind::InformAck), 0)
+        }
     };
-    let conflict = court.conflict().filter(|_| matches!(transaction.intent, Intent::Discover(_)));
+    let conflict =
+        court.conflict().filter(|_| matches!(transaction.intent, Dhcp4Intent::Discover(_)));
     Decided { decision, conflict }
 }
 
@@ -116,27 +121,27 @@ pub(super) fn running(
     transaction: &Transaction<'_>,
     now: Now,
     facts: &Facts,
-) -> Option<(Ipv4Addr, Place)> {
-    if !matches!(transaction.intent, Intent::Discover(_) | Intent::Request(..)) {
+) -> Option<(Ipv4Addr, AddressLocation)> {
+    if !matches!(transaction.intent, Dhcp4Intent::Discover(_) | Dhcp4Intent::Request(..)) {
         return None;
     }
     let is_running =
-        |slot: &&SlotView| slot.occupancy == Occupancy::Leased && !slot.is_available(now);
+        |slot: &&SlotView| slot.occupancy == SlotOccupancy::Leased && !slot.is_available(now);
     let mut running = facts.mine().filter(is_running).peekable();
     running.peek()?;
-    let court = Court { transaction, now, facts, claim: transaction.claim(facts) };
+    let court = LeaseDecider { transaction, now, facts, claim: transaction.claim(facts) };
     running.find_map(|slot| Some((slot.address, court.place(slot.address)?)))
 }
 
 /// Transaction with its facts and its claim, over which the decisions are made.
-struct Court<'c, 'm> {
+struct LeaseDecider<'c, 'm> {
     transaction: &'c Transaction<'m>,
     now: Now,
     facts: &'c Facts,
     claim: Option<Claim>,
 }
 
-impl Court<'_, '_> {
+impl LeaseDecider<'_, '_> {
     /// Decides on a DISCOVER (RFC 2131 §4.3.1): offers the address reserved for the client, else
     /// its current address, its previous one, the one it requests, or a new one.
     fn discover(&self, wish: Option<Ipv4Addr>) -> Decision {
@@ -167,10 +172,10 @@ impl Court<'_, '_> {
         self.further().map_or(Decision::NeedCandidate, |found| self.offer(found))
     }
 
-    fn offer(&self, (slot, place): (SlotView, Place)) -> Decision {
+    fn offer(&self, (slot, place): (SlotView, AddressLocation)) -> Decision {
         let terms = self.transaction.terms(self.now, ReplyKind::Offer, slot, place);
-        let is_running = slot.occupancy == Occupancy::Leased
-            && slot.owner == Owner::Asking
+        let is_running = slot.occupancy == SlotOccupancy::Leased
+            && slot.owner == SlotOwner::Asking
             && !slot.is_available(self.now);
         let offer_lifetime_s = self
             .transaction
@@ -257,7 +262,7 @@ impl Court<'_, '_> {
             transaction.subnet.is_some_and(|at| transaction.snapshot.is_on_link(at, address))
         };
         let asked = self.slot(address);
-        if asked.is_some_and(|slot| slot.owner == Owner::Asking && on_link(slot.address)) {
+        if asked.is_some_and(|slot| slot.owner == SlotOwner::Asking && on_link(slot.address)) {
             return self.request(address);
         }
         if asked.is_some_and(is_unreadable) && on_link(address) {
@@ -277,7 +282,7 @@ impl Court<'_, '_> {
         }
     }
 
-    fn lease(&self, (slot, place): (SlotView, Place)) -> Decision {
+    fn lease(&self, (slot, place): (SlotView, AddressLocation)) -> Decision {
         let terms = self.transaction.terms(self.now, ReplyKind::Ack, slot, place);
         if let Some(remaining_s) = self.repeatable_s(slot, place, terms.lifetime_s) {
             return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
@@ -298,8 +303,9 @@ impl Court<'_, '_> {
         action: Action<'static>,
         may: impl Fn(&SlotView) -> bool,
     ) -> Decision {
-        let is_leased =
-            |slot: &SlotView| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+        let is_leased = |slot: &SlotView| {
+            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
+        };
         match self.slot(address).filter(|slot| is_leased(slot) && may(slot)) {
             Some(slot) => Decision::Change {
                 change_of: slot,
@@ -312,7 +318,7 @@ impl Court<'_, '_> {
     }
 
     fn offer_not_taken(&self) -> Decision {
-        match self.facts.mine().find(|slot| slot.occupancy == Occupancy::Held) {
+        match self.facts.mine().find(|slot| slot.occupancy == SlotOccupancy::Held) {
             Some(&slot) => Decision::Change {
                 change_of: slot,
                 action: Proposed::Plain(Action::Unhold),
@@ -326,7 +332,7 @@ impl Court<'_, '_> {
     /// Returns true if the client can have `slot`, which is reserved for it. An offer to another
     /// client does not bind: the same client may have sent the DISCOVER under another identifier.
     fn is_claimable(&self, slot: SlotView) -> bool {
-        slot.is_available(self.now) || slot.occupancy == Occupancy::Held
+        slot.is_available(self.now) || slot.occupancy == SlotOccupancy::Held
     }
 
     /// Returns the slot of an address that the transaction fetched by its address.
@@ -336,20 +342,20 @@ impl Court<'_, '_> {
 
     /// Returns the subnet and pool in which the client may have `address`: where it is reserved for
     /// it, or in a pool.
-    fn place(&self, address: Ipv4Addr) -> Option<Place> {
+    fn place(&self, address: Ipv4Addr) -> Option<AddressLocation> {
         let claimed = self.claim.filter(|claim| claim.address == address);
         claimed.map(|claim| claim.place).or_else(|| self.transaction.pool_place(address))
     }
 
     /// Returns the client's best slot on this link: a running lease, a hold, an ended lease, or the
     /// memory of one.
-    fn own_slot(&self) -> Option<(SlotView, Place)> {
+    fn own_slot(&self) -> Option<(SlotView, AddressLocation)> {
         let rank = |slot: &SlotView| match slot.occupancy {
-            Occupancy::Leased if !slot.is_available(self.now) => 0,
-            Occupancy::Held => 1,
-            Occupancy::Leased => 2,
-            Occupancy::Free => 3,
-            Occupancy::Releasing | Occupancy::Declined => 4,
+            SlotOccupancy::Leased if !slot.is_available(self.now) => 0,
+            SlotOccupancy::Held => 1,
+            SlotOccupancy::Leased => 2,
+            SlotOccupancy::Free => 3,
+            SlotOccupancy::Releasing | SlotOccupancy::Declined => 4,
         };
         self.facts
             .mine()
@@ -359,7 +365,7 @@ impl Court<'_, '_> {
     }
 
     /// Returns the address of a further reservation of the client, once no other address is left.
-    fn further(&self) -> Option<(SlotView, Place)> {
+    fn further(&self) -> Option<(SlotView, AddressLocation)> {
         let transaction = self.transaction;
         let looks = transaction.wants_further_reserved();
         let mut all = looks.then(|| transaction.further_reserved()).into_iter().flatten();
@@ -369,7 +375,7 @@ impl Court<'_, '_> {
         })
     }
 
-    fn candidate(&self) -> Option<(SlotView, Place)> {
+    fn candidate(&self) -> Option<(SlotView, AddressLocation)> {
         let slot = self.facts.candidate?;
         // Addresses reserved in the configuration never become candidates.
         if self.transaction.hosts.looks_up() && self.transaction.is_for_others(slot.address) {
@@ -382,7 +388,7 @@ impl Court<'_, '_> {
     fn conflict(&self) -> Option<SubnetIndex> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
-        let is_taken = slot.owner != Owner::Asking && !self.is_claimable(slot);
+        let is_taken = slot.owner != SlotOwner::Asking && !self.is_claimable(slot);
         is_taken.then_some(claim.place.subnet)
     }
 
@@ -391,7 +397,7 @@ impl Court<'_, '_> {
         let (snapshot, selected) = (self.transaction.snapshot, self.transaction.subnet?);
         let is_other = |mine: &&SlotView| {
             mine.address != slot.address
-                && mine.occupancy == Occupancy::Leased
+                && mine.occupancy == SlotOccupancy::Leased
                 && !mine.is_available(self.now)
                 && snapshot.is_on_link(selected, mine.address)
         };
@@ -400,7 +406,7 @@ impl Court<'_, '_> {
 
     /// Returns the seconds left, when the lease is young enough to be repeated instead of renewed
     /// and a renewal would write it unchanged (Kea reference §5.2).
-    fn repeatable_s(&self, slot: SlotView, place: Place, wanted_s: u32) -> Option<u32> {
+    fn repeatable_s(&self, slot: SlotView, place: AddressLocation, wanted_s: u32) -> Option<u32> {
         let subnet = self.transaction.snapshot.subnet(place.subnet);
         let user_context = self.transaction.user_context(place.subnet);
         let name = &self.transaction.known.name;
@@ -420,18 +426,18 @@ impl Court<'_, '_> {
 }
 
 pub(super) const fn nak(gate_epoch: u64) -> Decision {
-    Decision::Reply(Terms::without_address(ReplyKind::Nak), gate_epoch)
+    Decision::Reply(ReplyTerms::without_address(ReplyKind::Nak), gate_epoch)
 }
 
 fn is_own(slot: SlotView) -> bool {
-    slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined
+    slot.owner == SlotOwner::Asking && slot.occupancy != SlotOccupancy::Declined
 }
 
 /// Returns true if the slot represents a row that the store has and cannot read: the row may be the
 /// requesting client's, so a fault of the store is no reason to refuse the client its lease. A
 /// lease that a client declined, even for an infinite time, has the time of the decline.
 fn is_unreadable(slot: SlotView) -> bool {
-    slot.occupancy == Occupancy::Declined
+    slot.occupancy == SlotOccupancy::Declined
         && slot.valid_lifetime_s == INFINITE_LIFETIME_S
         && slot.cltt_s == 0
 }
@@ -441,12 +447,12 @@ fn is_unreadable(slot: SlotView) -> bool {
 /// §4.3.2).
 fn has_lease(slot: SlotView) -> bool {
     match slot.occupancy {
-        Occupancy::Held => false,
-        Occupancy::Free => slot.state != LeaseState::Assigned,
-        Occupancy::Leased | Occupancy::Declined | Occupancy::Releasing => true,
+        SlotOccupancy::Held => false,
+        SlotOccupancy::Free => slot.state != LeaseState::Assigned,
+        SlotOccupancy::Leased | SlotOccupancy::Declined | SlotOccupancy::Releasing => true,
     }
 }
 
 fn is_releasing_own(slot: SlotView) -> bool {
-    slot.occupancy == Occupancy::Releasing && slot.owner == Owner::Asking
+    slot.occupancy == SlotOccupancy::Releasing && slot.owner == SlotOwner::Asking
 }

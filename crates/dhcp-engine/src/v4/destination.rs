@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp_wire::v4::{BROADCAST_FLAG, Message, relay};
 
 use super::Ingress;
-use super::reply::{ReplyKind, Terms};
+use super::reply::{ReplyKind, ReplyTerms};
 
 /// UDP port of servers and relays (RFC 2131 §4.1).
 pub const SERVER_PORT: u16 = 67;
@@ -42,7 +42,7 @@ impl Destination {
     /// NAK; else `ciaddr` (for an INFORM without it, the address it came from); else the one that
     /// the broadcast flag selects.
     #[must_use]
-    pub fn of(message: &Message<'_>, ingress: Ingress, terms: &Terms) -> Self {
+    pub fn of(message: &Message<'_>, ingress: Ingress, terms: &ReplyTerms) -> Self {
         let (relay, client) = (message.giaddr(), message.ciaddr());
         let to_client = |address: Ipv4Addr| Self::Client(SocketAddrV4::new(address, CLIENT_PORT));
         let is_inform = terms.kind == ReplyKind::InformAck;

@@ -7,10 +7,10 @@ use base::Now;
 use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{PoolIndex, SlotView, V4};
 
-use super::claim::Place;
+use super::claim::AddressLocation;
 use super::lifetime;
-use super::reply::{Reply, ReplyKind, Terms};
-use super::scopes::ClassTerms;
+use super::reply::{Reply, ReplyKind, ReplyTerms};
+use super::scopes::CompiledClassTerms4;
 use super::transaction::Transaction;
 use crate::adaptive;
 use crate::hosts::HostTerms;
@@ -26,7 +26,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Makes the name that the client has with `address` in `place`.
-    pub(super) fn fit_name(&mut self, place: Place, address: Ipv4Addr) {
+    pub(super) fn fit_name(&mut self, place: AddressLocation, address: Ipv4Addr) {
         let reserved = self.host_terms(place.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(place.subnet, place.pool);
         self.known.name.fit((place, address), reserved, terms);
@@ -52,9 +52,21 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the terms that the client gets.
-    pub(super) fn terms(&self, now: Now, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
+    pub(super) fn terms(
+        &self,
+        now: Now,
+        kind: ReplyKind,
+        slot: SlotView,
+        place: AddressLocation,
+    ) -> ReplyTerms {
         let lifetime_s = self.lifetime_s(now, &slot, place.subnet);
-        Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
+        ReplyTerms {
+            kind,
+            address: slot.address,
+            lifetime_s,
+            place: Some(place),
+            is_repeated: false,
+        }
     }
 
     /// Returns the lifetime in `subnet`, in seconds: within the limits of the first class that has
@@ -95,7 +107,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the terms of the client's classes, in the order of assignment.
-    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
+    pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m CompiledClassTerms4> {
         let snapshot = self.snapshot;
         self.known.classes.iter().filter_map(|class| snapshot.class(class))
     }

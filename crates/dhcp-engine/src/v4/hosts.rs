@@ -6,7 +6,7 @@ use base::HostName;
 use dhcp_config::Reserved4;
 use dhcp_lease::v4::V4;
 
-use crate::hosts::Reserving;
+use crate::hosts::ReservationProtocol;
 
 /// Boot fields of a host in replies, with precedence over those of subnets and classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct BootTerms {
     pub boot_file_name: Box<str>,
 }
 
-impl Reserving for V4 {
+impl ReservationProtocol for V4 {
     type Reserved = Ipv4Addr;
     type Configured = Reserved4;
     type Place = Ipv4Addr;

@@ -7,7 +7,7 @@ use dhcp_lease::v4::{Facts, PoolIndex, V4};
 use dhcp_wire::v4::{Message, OptionValue, relay};
 
 use super::name::ClientName;
-use super::stash::Stash;
+use super::stash::StoredRelayInformation;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
 use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
@@ -23,27 +23,27 @@ const FLEX_ID_TYPE: u8 = 0;
 
 /// Scratch memory of transactions, which keep nothing of it for the next message.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct Dhcp4TransactionScratch {
     /// Fetched facts.
     pub facts: Facts,
     /// Facts about the client.
-    pub known: Known,
+    pub known: Dhcp4ClientFacts,
     /// Value of the flex-id hook's expression.
-    pub flex: FlexId,
+    pub flex: FlexIdValue,
     /// Relay agent information from the client's lease.
-    pub stash: Stash,
+    pub stash: StoredRelayInformation,
 }
 
 /// Value of the flex-id hook's expression for the current message.
 #[derive(Debug, Default)]
-pub struct FlexId {
+pub struct FlexIdValue {
     workspace: Workspace,
     octets: Vec<u8>,
     /// Client identifier that replaces the client's own; empty when none does.
     client_id: Vec<u8>,
 }
 
-impl FlexId {
+impl FlexIdValue {
     /// Evaluates the expression for a message.
     pub(super) fn evaluate(
         &mut self,
@@ -85,7 +85,7 @@ impl FlexId {
 /// Facts about the current client. Each shard has one; it grows to the needs of the configuration
 /// and then allocates nothing.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Dhcp4ClientFacts {
     /// Classes of the client.
     pub(super) classes: ClassSet,
     workspace: Workspace,
@@ -106,7 +106,7 @@ pub(super) fn identifiers<'m>(
     snapshot: &Snapshot,
     view: &PacketView4<'m>,
     client_id: Option<&'m [u8]>,
-    flex: &'m FlexId,
+    flex: &'m FlexIdValue,
 ) -> Identifiers<'m> {
     Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
         IdentifierKind::FlexId => Some(&flex.octets),
@@ -135,7 +135,7 @@ pub(super) fn octets_of<'m>(
     }
 }
 
-impl Known {
+impl Dhcp4ClientFacts {
     /// Discards the facts about the previous client, and determines the classes that need no host.
     ///
     /// # Errors

@@ -24,14 +24,16 @@ mod vendor;
 use dhcp_lease::v4::V4;
 
 pub use crate::reason::DropReason;
-pub use claim::Place;
+pub use claim::AddressLocation;
 pub use destination::Destination;
-pub use known::{FlexId, Known, Work};
+pub use known::{Dhcp4ClientFacts, Dhcp4TransactionScratch, FlexIdValue};
 pub use reply::{Reply, ReplyKind};
-pub use request::{Intent, Stage};
+pub use request::{Dhcp4Intent, RequestingClientState};
 pub use snapshot::Snapshot;
-pub use stash::Stash;
-pub use transaction::{Input, Outcome, Step, Transaction, drive};
+pub use stash::StoredRelayInformation;
+pub use transaction::{
+    Dhcp4TransactionInput, Dhcp4TransactionOutcome, Dhcp4TransactionStep, Transaction, drive,
+};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 

@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use dhcp_wire::name::read_text;
 use dhcp_wire::v4::{Message, MessageWriter, option};
 
-use super::claim::Place;
+use super::claim::AddressLocation;
 use crate::client_name::{self, NameTerms};
 use crate::omission::{Omission, Omissions};
 
@@ -20,7 +20,7 @@ const FLAG_N: u8 = 8;
 
 /// Source of a client's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Given {
+enum ClientNameSource {
     /// The client sends no name.
     #[default]
     Nothing,
@@ -35,7 +35,7 @@ enum Given {
 }
 
 /// Client name after its characters were replaced.
-enum Cleaned {
+enum CleanedName {
     /// The result is empty or no name.
     Lost,
     /// The root alone: the client wants a name.
@@ -48,7 +48,7 @@ enum Cleaned {
 
 /// Fields of an option 81 that the answer repeats, and the answer's flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Answer {
+struct FqdnAnswerFields {
     flags: u8,
     codes: [u8; 2],
 }
@@ -57,7 +57,7 @@ struct Answer {
 /// nothing.
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
-    given: Given,
+    given: ClientNameSource,
     /// Name that the client sends: a host name as it was sent, or labels in lower case, a dot after
     /// each.
     raw: Vec<u8>,
@@ -66,14 +66,14 @@ pub(super) struct ClientName {
     own: String,
     /// Name of the client in the last place.
     text: String,
-    fqdn: Option<Answer>,
+    fqdn: Option<FqdnAnswerFields>,
     /// True if the reply has an option for the name.
     is_answered: bool,
     /// True if the name is generated from the client's address.
     is_generated: bool,
     /// Part that the name lacks.
     omission: Option<Omission>,
-    fitted_to: Option<(Place, Ipv4Addr)>,
+    fitted_to: Option<(AddressLocation, Ipv4Addr)>,
 }
 
 impl ClientName {
@@ -90,27 +90,27 @@ impl ClientName {
         } else if message.host_name().is_some() {
             self.read_host_name(message)
         } else {
-            Given::Nothing
+            ClientNameSource::Nothing
         };
     }
 
-    fn read_fqdn(&mut self, message: &Message<'_>) -> Given {
-        let Some(fqdn) = message.client_fqdn() else { return Given::Nothing };
+    fn read_fqdn(&mut self, message: &Message<'_>) -> ClientNameSource {
+        let Some(fqdn) = message.client_fqdn() else { return ClientNameSource::Nothing };
         let overridden = if fqdn.asks_for_entry() { FLAG_O } else { 0 };
         let form = if fqdn.is_in_labels() { FLAG_E } else { 0 };
-        self.fqdn = Some(Answer { flags: FLAG_N | overridden | form, codes: fqdn.codes });
+        self.fqdn = Some(FqdnAnswerFields { flags: FLAG_N | overridden | form, codes: fqdn.codes });
         let raw = &mut self.raw;
         if !fqdn.read_name(|octet| raw.push(octet.to_ascii_lowercase())) {
-            return Given::Nonsense;
+            return ClientNameSource::Nonsense;
         }
         if fqdn.name.is_empty() {
-            return Given::Empty;
+            return ClientNameSource::Empty;
         }
-        Given::Labels { is_partial: fqdn.is_partial() }
+        ClientNameSource::Labels { is_partial: fqdn.is_partial() }
     }
 
-    fn read_host_name(&mut self, message: &Message<'_>) -> Given {
-        let Some(value) = message.host_name() else { return Given::Nothing };
+    fn read_host_name(&mut self, message: &Message<'_>) -> ClientNameSource {
+        let Some(value) = message.host_name() else { return ClientNameSource::Nothing };
         let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
         // Zeros at the end do not belong to the name; after that, blanks at both ends do not.
         let len = value.octets().enumerate().filter(|(_, octet)| *octet != 0).last();
@@ -118,42 +118,42 @@ impl ClientName {
         let ends = value.octets().take(len).enumerate().filter(|(_, octet)| !is_blank(octet));
         let Some(first) = ends.clone().next().map(|(at, _)| at) else {
             // A value of blanks is an empty name, a value of zeros no name.
-            return if len > 0 { Given::Nonsense } else { Given::Nothing };
+            return if len > 0 { ClientNameSource::Nonsense } else { ClientNameSource::Nothing };
         };
         let last = ends.last().map_or(first, |(at, _)| at);
         let trimmed = || value.octets().skip(first).take(last + 1 - first);
         if !read_text(trimmed(), |_| ()) {
-            return Given::Nonsense;
+            return ClientNameSource::Nonsense;
         }
         if trimmed().eq(*b".") || trimmed().eq(*b"@") {
-            return Given::Empty;
+            return ClientNameSource::Empty;
         }
         self.raw.extend(trimmed());
         // As in Kea, the number of labels is that of the name as the client sent it, whatever is
         // replaced in it.
-        Given::HostName { is_partial: !has_several_labels(&self.raw) }
+        ClientNameSource::HostName { is_partial: !has_several_labels(&self.raw) }
     }
 
     /// Replaces characters in the name that the client sends, by the rules of `terms`.
-    fn clean(&mut self, terms: &NameTerms) -> Cleaned {
+    fn clean(&mut self, terms: &NameTerms) -> CleanedName {
         let own = &mut self.own;
-        if let Given::Labels { is_partial } = self.given {
+        if let ClientNameSource::Labels { is_partial } = self.given {
             return match terms.characters.clean_labels(&self.raw, is_partial, own) {
-                false => Cleaned::Lost,
-                true if is_partial => Cleaned::Partial,
-                true => Cleaned::Whole,
+                false => CleanedName::Lost,
+                true if is_partial => CleanedName::Partial,
+                true => CleanedName::Whole,
             };
         }
         if !terms.characters.clean_host_name(&self.raw, own) {
-            return Cleaned::Lost;
+            return CleanedName::Lost;
         }
-        let is_partial = self.given == (Given::HostName { is_partial: true });
+        let is_partial = self.given == (ClientNameSource::HostName { is_partial: true });
         match &**own {
-            "." if is_partial => Cleaned::Lost,
-            "." => Cleaned::Root,
-            own if !read_text(own.bytes(), |_| ()) => Cleaned::Lost,
-            _ if is_partial => Cleaned::Partial,
-            _ => Cleaned::Whole,
+            "." if is_partial => CleanedName::Lost,
+            "." => CleanedName::Root,
+            own if !read_text(own.bytes(), |_| ()) => CleanedName::Lost,
+            _ if is_partial => CleanedName::Partial,
+            _ => CleanedName::Whole,
         }
     }
 
@@ -162,7 +162,7 @@ impl ClientName {
     /// client require that.
     pub(super) fn fit(
         &mut self,
-        (place, address): (Place, Ipv4Addr),
+        (place, address): (AddressLocation, Ipv4Addr),
         reserved: &str,
         terms: &NameTerms,
     ) {
@@ -174,17 +174,19 @@ impl ClientName {
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
         let cleaned = match self.given {
-            Given::HostName { .. } | Given::Labels { .. } if reserved.is_empty() => {
+            ClientNameSource::HostName { .. } | ClientNameSource::Labels { .. }
+                if reserved.is_empty() =>
+            {
                 self.clean(terms)
             }
-            _ => Cleaned::Lost,
+            _ => CleanedName::Lost,
         };
         let is_replaced = match self.given {
-            Given::Nothing => terms.replaces_missing(),
-            Given::Nonsense => false,
-            Given::Empty => true,
-            Given::HostName { .. } | Given::Labels { .. } => {
-                terms.replaces_given() || matches!(cleaned, Cleaned::Root)
+            ClientNameSource::Nothing => terms.replaces_missing(),
+            ClientNameSource::Nonsense => false,
+            ClientNameSource::Empty => true,
+            ClientNameSource::HostName { .. } | ClientNameSource::Labels { .. } => {
+                terms.replaces_given() || matches!(cleaned, CleanedName::Root)
             }
         };
         self.is_answered = true;
@@ -198,12 +200,12 @@ impl ClientName {
             self.end(ends_in_dot);
         } else {
             match cleaned {
-                Cleaned::Lost | Cleaned::Root => self.is_answered = false,
-                Cleaned::Partial => {
+                CleanedName::Lost | CleanedName::Root => self.is_answered = false,
+                CleanedName::Partial => {
                     self.text.push_str(&self.own);
                     self.complete(terms, ends_in_dot);
                 }
-                Cleaned::Whole => self.text.push_str(&self.own),
+                CleanedName::Whole => self.text.push_str(&self.own),
             }
         }
         if ends_in_dot {
@@ -228,7 +230,7 @@ impl ClientName {
     }
 
     /// Returns true if the name was made for `address` in `place`.
-    pub(super) fn is_fitted(&self, place: Place, address: Ipv4Addr) -> bool {
+    pub(super) fn is_fitted(&self, place: AddressLocation, address: Ipv4Addr) -> bool {
         self.fitted_to == Some((place, address))
     }
 
@@ -263,7 +265,7 @@ impl ClientName {
         if !self.is_answered || self.text.is_empty() {
             return None;
         }
-        let Some(Answer { flags, codes: [first, second] }) = self.fqdn else {
+        let Some(FqdnAnswerFields { flags, codes: [first, second] }) = self.fqdn else {
             writer.option(option::HOST_NAME, self.text.as_bytes());
             return Some(option::HOST_NAME);
         };

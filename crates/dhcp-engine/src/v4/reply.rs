@@ -7,11 +7,11 @@ use core::net::Ipv4Addr;
 
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{
-    BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, OptionValue,
-    encoded_len, option,
+    BOOT_REPLY, BROADCAST_FLAG, Dhcp4Header, Message, MessageType, MessageWriter, NoRoom,
+    OptionValue, encoded_len, option,
 };
 
-use super::claim::Place;
+use super::claim::AddressLocation;
 use super::hosts::BootTerms;
 use super::snapshot::Subnet;
 use super::transaction::Transaction;
@@ -19,7 +19,7 @@ use super::{DropReason, lifetime, vendor};
 use crate::classify::ClassSet;
 use crate::counters::ShardCounters;
 use crate::omission::{Omission, Omissions};
-use crate::options::{self, CodeSet, ScopeOptions, Wanted};
+use crate::options::{self, CodeSet, OptionSelection, ScopeOptions};
 use crate::prefixes::SubnetIndex;
 
 /// Length of the shortest reply, in bytes of UDP payload: BOOTP's vend field filled up (RFC 1542
@@ -92,7 +92,7 @@ pub enum ReplyKind {
 
 /// Terms that a reply grants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct ReplyTerms {
     /// Kind of reply.
     pub kind: ReplyKind,
     /// `yiaddr`.
@@ -100,12 +100,12 @@ pub struct Terms {
     /// Lifetime granted, in seconds.
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
-    pub place: Option<Place>,
+    pub place: Option<AddressLocation>,
     /// True if the lease is repeated instead of renewed, and `lifetime_s` is the rest of it.
     pub is_repeated: bool,
 }
 
-impl Terms {
+impl ReplyTerms {
     /// Returns the terms of a reply that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
@@ -128,7 +128,7 @@ impl Terms {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reply {
     /// Terms that the reply grants.
-    pub terms: Terms,
+    pub terms: ReplyTerms,
     /// Subnet that the message was selected into, if any.
     pub selected: Option<SubnetIndex>,
     /// Server identifier.
@@ -231,7 +231,7 @@ impl Reply {
         }
     }
 
-    fn header(&self, message: &Message<'_>, siaddr: Ipv4Addr, is_relayed: bool) -> Header {
+    fn header(&self, message: &Message<'_>, siaddr: Ipv4Addr, is_relayed: bool) -> Dhcp4Header {
         let kind = self.terms.kind;
         let mut chaddr = [0; 16];
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
@@ -244,7 +244,7 @@ impl Reply {
             _ => message.flags(),
         };
         let keeps_client_address = matches!(kind, ReplyKind::Ack | ReplyKind::InformAck);
-        Header {
+        Dhcp4Header {
             op: BOOT_REPLY,
             htype: message.htype(),
             hlen: message.hlen(),
@@ -408,13 +408,13 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     let asks_for = |code: u8| asked.iter().flat_map(OptionValue::octets).any(|asked| asked == code);
     let first = first.iter().copied();
     let first = first.filter(|&code| ALWAYS_SENT.contains(code.into()) || asks_for(code));
-    let wanted = Wanted {
+    let wanted = OptionSelection {
         asked: first.chain(asked.iter().flat_map(OptionValue::octets)),
         unasked: ALWAYS_SENT,
         withheld,
         classes,
     };
-    let mut writer = vendor::Options::new(writer, fit == Fit::Chosen);
+    let mut writer = vendor::Dhcp4OptionWriter::new(writer, fit == Fit::Chosen);
     options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
     writer.written()
 }

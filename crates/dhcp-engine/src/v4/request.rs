@@ -10,11 +10,11 @@ use crate::classify::PacketView4;
 
 /// Intent of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
+pub enum Dhcp4Intent {
     /// DHCPDISCOVER; the client would like this address.
     Discover(Option<Ipv4Addr>),
     /// DHCPREQUEST for this address, or for any.
-    Request(Stage, Option<Ipv4Addr>),
+    Request(RequestingClientState, Option<Ipv4Addr>),
     /// DHCPREQUEST that answers the offer of another server: ours is not needed.
     TakeOtherOffer,
     /// DHCPDECLINE.
@@ -27,7 +27,7 @@ pub enum Intent {
 
 /// State of the client that sent a DHCPREQUEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RequestingClientState {
     /// SELECTING: the client answers our offer. A REQUEST that names no address at all counts as
     /// such, like a BOOTP request.
     Selecting,
@@ -37,7 +37,7 @@ pub enum Stage {
     Renewing,
 }
 
-impl Intent {
+impl Dhcp4Intent {
     /// Returns the intent of `message`, sent to the server that the client knows as `server_id`.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Intent {
         let current = named(Some(message.ciaddr()));
         let Some(kind) = message.message_type() else {
             let is_served = snapshot.serves_bootp;
-            let request = Self::Request(Stage::Selecting, requested.or(current));
+            let request = Self::Request(RequestingClientState::Selecting, requested.or(current));
             return if is_served { Ok(request) } else { Err(DropReason::Bootp) };
         };
         let chosen = message.server_identifier();
@@ -100,12 +100,16 @@ fn named(address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
     address.filter(|address| !address.is_unspecified())
 }
 
-fn stage(message: &Message<'_>, chosen: Option<Ipv4Addr>, current: Option<Ipv4Addr>) -> Stage {
+fn stage(
+    message: &Message<'_>,
+    chosen: Option<Ipv4Addr>,
+    current: Option<Ipv4Addr>,
+) -> RequestingClientState {
     match (chosen, message.requested_address(), current) {
-        (Some(_), ..) | (None, None, None) => Stage::Selecting,
+        (Some(_), ..) | (None, None, None) => RequestingClientState::Selecting,
         // Kea recognizes a restarted client by option 50 alone, also when `ciaddr` is set.
-        (None, Some(_), _) => Stage::Rebooting,
-        (None, None, Some(_)) => Stage::Renewing,
+        (None, Some(_), _) => RequestingClientState::Rebooting,
+        (None, None, Some(_)) => RequestingClientState::Renewing,
     }
 }
 

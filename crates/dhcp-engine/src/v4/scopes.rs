@@ -8,14 +8,14 @@ use dhcp_lease::v4::{PoolSpec, V4};
 
 use super::hosts::BootTerms;
 use crate::classify::{Classes, StringProgram};
-use crate::hosts::{HostTerms, Hosts, Scope};
+use crate::hosts::{HostTerms, Hosts, ReservationScope};
 use crate::options::ScopeOptions;
 use crate::prefixes::AddressBits;
 use crate::scope_terms::referred;
 
 /// Terms of a class.
 #[derive(Debug)]
-pub struct ClassTerms {
+pub struct CompiledClassTerms4 {
     /// Options of the class's members.
     pub options: ScopeOptions<u8>,
     /// Lifetimes of the members, with precedence over those of the subnet.
@@ -26,7 +26,7 @@ pub struct ClassTerms {
     pub boot: BootTerms,
 }
 
-impl ClassTerms {
+impl CompiledClassTerms4 {
     pub(super) fn compile(class: &ClientClass4, classes: &Classes) -> Self {
         let own = &class.own;
         Self {
@@ -75,8 +75,8 @@ pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms
     let in_subnets = config
         .subnets
         .iter()
-        .map(|subnet| (Scope::Subnet(subnet.id), subnet.reservations.as_slice()));
-    let global = [(Scope::Global, config.reservations.as_slice())];
+        .map(|subnet| (ReservationScope::Subnet(subnet.id), subnet.reservations.as_slice()));
+    let global = [(ReservationScope::Global, config.reservations.as_slice())];
     Hosts::<V4, _>::compile(global.into_iter().chain(in_subnets), classes)
 }
 

@@ -7,13 +7,16 @@ use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
-use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, ahead, drive};
+use super::{
+    Destination, Dhcp4TransactionOutcome, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction,
+    ahead, drive,
+};
 use crate::classify::{Classes, PacketView4};
 use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
+use crate::protocol::{Ahead, Emitted, MessageOutcome, Protocol, ServeContext, names};
 use crate::reason::DropReason;
-use crate::statistic::{self, DropStatistic, Event};
+use crate::statistic::{self, DropStatistic, StatisticEvent};
 
 /// Message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 9] = [
@@ -33,7 +36,7 @@ impl Protocol for V4 {
     type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = Destination;
-    type Work = Work;
+    type Work = Dhcp4TransactionScratch;
 
     /// Payload of one Ethernet frame: clients without an address accept no fragments.
     const REPLY_LEN_MAX: usize = 1472;
@@ -47,7 +50,7 @@ impl Protocol for V4 {
     ];
     const SENT_STATISTICS: &'static [&'static str] = &["offer", "ack", "ack", "nak"];
     const PACKETS: &'static str = "pkt4";
-    const EVENTS: [&'static str; Event::COUNT] = [
+    const EVENTS: [&'static str; StatisticEvent::COUNT] = [
         "v4-allocation-fail",
         "v4-allocation-fail-shared-network",
         "v4-allocation-fail-subnet",
@@ -124,9 +127,9 @@ impl Protocol for V4 {
         snapshot: &Snapshot,
         message: &Message<'_>,
         ingress: Ingress,
-        desk: Desk<'_, Self, S>,
-    ) -> Served<Self::Destination> {
-        let Desk { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
+        desk: ServeContext<'_, Self, S>,
+    ) -> MessageOutcome<Self::Destination> {
+        let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stashed = work.stash.recover(now, snapshot, message, store);
@@ -134,11 +137,11 @@ impl Protocol for V4 {
         let (known, flex) = (&mut work.known, &mut work.flex);
         let begun = Transaction::begin((snapshot, hosts), view, known, flex);
         if hosts.has_missed() {
-            return Served::AwaitHosts;
+            return MessageOutcome::AwaitHosts;
         }
         let mut transaction = match begun {
             Ok(transaction) => transaction,
-            Err(reason) => return Served::Drop(reason),
+            Err(reason) => return MessageOutcome::Drop(reason),
         };
         let outcome = drive(&mut transaction, now, store, &mut work.facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
@@ -148,32 +151,32 @@ impl Protocol for V4 {
             }
         }
         if let Some(subnet) = transaction.conflict() {
-            count(Event::ReservationConflict, subnet);
+            count(StatisticEvent::ReservationConflict, subnet);
         }
         let reply = match outcome {
-            Outcome::Reply(reply) => reply,
-            Outcome::Silence => return Served::Silence,
-            Outcome::Wait(epoch) => return Served::Wait(epoch),
-            Outcome::AwaitHosts => return Served::AwaitHosts,
-            Outcome::Drop(reason) => return Served::Drop(reason),
+            Dhcp4TransactionOutcome::Reply(reply) => reply,
+            Dhcp4TransactionOutcome::Silence => return MessageOutcome::Silence,
+            Dhcp4TransactionOutcome::Wait(epoch) => return MessageOutcome::Wait(epoch),
+            Dhcp4TransactionOutcome::AwaitHosts => return MessageOutcome::AwaitHosts,
+            Dhcp4TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
         };
         if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {
             // BOOTP has no refusal.
-            return Served::Drop(DropReason::UnknownClient);
+            return MessageOutcome::Drop(DropReason::UnknownClient);
         }
         if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
-            count(Event::LeaseReuse, place.subnet);
+            count(StatisticEvent::LeaseReuse, place.subnet);
         }
         transaction.settle(&reply);
         counters.omitted(transaction.omissions());
         match reply.emit(&transaction, buffer, counters) {
-            Ok(len) => Served::Reply(Emitted {
+            Ok(len) => MessageOutcome::Reply(Emitted {
                 len,
                 destination: Destination::of(message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),
-            Err(reason) => Served::Drop(reason),
+            Err(reason) => MessageOutcome::Drop(reason),
         }
     }
 }

@@ -11,7 +11,7 @@ use dhcp_wire::Parsing;
 use dhcp_wire::v4::option;
 
 use super::hosts::BootTerms;
-use super::scopes::{self, ClassTerms};
+use super::scopes::{self, CompiledClassTerms4};
 use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::client_name::NameTerms;
@@ -43,7 +43,7 @@ pub struct Snapshot {
     /// Client classes.
     pub classes: Classes,
     /// Terms of the classes, in the order of `client-classes`.
-    class_terms: Vec<ClassTerms>,
+    class_terms: Vec<CompiledClassTerms4>,
     /// Hosts with reservations.
     pub hosts: Hosts<V4, HostTerms<V4>>,
     /// Kinds of identifiers by which hosts are looked up, in order.
@@ -177,7 +177,7 @@ impl Snapshot {
             class_terms: config
                 .client_classes
                 .iter()
-                .map(|class| ClassTerms::compile(class, &classes))
+                .map(|class| CompiledClassTerms4::compile(class, &classes))
                 .collect(),
             flex_id: scopes::flex_id_of(config, &classes),
             flex_id_replaces_client_id: config.flex_id.replaces_client_id,
@@ -244,7 +244,7 @@ impl Snapshot {
 
     /// Returns the terms of a configured class.
     #[must_use]
-    pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
+    pub fn class(&self, class: ClassIndex) -> Option<&CompiledClassTerms4> {
         self.classes.position(class).map(|position| &self.class_terms[position])
     }
 

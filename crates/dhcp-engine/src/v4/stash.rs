@@ -12,12 +12,12 @@ use crate::json_text;
 /// Relay agent information from a lease. Each shard has one; it grows to the longest and then
 /// allocates nothing.
 #[derive(Debug, Default)]
-pub struct Stash {
+pub struct StoredRelayInformation {
     context: String,
     octets: Vec<u8>,
 }
 
-impl Stash {
+impl StoredRelayInformation {
     /// Returns the sub-options that count as option 82 of `message`: those of the lease that its
     /// client renews without a relay agent. Empty for all other messages, or when the lease has
     /// none.

@@ -11,16 +11,16 @@ use core::net::Ipv4Addr;
 use base::Now;
 use dhcp_lease::contract::ASKED_MAX;
 use dhcp_lease::v4::{
-    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PoolIndex, Receipt, Refusal,
-    SlotView, V4,
+    Action, Change, CommitRefusal, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, SlotOccupancy,
+    SlotOwner, SlotView, V4,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
 use super::decide::{self, Decided, Decision, Proposed};
-use super::known::{self, FlexId, Known};
-use super::reply::{Reply, ReplyKind, Terms};
-use super::request::{self, Intent, Stage};
+use super::known::{self, Dhcp4ClientFacts, FlexIdValue};
+use super::reply::{Reply, ReplyKind, ReplyTerms};
+use super::request::{self, Dhcp4Intent, RequestingClientState};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{ClassSet, Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
@@ -35,39 +35,39 @@ pub const COMMIT_TRIES_MAX: u8 = 8;
 
 /// Need of a transaction, or its outcome.
 #[derive(Debug)]
-pub enum Step<'t> {
-    /// Fetch these and step with [`Input::Facts`].
+pub enum Dhcp4TransactionStep<'t> {
+    /// Fetch these and step with [`Dhcp4TransactionInput::Facts`].
     Fetch(FetchKeys<'t>),
-    /// Commit all of these and step with [`Input::Committed`].
-    Commit(Changes<'t>),
+    /// Commit all of these and step with [`Dhcp4TransactionInput::Committed`].
+    Commit(Dhcp4MessageChanges<'t>),
     /// Set aside an address that is reserved for another client, and commit the changes, if any;
-    /// step with [`Input::Committed`].
-    SetAside(Ipv4Addr, Option<Changes<'t>>),
+    /// step with [`Dhcp4TransactionInput::Committed`].
+    SetAside(Ipv4Addr, Option<Dhcp4MessageChanges<'t>>),
     /// The transaction has ended.
-    Done(Outcome),
+    Done(Dhcp4TransactionOutcome),
 }
 
 /// Response to the last step.
 #[derive(Debug)]
-pub enum Input<'f> {
+pub enum Dhcp4TransactionInput<'f> {
     /// None yet: the first step.
     Begin,
     /// The fetched facts.
     Facts(&'f Facts),
     /// The result of the commit.
-    Committed(Result<Receipt, Refusal>),
+    Committed(Result<Receipt, CommitRefusal>),
 }
 
 /// Changes of one message: one, or one and the end of the client's other lease.
 #[derive(Clone, Copy, Debug)]
-pub enum Changes<'t> {
+pub enum Dhcp4MessageChanges<'t> {
     /// The change of the message's own lease.
     One(Change<'t>),
     /// The change of the message's own lease, and the end of the other lease.
     Two([Change<'t>; 2]),
 }
 
-impl<'t> Changes<'t> {
+impl<'t> Dhcp4MessageChanges<'t> {
     /// Returns all changes.
     #[must_use]
     pub const fn as_slice(&self) -> &[Change<'t>] {
@@ -80,7 +80,7 @@ impl<'t> Changes<'t> {
 
 /// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum Dhcp4TransactionOutcome {
     /// Send this once its epoch is settled.
     Reply(Reply),
     /// The transaction is done without a reply, by the rules of the protocol (RELEASE, DECLINE, an
@@ -100,9 +100,9 @@ pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
     pub(super) hosts: HostBook<'m, V4>,
     pub(super) view: PacketView4<'m>,
-    pub(super) known: &'m mut Known,
+    pub(super) known: &'m mut Dhcp4ClientFacts,
     pub(super) identifiers: Identifiers<'m>,
-    pub(super) intent: Intent,
+    pub(super) intent: Dhcp4Intent,
     pub(super) identity: Identity<'m>,
     /// Subnet that serves the client. `None` when no subnet does: then no address is leased.
     pub(super) subnet: Option<SubnetIndex>,
@@ -114,11 +114,11 @@ pub struct Transaction<'m> {
     /// Kind of reply that needs no decision.
     settled: Option<ReplyKind>,
     /// Terms of the reply that follows the commit in progress, if any does.
-    reply_after_commit: Option<Terms>,
+    reply_after_commit: Option<ReplyTerms>,
     tries: u8,
-    wish: Wish,
+    wish: Dhcp4CandidateRequest,
     /// Purpose of the commit in progress, when it only prepares a decision.
-    preparing: Option<Preparing>,
+    preparing: Option<Dhcp4PreparatoryCommit>,
     has_found_nothing: bool,
     conflict: Option<SubnetIndex>,
     /// Address that was looked for last among the pools of the link, and the result.
@@ -127,7 +127,7 @@ pub struct Transaction<'m> {
 
 /// Purpose of a commit before a decision is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Preparing {
+enum Dhcp4PreparatoryCommit {
     /// The transaction holds a candidate while the reservations of its address are looked up.
     Hold,
     /// The transaction gives up an address that is reserved for another client.
@@ -136,7 +136,7 @@ enum Preparing {
 
 /// Request of the next fetch for a free address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum Dhcp4CandidateRequest {
     /// The fetch claims no free address.
     Nothing,
     /// The fetch claims a free address only when the client has no slot at all.
@@ -167,15 +167,15 @@ impl<'m> Transaction<'m> {
     pub fn begin(
         (snapshot, hosts): (&'m Snapshot, HostBook<'m, V4>),
         view: PacketView4<'m>,
-        known: &'m mut Known,
-        flex: &'m mut FlexId,
+        known: &'m mut Dhcp4ClientFacts,
+        flex: &'m mut FlexIdValue,
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
         let server_id = request::server_identifier(&view);
         if server_id.is_unspecified() {
             return Err(DropReason::NoOwnAddress);
         }
-        let intent = Intent::of(snapshot, message, ingress, server_id)?;
+        let intent = Dhcp4Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
         known.begin(snapshot, &view)?;
         flex.evaluate(snapshot, &view, &known.classes);
@@ -194,11 +194,11 @@ impl<'m> Transaction<'m> {
             return Err(DropReason::NoSubnet);
         }
         // Kea selects no subnet for these messages: only the holder of the lease matters.
-        let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
+        let is_placeless = matches!(intent, Dhcp4Intent::Release(_) | Dhcp4Intent::Decline(_));
         let subnet = subnet.filter(|_| !is_placeless);
         let settled = match (intent, subnet) {
-            (Intent::Inform, _) => Some(ReplyKind::InformAck),
-            (_, Some(_)) | (Intent::Release(_) | Intent::Decline(_), None) => None,
+            (Dhcp4Intent::Inform, _) => Some(ReplyKind::InformAck),
+            (_, Some(_)) | (Dhcp4Intent::Release(_) | Dhcp4Intent::Decline(_), None) => None,
             (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
         };
         if !is_placeless {
@@ -227,7 +227,7 @@ impl<'m> Transaction<'m> {
             has_found_nothing: false,
             conflict: None,
             placed: Cell::new(None),
-            wish: Wish::Nothing,
+            wish: Dhcp4CandidateRequest::Nothing,
         };
         transaction.prepare()?;
         Ok(transaction)
@@ -238,8 +238,8 @@ impl<'m> Transaction<'m> {
     fn prepare(&mut self) -> Result<(), DropReason> {
         let Some(subnet) = self.subnet else { return Ok(()) };
         let kind = match self.intent {
-            Intent::Discover(_) => ReplyKind::Offer,
-            Intent::Request(..) => ReplyKind::Ack,
+            Dhcp4Intent::Discover(_) => ReplyKind::Offer,
+            Dhcp4Intent::Request(..) => ReplyKind::Ack,
             _ => return Ok(()),
         };
         if self.known.classes.contains(Classes::REJECT) {
@@ -272,7 +272,7 @@ impl<'m> Transaction<'m> {
         }
         let has_claim = self.possible_claims().next().is_some();
         if self.intent.address().is_none() && !has_claim {
-            self.wish = Wish::SpareCandidate;
+            self.wish = Dhcp4CandidateRequest::SpareCandidate;
         }
         Ok(())
     }
@@ -321,49 +321,60 @@ impl<'m> Transaction<'m> {
     }
 
     /// Continues with the response to the last step.
-    pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
+    pub fn step(
+        &mut self,
+        now: Now,
+        input: &Dhcp4TransactionInput<'_>,
+    ) -> Dhcp4TransactionStep<'_> {
         match input {
-            Input::Begin => match self.settled {
-                Some(kind) => {
-                    Step::Done(Outcome::Reply(self.reply(Terms::without_address(kind), 0)))
-                }
+            Dhcp4TransactionInput::Begin => match self.settled {
+                Some(kind) => Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Reply(
+                    self.reply(ReplyTerms::without_address(kind), 0),
+                )),
                 None => self.fetch(),
             },
-            Input::Facts(facts) => self.decide(now, facts),
-            Input::Committed(result) if self.preparing.is_some() => self.prepared(*result),
-            Input::Committed(Ok(receipt)) => Step::Done(self.committed(*receipt)),
-            Input::Committed(Err(refusal)) => self.refused(*refusal),
+            Dhcp4TransactionInput::Facts(facts) => self.decide(now, facts),
+            Dhcp4TransactionInput::Committed(result) if self.preparing.is_some() => {
+                self.prepared(*result)
+            }
+            Dhcp4TransactionInput::Committed(Ok(receipt)) => {
+                Dhcp4TransactionStep::Done(self.committed(*receipt))
+            }
+            Dhcp4TransactionInput::Committed(Err(refusal)) => self.refused(*refusal),
         }
     }
 
-    fn fetch(&self) -> Step<'_> {
+    fn fetch(&self) -> Dhcp4TransactionStep<'_> {
         let addresses = if self.known.hosts.is_empty() {
             let mut asked = self.intent.address().into_iter();
             core::array::from_fn(|_| asked.next())
         } else {
             self.asked_and_reserved()
         };
-        Step::Fetch(FetchKeys {
+        Dhcp4TransactionStep::Fetch(FetchKeys {
             identity: self.identity,
             addresses,
             pools: self.snapshot.pools(),
             candidate_pools: match self.wish {
-                Wish::Nothing | Wish::Reserved => &[],
-                Wish::SpareCandidate | Wish::Candidate => self.pools(),
+                Dhcp4CandidateRequest::Nothing | Dhcp4CandidateRequest::Reserved => &[],
+                Dhcp4CandidateRequest::SpareCandidate | Dhcp4CandidateRequest::Candidate => {
+                    self.pools()
+                }
             },
-            is_candidate_spare: self.wish == Wish::SpareCandidate,
+            is_candidate_spare: self.wish == Dhcp4CandidateRequest::SpareCandidate,
         })
     }
 
     /// Returns the address that the client requests, then those that are reserved for it.
     fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; ASKED_MAX] {
-        let further = (self.wish == Wish::Reserved).then(|| self.further_reserved());
+        let further =
+            (self.wish == Dhcp4CandidateRequest::Reserved).then(|| self.further_reserved());
         let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
         let mut wanted = wanted.chain(self.possible_claims());
         core::array::from_fn(|_| wanted.next())
     }
 
-    fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
+    fn decide(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
         if let Some(place) = facts.candidate.and_then(|slot| self.pool_place(slot.address)) {
             self.snapshot.preference.used(place.subnet);
         }
@@ -381,14 +392,14 @@ impl<'m> Transaction<'m> {
         match decision {
             Decision::NeedCandidate => {
                 let was_claimed = match self.wish {
-                    Wish::Nothing => false,
-                    Wish::SpareCandidate => facts.mine_count == 0,
-                    Wish::Candidate | Wish::Reserved => true,
+                    Dhcp4CandidateRequest::Nothing => false,
+                    Dhcp4CandidateRequest::SpareCandidate => facts.mine_count == 0,
+                    Dhcp4CandidateRequest::Candidate | Dhcp4CandidateRequest::Reserved => true,
                 };
                 if was_claimed {
                     return self.exhausted();
                 }
-                self.wish = Wish::Candidate;
+                self.wish = Dhcp4CandidateRequest::Candidate;
                 self.fetch()
             }
             Decision::Change { change_of, action, gives_up, reply } => {
@@ -396,62 +407,73 @@ impl<'m> Transaction<'m> {
                 if let Proposed::Lease { place, .. } = action {
                     self.fit_name(place, change_of.address);
                 }
-                Step::Commit(self.changes(change_of, action, gives_up))
+                Dhcp4TransactionStep::Commit(self.changes(change_of, action, gives_up))
             }
             other => self.finish(other),
         }
     }
 
     /// Handles that no pool has a free address: only further reservations of the client are left.
-    fn exhausted(&mut self) -> Step<'_> {
-        if self.wish != Wish::Reserved && self.further_reserved().next().is_some() {
-            self.wish = Wish::Reserved;
+    fn exhausted(&mut self) -> Dhcp4TransactionStep<'_> {
+        if self.wish != Dhcp4CandidateRequest::Reserved && self.further_reserved().next().is_some()
+        {
+            self.wish = Dhcp4CandidateRequest::Reserved;
             return self.fetch();
         }
         if self.hosts.has_missed() {
-            return Step::Done(Outcome::AwaitHosts);
+            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
         }
         self.has_found_nothing = true;
         match self.intent {
-            Intent::Request(..) => self.finish(decide::nak(0)),
-            _ => Step::Done(Outcome::Drop(DropReason::PoolExhausted)),
+            Dhcp4Intent::Request(..) => self.finish(decide::nak(0)),
+            _ => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::PoolExhausted))
+            }
         }
     }
 
     /// Returns true if the transaction tries the addresses of further reservations.
     pub(super) fn wants_further_reserved(&self) -> bool {
-        self.wish == Wish::Reserved
+        self.wish == Dhcp4CandidateRequest::Reserved
     }
 
     /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
     /// so that the next run gets the same one.
-    fn await_hosts(&mut self, now: Now, facts: &Facts) -> Step<'_> {
+    fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
         let found = facts.candidate.and_then(|slot| Some((slot, self.pool_place(slot.address)?)));
-        let Some((slot, place)) = found else { return Step::Done(Outcome::AwaitHosts) };
-        self.preparing = Some(Preparing::Hold);
+        let Some((slot, place)) = found else {
+            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
+        };
+        self.preparing = Some(Dhcp4PreparatoryCommit::Hold);
         let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
         let hold = Proposed::Hold { deadline_ns, subnet: place.subnet };
-        Step::Commit(self.changes(slot, hold, None))
+        Dhcp4TransactionStep::Commit(self.changes(slot, hold, None))
     }
 
     /// Gives up an address that is reserved for another client.
-    fn set_aside(&mut self, slot: SlotView) -> Step<'_> {
+    fn set_aside(&mut self, slot: SlotView) -> Dhcp4TransactionStep<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
-            return Step::Done(Outcome::Drop(DropReason::Contention));
+            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(
+                DropReason::Contention,
+            ));
         }
         self.tries += 1;
-        self.preparing = Some(Preparing::SetAside);
-        let is_held = slot.occupancy == Occupancy::Held && slot.owner == Owner::Asking;
+        self.preparing = Some(Dhcp4PreparatoryCommit::SetAside);
+        let is_held = slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Asking;
         let unhold = || self.changes(slot, Proposed::Plain(Action::Unhold), None);
-        Step::SetAside(slot.address, is_held.then(unhold))
+        Dhcp4TransactionStep::SetAside(slot.address, is_held.then(unhold))
     }
 
     /// Continues after preparation; a refusal means that other transactions were faster.
-    fn prepared(&mut self, result: Result<Receipt, Refusal>) -> Step<'_> {
+    fn prepared(&mut self, result: Result<Receipt, CommitRefusal>) -> Dhcp4TransactionStep<'_> {
         match (self.preparing.take(), result) {
-            (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
-            (Some(Preparing::SetAside), _) => self.fetch(),
-            (Some(Preparing::Hold) | None, _) => Step::Done(Outcome::AwaitHosts),
+            (_, Err(CommitRefusal::Failed)) => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::StoreFailed))
+            }
+            (Some(Dhcp4PreparatoryCommit::SetAside), _) => self.fetch(),
+            (Some(Dhcp4PreparatoryCommit::Hold) | None, _) => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts)
+            }
         }
     }
 
@@ -460,7 +482,7 @@ impl<'m> Transaction<'m> {
         slot: SlotView,
         proposed: Proposed,
         gives_up: Option<SlotView>,
-    ) -> Changes<'_> {
+    ) -> Dhcp4MessageChanges<'_> {
         let change = |slot: SlotView, identity, action| Change {
             identity,
             address: slot.address,
@@ -470,45 +492,51 @@ impl<'m> Transaction<'m> {
         let first = change(slot, proposed.identity(self), proposed.with_texts(self));
         let release = |other| change(other, self.identity, Action::Release);
         match gives_up {
-            Some(other) => Changes::Two([first, release(other)]),
-            None => Changes::One(first),
+            Some(other) => Dhcp4MessageChanges::Two([first, release(other)]),
+            None => Dhcp4MessageChanges::One(first),
         }
     }
 
-    fn finish(&self, decision: Decision) -> Step<'_> {
-        Step::Done(match decision {
-            Decision::Reply(terms, gate_epoch) => Outcome::Reply(self.reply(terms, gate_epoch)),
-            Decision::Wait(epoch) => Outcome::Wait(epoch),
-            Decision::Drop(reason) => Outcome::Drop(reason),
-            Decision::Change { .. } | Decision::NeedCandidate => Outcome::Silence,
+    fn finish(&self, decision: Decision) -> Dhcp4TransactionStep<'_> {
+        Dhcp4TransactionStep::Done(match decision {
+            Decision::Reply(terms, gate_epoch) => {
+                Dhcp4TransactionOutcome::Reply(self.reply(terms, gate_epoch))
+            }
+            Decision::Wait(epoch) => Dhcp4TransactionOutcome::Wait(epoch),
+            Decision::Drop(reason) => Dhcp4TransactionOutcome::Drop(reason),
+            Decision::Change { .. } | Decision::NeedCandidate => Dhcp4TransactionOutcome::Silence,
         })
     }
 
-    fn committed(&self, receipt: Receipt) -> Outcome {
+    fn committed(&self, receipt: Receipt) -> Dhcp4TransactionOutcome {
         match self.reply_after_commit {
-            Some(terms) => Outcome::Reply(self.reply(terms, receipt.row_epoch)),
-            None if self.intent == Intent::TakeOtherOffer => {
-                Outcome::Drop(DropReason::ClientChoseOtherServer)
+            Some(terms) => Dhcp4TransactionOutcome::Reply(self.reply(terms, receipt.row_epoch)),
+            None if self.intent == Dhcp4Intent::TakeOtherOffer => {
+                Dhcp4TransactionOutcome::Drop(DropReason::ClientChoseOtherServer)
             }
-            None => Outcome::Silence,
+            None => Dhcp4TransactionOutcome::Silence,
         }
     }
 
-    fn refused(&mut self, refusal: Refusal) -> Step<'_> {
+    fn refused(&mut self, refusal: CommitRefusal) -> Dhcp4TransactionStep<'_> {
         match refusal {
-            Refusal::Stale if self.tries < COMMIT_TRIES_MAX => {
+            CommitRefusal::Stale if self.tries < COMMIT_TRIES_MAX => {
                 self.tries += 1;
                 self.fetch()
             }
-            Refusal::Stale | Refusal::NoSuchSlot => {
-                Step::Done(Outcome::Drop(DropReason::Contention))
+            CommitRefusal::Stale | CommitRefusal::NoSuchSlot => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::Contention))
             }
-            Refusal::Unsettled(epoch) => Step::Done(Outcome::Wait(epoch)),
-            Refusal::Failed => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
+            CommitRefusal::Unsettled(epoch) => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Wait(epoch))
+            }
+            CommitRefusal::Failed => {
+                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::StoreFailed))
+            }
         }
     }
 
-    const fn reply(&self, terms: Terms, gate_epoch: u64) -> Reply {
+    const fn reply(&self, terms: ReplyTerms, gate_epoch: u64) -> Reply {
         Reply { terms, selected: self.subnet, server_id: self.server_id, gate_epoch }
     }
 
@@ -525,7 +553,7 @@ pub fn drive(
     now: Now,
     store: &mut impl LeaseStore<V4>,
     facts: &mut Facts,
-) -> Outcome {
+) -> Dhcp4TransactionOutcome {
     if transaction.hosts.looks_up() {
         transaction.found_claims().for_each(|address| store.set_aside(address));
     }
@@ -533,22 +561,22 @@ pub fn drive(
     let mut committed = None;
     loop {
         let input = match committed.take() {
-            Some(result) => Input::Committed(result),
-            None if input_is_facts => Input::Facts(facts),
-            None => Input::Begin,
+            Some(result) => Dhcp4TransactionInput::Committed(result),
+            None if input_is_facts => Dhcp4TransactionInput::Facts(facts),
+            None => Dhcp4TransactionInput::Begin,
         };
         match transaction.step(now, &input) {
-            Step::Fetch(keys) => {
+            Dhcp4TransactionStep::Fetch(keys) => {
                 store.fetch(now, &keys, facts);
                 if facts.unread_epoch > 0 {
-                    return Outcome::Wait(facts.unread_epoch);
+                    return Dhcp4TransactionOutcome::Wait(facts.unread_epoch);
                 }
                 input_is_facts = true;
             }
-            Step::Commit(changes) => {
+            Dhcp4TransactionStep::Commit(changes) => {
                 committed = Some(store.commit(now, changes.as_slice()));
             }
-            Step::SetAside(address, changes) => {
+            Dhcp4TransactionStep::SetAside(address, changes) => {
                 store.set_aside(address);
                 committed = Some(match changes {
                     Some(changes) => store.commit(now, changes.as_slice()),
@@ -558,7 +586,7 @@ pub fn drive(
                     }
                 });
             }
-            Step::Done(outcome) => return outcome,
+            Dhcp4TransactionStep::Done(outcome) => return outcome,
         }
     }
 }
@@ -573,14 +601,18 @@ fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
 /// are not authoritative, or one that asks all servers to renew its lease.
 fn reply_to_stranger(
     snapshot: &Snapshot,
-    intent: Intent,
+    intent: Dhcp4Intent,
     ingress: Ingress,
 ) -> Result<ReplyKind, DropReason> {
     match intent {
-        Intent::Request(Stage::Selecting, _) => Ok(ReplyKind::Nak),
-        Intent::Request(Stage::Rebooting, _) if snapshot.is_authoritative => Ok(ReplyKind::Nak),
-        Intent::Request(Stage::Renewing, _) if !ingress.is_broadcast => Ok(ReplyKind::Nak),
-        Intent::TakeOtherOffer => Err(DropReason::ClientChoseOtherServer),
+        Dhcp4Intent::Request(RequestingClientState::Selecting, _) => Ok(ReplyKind::Nak),
+        Dhcp4Intent::Request(RequestingClientState::Rebooting, _) if snapshot.is_authoritative => {
+            Ok(ReplyKind::Nak)
+        }
+        Dhcp4Intent::Request(RequestingClientState::Renewing, _) if !ingress.is_broadcast => {
+            Ok(ReplyKind::Nak)
+        }
+        Dhcp4Intent::TakeOtherOffer => Err(DropReason::ClientChoseOtherServer),
         _ => Err(DropReason::NoSubnet),
     }
 }

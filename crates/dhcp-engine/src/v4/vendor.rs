@@ -2,7 +2,9 @@
 
 use dhcp_wire::v4::{Message, MessageWriter, option};
 
-use crate::options::{CABLE_LABS, CABLE_LABS_ORO, CodeSet, OptionWriter, VendorQuery, Vendors};
+use crate::options::{
+    CABLE_LABS, CABLE_LABS_ORO, CodeSet, ReplyOptionWriter, VendorQuery, Vendors,
+};
 
 /// Length of the enterprise number and the length after it, in bytes.
 const HEAD_LEN: usize = 5;
@@ -57,7 +59,7 @@ fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut
 /// Writer of options into a message. Each vendor's sub-options are an option 125 of their own,
 /// which clients concatenate (RFC 3396).
 #[derive(Debug)]
-pub(super) struct Options<'w, 'b> {
+pub(super) struct Dhcp4OptionWriter<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
     /// Option of the vendor that was begun last: enterprise number, length, sub-options.
     block: [u8; BLOCK_MAX],
@@ -71,7 +73,7 @@ pub(super) struct Options<'w, 'b> {
     is_choosing: bool,
 }
 
-impl<'w, 'b> Options<'w, 'b> {
+impl<'w, 'b> Dhcp4OptionWriter<'w, 'b> {
     /// Returns a writer to `writer`. With `is_choosing`, options that do not fit are left out;
     /// otherwise the writer fails.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>, is_choosing: bool) -> Self {
@@ -121,7 +123,7 @@ impl<'w, 'b> Options<'w, 'b> {
     }
 }
 
-impl OptionWriter<u8> for Options<'_, '_> {
+impl ReplyOptionWriter<u8> for Dhcp4OptionWriter<'_, '_> {
     fn option(&mut self, code: u8, octets: &[u8]) {
         if self.admits(code, octets.len()) {
             self.written.insert(u16::from(code));

@@ -3,8 +3,8 @@
 
 use base::Prefetch;
 use dhcp_config::IdentifierKind;
-use dhcp_lease::v6::{IaIdentity, IaKind, Resource, V6};
-use dhcp_lease::{Expected, LeaseStore};
+use dhcp_lease::v6::{IaIdentity, Resource, ResourceKind, V6};
+use dhcp_lease::{ExpectedSlot, LeaseStore};
 use dhcp_wire::v6::{self as wire, Packet};
 
 use super::{Snapshot, select};
@@ -26,14 +26,18 @@ pub(super) fn expect<S: LeaseStore<V6>>(
     let (kind, wanted) = match ia.kind {
         wire::IaKind::Na => {
             let first = ia.addresses().next();
-            (IaKind::Address, first.map(|hint| Resource::address(hint.address)))
+            (ResourceKind::Address, first.map(|hint| Resource::address(hint.address)))
         }
-        wire::IaKind::Pd => (IaKind::Prefix, None),
+        wire::IaKind::Pd => (ResourceKind::Prefix, None),
         wire::IaKind::Ta => return Ahead::default(),
     };
     let identity = IaIdentity { duid, kind, iaid: ia.iaid };
-    store.expect(Some(&identity), wanted.map_or(Expected::Nothing, Expected::Address), prefetch);
-    let takes_any = kind == IaKind::Address && wanted.is_none();
+    store.expect(
+        Some(&identity),
+        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        prefetch,
+    );
+    let takes_any = kind == ResourceKind::Address && wanted.is_none();
     let has_hosts = !snapshot.hosts.is_empty();
     let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
     let link = link.filter(|_| has_hosts || takes_any);

@@ -1,7 +1,7 @@
 //! Identity associations of one message (RFC 9915 §12): the content of each, and its outcome.
 
 use dhcp_lease::PoolIndex;
-use dhcp_lease::v6::{IaIdentity, IaKind, Resource, SlotView};
+use dhcp_lease::v6::{IaIdentity, Resource, ResourceKind, SlotView};
 use dhcp_wire::v6::{self as wire, Message, StatusCode};
 
 use super::lifetimes::Lifetimes;
@@ -19,11 +19,11 @@ pub const REFUSED_MAX: usize = 16;
 
 /// One association of a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Association<'m> {
+pub struct MessageAssociation<'m> {
     /// Association as the client sent it.
     pub ia: wire::Ia<'m>,
     /// Kind of lease that the association is for.
-    pub kind: IaKind,
+    pub kind: ResourceKind,
     /// Number under which its leases are stored.
     pub(super) iaid: u32,
     /// First two addresses or prefixes that the client requests, in the form in which it can get
@@ -33,7 +33,7 @@ pub struct Association<'m> {
     pub(super) wanted_len: Option<u8>,
     /// Lifetimes that the client sends with the first hint; 0 where it requests none.
     pub(super) wished: Lifetimes,
-    pub(super) wish: Wish,
+    pub(super) wish: Dhcp6CandidateRequest,
     pub(super) is_fetched: bool,
     /// Number of candidates that were claimed for the association and that it could not have, since
     /// earlier ones take them.
@@ -41,7 +41,7 @@ pub struct Association<'m> {
     /// True while an earlier association takes this one's current candidate.
     pub(super) is_claim_taken: bool,
     /// Slot that the association will get.
-    pub(super) chosen: Option<(SlotView, Place)>,
+    pub(super) chosen: Option<(SlotView, ResourceLocation)>,
     /// True if its lease is repeated instead of renewed.
     pub(super) is_repeated: bool,
     /// Subnet in which the search began, and true if any pool was open to it; set when the
@@ -55,7 +55,7 @@ pub struct Association<'m> {
 
 /// Request of the next fetch for a free address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Dhcp6CandidateRequest {
     /// The fetch claims none.
     Nothing,
     /// The fetch claims one only when the association has no slot at all.
@@ -84,12 +84,12 @@ pub struct Grant {
     /// Lifetimes of the lease.
     pub lifetimes: Lifetimes,
     /// Subnet and pool of the address or prefix.
-    pub place: Place,
+    pub place: ResourceLocation,
 }
 
 /// Subnet and pool of a leased address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ResourceLocation {
     /// Subnet from which it is leased.
     pub subnet: SubnetIndex,
     /// Pool that contains it; a reserved one need not be in any.
@@ -102,7 +102,7 @@ pub struct Place {
 /// moved.
 #[derive(Debug)]
 pub struct Associations<'m> {
-    leased: [Option<Association<'m>>; ASSOCIATIONS_MAX],
+    leased: [Option<MessageAssociation<'m>>; ASSOCIATIONS_MAX],
     count: usize,
     refused: [Option<(wire::IaKind, u32)>; REFUSED_MAX],
     refused_count: usize,
@@ -127,8 +127,8 @@ impl<'m> Associations<'m> {
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
         for ia in message.ias() {
             let kind = match ia.kind {
-                wire::IaKind::Na => IaKind::Address,
-                wire::IaKind::Pd => IaKind::Prefix,
+                wire::IaKind::Na => ResourceKind::Address,
+                wire::IaKind::Pd => ResourceKind::Prefix,
                 wire::IaKind::Ta => {
                     self.refuse(ia);
                     continue;
@@ -141,7 +141,7 @@ impl<'m> Associations<'m> {
                 self.refuse(ia);
                 continue;
             }
-            self.leased[self.count] = Some(Association::new(ia, kind, wants_lease));
+            self.leased[self.count] = Some(MessageAssociation::new(ia, kind, wants_lease));
             self.count += 1;
         }
         self.put_addresses_first();
@@ -155,7 +155,7 @@ impl<'m> Associations<'m> {
     fn put_addresses_first(&mut self) {
         let mut prefixes_from = 0;
         for at in 0..self.count {
-            let is_address = self.get(at).is_some_and(|one| one.kind == IaKind::Address);
+            let is_address = self.get(at).is_some_and(|one| one.kind == ResourceKind::Address);
             if is_address {
                 // Most messages have only addresses, which stay at their positions.
                 if prefixes_from < at
@@ -171,11 +171,13 @@ impl<'m> Associations<'m> {
     /// Delays the search for free addresses and prefixes of each association until the grants of
     /// earlier ones are known: these decide where the search begins.
     pub(super) fn look_in_turn(&mut self) {
-        self.iter_mut().skip(1).for_each(|association| association.wish = Wish::Nothing);
+        self.iter_mut()
+            .skip(1)
+            .for_each(|association| association.wish = Dhcp6CandidateRequest::Nothing);
     }
 
     fn ignore_numbers(&mut self) {
-        for kind in [IaKind::Address, IaKind::Prefix] {
+        for kind in [ResourceKind::Address, ResourceKind::Prefix] {
             if self.iter().filter(|association| association.kind == kind).count() == 1 {
                 let mut all = self.iter_mut();
                 all.find(|association| association.kind == kind)
@@ -205,20 +207,20 @@ impl<'m> Associations<'m> {
     }
 
     /// Returns the associations that get leases, in the order of the message, addresses first.
-    pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
+    pub fn iter(&self) -> impl Iterator<Item = &MessageAssociation<'m>> {
         self.leased[..self.count].iter().flatten()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association<'m>> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut MessageAssociation<'m>> {
         self.leased[..self.count].iter_mut().flatten()
     }
 
     /// Returns the association at a position.
-    pub(super) fn get(&self, at: usize) -> Option<&Association<'m>> {
+    pub(super) fn get(&self, at: usize) -> Option<&MessageAssociation<'m>> {
         self.leased.get(at)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Association<'m>> {
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut MessageAssociation<'m>> {
         self.leased.get_mut(at)?.as_mut()
     }
 
@@ -229,15 +231,15 @@ impl<'m> Associations<'m> {
     }
 
     /// Returns the first association whose slots are not fetched.
-    pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut Association<'m>)> {
+    pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut MessageAssociation<'m>)> {
         self.iter_mut().enumerate().find(|(_, association)| !association.is_fetched)
     }
 }
 
-impl<'m> Association<'m> {
-    fn new(ia: wire::Ia<'m>, kind: IaKind, wants_lease: bool) -> Self {
+impl<'m> MessageAssociation<'m> {
+    fn new(ia: wire::Ia<'m>, kind: ResourceKind, wants_lease: bool) -> Self {
         let (hints, wished) = match kind {
-            IaKind::Address => {
+            ResourceKind::Address => {
                 let mut addresses = ia.addresses();
                 let first = addresses.next();
                 let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
@@ -249,7 +251,7 @@ impl<'m> Association<'m> {
                     wished,
                 )
             }
-            IaKind::Prefix => {
+            ResourceKind::Prefix => {
                 let mut prefixes = ia.prefixes();
                 let first = prefixes.next();
                 let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
@@ -268,7 +270,11 @@ impl<'m> Association<'m> {
             wanted_len: hints[0].map(|hint| hint.len).filter(|&len| len > 0),
             hints,
             wished,
-            wish: if wants_lease && asks_for_any { Wish::SpareCandidate } else { Wish::Nothing },
+            wish: if wants_lease && asks_for_any {
+                Dhcp6CandidateRequest::SpareCandidate
+            } else {
+                Dhcp6CandidateRequest::Nothing
+            },
             is_fetched: false,
             claims: 0,
             is_claim_taken: false,
@@ -289,7 +295,7 @@ impl<'m> Association<'m> {
     pub(super) fn named(&self) -> impl Iterator<Item = Resource> + use<'m> {
         let addresses = self.ia.addresses().map(|address| Resource::address(address.address));
         let prefixes = self.ia.prefixes().map(|prefix| Resource::prefix(prefix.prefix, prefix.len));
-        let is_address = self.kind == IaKind::Address;
+        let is_address = self.kind == ResourceKind::Address;
         addresses.filter(move |_| is_address).chain(prefixes.filter(move |_| !is_address))
     }
 

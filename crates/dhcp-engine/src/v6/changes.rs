@@ -1,7 +1,7 @@
 //! Changes of leases by one message.
 
 use dhcp_lease::CHANGES_MAX;
-use dhcp_lease::v6::{Action, Change, IaIdentity, IaKind, Resource, SlotView};
+use dhcp_lease::v6::{Action, Change, IaIdentity, Resource, ResourceKind, SlotView};
 
 use super::association::Grant;
 
@@ -25,12 +25,12 @@ pub(super) enum PlannedAction {
 
 /// Changes of one message. Each shard has one value, which it reuses.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct Dhcp6MessageChanges {
     items: [Option<Planned>; CHANGES_MAX],
     len: usize,
 }
 
-impl Changes {
+impl Dhcp6MessageChanges {
     pub(super) const fn clear(&mut self) {
         self.len = 0;
     }
@@ -56,7 +56,7 @@ impl Changes {
 /// Returns a placeholder for no change.
 pub(super) const fn nothing<'c>() -> Change<'c> {
     Change {
-        identity: IaIdentity { duid: &[], kind: IaKind::Address, iaid: 0 },
+        identity: IaIdentity { duid: &[], kind: ResourceKind::Address, iaid: 0 },
         address: Resource::address(core::net::Ipv6Addr::UNSPECIFIED),
         expected_version: 0,
         action: Action::Unhold,

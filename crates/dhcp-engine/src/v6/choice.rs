@@ -2,18 +2,18 @@
 //! that it requests, or a free one (Kea reference §5.1, §5.5).
 
 use base::Now;
-use dhcp_lease::v6::{Facts, IaKind, Occupancy, Owner, Resource, SlotView};
+use dhcp_lease::v6::{Facts, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView};
 
 use super::Transaction;
-use super::association::{Association, Place, Wish};
+use super::association::{Dhcp6CandidateRequest, MessageAssociation, ResourceLocation};
 use super::client::Buffers;
-use crate::hosts::Scope;
+use crate::hosts::ReservationScope;
 use crate::prefixes::SubnetIndex;
 
 /// Choice of a slot for one association.
 pub(super) struct Choice<'c, 'm> {
     pub(super) transaction: &'c Transaction<'m>,
-    pub(super) association: &'c Association<'m>,
+    pub(super) association: &'c MessageAssociation<'m>,
     pub(super) at: usize,
     pub(super) now: Now,
 }
@@ -24,7 +24,8 @@ impl Choice<'_, '_> {
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
         let mut mine = facts.mine();
         mine.find(|slot| {
-            slot.occupancy == Occupancy::Releasing && self.transaction.place(slot.address).is_some()
+            slot.occupancy == SlotOccupancy::Releasing
+                && self.transaction.place(slot.address).is_some()
         })
         .map(|slot| slot.row_epoch)
     }
@@ -32,7 +33,7 @@ impl Choice<'_, '_> {
     /// Returns the best slot: the claimed candidate; else a reserved one, the association's running
     /// lease, one that it requests, its hold, its ended lease, one that it had. A candidate is only
     /// claimed when no other would do, and a claim must be used.
-    pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, Place)> {
+    pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, ResourceLocation)> {
         let mut best = None;
         let mut best_key = None;
         let mut consider = |slot: &'f SlotView, is_candidate| {
@@ -59,7 +60,7 @@ impl Choice<'_, '_> {
     /// Returns the order among equally good slots: reserved ones in the subnet where allocation
     /// begins, then in the order of the file, those of subnets before global ones; then requested
     /// ones.
-    fn order(&self, slot: &SlotView, place: Place) -> usize {
+    fn order(&self, slot: &SlotView, place: ResourceLocation) -> usize {
         if place.is_reserved {
             let mut reserved = self.transaction.reserved();
             let position = reserved.position(|resource| resource == slot.address);
@@ -71,33 +72,38 @@ impl Choice<'_, '_> {
     }
 
     /// Returns the rank of a slot, 0 the best; `None` when the association cannot have it.
-    fn rank(&self, slot: &SlotView, place: Place, is_candidate: bool) -> Option<u8> {
-        let is_mine = slot.owner == Owner::Asking;
+    fn rank(&self, slot: &SlotView, place: ResourceLocation, is_candidate: bool) -> Option<u8> {
+        let is_mine = slot.owner == SlotOwner::Asking;
         let is_asked = self.association.hints.contains(&Some(slot.address));
         let is_further = || {
             let mut further = self.transaction.further_reserved(self.association.kind);
-            self.association.wish == Wish::Reserved && further.any(|other| other == slot.address)
+            self.association.wish == Dhcp6CandidateRequest::Reserved
+                && further.any(|other| other == slot.address)
         };
         let is_available = slot.is_available(self.now);
-        let is_running = slot.occupancy == Occupancy::Leased && is_mine && !is_available;
+        let is_running = slot.occupancy == SlotOccupancy::Leased && is_mine && !is_available;
         match slot.occupancy {
             _ if is_candidate => Some(0),
-            Occupancy::Leased if is_running && place.is_reserved => Some(1),
-            Occupancy::Held if is_mine && place.is_reserved => Some(2),
+            SlotOccupancy::Leased if is_running && place.is_reserved => Some(1),
+            SlotOccupancy::Held if is_mine && place.is_reserved => Some(2),
             _ if is_available && place.is_reserved => Some(2),
             // An offer of it under another DUID or IAID does not bind.
-            Occupancy::Held if place.is_reserved => Some(3),
-            Occupancy::Leased if is_running => Some(4),
-            Occupancy::Held if is_mine && is_asked => Some(5),
-            Occupancy::Free | Occupancy::Leased | Occupancy::Held if is_available && is_asked => {
+            SlotOccupancy::Held if place.is_reserved => Some(3),
+            SlotOccupancy::Leased if is_running => Some(4),
+            SlotOccupancy::Held if is_mine && is_asked => Some(5),
+            SlotOccupancy::Free | SlotOccupancy::Leased | SlotOccupancy::Held
+                if is_available && is_asked =>
+            {
                 Some(5)
             }
-            Occupancy::Held if is_mine => Some(6),
-            Occupancy::Leased if is_mine => Some(7),
-            Occupancy::Free if is_mine => Some(8),
+            SlotOccupancy::Held if is_mine => Some(6),
+            SlotOccupancy::Leased if is_mine => Some(7),
+            SlotOccupancy::Free if is_mine => Some(8),
             // A slot whose probation is over is like any other.
-            Occupancy::Declined if is_available && is_asked => Some(9),
-            _ if (is_available || slot.occupancy == Occupancy::Held) && is_further() => Some(10),
+            SlotOccupancy::Declined if is_available && is_asked => Some(9),
+            _ if (is_available || slot.occupancy == SlotOccupancy::Held) && is_further() => {
+                Some(10)
+            }
             _ => None,
         }
     }
@@ -116,13 +122,14 @@ impl Transaction<'_> {
 
     /// Returns the subnet and pool of an address or prefix that the client could have: one that is
     /// reserved for it, or one in a pool that is open to it and reserved for no client.
-    pub(super) fn place(&self, resource: Resource) -> Option<Place> {
+    pub(super) fn place(&self, resource: Resource) -> Option<ResourceLocation> {
         if let Some(place) = self.reserved_place(resource) {
             return Some(place);
         }
         let found = self.snapshot.place(self.client.subnet?, resource)?;
         let is_open = self.snapshot.admits_to_pool(found.pool, self.buffers.classes);
-        let place = Place { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
+        let place =
+            ResourceLocation { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
         let is_free = is_open
             && !self.is_reserved_for_others(found.subnet, resource)
             && !self.snapshot.overlaps_reserved(resource);
@@ -142,7 +149,7 @@ impl Transaction<'_> {
         if !looks {
             return false;
         }
-        let mut owners = hosts.owners_of(Scope::Subnet(subnet.id), resource).peekable();
+        let mut owners = hosts.owners_of(ReservationScope::Subnet(subnet.id), resource).peekable();
         let tells = |host| self.client.identifiers.tell(hosts, host);
         owners.peek().is_some() && !owners.any(tells)
     }
@@ -150,10 +157,10 @@ impl Transaction<'_> {
     /// Returns the addresses or prefixes of further reservations of the client in pools of its
     /// link. In a subnet, the first host that its identifiers lead to counts, but no other client
     /// may have those of the others.
-    pub(super) fn further_reserved(&self, kind: IaKind) -> impl Iterator<Item = Resource> {
+    pub(super) fn further_reserved(&self, kind: ResourceKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
         let found = client.hosts.in_subnets().flat_map(move |(subnet, first)| {
-            let scope = Scope::Subnet(self.snapshot.subnet(subnet).id);
+            let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
             let all = client.identifiers.find_all(client.book, scope);
             let further = all.filter(move |&host| host != first);
             further.flat_map(|host| client.book.get(host).reserved.iter().map(|one| one.resource))
@@ -163,14 +170,14 @@ impl Transaction<'_> {
 
     /// Returns the subnet and pool of an address or prefix that is reserved for the client, in its
     /// link or globally.
-    fn reserved_place(&self, resource: Resource) -> Option<Place> {
+    fn reserved_place(&self, resource: Resource) -> Option<ResourceLocation> {
         if self.client.hosts.is_empty() {
             return None;
         }
         let selected = self.client.subnet?;
         let snapshot = self.snapshot;
         let pool = snapshot.pool_around(selected, resource).map(|place| place.pool);
-        let place = |subnet| Place { subnet, pool, is_reserved: true };
+        let place = |subnet| ResourceLocation { subnet, pool, is_reserved: true };
         let has =
             |host| self.client.book.get(host).addresses().any(|reserved| reserved == resource);
         for (subnet, host) in self.client.hosts.in_subnets() {
@@ -184,8 +191,8 @@ impl Transaction<'_> {
         let modes = snapshot.subnet(selected).reservation_modes;
         self.client.hosts.global().filter(|&host| modes.global && has(host))?;
         match resource.kind {
-            IaKind::Address => snapshot.subnet_on_link(selected, resource.address).map(place),
-            IaKind::Prefix => Some(place(selected)),
+            ResourceKind::Address => snapshot.subnet_on_link(selected, resource.address).map(place),
+            ResourceKind::Prefix => Some(place(selected)),
         }
     }
 
@@ -228,8 +235,9 @@ impl Transaction<'_> {
     /// client has its addresses and prefixes from one subnet where that is possible.
     fn walked_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
-        let is_new =
-            |slot: &SlotView| slot.owner != Owner::Asking || slot.occupancy != Occupancy::Leased;
+        let is_new = |slot: &SlotView| {
+            slot.owner != SlotOwner::Asking || slot.occupancy != SlotOccupancy::Leased
+        };
         let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
         new.last().map(|(_, place)| place.subnet)
     }
@@ -244,7 +252,7 @@ impl Transaction<'_> {
     }
 
     /// Returns true if any pool is open to the client for an association.
-    pub(super) fn has_pools(&self, association: &Association<'_>) -> bool {
+    pub(super) fn has_pools(&self, association: &MessageAssociation<'_>) -> bool {
         let Some(selected) = self.client.subnet else { return false };
         let mut pools = self.snapshot.pools_of_link(selected, association.kind).iter();
         pools.any(|&pool| self.snapshot.admits_to_pool(pool, self.buffers.classes))
@@ -269,7 +277,7 @@ impl Transaction<'_> {
         }
         let view = self.arrival.view();
         let Buffers { classes, evaluation, .. } = &mut self.buffers;
-        let pools = self.associations.iter().filter_map(Association::grant);
+        let pools = self.associations.iter().filter_map(MessageAssociation::grant);
         let pools = pools.filter_map(|grant| grant.place.pool);
         let pools = pools.map(|pool| &*snapshot.pool_terms(pool).scope.additional);
         let network = snapshot.network(subnet).map(|network| &*network.additional);

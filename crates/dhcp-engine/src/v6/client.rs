@@ -7,7 +7,7 @@ use dhcp_lease::v6::{HardwareSource, V6};
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
 
-use super::changes::Changes;
+use super::changes::Dhcp6MessageChanges;
 use super::{DropReason, Ingress, Snapshot, hardware, select};
 use crate::InterfaceNames;
 use crate::classify::{ClassIndex, ClassSet, Classes, PacketView6, Workspace};
@@ -17,7 +17,7 @@ use crate::prefixes::SubnetIndex;
 
 /// Scratch memory for the facts about a client. Each shard has one, which it reuses.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct Dhcp6ClientScratch {
     pub(super) classes: ClassSet,
     pub(super) evaluation: Workspace,
     flex_evaluation: Workspace,
@@ -25,7 +25,7 @@ pub struct Scratch {
     duid: Vec<u8>,
     hardware: Vec<u8>,
     hosts: ClientHosts,
-    changes: Changes,
+    changes: Dhcp6MessageChanges,
     pub(super) pools: Vec<PoolIndex>,
     pub(super) name: String,
     pub(super) context: String,
@@ -38,7 +38,7 @@ pub(super) struct Buffers<'m> {
     pub(super) classes: &'m mut ClassSet,
     pub(super) evaluation: &'m mut Workspace,
     /// Changes that the message makes, as far as decided.
-    pub(super) changes: &'m mut Changes,
+    pub(super) changes: &'m mut Dhcp6MessageChanges,
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
@@ -55,13 +55,13 @@ impl Buffers<'_> {
 
 /// Message with its ingress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival<'m> {
+pub(super) struct IngressPacket<'m> {
     pub(super) packet: &'m Packet<'m>,
     pub(super) ingress: Ingress,
     pub(super) interfaces: &'m InterfaceNames,
 }
 
-impl Arrival<'_> {
+impl IngressPacket<'_> {
     /// Returns the view that expressions have of the message.
     pub(super) const fn view(&self) -> PacketView6<'_> {
         PacketView6 { packet: self.packet, ingress: &self.ingress, interfaces: self.interfaces }
@@ -70,7 +70,7 @@ impl Arrival<'_> {
 
 /// Client that sent a message.
 #[derive(Debug)]
-pub(super) struct Client<'m> {
+pub(super) struct RequestingClient<'m> {
     /// DUID under which the client's leases are stored: its own, or the one that replaces it. Empty
     /// in an INFORMATION-REQUEST that names no client.
     pub(super) duid: &'m [u8],
@@ -85,7 +85,7 @@ pub(super) struct Client<'m> {
     pub(super) is_rejected: bool,
 }
 
-impl<'m> Client<'m> {
+impl<'m> RequestingClient<'m> {
     /// Determines the sender of a message.
     ///
     /// # Errors
@@ -93,11 +93,14 @@ impl<'m> Client<'m> {
     /// The reason why the message is dropped.
     pub(super) fn recognize(
         (snapshot, book): (&Snapshot, HostBook<'m, V6>),
-        arrival: Arrival<'m>,
-        scratch: &'m mut Scratch,
+        arrival: IngressPacket<'m>,
+        scratch: &'m mut Dhcp6ClientScratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
-        let Scratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } = scratch;
-        let Scratch { hardware, hosts, changes, pools, name, context, omissions, .. } = scratch;
+        let Dhcp6ClientScratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } =
+            scratch;
+        let Dhcp6ClientScratch {
+            hardware, hosts, changes, pools, name, context, omissions, ..
+        } = scratch;
         changes.clear();
         *omissions = Omissions::default();
         let told = arrival.packet.message().client_id().unwrap_or_default();
@@ -172,7 +175,7 @@ fn lease_duid<'m>(
 struct Recognition<'r, 'm> {
     snapshot: &'r Snapshot,
     book: HostBook<'m, V6>,
-    arrival: Arrival<'m>,
+    arrival: IngressPacket<'m>,
     identifiers: Identifiers<'m>,
     classes: &'r mut ClassSet,
     evaluation: &'r mut Workspace,

@@ -4,20 +4,20 @@
 
 use base::Now;
 use dhcp_lease::INFINITE_LIFETIME_S;
-use dhcp_lease::v6::{Action, Facts, IaKind, Occupancy, SlotView};
+use dhcp_lease::v6::{Action, Facts, ResourceKind, SlotOccupancy, SlotView};
 use dhcp_wire::v6::{IaKind as WireKind, StatusCode};
 
-use super::association::{Association, Place, none_available};
+use super::association::{MessageAssociation, ResourceLocation, none_available};
 use super::choice::Choice;
-use super::transaction::{Outcome, Transaction};
-use super::{DropReason, Intent};
+use super::transaction::{Dhcp6TransactionOutcome, Transaction};
+use super::{Dhcp6Intent, DropReason};
 use crate::prefixes::SubnetIndex;
 
 /// Decision that the facts lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
     /// Grant this slot.
-    Take(SlotView, Place),
+    Take(SlotView, ResourceLocation),
     /// Grant nothing and reply with this status.
     Status(StatusCode),
     /// Change all leases that the client names and has in this way.
@@ -38,12 +38,12 @@ pub(super) fn decide(
 ) -> Decision {
     let association = transaction.associations.get(at).expect("there are so many");
     match transaction.intent {
-        Intent::Release => return give_up(facts, Action::Release),
-        Intent::Decline if association.kind == IaKind::Prefix => {
+        Dhcp6Intent::Release => return give_up(facts, Action::Release),
+        Dhcp6Intent::Decline if association.kind == ResourceKind::Prefix => {
             // RFC 9915 §18.2.8: clients decline addresses only.
             return Decision::Status(StatusCode::NoBinding);
         }
-        Intent::Decline => {
+        Dhcp6Intent::Decline => {
             let probation_s = transaction.snapshot.decline_probation_s;
             return give_up(facts, Action::Decline { probation_s });
         }
@@ -51,11 +51,11 @@ pub(super) fn decide(
     }
     let Some(subnet) = transaction.client.subnet else {
         return Decision::Status(match transaction.intent {
-            Intent::Renew => StatusCode::NoBinding,
+            Dhcp6Intent::Renew => StatusCode::NoBinding,
             _ => none_available(association.ia.kind),
         });
     };
-    if transaction.intent == Intent::Request && is_off_link(transaction, association, subnet) {
+    if transaction.intent == Dhcp6Intent::Request && is_off_link(transaction, association, subnet) {
         return Decision::Status(StatusCode::NotOnLink);
     }
     let choice = Choice { transaction, association, at, now };
@@ -63,8 +63,10 @@ pub(super) fn decide(
         return Decision::Wait(epoch);
     }
     // A SOLICIT may get another address: the client has none to lose.
-    let asks_for_its_own =
-        matches!(transaction.intent, Intent::Request | Intent::Renew | Intent::Rebind);
+    let asks_for_its_own = matches!(
+        transaction.intent,
+        Dhcp6Intent::Request | Dhcp6Intent::Renew | Dhcp6Intent::Rebind
+    );
     if asks_for_its_own && names_unreadable(association, facts) {
         return Decision::Drop(DropReason::LeaseRefused);
     }
@@ -77,24 +79,24 @@ pub(super) fn decide(
 /// Decides on a CONFIRM (RFC 9915 §18.3.3): all addresses fit the link or they do not, whichever
 /// client has them. Temporary ones count, prefixes do not. If no subnet is known, another server
 /// may know the link, so there is no reply; Kea replies that they do not fit.
-pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Outcome {
+pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutcome {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
     if addresses.peek().is_none() {
-        return Outcome::Drop(DropReason::NothingToConfirm);
+        return Dhcp6TransactionOutcome::Drop(DropReason::NothingToConfirm);
     }
     let Some(subnet) = transaction.client.subnet else {
-        return Outcome::Drop(DropReason::NoSubnet);
+        return Dhcp6TransactionOutcome::Drop(DropReason::NoSubnet);
     };
     let is_on_link = |address| transaction.snapshot.is_on_link(subnet, address);
     let all_fit = addresses.all(|address| is_on_link(address.address));
     transaction.status = Some(if all_fit { StatusCode::Success } else { StatusCode::NotOnLink });
-    Outcome::Reply(0)
+    Dhcp6TransactionOutcome::Reply(0)
 }
 
 /// Decides on RELEASE and DECLINE: the message waits for an earlier change of the same lease.
 fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
-    match facts.mine().find(|slot| slot.occupancy == Occupancy::Releasing) {
+    match facts.mine().find(|slot| slot.occupancy == SlotOccupancy::Releasing) {
         Some(slot) => Decision::Wait(slot.row_epoch),
         None => Decision::GiveUp(action),
     }
@@ -103,9 +105,9 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
 /// Returns true if the association names an address or prefix for which the store has a row that it
 /// cannot read. The row may be the client's own, so a fault of the store is no reason to give the
 /// client another address or prefix. Leases that clients declined end.
-fn names_unreadable(association: &Association<'_>, facts: &Facts) -> bool {
+fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool {
     let is_unreadable = |slot: &&SlotView| {
-        slot.occupancy == Occupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
+        slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
     };
     let mut unreadable = facts.asked.iter().flatten().filter(is_unreadable);
     unreadable.any(|slot| association.named().any(|named| named == slot.address))
@@ -114,9 +116,9 @@ fn names_unreadable(association: &Association<'_>, facts: &Facts) -> bool {
 /// Returns true if the client requests an address that does not fit its link (RFC 9915 §18.3.2).
 fn is_off_link(
     transaction: &Transaction<'_>,
-    association: &Association<'_>,
+    association: &MessageAssociation<'_>,
     subnet: SubnetIndex,
 ) -> bool {
-    association.kind == IaKind::Address
+    association.kind == ResourceKind::Address
         && association.named().any(|named| !transaction.snapshot.is_on_link(subnet, named.address))
 }

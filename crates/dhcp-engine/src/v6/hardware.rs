@@ -7,7 +7,7 @@ use dhcp_config::MacSource;
 use dhcp_lease::HardwareAddress;
 use dhcp_lease::v6::HardwareSource;
 use dhcp_wire::v6::duid::Duid;
-use dhcp_wire::v6::{Options, Packet, option};
+use dhcp_wire::v6::{Dhcp6OptionIterator, Packet, option};
 
 use super::Ingress;
 
@@ -75,11 +75,11 @@ fn from(
 }
 
 /// Returns the first sub-option of CableLabs' with this code that is not empty.
-fn cable_labs(options: Options<'_>, code: u16) -> Option<&[u8]> {
+fn cable_labs(options: Dhcp6OptionIterator<'_>, code: u16) -> Option<&[u8]> {
     let values = options.all(option::VENDOR_OPTS).filter_map(|value| value.split_first_chunk());
     values
         .filter(|(enterprise, _)| u32::from_be_bytes(**enterprise) == CABLE_LABS)
-        .filter_map(|(_, inside)| Options::new(inside).get(code))
+        .filter_map(|(_, inside)| Dhcp6OptionIterator::new(inside).get(code))
         .find(|octets| !octets.is_empty())
 }
 

@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use dhcp_config::Reserved6;
 use dhcp_lease::v6::{Resource, V6};
 
-use crate::hosts::Reserving;
+use crate::hosts::ReservationProtocol;
 
 /// Reserved address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct ReservedResource {
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
-impl Reserving for V6 {
+impl ReservationProtocol for V6 {
     type Reserved = ReservedResource;
     type Configured = Reserved6;
     type Place = Ipv6Addr;

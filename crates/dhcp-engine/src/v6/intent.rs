@@ -6,7 +6,7 @@ use super::DropReason;
 
 /// Intent of the client, determined by message type and options (RFC 9915 §18.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
+pub enum Dhcp6Intent {
     /// SOLICIT: the client requests an offer.
     Solicit,
     /// SOLICIT with Rapid Commit, where the subnet allows it: the client gets leases at once.
@@ -29,7 +29,7 @@ pub enum Intent {
     Register,
 }
 
-impl Intent {
+impl Dhcp6Intent {
     /// Returns the intent of a message; `allows_rapid_commit` is the setting of its subnet.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::repeat::remaining_s;
 
 /// Limits of the lifetimes of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct LifetimeLimits {
     /// Limits of the preferred lifetime.
     pub(super) preferred: Lifetime,
     /// Limits of the valid lifetime.
@@ -20,7 +20,7 @@ pub(super) struct Limits {
     pub(super) preferred_left_s: u32,
 }
 
-impl Limits {
+impl LifetimeLimits {
     /// Returns the shortest lifetimes that keep all seconds left of the client's lease in `slot`.
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
         let left_s = |lifetime_s| adaptive::left_s(now, slot, lifetime_s);
@@ -48,7 +48,7 @@ impl Lifetimes {
     /// Returns the lifetimes of a client that requests these; 0 requests none (RFC 9915 §21.6). A
     /// preferred lifetime that results as 0 or above the valid one is five eighths of the valid
     /// one, as in Kea; none is below the seconds that the client keeps.
-    pub(super) fn granted(self, limits: Limits) -> Self {
+    pub(super) fn granted(self, limits: LifetimeLimits) -> Self {
         let clamp = |wish_s: u32, limits: Lifetime| match wish_s {
             0 => limits.default_s,
             wish_s => wish_s.clamp(limits.min_s, limits.max_s),

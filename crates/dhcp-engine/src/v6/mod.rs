@@ -36,10 +36,12 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use dhcp_lease::v6::V6;
 
 pub use crate::reason::DropReason;
-pub use client::Scratch;
-pub use intent::Intent;
+pub use client::Dhcp6ClientScratch;
+pub use intent::Dhcp6Intent;
 pub use snapshot::Snapshot;
-pub use transaction::{Input, Outcome, Step, Transaction, drive};
+pub use transaction::{
+    Dhcp6TransactionInput, Dhcp6TransactionOutcome, Dhcp6TransactionStep, Transaction, drive,
+};
 
 /// Shard that speaks DHCPv6.
 pub type Shard<S> = crate::shard::Shard<V6, S>;

@@ -4,10 +4,10 @@
 
 use dhcp_wire::v6::{MessageWriter, option};
 
-use super::association::Association;
+use super::association::MessageAssociation;
 use super::transaction::Transaction;
 use super::vendor;
-use crate::options::{self, CodeSet, ScopeOptions, Wanted};
+use crate::options::{self, CodeSet, OptionSelection, ScopeOptions};
 
 /// Options that the transaction writes itself, or that only clients and relay agents send;
 /// configured ones with these codes are not added.
@@ -29,28 +29,28 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
 
 /// Writes the options that are configured for the client, then those that only relay agents supply.
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
-    let around = Around::of(transaction);
+    let around = ClientOptionScopes::of(transaction);
     let scopes = || scopes(transaction, &around);
     let lists = || scopes().map(ScopeOptions::standard);
-    let wanted = Wanted {
+    let wanted = OptionSelection {
         asked: transaction.message.requested_options(),
         unasked: CodeSet::default(),
         withheld: WRITTEN_BY_US,
         classes: transaction.buffers.classes,
     };
     let query = vendor::query(&transaction.message);
-    options::put_all(scopes, &wanted, &query, &mut vendor::Options::new(writer));
+    options::put_all(scopes, &wanted, &query, &mut vendor::Dhcp6OptionWriter::new(writer));
     put_supplied(transaction, |code| options::sent(lists, &wanted, code).is_some(), writer);
 }
 
 /// Scopes that are equal for all leases of the client: found once, read often.
-struct Around<'t> {
+struct ClientOptionScopes<'t> {
     host: Option<&'t ScopeOptions<u16>>,
     subnet: Option<&'t ScopeOptions<u16>>,
     network: Option<&'t ScopeOptions<u16>>,
 }
 
-impl<'t> Around<'t> {
+impl<'t> ClientOptionScopes<'t> {
     fn of(transaction: &'t Transaction<'_>) -> Self {
         let snapshot = transaction.snapshot;
         let subnet = transaction.served_subnet().map(|subnet| snapshot.subnet(subnet));
@@ -66,10 +66,10 @@ impl<'t> Around<'t> {
 /// Returns the options of the scopes that concern the client, in order of precedence.
 fn scopes<'t>(
     transaction: &'t Transaction<'_>,
-    around: &Around<'t>,
+    around: &ClientOptionScopes<'t>,
 ) -> impl Iterator<Item = &'t ScopeOptions<u16>> {
     let snapshot = transaction.snapshot;
-    let grants = transaction.associations.iter().filter_map(Association::grant);
+    let grants = transaction.associations.iter().filter_map(MessageAssociation::grant);
     let pools = grants.filter_map(|grant| grant.place.pool);
     let pools = pools.map(|pool| &snapshot.pool_terms(pool).scope.options);
     let classes = transaction.buffers.classes.iter();

@@ -2,7 +2,7 @@
 //! and their additions to their subnets.
 
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
-use dhcp_lease::v6::{IaKind, PoolIndex, PoolSpec, Resource, Spans};
+use dhcp_lease::v6::{PoolIndex, PoolSpec, Resource, ResourceKind, Spans};
 
 use super::prefix_order::PrefixOrder;
 use super::snapshot::PoolTerms;
@@ -52,7 +52,7 @@ impl Pools {
             subnet_id: subnet.id,
             pool_id: pool.pool_id,
             allocator: allocator(subnet.allocator),
-            kind: IaKind::Address,
+            kind: ResourceKind::Address,
             len: 128,
             first: pool.first,
             last: pool.last,
@@ -77,7 +77,7 @@ impl Pools {
             subnet_id: subnet.id,
             pool_id: pool.pool_id,
             allocator: allocator(subnet.pd_allocator),
-            kind: IaKind::Prefix,
+            kind: ResourceKind::Prefix,
             len: pool.delegated_len,
             first: first.into(),
             last: last.into(),
@@ -97,7 +97,7 @@ impl Pools {
         classes.dedup();
         for &resource in reserved {
             let (from, to) = resource.span();
-            let reaches_into = |&(kind, len): &(IaKind, u8)| {
+            let reaches_into = |&(kind, len): &(ResourceKind, u8)| {
                 let at = |bits: u128| Resource {
                     kind,
                     len,

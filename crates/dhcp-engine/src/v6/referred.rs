@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use dhcp_config::v6::Dhcp6;
 use dhcp_config::{ClassGuards, ReservationModes};
-use dhcp_lease::v6::{IaKind, Resource, V6};
+use dhcp_lease::v6::{Resource, ResourceKind, V6};
 
 use super::pools::Pools;
-use crate::hosts::{HostTerms, Hosts, ReservationOf, Scope};
+use crate::hosts::{HostTerms, Hosts, ReservationOf, ReservationScope};
 use crate::scope_terms::referred;
 
 /// Returns the guards of all networks, subnets and pools, each with its options.
@@ -44,10 +44,11 @@ pub(super) fn has_guards(config: &Dhcp6) -> bool {
 /// Returns the reservations of each scope.
 pub(super) fn reservations(
     config: &Dhcp6,
-) -> impl Iterator<Item = (Scope, &[ReservationOf<V6>])> + Clone {
+) -> impl Iterator<Item = (ReservationScope, &[ReservationOf<V6>])> + Clone {
     let subnets = config.subnets.iter();
-    let of_subnets = subnets.map(|subnet| (Scope::Subnet(subnet.id), &*subnet.reservations));
-    core::iter::once((Scope::Global, &*config.reservations)).chain(of_subnets)
+    let of_subnets =
+        subnets.map(|subnet| (ReservationScope::Subnet(subnet.id), &*subnet.reservations));
+    core::iter::once((ReservationScope::Global, &*config.reservations)).chain(of_subnets)
 }
 
 /// Returns the addresses and prefixes that clients only get by naming them. In a subnet whose
@@ -62,13 +63,13 @@ pub(super) fn reserved(
         .map(|(index, subnet)| (subnet.id, (index, subnet.reservation_modes)))
         .collect();
     let is_global_used = config.subnets.iter().any(|subnet| subnet.reservation_modes.global);
-    let counts = |scope: Scope, resource: Resource| match scope {
-        Scope::Global => is_global_used,
-        Scope::Subnet(id) => {
+    let counts = |scope: ReservationScope, resource: Resource| match scope {
+        ReservationScope::Global => is_global_used,
+        ReservationScope::Subnet(id) => {
             let Some(&(index, modes)) = subnets.get(&id) else { return false };
             let links = match resource.kind {
-                IaKind::Address => &pools.addresses,
-                IaKind::Prefix => &pools.prefixes,
+                ResourceKind::Address => &pools.addresses,
+                ResourceKind::Prefix => &pools.prefixes,
             };
             let is_in_pool = || links.place(index, resource.address.into()).is_some();
             modes.in_subnet && !(modes.out_of_pool && is_in_pool())

@@ -5,15 +5,15 @@
 use core::net::Ipv6Addr;
 
 use dhcp_lease::v6::{
-    Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseState, LeaseTerms, Occupancy,
-    Resource, SlotView, V6,
+    Action, Change, Facts, FetchKeys, IaIdentity, LeaseState, LeaseTerms, Resource, ResourceKind,
+    SlotOccupancy, SlotView, V6,
 };
 use dhcp_wire::v6::{MessageWriter, option};
 
-use super::client::{Arrival, Client};
-use super::transaction::{Outcome, Step};
+use super::client::{IngressPacket, RequestingClient};
+use super::transaction::{Dhcp6TransactionOutcome, Dhcp6TransactionStep};
 use super::{DropReason, Snapshot, Transaction};
-use crate::hosts::{HostBook, Scope};
+use crate::hosts::{HostBook, ReservationScope};
 use crate::prefixes::SubnetIndex;
 
 /// Address to register.
@@ -38,8 +38,8 @@ impl<'m> Registration<'m> {
     /// rule of RFC 9686 §4.2.
     pub(super) fn of(
         snapshot: &Snapshot,
-        arrival: &Arrival<'m>,
-        client: &Client<'_>,
+        arrival: &IngressPacket<'m>,
+        client: &RequestingClient<'_>,
     ) -> Result<Self, DropReason> {
         if !snapshot.allows_registration {
             return Err(DropReason::Filtered);
@@ -89,16 +89,18 @@ fn is_reserved(
     resource: Resource,
 ) -> bool {
     let subnets = snapshot.link(subnet).iter();
-    let scopes = subnets.map(|&member| Scope::Subnet(snapshot.subnet(member).id));
-    let mut scopes = scopes.chain([Scope::Global]);
+    let scopes = subnets.map(|&member| ReservationScope::Subnet(snapshot.subnet(member).id));
+    let mut scopes = scopes.chain([ReservationScope::Global]);
     !hosts.is_empty() && scopes.any(|scope| hosts.owner_of(scope, resource).is_some())
 }
 
 impl Transaction<'_> {
     /// Fetches the slot of the address, then registers it.
-    pub(super) fn register(&mut self, facts: &[Facts]) -> Step<'_> {
+    pub(super) fn register(&mut self, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         let Some(registration) = self.registration else {
-            return Step::Done(Outcome::Drop(DropReason::InvalidRegistration));
+            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
+                DropReason::InvalidRegistration,
+            ));
         };
         let Some(facts) = facts.first() else {
             let mut addresses = [None; dhcp_lease::v6::ASKED_MAX];
@@ -110,23 +112,27 @@ impl Transaction<'_> {
                 candidate_pools: &[],
                 is_candidate_spare: false,
             };
-            return Step::Fetch(0, keys);
+            return Dhcp6TransactionStep::Fetch(0, keys);
         };
         let slot = facts.asked[0];
-        if slot.is_some_and(|slot| slot.occupancy == Occupancy::Releasing) {
-            return Step::Done(Outcome::Wait(slot.map_or(0, |slot| slot.row_epoch)));
+        if slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Releasing) {
+            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Wait(
+                slot.map_or(0, |slot| slot.row_epoch),
+            ));
         }
         if slot.is_some_and(|slot| is_leased(&slot)) {
-            return Step::Done(Outcome::Drop(DropReason::InvalidRegistration));
+            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
+                DropReason::InvalidRegistration,
+            ));
         }
         let version = slot.map_or(0, |slot| slot.version);
         self.gate_epoch = slot.map_or(0, |slot| slot.row_epoch);
         self.registration = Some(Registration { version, ..registration });
-        Step::Commit
+        Dhcp6TransactionStep::Commit
     }
 
     fn registrant(&self) -> IaIdentity<'_> {
-        IaIdentity { duid: self.client.duid, kind: IaKind::Address, iaid: 0 }
+        IaIdentity { duid: self.client.duid, kind: ResourceKind::Address, iaid: 0 }
     }
 
     /// Returns the change that registers the address.
@@ -154,8 +160,8 @@ impl Transaction<'_> {
 /// Returns true if the server leased the address itself, or set it aside.
 fn is_leased(slot: &SlotView) -> bool {
     match slot.occupancy {
-        Occupancy::Leased => slot.state != LeaseState::Registered,
-        Occupancy::Declined => true,
-        Occupancy::Free | Occupancy::Held | Occupancy::Releasing => false,
+        SlotOccupancy::Leased => slot.state != LeaseState::Registered,
+        SlotOccupancy::Declined => true,
+        SlotOccupancy::Free | SlotOccupancy::Held | SlotOccupancy::Releasing => false,
     }
 }

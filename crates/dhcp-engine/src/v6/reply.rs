@@ -2,20 +2,20 @@
 
 use core::net::Ipv6Addr;
 
-use dhcp_lease::v6::{IaKind, Resource};
+use dhcp_lease::v6::{Resource, ResourceKind};
 use dhcp_wire::v6::{IaKind as WireKind, MessageType, MessageWriter, NoRoom, StatusCode, option};
 
-use super::association::{Association, AssociationResult, Grant, none_available};
+use super::association::{AssociationResult, Grant, MessageAssociation, none_available};
 use super::lifetimes::{Lifetimes, timers};
 use super::transaction::Transaction;
-use super::{Intent, name, parameters};
+use super::{Dhcp6Intent, name, parameters};
 
 /// Returns the message type of the reply: ADVERTISE, ADDR-REG-REPLY or REPLY.
 #[must_use]
-pub const fn message_type(intent: Intent) -> MessageType {
+pub const fn message_type(intent: Dhcp6Intent) -> MessageType {
     match intent {
-        Intent::Solicit => MessageType::Advertise,
-        Intent::Register => MessageType::AddrRegReply,
+        Dhcp6Intent::Solicit => MessageType::Advertise,
+        Dhcp6Intent::Register => MessageType::AddrRegReply,
         _ => MessageType::Reply,
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
         writer.option(option::CLIENTID, duid);
     }
     writer.option(option::SERVERID, &transaction.snapshot.server_duid);
-    if transaction.intent == Intent::SolicitRapidly {
+    if transaction.intent == Dhcp6Intent::SolicitRapidly {
         writer.option(option::RAPID_COMMIT, &[]);
     }
     if let Some(code) = transaction.status {
@@ -84,7 +84,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     {
         name::put(flags, transaction.buffers.name, &mut writer);
     }
-    if matches!(transaction.intent, Intent::Release | Intent::Decline) {
+    if matches!(transaction.intent, Dhcp6Intent::Release | Dhcp6Intent::Decline) {
         parameters::put_supplied(transaction, |_| false, &mut writer);
     } else {
         parameters::put(transaction, &mut writer);
@@ -95,18 +95,18 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
 /// Returns the status of an association that the transaction did not consider.
 const fn refusal(transaction: &Transaction<'_>, kind: WireKind) -> StatusCode {
     match transaction.intent {
-        Intent::Release | Intent::Decline => StatusCode::NoBinding,
+        Dhcp6Intent::Release | Dhcp6Intent::Decline => StatusCode::NoBinding,
         _ => none_available(kind),
     }
 }
 
-const fn has_associations(intent: Intent) -> bool {
-    !matches!(intent, Intent::Confirm | Intent::Inform | Intent::Register)
+const fn has_associations(intent: Dhcp6Intent) -> bool {
+    !matches!(intent, Dhcp6Intent::Confirm | Dhcp6Intent::Inform | Dhcp6Intent::Register)
 }
 
 fn put_association(
     transaction: &Transaction<'_>,
-    association: &Association<'_>,
+    association: &MessageAssociation<'_>,
     writer: &mut MessageWriter<'_>,
 ) {
     let grant = association.grant();
@@ -124,7 +124,7 @@ fn put_association(
         // unspecified address is only a request for its length.
         let kept = grant.map(|grant| grant.resource);
         let is_lost = |named: &Resource| {
-            let is_wish = named.kind == IaKind::Prefix && named.address.is_unspecified();
+            let is_wish = named.kind == ResourceKind::Prefix && named.address.is_unspecified();
             Some(*named) != kept && !is_wish
         };
         for resource in association.named().filter(is_lost) {
@@ -169,10 +169,10 @@ fn put_resource(
 ) {
     let Lifetimes { preferred_s, valid_s } = lifetimes;
     match resource.kind {
-        IaKind::Address => {
+        ResourceKind::Address => {
             writer.ia_address(resource.address, preferred_s, valid_s);
         }
-        IaKind::Prefix => {
+        ResourceKind::Prefix => {
             let mark = writer.begin_ia_prefix(resource.address, resource.len, preferred_s, valid_s);
             if let Some((prefix, len)) = excluded {
                 writer.pd_exclude(resource.len, prefix, len);

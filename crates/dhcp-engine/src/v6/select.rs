@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use super::Snapshot;
-use super::client::Arrival;
+use super::client::IngressPacket;
 use crate::prefixes::SubnetIndex;
 
 /// Returns the subnet of a message, as Kea does. If a relay agent names a link, the subnet is that
@@ -13,7 +13,7 @@ use crate::prefixes::SubnetIndex;
 /// over, else that of the address that it came from. Only subnets that `admits` accepts count.
 pub(super) fn subnet(
     snapshot: &Snapshot,
-    arrival: &Arrival<'_>,
+    arrival: &IngressPacket<'_>,
     admits: impl Fn(SubnetIndex) -> bool,
 ) -> Option<SubnetIndex> {
     let packet = arrival.packet;

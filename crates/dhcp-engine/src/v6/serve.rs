@@ -4,18 +4,20 @@ use core::net::SocketAddrV6;
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, IaKind, PoolSet, V6};
+use dhcp_lease::v6::{Facts, PoolSet, ResourceKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
-use super::client::Scratch;
-use super::{Ingress, Outcome, Snapshot, Transaction, ahead, destination, drive, reply};
+use super::client::Dhcp6ClientScratch;
+use super::{
+    Dhcp6TransactionOutcome, Ingress, Snapshot, Transaction, ahead, destination, drive, reply,
+};
 use crate::classify::Classes;
 use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
+use crate::protocol::{Ahead, Emitted, MessageOutcome, Protocol, ServeContext, names};
 use crate::reason::DropReason;
-use crate::statistic::{self, DropStatistic, Event};
+use crate::statistic::{self, DropStatistic, StatisticEvent};
 
 /// Message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 15] = [
@@ -45,9 +47,9 @@ const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
 
 /// Scratch memory of a transaction, which keeps nothing of it for the next message.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct Dhcp6TransactionScratch {
     facts: [Facts; ASSOCIATIONS_MAX],
-    scratch: Scratch,
+    scratch: Dhcp6ClientScratch,
 }
 
 impl Protocol for V6 {
@@ -55,7 +57,7 @@ impl Protocol for V6 {
     type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = SocketAddrV6;
-    type Work = Work;
+    type Work = Dhcp6TransactionScratch;
 
     /// Payload of UDP over IPv6, in fragments (RFC 8200 §4.5).
     const REPLY_LEN_MAX: usize = 65_535 - 8;
@@ -82,7 +84,7 @@ impl Protocol for V6 {
     ];
     const SENT_STATISTICS: &'static [&'static str] = &["advertise", "reply", "addr-reg-reply"];
     const PACKETS: &'static str = "pkt6";
-    const EVENTS: [&'static str; Event::COUNT] = [
+    const EVENTS: [&'static str; StatisticEvent::COUNT] = [
         "v6-allocation-fail",
         "v6-allocation-fail-shared-network",
         "v6-allocation-fail-subnet",
@@ -150,19 +152,19 @@ impl Protocol for V6 {
         snapshot: &Snapshot,
         packet: &Packet<'_>,
         ingress: Ingress,
-        desk: Desk<'_, Self, S>,
-    ) -> Served<SocketAddrV6> {
-        let Work { facts, scratch } = desk.work;
+        desk: ServeContext<'_, Self, S>,
+    ) -> MessageOutcome<SocketAddrV6> {
+        let Dhcp6TransactionScratch { facts, scratch } = desk.work;
         let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
         let mut associations = Associations::new();
         let room = (scratch, &mut associations);
         let begun = Transaction::begin((snapshot, hosts), packet, ingress, desk.interfaces, room);
         if hosts.has_missed() {
-            return Served::AwaitHosts;
+            return MessageOutcome::AwaitHosts;
         }
         let mut transaction = match begun {
             Ok(transaction) => transaction,
-            Err(reason) => return Served::Drop(reason),
+            Err(reason) => return MessageOutcome::Drop(reason),
         };
         let outcome = drive(&mut transaction, now, desk.store, facts);
         let count = |event, subnet| {
@@ -175,29 +177,29 @@ impl Protocol for V6 {
             }
         }
         let gate_epoch = match outcome {
-            Outcome::Reply(gate_epoch) => gate_epoch,
-            Outcome::Wait(epoch) => return Served::Wait(epoch),
-            Outcome::AwaitHosts => return Served::AwaitHosts,
-            Outcome::Drop(reason) => return Served::Drop(reason),
+            Dhcp6TransactionOutcome::Reply(gate_epoch) => gate_epoch,
+            Dhcp6TransactionOutcome::Wait(epoch) => return MessageOutcome::Wait(epoch),
+            Dhcp6TransactionOutcome::AwaitHosts => return MessageOutcome::AwaitHosts,
+            Dhcp6TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
         };
         transaction.finish_classes();
         desk.counters.omitted(*transaction.buffers.omissions);
         let Ok(len) = reply::emit(&transaction, desk.buffer) else {
-            return Served::Drop(DropReason::ReplyTooLarge);
+            return MessageOutcome::Drop(DropReason::ReplyTooLarge);
         };
         let kind = reply::message_type(transaction.intent);
         for association in transaction.associations.iter().filter(|one| one.is_repeated) {
             let Some(grant) = association.grant() else { continue };
             let event = match association.kind {
-                IaKind::Address => Event::LeaseReuse,
-                IaKind::Prefix => Event::PrefixReuse,
+                ResourceKind::Address => StatisticEvent::LeaseReuse,
+                ResourceKind::Prefix => StatisticEvent::PrefixReuse,
             };
             count(event, grant.place.subnet);
         }
         for code in reply::refusals(&transaction) {
             desk.counters.refused(usize::from(code.code()));
         }
-        Served::Reply(Emitted {
+        MessageOutcome::Reply(Emitted {
             len,
             destination: destination::of(packet, ingress),
             kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),

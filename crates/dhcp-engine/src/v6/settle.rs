@@ -3,13 +3,15 @@
 
 use base::Now;
 use dhcp_lease::contract::text_hash;
-use dhcp_lease::v6::{Action, Change, Facts, IaKind, LeaseTerms, Occupancy, Owner, SlotView};
+use dhcp_lease::v6::{
+    Action, Change, Facts, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner, SlotView,
+};
 use dhcp_wire::v6::StatusCode;
 
-use super::association::{Association, AssociationResult, Grant, Place};
+use super::association::{AssociationResult, Grant, MessageAssociation, ResourceLocation};
 use super::changes::{Planned, PlannedAction};
-use super::lifetimes::{Lifetimes, Limits};
-use super::{Intent, Transaction, name};
+use super::lifetimes::{LifetimeLimits, Lifetimes};
+use super::{Dhcp6Intent, Transaction, name};
 use crate::client_name::NameTerms;
 use crate::prefixes::SubnetIndex;
 
@@ -33,9 +35,9 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: Place) {
+    fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: ResourceLocation) {
         let Some(association) = self.associations.get(at) else { return };
-        let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
+        let is_running = slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Asking;
         let is_asked_again = is_running && !slot.is_available(now) && !self.intent.extends();
         let is_short = self.is_nearly_full(&slot, place.subnet);
         let lifetimes = if is_asked_again && !is_short {
@@ -52,7 +54,7 @@ impl<'m> Transaction<'m> {
         let grant = Grant { resource: slot.address, lifetimes, place };
         let mut is_repeated = false;
         let mut granted = grant;
-        if self.intent == Intent::Solicit {
+        if self.intent == Dhcp6Intent::Solicit {
             // A running lease needs no hold.
             if !is_running || slot.is_available(now) {
                 let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
@@ -82,7 +84,7 @@ impl<'m> Transaction<'m> {
         now: Now,
         lifetimes: Lifetimes,
         slot: &SlotView,
-        place: Place,
+        place: ResourceLocation,
     ) -> Option<Lifetimes> {
         let text = &slot.text;
         let context = self.context(place.subnet);
@@ -95,14 +97,14 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the lifetime limits of the first class that has any, else of the subnet.
-    fn limits(&self, subnet: SubnetIndex) -> Limits {
+    fn limits(&self, subnet: SubnetIndex) -> LifetimeLimits {
         let subnet = self.snapshot.subnet(subnet);
         let (mut preferred, mut valid) = (None, None);
         for class in self.buffers.classes.iter().filter_map(|class| self.snapshot.class(class)) {
             preferred = preferred.or(class.preferred_lifetime);
             valid = valid.or(class.valid_lifetime);
         }
-        Limits {
+        LifetimeLimits {
             preferred: preferred.unwrap_or(subnet.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
             preferred_left_s: 0,
@@ -114,7 +116,7 @@ impl<'m> Transaction<'m> {
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
         let snapshot = self.snapshot;
         let threshold = snapshot.subnet(subnet).adaptive_threshold;
-        threshold.filter(|_| slot.address.kind == IaKind::Prefix).is_some_and(|threshold| {
+        threshold.filter(|_| slot.address.kind == ResourceKind::Prefix).is_some_and(|threshold| {
             let pools = snapshot.prefix_pools_of(subnet, slot.address.len);
             let pools = pools.filter(|&pool| snapshot.admits_to_pool(pool, self.buffers.classes));
             snapshot.pools().occupancy(pools, slot) >= threshold
@@ -143,9 +145,9 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the first address that was chosen.
-    fn chosen_address(&self) -> Option<(SlotView, Place)> {
+    fn chosen_address(&self) -> Option<(SlotView, ResourceLocation)> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
-        chosen.find(|(slot, _)| slot.address.kind == IaKind::Address)
+        chosen.find(|(slot, _)| slot.address.kind == ResourceKind::Address)
     }
 
     /// Returns the name settings of the pool or subnet of the client's address, else of the subnet
@@ -161,7 +163,7 @@ impl<'m> Transaction<'m> {
     /// grant. Leases that do not fit into one commit expire later.
     fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
-        let granted = self.associations.get(at).and_then(Association::grant);
+        let granted = self.associations.get(at).and_then(MessageAssociation::grant);
         let granted = granted.map(|grant| grant.resource);
         let snapshot = self.snapshot;
         let is_here = |slot: &&SlotView| {
@@ -169,8 +171,8 @@ impl<'m> Transaction<'m> {
             link.any(|&subnet| snapshot.subnet(subnet).id == slot.subnet_id)
         };
         let is_lost = |slot: &&SlotView| {
-            slot.occupancy == Occupancy::Leased
-                && slot.owner == Owner::Asking
+            slot.occupancy == SlotOccupancy::Leased
+                && slot.owner == SlotOwner::Asking
                 && !slot.is_available(now)
                 && Some(slot.address) != granted
         };
@@ -191,7 +193,7 @@ impl<'m> Transaction<'m> {
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
-        for slot in facts.mine().filter(|slot| slot.occupancy == Occupancy::Leased) {
+        for slot in facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Leased) {
             if association.named().any(|named| named == slot.address)
                 && self.buffers.changes.push(at, slot, PlannedAction::Plain(action))
             {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
 use dhcp_config::{FlexId, IdentifierKind, MacSource, ReservationModes};
-use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, Spans, V6};
+use dhcp_lease::v6::{PoolIndex, PoolSet, PoolSpec, Resource, ResourceKind, Spans, V6};
 use dhcp_wire::Parsing;
 
 use super::pools::Pools;
@@ -62,7 +62,7 @@ pub struct Snapshot {
     pub prefix_preference: Preference,
     subnets: Vec<Subnet>,
     networks: Vec<ScopeTerms<u16>>,
-    class_terms: Vec<ClassTerms>,
+    class_terms: Vec<CompiledClassTerms6>,
     /// True if any pool, subnet or network is for some clients only.
     has_guards: bool,
     by_prefix: PrefixTable<u128>,
@@ -131,7 +131,7 @@ pub struct PoolTerms {
 
 /// Terms of a class.
 #[derive(Debug)]
-pub struct ClassTerms {
+pub struct CompiledClassTerms6 {
     /// Options of the class's members.
     pub options: ScopeOptions<u16>,
     /// Preferred lifetimes, with precedence over those of subnets.
@@ -271,7 +271,7 @@ impl Snapshot {
 
     /// Returns the terms of a class; `None` for a class that is not configured.
     #[must_use]
-    pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
+    pub fn class(&self, class: ClassIndex) -> Option<&CompiledClassTerms6> {
         self.classes.position(class).map(|position| &self.class_terms[position])
     }
 
@@ -348,14 +348,14 @@ impl Snapshot {
     pub fn pool_order<'p>(
         &'p self,
         first: SubnetIndex,
-        kind: IaKind,
+        kind: ResourceKind,
         wanted_len: Option<u8>,
         classes: &ClassSet,
         buffer: &'p mut Vec<PoolIndex>,
     ) -> &'p [PoolIndex] {
         let order = match kind {
-            IaKind::Address => self.addresses.pool_order_from(first),
-            IaKind::Prefix => {
+            ResourceKind::Address => self.addresses.pool_order_from(first),
+            ResourceKind::Prefix => {
                 let orders = &self.prefix_orders[self.prefixes.link_of(first)];
                 wanted_len
                     .and_then(|len| orders.of(len))
@@ -379,10 +379,10 @@ impl Snapshot {
 
     /// Returns the pools of the link of `subnet`, in order.
     #[must_use]
-    pub fn pools_of_link(&self, subnet: SubnetIndex, kind: IaKind) -> &[PoolIndex] {
+    pub fn pools_of_link(&self, subnet: SubnetIndex, kind: ResourceKind) -> &[PoolIndex] {
         match kind {
-            IaKind::Address => self.addresses.pool_order(subnet),
-            IaKind::Prefix => self.prefixes.pool_order(subnet),
+            ResourceKind::Address => self.addresses.pool_order(subnet),
+            ResourceKind::Prefix => self.prefixes.pool_order(subnet),
         }
     }
 
@@ -416,10 +416,10 @@ impl Snapshot {
     /// Returns the preference for the subnet of a shared network at which allocation of a kind
     /// begins.
     #[must_use]
-    pub const fn preference_of(&self, kind: IaKind) -> &Preference {
+    pub const fn preference_of(&self, kind: ResourceKind) -> &Preference {
         match kind {
-            IaKind::Address => &self.preference,
-            IaKind::Prefix => &self.prefix_preference,
+            ResourceKind::Address => &self.preference,
+            ResourceKind::Prefix => &self.prefix_preference,
         }
     }
 
@@ -427,8 +427,8 @@ impl Snapshot {
     #[must_use]
     pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
         let links = match resource.kind {
-            IaKind::Address => &self.addresses,
-            IaKind::Prefix => &self.prefixes,
+            ResourceKind::Address => &self.addresses,
+            ResourceKind::Prefix => &self.prefixes,
         };
         links.place(subnet, u128::from(resource.address))
     }
@@ -440,7 +440,7 @@ impl Snapshot {
     #[must_use]
     pub fn grantable(&self, subnet: SubnetIndex, wished: Resource, classes: &ClassSet) -> Resource {
         let Some(place) =
-            self.pool_around(subnet, wished).filter(|_| wished.kind == IaKind::Prefix)
+            self.pool_around(subnet, wished).filter(|_| wished.kind == ResourceKind::Prefix)
         else {
             return wished;
         };
@@ -506,8 +506,8 @@ fn compile_subnet(config: &Dhcp6, subnet: &Subnet6, classes: &Classes) -> Subnet
     }
 }
 
-fn compile_class(class: &ClientClass6, classes: &Classes) -> ClassTerms {
-    ClassTerms {
+fn compile_class(class: &ClientClass6, classes: &Classes) -> CompiledClassTerms6 {
+    CompiledClassTerms6 {
         options: ScopeOptions::compile(&class.options, |name| classes.index(name)),
         preferred_lifetime: class.own.preferred_lifetime,
         valid_lifetime: class.valid_lifetime,

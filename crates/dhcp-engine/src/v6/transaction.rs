@@ -10,20 +10,20 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, IaIdentity, IaKind, LeaseStore, Occupancy, Owner,
-    Receipt, Refusal, Resource, SlotView, V6,
+    ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys, IaIdentity, LeaseStore, Receipt,
+    Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
 use super::association::{
-    ASSOCIATIONS_MAX, Association, AssociationResult, Associations, CLAIMS_MAX, Wish,
-    none_available,
+    ASSOCIATIONS_MAX, AssociationResult, Associations, CLAIMS_MAX, Dhcp6CandidateRequest,
+    MessageAssociation, none_available,
 };
 use super::changes::{PlannedAction, nothing};
-use super::client::{Arrival, Buffers, Client, Scratch};
+use super::client::{Buffers, Dhcp6ClientScratch, IngressPacket, RequestingClient};
 use super::decide::{self, Decision};
 use super::registration::Registration;
-use super::{DropReason, Ingress, Intent, Snapshot, name, relay_info};
+use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, name, relay_info};
 use crate::InterfaceNames;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, bound};
@@ -37,35 +37,35 @@ const RESERVED_ASKED: usize = 2;
 
 /// Need of a transaction, or its outcome.
 #[derive(Debug)]
-pub enum Step<'t> {
-    /// Fetch these into the facts at this position and step with [`Input::Facts`].
+pub enum Dhcp6TransactionStep<'t> {
+    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Fetch these into the facts at this position and step with [`Input::Facts`]. The candidate
+    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`]. The candidate
     /// that was claimed before stays claimed, since another association takes it.
     FetchAnother(usize, FetchKeys<'t>),
-    /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
+    /// Commit all of [`Transaction::changes`] and step with [`Dhcp6TransactionInput::Committed`].
     Commit,
     /// Set aside this address or prefix, which is reserved for another client, then commit as for
-    /// [`Step::Commit`].
+    /// [`Dhcp6TransactionStep::Commit`].
     SetAside(Resource),
     /// The transaction has ended.
-    Done(Outcome),
+    Done(Dhcp6TransactionOutcome),
 }
 
 /// Response to the last step.
 #[derive(Debug)]
-pub enum Input<'f> {
+pub enum Dhcp6TransactionInput<'f> {
     /// None yet: the first step.
     Begin,
     /// The facts so far, one for each association.
     Facts(&'f [Facts]),
     /// The result of the commit, with the facts on which its decision rests.
-    Committed(Result<Receipt, Refusal>),
+    Committed(Result<Receipt, CommitRefusal>),
 }
 
 /// Purpose of a commit before a decision is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Preparing {
+enum Dhcp6PreparatoryCommit {
     /// The transaction holds candidates while their reservations are looked up.
     Hold,
     /// The transaction gives up an address or prefix that is reserved for another client.
@@ -74,7 +74,7 @@ enum Preparing {
 
 /// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Dhcp6TransactionOutcome {
     /// Send the reply once this row epoch is settled; 0: at once.
     Reply(u64),
     /// A slot's last row is not settled: run the message again after this epoch.
@@ -89,10 +89,10 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
-    pub(super) arrival: Arrival<'m>,
+    pub(super) arrival: IngressPacket<'m>,
     pub(super) message: Message<'m>,
-    pub(super) intent: Intent,
-    pub(super) client: Client<'m>,
+    pub(super) intent: Dhcp6Intent,
+    pub(super) client: RequestingClient<'m>,
     pub(super) buffers: Buffers<'m>,
     pub(super) associations: &'m mut Associations<'m>,
     /// Status of the message as a whole in the reply.
@@ -105,7 +105,7 @@ pub struct Transaction<'m> {
     pub(super) gate_epoch: u64,
     tries: u8,
     /// Purpose of the commit in progress, when it only prepares a decision.
-    preparing: Option<Preparing>,
+    preparing: Option<Dhcp6PreparatoryCommit>,
 }
 
 impl<'m> Transaction<'m> {
@@ -121,15 +121,16 @@ impl<'m> Transaction<'m> {
         packet: &'m Packet<'m>,
         ingress: Ingress,
         interfaces: &'m InterfaceNames,
-        (scratch, associations): (&'m mut Scratch, &'m mut Associations<'m>),
+        (scratch, associations): (&'m mut Dhcp6ClientScratch, &'m mut Associations<'m>),
     ) -> Result<Self, DropReason> {
         let message = packet.message();
         check(snapshot, packet, ingress)?;
-        Intent::of(&message, false)?;
-        let arrival = Arrival { packet, ingress, interfaces };
-        let (client, buffers) = Client::recognize((snapshot, hosts), arrival, scratch)?;
+        Dhcp6Intent::of(&message, false)?;
+        let arrival = IngressPacket { packet, ingress, interfaces };
+        let (client, buffers) = RequestingClient::recognize((snapshot, hosts), arrival, scratch)?;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
-        let intent = Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
+        let intent =
+            Dhcp6Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
         buffers.context.clear();
         // The subnet of the link that will lease is not known yet.
         let link = client.subnet.map_or(&[][..], |subnet| snapshot.link(subnet));
@@ -141,7 +142,7 @@ impl<'m> Transaction<'m> {
             }
         }
         let registration = match intent {
-            Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
+            Dhcp6Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
             _ => None,
         };
         associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
@@ -171,26 +172,34 @@ impl<'m> Transaction<'m> {
     }
 
     /// Continues with the response to the last step.
-    pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
+    pub fn step(
+        &mut self,
+        now: Now,
+        input: &Dhcp6TransactionInput<'_>,
+    ) -> Dhcp6TransactionStep<'_> {
         match input {
-            Input::Begin => match self.intent {
-                Intent::Confirm => Step::Done(decide::confirm(self)),
-                Intent::Inform => Step::Done(Outcome::Reply(0)),
-                Intent::Rebind if self.client.subnet.is_none() => {
+            Dhcp6TransactionInput::Begin => match self.intent {
+                Dhcp6Intent::Confirm => Dhcp6TransactionStep::Done(decide::confirm(self)),
+                Dhcp6Intent::Inform => {
+                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Reply(0))
+                }
+                Dhcp6Intent::Rebind if self.client.subnet.is_none() => {
                     // Another server may know the link (RFC 9915 §18.3.5).
-                    Step::Done(Outcome::Drop(DropReason::NoSubnet))
+                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::NoSubnet))
                 }
                 _ if self.intent.wants_lease() && self.client.is_rejected => {
-                    Step::Done(Outcome::Reply(0))
+                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Reply(0))
                 }
                 _ => self.fetch_next(now, &[]),
             },
-            Input::Facts(facts) => self.fetch_next(now, facts),
-            Input::Committed(result) if self.preparing.is_some() => self.prepared(now, *result),
-            Input::Committed(Ok(receipt)) => {
-                Step::Done(Outcome::Reply(self.gate_epoch.max(receipt.row_epoch)))
+            Dhcp6TransactionInput::Facts(facts) => self.fetch_next(now, facts),
+            Dhcp6TransactionInput::Committed(result) if self.preparing.is_some() => {
+                self.prepared(now, *result)
             }
-            Input::Committed(Err(refusal)) => self.refused(now, *refusal),
+            Dhcp6TransactionInput::Committed(Ok(receipt)) => Dhcp6TransactionStep::Done(
+                Dhcp6TransactionOutcome::Reply(self.gate_epoch.max(receipt.row_epoch)),
+            ),
+            Dhcp6TransactionInput::Committed(Err(refusal)) => self.refused(now, *refusal),
         }
     }
 
@@ -251,12 +260,12 @@ impl<'m> Transaction<'m> {
         if self.client.hosts.is_empty() {
             return;
         }
-        for kind in [IaKind::Address, IaKind::Prefix] {
+        for kind in [ResourceKind::Address, ResourceKind::Prefix] {
             if self.reserved().any(|resource| resource.kind == kind) {
                 let associations = self.associations.iter_mut();
                 associations
                     .filter(|one| one.kind == kind)
-                    .for_each(|one| one.wish = Wish::Nothing);
+                    .for_each(|one| one.wish = Dhcp6CandidateRequest::Nothing);
             }
         }
     }
@@ -295,7 +304,7 @@ impl<'m> Transaction<'m> {
         };
         let all = facts.iter().take(self.associations.len()).enumerate();
         let mut slots = all.flat_map(|(at, facts)| {
-            let held = facts.mine().filter(|slot| slot.occupancy == Occupancy::Held);
+            let held = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Held);
             held.chain(&facts.candidate).map(move |slot| (at, *slot))
         });
         let stray = slots.find(|(_, slot)| is_stray(slot) == Some(true));
@@ -303,22 +312,24 @@ impl<'m> Transaction<'m> {
     }
 
     /// Gives up an address or prefix that is reserved for another client.
-    fn set_aside(&mut self, at: usize, slot: &SlotView) -> Step<'_> {
+    fn set_aside(&mut self, at: usize, slot: &SlotView) -> Dhcp6TransactionStep<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
-            return Step::Done(Outcome::Drop(DropReason::Contention));
+            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
+                DropReason::Contention,
+            ));
         }
         self.tries += 1;
-        self.preparing = Some(Preparing::SetAside);
+        self.preparing = Some(Dhcp6PreparatoryCommit::SetAside);
         self.buffers.changes.clear();
-        if slot.occupancy == Occupancy::Held && slot.owner == Owner::Asking {
+        if slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Asking {
             self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
         }
-        Step::SetAside(slot.address)
+        Dhcp6TransactionStep::SetAside(slot.address)
     }
 
     /// Ends the transaction until the hosts that it needs are known. Candidates are held meanwhile,
     /// so that the next run gets the same ones.
-    fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
+    fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let Some((slot, place)) =
@@ -332,22 +343,30 @@ impl<'m> Transaction<'m> {
             self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
         }
         if self.buffers.changes.is_empty() {
-            return Step::Done(Outcome::AwaitHosts);
+            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::AwaitHosts);
         }
-        self.preparing = Some(Preparing::Hold);
-        Step::Commit
+        self.preparing = Some(Dhcp6PreparatoryCommit::Hold);
+        Dhcp6TransactionStep::Commit
     }
 
     /// Continues after preparation; a refusal means that other transactions were faster.
-    fn prepared(&mut self, now: Now, result: Result<Receipt, Refusal>) -> Step<'_> {
+    fn prepared(
+        &mut self,
+        now: Now,
+        result: Result<Receipt, CommitRefusal>,
+    ) -> Dhcp6TransactionStep<'_> {
         match (self.preparing.take(), result) {
-            (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
-            (Some(Preparing::SetAside), _) => self.fetch_again(now),
-            (Some(Preparing::Hold) | None, _) => Step::Done(Outcome::AwaitHosts),
+            (_, Err(CommitRefusal::Failed)) => {
+                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::StoreFailed))
+            }
+            (Some(Dhcp6PreparatoryCommit::SetAside), _) => self.fetch_again(now),
+            (Some(Dhcp6PreparatoryCommit::Hold) | None, _) => {
+                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::AwaitHosts)
+            }
         }
     }
 
-    fn fetch_again(&mut self, now: Now) -> Step<'_> {
+    fn fetch_again(&mut self, now: Now) -> Dhcp6TransactionStep<'_> {
         for association in self.associations.iter_mut() {
             association.is_fetched = false;
         }
@@ -355,8 +374,8 @@ impl<'m> Transaction<'m> {
     }
 
     /// Requests the facts of the next association, and decides when all facts are known.
-    fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
-        if self.intent == Intent::Register {
+    fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
+        if self.intent == Dhcp6Intent::Register {
             return self.register(facts);
         }
         if self.associations.iter().all(|association| association.is_fetched) {
@@ -368,20 +387,22 @@ impl<'m> Transaction<'m> {
                 return self.await_hosts(now, facts);
             }
             if let Some(outcome) = outcome {
-                return Step::Done(outcome);
+                return Dhcp6TransactionStep::Done(outcome);
             }
             if self.associations.iter().all(|association| association.is_fetched) {
-                return Step::Commit;
+                return Dhcp6TransactionStep::Commit;
             }
         }
         let (at, association) =
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
         let is_taken = core::mem::take(&mut association.is_claim_taken);
-        let Association { kind, wish, wanted_len, iaid, .. } = *association;
+        let MessageAssociation { kind, wish, wanted_len, iaid, .. } = *association;
         let addresses = self.asked(at);
         let candidate_pools = match (wish, self.client.subnet) {
-            (Wish::Nothing | Wish::Reserved, _) | (_, None) => &[],
+            (Dhcp6CandidateRequest::Nothing | Dhcp6CandidateRequest::Reserved, _) | (_, None) => {
+                &[]
+            }
             (_, Some(selected)) => self.snapshot.pool_order(
                 self.preferred_subnet(at).unwrap_or(selected),
                 kind,
@@ -395,9 +416,13 @@ impl<'m> Transaction<'m> {
             addresses,
             pools: self.snapshot.pools(),
             candidate_pools,
-            is_candidate_spare: wish == Wish::SpareCandidate,
+            is_candidate_spare: wish == Dhcp6CandidateRequest::SpareCandidate,
         };
-        if is_taken { Step::FetchAnother(at, keys) } else { Step::Fetch(at, keys) }
+        if is_taken {
+            Dhcp6TransactionStep::FetchAnother(at, keys)
+        } else {
+            Dhcp6TransactionStep::Fetch(at, keys)
+        }
     }
 
     /// Returns the addresses or prefixes to fetch for an association: the reserved ones, then those
@@ -414,7 +439,7 @@ impl<'m> Transaction<'m> {
         let count = reserved().count();
         // Each association begins with another reservation.
         let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
-        let further = (association.wish == Wish::Reserved)
+        let further = (association.wish == Dhcp6CandidateRequest::Reserved)
             .then(|| self.further_reserved(association.kind))
             .into_iter()
             .flatten();
@@ -423,7 +448,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Decides for every association; `None` when a fetch or a commit has to come first.
-    fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Outcome> {
+    fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Dhcp6TransactionOutcome> {
         self.buffers.changes.clear();
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
@@ -434,8 +459,8 @@ impl<'m> Transaction<'m> {
             let epochs = read.map(|slot| slot.row_epoch);
             self.gate_epoch = epochs.fold(self.gate_epoch, u64::max);
             match decide::decide(self, now, at, facts) {
-                Decision::Wait(epoch) => return Some(Outcome::Wait(epoch)),
-                Decision::Drop(reason) => return Some(Outcome::Drop(reason)),
+                Decision::Wait(epoch) => return Some(Dhcp6TransactionOutcome::Wait(epoch)),
+                Decision::Drop(reason) => return Some(Dhcp6TransactionOutcome::Drop(reason)),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
                 Decision::Take(slot, place) => {
                     if let Some(association) = self.associations.get_mut(at) {
@@ -452,10 +477,10 @@ impl<'m> Transaction<'m> {
             return None;
         }
         self.settle(now, facts);
-        if matches!(self.intent, Intent::Release | Intent::Decline) {
+        if matches!(self.intent, Dhcp6Intent::Release | Dhcp6Intent::Decline) {
             self.status = Some(StatusCode::Success);
         }
-        self.buffers.changes.is_empty().then_some(Outcome::Reply(self.gate_epoch))
+        self.buffers.changes.is_empty().then_some(Dhcp6TransactionOutcome::Reply(self.gate_epoch))
     }
 
     /// Handles that no address or prefix that the association has or requests will do. Returns true
@@ -475,24 +500,24 @@ impl<'m> Transaction<'m> {
         }
         let Some(association) = self.associations.get(at).copied() else { return true };
         let was_claimed = match association.wish {
-            Wish::Nothing => false,
-            Wish::SpareCandidate => facts.mine_count == 0,
-            Wish::Candidate | Wish::Reserved => true,
+            Dhcp6CandidateRequest::Nothing => false,
+            Dhcp6CandidateRequest::SpareCandidate => facts.mine_count == 0,
+            Dhcp6CandidateRequest::Candidate | Dhcp6CandidateRequest::Reserved => true,
         };
         let has_more = was_claimed
-            && association.wish != Wish::Reserved
+            && association.wish != Dhcp6CandidateRequest::Reserved
             && self.further_reserved(association.kind).next().is_some();
         let searched = was_claimed.then(|| self.preferred_subnet(at)).flatten();
         let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
         if has_more {
-            association.wish = Wish::Reserved;
+            association.wish = Dhcp6CandidateRequest::Reserved;
             association.is_fetched = false;
         } else if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
             association.found_nothing = found_nothing;
         } else {
-            association.wish = Wish::Candidate;
+            association.wish = Dhcp6CandidateRequest::Candidate;
             association.is_fetched = false;
         }
         was_claimed && !has_more
@@ -504,17 +529,21 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    fn refused(&mut self, now: Now, refusal: Refusal) -> Step<'_> {
+    fn refused(&mut self, now: Now, refusal: CommitRefusal) -> Dhcp6TransactionStep<'_> {
         match refusal {
-            Refusal::Stale if self.tries < COMMIT_TRIES_MAX => {
+            CommitRefusal::Stale if self.tries < COMMIT_TRIES_MAX => {
                 self.tries += 1;
                 self.fetch_again(now)
             }
-            Refusal::Stale | Refusal::NoSuchSlot => {
-                Step::Done(Outcome::Drop(DropReason::Contention))
+            CommitRefusal::Stale | CommitRefusal::NoSuchSlot => {
+                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::Contention))
             }
-            Refusal::Unsettled(epoch) => Step::Done(Outcome::Wait(epoch)),
-            Refusal::Failed => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
+            CommitRefusal::Unsettled(epoch) => {
+                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Wait(epoch))
+            }
+            CommitRefusal::Failed => {
+                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::StoreFailed))
+            }
         }
     }
 
@@ -532,7 +561,7 @@ pub fn drive(
     now: Now,
     store: &mut impl LeaseStore<V6>,
     facts: &mut [Facts; ASSOCIATIONS_MAX],
-) -> Outcome {
+) -> Dhcp6TransactionOutcome {
     for facts in &mut facts[..transaction.associations.len()] {
         facts.candidate = None;
     }
@@ -543,35 +572,35 @@ pub fn drive(
     let mut has_facts = false;
     loop {
         let input = match committed.take() {
-            Some(result) => Input::Committed(result),
-            None if has_facts => Input::Facts(facts),
-            None => Input::Begin,
+            Some(result) => Dhcp6TransactionInput::Committed(result),
+            None if has_facts => Dhcp6TransactionInput::Facts(facts),
+            None => Dhcp6TransactionInput::Begin,
         };
         match transaction.step(now, &input) {
-            Step::Fetch(at, keys) => {
+            Dhcp6TransactionStep::Fetch(at, keys) => {
                 // Without this, the candidate of an earlier try would be missing from the pool in
                 // this one.
                 if let Some(unused) = facts[at].candidate.take()
-                    && unused.occupancy == Occupancy::Free
+                    && unused.occupancy == SlotOccupancy::Free
                 {
                     store.give_back(unused.address);
                 }
                 store.fetch(now, &keys, &mut facts[at]);
                 if facts[at].unread_epoch > 0 {
-                    return Outcome::Wait(facts[at].unread_epoch);
+                    return Dhcp6TransactionOutcome::Wait(facts[at].unread_epoch);
                 }
                 has_facts = true;
             }
-            Step::FetchAnother(at, keys) => {
+            Dhcp6TransactionStep::FetchAnother(at, keys) => {
                 store.fetch(now, &keys, &mut facts[at]);
                 if facts[at].unread_epoch > 0 {
-                    return Outcome::Wait(facts[at].unread_epoch);
+                    return Dhcp6TransactionOutcome::Wait(facts[at].unread_epoch);
                 }
             }
-            Step::Commit => {
+            Dhcp6TransactionStep::Commit => {
                 committed = Some(transaction.with_changes(|changes| store.commit(now, changes)));
             }
-            Step::SetAside(resource) => {
+            Dhcp6TransactionStep::SetAside(resource) => {
                 store.set_aside(resource);
                 committed = Some(transaction.with_changes(|changes| match changes {
                     [] => {
@@ -581,7 +610,7 @@ pub fn drive(
                     _ => store.commit(now, changes),
                 }));
             }
-            Step::Done(outcome) => return outcome,
+            Dhcp6TransactionStep::Done(outcome) => return outcome,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Vendors in DHCPv6 messages: options 16 and 17 (RFC 9915 §21.16, §21.17).
 
-use dhcp_wire::v6::{Mark, Message, MessageWriter, Options as Walk, option};
+use dhcp_wire::v6::{Dhcp6OptionIterator as Walk, Mark, Message, MessageWriter, option};
 
-use crate::options::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors};
+use crate::options::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Vendors};
 
 /// Returns the vendors that the client names and the sub-options that it requests.
 pub(super) fn query<'m>(
@@ -35,19 +35,19 @@ fn number(value: &[u8]) -> Option<(u32, &[u8])> {
 
 /// Writer of options into a message.
 #[derive(Debug)]
-pub(super) struct Options<'w, 'b> {
+pub(super) struct Dhcp6OptionWriter<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
     open: Option<Mark>,
 }
 
-impl<'w, 'b> Options<'w, 'b> {
+impl<'w, 'b> Dhcp6OptionWriter<'w, 'b> {
     /// Returns a writer to `writer`.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
         Self { writer, open: None }
     }
 }
 
-impl Options<'_, '_> {
+impl Dhcp6OptionWriter<'_, '_> {
     /// Writes an NTP option for each time source in `sources`: an option has exactly one (RFC 5908
     /// §4). Returns false, with nothing written, if `sources` has any other data.
     fn put_time_sources(&mut self, sources: &[u8]) -> bool {
@@ -64,7 +64,7 @@ impl Options<'_, '_> {
     }
 }
 
-impl OptionWriter<u16> for Options<'_, '_> {
+impl ReplyOptionWriter<u16> for Dhcp6OptionWriter<'_, '_> {
     fn option(&mut self, code: u16, octets: &[u8]) {
         if code != option::NTP_SERVER || !self.put_time_sources(octets) {
             self.writer.option(code, octets);
@@ -104,7 +104,7 @@ mod tests {
     fn sent(value: &[u8]) -> Vec<Vec<u8>> {
         let mut buffer = [0; 200];
         let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
-        Options::new(&mut writer).option(option::NTP_SERVER, value);
+        Dhcp6OptionWriter::new(&mut writer).option(option::NTP_SERVER, value);
         let len = writer.finish().unwrap();
         let message = Message::parse(&buffer[..len]).unwrap();
         message.options().all(option::NTP_SERVER).map(<[u8]>::to_vec).collect()

@@ -4,11 +4,12 @@
 use base::Random;
 use dhcp_config::ClassTest;
 use dhcp_config::expression::{
-    Condition, Conversion, Field4, Field6, Form, PacketField, Path, Pattern, Print, Term, Text,
+    Condition, Conversion, Field4, Field6, OptionPath, OptionValueForm, PacketField, Pattern,
+    Print, Term, TextExpression,
 };
 
 use super::Class;
-use super::messages::{CODES4, CODES6, ENTERPRISES, Family, INNER, VALUES};
+use super::messages::{CODES4, CODES6, ENTERPRISES, INNER, MessageFamily, VALUES};
 
 const CONVERSIONS: [Conversion; 9] = [
     Conversion::Lower,
@@ -40,10 +41,10 @@ const PACKET_FIELDS: [PacketField; 4] =
 const PATTERNS: [&str; 5] = ["", "a.*", "[^a]+", "(a|ab|Ab)\\.?c?", "\\d+\\.\\d"];
 
 /// Returns true if an option holds characters.
-pub(crate) fn holds_characters(family: Family, code: u16) -> bool {
+pub(crate) fn holds_characters(family: MessageFamily, code: u16) -> bool {
     match family {
-        Family::V4 => matches!(code, 12 | 60),
-        Family::V6 => code == 41,
+        MessageFamily::V4 => matches!(code, 12 | 60),
+        MessageFamily::V6 => code == 41,
     }
 }
 
@@ -53,16 +54,16 @@ pub(crate) fn patterns() -> Vec<Pattern> {
 }
 
 /// Generator of expressions of one family.
-pub(crate) struct Generator<'p> {
-    family: Family,
+pub(crate) struct ExpressionGenerator<'p> {
+    family: MessageFamily,
     random: Random,
     /// Classes that expressions may refer to.
     asked: Vec<String>,
     patterns: &'p [Pattern],
 }
 
-impl<'p> Generator<'p> {
-    pub(crate) fn new(family: Family, random: Random, patterns: &'p [Pattern]) -> Self {
+impl<'p> ExpressionGenerator<'p> {
+    pub(crate) fn new(family: MessageFamily, random: Random, patterns: &'p [Pattern]) -> Self {
         let asked = ["a", "KNOWN", "VENDOR_CLASS_a", "SPAWN_c0_ab", "c0"];
         let asked = asked.map(str::to_owned).to_vec();
         Self { family, random, asked, patterns }
@@ -107,7 +108,7 @@ impl<'p> Generator<'p> {
             0 => return None,
             1 => ClassTest::Template { source, text: self.text(2) },
             2..=5 if common.is_some() => {
-                let term = Text::Value(common.expect("there is one").clone());
+                let term = TextExpression::Value(common.expect("there is one").clone());
                 let condition = Condition::Equal(Box::new(term), Box::new(self.literal()));
                 ClassTest::Test { source, condition }
             }
@@ -166,46 +167,49 @@ impl<'p> Generator<'p> {
         Condition::Equal(Box::new(left), Box::new(right))
     }
 
-    fn literal(&mut self) -> Text {
-        Text::Literal(self.pick(&VALUES).to_vec())
+    fn literal(&mut self) -> TextExpression {
+        TextExpression::Literal(self.pick(&VALUES).to_vec())
     }
 
-    pub(crate) fn text(&mut self, depth: u64) -> Text {
+    pub(crate) fn text(&mut self, depth: u64) -> TextExpression {
         if depth == 0 || self.random.chance(1, 3) {
             return if self.random.chance(1, 4) {
                 self.literal()
             } else {
-                Text::Value(self.term())
+                TextExpression::Value(self.term())
             };
         }
         let of = |generator: &mut Self| Box::new(generator.text(depth - 1));
         match self.below(7) {
             0 => {
                 let first = match self.text(depth - 1) {
-                    Text::Concat(parts) => parts,
+                    TextExpression::Concat(parts) => parts,
                     text => vec![text],
                 };
                 let second = self.text(depth - 1);
-                Text::Concat([first, vec![second]].concat())
+                TextExpression::Concat([first, vec![second]].concat())
             }
             1 | 2 => {
                 let start = self.below(9) as i32 - 4;
                 let length = self.below(8) as i32 - 3;
                 let length = self.random.chance(3, 4).then_some(length);
-                Text::Substring { of: of(self), start, length }
+                TextExpression::Substring { of: of(self), start, length }
             }
             3 => {
                 let delimiters = self.pick(&[&b"."[..], b"", b".-", b"b"]).to_vec();
-                let delimiters = Box::new(Text::Literal(delimiters));
+                let delimiters = Box::new(TextExpression::Literal(delimiters));
                 let field = self.below(5) as i32 - 1;
-                Text::Split { of: of(self), delimiters, field }
+                TextExpression::Split { of: of(self), delimiters, field }
             }
-            4 => Text::Convert(self.pick(&CONVERSIONS), of(self)),
+            4 => TextExpression::Convert(self.pick(&CONVERSIONS), of(self)),
             5 => {
                 let separator = self.pick(&[&b":"[..], b"", b"-"]).to_vec();
-                Text::Hex { of: of(self), separator: Box::new(Text::Literal(separator)) }
+                TextExpression::Hex {
+                    of: of(self),
+                    separator: Box::new(TextExpression::Literal(separator)),
+                }
             }
-            _ => Text::Choice {
+            _ => TextExpression::Choice {
                 condition: Box::new(self.condition(depth - 1)),
                 then: of(self),
                 otherwise: of(self),
@@ -220,32 +224,32 @@ impl<'p> Generator<'p> {
     }
 
     /// Returns a path to an option, taken as bytes or as text.
-    fn path(&mut self, codes: Vec<u16>, is_own: bool) -> Path {
+    fn path(&mut self, codes: Vec<u16>, is_own: bool) -> OptionPath {
         let characters = match (&codes[..], self.family) {
             ([code], family) => is_own && holds_characters(family, *code),
-            ([82, code], Family::V4) => *code == 6,
+            ([82, code], MessageFamily::V4) => *code == 6,
             _ => false,
         };
         let form = if characters {
-            Form::Characters
+            OptionValueForm::Characters
         } else if self.random.chance(1, 8) {
-            Form::Printed(Print::Octets)
+            OptionValueForm::Printed(Print::Octets)
         } else {
-            Form::Octets
+            OptionValueForm::Octets
         };
-        Path { codes, form }
+        OptionPath { codes, form }
     }
 
     fn option(&mut self) -> Term {
         let code = match self.family {
-            Family::V4 => self.pick(&CODES4),
-            Family::V6 => self.pick(&CODES6),
+            MessageFamily::V4 => self.pick(&CODES4),
+            MessageFamily::V6 => self.pick(&CODES6),
         };
         let mut codes = vec![code];
         match (self.family, code) {
-            (Family::V4, 43 | 82) => codes.push(self.pick(&INNER)),
-            (Family::V6, 3) if self.random.chance(1, 2) => codes.extend([5, 41]),
-            (Family::V6, 66) if self.random.chance(1, 2) => codes.push(41),
+            (MessageFamily::V4, 43 | 82) => codes.push(self.pick(&INNER)),
+            (MessageFamily::V6, 3) if self.random.chance(1, 2) => codes.extend([5, 41]),
+            (MessageFamily::V6, 66) if self.random.chance(1, 2) => codes.push(41),
             _ => {}
         }
         Term::Option(self.path(codes, true))
@@ -266,9 +270,9 @@ impl<'p> Generator<'p> {
             _ => self.option(),
         };
         if let Term::Option(path) | Term::Vendor { path: Some(path), .. } = &mut term
-            && path.form == Form::Printed(Print::Octets)
+            && path.form == OptionValueForm::Printed(Print::Octets)
         {
-            path.form = Form::Octets;
+            path.form = OptionValueForm::Octets;
         }
         term
     }
@@ -283,13 +287,13 @@ impl<'p> Generator<'p> {
                 let index = self.below(3) as u8;
                 Term::VendorClassData { enterprise: self.enterprise(), index }
             }
-            5 if self.family == Family::V4 => Term::Field4(self.pick(&FIELDS4)),
+            5 if self.family == MessageFamily::V4 => Term::Field4(self.pick(&FIELDS4)),
             5 => Term::Field6(self.pick(&[Field6::MessageType, Field6::TransactionId])),
-            6 if self.family == Family::V6 => {
+            6 if self.family == MessageFamily::V6 => {
                 let level = self.below(6) as i8 - 3;
                 Term::RelayAddress { level, peer: self.random.chance(1, 2) }
             }
-            7 if self.family == Family::V6 => {
+            7 if self.family == MessageFamily::V6 => {
                 let level = self.below(6) as i8 - 3;
                 let codes = vec![self.pick(&[18, 38, 9])];
                 Term::RelayOption { level, path: self.path(codes, true) }

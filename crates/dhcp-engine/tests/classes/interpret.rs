@@ -1,14 +1,14 @@
 //! Meaning of expressions, written as plainly as possible.
 
 use dhcp_config::ClassTest;
-use dhcp_config::expression::{Condition, Conversion, Text};
+use dhcp_config::expression::{Condition, Conversion, TextExpression};
 use dhcp_engine::classify::PacketView;
 
 use super::Class;
 
 /// Error of an expression without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault;
+pub(crate) struct InterpretationError;
 
 /// One message with the classes that it is in.
 pub(crate) struct Interpreter<'v, V> {
@@ -89,7 +89,7 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
         }
     }
 
-    fn condition(&self, condition: &Condition) -> Result<bool, Fault> {
+    fn condition(&self, condition: &Condition) -> Result<bool, InterpretationError> {
         Ok(match condition {
             Condition::Equal(left, right) => self.text(left)? == self.text(right)?,
             Condition::Exists(term) => self.view.read(term, &mut Vec::new()),
@@ -117,27 +117,27 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
         })
     }
 
-    fn each(&self, parts: &[Condition]) -> Result<Vec<bool>, Fault> {
+    fn each(&self, parts: &[Condition]) -> Result<Vec<bool>, InterpretationError> {
         parts.iter().map(|part| self.condition(part)).collect()
     }
 
-    pub(crate) fn text(&self, text: &Text) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn text(&self, text: &TextExpression) -> Result<Vec<u8>, InterpretationError> {
         Ok(match text {
-            Text::Literal(octets) => octets.clone(),
-            Text::Value(term) => {
+            TextExpression::Literal(octets) => octets.clone(),
+            TextExpression::Value(term) => {
                 let mut octets = Vec::new();
                 self.view.read(term, &mut octets);
                 octets
             }
-            Text::Concat(parts) => {
-                let parts: Result<Vec<Vec<u8>>, Fault> =
+            TextExpression::Concat(parts) => {
+                let parts: Result<Vec<Vec<u8>>, InterpretationError> =
                     parts.iter().map(|part| self.text(part)).collect();
                 parts?.concat()
             }
-            Text::Substring { of, start, length } => {
+            TextExpression::Substring { of, start, length } => {
                 substring(&self.text(of)?, i64::from(*start), length.map(i64::from))
             }
-            Text::Split { of, delimiters, field } => {
+            TextExpression::Split { of, delimiters, field } => {
                 let (text, delimiters) = (self.text(of)?, self.text(delimiters)?);
                 if delimiters.is_empty() {
                     return Ok(text);
@@ -146,18 +146,18 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
                 let field = usize::try_from(*field).ok().and_then(|field| field.checked_sub(1));
                 field.and_then(|field| fields.nth(field)).unwrap_or_default().to_vec()
             }
-            Text::Convert(conversion, of) => convert(*conversion, self.text(of)?)?,
-            Text::Hex { of, separator } => {
+            TextExpression::Convert(conversion, of) => convert(*conversion, self.text(of)?)?,
+            TextExpression::Hex { of, separator } => {
                 let (text, separator) = (self.text(of)?, self.text(separator)?);
                 let digits = text.iter().map(|octet| format!("{octet:02x}").into_bytes());
                 digits.collect::<Vec<_>>().join(&separator[..])
             }
-            Text::Choice { condition, then, otherwise, strict: true } => {
+            TextExpression::Choice { condition, then, otherwise, strict: true } => {
                 let (condition, then, otherwise) =
                     (self.condition(condition)?, self.text(then)?, self.text(otherwise)?);
                 if condition { then } else { otherwise }
             }
-            Text::Choice { condition, then, otherwise, .. } => {
+            TextExpression::Choice { condition, then, otherwise, .. } => {
                 self.text(if self.condition(condition)? { then } else { otherwise })?
             }
         })
@@ -180,13 +180,13 @@ fn substring(text: &[u8], start: i64, length: Option<i64>) -> Vec<u8> {
     octets.map(|(octet, _)| *octet).collect()
 }
 
-fn convert(conversion: Conversion, text: Vec<u8>) -> Result<Vec<u8>, Fault> {
+fn convert(conversion: Conversion, text: Vec<u8>) -> Result<Vec<u8>, InterpretationError> {
     use std::net::{Ipv4Addr, Ipv6Addr};
     fn number<const N: usize, T: ToString>(
         text: &[u8],
         read: fn([u8; N]) -> T,
-    ) -> Result<String, Fault> {
-        text.try_into().map(|octets| read(octets).to_string()).map_err(|_| Fault)
+    ) -> Result<String, InterpretationError> {
+        text.try_into().map(|octets| read(octets).to_string()).map_err(|_| InterpretationError)
     }
     match conversion {
         Conversion::Lower => return Ok(text.to_ascii_lowercase()),

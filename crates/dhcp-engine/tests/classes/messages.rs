@@ -10,7 +10,7 @@ use dhcp_engine::{v4, v6};
 
 /// DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum MessageFamily {
     V4,
     V6,
 }
@@ -48,27 +48,27 @@ fn value(random: &mut Random) -> &'static [u8] {
 
 /// Message in bytes.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct ClassTestMessage {
     octets: Vec<u8>,
-    family: Family,
+    family: MessageFamily,
     is_special: bool,
 }
 
-impl Message {
-    pub(crate) fn random(family: Family, random: &mut Random) -> Self {
+impl ClassTestMessage {
+    pub(crate) fn random(family: MessageFamily, random: &mut Random) -> Self {
         let octets = match family {
-            Family::V4 => octets4(random),
-            Family::V6 => octets6(random),
+            MessageFamily::V4 => octets4(random),
+            MessageFamily::V6 => octets6(random),
         };
         Self { octets, family, is_special: random.chance(1, 2) }
     }
 
     /// Calls `see` with the view that expressions have of the message.
-    pub(crate) fn view(&self, mut see: impl FnMut(&Seen<'_>)) {
+    pub(crate) fn view(&self, mut see: impl FnMut(&AnyPacketView<'_>)) {
         let interfaces = InterfaceNames::new([(1, "eth0"), (2, "ab")]);
         let interface = 1 + u32::from(self.is_special);
         match self.family {
-            Family::V4 => {
+            MessageFamily::V4 => {
                 let message = dhcp_wire::v4::Message::parse(&self.octets).expect("it is sound");
                 let source = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 67);
                 let mut ingress = v4::Ingress::routed(source, Ipv4Addr::new(10, 0, 0, 2));
@@ -76,14 +76,14 @@ impl Message {
                 ingress.interface = interface;
                 let interfaces = &interfaces;
                 let stashed = &[];
-                see(&Seen(&PacketView4 {
+                see(&AnyPacketView(&PacketView4 {
                     message: &message,
                     ingress: &ingress,
                     interfaces,
                     stashed,
                 }));
             }
-            Family::V6 => {
+            MessageFamily::V6 => {
                 let packet = dhcp_wire::v6::Packet::parse(&self.octets).expect("it is sound");
                 let ingress = v6::Ingress {
                     source: SocketAddrV6::new(Ipv6Addr::LOCALHOST, 546, 0, 0),
@@ -93,16 +93,20 @@ impl Message {
                     door: 0,
                 };
                 let interfaces = &interfaces;
-                see(&Seen(&PacketView6 { packet: &packet, ingress: &ingress, interfaces }));
+                see(&AnyPacketView(&PacketView6 {
+                    packet: &packet,
+                    ingress: &ingress,
+                    interfaces,
+                }));
             }
         }
     }
 }
 
 /// View of either family.
-pub(crate) struct Seen<'v>(&'v dyn PacketView);
+pub(crate) struct AnyPacketView<'v>(&'v dyn PacketView);
 
-impl PacketView for Seen<'_> {
+impl PacketView for AnyPacketView<'_> {
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
         self.0.read(term, target)
     }

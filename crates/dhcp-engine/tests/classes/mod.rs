@@ -11,9 +11,9 @@ use base::Random;
 use dhcp_config::ClientClass;
 use dhcp_config::expression::{Vocabulary, parse_condition, parse_text};
 use dhcp_engine::classify::{ClassIndex, ClassSet, Classes, StringProgram, Workspace};
-use generate::Generator;
+use generate::ExpressionGenerator;
 use interpret::Interpreter;
-use messages::{Family, Message, Seen};
+use messages::{AnyPacketView, ClassTestMessage, MessageFamily};
 
 /// Classes of a configuration, the same type for both families.
 type Class = ClientClass<u16, ()>;
@@ -31,11 +31,11 @@ fn check(
     random: &mut Random,
     (configured, late): (&[Class], &[bool]),
     classes: &Classes,
-    (message, view): (&Message, &Seen<'_>),
+    (message, view): (&ClassTestMessage, &AnyPacketView<'_>),
     (set, work): (&mut ClassSet, &mut Workspace),
 ) {
     let mut plain = Interpreter::new(view, late);
-    let same = |plain: &Interpreter<'_, Seen<'_>>, set: &ClassSet, pass: &str| {
+    let same = |plain: &Interpreter<'_, AnyPacketView<'_>>, set: &ClassSet, pass: &str| {
         let expected: Vec<&String> =
             plain.classes.iter().filter(|name| classes.index(name).is_some()).collect();
         let found = names(classes, set);
@@ -77,19 +77,19 @@ fn check(
     same(&plain, set, "additional");
 }
 
-fn configurations(family: Family, seed: u64) {
+fn configurations(family: MessageFamily, seed: u64) {
     let mut random = Random::from_seed(seed);
     let (mut set, mut work) = (ClassSet::default(), Workspace::default());
     let patterns = generate::patterns();
     let mut members = 0;
     for _ in 0..CONFIGURATIONS {
-        let mut generator = Generator::new(family, random.fork(1), &patterns);
+        let mut generator = ExpressionGenerator::new(family, random.fork(1), &patterns);
         let configured = generator.classes();
         let referred = generator.referred();
         let classes = Classes::compile(&configured, referred.iter().map(String::as_str));
         let late = interpret::late(&configured);
         for _ in 0..MESSAGES {
-            let message = Message::random(family, &mut random);
+            let message = ClassTestMessage::random(family, &mut random);
             message.view(|view| {
                 let lent = (&mut set, &mut work);
                 check(&mut random, (&configured, &late), &classes, (&message, view), lent);
@@ -103,20 +103,20 @@ fn configurations(family: Family, seed: u64) {
 
 #[test]
 fn classes_of_dhcpv4_are_what_their_tests_say() {
-    configurations(Family::V4, 0x0c1a_5500);
+    configurations(MessageFamily::V4, 0x0c1a_5500);
 }
 
 #[test]
 fn classes_of_dhcpv6_are_what_their_tests_say() {
-    configurations(Family::V6, 0x0c1a_5506);
+    configurations(MessageFamily::V6, 0x0c1a_5506);
 }
 
 /// Vocabulary that has no names and lets expressions refer to every class.
-struct Anything(Family);
+struct Anything(MessageFamily);
 
 impl Vocabulary for Anything {
     fn is_v6(&self) -> bool {
-        self.0 == Family::V6
+        self.0 == MessageFamily::V6
     }
 
     fn option_code(&self, _: &str) -> Option<u16> {
@@ -132,7 +132,7 @@ impl Vocabulary for Anything {
     }
 }
 
-fn expressions(family: Family, seed: u64) {
+fn expressions(family: MessageFamily, seed: u64) {
     let mut random = Random::from_seed(seed);
     let none: [Class; 0] = [];
     let classes = Classes::compile(&none, ["a"]);
@@ -140,7 +140,7 @@ fn expressions(family: Family, seed: u64) {
     let patterns = generate::patterns();
     let mut filled = 0;
     for _ in 0..EXPRESSIONS {
-        let mut generator = Generator::new(family, random.fork(1), &patterns);
+        let mut generator = ExpressionGenerator::new(family, random.fork(1), &patterns);
         let condition = generator.condition(3);
         let spelled = spell::condition(&condition);
         let parsed = parse_condition(&spelled, &mut Anything(family));
@@ -150,7 +150,7 @@ fn expressions(family: Family, seed: u64) {
         assert_eq!(parse_text(&spelled, &mut Anything(family)).as_ref(), Ok(&text), "{spelled}");
 
         let program = StringProgram::compile(&text, &classes);
-        let message = Message::random(family, &mut random);
+        let message = ClassTestMessage::random(family, &mut random);
         message.view(|view| {
             set.clear();
             let mut plain = Interpreter::new(view, &[]);
@@ -170,24 +170,24 @@ fn expressions(family: Family, seed: u64) {
 
 #[test]
 fn expressions_of_dhcpv4_mean_what_their_trees_say() {
-    expressions(Family::V4, 0x0ec5_9404);
+    expressions(MessageFamily::V4, 0x0ec5_9404);
 }
 
 #[test]
 fn expressions_of_dhcpv6_mean_what_their_trees_say() {
-    expressions(Family::V6, 0x0ec5_9406);
+    expressions(MessageFamily::V6, 0x0ec5_9406);
 }
 
 #[test]
 fn classifying_allocates_nothing() {
     let patterns = generate::patterns();
-    for family in [Family::V4, Family::V6] {
+    for family in [MessageFamily::V4, MessageFamily::V6] {
         let mut random = Random::from_seed(0xa110);
-        let messages: Vec<Message> =
-            (0..50).map(|_| Message::random(family, &mut random)).collect();
+        let messages: Vec<ClassTestMessage> =
+            (0..50).map(|_| ClassTestMessage::random(family, &mut random)).collect();
         let (mut set, mut work) = (ClassSet::default(), Workspace::default());
         for _ in 0..50 {
-            let mut generator = Generator::new(family, random.fork(1), &patterns);
+            let mut generator = ExpressionGenerator::new(family, random.fork(1), &patterns);
             let configured = generator.classes();
             let referred = generator.referred();
             let classes = Classes::compile(&configured, referred.iter().map(String::as_str));

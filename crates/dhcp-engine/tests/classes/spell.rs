@@ -1,7 +1,8 @@
 //! Text of expression trees, with brackets around all parts that could need them.
 
 use dhcp_config::expression::{
-    Condition, Conversion, Field4, Field6, Form, PacketField, Path, Term, Text,
+    Condition, Conversion, Field4, Field6, OptionPath, OptionValueForm, PacketField, Term,
+    TextExpression,
 };
 
 fn joined(parts: impl Iterator<Item = String>, between: &str) -> String {
@@ -26,22 +27,24 @@ pub(crate) fn condition(condition: &Condition) -> String {
     }
 }
 
-pub(crate) fn text(text: &Text) -> String {
-    let inner = |of: &Text| self::text(of);
+pub(crate) fn text(text: &TextExpression) -> String {
+    let inner = |of: &TextExpression| self::text(of);
     match text {
-        Text::Literal(octets) => literal(octets),
-        Text::Value(term) => spell_term(term, false),
-        Text::Concat(parts) => joined(parts.iter().map(|part| format!("({})", inner(part))), "+"),
-        Text::Substring { of, start, length: None } => {
+        TextExpression::Literal(octets) => literal(octets),
+        TextExpression::Value(term) => spell_term(term, false),
+        TextExpression::Concat(parts) => {
+            joined(parts.iter().map(|part| format!("({})", inner(part))), "+")
+        }
+        TextExpression::Substring { of, start, length: None } => {
             format!("substring({}, {start}, all)", inner(of))
         }
-        Text::Substring { of, start, length: Some(length) } => {
+        TextExpression::Substring { of, start, length: Some(length) } => {
             format!("substring({},{start} , {length})", inner(of))
         }
-        Text::Split { of, delimiters, field } => {
+        TextExpression::Split { of, delimiters, field } => {
             format!("split({}, {}, {field})", inner(of), inner(delimiters))
         }
-        Text::Convert(conversion, of) => {
+        TextExpression::Convert(conversion, of) => {
             let name = match conversion {
                 Conversion::Lower => "lcase",
                 Conversion::Upper => "ucase",
@@ -55,8 +58,10 @@ pub(crate) fn text(text: &Text) -> String {
             };
             format!("{name}({})", inner(of))
         }
-        Text::Hex { of, separator } => format!("hexstring({}, {})", inner(of), inner(separator)),
-        Text::Choice { condition, then, otherwise, strict } => {
+        TextExpression::Hex { of, separator } => {
+            format!("hexstring({}, {})", inner(of), inner(separator))
+        }
+        TextExpression::Choice { condition, then, otherwise, strict } => {
             let name = if *strict { "sifelse" } else { "ifelse" };
             let condition = self::condition(condition);
             format!("{name}({condition}, {}, {})", inner(then), inner(otherwise))
@@ -81,13 +86,13 @@ fn literal(octets: &[u8]) -> String {
 
 fn spell_term(term: &Term, exists: bool) -> String {
     let enterprise = |number: &Option<u32>| number.map_or("*".to_owned(), |n| n.to_string());
-    let ended = |start: String, path: &Path, skip: usize| {
+    let ended = |start: String, path: &OptionPath, skip: usize| {
         let codes = path.codes.iter().skip(skip).map(|code| format!(".option[{code}]"));
         let codes: String = codes.collect();
         let end = match path.form {
             _ if exists => "exists",
-            Form::Printed(_) => "text",
-            Form::Octets | Form::Characters => "hex",
+            OptionValueForm::Printed(_) => "text",
+            OptionValueForm::Octets | OptionValueForm::Characters => "hex",
         };
         format!("{start}{codes}.{end}").trim_start_matches('.').to_owned()
     };

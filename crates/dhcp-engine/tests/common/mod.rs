@@ -9,13 +9,13 @@ use std::sync::Arc;
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::IncludeResolver;
-use dhcp_engine::{DropReason, InFlight, Protocol, Shard, ShardCounters, Transmit};
+use dhcp_engine::{DropReason, InFlight, Protocol, ReplySink, Shard, ShardCounters};
 use dhcp_lease::testing::{ManualLog, ManualStore};
-use dhcp_lease::{LeaseTable, Leased};
+use dhcp_lease::{LeaseTable, TableFamily};
 
-struct NoIncludes;
+struct EngineTestIncludes;
 
-impl IncludeResolver for NoIncludes {
+impl IncludeResolver for EngineTestIncludes {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path}"))
     }
@@ -25,15 +25,15 @@ impl IncludeResolver for NoIncludes {
 pub(crate) type Sent<P> = (<P as Protocol>::Destination, Vec<u8>);
 
 /// Receiver of the replies that left.
-pub(crate) struct Sink<P: Protocol>(pub(crate) Vec<Sent<P>>);
+pub(crate) struct ReplyCollector<P: Protocol>(pub(crate) Vec<Sent<P>>);
 
-impl<P: Protocol> Default for Sink<P> {
+impl<P: Protocol> Default for ReplyCollector<P> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<P: Protocol> Transmit<P> for Sink<P> {
+impl<P: Protocol> ReplySink<P> for ReplyCollector<P> {
     fn transmit(&mut self, to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
         self.0.push((to, octets.to_vec()));
         true
@@ -41,7 +41,7 @@ impl<P: Protocol> Transmit<P> for Sink<P> {
 }
 
 /// Parts of a protocol that its tests provide.
-pub(crate) trait Rig: Protocol + Leased {
+pub(crate) trait TestProtocol: Protocol + TableFamily {
     /// Ingress of messages unless a test sets another.
     const INGRESS: Self::Ingress;
 
@@ -49,7 +49,7 @@ pub(crate) trait Rig: Protocol + Leased {
     fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
 }
 
-pub(crate) struct Server<P: Rig> {
+pub(crate) struct EngineTestServer<P: TestProtocol> {
     pub(crate) now: Now,
     pub(crate) shards: Vec<Shard<P, ManualStore<P>>>,
     pub(crate) counters: Vec<Arc<ShardCounters<P>>>,
@@ -58,7 +58,7 @@ pub(crate) struct Server<P: Rig> {
     pub(crate) auto_settle: bool,
 }
 
-impl<P: Rig> Server<P> {
+impl<P: TestProtocol> EngineTestServer<P> {
     pub(crate) fn new(text: &str) -> Self {
         Self::with_shards(text, 1)
     }
@@ -109,7 +109,7 @@ impl<P: Rig> Server<P> {
         octets: &[u8],
         ingress: P::Ingress,
     ) -> Vec<Sent<P>> {
-        let mut sink = Sink::default();
+        let mut sink = ReplyCollector::default();
         self.shards[shard].handle(self.now, octets, ingress, &mut sink);
         self.shards[shard].end_batch(self.now, &mut sink);
         if self.auto_settle {
@@ -119,7 +119,7 @@ impl<P: Rig> Server<P> {
     }
 
     /// Settles all rows; waiting replies leave into `sink`.
-    pub(crate) fn settle(&mut self, sink: &mut Sink<P>) {
+    pub(crate) fn settle(&mut self, sink: &mut ReplyCollector<P>) {
         self.log.settle_all();
         for shard in &mut self.shards {
             shard.end_batch(self.now, sink);
@@ -141,7 +141,7 @@ impl<P: Rig> Server<P> {
     /// a counted drop.
     pub(crate) fn settle_down(&mut self) {
         for _ in 0..4 {
-            let mut sink = Sink::default();
+            let mut sink = ReplyCollector::default();
             self.settle(&mut sink);
             self.pass_s(5);
         }

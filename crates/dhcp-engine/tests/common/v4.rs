@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{LeaseTable, V4};
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
-use super::{NoIncludes, Rig};
+use super::{EngineTestIncludes, TestProtocol};
 
-pub(crate) type Server = super::Server<V4>;
-pub(crate) type Sink = super::Sink<V4>;
+pub(crate) type Server = super::EngineTestServer<V4>;
+pub(crate) type Sink = super::ReplyCollector<V4>;
 
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -31,11 +31,11 @@ pub(crate) const SMALL: &str = r#"{ "Dhcp4": {
         "option-data": [ { "name": "routers", "data": "10.0.0.1" } ] } ]
 } }"#;
 
-impl Rig for V4 {
+impl TestProtocol for V4 {
     const INGRESS: Ingress = Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
 
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut EngineTestIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
         Snapshot::compile(&checked.config, |specs, reserved| table.configure(specs, reserved))
     }
@@ -43,20 +43,22 @@ impl Rig for V4 {
 
 impl Server {
     /// Sends a message that must get exactly one reply.
-    pub(crate) fn ask(&mut self, message: &Build) -> Vec<u8> {
+    pub(crate) fn ask(&mut self, message: &Dhcp4MessageBuilder) -> Vec<u8> {
         self.ask_octets(&message.octets())
     }
 
     /// Sends a message that must get no reply.
-    pub(crate) fn tell(&mut self, message: &Build) {
+    pub(crate) fn tell(&mut self, message: &Dhcp4MessageBuilder) {
         assert!(self.send_to(0, &message.octets()).is_empty());
     }
 
     /// Runs an exchange from DISCOVER to ACK for client `n`; returns the address.
     pub(crate) fn lease(&mut self, n: u8) -> Ipv4Addr {
-        let offer = self.ask(&Build::new(MessageType::Discover, n));
+        let offer = self.ask(&Dhcp4MessageBuilder::new(MessageType::Discover, n));
         let offered = Message::parse(&offer).expect("a reply parses").yiaddr();
-        let ack = self.ask(&Build::new(MessageType::Request, n).requested(offered).server(SERVER));
+        let ack = self.ask(
+            &Dhcp4MessageBuilder::new(MessageType::Request, n).requested(offered).server(SERVER),
+        );
         let ack = Message::parse(&ack).expect("a reply parses");
         assert_eq!(ack.message_type(), Some(MessageType::Ack));
         assert_eq!(ack.yiaddr(), offered);
@@ -70,18 +72,18 @@ pub(crate) fn kind(reply: &[u8]) -> Option<MessageType> {
 
 /// Message to be built.
 #[derive(Clone)]
-pub(crate) struct Build {
-    pub(crate) header: Header,
+pub(crate) struct Dhcp4MessageBuilder {
+    pub(crate) header: Dhcp4Header,
     pub(crate) options: Vec<(u8, Vec<u8>)>,
 }
 
-impl Build {
+impl Dhcp4MessageBuilder {
     /// Returns a relayed message of client `n`.
     pub(crate) fn new(kind: MessageType, n: u8) -> Self {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
         let nowhere = Ipv4Addr::UNSPECIFIED;
-        let header = Header {
+        let header = Dhcp4Header {
             op: 1,
             htype: 1,
             hlen: 6,

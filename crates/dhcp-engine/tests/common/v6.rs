@@ -8,10 +8,10 @@ use dhcp_wire::v6::{
     IaKind, Message, MessageType, MessageWriter, Packet, RelayWriter, StatusCode, option,
 };
 
-use super::{NoIncludes, Rig};
+use super::{EngineTestIncludes, TestProtocol};
 
-pub(crate) type Server = super::Server<V6>;
-pub(crate) type Sink = super::Sink<V6>;
+pub(crate) type Server = super::EngineTestServer<V6>;
+pub(crate) type Sink = super::ReplyCollector<V6>;
 
 pub(crate) const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 pub(crate) const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
@@ -37,7 +37,7 @@ pub(crate) const SMALL: &str = r#"{ "Dhcp6": {
         "rapid-commit": true } ]
 } }"#;
 
-impl Rig for V6 {
+impl TestProtocol for V6 {
     const INGRESS: Ingress = Ingress {
         source: SocketAddrV6::new(RELAY, 547, 0, 0),
         local: Ipv6Addr::LOCALHOST,
@@ -47,7 +47,7 @@ impl Rig for V6 {
     };
 
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut EngineTestIncludes)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
         Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
             table.configure(specs, reserved)
@@ -90,22 +90,22 @@ pub(crate) type Agent<'a> = (Ipv6Addr, &'a [(u16, &'a [u8])]);
 type Level = (Ipv6Addr, Vec<(u16, Vec<u8>)>);
 
 #[derive(Clone)]
-enum Part {
+enum Dhcp6MessagePart {
     Option(u16, Vec<u8>),
     Ia(IaKind, u32, Vec<Leased>),
 }
 
 /// Message to be built.
 #[derive(Clone)]
-pub(crate) struct Build {
+pub(crate) struct Dhcp6MessageBuilder {
     kind: MessageType,
     transaction_id: u32,
-    parts: Vec<Part>,
+    parts: Vec<Dhcp6MessagePart>,
     /// Relay levels, the outermost first.
     relays: Vec<Level>,
 }
 
-impl Build {
+impl Dhcp6MessageBuilder {
     /// Returns a message of client `n` through the relay.
     pub(crate) fn new(kind: MessageType, n: u16) -> Self {
         Self::anonymous(kind, n).option(option::CLIENTID, &duid(n))
@@ -118,7 +118,7 @@ impl Build {
     }
 
     pub(crate) fn option(mut self, code: u16, octets: &[u8]) -> Self {
-        self.parts.push(Part::Option(code, octets.to_vec()));
+        self.parts.push(Dhcp6MessagePart::Option(code, octets.to_vec()));
         self
     }
 
@@ -136,7 +136,7 @@ impl Build {
     }
 
     pub(crate) fn ia(mut self, kind: IaKind, iaid: u32, leased: &[Leased]) -> Self {
-        self.parts.push(Part::Ia(kind, iaid, leased.to_vec()));
+        self.parts.push(Dhcp6MessagePart::Ia(kind, iaid, leased.to_vec()));
         self
     }
 
@@ -179,10 +179,12 @@ impl Build {
         let mut writer = levels.message(self.kind, self.transaction_id);
         for part in &self.parts {
             match part {
-                Part::Option(code, octets) => {
+                Dhcp6MessagePart::Option(code, octets) => {
                     writer.option(*code, octets);
                 }
-                Part::Ia(kind, iaid, leased) => write_ia(&mut writer, *kind, *iaid, leased),
+                Dhcp6MessagePart::Ia(kind, iaid, leased) => {
+                    write_ia(&mut writer, *kind, *iaid, leased)
+                }
             }
         }
         let len = writer.finish().expect("the buffer is large");
@@ -204,7 +206,7 @@ fn write_ia(writer: &mut MessageWriter<'_>, kind: IaKind, iaid: u32, leased: &[L
 
 /// Parsed reply.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ParsedDhcp6Reply {
     pub(crate) kind: MessageType,
     pub(crate) transaction_id: u32,
     pub(crate) status: Option<StatusCode>,
@@ -222,7 +224,7 @@ pub(crate) struct AnswerIa {
     pub(crate) status: Option<StatusCode>,
 }
 
-impl Answer {
+impl ParsedDhcp6Reply {
     pub(crate) fn parse(octets: &[u8]) -> Self {
         let packet = Packet::parse(octets).expect("a reply parses");
         Self::of(&packet.message())
@@ -271,22 +273,23 @@ fn code_of(status: Option<(u16, &[u8])>) -> Option<StatusCode> {
 
 impl Server {
     /// Sends a message that must get exactly one reply.
-    pub(crate) fn ask(&mut self, message: &Build) -> Answer {
-        Answer::parse(&self.ask_octets(&message.octets()))
+    pub(crate) fn ask(&mut self, message: &Dhcp6MessageBuilder) -> ParsedDhcp6Reply {
+        ParsedDhcp6Reply::parse(&self.ask_octets(&message.octets()))
     }
 
     /// Sends a message that must get no reply.
-    pub(crate) fn tell(&mut self, message: &Build) {
+    pub(crate) fn tell(&mut self, message: &Dhcp6MessageBuilder) {
         let sent = self.send_to(0, &message.octets());
-        assert!(sent.is_empty(), "{:?}", Answer::parse(&sent[0].1));
+        assert!(sent.is_empty(), "{:?}", ParsedDhcp6Reply::parse(&sent[0].1));
     }
 
     /// Runs an exchange from SOLICIT to REPLY for one address of client `n`; returns the address.
     pub(crate) fn lease(&mut self, n: u16) -> Ipv6Addr {
-        let advertise = self.ask(&Build::new(MessageType::Solicit, n).na(1, &[]));
+        let advertise = self.ask(&Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[]));
         assert_eq!(advertise.kind, MessageType::Advertise);
         let offered = advertise.leased(0);
-        let reply = self.ask(&Build::new(MessageType::Request, n).for_us().na(1, &[offered]));
+        let reply =
+            self.ask(&Dhcp6MessageBuilder::new(MessageType::Request, n).for_us().na(1, &[offered]));
         assert_eq!((reply.kind, reply.leased(0)), (MessageType::Reply, offered));
         offered
     }

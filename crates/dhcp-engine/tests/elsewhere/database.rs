@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dhcp_engine::hosts::{
-    FoundHost, HostAnswer, HostKey, HostSource, ReservationOf, Reserving, Scope,
+    FoundHost, HostAnswer, HostKey, HostSource, ReservationOf, ReservationProtocol,
+    ReservationScope,
 };
 
 /// Batches, each with its keys.
@@ -12,7 +13,7 @@ type Batches<F> = Vec<Vec<HostKey<<F as dhcp_lease::Family>::Address>>>;
 
 /// Content of the database, its requests and its answers.
 #[derive(Debug)]
-pub(crate) struct Content<F: Reserving> {
+pub(crate) struct Content<F: ReservationProtocol> {
     pub(crate) hosts: Vec<FoundHost<F>>,
     /// True if no look-up succeeds.
     pub(crate) is_gone: bool,
@@ -22,7 +23,7 @@ pub(crate) struct Content<F: Reserving> {
     answers: VecDeque<HostAnswer<F>>,
 }
 
-impl<F: Reserving> Default for Content<F> {
+impl<F: ReservationProtocol> Default for Content<F> {
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
@@ -36,14 +37,14 @@ impl<F: Reserving> Default for Content<F> {
 
 /// Database that one shard and the test share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Database<F: Reserving>(Arc<Mutex<Content<F>>>);
+pub(crate) struct SharedHostDatabase<F: ReservationProtocol>(Arc<Mutex<Content<F>>>);
 
-impl<F: Reserving> Database<F> {
+impl<F: ReservationProtocol> SharedHostDatabase<F> {
     pub(crate) fn content(&self) -> MutexGuard<'_, Content<F>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn insert(&self, scope: Scope, host: ReservationOf<F>) {
+    pub(crate) fn insert(&self, scope: ReservationScope, host: ReservationOf<F>) {
         self.content().hosts.push((scope, Arc::new(host)));
     }
 
@@ -65,7 +66,7 @@ impl<F: Reserving> Database<F> {
     }
 }
 
-fn leads_to<F: Reserving>(key: &HostKey<F::Address>, host: &ReservationOf<F>) -> bool {
+fn leads_to<F: ReservationProtocol>(key: &HostKey<F::Address>, host: &ReservationOf<F>) -> bool {
     match key {
         HostKey::Identifier(kind, octets) => {
             host.identifier.kind == *kind && *host.identifier.octets == **octets
@@ -75,7 +76,7 @@ fn leads_to<F: Reserving>(key: &HostKey<F::Address>, host: &ReservationOf<F>) ->
     }
 }
 
-impl<F: Reserving> HostSource<F> for Database<F> {
+impl<F: ReservationProtocol> HostSource<F> for SharedHostDatabase<F> {
     fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64 {
         let mut content = self.content();
         content.asked.push(keys);

@@ -7,11 +7,11 @@ mod twins;
 
 use std::net::Ipv4Addr;
 
-use crate::common::v4::{Build, SERVER, Server, Sink, kind};
+use crate::common::v4::{Dhcp4MessageBuilder, SERVER, Server, Sink, kind};
 use base::time::{NS_PER_MS, NS_PER_S};
-use database::Database;
+use database::SharedHostDatabase;
 use dhcp_config::IdentifierKind;
-use dhcp_engine::hosts::{CACHE_KEYS_MIN, CacheLimits, HostCache, HostKey, Scope};
+use dhcp_engine::hosts::{CACHE_KEYS_MIN, CacheLimits, HostCache, HostKey, ReservationScope};
 use dhcp_engine::shard::HELD_DEADLINE_NS;
 use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
@@ -44,16 +44,20 @@ fn host(n: u8, rest: &str) -> dhcp_config::Reservation4 {
         .remove(0)
 }
 
-fn served(keys: &str) -> (Server, Database<V4>) {
+fn served(keys: &str) -> (Server, SharedHostDatabase<V4>) {
     let mut server = Server::new(&configuration(keys));
-    let database = Database::default();
+    let database = SharedHostDatabase::default();
     server.shards[0].set_hosts(HostCache::new(Box::new(database.clone()), LIMITS, 3));
     (server, database)
 }
 
 /// Sends a message and lets the database answer until there are no more requests; returns the
 /// reply.
-fn patiently(server: &mut Server, database: &Database<V4>, message: &Build) -> Option<Vec<u8>> {
+fn patiently(
+    server: &mut Server,
+    database: &SharedHostDatabase<V4>,
+    message: &Dhcp4MessageBuilder,
+) -> Option<Vec<u8>> {
     let mut sink = Sink::default();
     sink.0.extend(server.send_to(0, &message.octets()));
     while database.answer() {
@@ -65,12 +69,12 @@ fn patiently(server: &mut Server, database: &Database<V4>, message: &Build) -> O
     sink.0.pop().map(|(_, octets)| octets)
 }
 
-fn discover(n: u8) -> Build {
-    Build::new(MessageType::Discover, n)
+fn discover(n: u8) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Discover, n)
 }
 
-fn request(n: u8, address: Ipv4Addr) -> Build {
-    Build::new(MessageType::Request, n).requested(address).server(SERVER)
+fn request(n: u8, address: Ipv4Addr) -> Dhcp4MessageBuilder {
+    Dhcp4MessageBuilder::new(MessageType::Request, n).requested(address).server(SERVER)
 }
 
 fn address(last: u8) -> Ipv4Addr {
@@ -78,14 +82,18 @@ fn address(last: u8) -> Ipv4Addr {
 }
 
 /// Returns the address that a client is offered.
-fn offered(server: &mut Server, database: &Database<V4>, message: &Build) -> Ipv4Addr {
+fn offered(
+    server: &mut Server,
+    database: &SharedHostDatabase<V4>,
+    message: &Dhcp4MessageBuilder,
+) -> Ipv4Addr {
     let offer = patiently(server, database, message).expect("there is an offer");
     assert_eq!(kind(&offer), Some(MessageType::Offer));
     Message::parse(&offer).expect("an offer can be read").yiaddr()
 }
 
 /// Runs an exchange from DISCOVER to ACK; returns the address.
-fn leased(server: &mut Server, database: &Database<V4>, n: u8) -> Ipv4Addr {
+fn leased(server: &mut Server, database: &SharedHostDatabase<V4>, n: u8) -> Ipv4Addr {
     let found = offered(server, database, &discover(n));
     let ack = patiently(server, database, &request(n, found)).expect("there is an answer");
     assert_eq!(kind(&ack), Some(MessageType::Ack));
@@ -96,7 +104,10 @@ fn leased(server: &mut Server, database: &Database<V4>, n: u8) -> Ipv4Addr {
 fn a_row_counts_for_the_first_message_after_what_is_remembered_has_gone_stale() {
     let (mut server, database) = served("");
     assert_eq!(leased(&mut server, &database, 1), address(10));
-    database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.200", "hostname": "one""#));
+    database.insert(
+        ReservationScope::Subnet(1),
+        host(1, r#""ip-address": "10.0.0.200", "hostname": "one""#),
+    );
     // The server caches that there was no host.
     assert_eq!(offered(&mut server, &database, &discover(1)), address(10));
     server.pass_s(LIFETIME_NS / NS_PER_S);
@@ -119,7 +130,7 @@ fn what_is_reserved_in_a_database_is_for_nobody_else() {
     let (mut server, database) = served("");
     for last in [10, 12] {
         let rest = format!(r#""ip-address": "10.0.0.{last}""#);
-        database.insert(Scope::Subnet(1), host(100 + last, &rest));
+        database.insert(ReservationScope::Subnet(1), host(100 + last, &rest));
     }
     assert_eq!(offered(&mut server, &database, &discover(1).requested(address(12))), address(11));
     let nak = patiently(&mut server, &database, &request(2, address(10))).unwrap();
@@ -137,8 +148,8 @@ fn what_is_reserved_in_a_database_is_for_nobody_else() {
 #[test]
 fn reservations_outside_of_pools_cost_no_question_about_addresses() {
     let (mut server, database) = served(r#""reservations-out-of-pool": true,"#);
-    database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.10""#));
-    database.insert(Scope::Subnet(1), host(2, r#""ip-address": "10.0.0.77""#));
+    database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.10""#));
+    database.insert(ReservationScope::Subnet(1), host(2, r#""ip-address": "10.0.0.77""#));
     assert_eq!(leased(&mut server, &database, 3), address(10));
     assert_eq!(leased(&mut server, &database, 2), address(77));
     let content = database.content();
@@ -151,7 +162,7 @@ fn the_configuration_goes_first_and_needs_no_database() {
     let own = r#""reservations": [ { "hw-address": "02:00:00:00:00:01",
                                      "ip-address": "10.0.0.50" } ],"#;
     let (mut server, database) = served(own);
-    database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
+    database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
     database.content().is_gone = true;
     assert_eq!(server.lease(1), address(50));
     assert_eq!(database.content().asked.len(), 0);
@@ -163,7 +174,12 @@ fn one_question_is_asked_for_all_messages_of_a_batch() {
     let mut sink = Sink::default();
     for n in 0..50 {
         let octets = discover(n).octets();
-        server.shards[0].handle(server.now, &octets, <V4 as common::Rig>::INGRESS, &mut sink);
+        server.shards[0].handle(
+            server.now,
+            &octets,
+            <V4 as common::TestProtocol>::INGRESS,
+            &mut sink,
+        );
     }
     server.shards[0].end_batch(server.now, &mut sink);
     assert_eq!(sink.0.len(), 0);
@@ -190,7 +206,7 @@ fn one_question_is_asked_for_all_messages_of_a_batch() {
 #[test]
 fn a_database_that_is_gone_costs_the_messages_that_need_it_and_is_asked_again() {
     let (mut server, database) = served("");
-    database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
+    database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
     database.content().is_gone = true;
     assert_eq!(patiently(&mut server, &database, &discover(1)), None);
     assert_eq!(server.dropped(DropReason::HostsUnavailable), 1);
@@ -218,7 +234,7 @@ fn who_is_never_answered_is_dropped_in_the_end() {
 #[test]
 fn a_client_that_is_remembered_costs_no_allocation() {
     let (mut server, database) = served("");
-    database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
+    database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
     assert_eq!(leased(&mut server, &database, 1), address(60));
     let asked = database.content().asked.len();
     let octets = discover(1).octets();
@@ -228,7 +244,12 @@ fn a_client_that_is_remembered_costs_no_allocation() {
         sink.0.reserve(4);
         let (now, shard) = (server.now, &mut server.shards[0]);
         let counted = allocation_counter::measure(|| {
-            shard.handle(now, &octets, <V4 as common::Rig>::INGRESS, &mut Discard(&mut sink));
+            shard.handle(
+                now,
+                &octets,
+                <V4 as common::TestProtocol>::INGRESS,
+                &mut Discard(&mut sink),
+            );
             shard.end_batch(now, &mut Discard(&mut sink));
         });
         count = counted.count_total;
@@ -241,7 +262,7 @@ fn a_client_that_is_remembered_costs_no_allocation() {
 /// Receiver that discards replies.
 struct Discard<'s>(&'s mut Sink);
 
-impl dhcp_engine::Transmit<V4> for Discard<'_> {
+impl dhcp_engine::ReplySink<V4> for Discard<'_> {
     fn transmit(
         &mut self,
         _to: dhcp_engine::v4::Destination,
@@ -270,7 +291,7 @@ fn what_is_remembered_is_bounded() {
 #[test]
 fn a_new_configuration_looks_everything_up_again() {
     let (mut server, database) = served("");
-    database.insert(Scope::Subnet(1), host(1, r#""client-classes": [ "gold" ]"#));
+    database.insert(ReservationScope::Subnet(1), host(1, r#""client-classes": [ "gold" ]"#));
     assert_eq!(leased(&mut server, &database, 1), address(10));
     let gold = configuration(r#""require-client-classes": [],"#).replace(
         r#""valid-lifetime": 1000,"#,

@@ -2,29 +2,30 @@
 //! same messages and send the same replies.
 
 use base::Random;
-use dhcp_engine::hosts::{HostCache, ReservationOf, Scope};
+use dhcp_engine::hosts::{HostCache, ReservationOf, ReservationScope};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_wire::v4::{Message, MessageType};
 use dhcp_wire::v6::MessageType as MessageType6;
 
-use crate::common::{Rig, Server, Sink, number, v4, v6};
+use crate::common::{EngineTestServer, ReplyCollector, TestProtocol, number, v4, v6};
 use crate::elsewhere::LIMITS;
-use crate::elsewhere::database::Database;
+use crate::elsewhere::database::SharedHostDatabase;
 
 /// Number of clients of a world.
 const CLIENTS: u64 = 9;
 
-struct Twins<P: Rig> {
-    configured: Server<P>,
-    looking: Server<P>,
-    database: Database<P>,
+struct Twins<P: TestProtocol> {
+    configured: EngineTestServer<P>,
+    looking: EngineTestServer<P>,
+    database: SharedHostDatabase<P>,
 }
 
-impl<P: Rig> Twins<P> {
-    fn new(with: &str, without: &str, hosts: Vec<(Scope, ReservationOf<P>)>) -> Self {
-        let (configured, mut looking) = (Server::new(with), Server::new(without));
-        let database = Database::default();
+impl<P: TestProtocol> Twins<P> {
+    fn new(with: &str, without: &str, hosts: Vec<(ReservationScope, ReservationOf<P>)>) -> Self {
+        let (configured, mut looking) =
+            (EngineTestServer::new(with), EngineTestServer::new(without));
+        let database = SharedHostDatabase::default();
         for (scope, host) in hosts {
             database.insert(scope, host);
         }
@@ -36,7 +37,7 @@ impl<P: Rig> Twins<P> {
     /// Sends a message to both servers; returns their reply.
     fn send(&mut self, octets: &[u8]) -> Option<Vec<u8>> {
         let expected = self.configured.send_to(0, octets);
-        let mut sink = Sink::default();
+        let mut sink = ReplyCollector::default();
         sink.0.extend(self.looking.send_to(0, octets));
         while self.database.answer() {
             self.looking.settle(&mut sink);
@@ -106,26 +107,26 @@ fn world4(seed: u64) {
     let checked = dhcp_config::parse_dhcp4("twin", &with, &mut none);
     let config = checked.unwrap_or_else(|problems| panic!("{}", problems[0])).config;
     let of_subnets = config.subnets.iter().flat_map(|subnet| {
-        subnet.reservations.iter().map(|host| (Scope::Subnet(subnet.id), host.clone()))
+        subnet.reservations.iter().map(|host| (ReservationScope::Subnet(subnet.id), host.clone()))
     });
-    let of_all = config.reservations.iter().map(|host| (Scope::Global, host.clone()));
+    let of_all = config.reservations.iter().map(|host| (ReservationScope::Global, host.clone()));
     let hosts = of_subnets.chain(of_all).collect();
     let mut twins = Twins::<V4>::new(&with, &configuration4(modes, ["", ""], ""), hosts);
     let mut offered = [None; CLIENTS as usize];
     for _ in 0..120 {
         let n = 1 + random.below(CLIENTS - 1);
-        let mut message = v4::Build::new(MessageType::Discover, n as u8);
+        let mut message = v4::Dhcp4MessageBuilder::new(MessageType::Discover, n as u8);
         let known = offered[n as usize];
         match (random.below(5), known) {
             (1 | 2, Some(address)) => {
-                message = v4::Build::new(MessageType::Request, n as u8);
+                message = v4::Dhcp4MessageBuilder::new(MessageType::Request, n as u8);
                 message = message.requested(address).server(v4::SERVER);
             }
             (3, Some(address)) => {
-                message = v4::Build::new(MessageType::Request, n as u8).from(address);
+                message = v4::Dhcp4MessageBuilder::new(MessageType::Request, n as u8).from(address);
             }
             (4, Some(address)) if random.chance(1, 3) => {
-                message = v4::Build::new(MessageType::Release, n as u8).from(address);
+                message = v4::Dhcp4MessageBuilder::new(MessageType::Release, n as u8).from(address);
                 message = message.server(v4::SERVER);
             }
             _ => {}
@@ -176,7 +177,7 @@ fn world6(seed: u64) {
     let checked = dhcp_config::parse_dhcp6("twin", &with, &mut none);
     let config = checked.unwrap_or_else(|problems| panic!("{}", problems[0])).config;
     let hosts = config.subnets[0].reservations.iter();
-    let hosts = hosts.map(|host| (Scope::Subnet(1), host.clone())).collect();
+    let hosts = hosts.map(|host| (ReservationScope::Subnet(1), host.clone())).collect();
     let mut twins = Twins::<V6>::new(&with, &configuration6(modes, ""), hosts);
     let mut had: [Vec<std::net::Ipv6Addr>; CLIENTS as usize] = Default::default();
     for _ in 0..120 {
@@ -188,7 +189,7 @@ fn world6(seed: u64) {
             4 if !known.is_empty() && random.chance(1, 3) => MessageType6::Release,
             _ => MessageType6::Solicit,
         };
-        let mut message = v6::Build::new(kind, n as u16);
+        let mut message = v6::Dhcp6MessageBuilder::new(kind, n as u16);
         if kind != MessageType6::Solicit {
             message = message.for_us();
         }
@@ -197,7 +198,7 @@ fn world6(seed: u64) {
             message = message.pd(1, &[]);
         }
         if let Some(reply) = twins.send(&message.octets()) {
-            let answer = v6::Answer::parse(&reply);
+            let answer = v6::ParsedDhcp6Reply::parse(&reply);
             let of_addresses = answer.ias.iter().take(1);
             let leased = of_addresses.flat_map(|ia| &ia.leased).filter(|leased| leased.3 > 0);
             had[n as usize] = leased.map(|leased| leased.0).collect();

@@ -4,7 +4,7 @@
 use base::Random;
 use serde_json::Value;
 
-use super::{Tally, Twin, difference, shown};
+use super::{ComparableProtocol, ComparisonCounts, difference, shown};
 
 /// Number of configurations to try for each key.
 const TRIES: u64 = 400;
@@ -35,7 +35,7 @@ fn lose(value: &mut Value, path: &[&str]) -> bool {
 }
 
 /// Returns the keys, as `key` or `outer/key`, whose loss made no difference to any conversation.
-pub(crate) fn unnoticed<P: Twin>(keys: &[&'static str]) -> Vec<&'static str> {
+pub(crate) fn unnoticed<P: ComparableProtocol>(keys: &[&'static str]) -> Vec<&'static str> {
     let is_noticed = |path: &str, seed: u64| {
         let text = P::generator().configuration(&mut Random::from_seed(seed));
         let Ok(checked) = P::read(&text) else { return false };
@@ -47,8 +47,13 @@ pub(crate) fn unnoticed<P: Twin>(keys: &[&'static str]) -> Vec<&'static str> {
         let twin = shown(&document, false);
         // A document that the parser refuses is noticed by its reader.
         P::read(&twin).is_ok()
-            && difference::<P>(seed, (&text, &checked.config), &twin, &mut Tally::default())
-                .is_some()
+            && difference::<P>(
+                seed,
+                (&text, &checked.config),
+                &twin,
+                &mut ComparisonCounts::default(),
+            )
+            .is_some()
     };
     let is_lost = |key: &&&'static str| !(1..=TRIES).any(|seed| is_noticed(key, seed));
     keys.iter().filter(is_lost).copied().collect()

@@ -12,28 +12,28 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::common::{Rig, Server, number};
+use crate::common::{EngineTestServer, TestProtocol, number};
 use base::Random;
 use dhcp_config::testing::Generator;
-use dhcp_config::{Checked, ExpiredLeases, Problem, render};
+use dhcp_config::{CheckedConfig, ConfigProblem, ExpiredLeases, render};
 use dhcp_control::kea_json;
 use dhcp_engine::InterfaceNames;
 use dhcp_lease::Expiry;
 use serde_json::Value;
-use tally::Tally;
+use tally::ComparisonCounts;
 
 /// Number of messages to each configuration.
 const MESSAGES: u64 = 60;
 
 /// Family whose servers can be compared.
-trait Twin: Rig {
+trait ComparableProtocol: TestProtocol {
     const NAME: &'static str;
     type Config;
     /// Clients of a server: their messages, and the replies that they got.
     type Clients;
 
     fn generator() -> &'static Generator;
-    fn read(text: &str) -> Result<Checked<Self::Config>, Vec<Problem>>;
+    fn read(text: &str) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
     fn expired(config: &Self::Config) -> ExpiredLeases;
     /// Returns the reserved addresses and prefixes.
     fn reserved(config: &Self::Config) -> BTreeSet<IpAddr>;
@@ -45,12 +45,12 @@ trait Twin: Rig {
 }
 
 /// Server with its state after all messages so far.
-struct Played<P: Rig>(Server<P>);
+struct ComparisonServer<P: TestProtocol>(EngineTestServer<P>);
 
-impl<P: Twin> Played<P> {
+impl<P: ComparableProtocol> ComparisonServer<P> {
     fn new(text: &str) -> Self {
         let config = P::read(text).unwrap_or_else(|p| panic!("{}\n{text}", p[0])).config;
-        let mut server = Server::new(text);
+        let mut server = EngineTestServer::new(text);
         let expired = P::expired(&config);
         server.table.set_expiry(Expiry {
             reclaim_wait_s: expired.reclaim_timer_wait_s,
@@ -84,16 +84,16 @@ fn shown(document: &Value, is_answer: bool) -> String {
 }
 
 /// Plays one conversation with both servers; returns the first difference.
-fn difference<P: Twin>(
+fn difference<P: ComparableProtocol>(
     seed: u64,
     (text, config): (&str, &P::Config),
     twin: &str,
-    tally: &mut Tally,
+    tally: &mut ComparisonCounts,
 ) -> Option<String> {
     let mut random = Random::from_seed(seed ^ 0x7715);
     let mut clients = P::clients(config);
-    let reserved = <P as Twin>::reserved(config);
-    let (mut one, mut other) = (Played::<P>::new(text), Played::<P>::new(twin));
+    let reserved = <P as ComparableProtocol>::reserved(config);
+    let (mut one, mut other) = (ComparisonServer::<P>::new(text), ComparisonServer::<P>::new(twin));
     for message in 0..MESSAGES {
         if random.chance(1, 6) {
             let seconds = *random.pick(&[1, 40, 400, 3_000, 9_000]).expect("five of them");
@@ -119,10 +119,10 @@ fn difference<P: Twin>(
         .then(|| format!("rows {rows:#?}\nleases {leases:#?}"))
 }
 
-fn twins_are_alike<P: Twin>() -> Tally {
+fn twins_are_alike<P: ComparableProtocol>() -> ComparisonCounts {
     let wanted = number("GODWIT_FUZZ_CASES", 300 * MESSAGES).div_ceil(MESSAGES);
     let first = number("GODWIT_SIM_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = ComparisonCounts::default();
     let mut seed = first;
     while tally.configurations < wanted {
         let text = P::generator().configuration(&mut Random::from_seed(seed));

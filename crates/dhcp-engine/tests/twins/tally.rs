@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct ComparisonCounts {
     pub(crate) configurations: u64,
     pub(crate) messages: u64,
     pub(crate) rows: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     keys: BTreeMap<String, u64>,
 }
 
-impl Tally {
+impl ComparisonCounts {
     pub(crate) fn replied(&mut self, kind: &'static str, is_reserved: bool) {
         *self.replies.entry(kind).or_default() += 1;
         self.reserved += u64::from(is_reserved);
@@ -59,7 +59,7 @@ impl Tally {
     }
 }
 
-impl Display for Tally {
+impl Display for ComparisonCounts {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(
             out,

@@ -5,39 +5,39 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
 use base::Random;
 use dhcp_config::testing::{DHCP4, ENTERPRISE, Generator, HOSTS, VENDORS};
-use dhcp_config::{Checked, Dhcp4, ExpiredLeases, NoIncludes, Problem, parse_dhcp4};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, ExpiredLeases, NoIncludes, parse_dhcp4};
 use dhcp_engine::v4::Ingress;
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType, option};
 
 use super::lost::unnoticed;
-use super::{Twin, twins_are_alike};
-use crate::common::v4::{Build, SERVER};
+use super::{ComparableProtocol, twins_are_alike};
+use crate::common::v4::{Dhcp4MessageBuilder, SERVER};
 
 /// Link of a client.
 #[derive(Clone)]
-struct Link {
+struct ComparisonLink4 {
     network: Ipv4Addr,
     relays: Vec<Ipv4Addr>,
     interface: Option<u32>,
 }
 
 #[derive(Clone, Default)]
-struct Client {
+struct ComparisonClient4 {
     offered: Option<Ipv4Addr>,
     leased: Option<Ipv4Addr>,
     server: Option<Ipv4Addr>,
     link: usize,
 }
 
-pub(super) struct Clients {
-    links: Vec<Link>,
-    clients: Vec<Client>,
+pub(super) struct ComparisonClients4 {
+    links: Vec<ComparisonLink4>,
+    clients: Vec<ComparisonClient4>,
     /// Client that got the last offer, and will request it.
     eager: Option<usize>,
 }
 
-impl Clients {
+impl ComparisonClients4 {
     /// Returns an address that this client may request.
     fn some_address(&self, random: &mut Random, n: usize) -> Ipv4Addr {
         let network = self.links[self.clients[n].link].network.to_bits();
@@ -46,10 +46,10 @@ impl Clients {
     }
 
     /// Returns a message of client `n` in its state.
-    fn say(&mut self, random: &mut Random, n: usize) -> Build {
+    fn say(&mut self, random: &mut Random, n: usize) -> Dhcp4MessageBuilder {
         let any = self.some_address(random, n);
         let client = &mut self.clients[n];
-        let new = |kind| Build::new(kind, n as u8);
+        let new = |kind| Dhcp4MessageBuilder::new(kind, n as u8);
         let server = client.server.unwrap_or(SERVER);
         if let Some(offered) = client.offered.filter(|_| random.chance(7, 8)) {
             return new(MessageType::Request).requested(offered).server(server);
@@ -82,7 +82,7 @@ impl Clients {
 }
 
 /// Adds the options by which client `n` identifies itself.
-fn introduce(random: &mut Random, mut build: Build, n: u8) -> Build {
+fn introduce(random: &mut Random, mut build: Dhcp4MessageBuilder, n: u8) -> Dhcp4MessageBuilder {
     build = match n % 4 {
         0 => build,
         1 => build.option(option::CLIENT_IDENTIFIER, &[1, 2, 0, 0, 0, 0, n]),
@@ -139,16 +139,16 @@ fn relay_information(random: &mut Random, n: u8, network: Ipv4Addr) -> Option<Ve
     Some(octets)
 }
 
-impl Twin for V4 {
+impl ComparableProtocol for V4 {
     const NAME: &'static str = "v4";
     type Config = Dhcp4;
-    type Clients = Clients;
+    type Clients = ComparisonClients4;
 
     fn generator() -> &'static Generator {
         &DHCP4
     }
 
-    fn read(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    fn read(text: &str) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
         parse_dhcp4("t", text, &mut NoIncludes)
     }
 
@@ -162,21 +162,21 @@ impl Twin for V4 {
         hosts.filter_map(|host| host.reserved.address.map(IpAddr::V4)).collect()
     }
 
-    fn clients(config: &Dhcp4) -> Clients {
+    fn clients(config: &Dhcp4) -> ComparisonClients4 {
         let index = |name: &String| match name.as_str() {
             "eth0" => 1,
             _ => 2,
         };
-        let links = config.subnets.iter().map(|subnet| Link {
+        let links = config.subnets.iter().map(|subnet| ComparisonLink4 {
             network: subnet.prefix.0,
             relays: subnet.relay_addresses.clone(),
             interface: subnet.interface.as_ref().map(index),
         });
-        let clients = vec![Client::default(); HOSTS as usize];
-        Clients { links: links.collect(), clients, eager: None }
+        let clients = vec![ComparisonClient4::default(); HOSTS as usize];
+        ComparisonClients4 { links: links.collect(), clients, eager: None }
     }
 
-    fn next(clients: &mut Clients, random: &mut Random) -> (Vec<u8>, Ingress) {
+    fn next(clients: &mut ComparisonClients4, random: &mut Random) -> (Vec<u8>, Ingress) {
         let eager = clients.eager.take().filter(|_| random.chance(5, 6));
         let n = eager.unwrap_or_else(|| random.below(HOSTS) as usize);
         if eager.is_none() && random.chance(1, 5) {
@@ -205,7 +205,7 @@ impl Twin for V4 {
         (build.octets(), routed(from))
     }
 
-    fn heard(clients: &mut Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
+    fn heard(clients: &mut ComparisonClients4, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
         let message = Message::parse(reply).expect("replies are well formed");
         let n = usize::from(message.chaddr()[5]);
         let client = &mut clients.clients[n];

@@ -5,17 +5,19 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_config::testing::{DHCP6, ENTERPRISE, Generator, HOSTS, VENDORS};
-use dhcp_config::{Checked, Dhcp6, ExpiredLeases, NoIncludes, Problem, parse_dhcp6};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp6, ExpiredLeases, NoIncludes, parse_dhcp6};
 use dhcp_engine::v6::Ingress;
 use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{IaKind, MessageType, Packet, option};
 
 use super::lost::unnoticed;
-use super::{Twin, twins_are_alike};
-use crate::common::v6::{Answer, Build, CLIENT, Leased, RELAY, SERVER_DUID, direct};
+use super::{ComparableProtocol, twins_are_alike};
+use crate::common::v6::{
+    CLIENT, Dhcp6MessageBuilder, Leased, ParsedDhcp6Reply, RELAY, SERVER_DUID, direct,
+};
 
 /// Link of a client.
-struct Link {
+struct ComparisonLink6 {
     network: Ipv6Addr,
     relays: Vec<Ipv6Addr>,
     interface: Option<u32>,
@@ -26,27 +28,27 @@ struct Link {
 type Association = (IaKind, u32, Vec<Leased>);
 
 #[derive(Clone, Default)]
-struct Client {
+struct ComparisonClient6 {
     offered: Vec<Association>,
     leased: Vec<Association>,
     link: usize,
 }
 
-pub(super) struct Clients {
-    links: Vec<Link>,
-    clients: Vec<Client>,
+pub(super) struct ComparisonClients6 {
+    links: Vec<ComparisonLink6>,
+    clients: Vec<ComparisonClient6>,
     /// Client that got the last offer, and will request it.
     eager: Option<usize>,
 }
 
-fn with(mut build: Build, associations: &[Association]) -> Build {
+fn with(mut build: Dhcp6MessageBuilder, associations: &[Association]) -> Dhcp6MessageBuilder {
     for (kind, iaid, leased) in associations {
         build = build.ia(*kind, *iaid, leased);
     }
     build
 }
 
-impl Clients {
+impl ComparisonClients6 {
     /// Returns the associations that client `n` requests when it has none.
     fn wishes(&self, random: &mut Random, n: usize) -> Vec<Association> {
         let network = self.links[self.clients[n].link].network.to_bits();
@@ -67,10 +69,10 @@ impl Clients {
     }
 
     /// Returns a message of client `n` in its state.
-    fn say(&mut self, random: &mut Random, n: usize) -> Build {
+    fn say(&mut self, random: &mut Random, n: usize) -> Dhcp6MessageBuilder {
         let wishes = self.wishes(random, n);
         let client = &mut self.clients[n];
-        let new = |kind| Build::new(kind, n as u16);
+        let new = |kind| Dhcp6MessageBuilder::new(kind, n as u16);
         if !client.offered.is_empty() && random.chance(7, 8) {
             return with(new(MessageType::Request).for_us(), &client.offered);
         }
@@ -104,7 +106,7 @@ impl Clients {
 }
 
 /// Adds the options by which a client identifies itself.
-fn introduce(random: &mut Random, mut build: Build) -> Build {
+fn introduce(random: &mut Random, mut build: Dhcp6MessageBuilder) -> Dhcp6MessageBuilder {
     if random.chance(7, 8) {
         let codes = [7, 17, 22, 23, 24, 27, 28, 31, 67, 250, 251, 252, 253];
         let wanted: Vec<u16> = codes.into_iter().filter(|_| random.chance(2, 3)).collect();
@@ -132,16 +134,16 @@ fn introduce(random: &mut Random, mut build: Build) -> Build {
     build
 }
 
-impl Twin for V6 {
+impl ComparableProtocol for V6 {
     const NAME: &'static str = "v6";
     type Config = Dhcp6;
-    type Clients = Clients;
+    type Clients = ComparisonClients6;
 
     fn generator() -> &'static Generator {
         &DHCP6
     }
 
-    fn read(text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    fn read(text: &str) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
         parse_dhcp6("t", text, &mut NoIncludes)
     }
 
@@ -159,22 +161,22 @@ impl Twin for V6 {
         addresses.map(IpAddr::V6).collect()
     }
 
-    fn clients(config: &Dhcp6) -> Clients {
+    fn clients(config: &Dhcp6) -> ComparisonClients6 {
         let index = |name: &String| match name.as_str() {
             "eth0" => 1,
             _ => 2,
         };
-        let links = config.subnets.iter().map(|subnet| Link {
+        let links = config.subnets.iter().map(|subnet| ComparisonLink6 {
             network: subnet.prefix.0,
             relays: subnet.relay_addresses.clone(),
             interface: subnet.interface.as_ref().map(index),
             interface_id: subnet.interface_id.clone(),
         });
-        let clients = vec![Client::default(); HOSTS as usize];
-        Clients { links: links.collect(), clients, eager: None }
+        let clients = vec![ComparisonClient6::default(); HOSTS as usize];
+        ComparisonClients6 { links: links.collect(), clients, eager: None }
     }
 
-    fn next(clients: &mut Clients, random: &mut Random) -> (Vec<u8>, Ingress) {
+    fn next(clients: &mut ComparisonClients6, random: &mut Random) -> (Vec<u8>, Ingress) {
         let eager = clients.eager.take().filter(|_| random.chance(5, 6));
         let n = eager.unwrap_or_else(|| random.below(HOSTS) as usize);
         if eager.is_none() && random.chance(1, 5) {
@@ -220,10 +222,10 @@ impl Twin for V6 {
         (build.octets(), ingress)
     }
 
-    fn heard(clients: &mut Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
+    fn heard(clients: &mut ComparisonClients6, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
         let packet = Packet::parse(reply).expect("replies are well formed");
         let message = packet.message();
-        let answer = Answer::of(&message);
+        let answer = ParsedDhcp6Reply::of(&message);
         assert_eq!(answer.option(option::SERVERID), Some(&SERVER_DUID[..]));
         let Some(n) = message.client_id().and_then(|duid| duid.last().copied()) else {
             return ("reply to nobody", Vec::new());

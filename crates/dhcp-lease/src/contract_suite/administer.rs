@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn sample<B: Backend>(number: u32, state: LeaseState) -> <B::Family as Family>::Lease {
+fn sample<B: StoreFactory>(number: u32, state: LeaseState) -> <B::Family as Family>::Lease {
     B::Family::lease(&SampleLease {
         address: number,
         client: 7,
@@ -17,8 +17,8 @@ fn sample<B: Backend>(number: u32, state: LeaseState) -> <B::Family as Family>::
 }
 
 /// Checks that leases are put, replaced and deleted, in a pool and outside of all.
-pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn an_operator_puts_and_removes_leases<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     for number in [BASE + 10, OUTSIDE] {
         let at = B::Family::address(number);
         let lease = sample::<B>(number, LeaseState::Assigned);
@@ -33,7 +33,7 @@ pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
         assert_eq!(bench.store.put(&lease, PutMode::Add), Err(PutRefusal::Exists));
         assert_eq!(bench.backend.table().lease(at), Some(lease));
         let slot = bench.slot(client::<B>(7), at);
-        assert_eq!((slot.occupancy, slot.owner), (Occupancy::Leased, Owner::Asking));
+        assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
         let declined = sample::<B>(number, LeaseState::Declined);
         assert!(bench.store.put(&declined, PutMode::Update).is_ok());
         bench.settle();
@@ -47,19 +47,19 @@ pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a commit on a slot that an operator has changed is refused like any other.
-pub fn what_an_operator_changed_is_fetched_again<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn what_an_operator_changed_is_fetched_again<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let free = bench.slot(client::<B>(1), address::<B>(10));
     let lease = sample::<B>(BASE + 10, LeaseState::Assigned);
     assert!(bench.store.put(&lease, PutMode::Force).is_ok());
     bench.settle();
     let refused = bench.commit(client::<B>(1), &free, lease_for::<B>(LIFETIME_S));
-    assert_eq!(refused, Err(Refusal::Stale));
+    assert_eq!(refused, Err(CommitRefusal::Stale));
 }
 
 /// Checks that another client gets the address without waiting for the next second.
-pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     for (round, is_swept_before) in [(1, true), (2, false)] {
         bench.pass(u64::from(LIFETIME_S) * 2);
         if is_swept_before {
@@ -76,8 +76,8 @@ pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend
 }
 
 /// Checks Kea's counters: a lease that a command puts is assigned, and was given to no client.
-pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let assigned = PoolStatistics { assigned: 1, ..PoolStatistics::default() };
     for number in [BASE + 10, OUTSIDE] {
         for mode in [PutMode::Add, PutMode::Update] {
@@ -93,10 +93,12 @@ pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: Backend>(backend: 
 
 /// Checks that totals are those of the pools: other DHCPv6 leases are not assigned, so that no more
 /// are assigned than exist. Kea counts the addresses of DHCPv4.
-pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFactory>(
+    backend: &mut B,
+) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let outside = B::Family::address(OUTSIDE);
-    let counts = |bench: &Bench<'_, B>| {
+    let counts = |bench: &ContractFixture<'_, B>| {
         let mut sum = PoolStatistics::default();
         bench.backend.table().statistics_outside().values().for_each(|one| sum.add(one));
         sum
@@ -104,7 +106,7 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(b
     bench.store.set_aside(outside);
     bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
     bench.settle();
-    let count = u64::from(<B::Family as Leased>::COUNTS_OUTSIDE);
+    let count = u64::from(<B::Family as TableFamily>::COUNTS_OUTSIDE);
     let given =
         PoolStatistics { assigned: count, cumulative_assigned: count, ..PoolStatistics::default() };
     assert_eq!(counts(&bench), given);
@@ -118,8 +120,8 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(b
 }
 
 /// Checks that pages ascend, and that every lease is on one page, whatever its state.
-pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
+pub fn leases_are_listed_in_pages<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 250)]);
     let states = [LeaseState::Assigned, LeaseState::Declined, LeaseState::ExpiredReclaimed];
     let mut expected = Vec::new();
     for (at, number) in (BASE + 20..BASE + 240).step_by(3).chain([OUTSIDE]).enumerate() {
@@ -141,8 +143,8 @@ pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a client's leases are found, also more than the indexes lead to.
-pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
+pub fn the_leases_of_a_client_are_found<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 250)]);
     for count in [3, 60] {
         for number in BASE + 20..BASE + 20 + count {
             let lease = sample::<B>(number, LeaseState::Assigned);
@@ -157,8 +159,8 @@ pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
 }
 
 /// Checks registration (RFC 9686): any address, no allocation, a state of its own.
-pub fn an_address_is_registered<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn an_address_is_registered<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let terms = B::Family::terms(LIFETIME_S, 5, "");
     let registration = |who| Change {
         identity: client::<B>(who),
@@ -169,13 +171,13 @@ pub fn an_address_is_registered<B: Backend>(backend: &mut B) {
     assert!(bench.store.commit(bench.now, &[registration(1)]).is_ok());
     bench.settle();
     assert_eq!(bench.state(outside::<B>()), Some(LeaseState::Registered));
-    assert_eq!(bench.store.commit(bench.now, &[registration(2)]), Err(Refusal::Stale));
+    assert_eq!(bench.store.commit(bench.now, &[registration(2)]), Err(CommitRefusal::Stale));
     let slot = bench.slot(client::<B>(2), outside::<B>());
-    assert_eq!((slot.owner, slot.state), (Owner::Other, LeaseState::Registered));
+    assert_eq!((slot.owner, slot.state), (SlotOwner::Other, LeaseState::Registered));
     assert!(bench.commit(client::<B>(2), &slot, Action::Register(terms)).is_ok());
     bench.settle();
     let slot = bench.slot(client::<B>(2), outside::<B>());
-    assert_eq!((slot.owner, slot.state), (Owner::Asking, LeaseState::Registered));
+    assert_eq!((slot.owner, slot.state), (SlotOwner::Asking, LeaseState::Registered));
     let outside = bench.backend.table().statistics_outside();
     let counted: Vec<_> =
         outside.into_iter().map(|((subnet_id, _), sums)| (subnet_id, sums)).collect();

@@ -3,10 +3,10 @@
 use super::*;
 
 /// Checks DISCOVER and REQUEST of one client.
-pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+pub fn a_candidate_is_held_and_then_leased<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let candidate = bench.candidate(client::<B>(1)).expect("the pool is empty");
-    assert_eq!((candidate.occupancy, candidate.owner), (Occupancy::Free, Owner::Nobody));
+    assert_eq!((candidate.occupancy, candidate.owner), (SlotOccupancy::Free, SlotOwner::Nobody));
     let hold = hold_from::<B>(bench.now);
     let receipt = bench.commit(client::<B>(1), &candidate, hold).expect("nobody interferes");
     assert_eq!(receipt.row_epoch, 0, "holds are not logged");
@@ -14,7 +14,7 @@ pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
     assert_eq!(facts.mine_count, 1);
     let held = facts.asked[0].expect("it is pooled");
     assert_eq!(facts.mine[0], Some(held));
-    assert_eq!((held.occupancy, held.owner), (Occupancy::Held, Owner::Asking));
+    assert_eq!((held.occupancy, held.owner), (SlotOccupancy::Held, SlotOwner::Asking));
     assert_eq!(held.hold_deadline_ns, bench.now.mono_ns + HOLD_NS);
     assert_ne!(held.version, candidate.version);
     let receipt =
@@ -23,15 +23,15 @@ pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
     bench.settle();
     assert!(bench.store.settled_epoch() >= receipt.row_epoch);
     let leased = bench.slot(client::<B>(1), candidate.address);
-    assert_eq!((leased.occupancy, leased.owner), (Occupancy::Leased, Owner::Asking));
+    assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
     assert_eq!((leased.cltt_s, leased.valid_lifetime_s), (bench.now.wall_s(), LIFETIME_S));
     assert_eq!((leased.subnet_id, leased.row_epoch), (1, receipt.row_epoch));
-    assert_eq!(bench.slot(client::<B>(2), candidate.address).owner, Owner::Other);
+    assert_eq!(bench.slot(client::<B>(2), candidate.address).owner, SlotOwner::Other);
 }
 
 /// Checks that a client gets the address after the last one given, and the first after the end.
-pub fn addresses_are_given_in_order_and_wrap<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
+pub fn addresses_are_given_in_order_and_wrap<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 13)]);
     for last in 10..=13 {
         let candidate = bench.candidate(client::<B>(last)).expect("there are four");
         assert_eq!(candidate.address, address::<B>(last));
@@ -51,8 +51,8 @@ pub fn addresses_are_given_in_order_and_wrap<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a later pool gives addresses when the earlier ones have none.
-pub fn pools_are_used_in_the_order_of_preference<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10), pool::<B>(20, 29)]);
+pub fn pools_are_used_in_the_order_of_preference<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10), pool::<B>(20, 29)]);
     let given: Vec<_> = (0..3)
         .map(|_| bench.fetch(client::<B>(1), None, &[PoolIndex(0), PoolIndex(1)]).candidate)
         .map(|candidate| candidate.expect("there are eleven").address)
@@ -61,8 +61,8 @@ pub fn pools_are_used_in_the_order_of_preference<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a candidate is claimed for its transaction, also against other shards.
-pub fn two_fetches_get_different_candidates<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+pub fn two_fetches_get_different_candidates<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     let first = bench.candidate(client::<B>(1)).expect("there are two");
     bench.store = bench.backend.store();
     let second = bench.candidate(client::<B>(2)).expect("there are two");
@@ -71,8 +71,8 @@ pub fn two_fetches_get_different_candidates<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a returning client takes no second address, not even for a moment.
-pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+pub fn a_spare_candidate_is_for_clients_without_a_slot<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     for (number, expected) in [(1, None), (2, Some(address::<B>(11)))] {
         let facts = bench.fetch_spare(client::<B>(number), &[PoolIndex(0)]);
@@ -81,8 +81,8 @@ pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut
 }
 
 /// Checks that a transaction that does not use its candidate costs no address.
-pub fn an_unused_claim_ends_with_the_batch<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn an_unused_claim_ends_with_the_batch<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     assert!(bench.candidate(client::<B>(1)).is_some());
     assert_eq!(bench.candidate(client::<B>(2)), None);
     let now = bench.now;
@@ -91,8 +91,8 @@ pub fn an_unused_claim_ends_with_the_batch<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that giving back does not wait for the end of the batch.
-pub fn a_candidate_given_back_is_there_at_once<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let candidate = bench.candidate(client::<B>(1)).expect("there is one");
     bench.store.give_back(candidate.address);
     let again = bench.candidate(client::<B>(2)).expect("it was given back");
@@ -102,8 +102,8 @@ pub fn a_candidate_given_back_is_there_at_once<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that an exhausted pool gives the oldest hold, and that a commit may break it.
-pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
+pub fn an_exhausted_pool_gives_the_oldest_hold<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
     for last in [20, 11, 12, 10] {
         let hold = hold_from::<B>(bench.now);
         bench.make(client::<B>(last), address::<B>(last), hold);
@@ -111,7 +111,7 @@ pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
     }
     for last in [11, 12, 10, 11] {
         let oldest = bench.candidate(client::<B>(1)).expect("holds can be broken");
-        assert_eq!((oldest.address, oldest.occupancy), (address::<B>(last), Occupancy::Held));
+        assert_eq!((oldest.address, oldest.occupancy), (address::<B>(last), SlotOccupancy::Held));
         let hold = hold_from::<B>(bench.now);
         bench.commit(client::<B>(1), &oldest, hold).expect("holds can be broken");
         bench.pass(1);
@@ -122,8 +122,8 @@ pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that no offer is broken while an ended lease exists.
-pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+pub fn an_exhausted_pool_prefers_an_ended_lease<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(5));
     bench.settle();
     bench.pass(5);
@@ -137,8 +137,8 @@ pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that a client gets a reserved address only on request, also after it had been leased.
-pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.reserve(&[pool::<B>(10, 12)], &[address::<B>(10), address::<B>(11)]);
@@ -146,7 +146,7 @@ pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
     assert_eq!(other.address, address::<B>(12));
     assert_eq!(bench.candidate(client::<B>(3)), None);
     let kept = bench.slot(client::<B>(1), address::<B>(11));
-    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
     bench.make(client::<B>(1), address::<B>(11), Action::Release);
     bench.make(client::<B>(4), address::<B>(10), hold_from::<B>(START));
     bench.make(client::<B>(2), address::<B>(12), lease_for::<B>(LIFETIME_S));
@@ -159,8 +159,8 @@ pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that an address set aside is reserved like the others, until the next configuration.
-pub fn what_is_set_aside_is_reserved<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn what_is_set_aside_is_reserved<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));
     for taken in [address::<B>(10), address::<B>(11), address::<B>(10), outside::<B>()] {
         bench.store.set_aside(taken);
@@ -175,26 +175,26 @@ pub fn what_is_set_aside_is_reserved<B: Backend>(backend: &mut B) {
     }
     bench.reserve(&[pool::<B>(10, 12)], &[]);
     assert_eq!(bench.candidate(client::<B>(3)).map(|slot| slot.address), Some(address::<B>(11)));
-    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
+    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, SlotOccupancy::Leased);
 }
 
 /// Checks that the client of a reservation requests the address and has it like any other.
-pub fn a_reserved_address_outside_the_pools_is_leased<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.reserve(&[pool::<B>(10, 12)], &[outside::<B>()]);
     let slot = bench.slot(client::<B>(1), outside::<B>());
-    assert_eq!((slot.occupancy, slot.owner), (Occupancy::Free, Owner::Nobody));
+    assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Free, SlotOwner::Nobody));
     bench.make(client::<B>(1), outside::<B>(), lease_for::<B>(LIFETIME_S));
     bench.settle();
     let mine = bench.fetch(client::<B>(1), None, &[]).mine().map(|slot| slot.address).next();
     assert_eq!(mine, Some(outside::<B>()));
     bench.reserve(&[pool::<B>(10, 12)], &[]);
-    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
+    assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, SlotOccupancy::Leased);
 }
 
 /// Checks that the hashes of names and context follow the terms, and that changes are visible.
-pub fn a_slot_tells_whether_its_text_is_the_same<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+pub fn a_slot_tells_whether_its_text_is_the_same<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let named = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));
     bench.make(client::<B>(1), address::<B>(10), named);
     bench.settle();

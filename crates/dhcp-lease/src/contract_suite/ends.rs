@@ -3,8 +3,8 @@
 use super::*;
 
 /// Checks that a renewed lease outlives its first term, and a shortened one does not.
-pub fn a_renewal_moves_the_end<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+pub fn a_renewal_moves_the_end<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.make(client::<B>(2), address::<B>(11), lease_for::<B>(LIFETIME_S));
     bench.settle();
@@ -15,52 +15,52 @@ pub fn a_renewal_moves_the_end<B: Backend>(backend: &mut B) {
     bench.settle();
     bench.pass(10);
     bench.sweep();
-    assert_eq!(bench.slot(client::<B>(2), address::<B>(11)).occupancy, Occupancy::Free);
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(11)).occupancy, SlotOccupancy::Free);
     bench.pass(300);
     bench.sweep();
-    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, Occupancy::Leased);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, SlotOccupancy::Leased);
     bench.pass(290);
     bench.sweep();
-    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, Occupancy::Free);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, SlotOccupancy::Free);
 }
 
 /// Checks that another client gets an ended lease's address without waiting for a sweep.
-pub fn an_ended_lease_is_given_to_another<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
+pub fn an_ended_lease_is_given_to_another<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.pass(u64::from(LIFETIME_S));
     let ended = bench.slot(client::<B>(2), address::<B>(10));
-    assert_eq!(ended.occupancy, Occupancy::Leased);
+    assert_eq!(ended.occupancy, SlotOccupancy::Leased);
     assert!(ended.is_available(bench.now));
     bench.make(client::<B>(2), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.sweep();
-    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, Owner::Asking);
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Asking);
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
 }
 
 /// Checks that a returning client gets its address back.
-pub fn a_swept_lease_is_free_and_remembers_its_client<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_swept_lease_is_free_and_remembers_its_client<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.pass(u64::from(LIFETIME_S) - 1);
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 0);
-    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, Occupancy::Leased);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, SlotOccupancy::Leased);
     bench.pass(1);
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1);
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 0);
     let free = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Asking));
+    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine[0], Some(free));
-    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, Owner::Other);
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Other);
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
 /// Checks that an offer that the client does not accept ends.
-pub fn a_hold_ends_by_itself<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_hold_ends_by_itself<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let hold = hold_from::<B>(bench.now);
     bench.make(client::<B>(1), address::<B>(10), hold);
     bench.pass(9);
@@ -69,13 +69,13 @@ pub fn a_hold_ends_by_itself<B: Backend>(backend: &mut B) {
     bench.pass(1);
     assert!(bench.slot(client::<B>(2), address::<B>(10)).is_available(bench.now));
     assert_eq!(bench.store.sweep(bench.now, 64).holds, 1);
-    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).occupancy, Occupancy::Free);
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).occupancy, SlotOccupancy::Free);
 }
 
 /// Checks that an address is taken until the row is safe: a crash before would bring the lease
 /// back.
-pub fn a_release_is_free_once_settled<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_release_is_free_once_settled<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     // A store that reads the other client from a database does so now: reading it settles rows.
@@ -84,20 +84,23 @@ pub fn a_release_is_free_once_settled<B: Backend>(backend: &mut B) {
     assert_ne!(receipt.row_epoch, 0);
     if bench.store.settled_epoch() < receipt.row_epoch {
         bench.sweep();
-        assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).occupancy, Occupancy::Releasing);
+        assert_eq!(
+            bench.slot(client::<B>(2), address::<B>(10)).occupancy,
+            SlotOccupancy::Releasing
+        );
         assert!(!bench.slot(client::<B>(2), address::<B>(10)).is_available(bench.now));
         assert_eq!(bench.candidate(client::<B>(2)), None);
     }
     bench.settle();
     bench.sweep();
     let free = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Asking));
+    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
 /// Checks DHCPDECLINE: no client gets the address, not even the one that declined it.
-pub fn a_declined_address_is_nobodys_until_probation_ends<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_declined_address_is_nobodys_until_probation_ends<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     let receipt =
@@ -105,7 +108,7 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: Backend>(backend: &
     assert_ne!(receipt.row_epoch, 0);
     bench.settle();
     let declined = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((declined.occupancy, declined.owner), (Occupancy::Declined, Owner::Nobody));
+    assert_eq!((declined.occupancy, declined.owner), (SlotOccupancy::Declined, SlotOwner::Nobody));
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
     bench.pass(9_999);
     bench.sweep();
@@ -116,8 +119,8 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: Backend>(backend: &
 }
 
 /// Checks that sweeping never holds up packets for long.
-pub fn a_sweep_keeps_to_its_budget<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 49)]);
+pub fn a_sweep_keeps_to_its_budget<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 49)]);
     for last in 10..50 {
         bench.make(client::<B>(last), address::<B>(last), lease_for::<B>(LIFETIME_S));
     }
@@ -137,8 +140,8 @@ pub fn a_sweep_keeps_to_its_budget<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that an expired lease is shown as reclaimed, and is removed after a while.
-pub fn an_ended_lease_is_reclaimed_and_flushed<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn an_ended_lease_is_reclaimed_and_flushed<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.pass(u64::from(LIFETIME_S));
@@ -159,8 +162,8 @@ pub fn an_ended_lease_is_reclaimed_and_flushed<B: Backend>(backend: &mut B) {
 
 /// Checks lease affinity: a released lease waits for its client as long as no other client needs
 /// it.
-pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn a_released_lease_waits_for_its_client<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.make(client::<B>(1), address::<B>(10), Action::Release);
@@ -172,7 +175,7 @@ pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
     bench.settle();
     assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::ExpiredReclaimed));
     let mine = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((mine.occupancy, mine.owner), (Occupancy::Free, Owner::Asking));
+    assert_eq!((mine.occupancy, mine.owner), (SlotOccupancy::Free, SlotOwner::Asking));
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     let counted = bench.backend.table().statistics(PoolIndex(0));
     let expected = PoolStatistics {
@@ -185,8 +188,8 @@ pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
 }
 
 /// Checks that without affinity a released lease has no client.
-pub fn without_affinity_a_release_deletes<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn without_affinity_a_release_deletes<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let expiry = Expiry { is_remembering: false, ..Expiry::default() };
     bench.backend.table().set_expiry(expiry);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -195,13 +198,13 @@ pub fn without_affinity_a_release_deletes<B: Backend>(backend: &mut B) {
     bench.settle();
     bench.sweep();
     assert_eq!(bench.state(address::<B>(10)), None);
-    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, Owner::Nobody);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, SlotOwner::Nobody);
 }
 
 /// Checks that a sweep leaves ended leases alone when configured so, and that a reclaim takes them
 /// at once.
-pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+pub fn leases_are_reclaimed_on_demand<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     let expiry = Expiry { reclaim_wait_s: 0, ..Expiry::default() };
     bench.backend.table().set_expiry(expiry);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -222,8 +225,8 @@ pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
 
 /// Checks that released leases have ended, however long they would wait for their clients (Kea's
 /// `leases-reclaim`).
-pub fn released_leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
+pub fn released_leases_are_reclaimed_on_demand<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 13)]);
     let mut released = 0;
     for (is_removing, state) in [(false, Some(LeaseState::ExpiredReclaimed)), (true, None)] {
         for number in [1, 2] {
@@ -254,8 +257,8 @@ pub fn released_leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
 
 /// Checks `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the
 /// lease.
-pub fn an_offer_can_be_a_short_lease<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
+pub fn an_offer_can_be_a_short_lease<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     for number in [1, 2] {
         bench.make(client::<B>(number), address::<B>(9 + number), lease_for::<B>(30));
     }

@@ -1,5 +1,5 @@
 //! Requirements of every lease store, as tests over a factory of stores. A backend implements
-//! [`Backend`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
+//! [`StoreFactory`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
 //! makes one test of each function here, with the same names for every backend of both families.
 
 mod administer;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use base::Now;
 
 use crate::contract::{
-    Action, Change, Facts, FetchKeys, LeaseStore, Occupancy, Owner, PutMode, PutRefusal, Receipt,
-    Refusal, SlotView, TextView, text_hash,
+    Action, Change, CommitRefusal, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt,
+    SlotOccupancy, SlotOwner, SlotView, TextView, text_hash,
 };
 use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 use crate::table::LeaseTable;
-use crate::table::leased::Leased;
+use crate::table::leased::TableFamily;
 use crate::{Expiry, PoolStatistics};
 
 pub use administer::*;
@@ -33,9 +33,9 @@ pub use v4::*;
 pub use v6::*;
 
 /// Factory of stores that share one table.
-pub trait Backend {
+pub trait StoreFactory {
     /// Family of the leases.
-    type Family: Sample;
+    type Family: SampleFamily;
     /// Type of one shard's store.
     type Store: LeaseStore<Self::Family>;
 
@@ -154,48 +154,48 @@ const BASE: u32 = 0xc000_0200;
 /// Number of an address that is in no pool: 203.0.113.1.
 const OUTSIDE: u32 = 0xcb00_7101;
 
-type AddressOf<B> = <<B as Backend>::Family as Family>::Address;
-type ClientOf<B> = <<B as Backend>::Family as Family>::Identity<'static>;
-type SpecOf<B> = <<B as Backend>::Family as Leased>::Spec;
-type ActionOf<B> = Action<<<B as Backend>::Family as Family>::Terms<'static>>;
-type ViewOf<B> = SlotView<<B as Backend>::Family>;
+type AddressOf<B> = <<B as StoreFactory>::Family as Family>::Address;
+type ClientOf<B> = <<B as StoreFactory>::Family as Family>::Identity<'static>;
+type SpecOf<B> = <<B as StoreFactory>::Family as TableFamily>::Spec;
+type ActionOf<B> = Action<<<B as StoreFactory>::Family as Family>::Terms<'static>>;
+type ViewOf<B> = SlotView<<B as StoreFactory>::Family>;
 type ChangeBy<B> =
-    Change<ClientOf<B>, AddressOf<B>, <<B as Backend>::Family as Family>::Terms<'static>>;
+    Change<ClientOf<B>, AddressOf<B>, <<B as StoreFactory>::Family as Family>::Terms<'static>>;
 
-fn address<B: Backend>(last: u8) -> AddressOf<B> {
+fn address<B: StoreFactory>(last: u8) -> AddressOf<B> {
     B::Family::address(BASE + u32::from(last))
 }
 
 /// Returns an address that is in no pool.
-fn outside<B: Backend>() -> AddressOf<B> {
+fn outside<B: StoreFactory>() -> AddressOf<B> {
     B::Family::address(OUTSIDE)
 }
 
-fn client<B: Backend>(number: u8) -> ClientOf<B> {
+fn client<B: StoreFactory>(number: u8) -> ClientOf<B> {
     B::Family::client(u32::from(number))
 }
 
-fn pool<B: Backend>(first: u8, last: u8) -> SpecOf<B> {
+fn pool<B: StoreFactory>(first: u8, last: u8) -> SpecOf<B> {
     B::Family::pool(BASE + u32::from(first), BASE + u32::from(last))
 }
 
-fn lease_for<B: Backend>(valid_lifetime_s: u32) -> ActionOf<B> {
+fn lease_for<B: StoreFactory>(valid_lifetime_s: u32) -> ActionOf<B> {
     Action::Lease(B::Family::terms(valid_lifetime_s, 1, ""))
 }
 
-const fn hold_from<B: Backend>(now: Now) -> ActionOf<B> {
+const fn hold_from<B: StoreFactory>(now: Now) -> ActionOf<B> {
     Action::Hold { deadline_ns: now.mono_ns + HOLD_NS, subnet_id: 1 }
 }
 
 /// Store with the pools and the clock of one test.
-struct Bench<'b, B: Backend> {
+struct ContractFixture<'b, B: StoreFactory> {
     backend: &'b mut B,
     store: B::Store,
     pools: Arc<PoolSet<B::Family>>,
     now: Now,
 }
 
-impl<'b, B: Backend> Bench<'b, B> {
+impl<'b, B: StoreFactory> ContractFixture<'b, B> {
     fn new(backend: &'b mut B, specs: &[SpecOf<B>]) -> Self {
         let pools = backend.table().configure(specs, &[]);
         let store = backend.store();
@@ -273,7 +273,7 @@ impl<'b, B: Backend> Bench<'b, B> {
         who: ClientOf<B>,
         slot: &ViewOf<B>,
         action: ActionOf<B>,
-    ) -> Result<Receipt, Refusal> {
+    ) -> Result<Receipt, CommitRefusal> {
         let change = change::<B>(who, slot, action);
         self.store.commit(self.now, &[change])
     }
@@ -289,6 +289,6 @@ impl<'b, B: Backend> Bench<'b, B> {
     }
 }
 
-fn change<B: Backend>(who: ClientOf<B>, slot: &ViewOf<B>, action: ActionOf<B>) -> ChangeBy<B> {
+fn change<B: StoreFactory>(who: ClientOf<B>, slot: &ViewOf<B>, action: ActionOf<B>) -> ChangeBy<B> {
     Change { identity: who, address: slot.address, expected_version: slot.version, action }
 }

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use super::*;
-use crate::v6::{IaIdentity, IaKind, PoolSpec, Resource, V6};
+use crate::v6::{IaIdentity, PoolSpec, Resource, ResourceKind, V6};
 
 const ADDRESS_POOL: PoolIndex = PoolIndex(0);
 const PREFIX_POOL: PoolIndex = PoolIndex(1);
@@ -28,20 +28,20 @@ fn prefix_pool(len: u8) -> PoolSpec {
     let first = Ipv6Addr::from_bits(0x2001_0db8_0100 << 80);
     let last = first.to_bits() | (0xff << (128 - len));
     let last = Ipv6Addr::from_bits(last);
-    PoolSpec { kind: IaKind::Prefix, len, first, last, ..V6::pool(0, 0) }
+    PoolSpec { kind: ResourceKind::Prefix, len, first, last, ..V6::pool(0, 0) }
 }
 
-fn association(number: u32, kind: IaKind, iaid: u32) -> IaIdentity<'static> {
+fn association(number: u32, kind: ResourceKind, iaid: u32) -> IaIdentity<'static> {
     IaIdentity { kind, iaid, ..V6::client(number) }
 }
 
 /// Checks several IAIDs of one DUID, in both kinds.
-pub fn associations_of_one_client_are_told_apart<B: Backend<Family = V6>>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
+pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
     let who = [
-        association(1, IaKind::Address, 7),
-        association(1, IaKind::Address, 8),
-        association(1, IaKind::Prefix, 7),
+        association(1, ResourceKind::Address, 7),
+        association(1, ResourceKind::Address, 8),
+        association(1, ResourceKind::Prefix, 7),
     ];
     let given = [(0, ADDRESS_POOL), (1, ADDRESS_POOL), (2, PREFIX_POOL)].map(|(at, pool)| {
         let candidate = bench.fetch(who[at], None, &[pool]).candidate.expect("nobody has any");
@@ -53,19 +53,19 @@ pub fn associations_of_one_client_are_told_apart<B: Backend<Family = V6>>(backen
         let facts = bench.fetch(who[number], Some(given[(number + 1) % 3]), &[]);
         let found: Vec<_> = facts.mine().map(|view| view.address).collect();
         assert_eq!(found, [mine]);
-        assert_eq!(facts.asked[0].map(|view| view.owner), Some(Owner::Other));
+        assert_eq!(facts.asked[0].map(|view| view.owner), Some(SlotOwner::Other));
     }
-    assert_eq!(bench.fetch(association(1, IaKind::Prefix, 8), None, &[]).mine_count, 0);
-    assert_eq!(bench.fetch(association(2, IaKind::Address, 7), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(association(1, ResourceKind::Prefix, 8), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(association(2, ResourceKind::Address, 7), None, &[]).mine_count, 0);
 }
 
 /// Checks an address and a prefix requested in one message: the client gets both or none.
-pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6>>(
+pub fn several_associations_of_a_message_succeed_together<B: StoreFactory<Family = V6>>(
     backend: &mut B,
 ) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
-    let address = association(1, IaKind::Address, 1);
-    let prefix = association(1, IaKind::Prefix, 1);
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
+    let address = association(1, ResourceKind::Address, 1);
+    let prefix = association(1, ResourceKind::Prefix, 1);
     let first = bench.fetch(address, None, &[ADDRESS_POOL]).candidate.expect("all are free");
     let second = bench.fetch(prefix, None, &[PREFIX_POOL]).candidate.expect("all are free");
     let changes = [
@@ -74,54 +74,55 @@ pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6
     ];
     let mut stale = changes;
     stale[1].expected_version += 1;
-    assert_eq!(bench.store.commit(bench.now, &stale), Err(Refusal::Stale));
-    assert_eq!(bench.slot(address, first.address).occupancy, Occupancy::Free);
+    assert_eq!(bench.store.commit(bench.now, &stale), Err(CommitRefusal::Stale));
+    assert_eq!(bench.slot(address, first.address).occupancy, SlotOccupancy::Free);
     bench.store.commit(bench.now, &changes).expect("both are free");
     bench.settle();
     for (who, slot) in [(address, first), (prefix, second)] {
         let leased = bench.slot(who, slot.address);
-        assert_eq!((leased.occupancy, leased.owner), (Occupancy::Leased, Owner::Asking));
+        assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
     }
 }
 
 /// Checks that 2001:db8:: as an address and 2001:db8::/128 as a prefix are two slots, of which one
 /// is leased at a time.
-pub fn an_address_and_a_prefix_with_one_number_take_turns<B: Backend<Family = V6>>(
+pub fn an_address_and_a_prefix_with_one_number_take_turns<B: StoreFactory<Family = V6>>(
     backend: &mut B,
 ) {
     let single = |kind| {
         let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
         PoolSpec { kind, first, last: first, ..V6::pool(0, 0) }
     };
-    let specs = [single(IaKind::Address), single(IaKind::Prefix)];
-    let mut bench = Bench::new(backend, &specs);
+    let specs = [single(ResourceKind::Address), single(ResourceKind::Prefix)];
+    let mut bench = ContractFixture::new(backend, &specs);
     let address = Resource::address(specs[0].first);
     let prefix = Resource::prefix(specs[0].first, 128);
-    let (first, second) = (association(1, IaKind::Address, 1), association(2, IaKind::Prefix, 1));
+    let (first, second) =
+        (association(1, ResourceKind::Address, 1), association(2, ResourceKind::Prefix, 1));
     bench.make(first, address, lease_for::<B>(LIFETIME_S));
     bench.settle();
     let slot = bench.slot(second, prefix);
-    assert_eq!(slot.owner, Owner::Nobody);
-    assert_eq!(bench.commit(second, &slot, lease_for::<B>(LIFETIME_S)), Err(Refusal::Stale));
+    assert_eq!(slot.owner, SlotOwner::Nobody);
+    assert_eq!(bench.commit(second, &slot, lease_for::<B>(LIFETIME_S)), Err(CommitRefusal::Stale));
     let kept = bench.slot(first, address);
-    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
     bench.make(first, address, Action::Release);
     bench.settle();
     bench.sweep();
     bench.make(second, prefix, lease_for::<B>(LIFETIME_S));
     bench.settle();
     let kept = bench.slot(second, prefix);
-    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
 }
 
 /// Checks that overlapping prefixes, which the operator configured, are different leases.
-pub fn prefixes_of_another_length_are_others<B: Backend<Family = V6>>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[prefix_pool(56), prefix_pool(60)]);
-    let who = association(1, IaKind::Prefix, 1);
+pub fn prefixes_of_another_length_are_others<B: StoreFactory<Family = V6>>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[prefix_pool(56), prefix_pool(60)]);
+    let who = association(1, ResourceKind::Prefix, 1);
     let (wide, narrow) = (prefix_pool(56).first, prefix_pool(60).first);
     bench.make(who, Resource::prefix(wide, 56), lease_for::<B>(LIFETIME_S));
     let other = bench.slot(who, Resource::prefix(narrow, 60));
-    assert_eq!(other.occupancy, Occupancy::Free);
+    assert_eq!(other.occupancy, SlotOccupancy::Free);
     for unknown in [Resource::prefix(wide, 64), Resource { len: 56, ..other.address }] {
         let facts = bench.fetch(who, Some(unknown), &[]);
         assert_eq!(facts.asked[0].is_some(), unknown.len == 56, "{unknown}");
@@ -132,8 +133,8 @@ pub fn prefixes_of_another_length_are_others<B: Backend<Family = V6>>(backend: &
 }
 
 /// Checks that the preferred lifetime is reported while the address is leased and not afterwards.
-pub fn the_preferred_lifetime_is_told_while_leased<B: Backend<Family = V6>>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+pub fn the_preferred_lifetime_is_told_while_leased<B: StoreFactory<Family = V6>>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let (who, at) = (client::<B>(1), address::<B>(10));
     bench.make(who, at, lease_for::<B>(LIFETIME_S));
     bench.settle();
@@ -145,10 +146,10 @@ pub fn the_preferred_lifetime_is_told_while_leased<B: Backend<Family = V6>>(back
 }
 
 /// Checks that a pool leases more than it opened at first, in order, none twice.
-pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[huge_pool()]);
+pub fn a_huge_pool_gives_from_its_start_without_end<B: StoreFactory<Family = V6>>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[huge_pool()]);
     // One client has an address in a part that is opened later.
-    let early = association(255, IaKind::Address, u32::MAX);
+    let early = association(255, ResourceKind::Address, u32::MAX);
     bench.make(early, huge(5_000), lease_for::<B>(LIFETIME_S));
     let mut expected = 0;
     for number in 0..9_000 {
@@ -163,7 +164,7 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(bac
         }
     }
     bench.settle();
-    assert_eq!(bench.slot(early, huge(5_000)).owner, Owner::Asking);
+    assert_eq!(bench.slot(early, huge(5_000)).owner, SlotOwner::Asking);
     bench.make(early, huge(5_000), Action::Release);
     bench.settle();
     bench.sweep();
@@ -178,32 +179,32 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(bac
 }
 
 /// Checks an address that a client requests, or that another server leased before.
-pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: Backend<Family = V6>>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[huge_pool()]);
+pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[huge_pool()]);
     for (number, offset) in [(1, 1 << 40), (2, u64::MAX), (3, 1 << 23)] {
         let (who, at) = (client::<B>(number), huge(offset));
         let fresh = bench.slot(who, at);
         assert_eq!(
             (fresh.occupancy, fresh.owner, fresh.version),
-            (Occupancy::Free, Owner::Nobody, 0)
+            (SlotOccupancy::Free, SlotOwner::Nobody, 0)
         );
         bench.make(who, at, lease_for::<B>(LIFETIME_S));
         bench.settle();
         let facts = bench.fetch(who, Some(at), &[]);
         assert_eq!(facts.mine[0], facts.asked[0]);
-        assert_eq!(bench.slot(client::<B>(9), at).owner, Owner::Other);
+        assert_eq!(bench.slot(client::<B>(9), at).owner, SlotOwner::Other);
         bench.make(who, at, Action::Release);
         bench.settle();
         bench.sweep();
         let free = bench.slot(who, at);
-        assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Asking));
+        assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
     }
     let facts = bench.fetch(client::<B>(1), Some(Resource::address(Ipv6Addr::LOCALHOST)), &[]);
     assert_eq!(facts.asked[0], None);
 }
 
 /// Checks leases of no pool, and a pool that is configured over them.
-pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: Backend<Family = V6>>(
+pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: StoreFactory<Family = V6>>(
     backend: &mut B,
 ) {
     for number in [12, 14] {
@@ -219,17 +220,17 @@ pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: Backend<Family = 
             user_context: "",
         }));
     }
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 14)]);
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 14)]);
     for last in [10, 11, 13] {
         let candidate = bench.candidate(client::<B>(1)).expect("three are free");
         assert_eq!(candidate.address, address::<B>(last));
         bench.commit(client::<B>(1), &candidate, hold_from::<B>(bench.now)).expect("it is free");
     }
     let oldest = bench.candidate(client::<B>(2)).expect("holds can be broken");
-    assert_eq!(oldest.occupancy, Occupancy::Held);
+    assert_eq!(oldest.occupancy, SlotOccupancy::Held);
     bench.make(client::<B>(12), address::<B>(12), Action::Release);
     bench.settle();
     bench.sweep();
     let freed = bench.candidate(client::<B>(2)).expect("one was given back");
-    assert_eq!((freed.address, freed.occupancy), (address::<B>(12), Occupancy::Free));
+    assert_eq!((freed.address, freed.occupancy), (address::<B>(12), SlotOccupancy::Free));
 }

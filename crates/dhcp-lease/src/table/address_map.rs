@@ -30,14 +30,14 @@ const TOP_LEVEL: u32 = 4;
 
 /// State of one /12 that contains a pool; with all its parts about 290 kB.
 struct Region {
-    parts: [OnceLock<Box<Part>>; PARTS],
+    parts: [OnceLock<Box<RegionPart>>; PARTS],
     /// Levels 1 and 2.
     first_summary: [AtomicU64; 1 << (REGION_BITS - 12)],
     second_summary: [AtomicU64; 1 << (REGION_BITS - 18)],
 }
 
 /// State of the addresses of a /18 that contains a pool.
-struct Part {
+struct RegionPart {
     /// Bit: the address has been in a pool. Never cleared.
     pooled: [AtomicU64; PART_WORDS],
     /// Level 0. Bit: the address is free and no thread is about to take it.
@@ -58,7 +58,7 @@ impl Region {
     }
 }
 
-impl Part {
+impl RegionPart {
     fn new() -> Self {
         Self {
             pooled: [const { AtomicU64::new(0) }; PART_WORDS],
@@ -95,7 +95,7 @@ impl AddressMap {
     pub(crate) fn bytes(&self) -> usize {
         let of = |region: &Region| {
             let parts = region.parts.iter().filter(|part| part.get().is_some()).count();
-            size_of::<Region>() + parts * size_of::<Part>()
+            size_of::<Region>() + parts * size_of::<RegionPart>()
         };
         let regions = self.regions.iter().filter_map(OnceLock::get);
         size_of_val(&self.regions[..])
@@ -103,7 +103,7 @@ impl AddressMap {
             + regions.map(|region| of(region)).sum::<usize>()
     }
 
-    fn part(&self, address: u32) -> Option<&Part> {
+    fn part(&self, address: u32) -> Option<&RegionPart> {
         let region = self.regions[(address >> REGION_BITS) as usize].get()?;
         region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)
     }
@@ -142,7 +142,7 @@ impl AddressMap {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
         let part = &region.parts[(address >> PART_BITS) as usize % PARTS];
-        let rows = &part.get_or_init(|| Box::new(Part::new())).rows;
+        let rows = &part.get_or_init(|| Box::new(RegionPart::new())).rows;
         rows[(address >> 8) as usize % PART_BLOCKS].store(row + 1, Ordering::Release);
     }
 

@@ -1,14 +1,14 @@
 //! Changes made by an operator.
 
 use super::LeaseTable;
-use super::leased::{Kept, Leased, Loaded, Places};
+use super::leased::{FamilySlotFields, LeaseParts, PlaceMap, TableFamily};
 use super::overlap::Overlaps as _;
 use super::stripe::Locked;
 use super::tally::Delta;
-use crate::contract::{Occupancy, PutMode, PutRefusal, Receipt};
+use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
 use crate::lease::LeaseState;
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Makes `lease` the lease of its address; `row_epoch`, `settled_epoch` and `log` are as for
     /// [`LeaseTable::apply`]. A lease with a valid lifetime of 0 is deleted.
     ///
@@ -37,7 +37,8 @@ impl<F: Leased> LeaseTable<F> {
         if unsettled > settled_epoch {
             return Err(PutRefusal::Unsettled(unsettled));
         }
-        let is_use = lease.occupancy() != Occupancy::Free && lease.state != LeaseState::Registered;
+        let is_use =
+            lease.occupancy() != SlotOccupancy::Free && lease.state != LeaseState::Registered;
         if is_use
             && self.places.is_guarded(place, lease.address)
             && !self.places.admit_put(&self.map, lease.address)
@@ -48,10 +49,10 @@ impl<F: Leased> LeaseTable<F> {
         let had = stripe.shown_state(place).filter(|state| !state.is_past());
         let occupancy = stripe.install(id, lease, row_epoch);
         let is_registered = state == LeaseState::Registered;
-        if occupancy == Occupancy::Leased && is_registered && had != Some(state) {
+        if occupancy == SlotOccupancy::Leased && is_registered && had != Some(state) {
             stripe.count(id, Delta::REGISTERED);
         }
-        if matches!(occupancy, Occupancy::Leased | Occupancy::Declined) {
+        if matches!(occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined) {
             let state = &mut *stripe.state;
             state.deadlines.hurry(&mut state.slots, id);
         }
@@ -98,7 +99,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> Locked<'_, F> {
+impl<F: TableFamily> Locked<'_, F> {
     /// Returns the state of the lease at `place` that operators see, if there is one.
     pub(super) fn shown_state(&self, place: u32) -> Option<LeaseState> {
         let slot = self.find(place).map(|id| self.slot(id))?;
@@ -119,7 +120,12 @@ impl<F: Leased> Locked<'_, F> {
     }
 
     /// Puts a whole lease into slot `id` and returns the slot's new use.
-    pub(super) fn install(&mut self, id: u32, lease: Loaded<F>, row_epoch: u64) -> Occupancy {
+    pub(super) fn install(
+        &mut self,
+        id: u32,
+        lease: LeaseParts<F>,
+        row_epoch: u64,
+    ) -> SlotOccupancy {
         let occupancy = lease.occupancy();
         let is_lease = lease.valid_lifetime_s > 0;
         self.replace_kept(id, lease.kept);

@@ -3,22 +3,22 @@
 use base::Now;
 
 use super::LeaseTable;
-use super::clock::Timed;
-use super::leased::{Kept, Leased, Places};
-use super::slot::Slot;
+use super::clock::ClockReading;
+use super::leased::{FamilySlotFields, PlaceMap, TableFamily};
+use super::slot::LeaseSlot;
 use super::stripe::Locked;
 use super::tally::Delta;
-use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Receipt, Refusal};
+use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// Locked stripes of one commit, ascending.
-struct Guards<'t, F: Leased> {
+struct Guards<'t, F: TableFamily> {
     stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
     numbers: [u8; CHANGES_MAX],
     len: usize,
 }
 
-impl<'t, F: Leased> Guards<'t, F> {
+impl<'t, F: TableFamily> Guards<'t, F> {
     fn lock(table: &'t LeaseTable<F>, places: &[u32]) -> Self {
         let mut numbers = [0; CHANGES_MAX];
         let mut len = 0;
@@ -46,7 +46,7 @@ impl<'t, F: Leased> Guards<'t, F> {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
     /// its slot has the expected version, no row after `settled_epoch`, and a use that permits the
     /// action at `now`. Logged rows belong to `row_epoch`; the table gives them to `log`, in the
@@ -70,16 +70,16 @@ impl<F: Leased> LeaseTable<F> {
         row_epoch: u64,
         settled_epoch: u64,
         log: &mut dyn FnMut(F::Row<'_>),
-    ) -> Result<Receipt, Refusal> {
+    ) -> Result<Receipt, CommitRefusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let timed = self.timed(now);
         let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
         if let [change] = changes {
-            let place = self.place_for(change).ok_or(Refusal::NoSuchSlot)?;
+            let place = self.place_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(place);
             let id = commit.check(&stripe, place, change)?;
             if !commit.admits(self, place, change) {
-                return Err(Refusal::Stale);
+                return Err(CommitRefusal::Stale);
             }
             let id = id.unwrap_or_else(|| stripe.make(place, change.address));
             return Ok(commit.receipt(commit.perform(&mut stripe, id, change, log)));
@@ -99,14 +99,14 @@ impl<F: Leased> LeaseTable<F> {
             commit.check(guards.of(place), place, change)?;
         }
         if count < changes.len() {
-            return Err(Refusal::NoSuchSlot);
+            return Err(CommitRefusal::NoSuchSlot);
         }
         for (at, (&place, change)) in places.iter().zip(changes).enumerate() {
             if !commit.admits(self, place, change) {
                 for (&place, change) in places[..at].iter().zip(changes) {
                     guards.of(place).note_unused(place, change.address);
                 }
-                return Err(Refusal::Stale);
+                return Err(CommitRefusal::Stale);
             }
         }
         let mut is_logged = false;
@@ -119,7 +119,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     fn place_for(&self, change: &ChangeOf<'_, F>) -> Option<u32> {
         let is_any = matches!(change.action, Action::Register(_));
         self.places.make(change.address, is_any)
@@ -129,7 +129,7 @@ impl<F: Leased> LeaseTable<F> {
 /// State of one commit.
 struct Commit {
     now: Now,
-    timed: Timed,
+    timed: ClockReading,
     row_epoch: u64,
     settled_epoch: u64,
 }
@@ -140,14 +140,14 @@ impl Commit {
     }
 
     /// Checks that `change` may be made. Returns the id of its slot, unless the slot is untouched.
-    fn check<F: Leased>(
+    fn check<F: TableFamily>(
         &self,
         stripe: &Locked<'_, F>,
         place: u32,
         change: &ChangeOf<'_, F>,
-    ) -> Result<Option<u32>, Refusal> {
+    ) -> Result<Option<u32>, CommitRefusal> {
         if stripe.table.wall_clock.has_moved(&self.timed) {
-            return Err(Refusal::Stale);
+            return Err(CommitRefusal::Stale);
         }
         let is_registration = matches!(change.action, Action::Register(_));
         let id = stripe.find(place);
@@ -155,22 +155,22 @@ impl Commit {
             let is_given = stripe.is_given(place, change.address);
             return match change.action {
                 _ if change.expected_version == 0 && is_registration => Ok(None),
-                _ if !is_given => Err(Refusal::NoSuchSlot),
+                _ if !is_given => Err(CommitRefusal::NoSuchSlot),
                 Action::Hold { .. } | Action::Lease(_) if change.expected_version == 0 => Ok(None),
-                _ => Err(Refusal::Stale),
+                _ => Err(CommitRefusal::Stale),
             };
         };
         if slot.version != change.expected_version {
-            return Err(Refusal::Stale);
+            return Err(CommitRefusal::Stale);
         }
         if slot.row_epoch > self.settled_epoch {
-            return Err(Refusal::Unsettled(slot.row_epoch));
+            return Err(CommitRefusal::Unsettled(slot.row_epoch));
         }
         let is_mine = || slot.kept.has_client() && slot.kept.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
         let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
             // The last client that registers an address is the one that uses it.
-            (Action::Register(_), Occupancy::Leased)
+            (Action::Register(_), SlotOccupancy::Leased)
                 if slot.marks.state() == LeaseState::Registered =>
             {
                 true
@@ -178,22 +178,24 @@ impl Commit {
             (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), occupancy) => {
                 match occupancy {
                     // An exhausted pool breaks holds.
-                    Occupancy::Free | Occupancy::Held => true,
-                    Occupancy::Leased => is_over() || is_mine(),
-                    Occupancy::Declined => is_over(),
-                    Occupancy::Releasing => false,
+                    SlotOccupancy::Free | SlotOccupancy::Held => true,
+                    SlotOccupancy::Leased => is_over() || is_mine(),
+                    SlotOccupancy::Declined => is_over(),
+                    SlotOccupancy::Releasing => false,
                 }
             }
-            (Action::Unhold, Occupancy::Held) | (Action::Release, Occupancy::Leased) => is_mine(),
-            (Action::Decline { .. }, Occupancy::Leased | Occupancy::Held) => is_mine(),
+            (Action::Unhold, SlotOccupancy::Held) | (Action::Release, SlotOccupancy::Leased) => {
+                is_mine()
+            }
+            (Action::Decline { .. }, SlotOccupancy::Leased | SlotOccupancy::Held) => is_mine(),
             (Action::Unhold | Action::Release | Action::Decline { .. }, _) => false,
         };
         // The fetched facts permitted the change: a clock moved between fetch and commit.
-        if fits { Ok(id) } else { Err(Refusal::Stale) }
+        if fits { Ok(id) } else { Err(CommitRefusal::Stale) }
     }
 
     /// Returns true if no overlapping use forbids `change`, and enters the new use then.
-    fn admits<F: Leased>(
+    fn admits<F: TableFamily>(
         &self,
         table: &LeaseTable<F>,
         place: u32,
@@ -204,7 +206,7 @@ impl Commit {
     }
 
     /// Makes a checked change. Returns true if it was logged.
-    fn perform<F: Leased>(
+    fn perform<F: TableFamily>(
         &self,
         stripe: &mut Locked<'_, F>,
         id: u32,
@@ -237,7 +239,7 @@ impl Commit {
         true
     }
 
-    fn hold<F: Leased>(
+    fn hold<F: TableFamily>(
         &self,
         stripe: &mut Locked<'_, F>,
         id: u32,
@@ -245,16 +247,16 @@ impl Commit {
         (deadline_ns, subnet_id): (u64, u32),
     ) {
         let slot = stripe.slot(id);
-        if slot.occupancy == Occupancy::Leased && slot.expires_s() > self.now.wall_s() {
+        if slot.occupancy == SlotOccupancy::Leased && slot.expires_s() > self.now.wall_s() {
             return;
         }
         let is_mine = slot.kept.has_identity(identity);
-        let is_ended = slot.occupancy == Occupancy::Leased;
+        let is_ended = slot.occupancy == SlotOccupancy::Leased;
         // A released lease stays so for its client, until it is reclaimed.
         if !(is_mine && slot.marks.state() == LeaseState::Released) {
             stripe.count_ended(id, self.now.wall_s());
         }
-        stripe.transition(id, Occupancy::Held, |slot| {
+        stripe.transition(id, SlotOccupancy::Held, |slot| {
             slot.hold_deadline_ns = deadline_ns;
             slot.subnet_id = subnet_id;
             if is_ended {
@@ -268,7 +270,7 @@ impl Commit {
         stripe.take(id, identity);
     }
 
-    fn lease<F: Leased>(
+    fn lease<F: TableFamily>(
         &self,
         stripe: &mut Locked<'_, F>,
         id: u32,
@@ -277,7 +279,7 @@ impl Commit {
     ) {
         let slot = stripe.slot(id);
         let is_known = slot.kept.has_identity(identity);
-        let is_renewed = slot.occupancy == Occupancy::Leased
+        let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.marks.state() == state
             && slot.expires_s() > self.now.wall_s()
             && (is_known || slot.kept.is_owned_by(identity));
@@ -291,7 +293,7 @@ impl Commit {
             stripe.change_client(id, identity);
             stripe.slot_mut(id).extra = extra;
         }
-        let set_terms = |slot: &mut Slot<F>| {
+        let set_terms = |slot: &mut LeaseSlot<F>| {
             let common = F::common(terms);
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = common.valid_lifetime_s;
@@ -310,7 +312,7 @@ impl Commit {
                 LeaseState::Registered => Delta::REGISTERED,
                 _ => Delta::GIVEN,
             };
-            stripe.transition_counted(id, (Occupancy::Leased, given), set_terms);
+            stripe.transition_counted(id, (SlotOccupancy::Leased, given), set_terms);
             return;
         }
         let expired_s = slot.expires_s();
@@ -322,7 +324,7 @@ impl Commit {
         stripe.note_use(id);
     }
 
-    fn release<F: Leased>(
+    fn release<F: TableFamily>(
         &self,
         stripe: &mut Locked<'_, F>,
         id: u32,
@@ -345,12 +347,12 @@ impl Commit {
         }
     }
 
-    fn decline<F: Leased>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
-        if stripe.slot(id).occupancy == Occupancy::Held {
+    fn decline<F: TableFamily>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
+        if stripe.slot(id).occupancy == SlotOccupancy::Held {
             stripe.count_ended(id, self.now.wall_s());
         }
         stripe.forget_client(id);
-        stripe.transition(id, Occupancy::Declined, |slot| {
+        stripe.transition(id, SlotOccupancy::Declined, |slot| {
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = probation_s;
             slot.row_epoch = self.row_epoch;

@@ -16,10 +16,10 @@ use std::sync::{Mutex, PoisonError};
 use base::Now;
 use base::time::{NS_PER_MS, US_PER_S};
 
-use super::leased::Leased;
+use super::leased::TableFamily;
 use super::stripe::Locked;
 use super::{LeaseTable, STRIPES};
-use crate::contract::Occupancy;
+use crate::contract::SlotOccupancy;
 
 /// Smallest change of the difference between the clocks that is a step, microseconds.
 const STEP_US: u64 = US_PER_S;
@@ -68,7 +68,7 @@ const STEPS_MAX: usize = 16;
 
 /// Reading of the clocks, corrected, and the difference that it was compared with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
+pub(super) struct ClockReading {
     pub(super) now: Now,
     difference_us: i64,
 }
@@ -86,12 +86,12 @@ impl WallClock {
     }
 
     /// Returns true if times were moved since `timed` was read. Callers hold the lock of a stripe.
-    pub(super) fn has_moved(&self, timed: &Timed) -> bool {
+    pub(super) fn has_moved(&self, timed: &ClockReading) -> bool {
         self.difference_us.load(Ordering::Relaxed) != timed.difference_us
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Starts to follow the clocks at `now`. A loaded lease from the future was created under
     /// another clock: at most its whole lifetime remains, so its lifetime starts at `now`.
     pub fn follow_clock(&self, now: Now) -> ClockStart {
@@ -119,28 +119,31 @@ impl<F: Leased> LeaseTable<F> {
     }
 
     /// Compares `now` with the known difference of the clocks, and corrects leases after a step.
-    pub(super) fn timed(&self, now: Now) -> Timed {
+    pub(super) fn timed(&self, now: Now) -> ClockReading {
         let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
         let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
         if is_known || known_us == NOT_FOLLOWED {
-            return Timed { now, difference_us: known_us };
+            return ClockReading { now, difference_us: known_us };
         }
         self.follow_step(now)
     }
 
     #[cold]
-    fn follow_step(&self, now: Now) -> Timed {
+    fn follow_step(&self, now: Now) -> ClockReading {
         let clock = &self.wall_clock;
         let mut following = clock.following.lock().unwrap_or_else(PoisonError::into_inner);
         let known_us = following.difference_us;
         let found_us = difference_us(now);
         if found_us.abs_diff(known_us) < STEP_US {
-            return Timed { now, difference_us: known_us };
+            return ClockReading { now, difference_us: known_us };
         }
         let known_wall_us = (now.mono_ns / 1_000).checked_add_signed(known_us).unwrap_or(0);
         if now.mono_ns <= following.since_ns + STALE_NS {
             // Read before the step that another shard has followed.
-            return Timed { now: Now { wall_us: known_wall_us, ..now }, difference_us: known_us };
+            return ClockReading {
+                now: Now { wall_us: known_wall_us, ..now },
+                difference_us: known_us,
+            };
         }
         clock.difference_us.store(MOVING, Ordering::Relaxed);
         let by_s = (found_us - known_us) / US_PER_S.cast_signed();
@@ -156,7 +159,7 @@ impl<F: Leased> LeaseTable<F> {
         }
         (following.since_ns, following.difference_us) = (now.mono_ns, found_us);
         clock.difference_us.store(found_us, Ordering::Relaxed);
-        Timed { now, difference_us: found_us }
+        ClockReading { now, difference_us: found_us }
     }
 
     /// Replaces the time of each lease by the result of `moved`, if any; returns the number of
@@ -189,7 +192,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> Locked<'_, F> {
+impl<F: TableFamily> Locked<'_, F> {
     /// Makes the term of slot `id` begin at `cltt_s`.
     fn set_time(&mut self, id: u32, cltt_s: u64) {
         let state = &mut *self.state;
@@ -198,7 +201,7 @@ impl<F: Leased> Locked<'_, F> {
         slot.cltt_s = cltt_s;
         slot.touch();
         // A slot that ends later comes up in time in its present bucket, and is hung again.
-        let hangs = !matches!(slot.occupancy, Occupancy::Held | Occupancy::Releasing);
+        let hangs = !matches!(slot.occupancy, SlotOccupancy::Held | SlotOccupancy::Releasing);
         if is_earlier && hangs {
             state.deadlines.unlink(&mut state.slots, id);
             state.deadlines.link(&mut state.slots, id);

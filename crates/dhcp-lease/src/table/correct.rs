@@ -1,9 +1,9 @@
 //! Leases of other servers: corrects slots from a database that is shared with them.
 
 use super::LeaseTable;
-use super::leased::{Leased, Places};
+use super::leased::{PlaceMap, TableFamily};
 use super::order;
-use crate::contract::Occupancy;
+use crate::contract::SlotOccupancy;
 use crate::lease::LeaseState;
 use crate::pool::Allocator;
 
@@ -11,7 +11,7 @@ use crate::pool::Allocator;
 /// more than clients have been offered and have not requested yet.
 const LATELY: u32 = 4096;
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Corrects the slot of `address` from the lease in a shared database, `None` when the database
     /// has none. `row_epoch` is the epoch in which the lease was read, not settled yet. A slot with
     /// a row of a later epoch stays as it is, since the database has not yet accepted or refused
@@ -37,14 +37,15 @@ impl<F: Leased> LeaseTable<F> {
                 let id = stripe.make(place, address);
                 let slot = stripe.slot(id);
                 let is_same = slot.shown_state().is_some_and(|state| {
-                    slot.occupancy != Occupancy::Held && F::to_lease(&F::row(slot, state)) == lease
+                    slot.occupancy != SlotOccupancy::Held
+                        && F::to_lease(&F::row(slot, state)) == lease
                 });
                 if !is_same {
                     stripe.install(id, F::take_apart(lease), row_epoch);
                 }
             }
-            (Some(id), None) if stripe.slot(id).occupancy != Occupancy::Held => {
-                stripe.transition(id, Occupancy::Free, |slot| {
+            (Some(id), None) if stripe.slot(id).occupancy != SlotOccupancy::Held => {
+                stripe.transition(id, SlotOccupancy::Free, |slot| {
                     slot.row_epoch = row_epoch;
                     slot.marks.set_state(LeaseState::Assigned);
                 });

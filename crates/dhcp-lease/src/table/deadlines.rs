@@ -9,10 +9,10 @@
 //! slot where it is.
 
 use super::expiry::Expiry;
-use super::leased::Leased;
-use super::slot::Slot;
-use super::slots::Slots;
-use crate::contract::Occupancy;
+use super::leased::TableFamily;
+use super::slot::LeaseSlot;
+use super::slots::StripeSlots;
+use crate::contract::SlotOccupancy;
 
 /// `prev` of a slot that is in no list.
 pub(super) const UNLINKED: u32 = u32::MAX;
@@ -42,11 +42,11 @@ pub(super) const fn last_due_s(wall_s: u64) -> u64 {
 ///
 /// Stored as complements, so that empty buckets are zeros: memory from the system is never written
 /// before it is used, and a table of few leases stays small.
-struct Buckets {
+struct WheelBuckets {
     complements: Vec<u32>,
 }
 
-impl Buckets {
+impl WheelBuckets {
     fn new() -> Self {
         Self { complements: vec![!NOTHING; BUCKETS as usize] }
     }
@@ -73,21 +73,21 @@ impl Buckets {
 }
 
 /// List ordered by a key of its slots.
-struct Queue<F: Leased> {
+struct SlotQueue<F: TableFamily> {
     head: u32,
     tail: u32,
     /// Key of the head; `u64::MAX` when empty.
     first_key: u64,
     end: u32,
-    key: fn(&Slot<F>) -> u64,
+    key: fn(&LeaseSlot<F>) -> u64,
 }
 
-impl<F: Leased> Queue<F> {
-    const fn new(end: u32, key: fn(&Slot<F>) -> u64) -> Self {
+impl<F: TableFamily> SlotQueue<F> {
+    const fn new(end: u32, key: fn(&LeaseSlot<F>) -> u64) -> Self {
         Self { head: NOTHING, tail: NOTHING, first_key: u64::MAX, end, key }
     }
 
-    fn insert(&mut self, slots: &mut Slots<F>, id: u32) {
+    fn insert(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         let key = (self.key)(slots.get(id));
         let (mut before, mut after) = (self.tail, self.end);
         for _ in 0..LOOK_BACK {
@@ -115,20 +115,20 @@ impl<F: Leased> Queue<F> {
     }
 
     /// Sets the head to `head` after the old head was taken out.
-    fn set_head(&mut self, slots: &Slots<F>, head: u32) {
+    fn set_head(&mut self, slots: &StripeSlots<F>, head: u32) {
         self.head = head;
         self.first_key = if head == NOTHING { u64::MAX } else { (self.key)(slots.get(head)) };
     }
 }
 
 /// All lists of one stripe.
-pub(super) struct Deadlines<F: Leased> {
-    holds: Queue<F>,
-    releases: Queue<F>,
+pub(super) struct Deadlines<F: TableFamily> {
+    holds: SlotQueue<F>,
+    releases: SlotQueue<F>,
     /// Slots that came up in the wheel and may not be reclaimed before the next cycle, in that
     /// order.
-    overdue: Queue<F>,
-    buckets: Buckets,
+    overdue: SlotQueue<F>,
+    buckets: WheelBuckets,
     /// Bit per bucket: slots may hang in the bucket.
     hung: [u64; BUCKETS as usize / 64],
     /// First slot of the bucket that is being processed.
@@ -139,13 +139,13 @@ pub(super) struct Deadlines<F: Leased> {
     pub(super) expiry: Expiry,
 }
 
-impl<F: Leased> Deadlines<F> {
+impl<F: TableFamily> Deadlines<F> {
     pub(super) fn new() -> Self {
         Self {
-            holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
-            releases: Queue::new(RELEASES, |slot| slot.row_epoch),
-            overdue: Queue::new(OVERDUE, |_| 0),
-            buckets: Buckets::new(),
+            holds: SlotQueue::new(HOLDS, |slot| slot.hold_deadline_ns),
+            releases: SlotQueue::new(RELEASES, |slot| slot.row_epoch),
+            overdue: SlotQueue::new(OVERDUE, |_| 0),
+            buckets: WheelBuckets::new(),
             hung: [0; BUCKETS as usize / 64],
             due: NOTHING,
             wheel_s: 0,
@@ -162,13 +162,13 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Links slot `id`, which is in no list, into the list of its occupancy.
-    pub(super) fn link(&mut self, slots: &mut Slots<F>, id: u32) {
+    pub(super) fn link(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         let slot = slots.get(id);
         debug_assert_eq!(slot.prev, UNLINKED, "a slot is in one list at most");
         match slot.occupancy {
-            Occupancy::Held => self.holds.insert(slots, id),
-            Occupancy::Releasing => self.releases.insert(slots, id),
-            Occupancy::Free | Occupancy::Leased | Occupancy::Declined => {
+            SlotOccupancy::Held => self.holds.insert(slots, id),
+            SlotOccupancy::Releasing => self.releases.insert(slots, id),
+            SlotOccupancy::Free | SlotOccupancy::Leased | SlotOccupancy::Declined => {
                 let due_s = slot.due_s(&self.expiry);
                 if due_s != u64::MAX {
                     self.hang(slots, id, due_s.max(self.wheel_s + 1));
@@ -179,12 +179,12 @@ impl<F: Leased> Deadlines<F> {
 
     /// Hangs slot `id`, which is in no list, so that it comes up again no earlier than in second
     /// `at_s`.
-    pub(super) fn postpone(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
+    pub(super) fn postpone(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
         self.hang(slots, id, at_s.max(self.wheel_s + 1));
     }
 
     /// Hangs the slot into the bucket of second `at_s`.
-    fn hang(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
+    fn hang(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
         self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
         let head = self.buckets.replace(bucket as usize, id);
@@ -197,13 +197,13 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Puts slot `id`, which is in no list, into the list that waits for the next cycle.
-    pub(super) fn set_aside(&mut self, slots: &mut Slots<F>, id: u32) {
+    pub(super) fn set_aside(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         self.overdue.insert(slots, id);
     }
 
     /// Makes slot `id` come up at once if the wheel has passed the second in which it ended, so
     /// that no client waits for the next second.
-    pub(super) fn hurry(&mut self, slots: &mut Slots<F>, id: u32) {
+    pub(super) fn hurry(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         if slots.get(id).due_s(&self.expiry) <= self.wheel_s {
             self.unlink(slots, id);
             self.set_aside(slots, id);
@@ -216,7 +216,7 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Takes out the slot that has waited longest for a cycle, and returns its id.
-    pub(super) fn next_overdue(&mut self, slots: &mut Slots<F>) -> Option<u32> {
+    pub(super) fn next_overdue(&mut self, slots: &mut StripeSlots<F>) -> Option<u32> {
         let id = self.overdue.head;
         (id != NOTHING).then(|| {
             self.unlink(slots, id);
@@ -225,7 +225,7 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Relinks a renewed slot: it stays where it hangs if it still comes up in time.
-    pub(super) fn relink_renewed(&mut self, slots: &mut Slots<F>, id: u32, expired_s: u64) {
+    pub(super) fn relink_renewed(&mut self, slots: &mut StripeSlots<F>, id: u32, expired_s: u64) {
         let slot = slots.get(id);
         // A slot that is set aside does not come up by itself.
         if slot.prev == UNLINKED || slot.expires_s() < expired_s || self.has_overdue() {
@@ -235,7 +235,7 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Takes the slot out of the list that it is in, if any.
-    pub(super) fn unlink(&mut self, slots: &mut Slots<F>, id: u32) {
+    pub(super) fn unlink(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         let slot = slots.get_mut(id);
         let (prev, next) = (slot.prev, slot.next);
         if prev == UNLINKED {
@@ -263,7 +263,7 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    const fn queue(&mut self, end: u32) -> &mut Queue<F> {
+    const fn queue(&mut self, end: u32) -> &mut SlotQueue<F> {
         match end {
             HOLDS => &mut self.holds,
             RELEASES => &mut self.releases,
@@ -298,14 +298,17 @@ impl<F: Leased> Deadlines<F> {
     }
 
     /// Returns the ids of the held slots, oldest hold first.
-    pub(super) fn holds<'s>(&self, slots: &'s Slots<F>) -> impl Iterator<Item = u32> + use<'s, F> {
+    pub(super) fn holds<'s>(
+        &self,
+        slots: &'s StripeSlots<F>,
+    ) -> impl Iterator<Item = u32> + use<'s, F> {
         let follow = |id: u32| (id & END == 0).then_some(id);
         core::iter::successors(follow(self.holds.head), move |&id| follow(slots.get(id).next))
     }
 
     /// Takes out the next slot that comes up in the wheel by `wall_s`: it has ended, or has to be
     /// linked again.
-    pub(super) fn next_due(&mut self, slots: &mut Slots<F>, wall_s: u64) -> Option<u32> {
+    pub(super) fn next_due(&mut self, slots: &mut StripeSlots<F>, wall_s: u64) -> Option<u32> {
         if self.wheel_s > wall_s + BACKLASH_S {
             self.wheel_s = wall_s;
         }
@@ -346,18 +349,20 @@ impl<F: Leased> Deadlines<F> {
 
     /// Walks all lists forward and back. Returns the number of slots in them.
     #[cfg(test)]
-    pub(super) fn audit(&self, slots: &Slots<F>) -> usize {
+    pub(super) fn audit(&self, slots: &StripeSlots<F>) -> usize {
         let walk = |end: u32, head: u32, tail: Option<u32>| {
             let (mut count, mut prev, mut id) = (0, end, head);
             while id & END == 0 {
                 assert_eq!(slots.get(id).prev, prev);
                 let is_right = match slots.get(id).occupancy {
-                    Occupancy::Free => {
+                    SlotOccupancy::Free => {
                         (end < HOLDS || end == OVERDUE) && slots.get(id).marks.state().is_past()
                     }
-                    Occupancy::Held => end == HOLDS,
-                    Occupancy::Releasing => end == RELEASES,
-                    Occupancy::Leased | Occupancy::Declined => end < HOLDS || end == OVERDUE,
+                    SlotOccupancy::Held => end == HOLDS,
+                    SlotOccupancy::Releasing => end == RELEASES,
+                    SlotOccupancy::Leased | SlotOccupancy::Declined => {
+                        end < HOLDS || end == OVERDUE
+                    }
                 };
                 assert!(is_right, "list {end:#x}: {:?}", slots.get(id));
                 count += 1;

@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 use base::prefetch::prefetch_value;
 use base::{Now, Prefetch};
 
-use super::leased::{ClientIndex, Kept, Leased, Places, Visited};
-use super::slot::Slot;
+use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily, Visited};
+use super::slot::LeaseSlot;
 use super::{LeaseTable, STRIPES};
-use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
+use crate::contract::{Facts, FetchKeys, MINE_MAX, SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
 
 /// Number of cache lines of a slot.
@@ -21,7 +21,7 @@ const EARLY_SWEEP: u32 = 64;
 const HOLD_STRIPES: usize = 16;
 const HOLDS_EACH: usize = 64;
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Looks up the facts that `keys` request; `facts` is overwritten. Rows through `settled_epoch`
     /// are settled. A free candidate is claimed: the caller must commit it or give it back.
     pub fn fetch(
@@ -75,7 +75,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Returns the place of `address`, if it has one.
     pub(crate) fn place_of(&self, address: F::Address) -> Option<u32> {
         self.places.find(address)
@@ -96,14 +96,14 @@ impl<F: Leased> LeaseTable<F> {
 }
 
 /// State of one look-up.
-struct Fetch<'f, 'k, F: Leased> {
+struct Fetch<'f, 'k, F: TableFamily> {
     table: &'f LeaseTable<F>,
     now: Now,
     settled_epoch: u64,
     keys: &'f FetchKeys<'k, F>,
 }
 
-impl<F: Leased> Fetch<'_, '_, F> {
+impl<F: TableFamily> Fetch<'_, '_, F> {
     /// Returns the slot of `address`; `None` when no pool ever had it and there is no lease.
     fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
@@ -114,7 +114,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
                 Some(self.table.compared(self.now, place, view))
             }
             None if self.table.places.can_be_made(address) => {
-                let view = Slot::fresh(0, address).view(identity, self.settled_epoch);
+                let view = LeaseSlot::fresh(0, address).view(identity, self.settled_epoch);
                 Some(self.table.compared(self.now, 0, view))
             }
             None => None,
@@ -140,8 +140,9 @@ impl<F: Leased> Fetch<'_, '_, F> {
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
         let view = table.compared(self.now, place, view);
-        let is_past =
-            |view: &Option<SlotView<F>>| view.is_some_and(|view| view.occupancy == Occupancy::Free);
+        let is_past = |view: &Option<SlotView<F>>| {
+            view.is_some_and(|view| view.occupancy == SlotOccupancy::Free)
+        };
         if facts.mine_count < MINE_MAX {
             facts.mine[facts.mine_count] = Some(view);
             facts.mine_count += 1;
@@ -150,7 +151,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
         {
             *past = Some(view);
         }
-        if view.occupancy == Occupancy::Free { Visited::Past } else { Visited::InUse }
+        if view.occupancy == SlotOccupancy::Free { Visited::Past } else { Visited::InUse }
     }
 
     fn asked(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {
@@ -180,7 +181,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
         for _ in 0..STALE_BITS {
             let (_, address) = self.table.claim(self.keys.pools, pool)?;
             let view = self.view(address)?;
-            if view.occupancy == Occupancy::Free && !view.is_overlapped {
+            if view.occupancy == SlotOccupancy::Free && !view.is_overlapped {
                 return Some(view);
             }
         }

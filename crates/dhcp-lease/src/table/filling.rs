@@ -9,7 +9,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use super::LeaseTable;
-use super::leased::{Leased, Places};
+use super::leased::{PlaceMap, TableFamily};
 use super::order;
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
@@ -65,7 +65,7 @@ fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
     ranges.map(|range| range.end - range.start).sum()
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Puts free addresses into the queues that `old` pools did not have.
     pub(super) fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
         let is_known = |queue: *const _| {
@@ -138,7 +138,7 @@ impl<F: Leased> LeaseTable<F> {
     /// Returns one of the open places of a pool; `None` when there is none.
     fn open_place(
         spec: &F::Spec,
-        run: &<F::Places as Places<F>>::Run,
+        run: &<F::Places as PlaceMap<F>>::Run,
         random: u64,
     ) -> Option<(u32, F::Address)> {
         let open = || F::Places::open_positions(spec, run);

@@ -17,13 +17,13 @@ const STRIPES: usize = 256;
 
 /// Hints of one stripe, each by part of its key's hash: with the stripe, 40 bits of it.
 #[derive(Default)]
-struct Hints {
+struct IndexHints {
     table: Buckets,
     /// Tags for which the index refused a hint once: a look-up of such a tag may be incomplete.
     refused: HashTable<u32>,
 }
 
-impl Hints {
+impl IndexHints {
     fn has_refused(&self, tag: u32) -> bool {
         self.refused.find(spread(&tag), |&refused| refused == tag).is_some()
     }
@@ -37,13 +37,13 @@ const fn spread(tag: &u32) -> u64 {
 
 #[repr(align(128))]
 struct IndexStripe {
-    hints: Mutex<Hints>,
+    hints: Mutex<IndexHints>,
     /// Address of the hints, for prefetching without the lock.
     home: Home,
 }
 
 impl IndexStripe {
-    fn lock(&self) -> MutexGuard<'_, Hints> {
+    fn lock(&self) -> MutexGuard<'_, IndexHints> {
         self.hints.lock().expect("no holder of an index stripe panics")
     }
 }
@@ -56,12 +56,12 @@ pub(crate) struct IdentityIndex {
 }
 
 /// Places found, in arbitrary order.
-pub(crate) struct Found {
+pub(crate) struct FoundPlaces {
     places: [u32; FAN_OUT],
     len: usize,
 }
 
-impl Found {
+impl FoundPlaces {
     pub(crate) const NONE: Self = Self { places: [0; FAN_OUT], len: 0 };
 
     pub(crate) fn places(&self) -> &[u32] {
@@ -134,10 +134,10 @@ impl IdentityIndex {
     }
 
     /// Returns the places that `key` leads to.
-    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
+    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> FoundPlaces {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
-        let mut found = Found::NONE;
+        let mut found = FoundPlaces::NONE;
         hints.table.find(tag).for_each(|place| found.push(place));
         found
     }

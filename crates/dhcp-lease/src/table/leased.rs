@@ -12,8 +12,8 @@ use base::Prefetch;
 
 use super::address_map::AddressMap;
 use super::overlap::Overlaps;
-use super::slot::{Extra, Slot};
-use crate::contract::Occupancy;
+use super::slot::{Extra, LeaseSlot};
+use crate::contract::SlotOccupancy;
 use crate::family::{Family, PoolIndex};
 use crate::identity::ClientKey;
 use crate::lease::LeaseState;
@@ -21,15 +21,15 @@ use crate::pool::{Allocator, PoolSet};
 
 /// Family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot implement it,
 /// since it names types private to the table.
-pub trait Leased: Family<PoolSet = PoolSet<Self>> {
+pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Pool as configured.
     type Spec: Copy + Eq + Debug + Send + Sync;
     /// Map from addresses to the places of their slots.
-    type Places: Places<Self>;
+    type Places: PlaceMap<Self>;
     /// Index that finds a client's slots.
     type Index: ClientIndex<Self>;
     /// Part of a slot that only this family has.
-    type Kept: Kept<Self>;
+    type Kept: FamilySlotFields<Self>;
 
     /// Kind of resource, for families that count kinds apart.
     type Kind: Copy + Ord + Debug + Send + Sync;
@@ -68,10 +68,10 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
 
     /// Stores the terms that only this family has.
-    fn keep_terms(slot: &mut Slot<Self>, terms: &Self::Terms<'_>);
+    fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &Self::Terms<'_>);
 
     /// Returns the slot's lease as a row in `state`.
-    fn row(slot: &Slot<Self>, state: LeaseState) -> Self::Row<'_>;
+    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> Self::Row<'_>;
 
     /// Returns true if a row belongs to the client with `key`.
     fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
@@ -86,7 +86,7 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     fn indexed_by(lease: &Self::Lease) -> Self::Identity<'_>;
 
     /// Takes a lease apart, to be put into a slot.
-    fn take_apart(lease: Self::Lease) -> Loaded<Self>;
+    fn take_apart(lease: Self::Lease) -> LeaseParts<Self>;
 }
 
 /// Terms that both families have.
@@ -99,12 +99,12 @@ pub struct CommonTerms<'a> {
     /// `pool-id` of the pool, 0 when it has none.
     pub pool_id: u32,
     /// Names and context.
-    pub text: Text<'a>,
+    pub text: LeaseTexts<'a>,
 }
 
 /// Names and context of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'a> {
+pub struct LeaseTexts<'a> {
     /// Host name, possibly empty.
     pub hostname: &'a str,
     /// JSON text of the user context; with an empty one the lease keeps its text.
@@ -115,7 +115,7 @@ pub struct Text<'a> {
     pub fqdn_rev: bool,
 }
 
-impl Text<'_> {
+impl LeaseTexts<'_> {
     /// Returns true if all fields are empty or false.
     pub(super) const fn is_empty(&self) -> bool {
         self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
@@ -124,7 +124,7 @@ impl Text<'_> {
 
 /// Lease taken apart, to be put into a slot.
 #[derive(Debug)]
-pub struct Loaded<F: Leased> {
+pub struct LeaseParts<F: TableFamily> {
     /// Leased address.
     pub address: F::Address,
     /// Valid lifetime, seconds from `cltt_s`.
@@ -143,20 +143,20 @@ pub struct Loaded<F: Leased> {
     pub kept: F::Kept,
 }
 
-impl<F: Leased> Loaded<F> {
+impl<F: TableFamily> LeaseParts<F> {
     /// Returns the use of the lease's slot.
-    pub(super) const fn occupancy(&self) -> Occupancy {
+    pub(super) const fn occupancy(&self) -> SlotOccupancy {
         match self.state {
-            _ if self.valid_lifetime_s == 0 => Occupancy::Free,
-            LeaseState::Assigned | LeaseState::Registered => Occupancy::Leased,
-            LeaseState::Declined => Occupancy::Declined,
-            LeaseState::ExpiredReclaimed | LeaseState::Released => Occupancy::Free,
+            _ if self.valid_lifetime_s == 0 => SlotOccupancy::Free,
+            LeaseState::Assigned | LeaseState::Registered => SlotOccupancy::Leased,
+            LeaseState::Declined => SlotOccupancy::Declined,
+            LeaseState::ExpiredReclaimed | LeaseState::Released => SlotOccupancy::Free,
         }
     }
 }
 
 /// Family's part of a slot; the default is that of an address that no client ever had.
-pub trait Kept<F: Family>: Debug + Default + Send {
+pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     /// Turns a default value into the part of `address`'s slot.
     fn settle_at(&mut self, address: F::Address);
 
@@ -189,7 +189,7 @@ pub trait Kept<F: Family>: Debug + Default + Send {
 }
 
 /// Index from a client to the places of its slots.
-pub trait ClientIndex<F: Leased>: Send + Sync {
+pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
     /// collide.
     fn new(seed: u64) -> Self;
@@ -243,9 +243,9 @@ pub enum Visited {
     InUse,
 }
 
-/// Steps that the places of some pools need before they can be leased: see [`Places`].
+/// Steps that the places of some pools need before they can be leased: see [`PlaceMap`].
 #[derive(Debug)]
-pub struct Opening<P> {
+pub struct OpeningPlan<P> {
     /// Ranges of places, each from the first to the last.
     pub ranges: Vec<(u32, u32)>,
     /// Value to publish when the ranges are ready.
@@ -255,10 +255,10 @@ pub struct Opening<P> {
 /// Map from addresses to places. Changes happen under the table's configuration lock: the table
 /// makes the result of a `plan` function ready (free bits, rows for the slots) and then publishes
 /// it.
-pub trait Places<F: Leased>: Overlaps<F> {
+pub trait PlaceMap<F: TableFamily>: Overlaps<F> {
     /// Location of the addresses of one pool.
     type Run: Debug + Send + Sync;
-    /// Argument of [`Places::publish`].
+    /// Argument of [`PlaceMap::publish`].
     type Publication;
 
     /// True if `plan_growth` and `plan_cover` ever return an opening.
@@ -277,7 +277,7 @@ pub trait Places<F: Leased>: Overlaps<F> {
     /// otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
-    /// Returns true if [`Places::make`] would create a place, without a load, for `address`, which
+    /// Returns true if [`PlaceMap::make`] would create a place, without a load, for `address`, which
     /// has none yet.
     fn can_be_made(&self, address: F::Address) -> bool;
 
@@ -296,13 +296,13 @@ pub trait Places<F: Leased>: Overlaps<F> {
     fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
     /// Plans the places of the pools `specs`; returns the run of each pool and the opening.
-    fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, Opening<Self::Publication>);
+    fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, OpeningPlan<Self::Publication>);
 
     /// Plans to open more of a pool all of whose open places are taken; `None` when all are open.
-    fn plan_growth(&self, run: &Self::Run) -> Option<Opening<Self::Publication>>;
+    fn plan_growth(&self, run: &Self::Run) -> Option<OpeningPlan<Self::Publication>>;
 
     /// Plans to open the place of `address`, when a pool reserves one for it.
-    fn plan_cover(&self, address: F::Address) -> Option<Opening<Self::Publication>>;
+    fn plan_cover(&self, address: F::Address) -> Option<OpeningPlan<Self::Publication>>;
 
     /// Makes `publication` visible. Returns true if addresses that have other places already may be
     /// among the opened ones.

@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 
 use base::Now;
 
-use super::leased::{ClientIndex, Kept, Leased, Places};
-use super::slot::Slot;
+use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
+use super::slot::LeaseSlot;
 use super::{LeaseTable, STRIPES};
-use crate::contract::Occupancy;
+use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
 
 /// Number of blocks of 256 addresses that are read before checking for a full page.
 const PAGE_BLOCKS: usize = 16;
 
 /// Returns the slot's lease, if it has or remembers one.
-fn shown<F: Leased>(slot: &Slot<F>) -> Option<F::Lease> {
+fn shown<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
     state.map(|state| F::to_lease(&F::row(slot, state)))
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Returns the lease of `address`, in any state: also one that was released or reclaimed, as
     /// long as it is remembered.
     #[must_use]
@@ -45,7 +45,7 @@ impl<F: Leased> LeaseTable<F> {
         let Some(place) = self.places.find(address) else { return false };
         let stripe = self.lock_of(place);
         let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
-        let is_running = slot.occupancy == Occupancy::Leased && now.wall_s() < slot.expires_s();
+        let is_running = slot.occupancy == SlotOccupancy::Leased && now.wall_s() < slot.expires_s();
         if !is_running || slot.address() != address || !slot.kept.is_owned_by(identity) {
             return false;
         }
@@ -65,7 +65,7 @@ impl<F: Leased> LeaseTable<F> {
                     let stripe = self.lock(stripe);
                     let Some(slots) = stripe.state.slots.part(part) else { break };
                     let row =
-                        |slot: &Slot<F>| Some(F::to_lease(&F::row(slot, slot.shown_state()?)));
+                        |slot: &LeaseSlot<F>| Some(F::to_lease(&F::row(slot, slot.shown_state()?)));
                     copies.extend(slots.filter_map(row));
                 }
                 copies.drain(..).for_each(&mut visit);
@@ -83,7 +83,7 @@ impl<F: Leased> LeaseTable<F> {
     /// Returns the leases of [`LeaseTable::leases_of`], and how many slots were looked at.
     pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<F::Lease>, usize) {
         let (mut leases, mut looked_at) = (Vec::new(), 0);
-        let mut look = |slot: &Slot<F>| {
+        let mut look = |slot: &LeaseSlot<F>| {
             looked_at += 1;
             let row = slot.shown_state().map(|state| F::row(slot, state));
             leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| F::to_lease(&row)));
@@ -111,13 +111,13 @@ impl<F: Leased> LeaseTable<F> {
     }
 
     /// Returns the leases, in any state, of up to `limit` addresses that come next `after` a given
-    /// one, in ascending order ([`Leased::order`]); the first ones for `None`.
+    /// one, in ascending order ([`TableFamily::order`]); the first ones for `None`.
     ///
     /// Pools are read from there on until the page is full, all slots outside of them every time.
     #[must_use]
     pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<F::Lease> {
         let after = after.map(F::order);
-        let mut page = Page { after, limit, leases: BTreeMap::new() };
+        let mut page = LeasePage { after, limit, leases: BTreeMap::new() };
         for run in self.places.runs(&self.map, after) {
             for blocks in run.chunks(PAGE_BLOCKS) {
                 if blocks.first().is_some_and(|&(_, first)| page.is_before(F::order(first))) {
@@ -136,7 +136,7 @@ impl<F: Leased> LeaseTable<F> {
         page.leases.into_values().collect()
     }
 
-    fn add_blocks(&self, blocks: &[(u32, F::Address)], page: &mut Page<F>) {
+    fn add_blocks(&self, blocks: &[(u32, F::Address)], page: &mut LeasePage<F>) {
         for number in 0..STRIPES {
             let stripe = self.lock(number);
             for (block, _) in blocks {
@@ -149,20 +149,20 @@ impl<F: Leased> LeaseTable<F> {
 }
 
 /// Page that is being filled.
-struct Page<F: Leased> {
+struct LeasePage<F: TableFamily> {
     after: Option<F::Order>,
     limit: usize,
     leases: BTreeMap<F::Order, F::Lease>,
 }
 
-impl<F: Leased> Page<F> {
+impl<F: TableFamily> LeasePage<F> {
     /// Returns true if the page is full and ends before `order`.
     fn is_before(&self, order: F::Order) -> bool {
         self.leases.len() >= self.limit
             && self.leases.last_key_value().is_none_or(|(&last, _)| last < order)
     }
 
-    fn add(&mut self, slot: &Slot<F>) {
+    fn add(&mut self, slot: &LeaseSlot<F>) {
         let order = F::order(slot.address());
         if self.after.is_some_and(|after| order <= after) || self.is_before(order) {
             return;

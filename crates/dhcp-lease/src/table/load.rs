@@ -3,9 +3,9 @@
 use base::Prefetch;
 
 use super::LeaseTable;
-use super::leased::{Leased, Loaded, Places};
+use super::leased::{LeaseParts, PlaceMap, TableFamily};
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Adds a lease read from storage; of several rows of one address the last wins, in the order
     /// of the calls. A reclaimed row leaves the address free and the lease remembered; a row with a
     /// valid lifetime of 0 leaves the address free, with the client known. Several threads may load
@@ -55,7 +55,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 
     /// Loads `lease` at `place`. Returns true if there was no lease.
-    fn load_at(&self, place: u32, lease: Loaded<F>) -> bool {
+    fn load_at(&self, place: u32, lease: LeaseParts<F>) -> bool {
         let mut stripe = self.lock_of(place);
         let is_deletion = lease.valid_lifetime_s == 0;
         if is_deletion

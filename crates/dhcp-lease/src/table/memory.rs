@@ -1,12 +1,12 @@
 //! Memory of the table, by purpose.
 
-use super::leased::{ClientIndex, Leased, Places};
+use super::leased::{ClientIndex, PlaceMap, TableFamily};
 use super::slot::Extra;
 use super::{LeaseTable, STRIPES};
 
 /// Bytes by purpose, without the overhead of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct TableMemory {
     /// Slots, also those of addresses without a lease.
     pub slots_bytes: usize,
     /// Map from places outside the pools' blocks to their slots.
@@ -21,7 +21,7 @@ pub struct Memory {
     pub texts_bytes: usize,
 }
 
-impl Memory {
+impl TableMemory {
     /// Returns the sum of all parts.
     #[must_use]
     pub const fn total_bytes(&self) -> usize {
@@ -34,15 +34,15 @@ impl Memory {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Returns the memory that the table takes. Reads every slot, about a thousand at a time.
     #[must_use]
-    pub fn memory(&self) -> Memory {
-        let mut sum = Memory {
+    pub fn memory(&self) -> TableMemory {
+        let mut sum = TableMemory {
             indexes_bytes: self.index.bytes(),
             places_bytes: self.places.bytes(),
             map_bytes: self.map.bytes(),
-            ..Memory::default()
+            ..TableMemory::default()
         };
         for stripe in 0..STRIPES {
             let (slots_bytes, sparse_bytes) = self.lock(stripe).state.slots.bytes();

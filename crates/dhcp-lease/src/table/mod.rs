@@ -42,7 +42,7 @@ use base::Now;
 use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
-use leased::{ClientIndex, Leased, Opening, Places};
+use leased::{ClientIndex, OpeningPlan, PlaceMap, TableFamily};
 use overlap::Overlaps as _;
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
@@ -73,7 +73,7 @@ pub struct Usage {
     pub releasing: u64,
 }
 
-struct Configuration<F: Leased> {
+struct Configuration<F: TableFamily> {
     /// Number of rows given to blocks.
     rows: u32,
     current: Arc<PoolSet<F>>,
@@ -82,7 +82,7 @@ struct Configuration<F: Leased> {
 }
 
 /// All leases of a server, shared by its shards; see the module.
-pub struct LeaseTable<F: Leased> {
+pub struct LeaseTable<F: TableFamily> {
     stripes: Vec<Stripe<F>>,
     map: AddressMap,
     places: F::Places,
@@ -104,7 +104,7 @@ pub struct LeaseTable<F: Leased> {
     wall_clock: WallClock,
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Creates an empty table. The secret `seed` prevents clients from choosing identities that
     /// collide.
     #[must_use]
@@ -210,7 +210,7 @@ impl<F: Leased> LeaseTable<F> {
     fn open(
         &self,
         configuration: &mut Configuration<F>,
-        opening: Opening<<F::Places as Places<F>>::Publication>,
+        opening: OpeningPlan<<F::Places as PlaceMap<F>>::Publication>,
     ) {
         let rows_before = configuration.rows;
         for &(first, last) in &opening.ranges {
@@ -420,7 +420,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> core::fmt::Debug for LeaseTable<F> {
+impl<F: TableFamily> core::fmt::Debug for LeaseTable<F> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LeaseTable").field("usage", &self.usage()).finish_non_exhaustive()
     }

@@ -84,7 +84,7 @@ pub(super) mod steps {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct FreeQueueLink {
     prev: u32,
     next: u32,
     /// Number in the order in which addresses became free; 0: not in the queue.
@@ -92,16 +92,16 @@ struct Link {
 }
 
 #[derive(Debug)]
-struct Lane {
+struct FreeQueuePart {
     head: u32,
     tail: u32,
     /// Links by position in the pool, divided by [`LANES`].
-    links: Vec<Link>,
+    links: Vec<FreeQueueLink>,
 }
 
-impl Lane {
+impl FreeQueuePart {
     fn unlink(&mut self, at: u32) {
-        let Link { prev, next, stamp } = self.links[at as usize];
+        let FreeQueueLink { prev, next, stamp } = self.links[at as usize];
         if stamp == 0 {
             return;
         }
@@ -118,11 +118,11 @@ impl Lane {
 
     fn link(&mut self, at: u32, stamp: u64, is_first: bool) {
         if self.links.len() <= at as usize {
-            self.links.resize(at as usize + 1, Link { prev: NONE, next: NONE, stamp: 0 });
+            self.links.resize(at as usize + 1, FreeQueueLink { prev: NONE, next: NONE, stamp: 0 });
         }
         self.unlink(at);
         let (prev, next) = if is_first { (NONE, self.head) } else { (self.tail, NONE) };
-        self.links[at as usize] = Link { prev, next, stamp };
+        self.links[at as usize] = FreeQueueLink { prev, next, stamp };
         match prev {
             NONE => self.head = at,
             prev => self.links[prev as usize].next = at,
@@ -141,7 +141,7 @@ impl Lane {
 #[derive(Debug)]
 #[repr(align(128))]
 struct LockedLane {
-    lane: Mutex<Lane>,
+    lane: Mutex<FreeQueuePart>,
     /// Stamp of the head; `u64::MAX` when empty.
     first_stamp: AtomicU64,
 }
@@ -160,7 +160,7 @@ pub(crate) struct FreeQueue {
 impl Default for FreeQueue {
     fn default() -> Self {
         let lane = || LockedLane {
-            lane: Mutex::new(Lane { head: NONE, tail: NONE, links: Vec::new() }),
+            lane: Mutex::new(FreeQueuePart { head: NONE, tail: NONE, links: Vec::new() }),
             first_stamp: AtomicU64::new(u64::MAX),
         };
         Self {
@@ -174,9 +174,9 @@ impl Default for FreeQueue {
 }
 
 impl FreeQueue {
-    fn with<T>(&self, lane: usize, change: impl FnOnce(&mut Lane) -> T) -> T {
+    fn with<T>(&self, lane: usize, change: impl FnOnce(&mut FreeQueuePart) -> T) -> T {
         let locked = &self.lanes[lane];
-        let mut lane: MutexGuard<'_, Lane> =
+        let mut lane: MutexGuard<'_, FreeQueuePart> =
             locked.lane.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut lane);
         locked.first_stamp.store(lane.first_stamp(), Ordering::Relaxed);

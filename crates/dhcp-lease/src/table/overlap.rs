@@ -9,11 +9,11 @@
 use base::Now;
 
 use super::address_map::AddressMap;
-use super::leased::Leased;
-use super::slot::Slot;
+use super::leased::TableFamily;
+use super::slot::LeaseSlot;
 use super::stripe::Locked;
 use super::{Configuration, LeaseTable, STRIPES};
-use crate::contract::{Occupancy, SlotView};
+use crate::contract::{SlotOccupancy, SlotView};
 use crate::lease::LeaseState;
 
 /// End of a use.
@@ -43,7 +43,7 @@ impl UseEnd {
 pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::Address);
 
 /// Comparison of addresses with those that they overlap. By default no address overlaps another.
-pub trait Overlaps<F: Leased>: Send + Sync {
+pub trait Overlaps<F: TableFamily>: Send + Sync {
     /// Returns true if the uses of `address`, which is at `place`, are entered and compared. Once
     /// true, it stays so.
     fn is_guarded(&self, _place: u32, _address: F::Address) -> bool {
@@ -106,7 +106,7 @@ pub trait Overlaps<F: Leased>: Send + Sync {
     fn add_reserved(&self, _map: &AddressMap, _address: F::Address) {}
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Returns true if an overlapping use keeps `address`, which is at `place`, from being leased.
     pub(super) fn is_overlapped(&self, now: Now, place: u32, address: F::Address) -> bool {
         self.places.is_guarded(place, address) && self.places.is_overlapped(now, address)
@@ -168,7 +168,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-impl<F: Leased> Locked<'_, F> {
+impl<F: TableFamily> Locked<'_, F> {
     /// Enters the use of slot `id` as it is now, when it is guarded.
     pub(super) fn note_use(&mut self, id: u32) {
         let slot = self.slot(id);
@@ -198,13 +198,13 @@ impl<F: Leased> Locked<'_, F> {
 }
 
 /// Returns the end of the use of a slot; `None` when the server leased it to no client.
-fn end_of<F: Leased>(slot: &Slot<F>) -> Option<UseEnd> {
+fn end_of<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<UseEnd> {
     match slot.occupancy {
-        Occupancy::Free => None,
-        Occupancy::Held => Some(UseEnd::Held(slot.hold_deadline_ns)),
+        SlotOccupancy::Free => None,
+        SlotOccupancy::Held => Some(UseEnd::Held(slot.hold_deadline_ns)),
         // Clients choose such addresses themselves (RFC 9686).
-        Occupancy::Leased if slot.marks.state() == LeaseState::Registered => None,
-        Occupancy::Leased | Occupancy::Declined => Some(UseEnd::At(slot.expires_s())),
-        Occupancy::Releasing => Some(UseEnd::Open),
+        SlotOccupancy::Leased if slot.marks.state() == LeaseState::Registered => None,
+        SlotOccupancy::Leased | SlotOccupancy::Declined => Some(UseEnd::At(slot.expires_s())),
+        SlotOccupancy::Releasing => Some(UseEnd::Open),
     }
 }

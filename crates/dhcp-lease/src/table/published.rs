@@ -10,13 +10,13 @@ type Chunk<T> = OnceLock<Box<[OnceLock<T>]>>;
 
 /// Value published last. Earlier values stay, since a thread may be reading them, so a value that
 /// is published often must be small.
-pub(crate) struct Published<T> {
+pub(crate) struct LatestValue<T> {
     chunks: [Chunk<T>; CHUNKS],
     /// Number of values published.
     count: AtomicUsize,
 }
 
-impl<T> Published<T> {
+impl<T> LatestValue<T> {
     pub(crate) fn new(first: T) -> Self {
         let this = Self { chunks: [const { OnceLock::new() }; CHUNKS], count: AtomicUsize::new(0) };
         this.publish(first);
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_last_value_is_seen() {
-        let published = Published::new(0);
+        let published = LatestValue::new(0);
         for value in 1..=1_000 {
             assert_eq!(*published.get(), value - 1);
             published.publish(value);

@@ -5,7 +5,7 @@
 //! least half is reserved have such bits, too, and rows for their slots; other reserved places are
 //! in a list of their stripe.
 
-use super::leased::{Kept, Leased, Places};
+use super::leased::{FamilySlotFields, PlaceMap, TableFamily};
 use super::overlap::Overlaps as _;
 use super::{Configuration, LeaseTable};
 
@@ -14,7 +14,7 @@ use super::{Configuration, LeaseTable};
 const DENSE: usize = 128;
 
 /// Addresses that are reserved now.
-pub(super) struct Reserved<F: Leased> {
+pub(super) struct Reserved<F: TableFamily> {
     /// Free bit and address, ascending; the bit may not be opened yet.
     pooled: Vec<(u32, F::Address)>,
     /// Places outside the pools, ascending.
@@ -23,13 +23,13 @@ pub(super) struct Reserved<F: Leased> {
     set_aside: Vec<(u32, F::Address)>,
 }
 
-impl<F: Leased> Default for Reserved<F> {
+impl<F: TableFamily> Default for Reserved<F> {
     fn default() -> Self {
         Self { pooled: Vec::new(), others: Vec::new(), set_aside: Vec::new() }
     }
 }
 
-impl<F: Leased> Reserved<F> {
+impl<F: TableFamily> Reserved<F> {
     /// Returns the free bits from `first` to `last` that are reserved.
     pub(super) fn within(&self, (first, last): (u32, u32)) -> impl Iterator<Item = u32> {
         let start = self.pooled.partition_point(|&(bit, _)| bit < first);
@@ -37,7 +37,7 @@ impl<F: Leased> Reserved<F> {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Replaces the reserved addresses by `addresses`.
     pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
         let mut new = Reserved::<F>::default();

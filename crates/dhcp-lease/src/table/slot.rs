@@ -4,9 +4,9 @@ use base::HostName;
 
 use super::deadlines::UNLINKED;
 use super::expiry::Expiry;
-use super::leased::{Kept, Leased, Text};
+use super::leased::{FamilySlotFields, LeaseTexts, TableFamily};
 use crate::HardwareAddress;
-use crate::contract::{Occupancy, Owner, SlotView, TextView, text_hash};
+use crate::contract::{SlotOccupancy, SlotOwner, SlotView, TextView, text_hash};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// Fields that few leases have.
@@ -79,7 +79,7 @@ impl Marks {
 /// times.
 #[derive(Debug)]
 #[repr(align(64))]
-pub struct Slot<F: Leased> {
+pub struct LeaseSlot<F: TableFamily> {
     /// Place of the slot.
     pub place: u32,
     /// Version for compare-and-set; 0: never touched.
@@ -95,7 +95,7 @@ pub struct Slot<F: Leased> {
     /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
     /// Use of the slot.
-    pub occupancy: Occupancy,
+    pub occupancy: SlotOccupancy,
     /// Kea's lease state, and the counters of the lease.
     pub marks: Marks,
     /// Family's part, with the client.
@@ -110,10 +110,10 @@ pub struct Slot<F: Leased> {
     pub extra: Option<Box<Extra>>,
 }
 
-const _: () = assert!(size_of::<Slot<crate::v4::V4>>() == 128, "a slot is two cache lines");
-const _: () = assert!(size_of::<Slot<crate::v6::V6>>() == 128, "a slot is two cache lines");
+const _: () = assert!(size_of::<LeaseSlot<crate::v4::V4>>() == 128, "a slot is two cache lines");
+const _: () = assert!(size_of::<LeaseSlot<crate::v6::V6>>() == 128, "a slot is two cache lines");
 
-impl<F: Leased> Slot<F> {
+impl<F: TableFamily> LeaseSlot<F> {
     /// Returns a slot that belongs to no address yet.
     pub(super) fn unused() -> Self {
         Self {
@@ -124,7 +124,7 @@ impl<F: Leased> Slot<F> {
             subnet_id: 0,
             pool_id: 0,
             valid_lifetime_s: 0,
-            occupancy: Occupancy::Free,
+            occupancy: SlotOccupancy::Free,
             marks: Marks::default(),
             kept: F::Kept::default(),
             cltt_s: 0,
@@ -174,11 +174,11 @@ impl<F: Leased> Slot<F> {
     /// remembered as `expiry` configures; `u64::MAX` for never.
     pub(super) fn due_s(&self, expiry: &Expiry) -> u64 {
         match (self.occupancy, self.marks.state()) {
-            (Occupancy::Leased | Occupancy::Declined, _) => self.expires_s(),
-            (Occupancy::Free, LeaseState::ExpiredReclaimed) => {
+            (SlotOccupancy::Leased | SlotOccupancy::Declined, _) => self.expires_s(),
+            (SlotOccupancy::Free, LeaseState::ExpiredReclaimed) => {
                 self.expires_s().saturating_add(u64::from(expiry.hold_reclaimed_s))
             }
-            (Occupancy::Free, LeaseState::Released) => {
+            (SlotOccupancy::Free, LeaseState::Released) => {
                 self.cltt_s + u64::from(expiry.reclaim_wait_s)
             }
             _ => u64::MAX,
@@ -188,15 +188,15 @@ impl<F: Leased> Slot<F> {
     /// Returns the state of the lease that operators see; `None` when there is none.
     pub(crate) fn shown_state(&self) -> Option<LeaseState> {
         match (self.occupancy, self.marks.state()) {
-            (Occupancy::Leased | Occupancy::Declined, state) => Some(state),
+            (SlotOccupancy::Leased | SlotOccupancy::Declined, state) => Some(state),
             (_, state) => state.is_past().then_some(state),
         }
     }
 
     /// Returns the use of the slot, once rows through `settled_epoch` are settled.
-    pub(super) fn occupancy_at(&self, settled_epoch: u64) -> Occupancy {
+    pub(super) fn occupancy_at(&self, settled_epoch: u64) -> SlotOccupancy {
         match self.occupancy {
-            Occupancy::Releasing if self.row_epoch <= settled_epoch => Occupancy::Free,
+            SlotOccupancy::Releasing if self.row_epoch <= settled_epoch => SlotOccupancy::Free,
             occupancy => occupancy,
         }
     }
@@ -204,16 +204,16 @@ impl<F: Leased> Slot<F> {
     /// Returns the slot as the client `identity` sees it.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.kept.has_client() {
-            Owner::Nobody
+            SlotOwner::Nobody
         } else if self.kept.is_owned_by(identity) {
-            Owner::Asking
+            SlotOwner::Asking
         } else {
-            Owner::Other
+            SlotOwner::Other
         };
         let occupancy = self.occupancy_at(settled_epoch);
-        let has_term = matches!(occupancy, Occupancy::Leased | Occupancy::Declined);
-        let is_held = occupancy == Occupancy::Held;
-        let is_leased = occupancy == Occupancy::Leased;
+        let has_term = matches!(occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined);
+        let is_held = occupancy == SlotOccupancy::Held;
+        let is_leased = occupancy == SlotOccupancy::Leased;
         SlotView {
             address: self.address(),
             version: self.version,
@@ -243,7 +243,7 @@ impl<F: Leased> Slot<F> {
     }
 
     /// Stores `text`; allocates only when it differs from the present text.
-    pub(super) fn set_text(&mut self, text: &Text<'_>) {
+    pub(super) fn set_text(&mut self, text: &LeaseTexts<'_>) {
         if self.extra.is_none() && text.is_empty() {
             return;
         }

@@ -7,8 +7,8 @@ use core::ops::Range;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::leased::Leased;
-use super::slot::Slot;
+use super::leased::TableFamily;
+use super::slot::LeaseSlot;
 
 /// Number of slots of one page. The neighbours of a slot are the same address in the neighbouring
 /// blocks.
@@ -19,9 +19,9 @@ const PART_PAGES: usize = 32;
 const SPARSE: u32 = 1 << 30;
 
 /// Slots of a stripe, addressed by ids: the row of the block, or a position in the sparse part.
-pub(super) struct Slots<F: Leased> {
-    pages: Vec<Option<Box<[Slot<F>; PAGE]>>>,
-    sparse: Vec<Slot<F>>,
+pub(super) struct StripeSlots<F: TableFamily> {
+    pages: Vec<Option<Box<[LeaseSlot<F>; PAGE]>>>,
+    sparse: Vec<LeaseSlot<F>>,
     sparse_ids: HashTable<u32>,
 }
 
@@ -29,13 +29,13 @@ fn hash_of(place: u32) -> u64 {
     FixedState::with_seed(0).hash_one(place)
 }
 
-impl<F: Leased> Default for Slots<F> {
+impl<F: TableFamily> Default for StripeSlots<F> {
     fn default() -> Self {
         Self { pages: Vec::new(), sparse: Vec::new(), sparse_ids: HashTable::new() }
     }
 }
 
-impl<F: Leased> Slots<F> {
+impl<F: TableFamily> StripeSlots<F> {
     /// Makes room for `rows` rows, with their pages when `prefill`.
     pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
         let pages = rows.div_ceil(PAGE);
@@ -79,13 +79,13 @@ impl<F: Leased> Slots<F> {
     fn make_sparse(&mut self, place: u32, address: F::Address) -> u32 {
         let id = self.sparse.len() as u32;
         assert!(id < SPARSE, "fewer leases than places");
-        self.sparse.push(Slot::fresh(place, address));
+        self.sparse.push(LeaseSlot::fresh(place, address));
         let sparse = &self.sparse;
         self.sparse_ids.insert_unique(hash_of(place), id, |&id| hash_of(sparse[id as usize].place));
         SPARSE | id
     }
 
-    /// Returns the first of the ids from `id` to `end` (one of [`Slots::part_ids`]' ranges) whose
+    /// Returns the first of the ids from `id` to `end` (one of [`StripeSlots::part_ids`]' ranges) whose
     /// slot has been made; `end` when there is none.
     pub(super) fn next_made(&self, mut id: u32, end: u32) -> u32 {
         while id < end && id & SPARSE == 0 && self.pages[id as usize / PAGE].is_none() {
@@ -94,7 +94,7 @@ impl<F: Leased> Slots<F> {
         id.min(end)
     }
 
-    pub(super) fn get(&self, id: u32) -> &Slot<F> {
+    pub(super) fn get(&self, id: u32) -> &LeaseSlot<F> {
         if id & SPARSE != 0 {
             return &self.sparse[(id & !SPARSE) as usize];
         }
@@ -102,7 +102,7 @@ impl<F: Leased> Slots<F> {
         &page[id as usize % PAGE]
     }
 
-    pub(super) fn get_mut(&mut self, id: u32) -> &mut Slot<F> {
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut LeaseSlot<F> {
         if id & SPARSE != 0 {
             return &mut self.sparse[(id & !SPARSE) as usize];
         }
@@ -112,7 +112,7 @@ impl<F: Leased> Slots<F> {
 
     /// Returns the touched slots, in parts small enough to be read under the lock: call it with 0,
     /// 1, 2 ... until it returns `None`.
-    pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &Slot<F>>> {
+    pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &LeaseSlot<F>>> {
         // Pages and sparse slots in turn, as both may grow meanwhile.
         let (at, is_sparse) = (number / 2, number % 2 == 1);
         let page_parts = self.pages.len().div_ceil(PART_PAGES);
@@ -127,7 +127,7 @@ impl<F: Leased> Slots<F> {
         Some(slots.filter(|slot| slot.version != 0))
     }
 
-    /// Returns the ids of the slots of one part, see [`Slots::part`].
+    /// Returns the ids of the slots of one part, see [`StripeSlots::part`].
     pub(super) fn part_ids(&self, number: usize) -> Option<Range<u32>> {
         let (at, is_sparse) = (number / 2, number % 2 == 1);
         let _ = self.part(number)?;
@@ -140,24 +140,24 @@ impl<F: Leased> Slots<F> {
 
     /// Returns all touched slots.
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<F>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LeaseSlot<F>> {
         (0..).map_while(|number| self.part(number)).flatten()
     }
 
     /// Returns the bytes of memory of the slots, and of the map to those outside the pages.
     pub(super) fn bytes(&self) -> (usize, usize) {
-        let slot = size_of::<Slot<F>>();
+        let slot = size_of::<LeaseSlot<F>>();
         let pages = self.pages.iter().flatten().count() * PAGE * slot;
         let pointers = self.pages.capacity() * size_of::<usize>();
         (pages + pointers + self.sparse.capacity() * slot, self.sparse_ids.allocation_size())
     }
 
     /// Returns the slots outside the pages.
-    pub(super) fn sparse(&self) -> &[Slot<F>] {
+    pub(super) fn sparse(&self) -> &[LeaseSlot<F>] {
         &self.sparse
     }
 }
 
-fn fresh_page<F: Leased>() -> Box<[Slot<F>; PAGE]> {
-    Box::new(core::array::from_fn(|_| Slot::unused()))
+fn fresh_page<F: TableFamily>() -> Box<[LeaseSlot<F>; PAGE]> {
+    Box::new(core::array::from_fn(|_| LeaseSlot::unused()))
 }

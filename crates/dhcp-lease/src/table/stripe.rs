@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::deadlines::Deadlines;
-use super::leased::{ClientIndex, Kept, Leased, Places};
-use super::slot::Slot;
-use super::slots::Slots;
-use super::tally::{Account, Delta, Outside, Tallies};
+use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
+use super::slot::LeaseSlot;
+use super::slots::StripeSlots;
+use super::tally::{Delta, Outside, Tallies, TallyKey};
 use super::{LeaseTable, Usage};
-use crate::contract::{Occupancy, SlotView};
+use crate::contract::{SlotOccupancy, SlotView};
 use crate::lease::LeaseState;
 
 /// Next events of a stripe, for callers that look for a stripe worth locking.
-pub(super) struct Hints {
+pub(super) struct StripeHints {
     /// Deadline of the oldest hold; `u64::MAX` without one.
     pub(super) first_hold_ns: AtomicU64,
     /// Epoch of the oldest release that is not finished; `u64::MAX` without one.
@@ -27,8 +27,8 @@ pub(super) struct Hints {
 }
 
 /// State that the lock protects.
-pub(super) struct State<F: Leased> {
-    pub(super) slots: Slots<F>,
+pub(super) struct StripeState<F: TableFamily> {
+    pub(super) slots: StripeSlots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
     /// Reserved places outside the pools that have no bit, ascending.
@@ -40,22 +40,22 @@ pub(super) struct State<F: Leased> {
 
 /// Part of the table, alone in its cache lines.
 #[repr(align(128))]
-pub(super) struct Stripe<F: Leased> {
-    pub(super) hints: Hints,
-    state: Mutex<State<F>>,
+pub(super) struct Stripe<F: TableFamily> {
+    pub(super) hints: StripeHints,
+    state: Mutex<StripeState<F>>,
 }
 
-impl<F: Leased> Stripe<F> {
+impl<F: TableFamily> Stripe<F> {
     pub(super) fn new(tallies: Arc<Tallies<F>>) -> Self {
         Self {
-            hints: Hints {
+            hints: StripeHints {
                 first_hold_ns: AtomicU64::new(u64::MAX),
                 first_release_epoch: AtomicU64::new(u64::MAX),
                 wheel_due_s: AtomicU64::new(1),
                 has_overdue: AtomicBool::new(false),
             },
-            state: Mutex::new(State {
-                slots: Slots::default(),
+            state: Mutex::new(StripeState {
+                slots: StripeSlots::default(),
                 deadlines: Deadlines::new(),
                 usage: Usage::default(),
                 reserved: Vec::new(),
@@ -78,13 +78,13 @@ impl<F: Leased> Stripe<F> {
 
 /// Stripe under its lock. Every change of a slot is made through this type, which updates lists,
 /// free bits, indexes and counts with it.
-pub(super) struct Locked<'t, F: Leased> {
+pub(super) struct Locked<'t, F: TableFamily> {
     pub(super) table: &'t LeaseTable<F>,
-    hints: &'t Hints,
-    pub(super) state: MutexGuard<'t, State<F>>,
+    hints: &'t StripeHints,
+    pub(super) state: MutexGuard<'t, StripeState<F>>,
 }
 
-impl<F: Leased> Drop for Locked<'_, F> {
+impl<F: TableFamily> Drop for Locked<'_, F> {
     fn drop(&mut self) {
         let (hints, deadlines) = (self.hints, &self.state.deadlines);
         hints.first_hold_ns.store(deadlines.first_hold_ns(), Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl<F: Leased> Drop for Locked<'_, F> {
     }
 }
 
-impl<F: Leased> Locked<'_, F> {
+impl<F: TableFamily> Locked<'_, F> {
     pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
         self.state.slots.reserve(rows, prefill);
     }
@@ -109,11 +109,11 @@ impl<F: Leased> Locked<'_, F> {
         self.state.slots.make(place, self.table.map.row(place), address)
     }
 
-    pub(super) fn slot(&self, id: u32) -> &Slot<F> {
+    pub(super) fn slot(&self, id: u32) -> &LeaseSlot<F> {
         self.state.slots.get(id)
     }
 
-    pub(super) fn slot_mut(&mut self, id: u32) -> &mut Slot<F> {
+    pub(super) fn slot_mut(&mut self, id: u32) -> &mut LeaseSlot<F> {
         self.state.slots.get_mut(id)
     }
 
@@ -145,7 +145,7 @@ impl<F: Leased> Locked<'_, F> {
         match self.find(place).map(|id| self.slot(id)) {
             Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
             _ if self.is_given(place, address) => {
-                Some(Slot::fresh(place, address).view(identity, settled_epoch))
+                Some(LeaseSlot::fresh(place, address).view(identity, settled_epoch))
             }
             _ => None,
         }
@@ -156,8 +156,8 @@ impl<F: Leased> Locked<'_, F> {
     pub(super) fn transition(
         &mut self,
         id: u32,
-        occupancy: Occupancy,
-        change: impl FnOnce(&mut Slot<F>),
+        occupancy: SlotOccupancy,
+        change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
         self.transition_counted(id, (occupancy, Delta::default()), change);
     }
@@ -166,10 +166,10 @@ impl<F: Leased> Locked<'_, F> {
     pub(super) fn transition_counted(
         &mut self,
         id: u32,
-        (occupancy, event): (Occupancy, Delta),
-        change: impl FnOnce(&mut Slot<F>),
+        (occupancy, event): (SlotOccupancy, Delta),
+        change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
-        let State { slots, deadlines, usage, .. } = &mut *self.state;
+        let StripeState { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
         let (before, place) = (slot.occupancy, slot.place);
@@ -179,15 +179,15 @@ impl<F: Leased> Locked<'_, F> {
         if let Some(count) = usage.of(occupancy) {
             *count += 1;
         }
-        let counted = (Account::of(slot), Delta::standing(before, slot.marks.state()));
+        let counted = (TallyKey::of(slot), Delta::standing(before, slot.marks.state()));
         slot.occupancy = occupancy;
         slot.touch();
         change(slot);
         let address = slot.address();
         deadlines.link(slots, id);
         match (before, occupancy) {
-            (_, Occupancy::Free) => self.set_free(place, address, false),
-            (Occupancy::Free, _) => {
+            (_, SlotOccupancy::Free) => self.set_free(place, address, false),
+            (SlotOccupancy::Free, _) => {
                 self.table.clear_bit(place, address);
                 if let Some((queue, position)) = self.state.tallies.queue_of(address) {
                     queue.remove(position);
@@ -201,7 +201,7 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
     pub(super) fn free(&mut self, id: u32) {
-        self.transition(id, Occupancy::Free, |slot| {
+        self.transition(id, SlotOccupancy::Free, |slot| {
             if !slot.marks.state().is_past() {
                 slot.extra = None;
             }
@@ -214,10 +214,10 @@ impl<F: Leased> Locked<'_, F> {
         &mut self,
         id: u32,
         (row_epoch, settled_epoch): (u64, u64),
-        change: impl FnOnce(&mut Slot<F>),
+        change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
         let is_settled = row_epoch <= settled_epoch;
-        let occupancy = if is_settled { Occupancy::Free } else { Occupancy::Releasing };
+        let occupancy = if is_settled { SlotOccupancy::Free } else { SlotOccupancy::Releasing };
         self.transition(id, occupancy, |slot| {
             slot.row_epoch = row_epoch;
             change(slot);
@@ -231,9 +231,9 @@ impl<F: Leased> Locked<'_, F> {
     pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) {
         let slot = self.slot(id);
         let delta = match (slot.occupancy, slot.marks.state()) {
-            (Occupancy::Leased, _) if slot.expires_s() <= wall_s => Delta::RECLAIMED,
-            (Occupancy::Declined, _) => Delta::RECOVERED,
-            (Occupancy::Leased, _) => return,
+            (SlotOccupancy::Leased, _) if slot.expires_s() <= wall_s => Delta::RECLAIMED,
+            (SlotOccupancy::Declined, _) => Delta::RECOVERED,
+            (SlotOccupancy::Leased, _) => return,
             (_, LeaseState::Released) => Delta::RECLAIMED,
             _ => return,
         };
@@ -294,7 +294,7 @@ impl<F: Leased> Locked<'_, F> {
     }
 
     pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
-        let is_free = |id| self.slot(id).occupancy == Occupancy::Free;
+        let is_free = |id| self.slot(id).occupancy == SlotOccupancy::Free;
         if self.find(place).is_none_or(is_free) {
             self.set_free(place, address, true);
         }
@@ -302,7 +302,7 @@ impl<F: Leased> Locked<'_, F> {
 
     pub(super) fn clear_bit_if_taken(&self, place: u32) {
         if let Some(slot) = self.find(place).map(|id| self.slot(id))
-            && slot.occupancy != Occupancy::Free
+            && slot.occupancy != SlotOccupancy::Free
         {
             self.table.clear_bit(place, slot.address());
         }
@@ -320,10 +320,10 @@ impl<F: Leased> Locked<'_, F> {
         sum.releasing += self.state.usage.releasing;
     }
 
-    /// Adds the slots of one part, see [`Slots::part`]; returns false when there is none.
+    /// Adds the slots of one part, see [`StripeSlots::part`]; returns false when there is none.
     pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
         let Some(slots) = self.state.slots.part(part) else { return false };
-        for slot in slots.filter(|slot| slot.occupancy != Occupancy::Free) {
+        for slot in slots.filter(|slot| slot.occupancy != SlotOccupancy::Free) {
             if let Some(count) = sums.entry(slot.subnet_id).or_default().of(slot.occupancy) {
                 *count += 1;
             }
@@ -333,13 +333,13 @@ impl<F: Leased> Locked<'_, F> {
 }
 
 impl Usage {
-    const fn of(&mut self, occupancy: Occupancy) -> Option<&mut u64> {
+    const fn of(&mut self, occupancy: SlotOccupancy) -> Option<&mut u64> {
         match occupancy {
-            Occupancy::Free => None,
-            Occupancy::Held => Some(&mut self.held),
-            Occupancy::Leased => Some(&mut self.leased),
-            Occupancy::Declined => Some(&mut self.declined),
-            Occupancy::Releasing => Some(&mut self.releasing),
+            SlotOccupancy::Free => None,
+            SlotOccupancy::Held => Some(&mut self.held),
+            SlotOccupancy::Leased => Some(&mut self.leased),
+            SlotOccupancy::Declined => Some(&mut self.declined),
+            SlotOccupancy::Releasing => Some(&mut self.releasing),
         }
     }
 }

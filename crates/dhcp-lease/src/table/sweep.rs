@@ -12,11 +12,11 @@ use base::Now;
 
 use super::cycle::Allowance;
 use super::deadlines::last_due_s;
-use super::leased::{Kept, Leased};
-use super::slot::Slot;
-use super::stripe::{Hints, Locked, Stripe};
+use super::leased::{FamilySlotFields, TableFamily};
+use super::slot::LeaseSlot;
+use super::stripe::{Locked, Stripe, StripeHints};
 use super::{LeaseTable, STRIPES};
-use crate::contract::{Occupancy, Swept};
+use crate::contract::{SlotOccupancy, Swept};
 use crate::family::Family;
 use crate::lease::LeaseState;
 
@@ -34,7 +34,7 @@ pub struct Sweep {
     pub forced: Option<bool>,
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Frees slots whose hold, lease or probation has ended at `now` and slots that were released
     /// in rows through the settled epoch. Later calls, by any shard, continue where this one
     /// stopped. Logged rows go to `log` under the conditions of [`LeaseTable::apply`].
@@ -68,7 +68,7 @@ impl<F: Leased> LeaseTable<F> {
     /// freed any.
     pub(super) fn free_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
         self.early(now, settled_epoch, budget, |pass| {
-            self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
+            self.visit_stripes(pass, SweepPass::has_ended, SweepPass::free_ended);
         })
     }
 
@@ -83,7 +83,7 @@ impl<F: Leased> LeaseTable<F> {
         now: Now,
         settled_epoch: u64,
         budget: u32,
-        visit: impl FnOnce(&mut Pass<'_, F>),
+        visit: impl FnOnce(&mut SweepPass<'_, F>),
     ) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget, forced: Some(false) };
         let mut pass = self.pass(now, &sweep, None);
@@ -95,9 +95,9 @@ impl<F: Leased> LeaseTable<F> {
         pass.freed
     }
 
-    fn pass<'l>(&'l self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> Pass<'l, F> {
+    fn pass<'l>(&'l self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> SweepPass<'l, F> {
         let wall_s = now.wall_s();
-        Pass {
+        SweepPass {
             now,
             wall_s,
             last_due_s: last_due_s(wall_s),
@@ -117,13 +117,13 @@ impl<F: Leased> LeaseTable<F> {
     /// Frees ended holds and releases before it turns the wheels of all stripes: in those of a
     /// large table many leases may hang that are looked at and hung up again, and a client that
     /// needs a free address need not wait for that.
-    fn sweep_stripes(&self, pass: &mut Pass<'_, F>) {
+    fn sweep_stripes(&self, pass: &mut SweepPass<'_, F>) {
         let work = pass.find_work(&self.stripes);
         if work.has_ended {
-            self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
+            self.visit_stripes(pass, SweepPass::has_ended, SweepPass::free_ended);
         }
         if work.has_due {
-            self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
+            self.visit_stripes(pass, SweepPass::has_due, SweepPass::turn_wheel);
         }
         if pass.sweep.forced.is_some() && pass.log.is_some() {
             // An operator has requested it: released leases do not wait for their clients any
@@ -139,7 +139,7 @@ impl<F: Leased> LeaseTable<F> {
     /// Reclaims the released leases that wait in the wheels, as far as the budget permits: no list
     /// leads to them, so the pass looks at all slots. The next pass continues where this one
     /// stopped; the pass that reaches the last slot reports that no more is due.
-    fn hurry_released(&self, pass: &mut Pass<'_, F>) {
+    fn hurry_released(&self, pass: &mut SweepPass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();
         while pass.left > 0 && at.stripe < STRIPES {
@@ -154,9 +154,9 @@ impl<F: Leased> LeaseTable<F> {
     /// budget permits.
     fn visit_stripes<'p>(
         &self,
-        pass: &mut Pass<'p, F>,
-        is: fn(&Pass<'p, F>, &Hints) -> bool,
-        work: fn(&mut Pass<'p, F>, &mut Locked<'_, F>),
+        pass: &mut SweepPass<'p, F>,
+        is: fn(&SweepPass<'p, F>, &StripeHints) -> bool,
+        work: fn(&mut SweepPass<'p, F>, &mut Locked<'_, F>),
     ) {
         let from = self.sweep_from();
         for step in 0..STRIPES {
@@ -190,7 +190,7 @@ pub(super) struct Position {
 }
 
 /// Single pass over the stripes.
-struct Pass<'l, F: Leased> {
+struct SweepPass<'l, F: TableFamily> {
     now: Now,
     /// `now` in whole seconds.
     wall_s: u64,
@@ -211,18 +211,18 @@ struct Pass<'l, F: Leased> {
 
 /// Kinds of work that a pass has in at least one stripe.
 #[derive(Default)]
-struct Work {
+struct SweepWork {
     /// True if a hold has ended or a release is settled.
     has_ended: bool,
     /// True if a wheel is to be turned.
     has_due: bool,
 }
 
-impl<F: Leased> Pass<'_, F> {
+impl<F: TableFamily> SweepPass<'_, F> {
     /// Returns the kinds of work that exist, as far as can be seen without locks. Looks at each
     /// stripe once, as most passes find no work.
-    fn find_work(&self, stripes: &[Stripe<F>]) -> Work {
-        let mut work = Work::default();
+    fn find_work(&self, stripes: &[Stripe<F>]) -> SweepWork {
+        let mut work = SweepWork::default();
         for stripe in stripes {
             work.has_ended |= self.has_ended(&stripe.hints);
             work.has_due |= self.has_due(&stripe.hints);
@@ -231,18 +231,18 @@ impl<F: Leased> Pass<'_, F> {
     }
 
     /// Returns true if a stripe has work, as far as can be seen without its lock.
-    fn is_due(&self, hints: &Hints) -> bool {
+    fn is_due(&self, hints: &StripeHints) -> bool {
         self.has_ended(hints) || self.has_due(hints)
     }
 
     /// Returns true if a hold has ended or a release is settled.
-    fn has_ended(&self, hints: &Hints) -> bool {
+    fn has_ended(&self, hints: &StripeHints) -> bool {
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
             || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
     }
 
     /// Returns true if the wheel is to be turned.
-    fn has_due(&self, hints: &Hints) -> bool {
+    fn has_due(&self, hints: &StripeHints) -> bool {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         self.turns_wheel
             && (wheel_due_s <= self.wall_s
@@ -282,9 +282,9 @@ impl<F: Leased> Pass<'_, F> {
     }
 
     /// Returns true if the pass reclaims a released lease before it would come up.
-    fn is_hurried(&self, slot: &Slot<F>) -> bool {
+    fn is_hurried(&self, slot: &LeaseSlot<F>) -> bool {
         let is_released =
-            slot.occupancy == Occupancy::Free && slot.marks.state() == LeaseState::Released;
+            slot.occupancy == SlotOccupancy::Free && slot.marks.state() == LeaseState::Released;
         is_released
             && self.sweep.forced.is_some()
             && self.log.is_some()
@@ -326,7 +326,7 @@ impl<F: Leased> Pass<'_, F> {
             }
             return;
         }
-        let is_past = slot.occupancy == Occupancy::Free;
+        let is_past = slot.occupancy == SlotOccupancy::Free;
         let is_unsettled = slot.row_epoch > self.sweep.settled_epoch;
         if (self.log.is_some() && is_unsettled) || (self.log.is_none() && is_past) {
             state.deadlines.postpone(&mut state.slots, id, wall_s + 1);
@@ -338,7 +338,7 @@ impl<F: Leased> Pass<'_, F> {
         let is_kept = self.sweep.forced == Some(false) && self.log.is_some();
         let is_remembered = (expiry.is_remembering || is_kept)
             && !is_removing
-            && slot.occupancy != Occupancy::Declined
+            && slot.occupancy != SlotOccupancy::Declined
             && slot.marks.state() != LeaseState::ExpiredReclaimed
             && slot.expires_s() + hold_s > wall_s;
         let is_reclaimed = slot.marks.state() == LeaseState::ExpiredReclaimed;
@@ -350,9 +350,9 @@ impl<F: Leased> Pass<'_, F> {
             self.allowance.take();
         }
         match (slot.occupancy, slot.marks.state()) {
-            (Occupancy::Free, LeaseState::ExpiredReclaimed) => self.swept.flushed += 1,
-            (Occupancy::Free, _) => self.swept.released += 1,
-            (Occupancy::Declined, _) => self.swept.declined += 1,
+            (SlotOccupancy::Free, LeaseState::ExpiredReclaimed) => self.swept.flushed += 1,
+            (SlotOccupancy::Free, _) => self.swept.released += 1,
+            (SlotOccupancy::Declined, _) => self.swept.declined += 1,
             _ => self.swept.leases += 1,
         }
         stripe.count_ended(id, wall_s);
@@ -368,7 +368,7 @@ impl<F: Leased> Pass<'_, F> {
     fn remember(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let row_epoch = self.sweep.row_epoch;
         let is_logged = self.log.is_some();
-        stripe.transition(id, Occupancy::Free, |slot| {
+        stripe.transition(id, SlotOccupancy::Free, |slot| {
             slot.marks.set_state(LeaseState::ExpiredReclaimed);
             slot.forget_names();
             if is_logged {
@@ -390,7 +390,8 @@ impl<F: Leased> Pass<'_, F> {
             slot.row_epoch = row_epoch;
             log(F::row(slot, slot.marks.state()));
         }
-        stripe.transition(id, Occupancy::Free, |slot| slot.marks.set_state(LeaseState::Assigned));
+        stripe
+            .transition(id, SlotOccupancy::Free, |slot| slot.marks.set_state(LeaseState::Assigned));
         stripe.forget_client(id);
     }
 }

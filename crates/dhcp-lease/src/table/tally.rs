@@ -17,12 +17,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::leased::{Leased, Places};
+use super::leased::{PlaceMap, TableFamily};
 use super::order::FreeQueue;
-use super::slot::Slot;
+use super::slot::LeaseSlot;
 use super::stripe::Locked;
 use super::{LeaseTable, STRIPES};
-use crate::contract::Occupancy;
+use crate::contract::SlotOccupancy;
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
@@ -88,11 +88,11 @@ pub(super) struct Delta([i8; COUNTERS + 1]);
 
 impl Delta {
     /// Returns the counts of a slot in use as `occupancy` and `state`.
-    pub(super) const fn standing(occupancy: Occupancy, state: LeaseState) -> Self {
+    pub(super) const fn standing(occupancy: SlotOccupancy, state: LeaseState) -> Self {
         match (occupancy, state) {
-            (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
-            (Occupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0, 0]),
-            (Occupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0, 0]),
+            (SlotOccupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
+            (SlotOccupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0, 0]),
+            (SlotOccupancy::Declined, _) => Self([1, 1, 0, 0, 0, 0, 0, 0]),
             _ => Self([0; COUNTERS + 1]),
         }
     }
@@ -145,12 +145,12 @@ impl Delta {
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Lane([AtomicU64; COUNTERS]);
+struct TallyCacheLine([AtomicU64; COUNTERS]);
 
 /// Counters of one pool.
 #[derive(Default)]
 pub(crate) struct PoolTally {
-    lanes: [Lane; LANES],
+    lanes: [TallyCacheLine; LANES],
 }
 
 impl PoolTally {
@@ -177,12 +177,12 @@ impl PoolTally {
 /// Key that tells one pool's counters from those of others.
 type Key<F> = ((u32, u32), (<F as crate::Family>::Address, <F as crate::Family>::Address));
 
-fn key_of<F: Leased>(spec: &F::Spec) -> Key<F> {
+fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
     (F::ids(spec), F::bounds(spec))
 }
 
 /// Counters of the pools of one configuration, and of the previous one while slots are moved.
-pub(super) struct Tallies<F: Leased> {
+pub(super) struct Tallies<F: TableFamily> {
     pools: Arc<PoolSet<F>>,
     /// Number of each pool's counters; no pool has [`OUTSIDE`] or [`UNCOUNTED`].
     numbers: Vec<u32>,
@@ -190,7 +190,7 @@ pub(super) struct Tallies<F: Leased> {
     has_queues: bool,
 }
 
-impl<F: Leased> Tallies<F> {
+impl<F: TableFamily> Tallies<F> {
     /// Returns counters for no pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
         let by_number = vec![None; UNCOUNTED as usize + 1];
@@ -258,11 +258,11 @@ impl<F: Leased> Tallies<F> {
 }
 
 /// Counts outside the pools, by subnet.
-pub(super) type Outside<F> = BTreeMap<(u32, <F as Leased>::Kind), [u64; COUNTERS]>;
+pub(super) type Outside<F> = BTreeMap<(u32, <F as TableFamily>::Kind), [u64; COUNTERS]>;
 
 /// Counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Account<F: Leased> {
+pub(super) struct TallyKey<F: TableFamily> {
     number: u32,
     stripe: usize,
     /// Subnet, for counts outside the pools only.
@@ -270,8 +270,8 @@ pub(super) struct Account<F: Leased> {
     kind: F::Kind,
 }
 
-impl<F: Leased> Account<F> {
-    pub(super) fn of(slot: &Slot<F>) -> Self {
+impl<F: TableFamily> TallyKey<F> {
+    pub(super) fn of(slot: &LeaseSlot<F>) -> Self {
         let number = slot.marks.tally();
         Self {
             number,
@@ -282,7 +282,7 @@ impl<F: Leased> Account<F> {
     }
 }
 
-impl<F: Leased> Locked<'_, F> {
+impl<F: TableFamily> Locked<'_, F> {
     /// Adds `delta` to the counters of slot `id`.
     pub(super) fn count(&mut self, id: u32, delta: Delta) {
         let slot = self.slot(id);
@@ -290,7 +290,7 @@ impl<F: Leased> Locked<'_, F> {
             let number = self.state.tallies.number_of(slot.address());
             self.slot_mut(id).marks.set_tally(number);
         }
-        let account = Account::of(self.slot(id));
+        let account = TallyKey::of(self.slot(id));
         self.count_in(&account, delta);
     }
 
@@ -298,7 +298,7 @@ impl<F: Leased> Locked<'_, F> {
     pub(super) fn count_change(
         &mut self,
         id: u32,
-        (account, before): (Account<F>, Delta),
+        (account, before): (TallyKey<F>, Delta),
         event: Delta,
     ) {
         let slot = self.slot(id);
@@ -314,7 +314,7 @@ impl<F: Leased> Locked<'_, F> {
         if !F::COUNTS_OUTSIDE && event == Delta::GIVEN && self.slot(id).marks.tally() == OUTSIDE {
             self.slot_mut(id).marks.set_tally(UNCOUNTED);
         }
-        let new = Account::of(self.slot(id));
+        let new = TallyKey::of(self.slot(id));
         let after = event.less(Delta::default().less(after));
         if before.is_zero() || new == account {
             self.count_in(&new, after.less(before));
@@ -324,7 +324,7 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    fn count_in(&mut self, account: &Account<F>, delta: Delta) {
+    fn count_in(&mut self, account: &TallyKey<F>, delta: Delta) {
         if delta.is_zero() {
             return;
         }
@@ -357,7 +357,7 @@ impl<F: Leased> Locked<'_, F> {
                 continue;
             }
             let standing = Delta::standing(slot.occupancy, slot.marks.state());
-            let before = Account::of(slot);
+            let before = TallyKey::of(slot);
             let number = self.state.tallies.number_of(slot.address());
             let stays_outside = before.number == UNCOUNTED && number == OUTSIDE;
             if before.number != number && !stays_outside {
@@ -369,7 +369,7 @@ impl<F: Leased> Locked<'_, F> {
     }
 }
 
-impl<F: Leased> LeaseTable<F> {
+impl<F: TableFamily> LeaseTable<F> {
     /// Counts leases in `pools` from here on.
     pub(super) fn recount(&self, tallies: &mut Arc<Tallies<F>>, pools: &Arc<PoolSet<F>>) {
         let Some(new) = tallies.after(pools) else { return };

@@ -10,19 +10,20 @@ use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
 use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
-use crate::table::index::{Found, IdentityIndex};
+use crate::table::index::{FoundPlaces, IdentityIndex};
 use crate::table::leased::{
-    ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text, Visited,
+    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan, PlaceMap,
+    TableFamily, Visited,
 };
 use crate::table::overlap::Overlaps;
-use crate::table::slot::{Extra, Slot};
+use crate::table::slot::{Extra, LeaseSlot};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
-impl Leased for V4 {
+impl TableFamily for V4 {
     type Spec = PoolSpec;
-    type Places = Direct;
+    type Places = DirectPlaceMap;
     type Index = ByEitherKey;
-    type Kept = Client;
+    type Kept = SlotClient;
 
     type Kind = ();
     type Order = Ipv4Addr;
@@ -56,7 +57,7 @@ impl Leased for V4 {
             valid_lifetime_s: terms.valid_lifetime_s,
             subnet_id: terms.subnet_id,
             pool_id: terms.pool_id,
-            text: Text {
+            text: LeaseTexts {
                 hostname: terms.hostname,
                 user_context: terms.user_context,
                 fqdn_fwd: terms.fqdn_fwd,
@@ -65,9 +66,9 @@ impl Leased for V4 {
         }
     }
 
-    fn keep_terms(_slot: &mut Slot<Self>, _terms: &LeaseTerms<'_>) {}
+    fn keep_terms(_slot: &mut LeaseSlot<Self>, _terms: &LeaseTerms<'_>) {}
 
-    fn row(slot: &Slot<Self>, state: LeaseState) -> RowView<'_> {
+    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
         let rare = slot.rare();
         RowView {
             address: slot.address(),
@@ -112,8 +113,8 @@ impl Leased for V4 {
         }
     }
 
-    fn take_apart(lease: Lease) -> Loaded<Self> {
-        Loaded {
+    fn take_apart(lease: Lease) -> LeaseParts<Self> {
+        LeaseParts {
             address: lease.address,
             valid_lifetime_s: lease.valid_lifetime_s,
             cltt_s: lease.cltt_s,
@@ -127,25 +128,25 @@ impl Leased for V4 {
                 fqdn_rev: lease.fqdn_rev,
                 hardware: HardwareAddress::NONE,
             },
-            kept: Client { hardware: lease.hardware, client_id: lease.client_id },
+            kept: SlotClient { hardware: lease.hardware, client_id: lease.client_id },
         }
     }
 }
 
 /// Client of a slot: its present or last client.
 #[derive(Debug, Default)]
-pub struct Client {
+pub struct SlotClient {
     hardware: HardwareAddress,
     client_id: Option<ClientId>,
 }
 
-impl Client {
+impl SlotClient {
     fn client_id(&self) -> Option<&[u8]> {
         self.client_id.as_ref().map(ClientId::octets)
     }
 }
 
-impl Kept<V4> for Client {
+impl FamilySlotFields<V4> for SlotClient {
     fn settle_at(&mut self, _address: Ipv4Addr) {}
 
     fn address(&self, place: u32) -> Ipv4Addr {
@@ -194,8 +195,9 @@ pub struct ByEitherKey {
 impl ByEitherKey {
     /// Returns the places of the entries of `client_id` and of the hardware address that it is made
     /// from.
-    fn led_to_by(&self, client_id: &[u8]) -> [Found; 2] {
-        let made = hardware_in(client_id).map_or(Found::NONE, |key| self.by_hardware.find(&key));
+    fn led_to_by(&self, client_id: &[u8]) -> [FoundPlaces; 2] {
+        let made =
+            hardware_in(client_id).map_or(FoundPlaces::NONE, |key| self.by_hardware.find(&key));
         [self.by_client_id.find(client_id), made]
     }
 }
@@ -223,7 +225,7 @@ impl ClientIndex<V4> for ByEitherKey {
         self.by_client_id.reserve(count);
     }
 
-    fn insert(&self, kept: &Client, place: u32) {
+    fn insert(&self, kept: &SlotClient, place: u32) {
         let is_led_to = !kept.hardware.is_empty() && self.by_hardware.insert(&kept.hardware, place);
         if let Some(client_id) = kept.client_id()
             && !(is_led_to && hardware_in(client_id) == Some(kept.hardware))
@@ -232,7 +234,7 @@ impl ClientIndex<V4> for ByEitherKey {
         }
     }
 
-    fn remove(&self, kept: &Client, place: u32) {
+    fn remove(&self, kept: &SlotClient, place: u32) {
         let was_led_to =
             !kept.hardware.is_empty() && self.by_hardware.remove(&kept.hardware, place);
         if let Some(client_id) = kept.client_id()
@@ -243,7 +245,7 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 
     fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32, &Identity<'_>) -> Visited) {
-        let mut known = Found::NONE;
+        let mut known = FoundPlaces::NONE;
         let mut is_any_in_use = false;
         if let Some(client_id) = identity.client_id
             && identity.match_client_id
@@ -309,7 +311,7 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 
     #[cfg(test)]
-    fn audit(&self, kept: &Client, place: u32) -> usize {
+    fn audit(&self, kept: &SlotClient, place: u32) -> usize {
         let mut count = 0;
         if !kept.hardware.is_empty() {
             count += 1;
@@ -326,11 +328,11 @@ impl ClientIndex<V4> for ByEitherKey {
 }
 
 /// Places that are addresses.
-pub struct Direct;
+pub struct DirectPlaceMap;
 
-impl Overlaps<V4> for Direct {}
+impl Overlaps<V4> for DirectPlaceMap {}
 
-impl Places<V4> for Direct {
+impl PlaceMap<V4> for DirectPlaceMap {
     type Run = ();
     type Publication = ();
     const CAN_GROW: bool = false;
@@ -370,17 +372,17 @@ impl Places<V4> for Direct {
         vec![map.blocks(start).map(|block| (block, Ipv4Addr::from(block << 8))).collect()]
     }
 
-    fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, Opening<()>) {
+    fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, OpeningPlan<()>) {
         let ranges =
             specs.iter().map(|spec| (u32::from(spec.first), u32::from(spec.last))).collect();
-        (vec![(); specs.len()], Opening { ranges, publication: () })
+        (vec![(); specs.len()], OpeningPlan { ranges, publication: () })
     }
 
-    fn plan_growth(&self, _run: &()) -> Option<Opening<()>> {
+    fn plan_growth(&self, _run: &()) -> Option<OpeningPlan<()>> {
         None
     }
 
-    fn plan_cover(&self, _address: Ipv4Addr) -> Option<Opening<()>> {
+    fn plan_cover(&self, _address: Ipv4Addr) -> Option<OpeningPlan<()>> {
         None
     }
 
@@ -549,7 +551,7 @@ mod tests {
         let index = ByEitherKey::new(1);
         let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
         let client =
-            |client_id: &[u8]| Client { hardware, client_id: Some(ClientId::new(client_id)) };
+            |client_id: &[u8]| SlotClient { hardware, client_id: Some(ClientId::new(client_id)) };
         let made = client(&[1, 2, 0, 0, 0, 0, 7]);
         index.insert(&made, 5);
         assert_eq!(index.len(), 1);

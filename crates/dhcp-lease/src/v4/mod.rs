@@ -11,7 +11,8 @@ use core::net::Ipv4Addr;
 use crate::family::Family;
 
 pub use crate::contract::{
-    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
+    ASKED_MAX, CHANGES_MAX, CommitRefusal, LeaseStore, MINE_MAX, Receipt, SlotOccupancy, SlotOwner,
+    Swept,
 };
 pub use crate::family::PoolIndex;
 pub use crate::pool::Allocator;

@@ -4,13 +4,13 @@ use core::net::Ipv6Addr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
-use super::resource::{IaKind, Resource};
+use super::resource::{Resource, ResourceKind};
 
 /// Resources with consecutive places, reserved all at once and opened from the first on. An extent
 /// is never removed.
 #[derive(Debug)]
-pub struct Extent {
-    kind: IaKind,
+pub struct ResourceExtent {
+    kind: ResourceKind,
     len: u8,
     /// Number of the first resource, see [`Resource::number`].
     first_number: u128,
@@ -24,7 +24,7 @@ pub struct Extent {
     has_others: AtomicBool,
 }
 
-impl Extent {
+impl ResourceExtent {
     /// Returns an extent that begins with `first`, with no place opened.
     pub(super) fn new(first: Resource, reserved: u32, first_place: u32) -> Self {
         Self {
@@ -112,13 +112,13 @@ impl Extent {
 
 /// Pool's part of an extent: offsets from `first` to `last`.
 #[derive(Clone, Debug)]
-pub struct Stretch {
-    pub(super) extent: Arc<Extent>,
+pub struct ExtentRange {
+    pub(super) extent: Arc<ResourceExtent>,
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
-impl Stretch {
+impl ExtentRange {
     /// Returns the first and the last open place; `None` when none is open.
     pub(super) fn open_places(&self) -> Option<(u32, u32)> {
         let end = self.extent.opened().min(self.last + 1);
@@ -143,7 +143,7 @@ impl Resource {
     }
 
     /// Returns the resource that has `number`.
-    pub(crate) fn from_number(kind: IaKind, len: u8, number: u128) -> Self {
+    pub(crate) fn from_number(kind: ResourceKind, len: u8, number: u128) -> Self {
         let bits = number.checked_shl(128 - u32::from(len)).unwrap_or(0);
         Self { kind, len, address: Ipv6Addr::from_bits(bits) }
     }
@@ -152,8 +152,8 @@ impl Resource {
     /// 128 bits.
     pub(super) fn is_proper(self) -> bool {
         match self.kind {
-            IaKind::Address => self.len == 128,
-            IaKind::Prefix => {
+            ResourceKind::Address => self.len == 128,
+            ResourceKind::Prefix => {
                 self.len <= 128
                     && Self::from_number(self.kind, self.len, self.number()).address == self.address
             }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn resources_and_places_follow_from_each_other() {
         let first = Resource::prefix("2001:db8:0:100::".parse().unwrap(), 56);
-        let extent = Extent::new(first, 300, 1 << 20);
+        let extent = ResourceExtent::new(first, 300, 1 << 20);
         let last = Resource::prefix("2001:db8:1:2c00::".parse().unwrap(), 56);
         assert_eq!(extent.bounds(), (first, last));
         assert_eq!(extent.offset(last), Some(299));
@@ -185,9 +185,9 @@ mod tests {
     fn a_resource_with_host_bits_is_none() {
         let address = "2001:db8::1".parse().unwrap();
         assert!(Resource::address(address).is_proper());
-        assert!(!Resource { kind: IaKind::Prefix, len: 64, address }.is_proper());
-        assert!(!Resource { kind: IaKind::Prefix, len: 200, address }.is_proper());
-        assert!(!Resource { kind: IaKind::Address, len: 64, address }.is_proper());
+        assert!(!Resource { kind: ResourceKind::Prefix, len: 64, address }.is_proper());
+        assert!(!Resource { kind: ResourceKind::Prefix, len: 200, address }.is_proper());
+        assert!(!Resource { kind: ResourceKind::Address, len: 64, address }.is_proper());
         assert!(Resource::prefix(address, 0).is_proper());
     }
 }

@@ -5,41 +5,43 @@ use core::net::Ipv6Addr;
 use base::Prefetch;
 
 use super::places::Dictionary;
-use super::resource::{IaIdentity, IaKind, Resource};
+use super::resource::{IaIdentity, Resource, ResourceKind};
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
 use crate::family::PoolIndex;
 use crate::identity::{HARDWARE_ADDRESS_MAX, NOBODYS_DUID};
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 use crate::table::index::IdentityIndex;
-use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text, Visited};
-use crate::table::slot::{Extra, Slot};
+use crate::table::leased::{
+    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, TableFamily, Visited,
+};
+use crate::table::slot::{Extra, LeaseSlot};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
-impl Leased for V6 {
+impl TableFamily for V6 {
     type Spec = PoolSpec;
     type Places = Dictionary;
     type Index = ByAssociation;
-    type Kept = Association;
+    type Kept = SlotAssociation;
 
-    type Kind = IaKind;
-    type Order = (Ipv6Addr, u8, IaKind);
+    type Kind = ResourceKind;
+    type Order = (Ipv6Addr, u8, ResourceKind);
 
     const COUNTS_OUTSIDE: bool = false;
 
     fn pool_around(pools: &PoolSet<Self>, resource: Resource) -> Option<PoolIndex> {
         let of_len = |len| pools.find(Resource::prefix(resource.address, len));
         pools.find(resource).or_else(|| match resource.kind {
-            IaKind::Address => None,
-            IaKind::Prefix => (1..128).find_map(of_len),
+            ResourceKind::Address => None,
+            ResourceKind::Prefix => (1..128).find_map(of_len),
         })
     }
 
-    fn order(resource: Resource) -> (Ipv6Addr, u8, IaKind) {
+    fn order(resource: Resource) -> (Ipv6Addr, u8, ResourceKind) {
         (resource.address, resource.len, resource.kind)
     }
 
-    fn kind(resource: Resource) -> IaKind {
+    fn kind(resource: Resource) -> ResourceKind {
         resource.kind
     }
 
@@ -66,7 +68,7 @@ impl Leased for V6 {
             valid_lifetime_s: terms.valid_lifetime_s,
             subnet_id: terms.subnet_id,
             pool_id: terms.pool_id,
-            text: Text {
+            text: LeaseTexts {
                 hostname: terms.hostname,
                 user_context: terms.user_context,
                 fqdn_fwd: terms.fqdn_fwd,
@@ -75,14 +77,14 @@ impl Leased for V6 {
         }
     }
 
-    fn keep_terms(slot: &mut Slot<Self>, terms: &LeaseTerms<'_>) {
+    fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &LeaseTerms<'_>) {
         slot.kept.preferred_lifetime_s = terms.preferred_lifetime_s;
         slot.kept.hardware_source = terms.hardware_source;
         slot.kept.hardware = KeptHardware::of(&terms.hardware, slot.kept.duid.octets());
         slot.set_boxed_hardware(slot.kept.hardware.boxed(terms.hardware));
     }
 
-    fn row(slot: &Slot<Self>, state: LeaseState) -> RowView<'_> {
+    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
         let rare = slot.rare();
         let kept = &slot.kept;
         RowView {
@@ -124,12 +126,12 @@ impl Leased for V6 {
         IaIdentity { duid: lease.duid.octets(), kind: lease.resource.kind, iaid: lease.iaid }
     }
 
-    fn take_apart(mut lease: Lease) -> Loaded<Self> {
+    fn take_apart(mut lease: Lease) -> LeaseParts<Self> {
         if lease.duid.octets() == NOBODYS_DUID {
             lease.duid = ClientId::new(&[]);
         }
         let hardware = KeptHardware::of(&lease.hardware, lease.duid.octets());
-        Loaded {
+        LeaseParts {
             address: lease.resource,
             valid_lifetime_s: lease.valid_lifetime_s,
             cltt_s: lease.cltt_s,
@@ -143,7 +145,7 @@ impl Leased for V6 {
                 fqdn_rev: lease.fqdn_rev,
                 hardware: hardware.boxed(lease.hardware),
             },
-            kept: Association {
+            kept: SlotAssociation {
                 resource: lease.resource,
                 duid: lease.duid,
                 iaid: lease.iaid,
@@ -213,7 +215,7 @@ fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
 
 /// Identity association of a slot: its present or last one.
 #[derive(Debug)]
-pub struct Association {
+pub struct SlotAssociation {
     resource: Resource,
     /// DUID of the client; empty without a client.
     duid: ClientId,
@@ -224,7 +226,7 @@ pub struct Association {
     hardware: KeptHardware,
 }
 
-impl Default for Association {
+impl Default for SlotAssociation {
     fn default() -> Self {
         Self {
             resource: Resource::address(Ipv6Addr::UNSPECIFIED),
@@ -237,14 +239,14 @@ impl Default for Association {
     }
 }
 
-impl Association {
+impl SlotAssociation {
     /// Returns the key by which the index finds the association.
-    fn key(&self) -> (&[u8], IaKind, u32) {
+    fn key(&self) -> (&[u8], ResourceKind, u32) {
         (self.duid.octets(), self.resource.kind, self.iaid)
     }
 }
 
-impl Kept<V6> for Association {
+impl FamilySlotFields<V6> for SlotAssociation {
     fn settle_at(&mut self, resource: Resource) {
         self.resource = resource;
     }
@@ -300,13 +302,13 @@ impl ClientIndex<V6> for ByAssociation {
         self.0.reserve(count);
     }
 
-    fn insert(&self, kept: &Association, place: u32) {
+    fn insert(&self, kept: &SlotAssociation, place: u32) {
         if kept.has_client() {
             self.0.insert(&kept.key(), place);
         }
     }
 
-    fn remove(&self, kept: &Association, place: u32) {
+    fn remove(&self, kept: &SlotAssociation, place: u32) {
         if kept.has_client() {
             self.0.remove(&kept.key(), place);
         }
@@ -333,7 +335,7 @@ impl ClientIndex<V6> for ByAssociation {
             return None;
         }
         let mut places = Vec::new();
-        for kind in [IaKind::Address, IaKind::Prefix] {
+        for kind in [ResourceKind::Address, ResourceKind::Prefix] {
             places.extend(self.0.find_all(&(duid, kind, iaid))?);
         }
         Some(places)
@@ -349,7 +351,7 @@ impl ClientIndex<V6> for ByAssociation {
     }
 
     #[cfg(test)]
-    fn audit(&self, kept: &Association, place: u32) -> usize {
+    fn audit(&self, kept: &SlotAssociation, place: u32) -> usize {
         if !kept.has_client() {
             return 0;
         }
@@ -408,7 +410,7 @@ mod tests {
         table.load(declined.clone());
         let mut facts = crate::v6::Facts::default();
         let identity =
-            IaIdentity { duid: &NOBODYS_DUID, kind: IaKind::Address, iaid: declined.iaid };
+            IaIdentity { duid: &NOBODYS_DUID, kind: ResourceKind::Address, iaid: declined.iaid };
         let keys = crate::v6::FetchKeys {
             identity,
             addresses: [Some(declined.resource), None, None, None],
@@ -418,6 +420,6 @@ mod tests {
         };
         table.fetch(base::Now::default(), 0, &keys, &mut facts);
         assert_eq!(facts.mine_count, 0);
-        assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(crate::Owner::Nobody));
+        assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(crate::SlotOwner::Nobody));
     }
 }

@@ -14,7 +14,8 @@ pub mod testing;
 use crate::family::Family;
 
 pub use crate::contract::{
-    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, Receipt, Refusal, Swept,
+    ASKED_MAX, CHANGES_MAX, CommitRefusal, LeaseStore, MINE_MAX, Receipt, SlotOccupancy, SlotOwner,
+    Swept,
 };
 pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -22,7 +23,7 @@ pub use crate::pool::Allocator;
 pub use crate::table::Usage;
 pub use lease::{HardwareSource, Lease, LeaseTerms};
 pub use pool::PoolSpec;
-pub use resource::{IaIdentity, IaKind, Resource};
+pub use resource::{IaIdentity, Resource, ResourceKind};
 pub use row::RowView;
 pub use spans::Spans;
 

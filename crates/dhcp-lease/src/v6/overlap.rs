@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard};
 use base::Now;
 
 use super::V6;
-use super::places::{Dictionary, Directory, SINGLE, add_range, is_in_ranges};
-use super::resource::{IaKind, Resource};
+use super::places::{Dictionary, ExtentDirectory, SINGLE, add_range, is_in_ranges};
+use super::resource::{Resource, ResourceKind};
 use super::spans::Spans;
 use crate::table::address_map::AddressMap;
 use crate::table::overlap::{Freed, Overlaps, UseEnd};
-use crate::table::published::Published;
+use crate::table::published::LatestValue;
 
 /// Level: the table has addresses only.
 const NO_PREFIXES: u8 = 0;
@@ -26,10 +26,10 @@ const PREFIXES: u8 = 1;
 const GUARDED_POOLS: u8 = 2;
 
 /// Guarded pools, and the entries of uses.
-pub(super) struct Comparison {
+pub(super) struct OverlapGuards {
     level: AtomicU8,
     /// First and last resource of the guarded pools: ascending, disjoint.
-    guarded: Published<Vec<(Resource, Resource)>>,
+    guarded: LatestValue<Vec<(Resource, Resource)>>,
     entries: Mutex<Entries>,
 }
 
@@ -42,17 +42,17 @@ struct Entries {
     now: Option<Now>,
 }
 
-impl Default for Comparison {
+impl Default for OverlapGuards {
     fn default() -> Self {
         Self {
             level: AtomicU8::new(NO_PREFIXES),
-            guarded: Published::new(Vec::new()),
+            guarded: LatestValue::new(Vec::new()),
             entries: Mutex::default(),
         }
     }
 }
 
-impl Comparison {
+impl OverlapGuards {
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().expect("no holder of the entries of uses panics")
     }
@@ -90,7 +90,7 @@ impl Comparison {
 
 /// Returns true if `other` lies inside `outer`, which it overlaps.
 const fn is_inside(other: Resource, outer: Resource) -> bool {
-    other.len > outer.len || (other.len == outer.len && matches!(other.kind, IaKind::Address))
+    other.len > outer.len || (other.len == outer.len && matches!(other.kind, ResourceKind::Address))
 }
 
 impl Entries {
@@ -109,7 +109,13 @@ impl Entries {
     }
 
     /// Enters a use whose end is not known yet, unless there is one that has not ended.
-    fn begin(&mut self, map: &AddressMap, directory: &Directory, resource: Resource, now: Now) {
+    fn begin(
+        &mut self,
+        map: &AddressMap,
+        directory: &ExtentDirectory,
+        resource: Resource,
+        now: Now,
+    ) {
         match self.in_use.get(resource) {
             Some(end) if !end.is_over(now) => {}
             Some(_) => self.in_use.insert(resource, UseEnd::Open),
@@ -124,7 +130,7 @@ impl Entries {
     /// any more, unless something else keeps them clear.
     fn release(
         &self,
-        (map, directory): (&AddressMap, &Directory),
+        (map, directory): (&AddressMap, &ExtentDirectory),
         resource: Resource,
         freed: Freed<'_, V6>,
     ) {
@@ -144,7 +150,7 @@ impl Entries {
     }
 }
 
-impl Directory {
+impl ExtentDirectory {
     /// Calls `visit` with the open places, and their resources, that overlap `resource`.
     fn visit_around(&self, resource: Resource, mut visit: impl FnMut(u32, Resource)) {
         let (first, last) = resource.span();
@@ -284,7 +290,7 @@ impl Overlaps<V6> for Dictionary {
     fn needs_guard(&self, resource: Resource) -> bool {
         let has_prefixes = self.comparison.level.load(Ordering::Acquire) != NO_PREFIXES;
         if !has_prefixes {
-            return resource.kind == IaKind::Prefix;
+            return resource.kind == ResourceKind::Prefix;
         }
         let directory = self.directory.get();
         let is_guarded = |(first, _)| self.comparison.is_in_guarded_pool(first);
@@ -293,7 +299,7 @@ impl Overlaps<V6> for Dictionary {
     }
 
     fn guard(&self, resources: &[Resource]) -> Vec<(u32, u32)> {
-        let is_prefix = |resource: &Resource| resource.kind == IaKind::Prefix;
+        let is_prefix = |resource: &Resource| resource.kind == ResourceKind::Prefix;
         let mut places = Vec::new();
         if resources.iter().any(is_prefix) && self.comparison.raise(PREFIXES) {
             places = self.places_outside_pools();
@@ -311,7 +317,7 @@ impl Overlaps<V6> for Dictionary {
     fn guard_pools(&self) -> Vec<(u32, u32)> {
         let directory = self.directory.get();
         let comparison = &self.comparison;
-        if directory.pooled.iter().any(|(first, _)| first.kind == IaKind::Prefix)
+        if directory.pooled.iter().any(|(first, _)| first.kind == ResourceKind::Prefix)
             && comparison.raise(PREFIXES)
         {
             let outside = self.places_outside_pools();

@@ -22,14 +22,14 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use super::V6;
-use super::extent::{Extent, Stretch};
-use super::overlap::Comparison;
+use super::extent::{ExtentRange, ResourceExtent};
+use super::overlap::OverlapGuards;
 use super::pool::PoolSpec;
-use super::resource::{IaKind, Resource};
+use super::resource::{Resource, ResourceKind};
 use super::spans::Class;
 use crate::table::address_map::AddressMap;
-use crate::table::leased::{Opening, Places};
-use crate::table::published::Published;
+use crate::table::leased::{OpeningPlan, PlaceMap};
+use crate::table::published::LatestValue;
 
 /// Number of resources of a pool up to which all are opened at once.
 const WHOLE: u32 = 1 << 20;
@@ -45,9 +45,9 @@ const STRIPES: usize = 256;
 
 /// Extents, and ranges of the resources that a pool ever had.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Directory {
+pub(super) struct ExtentDirectory {
     /// Extents by first resource, ascending, disjoint.
-    extents: Vec<(Resource, Arc<Extent>)>,
+    extents: Vec<(Resource, Arc<ResourceExtent>)>,
     /// First and last resource of each range, ascending, disjoint.
     pub(super) pooled: Vec<(Resource, Resource)>,
 }
@@ -73,9 +73,9 @@ pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) 
     after > 0 && resource <= ranges[after - 1].1
 }
 
-impl Directory {
+impl ExtentDirectory {
     /// Returns the extent that reserves a place for `resource`, and the offset there.
-    fn find(&self, resource: Resource) -> Option<(&Arc<Extent>, u32)> {
+    fn find(&self, resource: Resource) -> Option<(&Arc<ResourceExtent>, u32)> {
         let after = self.extents.partition_point(|(first, _)| *first <= resource);
         let (_, extent) = self.extents[..after].last()?;
         Some((extent, extent.offset(resource)?))
@@ -108,11 +108,11 @@ impl Directory {
     }
 
     /// Returns the stretches of extents in a pool, ascending.
-    pub(super) fn stretches(&self, first: Resource, last: Resource) -> Vec<Stretch> {
+    pub(super) fn stretches(&self, first: Resource, last: Resource) -> Vec<ExtentRange> {
         let start = self.extents.partition_point(|(_, extent)| extent.bounds().1 < first);
         let overlapping = self.extents[start..].iter().take_while(|(from, _)| *from <= last);
         overlapping
-            .map(|(from, extent)| Stretch {
+            .map(|(from, extent)| ExtentRange {
                 extent: Arc::clone(extent),
                 first: (first.number().saturating_sub(from.number())) as u32,
                 last: (last.number() - from.number()).min(u128::from(extent.reserved() - 1)) as u32,
@@ -123,7 +123,7 @@ impl Directory {
 
 /// State that changes together with the single places.
 #[derive(Debug, Default)]
-struct Given {
+struct PlaceAllocation {
     /// First place that no extent has.
     next_extent: u32,
     /// Number of single places.
@@ -137,14 +137,14 @@ struct Singles(Mutex<HashTable<(Resource, u32)>>);
 
 /// Map from resources to places, see the module.
 pub struct Dictionary {
-    pub(super) directory: Published<Directory>,
-    pub(super) comparison: Comparison,
+    pub(super) directory: LatestValue<ExtentDirectory>,
+    pub(super) comparison: OverlapGuards,
     hasher: FixedState,
     singles: Vec<Singles>,
     /// Number of single places allocated to addresses that clients requested.
     asked: AtomicU32,
     /// Held while single places are made and while places are published.
-    given: Mutex<Given>,
+    given: Mutex<PlaceAllocation>,
 }
 
 /// Change that [`Dictionary`] publishes.
@@ -152,14 +152,14 @@ pub enum Publication {
     /// New configuration: the extents, and how much of each is to be opened.
     Directory(Box<DirectoryChange>),
     /// Extent of which more is opened, and the number of its open places.
-    Growth(Arc<Extent>, u32),
+    Growth(Arc<ResourceExtent>, u32),
 }
 
 /// New directory to publish.
 #[derive(Default)]
 pub struct DirectoryChange {
-    directory: Option<Directory>,
-    opened: Vec<(Arc<Extent>, u32)>,
+    directory: Option<ExtentDirectory>,
+    opened: Vec<(Arc<ResourceExtent>, u32)>,
 }
 
 impl Dictionary {
@@ -174,7 +174,7 @@ impl Dictionary {
         table.find(hash, |(known, _)| *known == resource).map(|&(_, place)| place)
     }
 
-    fn given(&self) -> MutexGuard<'_, Given> {
+    fn given(&self) -> MutexGuard<'_, PlaceAllocation> {
         self.given.lock().expect("no holder of the given places panics")
     }
 
@@ -191,7 +191,7 @@ impl Dictionary {
     }
 
     /// Returns true if any of `extent`'s resources has a single place.
-    fn has_singles_in(&self, extent: &Extent) -> bool {
+    fn has_singles_in(&self, extent: &ResourceExtent) -> bool {
         self.singles.iter().any(|stripe| {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
             table.iter().any(|&(resource, _)| extent.offset(resource).is_some())
@@ -210,9 +210,9 @@ impl Dictionary {
     }
 
     /// Returns the opening that opens `extent` through `opened`.
-    fn growth(extent: &Arc<Extent>, opened: u32) -> Opening<Publication> {
+    fn growth(extent: &Arc<ResourceExtent>, opened: u32) -> OpeningPlan<Publication> {
         let before = extent.opened();
-        Opening {
+        OpeningPlan {
             ranges: vec![extent.places(before, opened - before)],
             publication: Publication::Growth(Arc::clone(extent), opened),
         }
@@ -221,7 +221,7 @@ impl Dictionary {
     /// Reserves places for those of `spec`'s resources that have none, `share` at most.
     fn reserve(
         &self,
-        directory: &mut Directory,
+        directory: &mut ExtentDirectory,
         change: &mut DirectoryChange,
         spec: &PoolSpec,
         share: u32,
@@ -244,7 +244,7 @@ impl Dictionary {
             let count = gap.min(u128::from(missing.min(left))) as u32;
             if count > 0 {
                 let start = Resource::from_number(spec.kind, spec.len, next);
-                let extent = Arc::new(Extent::new(start, count, given.next_extent));
+                let extent = Arc::new(ResourceExtent::new(start, count, given.next_extent));
                 given.next_extent += count.next_multiple_of(256);
                 missing -= count;
                 let is_whole = size <= u128::from(WHOLE);
@@ -272,16 +272,16 @@ impl Dictionary {
     }
 }
 
-impl Places<V6> for Dictionary {
-    type Run = Vec<Stretch>;
+impl PlaceMap<V6> for Dictionary {
+    type Run = Vec<ExtentRange>;
     type Publication = Publication;
     const CAN_GROW: bool = true;
     const FIRST_APART: Option<u32> = Some(SINGLE);
 
     fn new(seed: u64) -> Self {
         Self {
-            directory: Published::new(Directory::default()),
-            comparison: Comparison::default(),
+            directory: LatestValue::new(ExtentDirectory::default()),
+            comparison: OverlapGuards::default(),
             hasher: FixedState::with_seed(seed.rotate_left(16)),
             singles: (0..STRIPES).map(|_| Singles::default()).collect(),
             asked: AtomicU32::new(0),
@@ -355,7 +355,7 @@ impl Places<V6> for Dictionary {
     fn runs(
         &self,
         map: &AddressMap,
-        after: Option<(Ipv6Addr, u8, IaKind)>,
+        after: Option<(Ipv6Addr, u8, ResourceKind)>,
     ) -> Vec<Vec<(u32, Resource)>> {
         let mut runs: Vec<Vec<(u32, Resource)>> = Vec::new();
         let mut before = None;
@@ -373,7 +373,7 @@ impl Places<V6> for Dictionary {
         runs
     }
 
-    fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<Stretch>>, Opening<Publication>) {
+    fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<ExtentRange>>, OpeningPlan<Publication>) {
         let known = self.directory.get();
         let mut directory = known.clone();
         let mut change = DirectoryChange::default();
@@ -394,16 +394,16 @@ impl Places<V6> for Dictionary {
         if !change.opened.is_empty() || directory.pooled != known.pooled {
             change.directory = Some(directory);
         }
-        (runs, Opening { ranges, publication: Publication::Directory(Box::new(change)) })
+        (runs, OpeningPlan { ranges, publication: Publication::Directory(Box::new(change)) })
     }
 
-    fn plan_growth(&self, run: &Vec<Stretch>) -> Option<Opening<Publication>> {
-        let Stretch { extent, .. } = run.iter().find(|stretch| stretch.can_grow())?;
+    fn plan_growth(&self, run: &Vec<ExtentRange>) -> Option<OpeningPlan<Publication>> {
+        let ExtentRange { extent, .. } = run.iter().find(|stretch| stretch.can_grow())?;
         let opened = extent.opened().max(OPENED_FIRST / 2) * 2;
         Some(Self::growth(extent, opened.min(extent.reserved())))
     }
 
-    fn plan_cover(&self, resource: Resource) -> Option<Opening<Publication>> {
+    fn plan_cover(&self, resource: Resource) -> Option<OpeningPlan<Publication>> {
         let (extent, offset) = self.directory.get().find(resource)?;
         if offset < extent.opened() {
             return None;
@@ -444,20 +444,23 @@ impl Places<V6> for Dictionary {
         self.singles.iter().map(of).sum()
     }
 
-    fn start(_spec: &PoolSpec, run: &Vec<Stretch>) -> u32 {
+    fn start(_spec: &PoolSpec, run: &Vec<ExtentRange>) -> u32 {
         run.first().map_or(0, |stretch| stretch.extent.place(stretch.first))
     }
 
-    fn count(_spec: &PoolSpec, run: &Vec<Stretch>) -> u64 {
+    fn count(_spec: &PoolSpec, run: &Vec<ExtentRange>) -> u64 {
         match &run[..] {
             [stretch] => {
                 stretch.open_places().map_or(0, |(first, last)| u64::from(last - first) + 1)
             }
-            stretches => stretches.iter().map(Stretch::len).sum(),
+            stretches => stretches.iter().map(ExtentRange::len).sum(),
         }
     }
 
-    fn open_positions(_spec: &PoolSpec, run: &Vec<Stretch>) -> impl Iterator<Item = Range<u64>> {
+    fn open_positions(
+        _spec: &PoolSpec,
+        run: &Vec<ExtentRange>,
+    ) -> impl Iterator<Item = Range<u64>> {
         let mut before = 0;
         run.iter().map(move |stretch| {
             let start = before;
@@ -467,7 +470,7 @@ impl Places<V6> for Dictionary {
         })
     }
 
-    fn at(_spec: &PoolSpec, run: &Vec<Stretch>, mut position: u64) -> Option<(u32, Resource)> {
+    fn at(_spec: &PoolSpec, run: &Vec<ExtentRange>, mut position: u64) -> Option<(u32, Resource)> {
         for stretch in run {
             if position < stretch.len() {
                 let place = stretch.extent.place(stretch.first + position as u32);
@@ -479,7 +482,7 @@ impl Places<V6> for Dictionary {
         None
     }
 
-    fn position(_spec: &PoolSpec, run: &Vec<Stretch>, resource: Resource) -> Option<u32> {
+    fn position(_spec: &PoolSpec, run: &Vec<ExtentRange>, resource: Resource) -> Option<u32> {
         let mut before = 0;
         for stretch in run {
             if let Some(offset) = stretch.extent.offset(resource)
@@ -495,16 +498,16 @@ impl Places<V6> for Dictionary {
     fn claim(
         map: &AddressMap,
         _spec: &PoolSpec,
-        run: &Vec<Stretch>,
+        run: &Vec<ExtentRange>,
         start: u32,
     ) -> Option<(u32, Resource)> {
-        let found = |stretch: &Stretch, place| Some((place, stretch.extent.resource(place)));
+        let found = |stretch: &ExtentRange, place| Some((place, stretch.extent.resource(place)));
         if let [stretch] = &run[..] {
             let (first, last) = stretch.open_places()?;
             return found(stretch, map.claim(first, last, start)?);
         }
         // The search continues in the stretch that the last leased place belongs to.
-        let has_last = |stretch: &Stretch| {
+        let has_last = |stretch: &ExtentRange| {
             let (first, last) =
                 stretch.extent.places(stretch.first, stretch.last - stretch.first + 1);
             (first..=last).contains(&start.wrapping_sub(1))
@@ -533,7 +536,7 @@ mod tests {
     use core::net::Ipv6Addr;
 
     use super::*;
-    use crate::sample::Sample as _;
+    use crate::sample::SampleFamily as _;
 
     fn huge(offset: u64) -> Resource {
         Resource::address(Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(offset)))

@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::resource::{IaKind, Resource};
+use super::resource::{Resource, ResourceKind};
 use crate::pool::Allocator;
 
 /// Range of equal-sized resources to lease from.
@@ -15,7 +15,7 @@ pub struct PoolSpec {
     /// Rule that chooses the next free resource.
     pub allocator: Allocator,
     /// Kind of the resources.
-    pub kind: IaKind,
+    pub kind: ResourceKind,
     /// Length of each delegated prefix; 128 for addresses.
     pub len: u8,
     /// First address, or first prefix.

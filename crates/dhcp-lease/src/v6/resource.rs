@@ -6,7 +6,7 @@ use core::net::Ipv6Addr;
 /// Kind of identity association that leases resources (RFC 9915 §12), with Kea's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum IaKind {
+pub enum ResourceKind {
     /// IA_NA: an address.
     #[default]
     Address = 0,
@@ -18,7 +18,7 @@ pub enum IaKind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
     /// Kind of the resource.
-    pub kind: IaKind,
+    pub kind: ResourceKind,
     /// Prefix length; 128 for an address.
     pub len: u8,
     /// Address, or prefix with its host bits zero.
@@ -29,7 +29,7 @@ impl Resource {
     /// Returns the address `address` as a resource.
     #[must_use]
     pub const fn address(address: Ipv6Addr) -> Self {
-        Self { kind: IaKind::Address, len: 128, address }
+        Self { kind: ResourceKind::Address, len: 128, address }
     }
 
     /// Returns the prefix `prefix/len`; bits after `len` are cleared, a `len` beyond 128 is 128.
@@ -38,15 +38,15 @@ impl Resource {
         let len = if len > 128 { 128 } else { len };
         let mask = if len == 0 { 0 } else { u128::MAX << (128 - len as u32) };
         let bits = u128::from_be_bytes(prefix.octets()) & mask;
-        Self { kind: IaKind::Prefix, len, address: Ipv6Addr::from_bits(bits) }
+        Self { kind: ResourceKind::Prefix, len, address: Ipv6Addr::from_bits(bits) }
     }
 }
 
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            IaKind::Address => write!(f, "{}", self.address),
-            IaKind::Prefix => write!(f, "{}/{}", self.address, self.len),
+            ResourceKind::Address => write!(f, "{}", self.address),
+            ResourceKind::Prefix => write!(f, "{}/{}", self.address, self.len),
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct IaIdentity<'a> {
     /// DUID of the client (RFC 9915 §11), 1 to 130 bytes.
     pub duid: &'a [u8],
     /// Kind of association; `iaid` is unique per client and kind.
-    pub kind: IaKind,
+    pub kind: ResourceKind,
     /// IAID of the association.
     pub iaid: u32,
 }
@@ -72,7 +72,7 @@ impl IaIdentity<'_> {
     /// Returns true if a lease of `kind` stored under `duid` and `iaid` belongs to this
     /// association.
     #[must_use]
-    pub fn owns(&self, duid: &[u8], kind: IaKind, iaid: u32) -> bool {
+    pub fn owns(&self, duid: &[u8], kind: ResourceKind, iaid: u32) -> bool {
         self.iaid == iaid && self.kind == kind && self.duid == duid
     }
 }

@@ -3,13 +3,13 @@
 use core::net::Ipv6Addr;
 use std::collections::BTreeMap;
 
-use super::resource::{IaKind, Resource};
+use super::resource::{Resource, ResourceKind};
 
 /// Kind and length: resources of the same class overlap only when they are equal.
-pub(super) type Class = (IaKind, u8);
+pub(super) type Class = (ResourceKind, u8);
 
 /// First address, kind and length of a resource.
-type Key = (u128, IaKind, u8);
+type Key = (u128, ResourceKind, u8);
 
 /// Set of addresses and prefixes, each with a value.
 #[derive(Clone, Debug)]
@@ -90,7 +90,9 @@ impl<T> Spans<T> {
 
     /// Returns all resources that have an address between `first` and `last`.
     pub fn between(&self, first: u128, last: u128) -> impl Iterator<Item = (Resource, &T)> {
-        let inside = self.by_first.range((first, IaKind::Address, 0)..=(last, IaKind::Prefix, 255));
+        let inside = self
+            .by_first
+            .range((first, ResourceKind::Address, 0)..=(last, ResourceKind::Prefix, 255));
         let around = self.classes.keys().filter_map(move |&(kind, len)| {
             let around = Resource { kind, len, address: Ipv6Addr::from_bits(first) };
             let (start, _) = around.span();

@@ -27,16 +27,16 @@ fn sealed(payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the messages read in a frame: payload, source and destination, and true if damaged.
-fn read(frame: Frame<'_>) -> Vec<(Vec<u8>, Option<Endpoints>, bool)> {
+fn read(frame: ReceivedFrame<'_>) -> Vec<(Vec<u8>, Option<Endpoints>, bool)> {
     let mut all = Vec::new();
-    place(&frame, |Placed { at, len, endpoints, is_damaged, .. }| {
+    place(&frame, |MessagePosition { at, len, endpoints, is_damaged, .. }| {
         all.push((frame.octets[at..at + len].to_vec(), endpoints, is_damaged));
     });
     all
 }
 
-const fn plain(octets: &[u8]) -> Frame<'_> {
-    Frame { octets, checksum: None, train: None }
+const fn plain(octets: &[u8]) -> ReceivedFrame<'_> {
+    ReceivedFrame { octets, checksum: None, train: None }
 }
 
 #[test]
@@ -54,27 +54,30 @@ fn a_wrong_checksum_is_damage_unless_it_was_left_to_a_device() {
     assert_eq!(read(plain(&octets)), damaged);
     let checksum = Some(PendingChecksum { start: 34, offset: 6 });
     let sound = [(b"an offes".to_vec(), Some(endpoints()), false)];
-    assert_eq!(read(Frame { octets: &octets, checksum, train: None }), sound);
+    assert_eq!(read(ReceivedFrame { octets: &octets, checksum, train: None }), sound);
     // The checksum of the IPv4 header, which every kernel fills in.
     octets[24] ^= 1;
-    assert_eq!(read(Frame { octets: &octets, checksum, train: None }), [(vec![], None, true)]);
+    assert_eq!(
+        read(ReceivedFrame { octets: &octets, checksum, train: None }),
+        [(vec![], None, true)]
+    );
 }
 
 #[test]
 fn a_train_is_as_many_messages_as_it_has_segments() {
     let octets = sealed(b"one of fivetwo of fivelast");
     let train = Some(Train { kind: TrainKind::Udp, payload_bytes: 11 });
-    let all = read(Frame { octets: &octets, checksum: None, train });
+    let all = read(ReceivedFrame { octets: &octets, checksum: None, train });
     let payloads: Vec<&[u8]> = all.iter().map(|message| &message.0[..]).collect();
     assert_eq!(payloads, [&b"one of five"[..], b"two of five", b"last"]);
     assert!(all.iter().all(|message| message.1 == Some(endpoints()) && !message.2));
 }
 
 /// Returns a broadcast frame with an ARP message.
-fn arp(message: arp::Message) -> Vec<u8> {
+fn arp(message: arp::ArpMessage) -> Vec<u8> {
     let mut octets = vec![0; 60];
-    let mut writer = Writer::new(&mut octets);
-    let header = ethernet::Header {
+    let mut writer = ByteWriter::new(&mut octets);
+    let header = ethernet::EthernetHeader {
         destination: MacAddress::BROADCAST,
         source: message.sender_mac,
         tags: [None; ethernet::TAGS_MAX],
@@ -87,7 +90,7 @@ fn arp(message: arp::Message) -> Vec<u8> {
 
 #[test]
 fn questions_are_taken_with_probes_and_without_announcements_and_answers() {
-    let asked = arp::Message {
+    let asked = arp::ArpMessage {
         operation: arp::REQUEST,
         sender_mac: SERVER_MAC,
         sender: Ipv4Addr::new(10, 77, 0, 1),
@@ -95,9 +98,9 @@ fn questions_are_taken_with_probes_and_without_announcements_and_answers() {
         target: Ipv4Addr::new(10, 77, 0, 10),
     };
     assert_eq!(question(&arp(asked)), Some(asked));
-    let probe = arp::Message { sender: Ipv4Addr::UNSPECIFIED, ..asked };
+    let probe = arp::ArpMessage { sender: Ipv4Addr::UNSPECIFIED, ..asked };
     assert_eq!(question(&arp(probe)), Some(probe));
-    let announced = arp::Message { sender: asked.target, ..asked };
+    let announced = arp::ArpMessage { sender: asked.target, ..asked };
     for other in [announced, asked.answered_by(CLIENT_MAC)] {
         assert_eq!(question(&arp(other)), None);
         assert_eq!(read(plain(&arp(other))), [], "no message, and none that is damaged");

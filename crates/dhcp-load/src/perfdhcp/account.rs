@@ -1,23 +1,23 @@
 //! Account of one kind of exchange: every request that came due, by its end, and every reply that
 //! ended none.
 
-use load::{Class, Ledger};
+use load::{ExchangeClass, ExchangeLedger};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Refusal};
+use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
 
 /// Counts of one kind of exchange.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct ExchangeAccount {
     /// Requests by their end, latencies, late sends. The ledger never has
-    /// [`Class::DuplicateAnswered`]: a request with a reply on time stays on time, and each further
+    /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and each further
     /// reply is one of `duplicates`.
-    pub ledger: Ledger,
-    /// Refusals by [`Refusal::index`]; each is an exchange that ended as [`Class::Nak`].
-    pub refusals: [u64; Refusal::ALL.len()],
-    /// Invalid replies by [`Fault::index`]; each is an exchange that ended as [`Class::Invalid`].
-    pub faults: [u64; Fault::ALL.len()],
+    pub ledger: ExchangeLedger,
+    /// Refusals by [`ServerRefusal::index`]; each is an exchange that ended as [`ExchangeClass::Nak`].
+    pub refusals: [u64; ServerRefusal::ALL.len()],
+    /// Invalid replies by [`ReplyFault::index`]; each is an exchange that ended as [`ExchangeClass::Invalid`].
+    pub faults: [u64; ReplyFault::ALL.len()],
     /// Further replies to requests that already had one.
     pub duplicates: u64,
     /// Replies of this kind to no request that is watched.
@@ -63,10 +63,10 @@ impl Spread {
     }
 }
 
-impl Account {
-    /// Notes the times of a request that ended as [`Class::OnTime`] or [`Class::Late`].
-    pub fn completed(&mut self, class: Class, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
-        if class == Class::OnTime {
+impl ExchangeAccount {
+    /// Notes the times of a request that ended as [`ExchangeClass::OnTime`] or [`ExchangeClass::Late`].
+    pub fn completed(&mut self, class: ExchangeClass, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
+        if class == ExchangeClass::OnTime {
             self.ledger.completed(due_ns, sent_ns, answered_ns);
         } else {
             self.ledger.completed_late(due_ns, sent_ns, answered_ns);
@@ -93,20 +93,20 @@ impl Account {
     }
 
     /// Counts the end of a request whose reply means `judgment`, and returns its class.
-    pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> Class {
+    pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> ExchangeClass {
         let class =
             match judgment {
-                Judgment::OtherClient | Judgment::Unmatched => Class::WrongClient,
+                Judgment::OtherClient | Judgment::Unmatched => ExchangeClass::WrongClient,
                 Judgment::Faulty(fault) => {
                     self.faults[fault.index()] += 1;
-                    Class::Invalid
+                    ExchangeClass::Invalid
                 }
                 Judgment::Refused(refusal) => {
                     self.refusals[refusal.index()] += 1;
-                    Class::Nak
+                    ExchangeClass::Nak
                 }
                 Judgment::Offer(_) | Judgment::Granted { .. } | Judgment::Continued(_) => {
-                    if is_late { Class::Late } else { Class::OnTime }
+                    if is_late { ExchangeClass::Late } else { ExchangeClass::OnTime }
                 }
             };
         self.ledger.ended(class);
@@ -122,13 +122,13 @@ impl Account {
     /// Returns the number of requests with a reply on time.
     #[must_use]
     pub const fn on_time(&self) -> u64 {
-        self.ledger.count(Class::OnTime)
+        self.ledger.count(ExchangeClass::OnTime)
     }
 
     /// Returns the number of refusals other than a DHCPNAK.
     #[must_use]
     pub fn rejected(&self) -> u64 {
-        self.ledger.count(Class::Nak) - self.refusals[Refusal::Nak.index()]
+        self.ledger.count(ExchangeClass::Nak) - self.refusals[ServerRefusal::Nak.index()]
     }
 
     /// Returns the number of requests that ended otherwise than on time.
@@ -140,8 +140,11 @@ impl Account {
     /// Returns the number of messages that came, of any kind.
     #[must_use]
     pub fn came(&self) -> u64 {
-        let ended: u64 = Class::ALL.iter().map(|&class| self.ledger.count(class)).sum();
-        ended - self.ledger.count(Class::Lost) + self.duplicates + self.unmatched + self.malformed
+        let ended: u64 = ExchangeClass::ALL.iter().map(|&class| self.ledger.count(class)).sum();
+        ended - self.ledger.count(ExchangeClass::Lost)
+            + self.duplicates
+            + self.unmatched
+            + self.malformed
     }
 
     /// Returns the standard deviation of the delay from sending to reply, in nanoseconds.
@@ -157,20 +160,20 @@ mod tests {
 
     #[test]
     fn the_deviation_is_that_of_the_whole_population() {
-        let mut account = Account::default();
+        let mut account = ExchangeAccount::default();
         for answered_ns in [2, 4, 4, 4, 5, 5, 7, 9] {
-            account.completed(Class::OnTime, [0, 0, answered_ns]);
+            account.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
         }
         assert!((account.delay_deviation_ns() - 2.0).abs() < 1e-12);
     }
 
     #[test]
     fn the_deviation_of_several_is_that_of_all_their_values() {
-        let mut whole = Account::default();
-        let mut parts = [(); 3].map(|()| Account::default());
+        let mut whole = ExchangeAccount::default();
+        let mut parts = [(); 3].map(|()| ExchangeAccount::default());
         for (index, answered_ns) in [9, 1_000, 4, 70, 2, 8, 33, 5_000].into_iter().enumerate() {
-            whole.completed(Class::OnTime, [0, 0, answered_ns]);
-            parts[index % 2].completed(Class::OnTime, [0, 0, answered_ns]);
+            whole.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
+            parts[index % 2].completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
         }
         let [mut merged, second, empty] = parts;
         merged.merge(&empty);

@@ -4,10 +4,10 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
-use load::Wanted;
+use load::LoadShapeArg;
 
-use super::files::Files;
-use super::part::Part;
+use super::files::NamedFileSource;
+use super::part::GeneratorPart;
 use crate::frames::FrameArgs;
 
 /// Load-test a DHCP server with perfdhcp's options and exact accounting.
@@ -21,7 +21,7 @@ use crate::frames::FrameArgs;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "perfdhcp", disable_version_flag = true, args_override_self = true)]
 #[allow(clippy::struct_excessive_bools, reason = "perfdhcp's switches")]
-pub struct Args {
+pub struct PerfdhcpArgs {
     /// Use DHCPv4 (the default)
     #[arg(short = '4')]
     pub(crate) v4: bool,
@@ -118,8 +118,8 @@ pub struct Args {
     /// Spacing of first requests: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of
     /// the rate, from the beginning of -p to its end), steps:P%,P%... (equal parts of -p),
     /// replay:FILE (times of a capture or of a Kea lease file; with -r stretched to that mean rate)
-    #[arg(long, value_name = "SHAPE", value_parser = Wanted::parse)]
-    pub(crate) shape: Option<Wanted>,
+    #[arg(long, value_name = "SHAPE", value_parser = LoadShapeArg::parse)]
+    pub(crate) shape: Option<LoadShapeArg>,
     /// Number of clients, used in turn [default: 1]
     #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) clients: u32,
@@ -128,8 +128,8 @@ pub struct Args {
     pub(crate) seed: u64,
     /// Avalanche: all clients start at once and repeat requests until answered. Lifecycle: -R
     /// clients join at -r, renew and rebind leases, leave and return
-    #[arg(long, value_enum, default_value_t = Scenario::Basic)]
-    pub(crate) scenario: Scenario,
+    #[arg(long, value_enum, default_value_t = PerfdhcpScenario::Basic)]
+    pub(crate) scenario: PerfdhcpScenario,
     /// Retransmission rule of an avalanche: that of the RFCs or that of perfdhcp
     #[arg(long, value_enum, default_value_t = ResendRule::Rfc)]
     pub(crate) resend: ResendRule,
@@ -226,8 +226,8 @@ pub struct Args {
     pub(crate) frames: FrameArgs,
     /// Divide the run between `godwit perfdhcp` on these machines, over SSH, and combine the
     /// results; LOCAL is a machine's own address or interface, instead of -l
-    #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = Host::parse)]
-    pub(crate) generators: Vec<Host>,
+    #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = GeneratorHost::parse)]
+    pub(crate) generators: Vec<GeneratorHost>,
     /// Command to reach other machines, split at spaces
     #[arg(long, value_name = "COMMAND", requires = "generators", default_value = SSH)]
     pub(crate) ssh_command: String,
@@ -238,9 +238,9 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub(crate) follow: bool,
     #[arg(skip)]
-    pub(crate) part: Part,
+    pub(crate) part: GeneratorPart,
     #[arg(skip)]
-    pub(crate) files: Files,
+    pub(crate) files: NamedFileSource,
     /// Address of the server; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
     /// `servers` (ff05::1:3)
     #[arg(value_name = "SERVER")]
@@ -254,14 +254,14 @@ const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInter
 
 /// Machine of `--generators`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct GeneratorHost {
     /// Name of the machine for SSH.
     pub(crate) name: String,
     /// Address or interface of the machine, instead of `-l`.
     pub(crate) local: Option<String>,
 }
 
-impl Host {
+impl GeneratorHost {
     fn parse(text: &str) -> Result<Self, String> {
         let (name, local) =
             text.split_once('=').map_or((text, None), |(name, local)| (name, Some(local)));
@@ -314,7 +314,7 @@ pub(crate) enum ThreadMode {
 
 /// Value of `--scenario`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Scenario {
+pub(crate) enum PerfdhcpScenario {
     Basic,
     Avalanche,
     Lifecycle,
@@ -431,7 +431,7 @@ fn letters(text: &str) -> Result<String, String> {
 pub(crate) const GROUP_ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 pub(crate) const GROUP_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3);
 
-impl Args {
+impl PerfdhcpArgs {
     /// Returns true if the switches select DHCPv6.
     pub(crate) fn is_v6(&self) -> bool {
         self.v6

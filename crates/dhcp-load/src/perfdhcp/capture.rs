@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use packet_wire::frame::Endpoints;
 
-use super::dialect::Kind;
+use super::dialect::ExchangeKind;
 
 /// Upper limit of the bytes of kept messages.
 const OCTETS_MAX: usize = 256 << 20;
@@ -22,7 +22,7 @@ pub enum Keep {
 
 /// Message that left or came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct CapturedMessage {
     /// Time at which the message left or came, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
     /// True if the message left.
@@ -36,29 +36,29 @@ pub struct Message {
 
 /// Messages of a run that are kept, or may still be.
 #[derive(Clone, Debug)]
-pub struct Capture {
+pub struct MessageCapture {
     keep: Keep,
     /// Written messages that the kernel has not yet taken, with their names.
-    waiting: VecDeque<(u64, Message)>,
+    waiting: VecDeque<(u64, CapturedMessage)>,
     /// Messages of exchanges that may still fail.
-    recent: VecDeque<Message>,
+    recent: VecDeque<CapturedMessage>,
     failed: HashSet<u64>,
-    kept: Vec<Message>,
+    kept: Vec<CapturedMessage>,
     octets: usize,
     left_out: u64,
 }
 
 /// Returns the number of the exchange that a request of `kind` belongs to, unique among kinds. A
 /// second request belongs to the exchange of the first one, whose number is `exchange`.
-pub(crate) const fn exchange_of(kind: Kind, exchange: u64) -> u64 {
+pub(crate) const fn exchange_of(kind: ExchangeKind, exchange: u64) -> u64 {
     let tag = match kind {
-        Kind::First | Kind::Second => 0,
+        ExchangeKind::First | ExchangeKind::Second => 0,
         kind => kind.index() as u64,
     };
     exchange << 3 | tag
 }
 
-impl Capture {
+impl MessageCapture {
     /// Creates an empty capture.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
@@ -82,7 +82,7 @@ impl Capture {
         endpoints: Option<Endpoints>,
     ) {
         let (octets, exchange) = (octets.into(), Some(exchange));
-        let message = Message { at_ns: 0, is_sent: true, octets, endpoints, exchange };
+        let message = CapturedMessage { at_ns: 0, is_sent: true, octets, endpoints, exchange };
         self.waiting.push_back((name, message));
     }
 
@@ -91,7 +91,7 @@ impl Capture {
     pub(crate) fn left(&mut self, name: u64, at_ns: u64) {
         while let Some((waiting, message)) = self.waiting.pop_front() {
             if waiting == name {
-                self.note(Message { at_ns, ..message });
+                self.note(CapturedMessage { at_ns, ..message });
                 return;
             }
         }
@@ -106,10 +106,10 @@ impl Capture {
         endpoints: Option<Endpoints>,
     ) {
         let octets = octets.into();
-        self.note(Message { at_ns, is_sent: false, octets, endpoints, exchange });
+        self.note(CapturedMessage { at_ns, is_sent: false, octets, endpoints, exchange });
     }
 
-    fn note(&mut self, message: Message) {
+    fn note(&mut self, message: CapturedMessage) {
         self.octets += message.octets.len();
         match self.keep {
             Keep::All => self.keep(message),
@@ -120,7 +120,7 @@ impl Capture {
         }
     }
 
-    fn keep(&mut self, message: Message) {
+    fn keep(&mut self, message: CapturedMessage) {
         if self.octets > OCTETS_MAX {
             self.octets -= message.octets.len();
             self.left_out += 1;
@@ -154,7 +154,7 @@ impl Capture {
 
     /// Returns all kept messages, in order, and the number of messages that did not fit.
     #[must_use]
-    pub fn into_messages(mut self) -> (Vec<Message>, u64) {
+    pub fn into_messages(mut self) -> (Vec<CapturedMessage>, u64) {
         self.settle(u64::MAX);
         (self.kept, self.left_out)
     }
@@ -165,18 +165,18 @@ mod tests {
     use super::*;
 
     fn played(keep: Keep) -> (Vec<(u64, bool, u8)>, u64) {
-        let mut capture = Capture::new(keep);
+        let mut capture = MessageCapture::new(keep);
         for name in 0..4 {
-            capture.sends(name, exchange_of(Kind::First, name), &[name as u8], None);
+            capture.sends(name, exchange_of(ExchangeKind::First, name), &[name as u8], None);
         }
         // The kernel refuses the message of exchange 1.
         for (name, at_ns) in [(0, 10), (2, 11), (3, 12)] {
             capture.left(name, at_ns);
         }
-        capture.receives(20, Some(exchange_of(Kind::Second, 2)), &[7], None);
+        capture.receives(20, Some(exchange_of(ExchangeKind::Second, 2)), &[7], None);
         capture.receives(21, None, &[8], None);
-        capture.receives(22, Some(exchange_of(Kind::Renewal, 2)), &[9], None);
-        capture.fails(exchange_of(Kind::Second, 2));
+        capture.receives(22, Some(exchange_of(ExchangeKind::Renewal, 2)), &[9], None);
+        capture.fails(exchange_of(ExchangeKind::Second, 2));
         capture.settle(21);
         let (messages, left_out) = capture.into_messages();
         let shown =

@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
-use load::Wanted;
+use load::LoadShapeArg;
 
-use super::args::{Args, Host, LeaseType, MaxDrops, Scenario};
+use super::args::{GeneratorHost, LeaseType, MaxDrops, PerfdhcpArgs, PerfdhcpScenario};
 use super::holders::CLIENTS_MAX;
 
 /// Codes of options that the messages already have, for DHCPv4 and below for DHCPv6.
@@ -24,7 +24,7 @@ impl Problems {
 }
 
 /// Returns everything about `args` that cannot work, in words.
-pub(crate) fn problems(args: &Args) -> Vec<String> {
+pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
     let mut found = Problems(Vec::new());
     found.when(args.v4 && args.v6, "-4 and -6: choose one");
     templates(args, &mut found);
@@ -34,7 +34,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     lifecycle(args, &mut found);
     let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     found.when(args.live && takes_output, "--live and --json -: both want standard output");
-    let has_local = |host: &Host| host.local.is_some();
+    let has_local = |host: &GeneratorHost| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
     found.when(
         !args.direct && args.server.is_none() && args.local.is_none() && !has_locals,
@@ -45,7 +45,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     found.when(args.bases.len() > 4, "-b can be given 4 times at most");
     found.when(args.counts.len() > 2, "-n can be given twice at most");
     found.when(args.deadlines.len() > 2, "-d can be given twice at most");
-    let is_avalanche = args.scenario == Scenario::Avalanche;
+    let is_avalanche = args.scenario == PerfdhcpScenario::Avalanche;
     found.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
     let unused = args.rate.is_some()
         || args.shape.is_some()
@@ -74,7 +74,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
 }
 
 /// Checks the rules of clients on the generator's link.
-fn direct(args: &Args, found: &mut Problems) {
+fn direct(args: &PerfdhcpArgs, found: &mut Problems) {
     if !args.direct {
         for (is_given, name) in
             [(args.broadcast_flag, "--broadcast-flag"), (args.answer_arp, "--answer-arp")]
@@ -92,7 +92,7 @@ fn direct(args: &Args, found: &mut Problems) {
     for address in own.filter(|local| local.parse::<IpAddr>().is_ok()) {
         found.when(true, format!("-l {address}: --direct needs an interface, not an address"));
     }
-    let has_local = |host: &Host| host.local.is_some();
+    let has_local = |host: &GeneratorHost| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
     found.when(
         args.local.is_none() && !has_locals,
@@ -138,7 +138,7 @@ fn direct(args: &Args, found: &mut Problems) {
 }
 
 /// Checks the rules of several generators.
-fn several(args: &Args, found: &mut Problems) {
+fn several(args: &PerfdhcpArgs, found: &mut Problems) {
     let count = args.generators.len() as u64;
     if count == 0 {
         return;
@@ -165,17 +165,17 @@ fn several(args: &Args, found: &mut Problems) {
 }
 
 /// Checks the rules of shapes.
-fn shape(args: &Args, found: &mut Problems) {
+fn shape(args: &PerfdhcpArgs, found: &mut Problems) {
     let Some(wanted) = &args.shape else { return };
     let needs_rate = !wanted.is_replay() && args.rate.is_none();
     found.when(needs_rate, "--shape needs the rate -r");
-    let fills = matches!(wanted, Wanted::Shape(shape) if shape.fills_the_run());
+    let fills = matches!(wanted, LoadShapeArg::Shape(shape) if shape.fills_the_run());
     let needs_period = fills && args.period_s.is_none();
     found.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
 /// Checks the rules of packets from files.
-fn templates(args: &Args, found: &mut Problems) {
+fn templates(args: &PerfdhcpArgs, found: &mut Problems) {
     let count = args.templates.len();
     found.when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
     found.when(args.v6 && count > 0 && args.rapid_commit, "-c cannot be put into packets (-T)");
@@ -205,7 +205,7 @@ fn templates(args: &Args, found: &mut Problems) {
     found.when(count > 0 && args.age_for_s.is_some(), "-y and -Y cannot be put into packets (-T)");
 }
 
-fn offer_only(args: &Args, found: &mut Problems) {
+fn offer_only(args: &PerfdhcpArgs, found: &mut Problems) {
     if !args.offer_only {
         found.when(args.rapid_commit, "-c needs -i");
         return;
@@ -233,7 +233,7 @@ fn offer_only(args: &Args, found: &mut Problems) {
     }
 }
 
-fn family(args: &Args, found: &mut Problems) {
+fn family(args: &PerfdhcpArgs, found: &mut Problems) {
     let own: &[u16] = if args.v6 { &OWN6 } else { &OWN4 };
     for (code, value) in &args.options {
         let is_doubled = own.contains(code);
@@ -272,7 +272,7 @@ fn family(args: &Args, found: &mut Problems) {
     }
 }
 
-fn rates(args: &Args, found: &mut Problems) {
+fn rates(args: &PerfdhcpArgs, found: &mut Problems) {
     let (renew, release) = (args.renew_rate.unwrap_or(0), args.release_rate.unwrap_or(0));
     match args.rate {
         None => {
@@ -287,7 +287,7 @@ fn rates(args: &Args, found: &mut Problems) {
 }
 
 /// Checks the rules of populations.
-fn lifecycle(args: &Args, found: &mut Problems) {
+fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
     let own = [
         (args.speed != 1.0, "--speed"),
         (args.stay.is_some(), "--stay"),
@@ -295,7 +295,7 @@ fn lifecycle(args: &Args, found: &mut Problems) {
         (args.informing > 0, "--informing"),
         (args.declining > 0, "--declining"),
     ];
-    if args.scenario != Scenario::Lifecycle {
+    if args.scenario != PerfdhcpScenario::Lifecycle {
         for (is_given, name) in own {
             found.when(is_given, format!("{name} is for --scenario lifecycle"));
         }

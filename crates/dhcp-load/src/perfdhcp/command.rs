@@ -6,28 +6,28 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 use netio::signal::Signals;
 use netio::{Clock, NetError, Screen, stderr, stdout};
 
-use super::args::{Args, Scenario};
+use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::dialect::Dialect;
 use super::ending::Ending;
-use super::live::View;
-use super::outcome::Outcome;
-use super::place::Place;
-use super::plan::{self, Failure};
-use super::report::{Report, kinds};
+use super::live::PerfdhcpLiveView;
+use super::outcome::GeneratorOutcome;
+use super::place::RunAddresses;
+use super::plan::{self, PerfdhcpFailure};
+use super::report::{PerfdhcpReport, kinds};
 use super::several::{coordinate, follow};
-use super::stage::{self, Play, Stage};
-use super::traffic::Traffic;
+use super::stage::{self, FamilySetup, Play};
+use super::traffic::RequestTraffic;
 use super::{check, compat, diagnose, pcap, text};
-use crate::wire::Wire;
+use crate::wire::GeneratorSocket;
 
 /// Time from the moment when all is ready to the first due time, in nanoseconds.
 const LEAD_NS: u64 = 5 * NS_PER_MS;
 
-impl Args {
+impl PerfdhcpArgs {
     /// Runs the load and prints its result. `words` is the command line after the program's name.
     #[must_use]
     pub fn run(&self, words: &[String]) -> ExitCode {
@@ -42,16 +42,16 @@ impl Args {
             problems.push("--live needs a terminal at standard output".into());
         }
         if !problems.is_empty() {
-            return code(Err(Failure::Usage(problems)));
+            return code(Err(PerfdhcpFailure::Usage(problems)));
         }
         code(self.measure(words))
     }
 
-    fn measure(&self, words: &[String]) -> Result<ExitCode, Failure> {
+    fn measure(&self, words: &[String]) -> Result<ExitCode, PerfdhcpFailure> {
         if !self.generators.is_empty() {
             return coordinate::run(self, words);
         }
-        let place = Place::of(self)?;
+        let place = RunAddresses::of(self)?;
         stage::set(self, place.local.ip(), Alone { args: self, words, place: &place })
     }
 
@@ -61,7 +61,7 @@ impl Args {
     }
 
     /// Prints the lines that come before the run.
-    pub(crate) fn print_head(&self, words: &[String]) -> Result<(), Failure> {
+    pub(crate) fn print_head(&self, words: &[String]) -> Result<(), PerfdhcpFailure> {
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
         print(&text::head(self, words, cpus)).map(drop)
     }
@@ -70,10 +70,10 @@ impl Args {
     /// stops the program `wrapped`.
     pub(crate) fn tell(
         &self,
-        report: &Report,
-        place: Option<&Place>,
+        report: &PerfdhcpReport,
+        place: Option<&RunAddresses>,
         wrapped: Option<Wrapped<'_>>,
-    ) -> Result<ExitCode, Failure> {
+    ) -> Result<ExitCode, PerfdhcpFailure> {
         if self.is_text() {
             print(&self.text(report))?;
         }
@@ -97,18 +97,22 @@ impl Args {
         Ok(ExitCode::from(ending.code()))
     }
 
-    fn text(&self, report: &Report) -> String {
+    fn text(&self, report: &PerfdhcpReport) -> String {
         if self.compat {
             return compat::whole(self, report);
         }
         let mut text = text::whole(self, report);
-        if self.scenario == Scenario::Avalanche {
+        if self.scenario == PerfdhcpScenario::Avalanche {
             compat::avalanche(self, report, &mut text);
         }
         text
     }
 
-    fn write_json(&self, report: &Report, place: Option<&Place>) -> Result<(), Failure> {
+    fn write_json(
+        &self,
+        report: &PerfdhcpReport,
+        place: Option<&RunAddresses>,
+    ) -> Result<(), PerfdhcpFailure> {
         let Some(path) = &self.json else { return Ok(()) };
         let mut document = report.json(self, place).to_string();
         document.push('\n');
@@ -118,12 +122,16 @@ impl Args {
         write(path, document.as_bytes())
     }
 
-    fn write_hdr(&self, report: &Report) -> Result<(), Failure> {
+    fn write_hdr(&self, report: &PerfdhcpReport) -> Result<(), PerfdhcpFailure> {
         let Some(path) = &self.hdr else { return Ok(()) };
         write(path, report.hdr_log().as_bytes())
     }
 
-    fn write_pcap(&self, report: &Report, place: Option<&Place>) -> Result<(), Failure> {
+    fn write_pcap(
+        &self,
+        report: &PerfdhcpReport,
+        place: Option<&RunAddresses>,
+    ) -> Result<(), PerfdhcpFailure> {
         let (Some(path), Some(place)) = (&self.pcap, place) else { return Ok(()) };
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
@@ -134,15 +142,15 @@ impl Args {
 
 /// Run on this machine.
 struct Alone<'a> {
-    args: &'a Args,
+    args: &'a PerfdhcpArgs,
     words: &'a [String],
-    place: &'a Place,
+    place: &'a RunAddresses,
 }
 
 impl Play for Alone<'_> {
     type Played = ExitCode;
 
-    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<ExitCode, Failure> {
+    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
         let Self { args, words, place } = self;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let seed = plan::seed(args);
@@ -155,7 +163,7 @@ impl Play for Alone<'_> {
         if args.shows('a') && args.is_text() {
             print(&diagnose::settings(args, place, &stage.personas, seed))?;
         }
-        let traffic = Traffic::new(stage.dialect, stage.personas, rules);
+        let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
         let wrapped = Wrapped::start(args)?;
         let report = self.drive(wire, traffic, (seed, shape), &signals)?;
         args.tell(&report, Some(place), wrapped)
@@ -165,11 +173,11 @@ impl Play for Alone<'_> {
 impl Alone<'_> {
     fn drive<D: Dialect>(
         &self,
-        wire: Wire,
-        traffic: Traffic<D>,
-        (seed, shape): (u64, Option<(Shape, Rate)>),
+        wire: GeneratorSocket,
+        traffic: RequestTraffic<D>,
+        (seed, shape): (u64, Option<(LoadShape, LoadRate)>),
         signals: &Signals,
-    ) -> Result<Report, Failure> {
+    ) -> Result<PerfdhcpReport, PerfdhcpFailure> {
         let Self { args, place, .. } = self;
         let failed = |cause: io::Error| stage::failed(place, &cause);
         let start_ns = Clock::mono_ns() + LEAD_NS;
@@ -180,7 +188,7 @@ impl Alone<'_> {
         let kinds = kinds(args);
         let title = format!("godwit perfdhcp from {} to {}", place.shown(), place.server);
         let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
-        let mut view = View::new(title, rows, start_ns);
+        let mut view = PerfdhcpLiveView::new(title, rows, start_ns);
         let screen = args.live.then(Screen::enter).transpose().map_err(failed)?;
         let report = |now_ns: u64, accounts: &_| {
             if let Some(screen) = &screen {
@@ -193,40 +201,41 @@ impl Alone<'_> {
         };
         let done = run.run(signals.stop(), report).map_err(failed);
         drop(screen);
-        let outcome = Outcome::of(&mut run.traffic, done?);
-        let mut report = Report::of(args, (seed, shape), outcome, run.traffic.dialect(), 0);
+        let outcome = GeneratorOutcome::of(&mut run.traffic, done?);
+        let mut report = PerfdhcpReport::of(args, (seed, shape), outcome, run.traffic.dialect(), 0);
         report.warn_of_silence(args, place);
         report.keep(&mut run.traffic, start_ns);
         Ok(report)
     }
 }
 
-fn write(path: &Path, octets: &[u8]) -> Result<(), Failure> {
-    fs::write(path, octets)
-        .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", path.display())))
+fn write(path: &Path, octets: &[u8]) -> Result<(), PerfdhcpFailure> {
+    fs::write(path, octets).map_err(|error| {
+        PerfdhcpFailure::Environment(format!("cannot write {}: {error}", path.display()))
+    })
 }
 
-pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
-    stdout::print(text)
-        .map(|()| ExitCode::SUCCESS)
-        .map_err(|error| Failure::Environment(format!("cannot write to standard output: {error}")))
+pub(crate) fn print(text: &str) -> Result<ExitCode, PerfdhcpFailure> {
+    stdout::print(text).map(|()| ExitCode::SUCCESS).map_err(|error| {
+        PerfdhcpFailure::Environment(format!("cannot write to standard output: {error}"))
+    })
 }
 
-fn code(done: Result<ExitCode, Failure>) -> ExitCode {
+fn code(done: Result<ExitCode, PerfdhcpFailure>) -> ExitCode {
     match done {
         Ok(code) => code,
-        Err(Failure::Usage(problems)) => {
+        Err(PerfdhcpFailure::Usage(problems)) => {
             for problem in problems {
                 stderr::print_line(format_args!("error: {problem}"));
             }
             stderr::print_line("\nFor more information, try '-h'.");
             ExitCode::from(2)
         }
-        Err(Failure::Environment(problem)) => {
+        Err(PerfdhcpFailure::Environment(problem)) => {
             stderr::print_line(format_args!("error: {problem}"));
             ExitCode::FAILURE
         }
-        Err(Failure::Interrupted) => {
+        Err(PerfdhcpFailure::Interrupted) => {
             stderr::print_line("error: interrupted before the run began");
             ExitCode::from(130)
         }
@@ -242,7 +251,7 @@ pub(crate) struct Wrapped<'a> {
 impl<'a> Wrapped<'a> {
     /// Starts the program, if there is one, with the argument `start`; the program may go on while
     /// the run does.
-    pub(crate) fn start(args: &'a Args) -> Result<Option<Self>, Failure> {
+    pub(crate) fn start(args: &'a PerfdhcpArgs) -> Result<Option<Self>, PerfdhcpFailure> {
         let Some(program) = args.wrapped.as_deref() else { return Ok(None) };
         let started = Command::new(program).arg("start").spawn();
         let started = started.map_err(|error| Self::failed(program, &error))?;
@@ -250,14 +259,14 @@ impl<'a> Wrapped<'a> {
     }
 
     /// Starts the program once more with the argument `stop` and waits for that call to end.
-    fn stop(&mut self) -> Result<(), Failure> {
+    fn stop(&mut self) -> Result<(), PerfdhcpFailure> {
         let stopped = Command::new(self.program).arg("stop").status();
         stopped.map_err(|error| Self::failed(self.program, &error))?;
         // A started program that does not stop is not waited for.
         self.started.try_wait().map(drop).map_err(|error| Self::failed(self.program, &error))
     }
 
-    fn failed(program: &Path, error: &io::Error) -> Failure {
-        Failure::Environment(format!("cannot run {}: {error}", program.display()))
+    fn failed(program: &Path, error: &io::Error) -> PerfdhcpFailure {
+        PerfdhcpFailure::Environment(format!("cannot run {}: {error}", program.display()))
     }
 }

@@ -3,26 +3,26 @@
 
 use std::fmt::Write as _;
 
-use super::account::Account;
-use super::args::{Args, Scenario, ThreadMode};
-use super::dialect::Kind;
-use super::report::Report;
+use super::account::ExchangeAccount;
+use super::args::{PerfdhcpArgs, PerfdhcpScenario, ThreadMode};
+use super::dialect::ExchangeKind;
+use super::report::PerfdhcpReport;
 use super::text::{general, rate_name};
 
 /// Returns the line about threads, which follows from the number of processors unless `-g` sets the
 /// mode.
-pub(crate) fn threads(args: &Args, cpus: usize) -> &'static str {
+pub(crate) fn threads(args: &PerfdhcpArgs, cpus: usize) -> &'static str {
     let is_multi = args.threads.map_or(cpus > 1, |mode| mode == ThreadMode::Multi);
     if is_multi { "Multi-thread mode enabled.\n" } else { "" }
 }
 
 /// Returns the count of received replies. perfdhcp counts a refusal as received and ignores a
 /// DHCPNAK.
-fn received(account: &Account) -> u64 {
+fn received(account: &ExchangeAccount) -> u64 {
     account.on_time() + account.rejected()
 }
 
-fn exchange(report: &Report, kind: Kind, is_first: bool, text: &mut String) {
+fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, is_first: bool, text: &mut String) {
     let account = &report.accounts[kind.index()];
     let is_awaited = report.is_awaited[kind.index()];
     let sent = account.sent();
@@ -57,7 +57,7 @@ fn exchange(report: &Report, kind: Kind, is_first: bool, text: &mut String) {
 }
 
 /// Returns the text of a run that is over.
-pub(crate) fn whole(args: &Args, report: &Report) -> String {
+pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);
     let _ = write!(text, "Rate: {} {name}/second", general(report.completed_per_s()));
@@ -71,17 +71,17 @@ pub(crate) fn whole(args: &Args, report: &Report) -> String {
     for (index, &kind) in report.kinds.iter().enumerate() {
         exchange(report, kind, index == 0, &mut text);
     }
-    if args.scenario == Scenario::Avalanche {
+    if args.scenario == PerfdhcpScenario::Avalanche {
         avalanche(args, report, &mut text);
     }
     text
 }
 
 /// Adds the lines of an avalanche to `text`.
-pub(crate) fn avalanche(args: &Args, report: &Report, text: &mut String) {
+pub(crate) fn avalanche(args: &PerfdhcpArgs, report: &PerfdhcpReport, text: &mut String) {
     let took_us = (report.done.end_ns - report.done.start_ns) / 1_000;
     let (s, us) = (took_us / 1_000_000, took_us % 1_000_000);
-    let sum = |count: fn(&Account) -> u64| report.accounts.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&ExchangeAccount) -> u64| report.accounts.iter().map(count).sum::<u64>();
     let resent = sum(|account| account.resent);
     let _ = writeln!(
         text,
@@ -91,7 +91,7 @@ pub(crate) fn avalanche(args: &Args, report: &Report, text: &mut String) {
         s % 60,
         args.clients
     );
-    let _ = writeln!(text, "Requests sent + resent: {}", sum(Account::sent) + resent);
+    let _ = writeln!(text, "Requests sent + resent: {}", sum(ExchangeAccount::sent) + resent);
     let _ = writeln!(text, "Requests resent: {resent}");
     let _ = writeln!(text, "Responses received: {}", sum(received));
 }

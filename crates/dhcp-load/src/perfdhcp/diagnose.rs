@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::args::{Args, LeaseType, MaxDrops, ThreadMode};
-use super::dialect::Kind;
+use super::args::{LeaseType, MaxDrops, PerfdhcpArgs, ThreadMode};
+use super::dialect::ExchangeKind;
 use super::persona::{DUID_MAX, Personas};
-use super::place::Place;
-use super::report::Report;
+use super::place::RunAddresses;
+use super::report::PerfdhcpReport;
 use crate::run::seconds;
 
 fn joined(octets: &[u8], between: &str) -> String {
@@ -14,7 +14,12 @@ fn joined(octets: &[u8], between: &str) -> String {
 }
 
 /// Returns the text for `a`: every setting before the run.
-pub(crate) fn settings(args: &Args, place: &Place, personas: &Personas, seed: u64) -> String {
+pub(crate) fn settings(
+    args: &PerfdhcpArgs,
+    place: &RunAddresses,
+    personas: &Personas,
+    seed: u64,
+) -> String {
     let mut text = String::from(if args.v6 { "IPv6\n" } else { "IPv4\n" });
     match (args.offer_only, args.v6) {
         (true, false) => text.push_str("DISCOVER-OFFER only\n"),
@@ -84,7 +89,7 @@ pub(crate) fn settings(args: &Args, place: &Place, personas: &Personas, seed: u6
 }
 
 /// Returns the text after the statistics: i, e, t, s, T, l.
-pub(crate) fn after(args: &Args, report: &Report) -> String {
+pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::new();
     if args.shows('i') {
         let _ = writeln!(text, "Short waits for packets: {}", report.done.idle_turns);
@@ -109,7 +114,7 @@ pub(crate) fn after(args: &Args, report: &Report) -> String {
     text
 }
 
-fn times(report: &Report, text: &mut String) {
+fn times(report: &PerfdhcpReport, text: &mut String) {
     let clock = |ns: u64| {
         let us = ns.saturating_sub(report.done.start_ns) / 1_000;
         let s = us / 1_000_000;
@@ -129,9 +134,9 @@ fn times(report: &Report, text: &mut String) {
     }
 }
 
-fn templates(report: &Report, text: &mut String) {
+fn templates(report: &PerfdhcpReport, text: &mut String) {
     let trace = &report.trace;
-    let firsts = Kind::ALL.into_iter().flat_map(|kind| {
+    let firsts = ExchangeKind::ALL.into_iter().flat_map(|kind| {
         let index = kind.index();
         [("sent", &trace.sent[index]), ("received", &trace.received[index])]
             .map(|(way, message)| (report.names[index], way, message))
@@ -146,7 +151,7 @@ fn templates(report: &Report, text: &mut String) {
     }
 }
 
-fn leases(report: &Report, text: &mut String) {
+fn leases(report: &PerfdhcpReport, text: &mut String) {
     for &kind in &report.kinds {
         let rows = &report.trace.leases[kind.index()];
         if rows.is_empty() {

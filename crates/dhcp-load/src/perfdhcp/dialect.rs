@@ -6,13 +6,13 @@ use std::net::Ipv6Addr;
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
-use crate::fault::Malformed;
-use crate::leases::Resource;
+use crate::fault::MalformedDhcpMessage;
+use crate::leases::LeasedResource;
 use crate::protocol::Judgment;
 
 /// Kind of a request with its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// DISCOVER and OFFER, SOLICIT and ADVERTISE (or REPLY, with Rapid Commit).
     First,
     /// REQUEST and ACK, REQUEST and REPLY.
@@ -31,8 +31,8 @@ pub enum Kind {
     Decline,
 }
 
-impl Kind {
-    /// All kinds, by [`Kind::index`].
+impl ExchangeKind {
+    /// All kinds, by [`ExchangeKind::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::First,
         Self::Second,
@@ -47,14 +47,14 @@ impl Kind {
     /// Number of kinds.
     pub const COUNT: usize = 8;
 
-    /// Returns the position in [`Kind::ALL`].
+    /// Returns the position in [`ExchangeKind::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-impl Kind {
+impl ExchangeKind {
     /// Returns true if the reply is about a lease that continues. Replies to the other kinds give
     /// nothing.
     #[must_use]
@@ -71,7 +71,7 @@ impl Kind {
 
 /// Lifetimes of a lease, in seconds from when the server granted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseLifetimes {
     /// Time at which the client asks its server to renew the lease.
     pub t1_s: u32,
     /// Time at which the client asks any server to renew it.
@@ -98,9 +98,9 @@ pub trait Dialect: Send {
     /// Data about a lease, needed to renew it and give it back.
     type Lease: Copy;
     /// Leased resource: an address or a prefix.
-    type Resource: Resource;
+    type Resource: LeasedResource;
     /// Names of the kinds.
-    const NAMES: [&'static str; Kind::COUNT];
+    const NAMES: [&'static str; ExchangeKind::COUNT];
     /// Number of bits of a transaction identifier that number exchanges; three more bits hold the
     /// kind.
     const NUMBER_BITS: u32;
@@ -134,7 +134,7 @@ pub trait Dialect: Send {
     fn about(
         &self,
         buffer: &mut [u8],
-        kind: Kind,
+        kind: ExchangeKind,
         xid: u32,
         who: Who,
         lease: &Self::Lease,
@@ -148,7 +148,7 @@ pub trait Dialect: Send {
     /// # Errors
     ///
     /// Fails when the datagram is no message of the family.
-    fn read(octets: &[u8]) -> Result<Self::Answer<'_>, Malformed>;
+    fn read(octets: &[u8]) -> Result<Self::Answer<'_>, MalformedDhcpMessage>;
 
     /// Returns the transaction identifier.
     fn xid(answer: &Self::Answer<'_>) -> u32;
@@ -167,7 +167,7 @@ pub trait Dialect: Send {
         &self,
         answer: &Self::Answer<'_>,
         who: Who,
-        kind: Kind,
+        kind: ExchangeKind,
         taken: Option<Self::Offer>,
     ) -> Judgment<Self::Offer>;
 
@@ -178,28 +178,28 @@ pub trait Dialect: Send {
     fn lease(&self, answer: &Self::Answer<'_>) -> Option<Self::Lease>;
 
     /// Returns the data that the reply to a message of `kind` about `lease` must agree with.
-    fn held(kind: Kind, lease: &Self::Lease) -> Option<Self::Offer>;
+    fn held(kind: ExchangeKind, lease: &Self::Lease) -> Option<Self::Offer>;
 
     /// Returns the lifetimes of the lease that `answer` gives; `None` when it gives none.
-    fn terms(answer: &Self::Answer<'_>) -> Option<Terms>;
+    fn terms(answer: &Self::Answer<'_>) -> Option<LeaseLifetimes>;
 
     /// Calls `each` with owner, resource and lease time in seconds of all leases that `answer`
     /// gives to `who`.
     fn resources(
         answer: &Self::Answer<'_>,
         who: Who,
-        each: impl FnMut(<Self::Resource as Resource>::Owner, Self::Resource, u32),
+        each: impl FnMut(<Self::Resource as LeasedResource>::Owner, Self::Resource, u32),
     );
 
     /// Calls `each` with owner and resource of all leases in `lease`, which the client gives back.
     fn resources_of_lease(
         lease: &Self::Lease,
         who: Who,
-        each: impl FnMut(<Self::Resource as Resource>::Owner, Self::Resource),
+        each: impl FnMut(<Self::Resource as LeasedResource>::Owner, Self::Resource),
     );
 
     /// Returns the number of the client of `owner`.
-    fn client_of(owner: <Self::Resource as Resource>::Owner) -> u32;
+    fn client_of(owner: <Self::Resource as LeasedResource>::Owner) -> u32;
 
     /// Returns client number `client` as text: hardware address or DUID.
     fn client_shown(&self, client: u32) -> String;
@@ -209,7 +209,12 @@ pub trait Dialect: Send {
 
     /// Returns source and destination of the frame for a message of `kind` by `who`, about `lease`
     /// if it is about one; `None` for clients whose messages leave by a UDP socket.
-    fn endpoints(&self, _kind: Kind, _who: Who, _lease: Option<&Self::Lease>) -> Option<Endpoints> {
+    fn endpoints(
+        &self,
+        _kind: ExchangeKind,
+        _who: Who,
+        _lease: Option<&Self::Lease>,
+    ) -> Option<Endpoints> {
         None
     }
 

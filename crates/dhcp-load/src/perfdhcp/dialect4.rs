@@ -6,16 +6,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
-use super::dialect::{Dialect, Kind, Terms, Who};
-use super::direct::Direct;
-use super::packet::Packets;
+use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who};
+use super::direct::DirectAddressing;
+use super::packet::Dhcp4PacketTemplates;
 use super::persona::Personas;
-use crate::fault::{Fault, Malformed};
+use crate::fault::{MalformedDhcpMessage, ReplyFault};
 use crate::identities::shown;
 use crate::protocol::{Expect, Judgment};
-use crate::v4::answer::{Answer, kind};
+use crate::v4::answer::{Dhcp4Reply, kind};
 use crate::v4::protocol::{Addressee, Offered, judge};
-use crate::v4::template::{Extras, Templates, set_relay, set_secs};
+use crate::v4::template::{Dhcp4MessageExtras, Templates, set_relay, set_secs};
 
 /// Messages of DHCPv4.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ pub struct Dialect4 {
     personas: Personas,
     links: Vec<Ipv4Addr>,
     templates: Templates,
-    packets: Option<Packets>,
-    direct: Option<Direct>,
+    packets: Option<Dhcp4PacketTemplates>,
+    direct: Option<DirectAddressing>,
     keeps_first_server: bool,
     first_server: Option<Ipv4Addr>,
 }
@@ -36,7 +36,7 @@ impl Dialect4 {
     pub fn new(
         personas: Personas,
         links: Vec<Ipv4Addr>,
-        extras: &Extras,
+        extras: &Dhcp4MessageExtras,
         keeps_first_server: bool,
     ) -> Self {
         let templates = Templates::with(links[0], extras);
@@ -55,14 +55,14 @@ impl Dialect4 {
     /// port `ports[1]`, which request replies by broadcast or not. There must be one link, 0.0.0.0.
     #[must_use]
     pub fn direct(self, ports: [u16; 2], wants_broadcast: bool) -> Self {
-        let direct = Direct::new(ports, &self.personas);
+        let direct = DirectAddressing::new(ports, &self.personas);
         let templates = self.templates.direct(wants_broadcast);
         Self { templates, direct: Some(direct), ..self }
     }
 
     /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
     #[must_use]
-    pub fn with_packets(self, packets: Option<Packets>) -> Self {
+    pub fn with_packets(self, packets: Option<Dhcp4PacketTemplates>) -> Self {
         Self { packets, ..self }
     }
 
@@ -81,11 +81,11 @@ impl Dialect4 {
 }
 
 impl Dialect for Dialect4 {
-    type Answer<'a> = Answer<'a>;
+    type Answer<'a> = Dhcp4Reply<'a>;
     type Offer = Offered;
     type Lease = Offered;
     type Resource = Ipv4Addr;
-    const NAMES: [&'static str; Kind::COUNT] = [
+    const NAMES: [&'static str; ExchangeKind::COUNT] = [
         "DISCOVER-OFFER",
         "REQUEST-ACK",
         "REQUEST-ACK (renewal)",
@@ -101,7 +101,7 @@ impl Dialect for Dialect4 {
     const BYTES_MIN: usize = 240;
 
     fn message_bytes_max(&self) -> usize {
-        let packets = self.packets.as_ref().map_or(0, Packets::bytes_max);
+        let packets = self.packets.as_ref().map_or(0, Dhcp4PacketTemplates::bytes_max);
         self.templates.message_bytes_max().max(packets)
     }
 
@@ -119,7 +119,7 @@ impl Dialect for Dialect4 {
         &self,
         buffer: &mut [u8],
         xid: u32,
-        _answer: &Answer<'_>,
+        _answer: &Dhcp4Reply<'_>,
         who: Who,
         secs: u16,
         offer: Offered,
@@ -134,13 +134,20 @@ impl Dialect for Dialect4 {
         len
     }
 
-    fn about(&self, buffer: &mut [u8], kind: Kind, xid: u32, who: Who, lease: &Offered) -> usize {
+    fn about(
+        &self,
+        buffer: &mut [u8],
+        kind: ExchangeKind,
+        xid: u32,
+        who: Who,
+        lease: &Offered,
+    ) -> usize {
         let (templates, mac, held) = (&self.templates, self.mac(who), *lease);
         let len = match kind {
-            Kind::Release => templates.release(buffer, xid, mac, held),
-            Kind::Reboot => templates.reboot(buffer, xid, mac, held),
-            Kind::Information => templates.inform(buffer, xid, mac, held),
-            Kind::Decline => templates.decline(buffer, xid, mac, held),
+            ExchangeKind::Release => templates.release(buffer, xid, mac, held),
+            ExchangeKind::Reboot => templates.reboot(buffer, xid, mac, held),
+            ExchangeKind::Information => templates.inform(buffer, xid, mac, held),
+            ExchangeKind::Decline => templates.decline(buffer, xid, mac, held),
             _ => templates.renew(buffer, xid, mac, held),
         };
         set_relay(buffer, self.giaddr(who));
@@ -151,11 +158,11 @@ impl Dialect for Dialect4 {
         set_secs(message, secs);
     }
 
-    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
-        Answer::read(octets)
+    fn read(octets: &[u8]) -> Result<Dhcp4Reply<'_>, MalformedDhcpMessage> {
+        Dhcp4Reply::read(octets)
     }
 
-    fn xid(answer: &Answer<'_>) -> u32 {
+    fn xid(answer: &Dhcp4Reply<'_>) -> u32 {
         answer.xid
     }
 
@@ -163,28 +170,28 @@ impl Dialect for Dialect4 {
         octets.get(4..)?.first_chunk().copied().map(u32::from_be_bytes)
     }
 
-    fn is_offer(answer: &Answer<'_>) -> bool {
+    fn is_offer(answer: &Dhcp4Reply<'_>) -> bool {
         answer.kind == kind::OFFER
     }
 
-    fn server_shown(answer: &Answer<'_>) -> String {
+    fn server_shown(answer: &Dhcp4Reply<'_>) -> String {
         answer.server.map_or_else(String::new, |server| shown(&server.octets()))
     }
 
     fn judge(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp4Reply<'_>,
         who: Who,
-        kind: Kind,
+        kind: ExchangeKind,
         taken: Option<Offered>,
     ) -> Judgment<Offered> {
         // The file of a packet decides on its client identifier.
         let checks_client_id = self.packets.is_none();
         let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
         match (kind, taken) {
-            (Kind::Information, _) => judge_inform(answer, to),
+            (ExchangeKind::Information, _) => judge_inform(answer, to),
             // Any server may reply to these.
-            (Kind::Rebinding | Kind::Reboot, Some(held)) => {
+            (ExchangeKind::Rebinding | ExchangeKind::Reboot, Some(held)) => {
                 let server = answer.server.unwrap_or(held.server);
                 judge(answer, to, Expect::Dhcp, Some(Offered { server, ..held }))
             }
@@ -192,30 +199,30 @@ impl Dialect for Dialect4 {
         }
     }
 
-    fn adopt(&mut self, _answer: &Answer<'_>, offer: Offered) -> Offered {
+    fn adopt(&mut self, _answer: &Dhcp4Reply<'_>, offer: Offered) -> Offered {
         let first = *self.first_server.get_or_insert(offer.server);
         if self.keeps_first_server { Offered { server: first, ..offer } } else { offer }
     }
 
-    fn lease(&self, answer: &Answer<'_>) -> Option<Offered> {
+    fn lease(&self, answer: &Dhcp4Reply<'_>) -> Option<Offered> {
         Some(Offered { address: answer.yiaddr, server: answer.server? })
     }
 
-    fn held(kind: Kind, lease: &Offered) -> Option<Offered> {
+    fn held(kind: ExchangeKind, lease: &Offered) -> Option<Offered> {
         kind.gives().then_some(*lease)
     }
 
-    fn terms(answer: &Answer<'_>) -> Option<Terms> {
+    fn terms(answer: &Dhcp4Reply<'_>) -> Option<LeaseLifetimes> {
         let valid_s = answer.lease_time_s?;
         // RFC 2131 section 4.4.5: half of the lease time, and seven eighths of it.
         let is_infinite = valid_s == u32::MAX;
         let share = |eighths: u32| if is_infinite { valid_s } else { valid_s / 8 * eighths };
         let t1_s = answer.renewal_time_s.unwrap_or_else(|| share(4));
         let t2_s = answer.rebinding_time_s.unwrap_or_else(|| share(7));
-        Some(Terms { t1_s, t2_s, valid_s })
+        Some(LeaseLifetimes { t1_s, t2_s, valid_s })
     }
 
-    fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
+    fn resources(answer: &Dhcp4Reply<'_>, who: Who, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
         if let (kind::OFFER | kind::ACK, Some(lease_time_s)) = (answer.kind, answer.lease_time_s) {
             each(who.client, answer.yiaddr, lease_time_s);
         }
@@ -237,11 +244,16 @@ impl Dialect for Dialect4 {
         (resource.into(), 32)
     }
 
-    fn endpoints(&self, kind: Kind, who: Who, lease: Option<&Offered>) -> Option<Endpoints> {
+    fn endpoints(
+        &self,
+        kind: ExchangeKind,
+        who: Who,
+        lease: Option<&Offered>,
+    ) -> Option<Endpoints> {
         Some(self.direct.as_ref()?.endpoints(kind, self.mac(who), lease))
     }
 
-    fn hears(&mut self, answer: &Answer<'_>, endpoints: &Endpoints) {
+    fn hears(&mut self, answer: &Dhcp4Reply<'_>, endpoints: &Endpoints) {
         if let Some(direct) = &mut self.direct {
             direct.hears(answer, endpoints.source_mac);
         }
@@ -259,22 +271,22 @@ impl Dialect for Dialect4 {
         direct.has(&self.personas, mac.0)
     }
 
-    fn names_own(&self, answer: &Answer<'_>) -> bool {
+    fn names_own(&self, answer: &Dhcp4Reply<'_>) -> bool {
         self.has_station(MacAddress(answer.mac))
     }
 }
 
 /// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
 /// (RFC 2131 section 4.3.5).
-fn judge_inform(answer: &Answer<'_>, to: Addressee) -> Judgment<Offered> {
+fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<Offered> {
     let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
     if !is_named {
         return Judgment::OtherClient;
     }
     let faults = [
-        (answer.kind != kind::ACK, Fault::Kind),
-        (answer.server.is_none(), Fault::NoServer),
-        (!answer.yiaddr.is_unspecified(), Fault::AddressChanged),
+        (answer.kind != kind::ACK, ReplyFault::Kind),
+        (answer.server.is_none(), ReplyFault::NoServer),
+        (!answer.yiaddr.is_unspecified(), ReplyFault::AddressChanged),
     ];
     let fault = faults.into_iter().find(|fault| fault.0).map(|fault| fault.1);
     match answer.check_header(to.giaddr).err().or(fault) {

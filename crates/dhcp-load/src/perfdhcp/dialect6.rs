@@ -2,17 +2,17 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::dialect::{Dialect, Kind, Terms, Who, link_of};
-use super::packet6::Packets;
+use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who, link_of};
+use super::packet6::Dhcp6PacketTemplates;
 use super::persona::{DUID_MAX, Personas};
-use crate::fault::Malformed;
+use crate::fault::MalformedDhcpMessage;
 use crate::identities::shown;
-use crate::protocol::{Expect, Judgment, Protocol};
-use crate::v6::Ask;
-use crate::v6::answer::{Answer, kind};
-use crate::v6::client::{Association, Leased, Speaker, link_local_of};
-use crate::v6::protocol::{Advertised, Clients};
-use crate::v6::template::Extras;
+use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
+use crate::v6::RequestedAssociations;
+use crate::v6::answer::{Dhcp6Reply, kind};
+use crate::v6::client::{ClientIa, Dhcp6LeasedResource, Speaker, link_local_of};
+use crate::v6::protocol::{Advertised, Dhcp6ClientMessages};
+use crate::v6::template::Dhcp6MessageExtras;
 
 /// Length of the longest REPLY that is kept, in bytes without the relay's: one with two
 /// associations, a long server identifier and some options. The lease of a longer REPLY is neither
@@ -21,7 +21,7 @@ const REPLY_MAX: usize = 384;
 
 /// REPLY that gave a lease.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct LeaseReply {
     octets: [u8; REPLY_MAX],
     len: u16,
 }
@@ -31,9 +31,9 @@ pub struct Kept {
 pub struct Dialect6 {
     personas: Personas,
     links: Vec<Ipv6Addr>,
-    clients: Clients,
+    clients: Dhcp6ClientMessages,
     has_prefixes: bool,
-    packets: Option<Packets>,
+    packets: Option<Dhcp6PacketTemplates>,
     keeps_first_server: bool,
     first_server: Option<Vec<u8>>,
 }
@@ -46,18 +46,18 @@ impl Dialect6 {
     pub fn new(
         personas: Personas,
         links: Vec<Ipv6Addr>,
-        ask: Ask,
-        extras: Extras,
+        ask: RequestedAssociations,
+        extras: Dhcp6MessageExtras,
         keeps_first_server: bool,
     ) -> Self {
-        let clients = Clients::speaking(ask, Expect::Dhcp, !links.is_empty(), extras);
+        let clients = Dhcp6ClientMessages::speaking(ask, Expect::Dhcp, !links.is_empty(), extras);
         let (has_prefixes, packets, first_server) = (ask.pd, None, None);
         Self { personas, links, clients, has_prefixes, packets, keeps_first_server, first_server }
     }
 
     /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
     #[must_use]
-    pub fn with_packets(self, packets: Option<Packets>) -> Self {
+    pub fn with_packets(self, packets: Option<Dhcp6PacketTemplates>) -> Self {
         let Some(packets) = packets else { return self };
         let clients = self.clients.numbering_from(packets.iaid());
         Self { clients, packets: Some(packets), ..self }
@@ -75,18 +75,18 @@ impl Dialect6 {
     }
 }
 
-impl Kept {
-    fn read(&self) -> Option<Answer<'_>> {
-        Answer::read(&self.octets[..usize::from(self.len)]).ok()
+impl LeaseReply {
+    fn read(&self) -> Option<Dhcp6Reply<'_>> {
+        Dhcp6Reply::read(&self.octets[..usize::from(self.len)]).ok()
     }
 }
 
 impl Dialect for Dialect6 {
-    type Answer<'a> = Answer<'a>;
+    type Answer<'a> = Dhcp6Reply<'a>;
     type Offer = Advertised;
-    type Lease = Kept;
-    type Resource = Leased;
-    const NAMES: [&'static str; Kind::COUNT] = [
+    type Lease = LeaseReply;
+    type Resource = Dhcp6LeasedResource;
+    const NAMES: [&'static str; ExchangeKind::COUNT] = [
         "SOLICIT-ADVERTISE",
         "REQUEST-REPLY",
         "RENEW-REPLY",
@@ -102,7 +102,7 @@ impl Dialect for Dialect6 {
     const BYTES_MIN: usize = 4;
 
     fn message_bytes_max(&self) -> usize {
-        let packets = self.packets.as_ref().map_or(0, Packets::bytes_max);
+        let packets = self.packets.as_ref().map_or(0, Dhcp6PacketTemplates::bytes_max);
         self.clients.templates().message_bytes_max().max(packets)
     }
 
@@ -122,7 +122,7 @@ impl Dialect for Dialect6 {
         &self,
         buffer: &mut [u8],
         xid: u32,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         who: Who,
         secs: u16,
         _offer: Advertised,
@@ -141,16 +141,23 @@ impl Dialect for Dialect6 {
         })
     }
 
-    fn about(&self, buffer: &mut [u8], kind: Kind, xid: u32, who: Who, lease: &Kept) -> usize {
+    fn about(
+        &self,
+        buffer: &mut [u8],
+        kind: ExchangeKind,
+        xid: u32,
+        who: Who,
+        lease: &LeaseReply,
+    ) -> usize {
         let templates = self.clients.templates();
         let message_type = match kind {
-            Kind::Release => kind::RELEASE,
-            Kind::Decline => kind::DECLINE,
-            Kind::Rebinding => kind::REBIND,
+            ExchangeKind::Release => kind::RELEASE,
+            ExchangeKind::Decline => kind::DECLINE,
+            ExchangeKind::Rebinding => kind::REBIND,
             // RFC 9915 §18.2.12: a client with prefixes sends a REBIND.
-            Kind::Reboot if self.has_prefixes => kind::REBIND,
-            Kind::Reboot => kind::CONFIRM,
-            Kind::Information => {
+            ExchangeKind::Reboot if self.has_prefixes => kind::REBIND,
+            ExchangeKind::Reboot => kind::CONFIRM,
+            ExchangeKind::Information => {
                 return self.speak(who, |from| templates.information(buffer, xid, from));
             }
             _ => kind::RENEW,
@@ -167,11 +174,11 @@ impl Dialect for Dialect6 {
         self.clients.templates().set_elapsed(message, secs.saturating_mul(100));
     }
 
-    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
-        Answer::read(octets)
+    fn read(octets: &[u8]) -> Result<Dhcp6Reply<'_>, MalformedDhcpMessage> {
+        Dhcp6Reply::read(octets)
     }
 
-    fn xid(answer: &Answer<'_>) -> u32 {
+    fn xid(answer: &Dhcp6Reply<'_>) -> u32 {
         answer.xid
     }
 
@@ -183,32 +190,34 @@ impl Dialect for Dialect6 {
         Some(u32::from_be_bytes([0, a, b, c]))
     }
 
-    fn is_offer(answer: &Answer<'_>) -> bool {
+    fn is_offer(answer: &Dhcp6Reply<'_>) -> bool {
         answer.kind == kind::ADVERTISE
     }
 
-    fn server_shown(answer: &Answer<'_>) -> String {
+    fn server_shown(answer: &Dhcp6Reply<'_>) -> String {
         shown(answer.server_id.unwrap_or_default())
     }
 
     fn judge(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         who: Who,
-        kind: Kind,
+        kind: ExchangeKind,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
         self.speak(who, |to| match kind {
-            Kind::First | Kind::Second => self.clients.judge_for(answer, to, taken),
-            Kind::Renewal | Kind::Rebinding => self.clients.judge_lease(answer, to, false),
-            Kind::Reboot => self.clients.judge_lease(answer, to, !self.has_prefixes),
-            Kind::Release | Kind::Information | Kind::Decline => {
+            ExchangeKind::First | ExchangeKind::Second => self.clients.judge_for(answer, to, taken),
+            ExchangeKind::Renewal | ExchangeKind::Rebinding => {
+                self.clients.judge_lease(answer, to, false)
+            }
+            ExchangeKind::Reboot => self.clients.judge_lease(answer, to, !self.has_prefixes),
+            ExchangeKind::Release | ExchangeKind::Information | ExchangeKind::Decline => {
                 self.clients.judge_lease(answer, to, true)
             }
         })
     }
 
-    fn adopt(&mut self, answer: &Answer<'_>, offer: Advertised) -> Advertised {
+    fn adopt(&mut self, answer: &Dhcp6Reply<'_>, offer: Advertised) -> Advertised {
         if !self.keeps_first_server {
             return offer;
         }
@@ -217,21 +226,21 @@ impl Dialect for Dialect6 {
         offer.from_server(first)
     }
 
-    fn lease(&self, answer: &Answer<'_>) -> Option<Kept> {
+    fn lease(&self, answer: &Dhcp6Reply<'_>) -> Option<LeaseReply> {
         if !self.clients.templates().can_repeat(answer) {
             return None;
         }
-        let mut kept = Kept { octets: [0; REPLY_MAX], len: answer.message.len() as u16 };
+        let mut kept = LeaseReply { octets: [0; REPLY_MAX], len: answer.message.len() as u16 };
         kept.octets.get_mut(..answer.message.len())?.copy_from_slice(answer.message);
         Some(kept)
     }
 
-    fn held(_kind: Kind, _lease: &Kept) -> Option<Advertised> {
+    fn held(_kind: ExchangeKind, _lease: &LeaseReply) -> Option<Advertised> {
         None
     }
 
-    fn terms(answer: &Answer<'_>) -> Option<Terms> {
-        let mut all: Option<Terms> = None;
+    fn terms(answer: &Dhcp6Reply<'_>) -> Option<LeaseLifetimes> {
+        let mut all: Option<LeaseLifetimes> = None;
         for ia in answer.ias() {
             let given = ia.given().filter(|given| given.valid_s > 0);
             let Some(least) = given.min_by_key(|given| given.valid_s) else { continue };
@@ -243,8 +252,8 @@ impl Dialect for Dialect6 {
                 (own_s, _) => own_s,
             };
             let (t1_s, t2_s) = (share(ia.t1_s, 5), share(ia.t2_s, 8));
-            let so_far = all.unwrap_or(Terms { t1_s, t2_s, valid_s: least.valid_s });
-            all = Some(Terms {
+            let so_far = all.unwrap_or(LeaseLifetimes { t1_s, t2_s, valid_s: least.valid_s });
+            all = Some(LeaseLifetimes {
                 t1_s: so_far.t1_s.min(t1_s),
                 t2_s: so_far.t2_s.min(t2_s),
                 valid_s: so_far.valid_s.min(least.valid_s),
@@ -253,25 +262,29 @@ impl Dialect for Dialect6 {
         all
     }
 
-    fn resources(answer: &Answer<'_>, who: Who, mut each: impl FnMut(Association, Leased, u32)) {
+    fn resources(
+        answer: &Dhcp6Reply<'_>,
+        who: Who,
+        mut each: impl FnMut(ClientIa, Dhcp6LeasedResource, u32),
+    ) {
         for ia in answer.ias() {
             for given in ia.given().filter(|given| given.valid_s > 0) {
-                each(
-                    Association { client: who.client, iaid: ia.iaid },
-                    given.leased,
-                    given.valid_s,
-                );
+                each(ClientIa { client: who.client, iaid: ia.iaid }, given.leased, given.valid_s);
             }
         }
     }
 
-    fn resources_of_lease(lease: &Kept, who: Who, mut each: impl FnMut(Association, Leased)) {
+    fn resources_of_lease(
+        lease: &LeaseReply,
+        who: Who,
+        mut each: impl FnMut(ClientIa, Dhcp6LeasedResource),
+    ) {
         if let Some(answer) = lease.read() {
             Self::resources(&answer, who, |owner, resource, _| each(owner, resource));
         }
     }
 
-    fn client_of(owner: Association) -> u32 {
+    fn client_of(owner: ClientIa) -> u32 {
         owner.client
     }
 
@@ -280,11 +293,13 @@ impl Dialect for Dialect6 {
         shown(self.personas.duid(client, &mut buffer))
     }
 
-    fn address_of(resource: Leased) -> (IpAddr, u8) {
+    fn address_of(resource: Dhcp6LeasedResource) -> (IpAddr, u8) {
         (resource.address.into(), resource.prefix_len)
     }
 }
 
 // Transaction identifiers of a whole load run have one bit for the stage; here three bits hold the
 // kind, and the lowest one still distinguishes SOLICIT from REQUEST, which the judgment looks at.
-const _: () = assert!(<Clients as Protocol>::XID_BITS == 22 && Dialect6::NUMBER_BITS == 21);
+const _: () = assert!(
+    <Dhcp6ClientMessages as DhcpLoadProtocol>::XID_BITS == 22 && Dialect6::NUMBER_BITS == 21
+);

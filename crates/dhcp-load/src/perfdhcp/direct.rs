@@ -11,9 +11,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
-use super::dialect::Kind;
+use super::dialect::ExchangeKind;
 use super::persona::Personas;
-use crate::v4::answer::Answer;
+use crate::v4::answer::Dhcp4Reply;
 use crate::v4::protocol::Offered;
 
 /// Number of servers whose hardware addresses are kept. Frames for further servers go to all
@@ -22,7 +22,7 @@ const SERVERS_MAX: usize = 64;
 
 /// Addresses and ports that clients on the generator's link need.
 #[derive(Clone, Debug)]
-pub struct Direct {
+pub struct DirectAddressing {
     /// Ports of clients and servers.
     ports: [u16; 2],
     servers: Vec<(Ipv4Addr, MacAddress)>,
@@ -30,7 +30,7 @@ pub struct Direct {
     listed: Vec<[u8; 6]>,
 }
 
-impl Direct {
+impl DirectAddressing {
     /// Creates the data for the clients `personas`, with the ports of clients and servers.
     #[must_use]
     pub fn new(ports: [u16; 2], personas: &Personas) -> Self {
@@ -49,7 +49,7 @@ impl Direct {
     }
 
     /// Notes the source of the frame with `answer`.
-    pub fn hears(&mut self, answer: &Answer<'_>, from: MacAddress) {
+    pub fn hears(&mut self, answer: &Dhcp4Reply<'_>, from: MacAddress) {
         let Some(server) = answer.server else { return };
         if let Some(known) = self.servers.iter_mut().find(|known| known.0 == server) {
             known.1 = from;
@@ -61,12 +61,23 @@ impl Direct {
     /// Returns source and destination of the frame for a message of `kind` by the client `mac`,
     /// about `lease`.
     #[must_use]
-    pub fn endpoints(&self, kind: Kind, mac: [u8; 6], lease: Option<&Offered>) -> Endpoints {
-        let has_address =
-            matches!(kind, Kind::Renewal | Kind::Rebinding | Kind::Release | Kind::Information);
+    pub fn endpoints(
+        &self,
+        kind: ExchangeKind,
+        mac: [u8; 6],
+        lease: Option<&Offered>,
+    ) -> Endpoints {
+        let has_address = matches!(
+            kind,
+            ExchangeKind::Renewal
+                | ExchangeKind::Rebinding
+                | ExchangeKind::Release
+                | ExchangeKind::Information
+        );
         let own = lease.filter(|_| has_address).map_or(Ipv4Addr::UNSPECIFIED, |held| held.address);
-        let server =
-            lease.filter(|_| has_address && kind != Kind::Rebinding).map(|held| held.server);
+        let server = lease
+            .filter(|_| has_address && kind != ExchangeKind::Rebinding)
+            .map(|held| held.server);
         let known = self.servers.iter().find(|known| Some(known.0) == server);
         let [client_port, server_port] = self.ports;
         Endpoints {
@@ -81,7 +92,7 @@ impl Direct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perfdhcp::part::Part;
+    use crate::perfdhcp::part::GeneratorPart;
 
     const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 9];
     const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -89,7 +100,7 @@ mod tests {
     const HELD: Offered = Offered { address: Ipv4Addr::new(10, 77, 0, 10), server: SERVER };
 
     fn personas(list: Vec<[u8; 6]>) -> Personas {
-        let part = Part { index: 1, of: 2 };
+        let part = GeneratorPart { index: 1, of: 2 };
         let (base_mac, base_duid) = ([0, 0x0c, 1, 2, 3, 0xfe], vec![0; 14]);
         Personas { base_mac, base_duid, clients: 5, part, list }
     }
@@ -102,9 +113,9 @@ mod tests {
         octets
     }
 
-    fn learned() -> Direct {
-        let mut direct = Direct::new([68, 67], &personas(Vec::new()));
-        direct.hears(&Answer::read(&answer_of(SERVER)).unwrap(), SERVER_MAC);
+    fn learned() -> DirectAddressing {
+        let mut direct = DirectAddressing::new([68, 67], &personas(Vec::new()));
+        direct.hears(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), SERVER_MAC);
         direct
     }
 
@@ -112,10 +123,10 @@ mod tests {
     fn who_has_no_address_speaks_from_nowhere_to_everybody() {
         let direct = learned();
         for (kind, lease) in [
-            (Kind::First, None),
-            (Kind::Second, None),
-            (Kind::Reboot, Some(&HELD)),
-            (Kind::Decline, Some(&HELD)),
+            (ExchangeKind::First, None),
+            (ExchangeKind::Second, None),
+            (ExchangeKind::Reboot, Some(&HELD)),
+            (ExchangeKind::Decline, Some(&HELD)),
         ] {
             let expected = Endpoints {
                 source_mac: MacAddress(MAC),
@@ -130,7 +141,7 @@ mod tests {
     #[test]
     fn who_has_an_address_speaks_from_it_to_its_server_or_to_any() {
         let direct = learned();
-        for kind in [Kind::Renewal, Kind::Release, Kind::Information] {
+        for kind in [ExchangeKind::Renewal, ExchangeKind::Release, ExchangeKind::Information] {
             let expected = Endpoints {
                 source_mac: MacAddress(MAC),
                 destination_mac: SERVER_MAC,
@@ -139,7 +150,7 @@ mod tests {
             };
             assert_eq!(direct.endpoints(kind, MAC, Some(&HELD)), expected, "{kind:?}");
         }
-        let any = direct.endpoints(Kind::Rebinding, MAC, Some(&HELD));
+        let any = direct.endpoints(ExchangeKind::Rebinding, MAC, Some(&HELD));
         assert_eq!(any.destination_mac, MacAddress::BROADCAST);
         assert_eq!(any.source, "10.77.0.10:68".parse().unwrap());
         assert_eq!(any.destination, "255.255.255.255:67".parse().unwrap());
@@ -148,16 +159,16 @@ mod tests {
     #[test]
     fn a_server_is_where_its_last_answer_came_from_and_unknown_ones_are_everywhere() {
         let mut direct = learned();
-        let mac_of = |direct: &Direct, server: Ipv4Addr| {
+        let mac_of = |direct: &DirectAddressing, server: Ipv4Addr| {
             let lease = Offered { server, ..HELD };
-            direct.endpoints(Kind::Renewal, MAC, Some(&lease)).destination_mac
+            direct.endpoints(ExchangeKind::Renewal, MAC, Some(&lease)).destination_mac
         };
         let moved = MacAddress([2, 0, 0, 0, 0, 7]);
-        direct.hears(&Answer::read(&answer_of(SERVER)).unwrap(), moved);
+        direct.hears(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), moved);
         assert_eq!(mac_of(&direct, SERVER), moved);
         for number in 0..100 {
             let server = Ipv4Addr::new(10, 78, 0, number);
-            direct.hears(&Answer::read(&answer_of(server)).unwrap(), SERVER_MAC);
+            direct.hears(&Dhcp4Reply::read(&answer_of(server)).unwrap(), SERVER_MAC);
         }
         assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 62)), SERVER_MAC);
         assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 63)), MacAddress::BROADCAST);
@@ -166,7 +177,7 @@ mod tests {
     #[test]
     fn the_own_stations_are_those_of_the_own_part() {
         let counted = personas(Vec::new());
-        let direct = Direct::new([68, 67], &counted);
+        let direct = DirectAddressing::new([68, 67], &counted);
         for client in 0..7 {
             let is_own = client == 1 || client == 3;
             assert_eq!(direct.has(&counted, counted.mac(client)), is_own, "{client}");
@@ -174,7 +185,7 @@ mod tests {
         assert!(!direct.has(&counted, [2, 0x0c, 1, 2, 3, 0xff]));
         let list: Vec<[u8; 6]> = [9, 7, 5, 8].map(|last| [2, 0, 0, 0, 0, last]).into();
         let listed = personas(list.clone());
-        let direct = Direct::new([68, 67], &listed);
+        let direct = DirectAddressing::new([68, 67], &listed);
         let own: Vec<bool> = list.iter().map(|mac| direct.has(&listed, *mac)).collect();
         assert_eq!(own, [false, true, false, true]);
         assert!(!direct.has(&listed, counted.mac(1)));

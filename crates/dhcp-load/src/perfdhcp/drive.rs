@@ -9,15 +9,15 @@ use netio::Clock;
 use netio::send::SendCounts;
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
-use super::dialect::{Dialect, Kind};
-use super::traffic::Traffic;
+use super::account::ExchangeAccount;
+use super::dialect::{Dialect, ExchangeKind};
+use super::traffic::RequestTraffic;
 use crate::drive::LINGER_NS;
-use crate::wire::Wire;
+use crate::wire::GeneratorSocket;
 
 /// Rule for the due times of first requests.
 #[derive(Clone, Debug)]
-pub enum Pace {
+pub enum RequestPacing {
     /// Due times of a schedule.
     Scheduled(Schedule),
     /// This many requests per turn, each due when it is begun, as long as there is room.
@@ -28,7 +28,7 @@ pub enum Pace {
 
 /// Limits that end a run.
 #[derive(Clone, Debug, Default)]
-pub struct Limits {
+pub struct RunLimits {
     /// Numbers of first and second requests.
     pub counts: [Option<u64>; 2],
     /// Length of the run in nanoseconds from the start.
@@ -47,7 +47,7 @@ pub struct Limits {
 /// Reason why sending ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum SendingEndReason {
     /// Length of the run, `-p`.
     Period,
     /// Number of requests, `-n`.
@@ -62,7 +62,7 @@ pub enum Reason {
     AllBegun,
 }
 
-impl Reason {
+impl SendingEndReason {
     /// Returns the text of `-x e`.
     #[must_use]
     pub const fn shown(self) -> &'static str {
@@ -79,9 +79,9 @@ impl Reason {
 
 /// Results of a run in addition to its accounts.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct PerfdhcpLoopResult {
     /// Reason why the run ended.
-    pub reason: Reason,
+    pub reason: SendingEndReason,
     /// Time at which the first request was due, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
     /// Time at which the reason to end was found.
@@ -99,17 +99,17 @@ pub struct Done {
 }
 
 /// Run that is ready to begin.
-pub struct Run<D: Dialect> {
+pub struct PerfdhcpRun<D: Dialect> {
     /// Generator's socket, with the messages that wait to leave it.
-    pub wire: Wire,
+    pub wire: GeneratorSocket,
     /// Requests of the run.
-    pub traffic: Traffic<D>,
+    pub traffic: RequestTraffic<D>,
     /// Due times of first requests.
-    pub pace: Pace,
+    pub pace: RequestPacing,
     /// Due times of renewals and releases.
     pub lease_paces: [Option<Schedule>; 2],
     /// Limits that end the run.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Beginning of the run, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
     /// Interval between reports, in nanoseconds.
@@ -119,17 +119,22 @@ pub struct Run<D: Dialect> {
     begun: u64,
 }
 
-impl<D: Dialect> Run<D> {
+impl<D: Dialect> PerfdhcpRun<D> {
     /// Creates a run through `wire` that begins at `start_ns`, and which only a signal ends.
     #[must_use]
-    pub fn new(wire: Wire, mut traffic: Traffic<D>, pace: Pace, start_ns: u64) -> Self {
+    pub fn new(
+        wire: GeneratorSocket,
+        mut traffic: RequestTraffic<D>,
+        pace: RequestPacing,
+        start_ns: u64,
+    ) -> Self {
         traffic.starts_at(start_ns);
         Self {
             wire,
             traffic,
             pace,
             lease_paces: [None, None],
-            limits: Limits::default(),
+            limits: RunLimits::default(),
             start_ns,
             report_ns: None,
             linger_ns: LINGER_NS,
@@ -161,8 +166,8 @@ impl<D: Dialect> Run<D> {
     pub fn run(
         &mut self,
         stop: &AtomicBool,
-        mut report: impl FnMut(u64, &[Account; Kind::COUNT]) -> io::Result<()>,
-    ) -> io::Result<Done> {
+        mut report: impl FnMut(u64, &[ExchangeAccount; ExchangeKind::COUNT]) -> io::Result<()>,
+    ) -> io::Result<PerfdhcpLoopResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut next_report_ns = self.report_ns.map(|every_ns| self.start_ns + every_ns);
         let (mut ending, mut settled_ns, mut idle_turns) = (None, None, 0);
@@ -171,7 +176,7 @@ impl<D: Dialect> Run<D> {
             let now_ns = Clock::mono_ns();
             if stop.load(Ordering::Relaxed) {
                 let since_ns = ending.map_or(now_ns, |(_, since_ns)| since_ns);
-                break (Reason::Interrupted, since_ns, now_ns);
+                break (SendingEndReason::Interrupted, since_ns, now_ns);
             }
             ending = ending.or_else(|| Some((self.reason(now_ns)?, now_ns)));
             let mut sent = self.send_again(now_ns)?;
@@ -209,7 +214,7 @@ impl<D: Dialect> Run<D> {
             }
         };
         self.traffic.finish(end_ns);
-        Ok(Done {
+        Ok(PerfdhcpLoopResult {
             reason,
             start_ns: self.start_ns,
             sending_end_ns,
@@ -221,32 +226,33 @@ impl<D: Dialect> Run<D> {
         })
     }
 
-    fn reason(&self, now_ns: u64) -> Option<Reason> {
+    fn reason(&self, now_ns: u64) -> Option<SendingEndReason> {
         let (limits, accounts) = (&self.limits, &self.traffic.accounts);
         let since_ns = now_ns.saturating_sub(self.start_ns);
         let has_more =
-            matches!(&self.pace, Pace::Scheduled(first) if first.next_due_ns().is_some());
+            matches!(&self.pace, RequestPacing::Scheduled(first) if first.next_due_ns().is_some());
         if limits.period_ns.is_some_and(|period_ns| since_ns >= period_ns)
             && !(limits.sends_all && has_more)
         {
-            return Some(Reason::Period);
+            return Some(SendingEndReason::Period);
         }
         for (index, account) in accounts[..2].iter().enumerate() {
             let begun = if index == 0 { self.begun } else { account.ledger.due() };
             if limits.counts[index].is_some_and(|count| begun >= count) {
-                return Some(Reason::Requests);
+                return Some(SendingEndReason::Requests);
             }
             if limits.overdue[index].is_some_and(|most| account.overdue >= most) {
-                return Some(Reason::Drops);
+                return Some(SendingEndReason::Drops);
             }
             let percent = 100.0 * account.overdue as f64 / account.sent() as f64;
             if limits.overdue_percent[index]
                 .is_some_and(|most| account.sent() > 10 && percent >= most)
             {
-                return Some(Reason::DropsPercent);
+                return Some(SendingEndReason::DropsPercent);
             }
         }
-        matches!(self.pace, Pace::AtOnce(count) if self.begun >= count).then_some(Reason::AllBegun)
+        matches!(self.pace, RequestPacing::AtOnce(count) if self.begun >= count)
+            .then_some(SendingEndReason::AllBegun)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -260,18 +266,18 @@ impl<D: Dialect> Run<D> {
             return None;
         }
         match &mut self.pace {
-            Pace::Scheduled(schedule) => schedule.take(now_ns),
-            Pace::BestEffort(burst) => {
+            RequestPacing::Scheduled(schedule) => schedule.take(now_ns),
+            RequestPacing::BestEffort(burst) => {
                 (in_turn < *burst && self.traffic.has_room()).then_some(now_ns)
             }
-            Pace::AtOnce(count) => (self.begun < *count).then_some(self.start_ns),
+            RequestPacing::AtOnce(count) => (self.begun < *count).then_some(self.start_ns),
         }
     }
 
     /// Returns the due time of the next first request in the schedule.
     fn scheduled_ns(&self) -> Option<u64> {
         match &self.pace {
-            Pace::Scheduled(schedule) => schedule.next_due_ns(),
+            RequestPacing::Scheduled(schedule) => schedule.next_due_ns(),
             _ => None,
         }
     }
@@ -300,7 +306,8 @@ impl<D: Dialect> Run<D> {
             self.begun += 1;
             self.wire.put(|slot| self.traffic.begin(due_ns, slot, true));
         }
-        for (index, kind) in [Kind::Renewal, Kind::Release].into_iter().enumerate() {
+        for (index, kind) in [ExchangeKind::Renewal, ExchangeKind::Release].into_iter().enumerate()
+        {
             let Some(schedule) = &mut self.lease_paces[index] else { continue };
             while self.wire.has_room()
                 && let Some(due_ns) = schedule.take(now_ns)

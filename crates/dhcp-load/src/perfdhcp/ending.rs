@@ -1,7 +1,7 @@
 //! End of a run, as its exit code reports it.
 
-use super::account::Account;
-use super::dialect::Kind;
+use super::account::ExchangeAccount;
+use super::dialect::ExchangeKind;
 
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,12 @@ pub enum Ending {
 impl Ending {
     /// Returns the end of a run with these accounts and this number of conflicts between leases.
     #[must_use]
-    pub fn of(accounts: &[Account; Kind::COUNT], conflicts: u64, is_interrupted: bool) -> Self {
-        let failed: u64 = accounts.iter().map(Account::failed).sum();
+    pub fn of(
+        accounts: &[ExchangeAccount; ExchangeKind::COUNT],
+        conflicts: u64,
+        is_interrupted: bool,
+    ) -> Self {
+        let failed: u64 = accounts.iter().map(ExchangeAccount::failed).sum();
         if is_interrupted {
             Self::Interrupted
         } else if failed + conflicts > 0 {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use load::Wanted;
+use load::LoadShapeArg;
 
-use super::args::{self, Args};
+use super::args::{self, PerfdhcpArgs};
 
 /// Source of the named files.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Files {
+pub(crate) enum NamedFileSource {
     /// File system.
     #[default]
     Here,
@@ -19,7 +19,7 @@ pub(crate) enum Files {
     Brought(BTreeMap<PathBuf, Vec<u8>>),
 }
 
-impl Files {
+impl NamedFileSource {
     /// Returns the content of the file at `path`.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self {
@@ -39,10 +39,10 @@ impl Files {
 }
 
 /// Returns every file that `args` name, as pairs of its path and hexadecimal digits.
-pub(crate) fn pack(args: &Args) -> io::Result<Vec<(String, String)>> {
+pub(crate) fn pack(args: &PerfdhcpArgs) -> io::Result<Vec<(String, String)>> {
     let lists = [&args.mac_list, &args.relay_list].into_iter().flatten().map(PathBuf::as_path);
     let replay = match &args.shape {
-        Some(Wanted::Replay(path)) => Some(Path::new(path)),
+        Some(LoadShapeArg::Replay(path)) => Some(Path::new(path)),
         _ => None,
     };
     let templates = args.templates.iter().map(PathBuf::as_path);
@@ -72,14 +72,14 @@ mod tests {
         let [macs, relays, first, second, times] = &names;
         let shape = format!("--shape=replay:{times}");
         let line = ["perfdhcp", "-M", macs, "-J", relays, "-T", first, "-T", second, &shape];
-        let packed = pack(&Args::try_parse_from(line).unwrap()).unwrap();
+        let packed = pack(&PerfdhcpArgs::try_parse_from(line).unwrap()).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(packed.len(), 5);
-        let files = Files::unpack(packed).unwrap();
+        let files = NamedFileSource::unpack(packed).unwrap();
         for (name, octet) in names.iter().zip(0_u8..) {
             assert_eq!(files.read(Path::new(name)).unwrap(), [octet, b'\n', 0xff]);
         }
         assert!(files.read(Path::new("other")).is_err());
-        assert!(Files::unpack(vec![("x".into(), "0g".into())]).is_none());
+        assert!(NamedFileSource::unpack(vec![("x".into(), "0g".into())]).is_none());
     }
 }

@@ -11,7 +11,7 @@ const WAITING_MAX: usize = 256;
 
 /// Address of a client, with the time until which the client has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
+struct HeldAddress {
     address: Ipv4Addr,
     ends_ns: u64,
 }
@@ -19,7 +19,7 @@ struct Held {
 /// Addresses of all clients. Nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub struct Holders {
-    of: Vec<Option<Held>>,
+    of: Vec<Option<HeldAddress>>,
     who: HashMap<Ipv4Addr, u32>,
     /// Clients that have a new address and have not announced it.
     news: VecDeque<u32>,
@@ -41,7 +41,7 @@ impl Holders {
     pub fn takes(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
         self.loses(client);
         if let Some(place) = self.of.get_mut(client as usize) {
-            *place = Some(Held { address, ends_ns });
+            *place = Some(HeldAddress { address, ends_ns });
             self.who.insert(address, client);
         }
     }

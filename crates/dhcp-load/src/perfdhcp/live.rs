@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::Class;
+use load::ExchangeClass;
 
-use super::account::Account;
-use super::dialect::Kind;
+use super::account::ExchangeAccount;
+use super::dialect::ExchangeKind;
 use crate::run::seconds;
 
 /// Upper ends of the latency bands, in nanoseconds, with their names.
@@ -24,14 +24,14 @@ const BAR_LEN: u64 = 40;
 
 /// Counts at the time of a frame.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct PerfdhcpLiveCounts {
     sent: u64,
     on_time: u64,
     bands: [u64; BANDS.len()],
 }
 
-impl Seen {
-    fn of(account: &Account) -> Self {
+impl PerfdhcpLiveCounts {
+    fn of(account: &ExchangeAccount) -> Self {
         let mut bands = [0; BANDS.len()];
         for (edge_ns, count) in account.ledger.latency_due().entries() {
             let band = BANDS.iter().position(|band| edge_ns <= band.0).unwrap_or(BANDS.len() - 1);
@@ -43,23 +43,31 @@ impl Seen {
 
 /// Title, rows and last counts of the view.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct PerfdhcpLiveView {
     title: String,
-    rows: Vec<(Kind, &'static str)>,
+    rows: Vec<(ExchangeKind, &'static str)>,
     start_ns: u64,
     last_ns: u64,
-    last: Vec<Seen>,
+    last: Vec<PerfdhcpLiveCounts>,
 }
 
-impl View {
+impl PerfdhcpLiveView {
     /// Creates the view of a run that begins at `start_ns`, of these kinds with their names.
-    pub(crate) fn new(title: String, rows: Vec<(Kind, &'static str)>, start_ns: u64) -> Self {
-        let last = vec![Seen::default(); rows.len()];
+    pub(crate) fn new(
+        title: String,
+        rows: Vec<(ExchangeKind, &'static str)>,
+        start_ns: u64,
+    ) -> Self {
+        let last = vec![PerfdhcpLiveCounts::default(); rows.len()];
         Self { title, rows, start_ns, last_ns: start_ns, last }
     }
 
     /// Returns the screen at `now_ns`.
-    pub(crate) fn frame(&mut self, now_ns: u64, accounts: &[Account; Kind::COUNT]) -> String {
+    pub(crate) fn frame(
+        &mut self,
+        now_ns: u64,
+        accounts: &[ExchangeAccount; ExchangeKind::COUNT],
+    ) -> String {
         let passed_s = seconds(now_ns.saturating_sub(self.start_ns));
         let interval_s = seconds(now_ns.saturating_sub(self.last_ns)).max(1e-9);
         let mut screen = format!("{}   {passed_s:.1} s\n\n", self.title);
@@ -71,7 +79,7 @@ impl View {
         let mut bands = [0; BANDS.len()];
         for ((kind, name), last) in self.rows.iter().zip(&mut self.last) {
             let account = &accounts[kind.index()];
-            let seen = Seen::of(account);
+            let seen = PerfdhcpLiveCounts::of(account);
             let per_s = |now: u64, before: u64| (now - before) as f64 / interval_s;
             let count = |class| account.ledger.count(class);
             let _ = writeln!(
@@ -79,10 +87,10 @@ impl View {
                 "{name:<26}{:>9.0}{:>11.0}{:>7}{:>7}{:>8}{:>8}{:>10}",
                 per_s(seen.sent, last.sent),
                 per_s(seen.on_time, last.on_time),
-                count(Class::Late),
-                count(Class::Lost),
-                count(Class::Nak),
-                count(Class::Invalid) + count(Class::WrongClient),
+                count(ExchangeClass::Late),
+                count(ExchangeClass::Lost),
+                count(ExchangeClass::Nak),
+                count(ExchangeClass::Invalid) + count(ExchangeClass::WrongClient),
                 account.ledger.in_flight()
             );
             for (sum, (now, before)) in bands.iter_mut().zip(seen.bands.iter().zip(last.bands)) {
@@ -107,17 +115,21 @@ mod tests {
 
     #[test]
     fn a_frame_tells_of_the_interval_since_the_last_one() {
-        let mut view = View::new("to 192.0.2.1".into(), vec![(Kind::First, "DISCOVER-OFFER")], 0);
-        let mut accounts: [Account; Kind::COUNT] = Default::default();
-        let account = &mut accounts[Kind::First.index()];
+        let mut view = PerfdhcpLiveView::new(
+            "to 192.0.2.1".into(),
+            vec![(ExchangeKind::First, "DISCOVER-OFFER")],
+            0,
+        );
+        let mut accounts: [ExchangeAccount; ExchangeKind::COUNT] = Default::default();
+        let account = &mut accounts[ExchangeKind::First.index()];
         for number in 0..300 {
             account.ledger.came_due();
             account.ledger.left(0, 0);
             let is_lost = number < 3;
-            account.ledger.ended(if is_lost { Class::Lost } else { Class::OnTime });
+            account.ledger.ended(if is_lost { ExchangeClass::Lost } else { ExchangeClass::OnTime });
             if !is_lost {
                 let answered_ns = if number < 200 { NS_PER_MS / 2 } else { 5 * NS_PER_MS };
-                account.completed(Class::OnTime, [0, 0, answered_ns]);
+                account.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
             }
         }
         let screen = view.frame(2 * NS_PER_S, &accounts);

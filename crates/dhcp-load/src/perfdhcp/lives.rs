@@ -13,7 +13,7 @@ use base::Random;
 use base::time::NS_PER_S;
 use load::exponential;
 
-use super::dialect::{Kind, Terms, Who};
+use super::dialect::{ExchangeKind, LeaseLifetimes, Who};
 
 /// Wait of a client after an exchange that gave it no lease, and at least after a DECLINE (RFC 2131
 /// section 3.1), in seconds.
@@ -25,7 +25,7 @@ const INFORM_AFTER_S: u32 = 1;
 
 /// Settings of a population of clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Habits {
+pub struct LifecycleSettings {
     /// Number of clients.
     pub clients: u32,
     /// Number of the clients' seconds that pass in one second.
@@ -44,7 +44,7 @@ pub struct Habits {
 
 /// Next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum LifecycleStep {
     /// Request a lease, or the one that the client had.
     Begin,
     Renew,
@@ -56,7 +56,7 @@ enum Step {
 
 /// Lease of a client.
 #[derive(Clone, Copy, Debug)]
-struct Held<L> {
+struct LifecycleLease<L> {
     who: Who,
     lease: L,
     t1_ns: u64,
@@ -66,8 +66,8 @@ struct Held<L> {
 
 /// State of one client.
 #[derive(Clone, Copy, Debug)]
-struct Life<L> {
-    held: Option<Held<L>>,
+struct LifecycleClient<L> {
+    held: Option<LifecycleLease<L>>,
     leaves_ns: u64,
     /// True if the client has left silently and not come back yet.
     is_away: bool,
@@ -75,9 +75,9 @@ struct Life<L> {
 
 /// End of an exchange for its client.
 #[derive(Clone, Copy, Debug)]
-pub enum End<L> {
+pub enum LifecycleExchangeEnd<L> {
     /// The client has a lease.
-    Given(L, Terms),
+    Given(L, LeaseLifetimes),
     /// The server sent a reply that gives nothing.
     Agreed,
     /// The server refused.
@@ -88,28 +88,28 @@ pub enum End<L> {
 
 /// Message that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act<L> {
+pub enum LifecycleMessage<L> {
     /// First request of the client with this number.
     Begin(u32),
     /// Message about a lease.
-    About(Kind, Who, L),
+    About(ExchangeKind, Who, L),
 }
 
 /// Population of clients.
 #[derive(Clone, Debug)]
-pub struct Lives<L> {
-    habits: Habits,
+pub struct LifecyclePopulation<L> {
+    habits: LifecycleSettings,
     random: Random,
-    lives: Vec<Life<L>>,
-    ahead: BinaryHeap<Reverse<(u64, u32, Step)>>,
+    lives: Vec<LifecycleClient<L>>,
+    ahead: BinaryHeap<Reverse<(u64, u32, LifecycleStep)>>,
     joined: u32,
 }
 
-impl<L: Copy> Lives<L> {
+impl<L: Copy> LifecyclePopulation<L> {
     /// Creates a population in which no client has joined.
     #[must_use]
-    pub fn new(habits: Habits, seed: u64) -> Self {
-        let blank = Life { held: None, leaves_ns: u64::MAX, is_away: false };
+    pub fn new(habits: LifecycleSettings, seed: u64) -> Self {
+        let blank = LifecycleClient { held: None, leaves_ns: u64::MAX, is_away: false };
         Self {
             lives: vec![blank; habits.clients as usize],
             ahead: BinaryHeap::with_capacity(habits.clients as usize),
@@ -146,7 +146,7 @@ impl<L: Copy> Lives<L> {
         self.random.chance(percent.into(), 100)
     }
 
-    fn push(&mut self, at_ns: u64, client: u32, step: Step) {
+    fn push(&mut self, at_ns: u64, client: u32, step: LifecycleStep) {
         if at_ns < u64::MAX {
             self.ahead.push(Reverse((at_ns, client, step)));
         }
@@ -159,7 +159,7 @@ impl<L: Copy> Lives<L> {
     }
 
     /// Takes the next step that is due at `now_ns`. Returns its due time and the message to send.
-    pub fn take(&mut self, now_ns: u64) -> Option<(u64, Act<L>)> {
+    pub fn take(&mut self, now_ns: u64) -> Option<(u64, LifecycleMessage<L>)> {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Reverse((at_ns, client, step)) = self.ahead.pop()?;
             if let Some(act) = self.act(at_ns, client, step) {
@@ -178,78 +178,101 @@ impl<L: Copy> Lives<L> {
         })
     }
 
-    fn act(&mut self, at_ns: u64, client: u32, step: Step) -> Option<Act<L>> {
+    fn act(&mut self, at_ns: u64, client: u32, step: LifecycleStep) -> Option<LifecycleMessage<L>> {
         let place = client as usize;
         let held = self.lives[place].held.filter(|held| held.ends_ns > at_ns);
         self.lives[place].held = held;
-        let Some(held) = held else { return Some(Act::Begin(client)) };
+        let Some(held) = held else { return Some(LifecycleMessage::Begin(client)) };
         let kind = match step {
-            Step::Begin => Kind::Reboot,
-            Step::Renew => Kind::Renewal,
-            Step::Rebind => Kind::Rebinding,
-            Step::Inform => Kind::Information,
-            Step::Decline => Kind::Decline,
-            Step::Leave if self.percent(self.habits.releasing_percent) => Kind::Release,
-            Step::Leave => {
+            LifecycleStep::Begin => ExchangeKind::Reboot,
+            LifecycleStep::Renew => ExchangeKind::Renewal,
+            LifecycleStep::Rebind => ExchangeKind::Rebinding,
+            LifecycleStep::Inform => ExchangeKind::Information,
+            LifecycleStep::Decline => ExchangeKind::Decline,
+            LifecycleStep::Leave if self.percent(self.habits.releasing_percent) => {
+                ExchangeKind::Release
+            }
+            LifecycleStep::Leave => {
                 self.lives[place].is_away = true;
                 let back_ns = self.after_about(at_ns, self.habits.away_s);
-                self.push(back_ns, client, Step::Begin);
+                self.push(back_ns, client, LifecycleStep::Begin);
                 return None;
             }
         };
-        if matches!(kind, Kind::Decline | Kind::Release) {
+        if matches!(kind, ExchangeKind::Decline | ExchangeKind::Release) {
             self.lives[place].held = None;
         }
-        Some(Act::About(kind, held.who, held.lease))
+        Some(LifecycleMessage::About(kind, held.who, held.lease))
     }
 
     /// Notes at `now_ns` the end of an exchange of `who`. Call it once for each.
-    pub fn ended(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<L>) {
+    pub fn ended(
+        &mut self,
+        now_ns: u64,
+        kind: ExchangeKind,
+        who: Who,
+        end: LifecycleExchangeEnd<L>,
+    ) {
         let client = who.client;
         self.lives[client as usize].is_away = false;
         match (kind, end) {
-            (Kind::Second | Kind::First, End::Given(lease, terms)) => {
+            (
+                ExchangeKind::Second | ExchangeKind::First,
+                LifecycleExchangeEnd::Given(lease, terms),
+            ) => {
                 self.hold(now_ns, who, lease, terms);
                 self.stays(now_ns, client);
                 if self.percent(self.habits.declining_percent) {
-                    self.push(now_ns, client, Step::Decline);
+                    self.push(now_ns, client, LifecycleStep::Decline);
                 } else if self.percent(self.habits.informing_percent) {
-                    self.push(self.after(now_ns, INFORM_AFTER_S), client, Step::Inform);
+                    self.push(self.after(now_ns, INFORM_AFTER_S), client, LifecycleStep::Inform);
                 } else {
                     self.goes_on(now_ns, client);
                 }
             }
-            (Kind::Reboot, End::Given(..) | End::Agreed | End::Failed) => {
-                if let End::Given(lease, terms) = end {
+            (
+                ExchangeKind::Reboot,
+                LifecycleExchangeEnd::Given(..)
+                | LifecycleExchangeEnd::Agreed
+                | LifecycleExchangeEnd::Failed,
+            ) => {
+                if let LifecycleExchangeEnd::Given(lease, terms) = end {
                     self.hold(now_ns, who, lease, terms);
                 }
                 self.stays(now_ns, client);
                 self.goes_on(now_ns, client);
             }
-            (Kind::Renewal | Kind::Rebinding, End::Given(lease, terms)) => {
+            (
+                ExchangeKind::Renewal | ExchangeKind::Rebinding,
+                LifecycleExchangeEnd::Given(lease, terms),
+            ) => {
                 self.hold(now_ns, who, lease, terms);
                 self.goes_on(now_ns, client);
             }
-            (Kind::Renewal | Kind::Rebinding | Kind::Reboot, End::Refused) => {
+            (
+                ExchangeKind::Renewal | ExchangeKind::Rebinding | ExchangeKind::Reboot,
+                LifecycleExchangeEnd::Refused,
+            ) => {
                 self.lives[client as usize].held = None;
-                self.push(now_ns, client, Step::Begin);
+                self.push(now_ns, client, LifecycleStep::Begin);
             }
-            (Kind::Renewal | Kind::Rebinding, _) => self.asks_again(now_ns, client),
-            (Kind::Information, _) => self.goes_on(now_ns, client),
-            (Kind::Release, _) => {
+            (ExchangeKind::Renewal | ExchangeKind::Rebinding, _) => self.asks_again(now_ns, client),
+            (ExchangeKind::Information, _) => self.goes_on(now_ns, client),
+            (ExchangeKind::Release, _) => {
                 let back_ns = self.after_about(now_ns, self.habits.away_s);
-                self.push(back_ns, client, Step::Begin);
+                self.push(back_ns, client, LifecycleStep::Begin);
             }
-            (Kind::First | Kind::Second | Kind::Decline, _) => {
-                self.push(self.after(now_ns, RETRY_S), client, Step::Begin);
+            (ExchangeKind::First | ExchangeKind::Second | ExchangeKind::Decline, _) => {
+                self.push(self.after(now_ns, RETRY_S), client, LifecycleStep::Begin);
             }
         }
     }
 
-    fn hold(&mut self, now_ns: u64, who: Who, lease: L, terms: Terms) {
+    fn hold(&mut self, now_ns: u64, who: Who, lease: L, terms: LeaseLifetimes) {
         let [t1_ns, t2_ns, ends_ns] =
             [terms.t1_s, terms.t2_s, terms.valid_s].map(|s| self.after(now_ns, s));
-        self.lives[who.client as usize].held = Some(Held { who, lease, t1_ns, t2_ns, ends_ns });
+        self.lives[who.client as usize].held =
+            Some(LifecycleLease { who, lease, t1_ns, t2_ns, ends_ns });
     }
 
     /// Draws the time for which a client that has just come stays.
@@ -265,12 +288,12 @@ impl<L: Copy> Lives<L> {
         let life = self.lives[client as usize];
         match life.held {
             Some(held) if life.leaves_ns <= held.t1_ns => {
-                self.push(life.leaves_ns.max(now_ns), client, Step::Leave);
+                self.push(life.leaves_ns.max(now_ns), client, LifecycleStep::Leave);
             }
             // A client that comes back may have been away beyond T2.
-            Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, Step::Rebind),
-            Some(held) => self.push(held.t1_ns.max(now_ns), client, Step::Renew),
-            None => self.push(now_ns, client, Step::Begin),
+            Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, LifecycleStep::Rebind),
+            Some(held) => self.push(held.t1_ns.max(now_ns), client, LifecycleStep::Renew),
+            None => self.push(now_ns, client, LifecycleStep::Begin),
         }
     }
 
@@ -278,19 +301,19 @@ impl<L: Copy> Lives<L> {
     /// that is left of the lease, but at least a minute.
     fn asks_again(&mut self, now_ns: u64, client: u32) {
         let Some(held) = self.lives[client as usize].held else {
-            return self.push(now_ns, client, Step::Begin);
+            return self.push(now_ns, client, LifecycleStep::Begin);
         };
         let least_ns = self.ns(RENEW_AGAIN_S.into());
         let half_way = |until_ns: u64| now_ns + (until_ns.saturating_sub(now_ns) / 2).max(least_ns);
         let (renew_ns, rebind_ns) = (half_way(held.t2_ns), half_way(held.ends_ns));
         if renew_ns < held.t2_ns {
-            self.push(renew_ns, client, Step::Renew);
+            self.push(renew_ns, client, LifecycleStep::Renew);
         } else if now_ns < held.t2_ns {
-            self.push(held.t2_ns, client, Step::Rebind);
+            self.push(held.t2_ns, client, LifecycleStep::Rebind);
         } else {
             // A client knows only after a while, perhaps after the lease's end, that no server
             // replied.
-            self.push(rebind_ns.min(held.ends_ns).max(now_ns), client, Step::Rebind);
+            self.push(rebind_ns.min(held.ends_ns).max(now_ns), client, LifecycleStep::Rebind);
         }
     }
 }
@@ -299,7 +322,7 @@ impl<L: Copy> Lives<L> {
 mod tests {
     use super::*;
 
-    const HABITS: Habits = Habits {
+    const HABITS: LifecycleSettings = LifecycleSettings {
         clients: 1,
         speed: 1.0,
         stay_s: None,
@@ -309,28 +332,28 @@ mod tests {
         declining_percent: 0,
     };
     const WHO: Who = Who { client: 0, link: 3 };
-    const TERMS: Terms = Terms { t1_s: 1_000, t2_s: 1_750, valid_s: 2_000 };
+    const TERMS: LeaseLifetimes = LeaseLifetimes { t1_s: 1_000, t2_s: 1_750, valid_s: 2_000 };
 
     /// Plays the life of one client whose exchanges end at once with the result of `end`. Returns
     /// the kinds of its messages with their due times, in seconds.
     fn life(
-        habits: Habits,
+        habits: LifecycleSettings,
         until_s: u64,
-        mut end: impl FnMut(Kind) -> End<u8>,
-    ) -> Vec<(u64, Kind)> {
-        let mut lives = Lives::new(habits, 5);
+        mut end: impl FnMut(ExchangeKind) -> LifecycleExchangeEnd<u8>,
+    ) -> Vec<(u64, ExchangeKind)> {
+        let mut lives = LifecyclePopulation::new(habits, 5);
         assert_eq!((lives.join(), lives.join()), (Some(0), None));
-        lives.ended(0, Kind::Second, WHO, End::Given(7, TERMS));
+        lives.ended(0, ExchangeKind::Second, WHO, LifecycleExchangeEnd::Given(7, TERMS));
         let mut done = Vec::new();
         while let Some(now_ns) = lives.next_ns().filter(|&ns| ns < until_s * NS_PER_S) {
             let Some((at_ns, act)) = lives.take(now_ns) else { continue };
             assert_eq!(at_ns, now_ns);
             let kind = match act {
-                Act::Begin(client) => {
+                LifecycleMessage::Begin(client) => {
                     assert_eq!(client, 0);
-                    Kind::Second
+                    ExchangeKind::Second
                 }
-                Act::About(kind, who, lease) => {
+                LifecycleMessage::About(kind, who, lease) => {
                     assert_eq!((who, lease), (WHO, 7));
                     kind
                 }
@@ -343,59 +366,63 @@ mod tests {
 
     #[test]
     fn a_client_renews_at_t1_for_ever() {
-        let done = life(HABITS, 10_500, |_| End::Given(7, TERMS));
+        let done = life(HABITS, 10_500, |_| LifecycleExchangeEnd::Given(7, TERMS));
         assert!(done.iter().map(|step| step.0).eq((1..=10).map(|n| 1_000 * n)), "{done:?}");
-        assert!(done.iter().all(|step| step.1 == Kind::Renewal));
-        let fast = Habits { speed: 100.0, ..HABITS };
-        assert_eq!(life(fast, 105, |_| End::Given(7, TERMS)).len(), 10);
-        let infinite = Terms { t1_s: u32::MAX, t2_s: u32::MAX, valid_s: u32::MAX };
-        let mut lives = Lives::new(HABITS, 5);
-        lives.ended(0, Kind::Second, WHO, End::Given(7, infinite));
+        assert!(done.iter().all(|step| step.1 == ExchangeKind::Renewal));
+        let fast = LifecycleSettings { speed: 100.0, ..HABITS };
+        assert_eq!(life(fast, 105, |_| LifecycleExchangeEnd::Given(7, TERMS)).len(), 10);
+        let infinite = LeaseLifetimes { t1_s: u32::MAX, t2_s: u32::MAX, valid_s: u32::MAX };
+        let mut lives = LifecyclePopulation::new(HABITS, 5);
+        lives.ended(0, ExchangeKind::Second, WHO, LifecycleExchangeEnd::Given(7, infinite));
         assert_eq!(lives.next_ns(), None);
     }
 
     #[test]
     fn without_answers_it_asks_again_then_anybody_then_begins_anew() {
-        let done = life(HABITS, 2_010, |_| End::Failed);
-        let renewals = [1_000, 1_375, 1_562, 1_656, 1_716].map(|s| (s, Kind::Renewal));
-        let rebindings = [1_750, 1_875, 1_937].map(|s| (s, Kind::Rebinding));
+        let done = life(HABITS, 2_010, |_| LifecycleExchangeEnd::Failed);
+        let renewals = [1_000, 1_375, 1_562, 1_656, 1_716].map(|s| (s, ExchangeKind::Renewal));
+        let rebindings = [1_750, 1_875, 1_937].map(|s| (s, ExchangeKind::Rebinding));
         // RFC 2131: half of the remaining time, but at least a minute; the last one would be after
         // the end.
         assert_eq!(done[..5], renewals, "{done:?}");
         assert_eq!(done[5..8], rebindings, "{done:?}");
-        assert_eq!(done[8..], [(1_997, Kind::Rebinding), (2_000, Kind::Second)], "{done:?}");
+        assert_eq!(
+            done[8..],
+            [(1_997, ExchangeKind::Rebinding), (2_000, ExchangeKind::Second)],
+            "{done:?}"
+        );
     }
 
     #[test]
     fn a_refusal_ends_the_lease_at_once() {
         let done = life(HABITS, 1_005, |kind| match kind {
-            Kind::Renewal => End::Refused,
-            _ => End::Failed,
+            ExchangeKind::Renewal => LifecycleExchangeEnd::Refused,
+            _ => LifecycleExchangeEnd::Failed,
         });
-        assert_eq!(done, [(1_000, Kind::Renewal), (1_000, Kind::Second)]);
+        assert_eq!(done, [(1_000, ExchangeKind::Renewal), (1_000, ExchangeKind::Second)]);
     }
 
     #[test]
     fn who_comes_back_asks_for_what_it_had_while_that_is_valid() {
-        let quiet = Habits { stay_s: Some(400.0), ..HABITS };
-        let done = life(quiet, 200_000, |_| End::Given(7, TERMS));
-        let reboots = done.iter().filter(|step| step.1 == Kind::Reboot).count();
+        let quiet = LifecycleSettings { stay_s: Some(400.0), ..HABITS };
+        let done = life(quiet, 200_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let reboots = done.iter().filter(|step| step.1 == ExchangeKind::Reboot).count();
         assert!((300..500).contains(&reboots), "about one in 500 s: {reboots}");
-        assert!(done.iter().all(|step| step.1 != Kind::Release));
-        let long = Habits { away_s: 1e9, ..quiet };
-        let done = life(long, 1 << 33, |_| End::Given(7, TERMS));
-        assert!(done.iter().any(|step| step.1 == Kind::Second), "what it had has ended");
-        assert!(done.iter().all(|step| step.1 != Kind::Reboot), "{done:?}");
-        let polite = Habits { releasing_percent: 100, ..quiet };
-        let done = life(polite, 200_000, |_| End::Given(7, TERMS));
+        assert!(done.iter().all(|step| step.1 != ExchangeKind::Release));
+        let long = LifecycleSettings { away_s: 1e9, ..quiet };
+        let done = life(long, 1 << 33, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        assert!(done.iter().any(|step| step.1 == ExchangeKind::Second), "what it had has ended");
+        assert!(done.iter().all(|step| step.1 != ExchangeKind::Reboot), "{done:?}");
+        let polite = LifecycleSettings { releasing_percent: 100, ..quiet };
+        let done = life(polite, 200_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
         let count = |kind| done.iter().filter(|step| step.1 == kind).count();
-        assert!(count(Kind::Release).abs_diff(count(Kind::Second)) <= 1);
-        assert_eq!(count(Kind::Reboot), 0);
+        assert!(count(ExchangeKind::Release).abs_diff(count(ExchangeKind::Second)) <= 1);
+        assert_eq!(count(ExchangeKind::Reboot), 0);
     }
 
     #[test]
     fn new_leases_are_declined_and_asked_about_as_often_as_said() {
-        let habits = Habits {
+        let habits = LifecycleSettings {
             stay_s: Some(10.0),
             away_s: 1.0,
             releasing_percent: 100,
@@ -403,14 +430,17 @@ mod tests {
             declining_percent: 10,
             ..HABITS
         };
-        let done = life(habits, 100_000, |_| End::Given(7, TERMS));
+        let done = life(habits, 100_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
         let count = |kind| done.iter().filter(|step| step.1 == kind).count() as f64;
-        let fresh = count(Kind::Second);
+        let fresh = count(ExchangeKind::Second);
         assert!(fresh > 5_000.0, "{fresh}");
-        assert!((0.085..0.115).contains(&(count(Kind::Decline) / fresh)), "{fresh}");
-        assert!((0.42..0.48).contains(&(count(Kind::Information) / fresh)), "half of the others");
+        assert!((0.085..0.115).contains(&(count(ExchangeKind::Decline) / fresh)), "{fresh}");
+        assert!(
+            (0.42..0.48).contains(&(count(ExchangeKind::Information) / fresh)),
+            "half of the others"
+        );
         // At least ten seconds follow each DECLINE.
-        let behind = done.windows(2).filter(|pair| pair[0].1 == Kind::Decline);
+        let behind = done.windows(2).filter(|pair| pair[0].1 == ExchangeKind::Decline);
         assert!(behind.map(|pair| pair[1].0 - pair[0].0).all(|s| s >= 10));
     }
 }

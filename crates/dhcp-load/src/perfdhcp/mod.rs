@@ -43,4 +43,4 @@ mod text;
 pub mod trace;
 pub mod traffic;
 
-pub use args::Args;
+pub use args::PerfdhcpArgs;

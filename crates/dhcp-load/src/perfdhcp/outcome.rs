@@ -3,17 +3,17 @@
 
 use netio::send::SendCounts;
 
-use super::account::Account;
-use super::dialect::{Dialect, Kind};
-use super::drive::{Done, Reason};
-use super::traffic::{LinkCounts, Traffic};
-use crate::leases::{LeaseLog, Resource};
+use super::account::ExchangeAccount;
+use super::dialect::{Dialect, ExchangeKind};
+use super::drive::{PerfdhcpLoopResult, SendingEndReason};
+use super::traffic::{LinkCounts, RequestTraffic};
+use crate::leases::{LeaseLog, LeasedResource};
 
 /// Counts of a generator. All times are nanoseconds from the start of the run.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome<R: Resource> {
-    /// Accounts by [`Kind::index`].
-    pub(crate) accounts: [Account; Kind::COUNT],
+pub(crate) struct GeneratorOutcome<R: LeasedResource> {
+    /// Accounts by [`ExchangeKind::index`].
+    pub(crate) accounts: [ExchangeAccount; ExchangeKind::COUNT],
     /// Leases granted, and addresses offered.
     pub(crate) leases: [LeaseLog<R>; 2],
     pub(crate) received: u64,
@@ -28,12 +28,12 @@ pub(crate) struct Outcome<R: Resource> {
     /// offer's end that they took ([`load::Throughput`]).
     pub(crate) counted: u64,
     pub(crate) overtime_ns: u64,
-    pub(crate) done: Done,
+    pub(crate) done: PerfdhcpLoopResult,
 }
 
-impl<R: Resource> Outcome<R> {
+impl<R: LeasedResource> GeneratorOutcome<R> {
     /// Creates an empty outcome, to which others are added.
-    pub(crate) fn none(reason: Reason) -> Self {
+    pub(crate) fn none(reason: SendingEndReason) -> Self {
         Self {
             accounts: Default::default(),
             leases: [(); 2].map(|()| LeaseLog::with_capacity(0)),
@@ -46,7 +46,7 @@ impl<R: Resource> Outcome<R> {
             answered_ns: 0,
             counted: 0,
             overtime_ns: 0,
-            done: Done {
+            done: PerfdhcpLoopResult {
                 reason,
                 start_ns: 0,
                 sending_end_ns: 0,
@@ -60,7 +60,10 @@ impl<R: Resource> Outcome<R> {
     }
 
     /// Takes the leases of `traffic` and returns its counts.
-    pub(crate) fn of<D: Dialect<Resource = R>>(traffic: &mut Traffic<D>, done: Done) -> Self {
+    pub(crate) fn of<D: Dialect<Resource = R>>(
+        traffic: &mut RequestTraffic<D>,
+        done: PerfdhcpLoopResult,
+    ) -> Self {
         let from_start = |ns: u64| ns.saturating_sub(done.start_ns);
         let (counted, overtime_ns) = traffic.throughput.counted();
         let mut logs = std::mem::take(&mut traffic.leases).into_iter();
@@ -79,7 +82,7 @@ impl<R: Resource> Outcome<R> {
             answered_ns: from_start(traffic.answered_ns),
             counted,
             overtime_ns,
-            done: Done {
+            done: PerfdhcpLoopResult {
                 start_ns: 0,
                 sending_end_ns: from_start(done.sending_end_ns),
                 end_ns: from_start(done.end_ns),
@@ -107,7 +110,7 @@ impl<R: Resource> Outcome<R> {
         self.counted += other.counted;
         self.overtime_ns = self.overtime_ns.max(other.overtime_ns);
         let (done, its) = (&mut self.done, other.done);
-        if its.reason == Reason::Interrupted {
+        if its.reason == SendingEndReason::Interrupted {
             done.reason = its.reason;
         }
         done.sending_end_ns = done.sending_end_ns.max(its.sending_end_ns);

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::v4::answer::{Answer, kind};
+use crate::v4::answer::{Dhcp4Reply, kind};
 use crate::v4::protocol::Offered;
 
 const GIADDR: usize = 24;
@@ -11,7 +11,7 @@ const CHADDR: usize = 28;
 
 /// Offsets of the changing fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offsets {
+pub struct Dhcp4PacketOffsets {
     /// Offset of the transaction identifier.
     pub xid: usize,
     /// Offset of the hardware address's last byte.
@@ -26,16 +26,16 @@ pub struct Offsets {
 
 /// Packet with the offsets of its changing fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Packet {
+struct Dhcp4PacketTemplate {
     octets: Vec<u8>,
-    offsets: Offsets,
+    offsets: Dhcp4PacketOffsets,
 }
 
 /// Packets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packets {
-    first: Packet,
-    second: Option<Packet>,
+pub struct Dhcp4PacketTemplates {
+    first: Dhcp4PacketTemplate,
+    second: Option<Dhcp4PacketTemplate>,
 }
 
 /// Reads hexadecimal digits with white space anywhere between them. Returns `None` for any other
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Option<Vec<u8>> {
     is_even.then(|| pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-impl Packet {
+impl Dhcp4PacketTemplate {
     fn write<'b>(&self, buffer: &'b mut [u8], xid: u32, mac: [u8; 6]) -> &'b mut [u8] {
         let octets = &mut buffer[..self.octets.len()];
         octets.copy_from_slice(&self.octets);
@@ -61,7 +61,7 @@ impl Packet {
     }
 
     fn change(&self, octets: &mut [u8], xid: u32, mac: [u8; 6]) {
-        let Offsets { xid: at, client_end, .. } = self.offsets;
+        let Dhcp4PacketOffsets { xid: at, client_end, .. } = self.offsets;
         octets[at..at + 4].copy_from_slice(&xid.to_be_bytes());
         octets[client_end - 5..=client_end].copy_from_slice(&mac);
     }
@@ -81,7 +81,7 @@ impl Packet {
     }
 }
 
-impl Packets {
+impl Dhcp4PacketTemplates {
     /// Creates the packets `first` and `second` with the offsets of the fields to overwrite.
     ///
     /// # Errors
@@ -89,10 +89,10 @@ impl Packets {
     /// Returns a message when an offset lies outside of its packet, or when a packet with its
     /// fields overwritten is no DISCOVER or REQUEST.
     pub fn new(
-        first: (Vec<u8>, Offsets),
-        second: Option<(Vec<u8>, Offsets)>,
+        first: (Vec<u8>, Dhcp4PacketOffsets),
+        second: Option<(Vec<u8>, Dhcp4PacketOffsets)>,
     ) -> Result<Self, String> {
-        let packet = |(octets, offsets)| Packet { octets, offsets };
+        let packet = |(octets, offsets)| Dhcp4PacketTemplate { octets, offsets };
         let packets = Self { first: packet(first), second: second.map(packet) };
         let misplaced = packets.first.misplaced(false);
         let misplaced =
@@ -103,20 +103,21 @@ impl Packets {
         let (mac, xid) = ([2, 0x67, 0xff, 0xfe, 0xfd, 0xfc], 0xfefd_fcfb);
         let mut buffer = vec![0; packets.bytes_max()];
         let len = packets.first(&mut buffer, xid, mac);
-        let is_discover = |answer: Answer<'_>| answer.kind == kind::DISCOVER && answer.xid == xid;
-        if !Answer::read(&buffer[..len]).is_ok_and(is_discover) {
+        let is_discover =
+            |answer: Dhcp4Reply<'_>| answer.kind == kind::DISCOVER && answer.xid == xid;
+        if !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_discover) {
             return Err("-T: with -X and -O the first packet is no DISCOVER".into());
         }
         let address = Ipv4Addr::new(192, 0, 2, 9);
         let offered = Offered { address, server: Ipv4Addr::new(192, 0, 2, 1) };
-        let is_request = |answer: Answer<'_>| {
+        let is_request = |answer: Dhcp4Reply<'_>| {
             answer.kind == kind::REQUEST
                 && answer.xid == xid
                 && answer.server == Some(offered.server)
                 && answer.mac == packets.chaddr(mac)
         };
         if let Some(len) = packets.second(&mut buffer, xid, mac, 0, offered)
-            && !Answer::read(&buffer[..len]).is_ok_and(is_request)
+            && !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_request)
         {
             return Err(
                 "-T: with -X, -O, -E, -S and -I the second packet is no REQUEST to the server"
@@ -170,7 +171,7 @@ impl Packets {
     ) -> Option<usize> {
         let packet = self.second.as_ref()?;
         let octets = packet.write(buffer, xid, mac);
-        let Offsets { secs: secs_at, server, address, .. } = packet.offsets;
+        let Dhcp4PacketOffsets { secs: secs_at, server, address, .. } = packet.offsets;
         if let Some(field) = octets.get_mut(CHADDR..CHADDR + 6) {
             field.copy_from_slice(&self.chaddr(mac));
         }
@@ -192,8 +193,8 @@ mod tests {
     const OFFERED: Offered =
         Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::new(10, 9, 8, 1) };
 
-    fn offsets(client_end: usize) -> Offsets {
-        Offsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
+    fn offsets(client_end: usize) -> Dhcp4PacketOffsets {
+        Dhcp4PacketOffsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
     }
 
     /// Returns the packets that the built-in messages are, of another client.
@@ -211,8 +212,11 @@ mod tests {
     #[test]
     fn only_what_changes_is_overwritten() {
         let (discover, request) = built_in();
-        let packets =
-            Packets::new((discover.clone(), offsets(33)), Some((request, offsets(33)))).unwrap();
+        let packets = Dhcp4PacketTemplates::new(
+            (discover.clone(), offsets(33)),
+            Some((request, offsets(33))),
+        )
+        .unwrap();
         let mut buffer = [0; 400];
         let len = packets.first(&mut buffer, 0x0102_0304, MAC);
         let mut expected = discover;
@@ -221,7 +225,7 @@ mod tests {
         assert_eq!(buffer[..len], expected);
         assert_eq!((packets.chaddr(MAC), packets.giaddr()), (MAC, Ipv4Addr::LOCALHOST));
         let len = packets.second(&mut buffer, 7, MAC, 258, OFFERED).unwrap();
-        let answer = Answer::read(&buffer[..len]).unwrap();
+        let answer = Dhcp4Reply::read(&buffer[..len]).unwrap();
         assert_eq!((answer.mac, answer.xid, answer.server), (MAC, 7, Some(OFFERED.server)));
         assert_eq!(
             (buffer[8..10].to_vec(), buffer[245..249].to_vec()),
@@ -233,7 +237,7 @@ mod tests {
     fn an_address_written_elsewhere_changes_what_the_server_sees() {
         let (discover, _) = built_in();
         // perfdhcp's default: two bytes after the end of an Ethernet address.
-        let packets = Packets::new((discover, offsets(35)), None).unwrap();
+        let packets = Dhcp4PacketTemplates::new((discover, offsets(35)), None).unwrap();
         assert_eq!(packets.chaddr(MAC), [0, 0, 0, 0x0c, 1, 2]);
         assert_eq!(packets.second(&mut [0; 400], 7, MAC, 0, OFFERED), None);
     }
@@ -241,23 +245,23 @@ mod tests {
     #[test]
     fn offsets_that_spoil_a_packet_are_refused() {
         let (discover, request) = built_in();
-        let new = |first: Offsets, second: Offsets| {
-            Packets::new((discover.clone(), first), Some((request.clone(), second)))
+        let new = |first: Dhcp4PacketOffsets, second: Dhcp4PacketOffsets| {
+            Dhcp4PacketTemplates::new((discover.clone(), first), Some((request.clone(), second)))
         };
         assert!(new(offsets(33), offsets(33)).is_ok());
         let good = offsets(33);
         for (wrong, told) in [
-            (Offsets { xid: 259, ..good }, "-X"),
-            (Offsets { client_end: 262, ..good }, "-O"),
-            (Offsets { client_end: 3, ..good }, "-O"),
-            (Offsets { client_end: 243, ..good }, "no DISCOVER"),
+            (Dhcp4PacketOffsets { xid: 259, ..good }, "-X"),
+            (Dhcp4PacketOffsets { client_end: 262, ..good }, "-O"),
+            (Dhcp4PacketOffsets { client_end: 3, ..good }, "-O"),
+            (Dhcp4PacketOffsets { client_end: 243, ..good }, "no DISCOVER"),
         ] {
             assert!(new(wrong, good).unwrap_err().contains(told), "{wrong:?}");
         }
         for (wrong, told) in [
-            (Offsets { server: 269, ..good }, "-S"),
-            (Offsets { server: 54, ..good }, "no REQUEST"),
-            (Offsets { address: 238, ..good }, "no REQUEST"),
+            (Dhcp4PacketOffsets { server: 269, ..good }, "-S"),
+            (Dhcp4PacketOffsets { server: 54, ..good }, "no REQUEST"),
+            (Dhcp4PacketOffsets { address: 238, ..good }, "no REQUEST"),
         ] {
             assert!(new(good, wrong).unwrap_err().contains(told), "{wrong:?}");
         }

@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use base::Writer;
+use base::ByteWriter;
 
 use super::persona::{DUID_MAX, Personas};
-use crate::v6::Ask;
-use crate::v6::answer::{Answer, code, kind};
+use crate::v6::RequestedAssociations;
+use crate::v6::answer::{Dhcp6Reply, code, kind};
 use crate::v6::template::{IA_ROOM, SERVER_ID_MAX, repeat};
 
 /// Length of the message header, and of an option's header, in bytes.
@@ -18,7 +18,7 @@ const TAIL: usize = 6;
 
 /// Offsets of the changing fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offsets {
+pub struct Dhcp6PacketOffsets {
     /// Offset of the transaction identifier.
     pub xid: usize,
     /// Offset of the last byte of the client that is replaced.
@@ -33,10 +33,10 @@ pub struct Offsets {
 
 /// Packets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packets {
+pub struct Dhcp6PacketTemplates {
     first: Vec<u8>,
     second: Option<Vec<u8>>,
-    offsets: [Offsets; 2],
+    offsets: [Dhcp6PacketOffsets; 2],
     /// Range of the client identifier in the first packet.
     duid: Range<usize>,
     iaid: u32,
@@ -55,7 +55,7 @@ fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     })
 }
 
-impl Packets {
+impl Dhcp6PacketTemplates {
     /// Creates the packets `first` and `second` with the offsets of the fields to replace.
     ///
     /// # Errors
@@ -63,12 +63,12 @@ impl Packets {
     /// Returns a message when an offset lies outside of its packet or at another field, or when the
     /// result is no SOLICIT or REQUEST for one address.
     pub fn new(
-        first: (Vec<u8>, Offsets),
-        second: Option<(Vec<u8>, Offsets)>,
+        first: (Vec<u8>, Dhcp6PacketOffsets),
+        second: Option<(Vec<u8>, Dhcp6PacketOffsets)>,
     ) -> Result<Self, String> {
         let offsets = [first.1, second.as_ref().map_or(first.1, |second| second.1)];
         let first = first.0;
-        let answer = Answer::read(&first)
+        let answer = Dhcp6Reply::read(&first)
             .ok()
             .filter(|answer| answer.kind == kind::SOLICIT && answer.relay.is_none())
             .ok_or("-T: the first packet is no bare SOLICIT")?;
@@ -101,7 +101,7 @@ impl Packets {
         let mut buffer = vec![0; self.bytes_max()];
         let len = self.write_first(&mut buffer, xid, &client);
         let is_good = |octets: &[u8], kind: u8| {
-            Answer::read(octets).is_ok_and(|got| (got.kind, got.xid) == (kind, xid))
+            Dhcp6Reply::read(octets).is_ok_and(|got| (got.kind, got.xid) == (kind, xid))
         };
         if !is_good(&buffer[..len], kind::SOLICIT) {
             return Err("-T: with -X and -O the first packet is no SOLICIT".into());
@@ -122,7 +122,8 @@ impl Packets {
             }
         }
         let advertise = [&[kind::ADVERTISE, 0, 0, 0, 0, 2, 0, 3, 1, 2, 3][..]].concat();
-        let advertise = Answer::read(&advertise).expect("a server identifier alone is a message");
+        let advertise =
+            Dhcp6Reply::read(&advertise).expect("a server identifier alone is a message");
         let len = self.second(&mut buffer, xid, &client, &advertise, 0).unwrap_or(0);
         if !is_good(&buffer[..len], kind::REQUEST) {
             return Err("-T: with -X the second packet is no bare REQUEST".into());
@@ -132,8 +133,8 @@ impl Packets {
 
     /// Returns the request for leases in the first packet.
     #[must_use]
-    pub const fn ask(&self) -> Ask {
-        Ask { rapid_commit: self.rapid_commit, ..Ask::ADDRESS }
+    pub const fn ask(&self) -> RequestedAssociations {
+        RequestedAssociations { rapid_commit: self.rapid_commit, ..RequestedAssociations::ADDRESS }
     }
 
     /// Returns the IAID of the association in the first packet.
@@ -187,7 +188,7 @@ impl Packets {
     fn write_first(&self, buffer: &mut [u8], xid: u32, own: &[u8; TAIL]) -> usize {
         let octets = &mut buffer[..self.first.len()];
         octets.copy_from_slice(&self.first);
-        let Offsets { xid: at, client_end, .. } = self.offsets[0];
+        let Dhcp6PacketOffsets { xid: at, client_end, .. } = self.offsets[0];
         octets[client_end + 1 - TAIL..=client_end].copy_from_slice(own);
         octets[at..at + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
         octets.len()
@@ -205,14 +206,14 @@ impl Packets {
         buffer: &mut [u8],
         xid: u32,
         own: &[u8; TAIL],
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         hundredths: u16,
     ) -> Option<usize> {
         let packet = self.second.as_ref()?;
         let places = self.offsets[1];
         let mut duid = [0; DUID_MAX];
         let duid = self.seen(own, &mut duid);
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         writer.put(&packet[..HEADER]);
         for (code, place) in options(packet) {
             let at = place.start;
@@ -244,7 +245,7 @@ impl Packets {
         buffer: &mut [u8],
         xid: u32,
         (personas, client): (&Personas, u32),
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         secs: u16,
     ) -> Option<usize> {
         let own = Self::tail(personas, client);

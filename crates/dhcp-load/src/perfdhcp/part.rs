@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 /// Number of a generator's part, and the number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct GeneratorPart {
     /// Number of this part.
     pub index: u32,
     /// Number of parts.
     pub of: u32,
 }
 
-impl Default for Part {
+impl Default for GeneratorPart {
     fn default() -> Self {
         Self::WHOLE
     }
 }
 
-impl Part {
+impl GeneratorPart {
     /// Part that is the whole run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
@@ -33,7 +33,7 @@ impl Part {
         count.saturating_sub(self.index as u64).div_ceil(self.of as u64)
     }
 
-    /// Returns [`Part::share`] of a count that fits into 32 bits.
+    /// Returns [`GeneratorPart::share`] of a count that fits into 32 bits.
     #[must_use]
     pub const fn share_u32(self, count: u32) -> u32 {
         self.share(count as u64) as u32
@@ -79,7 +79,7 @@ mod tests {
             let mut all = Vec::new();
             let mut sum = 0;
             for index in 0..of {
-                let part = Part { index, of };
+                let part = GeneratorPart { index, of };
                 let share = part.share_u32(count);
                 assert!(share.abs_diff(count / of) <= 1, "{part:?} {count}");
                 sum += u64::from(share);
@@ -90,13 +90,14 @@ mod tests {
             assert_eq!(sum, u64::from(count));
             assert!(all.into_iter().eq(0..count), "{count} in {of}");
         }
-        let last = Part { index: 6, of: 7 };
+        let last = GeneratorPart { index: 6, of: 7 };
         assert!(last.number(last.share_u32(u32::MAX) - 1) < u32::MAX);
     }
 
     #[test]
     fn each_part_has_a_seed_of_its_own_and_the_first_one_the_runs() {
-        let mut seeds: Vec<u64> = (0..64).map(|index| Part { index, of: 64 }.seed(9)).collect();
+        let mut seeds: Vec<u64> =
+            (0..64).map(|index| GeneratorPart { index, of: 64 }.seed(9)).collect();
         assert_eq!(seeds[0], 9);
         seeds.sort_unstable();
         seeds.dedup();

@@ -4,11 +4,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use base::Writer;
+use base::ByteWriter;
 use packet_wire::pcap::{self, ByteOrder, LINK_ETHERNET, LINK_RAW_IP, Resolution};
 use packet_wire::{frame, ipv4, ipv6, protocol, udp};
 
-use super::capture::Message;
+use super::capture::CapturedMessage;
 
 /// Length of IPv6 and UDP headers, in bytes.
 const HEADROOM: usize = 48;
@@ -16,13 +16,13 @@ const HEADROOM: usize = 48;
 /// Returns the capture file of `messages` between `local` and `server`, whose times are `wall_ns`
 /// before those since 1970; with `has_frames`, of the messages whose frames are known.
 pub(crate) fn file(
-    messages: &[Message],
+    messages: &[CapturedMessage],
     [local, server]: [SocketAddr; 2],
     wall_ns: u64,
     has_frames: bool,
 ) -> Vec<u8> {
     let link = if has_frames { LINK_ETHERNET } else { LINK_RAW_IP };
-    let mut file = pcap::Writer::new(link, ByteOrder::Little, Resolution::Nanoseconds);
+    let mut file = pcap::CaptureWriter::new(link, ByteOrder::Little, Resolution::Nanoseconds);
     let mut buffer = Vec::new();
     for message in messages {
         if has_frames {
@@ -36,14 +36,14 @@ pub(crate) fn file(
         }
         let (source, destination) = if message.is_sent { (local, server) } else { (server, local) };
         buffer.resize(HEADROOM + message.octets.len(), 0);
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         put(source, destination, &message.octets, &mut writer);
         file.packet(wall_ns.wrapping_add(message.at_ns), writer.written());
     }
     file.into_octets()
 }
 
-fn put(source: SocketAddr, destination: SocketAddr, payload: &[u8], writer: &mut Writer<'_>) {
+fn put(source: SocketAddr, destination: SocketAddr, payload: &[u8], writer: &mut ByteWriter<'_>) {
     let len = udp::HEADER_LEN + payload.len();
     match (source.ip(), destination.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {

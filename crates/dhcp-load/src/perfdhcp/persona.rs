@@ -3,7 +3,7 @@
 
 use base::Random;
 
-use super::part::Part;
+use super::part::GeneratorPart;
 
 /// Largest length of a DUID (`-b duid=`), in bytes.
 pub const DUID_MAX: usize = 64;
@@ -18,7 +18,7 @@ pub struct Personas {
     /// Number of clients that take turns.
     pub clients: u32,
     /// Part of the clients that this generator plays.
-    pub part: Part,
+    pub part: GeneratorPart,
     /// Hardware addresses to take one from, at random, for each exchange; empty: count from the
     /// base.
     pub list: Vec<[u8; 6]>,
@@ -115,7 +115,7 @@ mod tests {
             base_mac: [0, 12, 1, 2, 3, 0xff],
             base_duid: vec![0, 3, 0, 1, 0, 12, 1, 2, 3, 0xff],
             clients: 300,
-            part: Part::WHOLE,
+            part: GeneratorPart::WHOLE,
             list: Vec::new(),
         };
         let mut all: Vec<_> = (0..300).map(|client| personas.mac(client)).collect();
@@ -141,7 +141,7 @@ mod tests {
             for list in [Vec::new(), (0..clients).map(|n| [2, 0, 0, 0, 0, n as u8]).collect()] {
                 let mut all = Vec::new();
                 for index in 0..5 {
-                    let part = Part { index, of: 5 };
+                    let part = GeneratorPart { index, of: 5 };
                     let (base_mac, base_duid) = ([2; 6], vec![2; 10]);
                     let personas =
                         Personas { base_mac, base_duid, clients, part, list: list.clone() };

@@ -8,14 +8,16 @@ use std::{io, thread};
 use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
 use netio::scoped::{ScopedAddress, socket_address, with_scope};
-use netio::{Clock, NetError, Outbox, Route, UdpSocket, neighbor, resolve, route, silence};
+use netio::{
+    Clock, MessageOutbox, MessageRoute, NetError, UdpSocket, neighbor, resolve, route, silence,
+};
 
-use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
-use super::plan::{Failure, usage};
+use super::args::{GROUP_ALL, GROUP_SERVERS, PerfdhcpArgs};
+use super::plan::{PerfdhcpFailure, usage};
 use crate::frames::Frames;
-use crate::link::Link;
+use crate::link::FrameLink;
 use crate::run::socket_options;
-use crate::wire::Wire;
+use crate::wire::GeneratorSocket;
 
 /// Longest wait, in nanoseconds, for the kernel to report a link on an interface that was just set
 /// up.
@@ -24,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Server, and the address and interface that messages come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RunAddresses {
     pub(crate) server: SocketAddr,
     pub(crate) local: SocketAddr,
     interface: Option<Interface>,
@@ -33,8 +35,8 @@ pub(crate) struct Place {
     is_direct: bool,
 }
 
-impl Place {
-    pub(crate) fn of(args: &Args) -> Result<Self, Failure> {
+impl RunAddresses {
+    pub(crate) fn of(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         if args.direct {
             return Self::on_link(args);
         }
@@ -84,7 +86,7 @@ impl Place {
     }
 
     /// Returns the place of clients on the generator's link.
-    fn on_link(args: &Args) -> Result<Self, Failure> {
+    fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         let name = args.local.as_deref().unwrap_or_default();
         let found =
             with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
@@ -93,7 +95,7 @@ impl Place {
         }
         if !found.is_up {
             let problem = format!("interface {name} is down, or has no link");
-            return Err(Failure::Environment(problem));
+            return Err(PerfdhcpFailure::Environment(problem));
         }
         let [own_port, server_port] = direct_ports(args);
         Ok(Self {
@@ -106,7 +108,7 @@ impl Place {
     }
 
     /// Why no server has answered, as far as the network says, and what to check.
-    pub(crate) fn silence(&self, args: &Args) -> String {
+    pub(crate) fn silence(&self, args: &PerfdhcpArgs) -> String {
         let server = self.server;
         let is_one = !self.is_broadcast && !server.ip().is_multicast();
         let cause = is_one.then(|| silence::cause(server, None)).flatten();
@@ -138,36 +140,41 @@ impl Place {
     }
 
     /// Opens the socket or link for messages of up to `message_bytes` bytes.
-    pub(crate) fn open(&self, args: &Args, message_bytes: usize) -> Result<Wire, Failure> {
+    pub(crate) fn open(
+        &self,
+        args: &PerfdhcpArgs,
+        message_bytes: usize,
+    ) -> Result<GeneratorSocket, PerfdhcpFailure> {
         if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
             let port = self.local.port();
-            let link = Link::open(interface, port, message_bytes, args.answer_arp)?;
-            return Ok(Wire::on_link(link));
+            let link = FrameLink::open(interface, port, message_bytes, args.answer_arp)?;
+            return Ok(GeneratorSocket::on_link(link));
         }
         let socket = self.open_socket(args)?;
         let outbox = self.outbox(args, &socket, message_bytes)?;
-        Ok(Wire::new(socket, outbox, false))
+        Ok(GeneratorSocket::new(socket, outbox, false))
     }
 
     /// Creates the output queue for messages of up to `message_bytes` bytes.
     fn outbox(
         &self,
-        args: &Args,
+        args: &PerfdhcpArgs,
         socket: &UdpSocket,
         message_bytes: usize,
-    ) -> Result<Outbox, Failure> {
-        let route = Route { destination: self.server, sources: Vec::new(), segmentation: false };
+    ) -> Result<MessageOutbox, PerfdhcpFailure> {
+        let route =
+            MessageRoute { destination: self.server, sources: Vec::new(), segmentation: false };
         let Some(frames) = args.frames.frames() else {
-            return Ok(Outbox::new(route, message_bytes));
+            return Ok(MessageOutbox::new(route, message_bytes));
         };
         if let Some(problem) = Frames::problem(self.server) {
-            return Err(Failure::Usage(vec![problem]));
+            return Err(PerfdhcpFailure::Usage(vec![problem]));
         }
         let found = frames.outbox(route, socket, 0, message_bytes)?;
-        found.ok_or_else(|| Failure::Usage(vec![neighbor::unknown(self.server.ip())]))
+        found.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
     }
 
-    fn open_socket(&self, args: &Args) -> Result<UdpSocket, Failure> {
+    fn open_socket(&self, args: &PerfdhcpArgs) -> Result<UdpSocket, PerfdhcpFailure> {
         let mut options = socket_options(self.local);
         options.broadcast = args.broadcast || self.is_broadcast;
         if self.is_broadcast {
@@ -195,12 +202,12 @@ fn with_link(name: &str) -> io::Result<Interface> {
     }
 }
 
-fn other_family(args: &Args) -> Failure {
+fn other_family(args: &PerfdhcpArgs) -> PerfdhcpFailure {
     let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
     usage(format!("-l and SERVER must be addresses of {family}"))
 }
 
-fn server_of(args: &Args) -> Result<ScopedAddress, Failure> {
+fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
     let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
         (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
         (None | Some("all"), true) => GROUP_ALL.into(),
@@ -226,7 +233,7 @@ fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
     Ok(ScopedAddress { address: found.ip(), scope })
 }
 
-const fn server_port(args: &Args) -> u16 {
+const fn server_port(args: &PerfdhcpArgs) -> u16 {
     match (args.server_port, args.v6) {
         (0, false) => 67,
         (0, true) => 547,
@@ -235,17 +242,17 @@ const fn server_port(args: &Args) -> u16 {
 }
 
 /// Returns the ports of clients on the generator's link and of their servers.
-pub(crate) const fn direct_ports(args: &Args) -> [u16; 2] {
+pub(crate) const fn direct_ports(args: &PerfdhcpArgs) -> [u16; 2] {
     let own_port = if args.local_port == 0 { 68 } else { args.local_port };
     [own_port, server_port(args)]
 }
 
 /// Returns the server's address, for a machine that sends no messages itself.
-pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
+pub(crate) fn server(args: &PerfdhcpArgs) -> Result<SocketAddr, PerfdhcpFailure> {
     Ok(server_of(args)?.with_port(server_port(args)))
 }
 
-fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {
+fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, PerfdhcpFailure> {
     let wants_link_local = match server.ip() {
         IpAddr::V4(_) => false,
         IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
@@ -259,6 +266,9 @@ fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Fai
         })
     };
     found.ok_or_else(|| {
-        Failure::Environment(format!("interface {} has no address to send from", interface.name))
+        PerfdhcpFailure::Environment(format!(
+            "interface {} has no address to send from",
+            interface.name
+        ))
     })
 }

@@ -5,21 +5,21 @@ use std::path::Path;
 use std::{fmt, io};
 
 use base::time::NS_PER_S;
-use load::{Rate, Schedule, Shape, replay};
+use load::{LoadRate, LoadShape, Schedule, replay};
 use netio::{Clock, NetError, stderr};
 
-use super::args::{Args, Base, LeaseType, MaxDrops, ResendRule, Scenario, mac};
+use super::args::{Base, LeaseType, MaxDrops, PerfdhcpArgs, PerfdhcpScenario, ResendRule, mac};
 use super::capture::Keep;
-use super::drive::{Limits, Pace};
-use super::lives::Habits;
-use super::packet::{self, Offsets, Packets};
+use super::drive::{RequestPacing, RunLimits};
+use super::lives::LifecycleSettings;
+use super::packet::{self, Dhcp4PacketOffsets, Dhcp4PacketTemplates};
 use super::packet6;
 use super::persona::Personas;
 use super::resend::Resend;
-use super::rules::Rules;
+use super::rules::RequestRules;
 use super::trace::Trace;
 use crate::v4::answer::is_discover;
-use crate::v6::Ask;
+use crate::v6::RequestedAssociations;
 use crate::v6::answer::is_solicit;
 
 /// Time for which an avalanche awaits a reply, in nanoseconds.
@@ -31,7 +31,7 @@ const LEASES_OPEN: u64 = 1 << 20;
 
 /// Reason why a run failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum PerfdhcpFailure {
     /// The command line cannot work; lists every problem.
     Usage(Vec<String>),
     /// The environment refused something.
@@ -40,18 +40,18 @@ pub(crate) enum Failure {
     Interrupted,
 }
 
-impl From<NetError> for Failure {
+impl From<NetError> for PerfdhcpFailure {
     fn from(error: NetError) -> Self {
         Self::Environment(error.to_string())
     }
 }
 
-pub(crate) fn usage(problem: impl fmt::Display) -> Failure {
-    Failure::Usage(vec![problem.to_string()])
+pub(crate) fn usage(problem: impl fmt::Display) -> PerfdhcpFailure {
+    PerfdhcpFailure::Usage(vec![problem.to_string()])
 }
 
 /// Returns the text in a file.
-fn text(args: &Args, switch: &str, path: &Path) -> Result<String, Failure> {
+fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<String, PerfdhcpFailure> {
     args.files
         .read(path)
         .and_then(|octets| String::from_utf8(octets).map_err(io::Error::other))
@@ -59,7 +59,7 @@ fn text(args: &Args, switch: &str, path: &Path) -> Result<String, Failure> {
 }
 
 /// Returns the lines of a list, without empty ones.
-fn lines(args: &Args, switch: &str, path: &Path) -> Result<Vec<String>, Failure> {
+fn lines(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<Vec<String>, PerfdhcpFailure> {
     let shown = path.display();
     let text = text(args, switch, path)?;
     let lines: Vec<String> =
@@ -68,7 +68,7 @@ fn lines(args: &Args, switch: &str, path: &Path) -> Result<Vec<String>, Failure>
 }
 
 /// Returns the identities of the clients.
-pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
+pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure> {
     let mut base_mac = [0, 0x0c, 1, 2, 3, 4];
     let mut base_duid = None;
     for base in &args.bases {
@@ -100,7 +100,7 @@ pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
 }
 
 /// Returns the relay addresses of a run whose own address is `own`.
-pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
+pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, PerfdhcpFailure> {
     let Some(path) = &args.relay_list else { return Ok(vec![own]) };
     let read = |line: &String| {
         let address = line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6());
@@ -110,7 +110,7 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
 }
 
 /// Returns the bytes of the `index`th packet of `-T`.
-fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
+fn packet(args: &PerfdhcpArgs, index: usize) -> Result<Option<Vec<u8>>, PerfdhcpFailure> {
     let Some(path) = args.templates.get(index) else { return Ok(None) };
     let octets = packet::read(&text(args, "-T", path)?).ok_or_else(|| {
         usage(format!("-T {}: must be pairs of hexadecimal digits", path.display()))
@@ -124,8 +124,10 @@ fn offset_of(given: &[usize], index: usize, default: usize) -> usize {
 }
 
 /// Returns the packets of `-T`, for DHCPv4.
-pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
-    let offsets = |index: usize| Offsets {
+pub(crate) fn packets(
+    args: &PerfdhcpArgs,
+) -> Result<Option<Dhcp4PacketTemplates>, PerfdhcpFailure> {
+    let offsets = |index: usize| Dhcp4PacketOffsets {
         xid: offset_of(&args.xid_offsets, index, 4),
         // The last byte of an Ethernet address in chaddr; perfdhcp's default is two bytes after it.
         client_end: offset_of(&args.client_offsets, index, 33),
@@ -135,7 +137,7 @@ pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
     };
     let Some(first) = packet(args, 0)? else { return Ok(None) };
     let second = packet(args, 1)?.map(|second| (second, offsets(1)));
-    let packets = Packets::new((first, offsets(0)), second).map_err(usage)?;
+    let packets = Dhcp4PacketTemplates::new((first, offsets(0)), second).map_err(usage)?;
     if args.direct && !packets.giaddr().is_unspecified() {
         return Err(usage("-T: the first packet has a relay address (giaddr); --direct has none"));
     }
@@ -144,8 +146,10 @@ pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
 
 /// Returns the packets of `-T`, for DHCPv6. The default offsets are perfdhcp's, those of its own
 /// messages.
-pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure> {
-    let offsets = |index: usize| packet6::Offsets {
+pub(crate) fn packets6(
+    args: &PerfdhcpArgs,
+) -> Result<Option<packet6::Dhcp6PacketTemplates>, PerfdhcpFailure> {
+    let offsets = |index: usize| packet6::Dhcp6PacketOffsets {
         xid: offset_of(&args.xid_offsets, index, 1),
         client_end: offset_of(&args.client_offsets, index, 21),
         elapsed: args.elapsed_offset.filter(|&at| at > 0),
@@ -154,12 +158,12 @@ pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure>
     };
     let Some(first) = packet(args, 0)? else { return Ok(None) };
     let second = packet(args, 1)?.map(|second| (second, offsets(1)));
-    packet6::Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
+    packet6::Dhcp6PacketTemplates::new((first, offsets(0)), second).map(Some).map_err(usage)
 }
 
 /// Returns the request for leases of every DHCPv6 client.
-pub(crate) fn ask(args: &Args) -> Ask {
-    Ask {
+pub(crate) fn ask(args: &PerfdhcpArgs) -> RequestedAssociations {
+    RequestedAssociations {
         na: args.lease_type != LeaseType::PrefixOnly,
         pd: args.lease_type != LeaseType::AddressOnly,
         ias: 1,
@@ -178,7 +182,7 @@ pub(crate) fn v6(links: &[IpAddr]) -> Vec<Ipv6Addr> {
 }
 
 /// Returns the seed of the command line, or a random one.
-pub(crate) fn seed(args: &Args) -> u64 {
+pub(crate) fn seed(args: &PerfdhcpArgs) -> u64 {
     if args.seed > 0 {
         return args.seed;
     }
@@ -186,21 +190,21 @@ pub(crate) fn seed(args: &Args) -> u64 {
     base::random::split_mix(&mut state).max(1)
 }
 
-const fn is_avalanche(args: &Args) -> bool {
-    matches!(args.scenario, Scenario::Avalanche)
+const fn is_avalanche(args: &PerfdhcpArgs) -> bool {
+    matches!(args.scenario, PerfdhcpScenario::Avalanche)
 }
 
-fn per_second(rate: u32) -> Rate {
-    Rate::per_second(rate.into()).expect("whole numbers from 1 to 2^31 are rates")
+fn per_second(rate: u32) -> LoadRate {
+    LoadRate::per_second(rate.into()).expect("whole numbers from 1 to 2^31 are rates")
 }
 
 /// Returns the deadlines and bounds of requests.
 pub(crate) fn rules(
-    args: &Args,
-    shape: Option<&(Shape, Rate)>,
+    args: &PerfdhcpArgs,
+    shape: Option<&(LoadShape, LoadRate)>,
     (seed, links): (u64, usize),
     number_bits: u32,
-) -> Result<Rules, Failure> {
+) -> Result<RequestRules, PerfdhcpFailure> {
     let (first_ns, second_ns) = if is_avalanche(args) {
         (AVALANCHE_NS, AVALANCHE_NS)
     } else {
@@ -218,7 +222,9 @@ pub(crate) fn rules(
     let capacity = match firsts {
         _ if is_avalanche(args) => clients(args).into(),
         None => BEST_EFFORT_ROOM,
-        Some(count) if args.scenario == Scenario::Lifecycle => count + 2 * u64::from(clients(args)),
+        Some(count) if args.scenario == PerfdhcpScenario::Lifecycle => {
+            count + 2 * u64::from(clients(args))
+        }
         Some(count) => count,
     };
     let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
@@ -233,14 +239,14 @@ pub(crate) fn rules(
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
     let lease_capacity = match args.scenario {
         // No client has two exchanges open, but some exchanges are watched that have ended.
-        Scenario::Lifecycle => (2 * u64::from(clients(args)) + 1_024).min(most),
+        PerfdhcpScenario::Lifecycle => (2 * u64::from(clients(args)) + 1_024).min(most),
         _ if lease_rate == 0 => 1,
         _ => room(lease_rate),
     };
     let changes = if lease_rate == 0 { 1 } else { 3 };
     let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
     let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
-    Ok(Rules {
+    Ok(RequestRules {
         deadlines_ns: [first_ns, second_ns],
         grace_ns,
         is_offer_only: args.offer_only,
@@ -266,7 +272,7 @@ pub(crate) fn rules(
 }
 
 /// Returns the rule for sending requests again.
-fn resend_of(args: &Args) -> Resend {
+fn resend_of(args: &PerfdhcpArgs) -> Resend {
     match args.resend {
         ResendRule::Perfdhcp => Resend::Perfdhcp,
         ResendRule::Rfc if args.is_v6() => Resend::Rfc9915,
@@ -275,7 +281,7 @@ fn resend_of(args: &Args) -> Resend {
 }
 
 /// Returns the selection of data to keep for the end of the run.
-fn trace_of(args: &Args) -> Trace {
+fn trace_of(args: &PerfdhcpArgs) -> Trace {
     Trace {
         keeps_templates: args.shows('T'),
         keeps_times: args.shows('t'),
@@ -286,33 +292,33 @@ fn trace_of(args: &Args) -> Trace {
 }
 
 /// Returns the number of clients that this part plays.
-fn clients(args: &Args) -> u32 {
+fn clients(args: &PerfdhcpArgs) -> u32 {
     args.part.share_u32(args.clients)
 }
 
 /// Returns the number of requests that the `index`th -n leaves to this part.
-fn count(args: &Args, index: usize) -> Option<u64> {
+fn count(args: &PerfdhcpArgs, index: usize) -> Option<u64> {
     args.counts.get(index).map(|&count| args.part.share(count.into()))
 }
 
 /// Returns the number of exchanges that will begin, when the command line determines it.
-fn expected(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
+fn expected(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> Option<u64> {
     if is_avalanche(args) {
         return Some(clients(args).into());
     }
-    if args.scenario == Scenario::Lifecycle {
+    if args.scenario == PerfdhcpScenario::Lifecycle {
         return None;
     }
     let by_period = period_ns(args, shape).zip(shape).map(|(ns, (shape, rate))| match shape {
         // A Poisson schedule may draw more.
-        Shape::Poisson => rate.count_in(ns).div_ceil(args.part.of.into()) * 5 / 4 + 1_024,
+        LoadShape::Poisson => rate.count_in(ns).div_ceil(args.part.of.into()) * 5 / 4 + 1_024,
         shape => shape.most_in(*rate, ns).div_ceil(args.part.of.into()),
     });
     by_period.into_iter().chain(count(args, 0)).min()
 }
 
 /// Returns the limits that end the run.
-pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
+pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> RunLimits {
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
     let (mut overdue, mut percent) = ([None; 2], [None; 2]);
@@ -322,7 +328,7 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     for (place, limit) in percent.iter_mut().zip(args.max_drops.iter().filter_map(shares)) {
         *place = Some(limit);
     }
-    Limits {
+    RunLimits {
         counts: [count(args, 0), count(args, 1)],
         period_ns: period_ns(args, shape),
         // Without -p the period is the length of a replay, which may be 0.
@@ -334,9 +340,9 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
 }
 
 /// Returns the shape and the rate of first requests, when they have a schedule.
-pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
+pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>, PerfdhcpFailure> {
     let rate = args.rate.map(per_second);
-    let Some(wanted) = &args.shape else { return Ok(rate.map(|rate| (Shape::Even, rate))) };
+    let Some(wanted) = &args.shape else { return Ok(rate.map(|rate| (LoadShape::Even, rate))) };
     let (port, is_first): (u16, fn(&[u8]) -> bool) =
         if args.is_v6() { (547, is_solicit) } else { (67, is_discover) };
     let times = |path: &str| {
@@ -354,33 +360,35 @@ pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
 
 /// Returns the time during which first requests come due, in nanoseconds: a replay ends with its
 /// recording.
-pub(crate) fn period_ns(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
+pub(crate) fn period_ns(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> Option<u64> {
     let period_ns = args.period_s.map(|s| u64::from(s) * NS_PER_S);
     period_ns.or_else(|| shape?.0.length_ns())
 }
 
 /// Returns the due times of first requests, renewals and releases in a run from `start_ns` on.
 pub(crate) fn paces(
-    args: &Args,
-    shape: Option<&(Shape, Rate)>,
+    args: &PerfdhcpArgs,
+    shape: Option<&(LoadShape, LoadRate)>,
     start_ns: u64,
     seed: u64,
-) -> (Pace, [Option<Schedule>; 2]) {
+) -> (RequestPacing, [Option<Schedule>; 2]) {
     let duration_ns = period_ns(args, shape).unwrap_or(u64::MAX / 4);
     let when = (start_ns, duration_ns);
     let part = args.part.pair();
     let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, part.0, part.1);
     let pace = match shape {
-        _ if is_avalanche(args) => Pace::AtOnce(clients(args).into()),
-        Some((shape, rate)) => Pace::Scheduled(Schedule::of_thread(shape, *rate, when, part, seed)),
-        None => Pace::BestEffort(args.aggressivity),
+        _ if is_avalanche(args) => RequestPacing::AtOnce(clients(args).into()),
+        Some((shape, rate)) => {
+            RequestPacing::Scheduled(Schedule::of_thread(shape, *rate, when, part, seed))
+        }
+        None => RequestPacing::BestEffort(args.aggressivity),
     };
     (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
 }
 
 /// Returns the options of DHCPv4 on the wire: the codes for the parameter request list, and the
 /// rest.
-pub(crate) fn options4(args: &Args) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn options4(args: &PerfdhcpArgs) -> (Vec<u8>, Vec<u8>) {
     let (mut parameters, mut options) = (Vec::new(), Vec::new());
     for (code, value) in &args.options {
         if *code == 55 {
@@ -405,8 +413,8 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// Returns the settings of a population.
-fn habits(args: &Args) -> Option<Habits> {
-    (args.scenario == Scenario::Lifecycle).then_some(Habits {
+fn habits(args: &PerfdhcpArgs) -> Option<LifecycleSettings> {
+    (args.scenario == PerfdhcpScenario::Lifecycle).then_some(LifecycleSettings {
         clients: clients(args),
         speed: args.speed,
         stay_s: args.stay,

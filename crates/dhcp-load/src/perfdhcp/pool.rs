@@ -12,12 +12,12 @@ pub(crate) const LEASES_MAX: usize = 65_536;
 
 /// Leases with their clients.
 #[derive(Clone, Debug)]
-pub struct Pool<L> {
+pub struct RenewableLeases<L> {
     held: Vec<(Who, L)>,
     places: HashMap<u32, usize>,
 }
 
-impl<L: Copy> Pool<L> {
+impl<L: Copy> RenewableLeases<L> {
     /// Creates an empty pool, with its memory allocated at once when `is_used`.
     #[must_use]
     pub fn new(is_used: bool) -> Self {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn every_client_has_one_lease_and_each_is_taken_once() {
-        let mut pool = Pool::new(true);
+        let mut pool = RenewableLeases::new(true);
         let who = |client| Who { client, link: 0 };
         for lease in 0..3_000_u32 {
             pool.put(who(lease % 1_000), lease);
@@ -71,7 +71,7 @@ mod tests {
             .collect();
         taken.sort_unstable();
         assert!(taken.into_iter().eq(2_000..3_000));
-        let mut none = Pool::new(false);
+        let mut none = RenewableLeases::new(false);
         none.put(who(1), 1);
         assert!(none.take(&mut random).is_none());
     }

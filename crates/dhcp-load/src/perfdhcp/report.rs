@@ -2,23 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use load::{Class, Health, LATENCY_LIMIT_NS, Ledger, Rate, Shape, Verdict, hdr};
+use load::{
+    ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, LATENCY_LIMIT_NS, LoadRate, LoadShape,
+    hdr,
+};
 use measure::record::LatencySummary;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::account::Account;
-use super::args::{Args, Scenario};
-use super::capture::Message;
-use super::dialect::{Dialect, Kind};
-use super::drive::{Done, Reason};
+use super::account::ExchangeAccount;
+use super::args::{PerfdhcpArgs, PerfdhcpScenario};
+use super::capture::CapturedMessage;
+use super::dialect::{Dialect, ExchangeKind};
+use super::drive::{PerfdhcpLoopResult, SendingEndReason};
 use super::ending::Ending;
-use super::outcome::Outcome;
-use super::place::{self, Place};
-use super::several::generator::Generator;
+use super::outcome::GeneratorOutcome;
+use super::place::{self, RunAddresses};
+use super::several::generator::GeneratorResult;
 use super::trace::Trace;
-use super::traffic::{LinkCounts, Traffic};
-use crate::fault::{Fault, Refusal};
+use super::traffic::{LinkCounts, RequestTraffic};
+use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::{Conflict, LeaseSummary};
 use crate::run::seconds;
 use crate::silence;
@@ -29,19 +32,19 @@ const CLIENT_PORT: u16 = 68;
 const SCHEMA: &str = "godwit.perfdhcp.v1";
 
 /// Result of a run that is over.
-pub(crate) struct Report {
-    pub(crate) names: [&'static str; Kind::COUNT],
+pub(crate) struct PerfdhcpReport {
+    pub(crate) names: [&'static str; ExchangeKind::COUNT],
     /// Kinds that the command line selects.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<ExchangeKind>,
     /// True for kinds to which servers send replies.
-    pub(crate) is_awaited: [bool; Kind::COUNT],
-    pub(crate) accounts: [Account; Kind::COUNT],
+    pub(crate) is_awaited: [bool; ExchangeKind::COUNT],
+    pub(crate) accounts: [ExchangeAccount; ExchangeKind::COUNT],
     /// Addresses that two clients got, by the kind that gave them.
-    pub(crate) conflicts: [LeaseSummary; Kind::COUNT],
+    pub(crate) conflicts: [LeaseSummary; ExchangeKind::COUNT],
     pub(crate) trace: Trace,
     /// Clients of the leases in `trace`, by number, as text.
     pub(crate) clients: BTreeMap<u32, String>,
-    pub(crate) done: Done,
+    pub(crate) done: PerfdhcpLoopResult,
     pub(crate) seed: u64,
     pub(crate) received: u64,
     pub(crate) malformed: u64,
@@ -59,15 +62,15 @@ pub(crate) struct Report {
     pub(crate) counted: u64,
     pub(crate) overtime_s: f64,
     /// Messages for a capture file.
-    pub(crate) messages: Vec<Message>,
+    pub(crate) messages: Vec<CapturedMessage>,
     pub(crate) warnings: Vec<String>,
     /// Generators of the measurement, when there were several.
-    pub(crate) generators: Vec<Generator>,
+    pub(crate) generators: Vec<GeneratorResult>,
 }
 
 /// Entry of one kind of exchange in the document.
 #[derive(Serialize)]
-pub(crate) struct Exchange {
+pub(crate) struct ExchangeReport {
     name: &'static str,
     due: u64,
     sent: u64,
@@ -96,28 +99,28 @@ pub(crate) struct Exchange {
 }
 
 /// Returns the kinds that a command line selects.
-pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
-    let lives = args.scenario == Scenario::Lifecycle;
+pub(crate) fn kinds(args: &PerfdhcpArgs) -> Vec<ExchangeKind> {
+    let lives = args.scenario == PerfdhcpScenario::Lifecycle;
     let all = [
-        (true, Kind::First),
-        (!args.offer_only, Kind::Second),
-        (args.renew_rate.is_some() || lives, Kind::Renewal),
-        (args.release_rate.is_some() || args.releasing > 0, Kind::Release),
-        (lives, Kind::Rebinding),
-        (lives && args.stay.is_some(), Kind::Reboot),
-        (args.informing > 0, Kind::Information),
-        (args.declining > 0, Kind::Decline),
+        (true, ExchangeKind::First),
+        (!args.offer_only, ExchangeKind::Second),
+        (args.renew_rate.is_some() || lives, ExchangeKind::Renewal),
+        (args.release_rate.is_some() || args.releasing > 0, ExchangeKind::Release),
+        (lives, ExchangeKind::Rebinding),
+        (lives && args.stay.is_some(), ExchangeKind::Reboot),
+        (args.informing > 0, ExchangeKind::Information),
+        (args.declining > 0, ExchangeKind::Decline),
     ];
     all.into_iter().filter(|&(is_asked, _)| is_asked).map(|(_, kind)| kind).collect()
 }
 
-impl Report {
+impl PerfdhcpReport {
     /// Builds the report of `outcome`, with leases on machines whose clocks may be `apart_ms` from
     /// each other.
     pub(crate) fn of<D: Dialect>(
-        args: &Args,
-        (seed, shape): (u64, Option<(Shape, Rate)>),
-        mut outcome: Outcome<D::Resource>,
+        args: &PerfdhcpArgs,
+        (seed, shape): (u64, Option<(LoadShape, LoadRate)>),
+        mut outcome: GeneratorOutcome<D::Resource>,
         dialect: &D,
         apart_ms: u32,
     ) -> Self {
@@ -126,11 +129,11 @@ impl Report {
         let [given, offered] =
             outcome.leases.each_mut().map(|log| log.summarize_with(done.end_ns, apart_ms, name));
         let leases = given.leased;
-        let mut conflicts: [LeaseSummary; Kind::COUNT] = Default::default();
+        let mut conflicts: [LeaseSummary; ExchangeKind::COUNT] = Default::default();
         // With Rapid Commit the first exchange gives the lease.
-        let gives = if args.offer_only { Kind::First } else { Kind::Second };
-        conflicts[Kind::First.index()] = offered;
-        if gives == Kind::Second || given.conflicts > 0 || given.leased > 0 {
+        let gives = if args.offer_only { ExchangeKind::First } else { ExchangeKind::Second };
+        conflicts[ExchangeKind::First.index()] = offered;
+        if gives == ExchangeKind::Second || given.conflicts > 0 || given.leased > 0 {
             conflicts[gives.index()] = given;
         }
         let mut warnings = Vec::new();
@@ -141,21 +144,21 @@ impl Report {
         let begun = outcome.accounts[0].ledger.due();
         let sending_s = match &shape {
             // Each request represents the gap after it.
-            Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
+            Some((LoadShape::Even, rate)) if args.scenario != PerfdhcpScenario::Lifecycle => {
                 begun as f64 / rate.as_per_second()
             }
-            _ if args.scenario == Scenario::Avalanche => {
+            _ if args.scenario == PerfdhcpScenario::Avalanche => {
                 seconds(outcome.answered_ns.max(done.sending_end_ns))
             }
             _ => seconds(done.sending_end_ns),
         };
-        let is_avalanche = args.scenario == Scenario::Avalanche;
-        let last = if args.offer_only { Kind::First } else { Kind::Second };
+        let is_avalanche = args.scenario == PerfdhcpScenario::Avalanche;
+        let last = if args.offer_only { ExchangeKind::First } else { ExchangeKind::Second };
         let completed = outcome.accounts[last.index()].on_time();
         Self {
             names: D::NAMES,
             kinds: kinds(args),
-            is_awaited: Kind::ALL.map(Kind::is_answered::<D>),
+            is_awaited: ExchangeKind::ALL.map(ExchangeKind::is_answered::<D>),
             conflicts,
             trace: Trace::default(),
             clients: BTreeMap::new(),
@@ -179,7 +182,7 @@ impl Report {
     }
 
     /// Adds a warning with a possible reason when requests left and no reply at all came back.
-    pub(crate) fn warn_of_silence(&mut self, args: &Args, place: &Place) {
+    pub(crate) fn warn_of_silence(&mut self, args: &PerfdhcpArgs, place: &RunAddresses) {
         if self.done.sends.sent == 0 || self.received > 0 || args.direct {
             return;
         }
@@ -194,7 +197,7 @@ impl Report {
     }
 
     /// Takes the single messages that a run from `start_ns` on has kept.
-    pub(crate) fn keep<D: Dialect>(&mut self, traffic: &mut Traffic<D>, start_ns: u64) {
+    pub(crate) fn keep<D: Dialect>(&mut self, traffic: &mut RequestTraffic<D>, start_ns: u64) {
         self.trace = std::mem::take(&mut traffic.trace);
         for (sent_ns, answered_ns) in self.trace.times.iter_mut().flatten() {
             *sent_ns = sent_ns.saturating_sub(start_ns);
@@ -237,28 +240,28 @@ impl Report {
             let limits: Vec<String> = limits.collect();
             return (!limits.is_empty()).then(|| limits.join("; "));
         }
-        let mut all = Ledger::default();
+        let mut all = ExchangeLedger::default();
         for account in &self.accounts {
             all.merge(&account.ledger);
         }
         let health =
             Health { socket_drops: self.done.socket_drops, sends_refused: self.done.sends.refused };
         match all.verdict(health) {
-            Verdict::Sound => None,
-            Verdict::GeneratorLimited(reasons) => Some(reasons.join("; ")),
+            GeneratorVerdict::Sound => None,
+            GeneratorVerdict::GeneratorLimited(reasons) => Some(reasons.join("; ")),
         }
     }
 
     /// Returns the end of the run, for the exit code.
     pub(crate) fn ending(&self) -> Ending {
         let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
-        Ending::of(&self.accounts, conflicts, self.done.reason == Reason::Interrupted)
+        Ending::of(&self.accounts, conflicts, self.done.reason == SendingEndReason::Interrupted)
     }
 
     /// Returns true when requests were sent and no server has replied to any.
     pub(crate) fn is_unanswered(&self) -> bool {
-        let sent: u64 = self.accounts.iter().map(Account::sent).sum();
-        let came = self.accounts.iter().map(Account::came).sum::<u64>() + self.malformed;
+        let sent: u64 = self.accounts.iter().map(ExchangeAccount::sent).sum();
+        let came = self.accounts.iter().map(ExchangeAccount::came).sum::<u64>() + self.malformed;
         sent > 0 && came == 0
     }
 
@@ -267,28 +270,32 @@ impl Report {
         self.accounts.iter().map(|account| account.ledger.late_sends()).sum()
     }
 
-    fn exchange(&self, args: &Args, kind: Kind) -> Exchange {
+    fn exchange(&self, args: &PerfdhcpArgs, kind: ExchangeKind) -> ExchangeReport {
         let account = &self.accounts[kind.index()];
         let conflicts = &self.conflicts[kind.index()];
         let ledger = &account.ledger;
         let is_answer_awaited = self.is_awaited[kind.index()];
-        let deadline = usize::from(kind != Kind::First);
-        Exchange {
+        let deadline = usize::from(kind != ExchangeKind::First);
+        ExchangeReport {
             name: self.names[kind.index()],
             due: ledger.due(),
             sent: ledger.sent(),
             is_answer_awaited,
             on_time: account.on_time(),
-            late: ledger.count(Class::Late),
-            lost: ledger.count(Class::Lost),
-            nak: account.refusals[Refusal::Nak.index()],
-            rejected: counted(Refusal::ALL, Refusal::name, |how| account.refusals[how.index()])
-                .filter(|&(name, _)| name != Refusal::Nak.name())
-                .collect(),
-            invalid: ledger.count(Class::Invalid),
-            invalid_reasons: counted(Fault::ALL, Fault::name, |why| account.faults[why.index()])
-                .collect(),
-            wrong_client: ledger.count(Class::WrongClient),
+            late: ledger.count(ExchangeClass::Late),
+            lost: ledger.count(ExchangeClass::Lost),
+            nak: account.refusals[ServerRefusal::Nak.index()],
+            rejected: counted(ServerRefusal::ALL, ServerRefusal::name, |how| {
+                account.refusals[how.index()]
+            })
+            .filter(|&(name, _)| name != ServerRefusal::Nak.name())
+            .collect(),
+            invalid: ledger.count(ExchangeClass::Invalid),
+            invalid_reasons: counted(ReplyFault::ALL, ReplyFault::name, |why| {
+                account.faults[why.index()]
+            })
+            .collect(),
+            wrong_client: ledger.count(ExchangeClass::WrongClient),
             in_flight: if is_answer_awaited { ledger.in_flight() } else { 0 },
             duplicates: account.duplicates,
             unmatched: account.unmatched,
@@ -300,8 +307,10 @@ impl Report {
             without_lease: account.without_lease,
             late_sends: ledger.late_sends(),
             deadline_s: match args.scenario {
-                Scenario::Basic | Scenario::Lifecycle => seconds(args.deadline_ns(deadline)),
-                Scenario::Avalanche => 1_000.0,
+                PerfdhcpScenario::Basic | PerfdhcpScenario::Lifecycle => {
+                    seconds(args.deadline_ns(deadline))
+                }
+                PerfdhcpScenario::Avalanche => 1_000.0,
             },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
@@ -330,12 +339,12 @@ impl Report {
     }
 
     /// Returns the entries of all kinds of exchange.
-    pub(crate) fn exchanges(&self, args: &Args) -> Vec<Exchange> {
+    pub(crate) fn exchanges(&self, args: &PerfdhcpArgs) -> Vec<ExchangeReport> {
         self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect()
     }
 
     /// Returns the document; without a place, for generators on other machines.
-    pub(crate) fn json(&self, args: &Args, place: Option<&Place>) -> Value {
+    pub(crate) fn json(&self, args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
         let limit = self.limit();
         let mut document = json!({
             "schema": SCHEMA,
@@ -344,7 +353,7 @@ impl Report {
             "seed": self.seed,
             "settings": settings(args, place),
             "ended": self.done.reason.shown(),
-            "interrupted": self.done.reason == Reason::Interrupted,
+            "interrupted": self.done.reason == SendingEndReason::Interrupted,
             "exchanges": self.exchanges(args),
             "leases": self.leases,
             "duration_s": self.sending_s,
@@ -396,7 +405,7 @@ fn counted<T: Copy, const N: usize>(
 }
 
 /// Returns every setting, also those that were not given.
-fn settings(args: &Args, place: Option<&Place>) -> Value {
+fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
     let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let options = |options: &[(u16, Vec<u8>)]| {
         options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
@@ -460,20 +469,20 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
 }
 
 /// Returns the settings of clients on the generator's link; `null` without any.
-fn direct(args: &Args, place: Option<&Place>) -> Value {
+fn direct(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
     if !args.direct {
         return Value::Null;
     }
     json!({
-        "interface": place.map(Place::shown),
+        "interface": place.map(RunAddresses::shown),
         "broadcast_flag": args.broadcast_flag,
         "answer_arp": args.answer_arp,
     })
 }
 
 /// Returns the settings of a population; `null` without one.
-fn lifecycle(args: &Args) -> Value {
-    if args.scenario != Scenario::Lifecycle {
+fn lifecycle(args: &PerfdhcpArgs) -> Value {
+    if args.scenario != PerfdhcpScenario::Lifecycle {
         return Value::Null;
     }
     json!({

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap};
 use base::Random;
 use base::time::{NS_PER_MS, NS_PER_S};
 
-use super::dialect::Kind;
+use super::dialect::ExchangeKind;
 
 /// Interval at which perfdhcp looks for requests to send again, in nanoseconds.
 const SCAN_NS: u64 = 200 * NS_PER_MS;
@@ -27,7 +27,7 @@ pub enum Resend {
 
 /// Request kept for sending again.
 #[derive(Clone, Debug)]
-struct Kept {
+struct PendingResend {
     message: Box<[u8]>,
     count: u32,
     wait_ns: u64,
@@ -39,7 +39,7 @@ pub struct Resends {
     rule: Option<Resend>,
     random: Random,
     due: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    kept: HashMap<(Kind, u64), Kept>,
+    kept: HashMap<(ExchangeKind, u64), PendingResend>,
 }
 
 impl Resends {
@@ -51,22 +51,24 @@ impl Resends {
     }
 
     /// Keeps the bytes of a request.
-    pub fn keep(&mut self, kind: Kind, number: u64, message: &[u8]) {
+    pub fn keep(&mut self, kind: ExchangeKind, number: u64, message: &[u8]) {
         if self.rule.is_some() {
             let message = message.into();
-            self.kept.insert((kind, number), Kept { message, count: 0, wait_ns: 0 });
+            self.kept.insert((kind, number), PendingResend { message, count: 0, wait_ns: 0 });
         }
     }
 
     /// Notes that a request left for the first time.
-    pub fn left(&mut self, kind: Kind, number: u64, at_ns: u64) {
+    pub fn left(&mut self, kind: ExchangeKind, number: u64, at_ns: u64) {
         let Some(rule) = self.rule else { return };
         let wait_ns = match rule {
             Resend::Perfdhcp => SCAN_NS,
             Resend::Rfc2131 => self.around(4 * NS_PER_S, NS_PER_S),
             // SOL_TIMEOUT and REQ_TIMEOUT. The first wait of a SOLICIT is never shorter (section
             // 18.2.1).
-            Resend::Rfc9915 if kind == Kind::First => NS_PER_S + self.random.below(NS_PER_S / 10),
+            Resend::Rfc9915 if kind == ExchangeKind::First => {
+                NS_PER_S + self.random.below(NS_PER_S / 10)
+            }
             Resend::Rfc9915 => self.around(NS_PER_S, NS_PER_S / 10),
         };
         if let Some(kept) = self.kept.get_mut(&(kind, number)) {
@@ -88,19 +90,19 @@ impl Resends {
 
     /// Takes the next request that is due at `now_ns`. If its reply is still awaited, call
     /// [`Resends::again`]; otherwise the request is forgotten.
-    pub fn next_due(&mut self, now_ns: u64) -> Option<(Kind, u64)> {
+    pub fn next_due(&mut self, now_ns: u64) -> Option<(ExchangeKind, u64)> {
         if self.next_ns()? > now_ns {
             return None;
         }
         let Reverse((_, index, number)) = self.due.pop()?;
-        Some((Kind::ALL[index], number))
+        Some((ExchangeKind::ALL[index], number))
     }
 
     /// Writes the request once more into `buffer`, if the rule allows it. Returns its length, and
     /// true if its elapsed time must be set.
     pub fn again(
         &mut self,
-        kind: Kind,
+        kind: ExchangeKind,
         number: u64,
         now_ns: u64,
         sent_ns: u64,
@@ -119,13 +121,13 @@ impl Resends {
                 self.around(((4 * NS_PER_S) << (count + 1).min(4)).min(64 * NS_PER_S), NS_PER_S),
             ),
             Resend::Rfc9915 => {
-                let max_ns = if kind == Kind::First { 3_600 } else { 30 } * NS_PER_S;
+                let max_ns = if kind == ExchangeKind::First { 3_600 } else { 30 } * NS_PER_S;
                 let middle_ns = (2 * wait_ns).min(max_ns);
                 (true, self.around(middle_ns, middle_ns / 10))
             }
         };
         // REQ_MAX_RC: ten transmissions in all.
-        let is_last = rule == Resend::Rfc9915 && kind == Kind::Second && count + 1 >= 9;
+        let is_last = rule == Resend::Rfc9915 && kind == ExchangeKind::Second && count + 1 >= 9;
         if !is_last {
             self.due.push(Reverse((now_ns + wait_ns, kind.index(), number)));
         }
@@ -146,7 +148,7 @@ mod tests {
     use super::*;
 
     /// Returns the times at which a request that left at 0 and never gets a reply is sent again.
-    fn times(rule: Resend, kind: Kind, until_s: u64, seed: u64) -> Vec<u64> {
+    fn times(rule: Resend, kind: ExchangeKind, until_s: u64, seed: u64) -> Vec<u64> {
         let mut resends = Resends::new(Some(rule), seed);
         resends.keep(kind, 7, &[1, 2, 3]);
         resends.left(kind, 7, 0);
@@ -168,18 +170,19 @@ mod tests {
         };
         for seed in 0..100 {
             let mut last_ns = 0;
-            let waits = times(Resend::Rfc2131, Kind::First, 300, seed).into_iter().map(|ns| {
-                let wait_ns = ns - last_ns;
-                last_ns = ns;
-                wait_ns
-            });
+            let waits =
+                times(Resend::Rfc2131, ExchangeKind::First, 300, seed).into_iter().map(|ns| {
+                    let wait_ns = ns - last_ns;
+                    last_ns = ns;
+                    wait_ns
+                });
             for (wait_ns, middle_s) in waits.zip([4, 8, 16, 32, 64, 64]) {
                 within(wait_ns, middle_s, NS_PER_S);
             }
-            let solicits = times(Resend::Rfc9915, Kind::First, 20, seed);
+            let solicits = times(Resend::Rfc9915, ExchangeKind::First, 20, seed);
             assert!((3..=5).contains(&solicits.len()), "{solicits:?}");
             assert!(solicits[0] >= NS_PER_S, "never early");
-            let requests = times(Resend::Rfc9915, Kind::Second, 10_000, seed);
+            let requests = times(Resend::Rfc9915, ExchangeKind::Second, 10_000, seed);
             assert_eq!(requests.len(), 9, "ten transmissions in all");
             within(requests[8] - requests[7], 30, 3 * NS_PER_S);
         }
@@ -188,15 +191,15 @@ mod tests {
     #[test]
     fn perfdhcps_rule_is_kept_with_its_first_resends_at_a_fifth_of_a_second() {
         let at_first_scan = (0..1_000)
-            .filter(|&seed| times(Resend::Perfdhcp, Kind::First, 3, seed)[0] == SCAN_NS)
+            .filter(|&seed| times(Resend::Perfdhcp, ExchangeKind::First, 3, seed)[0] == SCAN_NS)
             .count();
         assert!((60..150).contains(&at_first_scan), "about a tenth: {at_first_scan}");
-        let late = times(Resend::Perfdhcp, Kind::First, 74, 1);
+        let late = times(Resend::Perfdhcp, ExchangeKind::First, 74, 1);
         let in_a_second = late.iter().filter(|&&ns| ns > 70 * NS_PER_S && ns <= 71 * NS_PER_S);
         assert_eq!(in_a_second.count(), 5, "at every scan once 65 seconds are over");
         let mut none = Resends::new(None, 1);
-        none.keep(Kind::First, 1, &[1]);
-        none.left(Kind::First, 1, 0);
+        none.keep(ExchangeKind::First, 1, &[1]);
+        none.left(ExchangeKind::First, 1, 0);
         assert_eq!(none.next_ns(), None);
     }
 }

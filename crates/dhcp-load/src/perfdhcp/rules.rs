@@ -1,15 +1,15 @@
 //! Deadlines and bounds of a run's requests.
 
 use super::capture::Keep;
-use super::dialect::Kind;
-use super::lives::Habits;
-use super::part::Part;
+use super::dialect::ExchangeKind;
+use super::lives::LifecycleSettings;
+use super::part::GeneratorPart;
 use super::resend::Resend;
 use super::trace::Trace;
 
 /// Deadlines and bounds of requests.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct RequestRules {
     /// Longest time from the due time to the reply, in nanoseconds: of first requests, of all
     /// others.
     pub deadlines_ns: [u64; 2],
@@ -27,7 +27,7 @@ pub struct Rules {
     /// Rule for sending requests again.
     pub resend: Option<Resend>,
     /// Settings of a population of clients.
-    pub habits: Option<Habits>,
+    pub habits: Option<LifecycleSettings>,
     /// True if clients answer ARP requests for their addresses.
     pub answers_arp: bool,
     /// Selection of messages for a capture file.
@@ -39,7 +39,7 @@ pub struct Rules {
     /// Seed of all choices.
     pub seed: u64,
     /// Part of the run that this generator carries.
-    pub part: Part,
+    pub part: GeneratorPart,
     /// Number of first requests watched at a time.
     pub capacity: u64,
     /// Number of renewals and of releases watched at a time, each.
@@ -50,11 +50,11 @@ pub struct Rules {
     pub compares_offers: bool,
 }
 
-impl Rules {
+impl RequestRules {
     /// Returns the longest time from the due time of a request of `kind` to its reply, in
     /// nanoseconds.
     #[must_use]
-    pub const fn deadline_ns(&self, kind: Kind) -> u64 {
-        self.deadlines_ns[if matches!(kind, Kind::First) { 0 } else { 1 }]
+    pub const fn deadline_ns(&self, kind: ExchangeKind) -> u64 {
+        self.deadlines_ns[if matches!(kind, ExchangeKind::First) { 0 } else { 1 }]
     }
 }

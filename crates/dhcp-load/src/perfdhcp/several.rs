@@ -19,23 +19,23 @@ mod tests {
     use base::Random;
     use clap::Parser;
 
-    use super::super::args::Args;
-    use super::super::drive::Pace;
-    use super::super::part::Part;
+    use super::super::args::PerfdhcpArgs;
+    use super::super::drive::RequestPacing;
+    use super::super::part::GeneratorPart;
     use super::super::plan;
 
     /// Returns the arguments of one part of a run.
-    fn part_of(line: &str, part: Part) -> Args {
+    fn part_of(line: &str, part: GeneratorPart) -> PerfdhcpArgs {
         let words = std::iter::once("perfdhcp").chain(line.split_whitespace());
-        Args { part, ..Args::try_parse_from(words).unwrap() }
+        PerfdhcpArgs { part, ..PerfdhcpArgs::try_parse_from(words).unwrap() }
     }
 
     /// Returns the due times of first requests, renewals and releases, with their limits by -n.
-    fn due(args: &Args) -> [Vec<u64>; 3] {
+    fn due(args: &PerfdhcpArgs) -> [Vec<u64>; 3] {
         let shape = plan::shape(args).unwrap();
         let (pace, leases) = plan::paces(args, shape.as_ref(), 7, 3);
         let count = plan::limits(args, shape.as_ref()).counts[0].unwrap_or(u64::MAX);
-        let Pace::Scheduled(firsts) = pace else { panic!("a rate was given") };
+        let RequestPacing::Scheduled(firsts) = pace else { panic!("a rate was given") };
         let [renewals, releases] = leases;
         [(Some(firsts), count), (renewals, u64::MAX), (releases, u64::MAX)].map(
             |(schedule, count)| {
@@ -62,10 +62,10 @@ mod tests {
             if round % 3 == 0 {
                 line = format!("{line} -n {}", below(rate) + u64::from(of));
             }
-            let whole = due(&part_of(&line, Part::WHOLE));
+            let whole = due(&part_of(&line, GeneratorPart::WHOLE));
             let mut parts = [(); 3].map(|()| Vec::new());
             for index in 0..of {
-                let own = due(&part_of(&line, Part { index, of }));
+                let own = due(&part_of(&line, GeneratorPart { index, of }));
                 let most = whole[0].len().div_ceil(of as usize);
                 assert!(own[0].len() <= most, "{line}: part {index} of {of}");
                 for (all, own) in parts.iter_mut().zip(own) {
@@ -82,16 +82,17 @@ mod tests {
     #[test]
     fn a_poisson_process_and_a_pile_are_divided_too() {
         let line = "-r 2000 -p 20 -R 50 --shape poisson 127.0.0.1";
-        let parts = [0, 1, 2].map(|index| due(&part_of(line, Part { index, of: 3 }))[0].clone());
+        let parts =
+            [0, 1, 2].map(|index| due(&part_of(line, GeneratorPart { index, of: 3 }))[0].clone());
         let sum: usize = parts.iter().map(Vec::len).sum();
         assert!(sum.abs_diff(40_000) < 1_000, "{sum}");
         assert!(parts[0] != parts[1] && parts[1] != parts[2]);
         for (line, count) in [("--scenario avalanche -R 1001 x", 1_001), ("-R 77 -P 1001 x", 1_001)]
         {
             let share = |index| {
-                let args = part_of(line, Part { index, of: 4 });
+                let args = part_of(line, GeneratorPart { index, of: 4 });
                 match plan::paces(&args, None, 0, 1).0 {
-                    Pace::AtOnce(count) => count,
+                    RequestPacing::AtOnce(count) => count,
                     _ => args.part.share(args.preload.into()),
                 }
             };

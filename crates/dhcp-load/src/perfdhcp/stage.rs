@@ -4,25 +4,25 @@
 use std::io;
 use std::net::IpAddr;
 
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 use netio::NetError;
 
-use super::args::Args;
+use super::args::PerfdhcpArgs;
 use super::dialect::Dialect;
 use super::dialect4::Dialect4;
 use super::dialect6::Dialect6;
-use super::drive::Run;
+use super::drive::PerfdhcpRun;
 use super::packet6;
 use super::persona::Personas;
-use super::place::{self, Place};
-use super::plan::{self, Failure};
-use super::traffic::Traffic;
+use super::place::{self, RunAddresses};
+use super::plan::{self, PerfdhcpFailure};
+use super::traffic::RequestTraffic;
 use crate::v4::template as template4;
 use crate::v6::template as template6;
-use crate::wire::Wire;
+use crate::wire::GeneratorSocket;
 
 /// Clients and messages of one family.
-pub(crate) struct Stage<D> {
+pub(crate) struct FamilySetup<D> {
     pub(crate) personas: Personas,
     pub(crate) dialect: D,
     /// Number of relay addresses.
@@ -35,18 +35,22 @@ pub(crate) trait Play {
     type Played;
 
     /// Runs the operation on `stage`.
-    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<Self::Played, Failure>;
+    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
 }
 
 /// Builds the stage that `args` describe on a machine with the address `own`, and runs `play` on
 /// it.
-pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Played, Failure> {
+pub(crate) fn set<P: Play>(
+    args: &PerfdhcpArgs,
+    own: IpAddr,
+    play: P,
+) -> Result<P::Played, PerfdhcpFailure> {
     let personas = plan::personas(args)?;
     let links = plan::links(args, own)?;
     if !args.is_v6() {
         let links = plan::v4(&links);
         let (parameters, options) = plan::options4(args);
-        let extras = template4::Extras { parameters, options };
+        let extras = template4::Dhcp4MessageExtras { parameters, options };
         let count = links.len();
         let dialect = Dialect4::new(personas.clone(), links, &extras, args.first_server)
             .with_packets(plan::packets(args)?);
@@ -55,34 +59,36 @@ pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Playe
         } else {
             dialect
         };
-        return play.play(Stage { personas, dialect, links: count });
+        return play.play(FamilySetup { personas, dialect, links: count });
     }
     let links = if args.relay.is_some() { plan::v6(&links) } else { Vec::new() };
     let count = links.len();
     let packets = plan::packets6(args)?;
-    let duid_len = packets.as_ref().map_or_else(|| personas.duid_len(), packet6::Packets::duid_len);
-    let ask = packets.as_ref().map_or_else(|| plan::ask(args), packet6::Packets::ask);
-    let extras = template6::Extras {
+    let duid_len = packets
+        .as_ref()
+        .map_or_else(|| personas.duid_len(), packet6::Dhcp6PacketTemplates::duid_len);
+    let ask = packets.as_ref().map_or_else(|| plan::ask(args), packet6::Dhcp6PacketTemplates::ask);
+    let extras = template6::Dhcp6MessageExtras {
         duid_len,
         options: plan::options6(&args.options),
         relay_options: plan::options6(&args.relay_options),
     };
     let dialect = Dialect6::new(personas.clone(), links, ask, extras, args.first_server)
         .with_packets(packets);
-    play.play(Stage { personas, dialect, links: count })
+    play.play(FamilySetup { personas, dialect, links: count })
 }
 
 /// Prepares a run that begins at `start_ns`, and sends the requests of `-P`.
 pub(crate) fn ready<D: Dialect>(
-    args: &Args,
-    place: &Place,
-    (wire, traffic): (Wire, Traffic<D>),
-    (seed, shape): (u64, Option<&(Shape, Rate)>),
+    args: &PerfdhcpArgs,
+    place: &RunAddresses,
+    (wire, traffic): (GeneratorSocket, RequestTraffic<D>),
+    (seed, shape): (u64, Option<&(LoadShape, LoadRate)>),
     start_ns: u64,
-) -> Result<Run<D>, Failure> {
+) -> Result<PerfdhcpRun<D>, PerfdhcpFailure> {
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
     let (pace, lease_paces) = plan::paces(args, shape, start_ns, seed);
-    let mut run = Run::new(wire, traffic, pace, start_ns);
+    let mut run = PerfdhcpRun::new(wire, traffic, pace, start_ns);
     run.lease_paces = lease_paces;
     run.limits = plan::limits(args, shape);
     run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(place, &error))?;
@@ -90,6 +96,6 @@ pub(crate) fn ready<D: Dialect>(
 }
 
 /// Returns the failure of a run in which the kernel reported `cause`.
-pub(crate) fn failed(place: &Place, cause: &io::Error) -> Failure {
-    Failure::Environment(format!("the run on {}: {cause}", place.shown()))
+pub(crate) fn failed(place: &RunAddresses, cause: &io::Error) -> PerfdhcpFailure {
+    PerfdhcpFailure::Environment(format!("the run on {}: {cause}", place.shown()))
 }

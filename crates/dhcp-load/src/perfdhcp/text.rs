@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use base::Histogram;
-use load::Class;
+use load::ExchangeClass;
 use measure::record::samples_for;
 
-use super::account::Account;
-use super::args::{Args, Scenario};
+use super::account::ExchangeAccount;
+use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::compat;
-use super::dialect::Kind;
-use super::report::Report;
-use crate::fault::{Fault, Refusal};
+use super::dialect::ExchangeKind;
+use super::report::PerfdhcpReport;
+use crate::fault::{ReplyFault, ServerRefusal};
 use crate::run::seconds;
 
 /// Formats a number with six significant digits, as C++ streams print it.
@@ -40,7 +40,7 @@ pub(crate) fn general(value: f64) -> String {
 }
 
 /// Returns the name of the exchanges that the rate counts.
-pub(crate) const fn rate_name(args: &Args) -> &'static str {
+pub(crate) const fn rate_name(args: &PerfdhcpArgs) -> &'static str {
     match (args.offer_only, args.v6, args.rapid_commit) {
         (false, ..) => "4-way exchanges",
         (true, false, _) => "DISCOVER-OFFER",
@@ -110,13 +110,13 @@ fn repeated(words: &[String]) -> String {
 }
 
 /// Returns the beginning of both texts; `words` follow the name of the program.
-pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
+pub(crate) fn head(args: &PerfdhcpArgs, words: &[String], cpus: usize) -> String {
     let mut text = String::new();
     if args.separator.is_none() {
         let scenario = match args.scenario {
-            Scenario::Basic => "basic",
-            Scenario::Avalanche => "avalanche",
-            Scenario::Lifecycle => "lifecycle",
+            PerfdhcpScenario::Basic => "basic",
+            PerfdhcpScenario::Avalanche => "avalanche",
+            PerfdhcpScenario::Lifecycle => "lifecycle",
         };
         let _ = writeln!(text, "Running: perfdhcp{}", repeated(words));
         let _ = writeln!(text, "Scenario: {scenario}.");
@@ -131,15 +131,23 @@ pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
 pub(crate) type Standing = [Vec<u64>; 4];
 
 /// Returns the present counts of these kinds.
-pub(crate) fn standing(kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> Standing {
-    let of = |count: fn(&Account) -> u64| {
+pub(crate) fn standing(
+    kinds: &[ExchangeKind],
+    accounts: &[ExchangeAccount; ExchangeKind::COUNT],
+) -> Standing {
+    let of = |count: fn(&ExchangeAccount) -> u64| {
         kinds.iter().map(|kind| count(&accounts[kind.index()])).collect::<Vec<_>>()
     };
-    [of(Account::sent), of(Account::on_time), of(|account| account.overdue), of(Account::rejected)]
+    [
+        of(ExchangeAccount::sent),
+        of(ExchangeAccount::on_time),
+        of(|account| account.overdue),
+        of(ExchangeAccount::rejected),
+    ]
 }
 
 /// Returns a periodic report.
-pub(crate) fn periodic(args: &Args, standing: &Standing) -> String {
+pub(crate) fn periodic(args: &PerfdhcpArgs, standing: &Standing) -> String {
     let texts = |counts: &Vec<u64>| counts.iter().map(u64::to_string).collect::<Vec<_>>();
     let columns = standing.each_ref().map(texts);
     match &args.separator {
@@ -170,23 +178,23 @@ fn percentiles(histogram: &Histogram) -> String {
     )
 }
 
-fn exchange(report: &Report, kind: Kind, text: &mut String) {
+fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, text: &mut String) {
     let account = &report.accounts[kind.index()];
     let ledger = &account.ledger;
     let is_awaited = report.is_awaited[kind.index()];
     let _ = writeln!(text, "***Statistics for: {}***", report.names[kind.index()]);
     let unsent = ledger.due() - ledger.sent();
     let mut rows = vec![("sent packets", ledger.sent(), true), ("not sent", unsent, unsent > 0)];
-    let refused = |how: Refusal| account.refusals[how.index()];
+    let refused = |how: ServerRefusal| account.refusals[how.index()];
     if is_awaited {
         rows.extend([
             ("on time", account.on_time(), true),
-            ("late", ledger.count(Class::Late), true),
-            ("lost", ledger.count(Class::Lost), true),
-            ("DHCPNAK", refused(Refusal::Nak), true),
+            ("late", ledger.count(ExchangeClass::Late), true),
+            ("lost", ledger.count(ExchangeClass::Lost), true),
+            ("DHCPNAK", refused(ServerRefusal::Nak), true),
             ("rejected", account.rejected(), true),
-            ("invalid", ledger.count(Class::Invalid), true),
-            ("wrong client", ledger.count(Class::WrongClient), true),
+            ("invalid", ledger.count(ExchangeClass::Invalid), true),
+            ("wrong client", ledger.count(ExchangeClass::WrongClient), true),
             ("in flight", ledger.in_flight(), true),
         ]);
     }
@@ -202,10 +210,12 @@ fn exchange(report: &Report, kind: Kind, text: &mut String) {
     for (name, count, _) in rows.into_iter().filter(|row| row.2) {
         let _ = writeln!(text, "{name}: {count}");
     }
-    for how in Refusal::ALL.into_iter().filter(|&how| how != Refusal::Nak && refused(how) > 0) {
+    for how in
+        ServerRefusal::ALL.into_iter().filter(|&how| how != ServerRefusal::Nak && refused(how) > 0)
+    {
         let _ = writeln!(text, "  rejected with {}: {}", how.name(), refused(how));
     }
-    for fault in Fault::ALL.into_iter().filter(|fault| account.faults[fault.index()] > 0) {
+    for fault in ReplyFault::ALL.into_iter().filter(|fault| account.faults[fault.index()] > 0) {
         let _ = writeln!(text, "  invalid for {}: {}", fault.name(), account.faults[fault.index()]);
     }
     for conflict in &conflicts.examples {
@@ -230,7 +240,7 @@ fn exchange(report: &Report, kind: Kind, text: &mut String) {
 }
 
 /// Returns the text of a run that is over.
-pub(crate) fn whole(args: &Args, report: &Report) -> String {
+pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);
     let _ = write!(text, "Rate: {} {name}/second", general(report.completed_per_s()));

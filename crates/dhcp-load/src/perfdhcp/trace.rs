@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::dialect::Kind;
+use super::dialect::ExchangeKind;
 
 /// Largest number of rows kept of each list.
 const ROWS_MAX: usize = 1_000_000;
@@ -23,25 +23,30 @@ pub struct Trace {
     /// True to keep the server identifier (`s`).
     pub keeps_server: bool,
     /// First messages sent, by kind.
-    pub sent: [Option<Box<[u8]>>; Kind::COUNT],
+    pub sent: [Option<Box<[u8]>>; ExchangeKind::COUNT],
     /// First messages received, by kind.
-    pub received: [Option<Box<[u8]>>; Kind::COUNT],
+    pub received: [Option<Box<[u8]>>; ExchangeKind::COUNT],
     /// Times at which requests left and got their replies, in nanoseconds, by kind.
-    pub times: [Vec<(u64, Option<u64>)>; Kind::COUNT],
+    pub times: [Vec<(u64, Option<u64>)>; ExchangeKind::COUNT],
     /// Leases, by kind.
-    pub leases: [Vec<LeaseRow>; Kind::COUNT],
+    pub leases: [Vec<LeaseRow>; ExchangeKind::COUNT],
     /// Identifier of the first server that sent a reply.
     pub server: Option<String>,
 }
 
 impl Trace {
-    pub(crate) fn sends(&mut self, kind: Kind, message: &[u8]) {
+    pub(crate) fn sends(&mut self, kind: ExchangeKind, message: &[u8]) {
         if self.keeps_templates {
             self.sent[kind.index()].get_or_insert_with(|| message.into());
         }
     }
 
-    pub(crate) fn receives(&mut self, kind: Kind, octets: &[u8], server: impl FnOnce() -> String) {
+    pub(crate) fn receives(
+        &mut self,
+        kind: ExchangeKind,
+        octets: &[u8],
+        server: impl FnOnce() -> String,
+    ) {
         if self.keeps_templates {
             self.received[kind.index()].get_or_insert_with(|| octets.into());
         }
@@ -50,14 +55,14 @@ impl Trace {
         }
     }
 
-    pub(crate) fn times(&mut self, kind: Kind, sent_ns: u64, answered_ns: Option<u64>) {
+    pub(crate) fn times(&mut self, kind: ExchangeKind, sent_ns: u64, answered_ns: Option<u64>) {
         let rows = &mut self.times[kind.index()];
         if self.keeps_times && rows.len() < ROWS_MAX {
             rows.push((sent_ns, answered_ns));
         }
     }
 
-    pub(crate) fn lease(&mut self, kind: Kind, client: u32, (address, len): (IpAddr, u8)) {
+    pub(crate) fn lease(&mut self, kind: ExchangeKind, client: u32, (address, len): (IpAddr, u8)) {
         let rows = &mut self.leases[kind.index()];
         if self.keeps_leases && rows.len() < ROWS_MAX {
             rows.push((client, address, len));

@@ -14,28 +14,28 @@ pub use link::LinkCounts;
 
 use base::Random;
 use base::time::NS_PER_S;
-use load::{Class, Outstanding, Throughput};
+use load::{ExchangeClass, Outstanding, Throughput};
 use packet_wire::frame::Endpoints;
 
-use super::account::Account;
-use super::capture::{Capture, Message, exchange_of};
-use super::dialect::{Dialect, Kind, Who};
+use super::account::ExchangeAccount;
+use super::capture::{CapturedMessage, MessageCapture, exchange_of};
+use super::dialect::{Dialect, ExchangeKind, Who};
 use super::holders::Holders;
-use super::lives::{Act, End, Lives};
+use super::lives::{LifecycleExchangeEnd, LifecycleMessage, LifecyclePopulation};
 use super::persona::Personas;
-use super::pool::Pool;
+use super::pool::RenewableLeases;
 use super::resend::Resends;
-use super::rules::Rules;
+use super::rules::RequestRules;
 use super::trace::Trace;
-use crate::identities::Identities;
+use crate::identities::ExchangeIdentities;
 use crate::leases::LeaseLog;
-use crate::population::Outgoing;
+use crate::population::OutgoingMessage;
 
 /// Number of bits of a request's name that hold its kind.
 const KIND_BITS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReplyState {
     Awaited,
     /// A reply came.
     Answered,
@@ -45,12 +45,12 @@ enum State {
 
 /// State of one request.
 #[derive(Clone, Copy, Debug)]
-struct Turn<O> {
+struct RequestState<O> {
     who: Who,
     sent_ns: u64,
     /// Time at which the first request left that led to this second one.
     began_ns: Option<u64>,
-    state: State,
+    state: ReplyState,
     is_counted: bool,
     /// Elapsed time that the request states when it leaves, in seconds.
     age_s: u16,
@@ -61,13 +61,13 @@ struct Turn<O> {
     second: Option<u64>,
 }
 
-impl<O> Turn<O> {
+impl<O> RequestState<O> {
     const fn of(who: Who) -> Self {
         Self {
             who,
             sent_ns: 0,
             began_ns: None,
-            state: State::Awaited,
+            state: ReplyState::Awaited,
             is_counted: true,
             age_s: 0,
             taken: None,
@@ -78,26 +78,26 @@ impl<O> Turn<O> {
 }
 
 /// All requests of a run.
-pub struct Traffic<D: Dialect> {
+pub struct RequestTraffic<D: Dialect> {
     dialect: D,
     personas: Personas,
-    rules: Rules,
-    numbers: Identities,
+    rules: RequestRules,
+    numbers: ExchangeIdentities,
     random: Random,
-    rings: [Outstanding<Turn<D::Offer>>; Kind::COUNT],
+    rings: [Outstanding<RequestState<D::Offer>>; ExchangeKind::COUNT],
     /// Number of the first request whose deadline may not have passed, by kind. `watched` has the
     /// first one whose grace may not have passed.
-    overdue: [u64; Kind::COUNT],
-    watched: [u64; Kind::COUNT],
+    overdue: [u64; ExchangeKind::COUNT],
+    watched: [u64; ExchangeKind::COUNT],
     unsettled: u64,
     start_ns: u64,
-    pool: Pool<D::Lease>,
-    lives: Option<Lives<D::Lease>>,
+    pool: RenewableLeases<D::Lease>,
+    lives: Option<LifecyclePopulation<D::Lease>>,
     resends: Resends,
-    capture: Option<Capture>,
+    capture: Option<MessageCapture>,
     holders: Option<Holders>,
-    /// Accounts by [`Kind::index`].
-    pub accounts: [Account; Kind::COUNT],
+    /// Accounts by [`ExchangeKind::index`].
+    pub accounts: [ExchangeAccount; ExchangeKind::COUNT],
     /// Leases granted, and addresses offered.
     pub leases: Vec<LeaseLog<D::Resource>>,
     /// Data kept for diagnostics.
@@ -120,23 +120,23 @@ pub struct Traffic<D: Dialect> {
     pub throughput: Throughput,
 }
 
-impl<D: Dialect> Traffic<D> {
+impl<D: Dialect> RequestTraffic<D> {
     /// Creates the requests of a run that has sent nothing yet.
     #[must_use]
-    pub fn new(dialect: D, personas: Personas, rules: Rules) -> Self {
-        let numbers = Identities {
+    pub fn new(dialect: D, personas: Personas, rules: RequestRules) -> Self {
+        let numbers = ExchangeIdentities {
             thread: rules.part.index.into(),
             threads: rules.part.of.into(),
             client_offset: 0,
             clients: 0,
-            xid_base: Identities::xid_base_of(rules.seed),
+            xid_base: ExchangeIdentities::xid_base_of(rules.seed),
             xid_bits: D::NUMBER_BITS,
         };
-        let blank = Turn::of(Who { client: 0, link: 0 });
-        let rings = Kind::ALL.map(|kind| {
+        let blank = RequestState::of(Who { client: 0, link: 0 });
+        let rings = ExchangeKind::ALL.map(|kind| {
             let room = match kind {
-                Kind::First | Kind::Second => rules.capacity,
-                Kind::Renewal | Kind::Release => rules.lease_capacity,
+                ExchangeKind::First | ExchangeKind::Second => rules.capacity,
+                ExchangeKind::Renewal | ExchangeKind::Release => rules.lease_capacity,
                 _ if rules.habits.is_some() => rules.lease_capacity,
                 _ => 1,
             };
@@ -151,14 +151,14 @@ impl<D: Dialect> Traffic<D> {
             numbers,
             random: Random::from_seed(own_seed).fork(0x7065_7266),
             rings,
-            overdue: [0; Kind::COUNT],
-            watched: [0; Kind::COUNT],
+            overdue: [0; ExchangeKind::COUNT],
+            watched: [0; ExchangeKind::COUNT],
             unsettled: 0,
             start_ns: 0,
-            pool: Pool::new(rules.keeps_leases),
-            lives: rules.habits.map(|habits| Lives::new(habits, own_seed)),
+            pool: RenewableLeases::new(rules.keeps_leases),
+            lives: rules.habits.map(|habits| LifecyclePopulation::new(habits, own_seed)),
             resends: Resends::new(rules.resend, own_seed),
-            capture: rules.capture.map(Capture::new),
+            capture: rules.capture.map(MessageCapture::new),
             accounts: Default::default(),
             leases: [rules.leases, offers].map(LeaseLog::with_capacity).into(),
             trace: rules.trace.clone(),
@@ -188,17 +188,17 @@ impl<D: Dialect> Traffic<D> {
         &self.dialect
     }
 
-    fn xid(&self, kind: Kind, number: u64) -> u32 {
-        let is_shared = kind == Kind::Second && !D::IS_SECOND_RENUMBERED;
-        let tag = if is_shared { Kind::First } else { kind }.index() as u32;
+    fn xid(&self, kind: ExchangeKind, number: u64) -> u32 {
+        let is_shared = kind == ExchangeKind::Second && !D::IS_SECOND_RENUMBERED;
+        let tag = if is_shared { ExchangeKind::First } else { kind }.index() as u32;
         self.numbers.xid(number) << KIND_BITS | tag
     }
 
     /// Returns true if the oldest request of a kind has its reply, and so has the second request
     /// that it led to, which is found through it.
-    fn is_oldest_done(&self, kind: Kind) -> bool {
+    fn is_oldest_done(&self, kind: ExchangeKind) -> bool {
         let ring = &self.rings[kind.index()];
-        let is_done = |turn: &Turn<D::Offer>| turn.state != State::Awaited;
+        let is_done = |turn: &RequestState<D::Offer>| turn.state != ReplyState::Awaited;
         let oldest = ring.get(ring.next_number() - ring.len());
         oldest.is_some_and(|first| {
             let second = first.second.and_then(|number| self.rings[1].get(number));
@@ -208,7 +208,12 @@ impl<D: Dialect> Traffic<D> {
 
     /// Enters a request; returns `None` when there is no room. A full ring gives up its oldest
     /// request if that is done.
-    fn open(&mut self, kind: Kind, due_ns: u64, turn: Turn<D::Offer>) -> Option<u64> {
+    fn open(
+        &mut self,
+        kind: ExchangeKind,
+        due_ns: u64,
+        turn: RequestState<D::Offer>,
+    ) -> Option<u64> {
         let mut number = self.rings[kind.index()].open(due_ns, turn);
         if number.is_none() && self.is_oldest_done(kind) {
             let ring = &mut self.rings[kind.index()];
@@ -220,7 +225,7 @@ impl<D: Dialect> Traffic<D> {
             match number {
                 Some(_) => self.unsettled += 1,
                 None => {
-                    self.accounts[kind.index()].ledger.ended(Class::Lost);
+                    self.accounts[kind.index()].ledger.ended(ExchangeClass::Lost);
                     self.local_limit += 1;
                 }
             }
@@ -230,11 +235,11 @@ impl<D: Dialect> Traffic<D> {
 
     fn outgoing(
         &mut self,
-        kind: Kind,
+        kind: ExchangeKind,
         number: u64,
         message: &[u8],
         endpoints: Option<Endpoints>,
-    ) -> Outgoing {
+    ) -> OutgoingMessage {
         self.trace.sends(kind, message);
         self.resends.keep(kind, number, message);
         self.named(kind, number, message, endpoints)
@@ -243,29 +248,34 @@ impl<D: Dialect> Traffic<D> {
     /// Returns the message of request `number`, ready to be sent.
     fn named(
         &mut self,
-        kind: Kind,
+        kind: ExchangeKind,
         number: u64,
         message: &[u8],
         endpoints: Option<Endpoints>,
-    ) -> Outgoing {
+    ) -> OutgoingMessage {
         let name = number << KIND_BITS | kind.index() as u64;
         if let Some(capture) = &mut self.capture {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
             let exchange = exchange_of(kind, first.unwrap_or(number));
             capture.sends(name, exchange, message, endpoints);
         }
-        Outgoing { number: name, len: message.len(), source: 0, endpoints }
+        OutgoingMessage { number: name, len: message.len(), source: 0, endpoints }
     }
 
     /// Returns true if one more first request would find room.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.rings[0].len() < self.rules.capacity || self.is_oldest_done(Kind::First)
+        self.rings[0].len() < self.rules.capacity || self.is_oldest_done(ExchangeKind::First)
     }
 
     /// Begins the first request that came due at `due_ns`: writes it into `buffer`. A request that
     /// is not counted is sent before the run and leads to no second one.
-    pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8], is_counted: bool) -> Option<Outgoing> {
+    pub fn begin(
+        &mut self,
+        due_ns: u64,
+        buffer: &mut [u8],
+        is_counted: bool,
+    ) -> Option<OutgoingMessage> {
         let client = match &mut self.lives {
             Some(lives) => self.rules.part.number(lives.join()?),
             None => self.personas.client(self.rings[0].next_number(), &mut self.random),
@@ -279,18 +289,18 @@ impl<D: Dialect> Traffic<D> {
         due_ns: u64,
         buffer: &mut [u8],
         is_counted: bool,
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         let link = self.random.below(self.rules.links.max(1).into()) as u32;
-        let turn = Turn { is_counted, ..Turn::of(Who { client, link }) };
-        let Some(number) = self.open(Kind::First, due_ns, turn) else {
-            self.ends(due_ns, Kind::First, turn.who, End::Failed);
+        let turn = RequestState { is_counted, ..RequestState::of(Who { client, link }) };
+        let Some(number) = self.open(ExchangeKind::First, due_ns, turn) else {
+            self.ends(due_ns, ExchangeKind::First, turn.who, LifecycleExchangeEnd::Failed);
             return None;
         };
         self.preloaded[0] += u64::from(!is_counted);
         let age = self.age_s(due_ns);
-        let len = self.dialect.first(buffer, self.xid(Kind::First, number), turn.who, age);
-        let endpoints = self.dialect.endpoints(Kind::First, turn.who, None);
-        Some(self.outgoing(Kind::First, number, &buffer[..len], endpoints))
+        let len = self.dialect.first(buffer, self.xid(ExchangeKind::First, number), turn.who, age);
+        let endpoints = self.dialect.endpoints(ExchangeKind::First, turn.who, None);
+        Some(self.outgoing(ExchangeKind::First, number, &buffer[..len], endpoints))
     }
 
     /// Returns the elapsed time that a first request at `now_ns` states, in seconds.
@@ -307,11 +317,11 @@ impl<D: Dialect> Traffic<D> {
     /// Begins at `now_ns` the renewal or release of a random lease that came due at `due_ns`.
     pub fn begin_on_lease(
         &mut self,
-        kind: Kind,
+        kind: ExchangeKind,
         due_ns: u64,
         now_ns: u64,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         let Some((who, lease)) = self.pool.take(&mut self.random) else {
             self.accounts[kind.index()].without_lease += 1;
             return None;
@@ -322,17 +332,17 @@ impl<D: Dialect> Traffic<D> {
     /// Begins at `now_ns` an exchange of a kind that is about a client's lease.
     fn begin_about(
         &mut self,
-        (kind, who, lease): (Kind, Who, D::Lease),
+        (kind, who, lease): (ExchangeKind, Who, D::Lease),
         due_ns: u64,
         now_ns: u64,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
-        let turn = Turn { taken: D::held(kind, &lease), ..Turn::of(who) };
+    ) -> Option<OutgoingMessage> {
+        let turn = RequestState { taken: D::held(kind, &lease), ..RequestState::of(who) };
         let Some(number) = self.open(kind, due_ns, turn) else {
-            self.ends(now_ns, kind, who, End::Failed);
+            self.ends(now_ns, kind, who, LifecycleExchangeEnd::Failed);
             return None;
         };
-        if matches!(kind, Kind::Release | Kind::Decline) {
+        if matches!(kind, ExchangeKind::Release | ExchangeKind::Decline) {
             let given = &mut self.leases[0];
             D::resources_of_lease(&lease, who, |owner, resource| {
                 given.release(now_ns, owner, resource);
@@ -346,15 +356,17 @@ impl<D: Dialect> Traffic<D> {
     /// Returns the time at which the next client of a population acts by itself.
     #[must_use]
     pub fn next_life_ns(&self) -> Option<u64> {
-        self.lives.as_ref().and_then(Lives::next_ns)
+        self.lives.as_ref().and_then(LifecyclePopulation::next_ns)
     }
 
     /// Begins at `now_ns` the next exchange that a client of the population starts by itself.
-    pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+    pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
         let (due_ns, act) = self.lives.as_mut()?.take(now_ns)?;
         match act {
-            Act::Begin(place) => self.begin_as(self.rules.part.number(place), due_ns, buffer, true),
-            Act::About(kind, Who { client: place, link }, lease) => {
+            LifecycleMessage::Begin(place) => {
+                self.begin_as(self.rules.part.number(place), due_ns, buffer, true)
+            }
+            LifecycleMessage::About(kind, Who { client: place, link }, lease) => {
                 let who = Who { client: self.rules.part.number(place), link };
                 self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
             }
@@ -363,7 +375,13 @@ impl<D: Dialect> Traffic<D> {
 
     /// Reports the end of an exchange of `who` to the population, which counts its own clients
     /// only.
-    fn ends(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<D::Lease>) {
+    fn ends(
+        &mut self,
+        now_ns: u64,
+        kind: ExchangeKind,
+        who: Who,
+        end: LifecycleExchangeEnd<D::Lease>,
+    ) {
         self.note_holder(now_ns, kind, who, &end);
         if let Some(lives) = &mut self.lives {
             let client = self.rules.part.place(who.client);
@@ -373,7 +391,7 @@ impl<D: Dialect> Traffic<D> {
 
     /// Notes that the kernel took the message with number `name` at `at_ns`. Only the first counts.
     pub fn left(&mut self, name: u64, at_ns: u64) {
-        let kind = Kind::ALL[(name & ((1 << KIND_BITS) - 1)) as usize];
+        let kind = ExchangeKind::ALL[(name & ((1 << KIND_BITS) - 1)) as usize];
         let number = name >> KIND_BITS;
         if let Some(capture) = &mut self.capture {
             capture.left(name, at_ns);
@@ -386,25 +404,25 @@ impl<D: Dialect> Traffic<D> {
         let who = turn.who;
         let is_over = !kind.is_answered::<D>();
         if is_over {
-            turn.state = State::Answered;
+            turn.state = ReplyState::Answered;
             self.unsettled -= 1;
         }
         if turn.is_counted {
             self.accounts[kind.index()].ledger.left(due_ns, at_ns);
-            if kind == Kind::First {
+            if kind == ExchangeKind::First {
                 self.throughput.left(at_ns);
             }
             self.resends.left(kind, number, at_ns);
         }
         if is_over {
-            self.ends(at_ns, kind, who, End::Agreed);
+            self.ends(at_ns, kind, who, LifecycleExchangeEnd::Agreed);
         }
     }
 
     /// Returns the messages kept for a capture file, in order, and the number of messages that did
     /// not fit.
-    pub fn take_capture(&mut self) -> (Vec<Message>, u64) {
-        self.capture.take().map(Capture::into_messages).unwrap_or_default()
+    pub fn take_capture(&mut self) -> (Vec<CapturedMessage>, u64) {
+        self.capture.take().map(MessageCapture::into_messages).unwrap_or_default()
     }
 
     /// Returns true when no reply is awaited.

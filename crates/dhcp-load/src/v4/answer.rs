@@ -7,9 +7,9 @@
 
 use std::net::Ipv4Addr;
 
-use base::Reader;
+use base::ByteReader;
 
-use crate::fault::{Fault, Malformed};
+use crate::fault::{MalformedDhcpMessage, ReplyFault};
 
 /// Message types that matter here (RFC 2132 section 9.6).
 pub mod kind {
@@ -27,7 +27,7 @@ pub mod kind {
 
 /// Parts of a reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct Dhcp4Reply<'a> {
     /// Value 1 from a client, 2 from a server.
     pub op: u8,
     /// Hardware type and address length.
@@ -61,17 +61,17 @@ fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Dhcp4Reply<'a> {
     /// Reads a datagram.
     ///
     /// # Errors
     ///
     /// Fails when the datagram is shorter than the fixed part, lacks the magic cookie, or has an
     /// option that runs past the end.
-    pub fn read(octets: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, options) = octets.split_first_chunk::<240>().ok_or(Malformed)?;
+    pub fn read(octets: &'a [u8]) -> Result<Self, MalformedDhcpMessage> {
+        let (fixed, options) = octets.split_first_chunk::<240>().ok_or(MalformedDhcpMessage)?;
         if fixed[236..] != COOKIE {
-            return Err(Malformed);
+            return Err(MalformedDhcpMessage);
         }
         let word = |at: usize| [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]];
         let mut answer = Self {
@@ -100,8 +100,8 @@ impl<'a> Answer<'a> {
     }
 
     /// Reads one options field up to its end option; returns the value of option 52.
-    fn read_options(&mut self, field: &'a [u8]) -> Result<u8, Malformed> {
-        let mut reader = Reader::new(field);
+    fn read_options(&mut self, field: &'a [u8]) -> Result<u8, MalformedDhcpMessage> {
+        let mut reader = ByteReader::new(field);
         let mut overload = 0;
         while let Some(code) = reader.u8() {
             match code {
@@ -109,8 +109,8 @@ impl<'a> Answer<'a> {
                 255 => break,
                 _ => {}
             }
-            let len = reader.u8().ok_or(Malformed)?;
-            let value = reader.take(usize::from(len)).ok_or(Malformed)?;
+            let len = reader.u8().ok_or(MalformedDhcpMessage)?;
+            let value = reader.take(usize::from(len)).ok_or(MalformedDhcpMessage)?;
             match code {
                 51 => self.lease_time_s = word(value),
                 58 => self.renewal_time_s = word(value),
@@ -140,11 +140,11 @@ impl<'a> Answer<'a> {
     /// # Errors
     ///
     /// Returns the first fault found.
-    pub fn check_header(&self, giaddr: Ipv4Addr) -> Result<(), Fault> {
+    pub fn check_header(&self, giaddr: Ipv4Addr) -> Result<(), ReplyFault> {
         let faults = [
-            (self.op != 2, Fault::Op),
-            (self.hardware != (1, 6), Fault::Hardware),
-            (self.giaddr != giaddr, Fault::Relay),
+            (self.op != 2, ReplyFault::Op),
+            (self.hardware != (1, 6), ReplyFault::Hardware),
+            (self.giaddr != giaddr, ReplyFault::Relay),
         ];
         faults.into_iter().find(|&(holds, _)| holds).map_or(Ok(()), |(_, fault)| Err(fault))
     }
@@ -154,19 +154,19 @@ impl<'a> Answer<'a> {
     /// # Errors
     ///
     /// Returns the first fault found.
-    pub fn lease(&self) -> Result<(Ipv4Addr, Ipv4Addr, u32), Fault> {
+    pub fn lease(&self) -> Result<(Ipv4Addr, Ipv4Addr, u32), ReplyFault> {
         if self.yiaddr.is_unspecified() {
-            return Err(Fault::NoAddress);
+            return Err(ReplyFault::NoAddress);
         }
-        let server = self.server.ok_or(Fault::NoServer)?;
-        Ok((self.yiaddr, server, self.lease_time_s.ok_or(Fault::NoLeaseTime)?))
+        let server = self.server.ok_or(ReplyFault::NoServer)?;
+        Ok((self.yiaddr, server, self.lease_time_s.ok_or(ReplyFault::NoLeaseTime)?))
     }
 }
 
 /// Returns true if a datagram begins an exchange.
 #[must_use]
 pub fn is_discover(octets: &[u8]) -> bool {
-    Answer::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
+    Dhcp4Reply::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
 }
 
 #[cfg(test)]
@@ -207,16 +207,16 @@ mod tests {
     fn what_kea_answers_is_read_and_accepted() {
         let octets = ack();
         assert_eq!(octets.len(), 283);
-        let answer = Answer::read(&octets).unwrap();
+        let answer = Dhcp4Reply::read(&octets).unwrap();
         assert_eq!((answer.kind, answer.xid), (kind::ACK, 0xc0ff_ee01));
         assert!(answer.names(MAC) && !answer.names([2, 0x67, 0, 0, 0, 6]));
         assert_eq!(answer.check_header(RELAY), Ok(()));
         let server = Ipv4Addr::new(10, 77, 0, 1);
         assert_eq!(answer.lease(), Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
         let octets = nak();
-        let answer = Answer::read(&octets).unwrap();
+        let answer = Dhcp4Reply::read(&octets).unwrap();
         assert_eq!((answer.kind, answer.check_header(RELAY)), (kind::NAK, Ok(())));
-        assert_eq!(answer.lease(), Err(Fault::NoAddress));
+        assert_eq!(answer.lease(), Err(ReplyFault::NoAddress));
     }
 
     #[test]
@@ -224,30 +224,30 @@ mod tests {
         let header = |at: usize, value: u8| {
             let mut octets = ack();
             octets[at] = value;
-            Answer::read(&octets).unwrap().check_header(RELAY)
+            Dhcp4Reply::read(&octets).unwrap().check_header(RELAY)
         };
-        assert_eq!(header(0, 1), Err(Fault::Op));
-        assert_eq!(header(2, 5), Err(Fault::Hardware));
-        assert_eq!(header(27, 9), Err(Fault::Relay));
+        assert_eq!(header(0, 1), Err(ReplyFault::Op));
+        assert_eq!(header(2, 5), Err(ReplyFault::Hardware));
+        assert_eq!(header(27, 9), Err(ReplyFault::Relay));
         let lease = |code: u8, instead: u8| {
             let mut octets = ack();
             let at = (240..).find(|&at| octets[at] == code && octets[at + 1] == 4).unwrap();
             octets[at] = instead;
-            Answer::read(&octets).unwrap().lease().map(drop)
+            Dhcp4Reply::read(&octets).unwrap().lease().map(drop)
         };
-        assert_eq!(lease(51, 200), Err(Fault::NoLeaseTime));
-        assert_eq!(lease(54, 200), Err(Fault::NoServer));
+        assert_eq!(lease(51, 200), Err(ReplyFault::NoLeaseTime));
+        assert_eq!(lease(54, 200), Err(ReplyFault::NoServer));
         assert_eq!(lease(3, 200), Ok(()));
         let mut other = ack();
         *other.last_chunk_mut::<2>().unwrap() = [6, 255];
-        assert!(!Answer::read(&other).unwrap().names(MAC), "client identifier of another");
+        assert!(!Dhcp4Reply::read(&other).unwrap().names(MAC), "client identifier of another");
     }
 
     #[test]
     fn no_cut_or_garbled_message_is_more_than_malformed() {
         let whole = ack();
         for len in 0..240 {
-            assert_eq!(Answer::read(&whole[..len]), Err(Malformed), "{len}");
+            assert_eq!(Dhcp4Reply::read(&whole[..len]), Err(MalformedDhcpMessage), "{len}");
         }
         let mut random = base::Random::from_seed(41);
         let mut refused = 0;
@@ -258,7 +258,7 @@ mod tests {
                 let at = random.below(octets.len() as u64) as usize;
                 octets[at] = random.next_u32() as u8;
             }
-            refused += u32::from(Answer::read(&octets).is_err());
+            refused += u32::from(Dhcp4Reply::read(&octets).is_err());
         }
         assert!((10_000..45_000).contains(&refused), "{refused}");
     }
@@ -274,11 +274,11 @@ mod tests {
             octets[field..field + 6].copy_from_slice(&option);
             octets[field + 6] = 255;
         }
-        assert!(Answer::read(&octets).unwrap().lease().is_err());
+        assert!(Dhcp4Reply::read(&octets).unwrap().lease().is_err());
         octets.pop();
         octets.extend([52, 1, 3, 255]);
         let server = Ipv4Addr::new(10, 77, 0, 1);
-        let lease = Answer::read(&octets).unwrap().lease();
+        let lease = Dhcp4Reply::read(&octets).unwrap().lease();
         assert_eq!(lease, Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
     }
 }

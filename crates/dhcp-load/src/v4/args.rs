@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
 
 use super::answer::is_discover;
-use super::{Links, Target};
-use crate::args::RunArgs;
+use super::{ClientLinks, Dhcp4LoadTarget};
+use crate::args::DhcpRunArgs;
 
 /// Port of servers and relays.
 const SERVER_PORT: u16 = 67;
@@ -17,7 +17,7 @@ const SERVER_PORT: u16 = 67;
 /// 130 interrupted (with a valid record).
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp4")]
-pub struct Args {
+pub struct Dhcp4LoadArgs {
     /// Server address [default port: 67]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     server: SocketAddrV4,
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "release")]
     renew: bool,
     #[command(flatten)]
-    run: RunArgs,
+    run: DhcpRunArgs,
 }
 
 fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
@@ -59,18 +59,18 @@ fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
     }
 }
 
-impl Args {
+impl Dhcp4LoadArgs {
     /// Runs the load and prints its result.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let (count, step) = (self.links, self.link_step);
-        let links = self.link_selection.map(|first| Links { first, count, step });
-        let target = Target {
+        let links = self.link_selection.map(|first| ClientLinks { first, count, step });
+        let target = Dhcp4LoadTarget {
             second: self.second_server,
             links,
             releases: self.release,
             renews: self.renew,
-            ..Target::new(self.server, self.relay)
+            ..Dhcp4LoadTarget::new(self.server, self.relay)
         };
         self.run.run(target, (SERVER_PORT, is_discover))
     }

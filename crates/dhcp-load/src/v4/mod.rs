@@ -6,6 +6,6 @@ pub mod protocol;
 mod target;
 pub mod template;
 
-pub use args::Args;
-pub use protocol::Links;
-pub use target::Target;
+pub use args::Dhcp4LoadArgs;
+pub use protocol::ClientLinks;
+pub use target::Dhcp4LoadTarget;

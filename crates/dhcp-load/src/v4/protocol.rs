@@ -2,12 +2,12 @@
 
 use std::net::Ipv4Addr;
 
-use super::answer::{Answer, kind};
-use super::template::{Extras, Templates};
-use crate::fault::{Fault, Malformed, Refusal};
+use super::answer::{Dhcp4Reply, kind};
+use super::template::{Dhcp4MessageExtras, Templates};
+use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
 use crate::identities::{mac_of, shown};
-use crate::leases::Resource;
-use crate::protocol::{Expect, Judgment, Protocol};
+use crate::leases::LeasedResource;
+use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 
 /// Address with the server that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Offered {
 
 /// Offer that an exchange took up, and the exchange's progress with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct AcceptedOffer {
     /// Address and server of the offer.
     pub offered: Offered,
     /// True if the server granted the offer and the renewal is under way.
@@ -34,7 +34,7 @@ const RENEWAL: u32 = 1 << 31;
 /// Links of clients that are not on the link of their relay: `count` networks of 256 addresses (RFC
 /// 3527), client n on number n modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Links {
+pub struct ClientLinks {
     /// Address in the first network.
     pub first: Ipv4Addr,
     /// Number of networks; not 0.
@@ -43,7 +43,7 @@ pub struct Links {
     pub step: u32,
 }
 
-impl Links {
+impl ClientLinks {
     /// Returns an address in the network of `client`.
     #[must_use]
     pub const fn of(self, client: u32) -> Ipv4Addr {
@@ -61,7 +61,7 @@ pub struct Relayed {
     giaddr: Ipv4Addr,
     expect: Expect,
     templates: Templates,
-    links: Option<Links>,
+    links: Option<ClientLinks>,
     /// True if clients release their leases at once.
     releases: bool,
     /// True if clients renew their leases at once.
@@ -78,9 +78,12 @@ impl Relayed {
 
     /// Returns the relay with clients on other links than its own.
     #[must_use]
-    pub fn on_links(self, links: Option<Links>) -> Self {
+    pub fn on_links(self, links: Option<ClientLinks>) -> Self {
         let Some(links) = links else { return self };
-        let extras = Extras { options: LINK_SELECTION.to_vec(), ..Extras::default() };
+        let extras = Dhcp4MessageExtras {
+            options: LINK_SELECTION.to_vec(),
+            ..Dhcp4MessageExtras::default()
+        };
         let templates = Templates::with(self.giaddr, &extras);
         Self { templates, links: Some(links), ..self }
     }
@@ -119,13 +122,17 @@ pub struct Addressee {
 }
 
 /// Returns the meaning that a reply for the right client has by itself.
-fn meaning(answer: &Answer<'_>, giaddr: Ipv4Addr, expect: Expect) -> Result<Meaning, Fault> {
+fn meaning(
+    answer: &Dhcp4Reply<'_>,
+    giaddr: Ipv4Addr,
+    expect: Expect,
+) -> Result<Meaning, ReplyFault> {
     if expect == Expect::Echo {
         let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
         return match answer.kind {
             kind::DISCOVER => Ok(Meaning::Offer(nothing)),
             kind::REQUEST => Ok(Meaning::Ack(nothing)),
-            _ => Err(Fault::Kind),
+            _ => Err(ReplyFault::Kind),
         };
     }
     answer.check_header(giaddr)?;
@@ -137,14 +144,14 @@ fn meaning(answer: &Answer<'_>, giaddr: Ipv4Addr, expect: Expect) -> Result<Mean
             let is_offer = answer.kind == kind::OFFER;
             Ok(if is_offer { Meaning::Offer(offered) } else { Meaning::Ack(offered) })
         }
-        _ => Err(Fault::Kind),
+        _ => Err(ReplyFault::Kind),
     }
 }
 
 /// Returns the meaning of `answer` for an exchange of `to` that took up `taken`.
 #[must_use]
 pub fn judge(
-    answer: &Answer<'_>,
+    answer: &Dhcp4Reply<'_>,
     to: Addressee,
     expect: Expect,
     taken: Option<Offered>,
@@ -155,7 +162,7 @@ pub fn judge(
     }
     match meaning(answer, to.giaddr, expect) {
         Err(fault) => Judgment::Faulty(fault),
-        Ok(Meaning::Nak) => Judgment::Refused(Refusal::Nak),
+        Ok(Meaning::Nak) => Judgment::Refused(ServerRefusal::Nak),
         Ok(Meaning::Offer(offered)) => Judgment::Offer(offered),
         Ok(Meaning::Ack(given)) => match check_grant(given, taken) {
             Ok(()) => Judgment::Granted { is_moved: false },
@@ -171,20 +178,20 @@ enum Meaning {
 }
 
 /// Checks an ACK against the offer: it must be for the same address, from the same server.
-fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), Fault> {
-    let taken = taken.ok_or(Fault::Kind)?;
+fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), ReplyFault> {
+    let taken = taken.ok_or(ReplyFault::Kind)?;
     if given.address != taken.address {
-        return Err(Fault::AddressChanged);
+        return Err(ReplyFault::AddressChanged);
     }
     if given.server != taken.server {
-        return Err(Fault::ServerChanged);
+        return Err(ReplyFault::ServerChanged);
     }
     Ok(())
 }
 
-impl Protocol for Relayed {
-    type Answer<'a> = Answer<'a>;
-    type Offer = Taken;
+impl DhcpLoadProtocol for Relayed {
+    type Answer<'a> = Dhcp4Reply<'a>;
+    type Offer = AcceptedOffer;
     type Resource = Ipv4Addr;
     const XID_BITS: u32 = 31;
 
@@ -208,38 +215,43 @@ impl Protocol for Relayed {
     fn second(
         &self,
         buffer: &mut [u8],
-        answer: &Answer<'_>,
+        answer: &Dhcp4Reply<'_>,
         client: u32,
         secs: u16,
-        offer: Taken,
+        offer: AcceptedOffer,
     ) -> usize {
         let mac = mac_of(client);
         let len = self.templates.request(buffer, answer.xid, mac, secs, offer.offered);
         self.select_link(buffer, len, client)
     }
 
-    fn third(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> usize {
+    fn third(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
         // A renewal does not name the server (RFC 2131 section 4.3.2).
         let held = Offered { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
         let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
         self.select_link(buffer, len, client)
     }
 
-    fn give_back(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> Option<usize> {
+    fn give_back(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> Option<usize> {
         let server = answer.server.filter(|_| self.releases && self.expect == Expect::Dhcp)?;
         let held = Offered { address: answer.yiaddr, server };
         Some(self.templates.release(buffer, answer.xid, mac_of(client), held))
     }
 
-    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
-        Answer::read(octets)
+    fn read(octets: &[u8]) -> Result<Dhcp4Reply<'_>, MalformedDhcpMessage> {
+        Dhcp4Reply::read(octets)
     }
 
-    fn xid(answer: &Answer<'_>) -> u32 {
+    fn xid(answer: &Dhcp4Reply<'_>) -> u32 {
         answer.xid & !RENEWAL
     }
 
-    fn judge(&self, answer: &Answer<'_>, client: u32, taken: Option<Taken>) -> Judgment<Taken> {
+    fn judge(
+        &self,
+        answer: &Dhcp4Reply<'_>,
+        client: u32,
+        taken: Option<AcceptedOffer>,
+    ) -> Judgment<AcceptedOffer> {
         let mac = mac_of(client);
         let to = Addressee { mac, giaddr: self.giaddr, checks_client_id: true };
         let offered = taken.map(|taken| taken.offered);
@@ -253,12 +265,14 @@ impl Protocol for Relayed {
             // The exchange is past its offer and its first grant, so any further reply to them is a
             // repetition.
             (_, Some(taken)) if taken.is_granted && !is_of_renewal => Judgment::Offer(taken),
-            (Judgment::Offer(_), _) if is_of_renewal => Judgment::Faulty(Fault::Kind),
-            (Judgment::Offer(offered), _) => Judgment::Offer(Taken { offered, is_granted: false }),
-            (Judgment::Granted { .. }, Some(Taken { offered, .. }))
+            (Judgment::Offer(_), _) if is_of_renewal => Judgment::Faulty(ReplyFault::Kind),
+            (Judgment::Offer(offered), _) => {
+                Judgment::Offer(AcceptedOffer { offered, is_granted: false })
+            }
+            (Judgment::Granted { .. }, Some(AcceptedOffer { offered, .. }))
                 if self.renews && !is_of_renewal =>
             {
-                Judgment::Continued(Taken { offered, is_granted: true })
+                Judgment::Continued(AcceptedOffer { offered, is_granted: true })
             }
             (Judgment::Granted { is_moved }, _) => Judgment::Granted { is_moved },
             (Judgment::Refused(refusal), _) => Judgment::Refused(refusal),
@@ -267,7 +281,12 @@ impl Protocol for Relayed {
         }
     }
 
-    fn leases(&self, answer: &Answer<'_>, client: u32, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
+    fn leases(
+        &self,
+        answer: &Dhcp4Reply<'_>,
+        client: u32,
+        mut each: impl FnMut(u32, Ipv4Addr, u32),
+    ) {
         if answer.kind == kind::ACK
             && let Some(lease_time_s) = answer.lease_time_s
         {
@@ -277,7 +296,7 @@ impl Protocol for Relayed {
 }
 
 /// IPv4 address; its owner is the client's number.
-impl Resource for Ipv4Addr {
+impl LeasedResource for Ipv4Addr {
     type Owner = u32;
     const COLUMNS: &'static str = "address,mac,client_id";
 

@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use netio::{NetError, UdpSocket};
 use serde_json::{Value, json};
 
-use super::protocol::{Links, Relayed};
-use crate::protocol::{Door, Expect, Stages};
+use super::protocol::{ClientLinks, Relayed};
+use crate::protocol::{DhcpThreadSetup, Expect, Stages};
 use crate::run::socket_options;
 
 /// Server, and the relay that sends to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct Dhcp4LoadTarget {
     /// Server's address and port.
     pub server: SocketAddrV4,
     /// Address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t is a
@@ -21,14 +21,14 @@ pub struct Target {
     /// Server for the requests of odd threads: the other of two servers that share a database.
     pub second: Option<SocketAddrV4>,
     /// Links of clients that are not on the relay's own link.
-    pub links: Option<Links>,
+    pub links: Option<ClientLinks>,
     /// True if clients release their leases at once, with a RELEASE through the relay.
     pub releases: bool,
     /// True if clients renew their leases at once, through the relay.
     pub renews: bool,
 }
 
-impl Target {
+impl Dhcp4LoadTarget {
     /// Creates a target for `server`, through `relay`.
     #[must_use]
     pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
@@ -49,7 +49,7 @@ impl Target {
     }
 }
 
-impl crate::Target for Target {
+impl crate::DhcpLoadTarget for Dhcp4LoadTarget {
     type Protocol = Relayed;
     const TOOL: &'static str = "godwit load dhcp4";
     const STAGES: Stages = Stages {
@@ -75,9 +75,14 @@ impl crate::Target for Target {
         problems
     }
 
-    fn open(&self, thread: u32, _threads: u32, expect: Expect) -> Result<Door<Relayed>, NetError> {
+    fn open(
+        &self,
+        thread: u32,
+        _threads: u32,
+        expect: Expect,
+    ) -> Result<DhcpThreadSetup<Relayed>, NetError> {
         let relay = self.relay_of(thread);
-        Ok(Door {
+        Ok(DhcpThreadSetup {
             socket: UdpSocket::open(&socket_options(relay))?,
             protocol: Relayed::new(*relay.ip(), expect)
                 .on_links(self.links)
@@ -93,7 +98,7 @@ impl crate::Target for Target {
             ("server", json!(self.server.to_string())),
             ("relay", json!(self.relay.to_string())),
         ];
-        if let Some(Links { first, count, step }) = self.links {
+        if let Some(ClientLinks { first, count, step }) = self.links {
             settings
                 .push(("link_selection", json!(format!("{first}, {count} links, {step} apart"))));
         }
@@ -107,12 +112,12 @@ impl crate::Target for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Target as _;
+    use crate::DhcpLoadTarget as _;
 
     #[test]
     fn odd_threads_speak_to_the_second_server() {
         let at = |text: &str| text.parse().unwrap();
-        let mut target = Target::new(at("10.0.0.1:67"), at("10.0.255.254:67"));
+        let mut target = Dhcp4LoadTarget::new(at("10.0.0.1:67"), at("10.0.255.254:67"));
         assert_eq!((target.server_of(0), target.server_of(1)), (target.server, target.server));
         assert_eq!(target.problems(3), Vec::<String>::new());
         target.second = Some(at("10.0.0.2:67"));

@@ -4,7 +4,7 @@
 
 use std::net::Ipv4Addr;
 
-use base::Writer;
+use base::ByteWriter;
 
 use super::protocol::Offered;
 
@@ -29,7 +29,7 @@ const PARAMETERS: [u8; 7] = [1, 28, 2, 3, 15, 6, 12];
 
 /// Additions of the caller to perfdhcp's own messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extras {
+pub struct Dhcp4MessageExtras {
     /// Option codes added to the parameter request list.
     pub parameters: Vec<u8>,
     /// Options as they go on the wire, before the end option.
@@ -38,7 +38,7 @@ pub struct Extras {
 
 /// Fixed part of a message, equal for all exchanges.
 #[derive(Clone, Debug)]
-struct Message {
+struct Dhcp4MessageTemplate {
     octets: Vec<u8>,
     /// Offset of the hardware address in the client identifier.
     client_id: usize,
@@ -47,13 +47,13 @@ struct Message {
 /// All messages, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
-    discover: Message,
-    request: Message,
-    renew: Message,
-    release: Message,
-    reboot: Message,
-    inform: Message,
-    decline: Message,
+    discover: Dhcp4MessageTemplate,
+    request: Dhcp4MessageTemplate,
+    renew: Dhcp4MessageTemplate,
+    release: Dhcp4MessageTemplate,
+    reboot: Dhcp4MessageTemplate,
+    inform: Dhcp4MessageTemplate,
+    decline: Dhcp4MessageTemplate,
 }
 
 /// Builds a message: the fixed part (RFC 2131 section 2), the message type, `own` options (code and
@@ -63,10 +63,10 @@ fn message(
     giaddr: Ipv4Addr,
     message_type: u8,
     own: &[(u8, usize)],
-    asks: Option<&Extras>,
-) -> Message {
+    asks: Option<&Dhcp4MessageExtras>,
+) -> Dhcp4MessageTemplate {
     let mut octets = vec![0; 2_048];
-    let mut writer = Writer::new(&mut octets);
+    let mut writer = ByteWriter::new(&mut octets);
     writer.put(&[1, 1, 6, 1]).fill(0, 4 + 2 + 2 + 4 + 4 + 4).put(&giaddr.octets());
     writer.fill(0, 16 + 64 + 128).put(&[0x63, 0x82, 0x53, 0x63]).put(&[53, 1, message_type]);
     for &(code, len) in own {
@@ -86,10 +86,10 @@ fn message(
     assert!(!writer.overflowed(), "a message has less than 2,048 octets");
     let len = writer.len();
     octets.truncate(len);
-    Message { octets, client_id }
+    Dhcp4MessageTemplate { octets, client_id }
 }
 
-impl Message {
+impl Dhcp4MessageTemplate {
     /// Copies the message with its exchange and client into `buffer` and returns the bytes.
     fn write<'b>(&self, buffer: &'b mut [u8], xid: u32, mac: [u8; 6]) -> &'b mut [u8] {
         let octets = &mut buffer[..self.octets.len()];
@@ -119,13 +119,13 @@ impl Templates {
     /// Builds the messages of a relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr) -> Self {
-        Self::with(giaddr, &Extras::default())
+        Self::with(giaddr, &Dhcp4MessageExtras::default())
     }
 
     /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame. A
     /// RELEASE has no extras.
     #[must_use]
-    pub fn with(giaddr: Ipv4Addr, extras: &Extras) -> Self {
+    pub fn with(giaddr: Ipv4Addr, extras: &Dhcp4MessageExtras) -> Self {
         Self {
             discover: message(giaddr, 1, &[], Some(extras)),
             request: message(giaddr, 3, &[(50, 4), (54, 4)], Some(extras)),
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_renewal_names_its_address_and_a_release_the_server_too() {
-        let extras = Extras { parameters: vec![42], options: vec![60, 2, 7, 8] };
+        let extras = Dhcp4MessageExtras { parameters: vec![42], options: vec![60, 2, 7, 8] };
         let templates = Templates::with(Ipv4Addr::LOCALHOST, &extras);
         let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];

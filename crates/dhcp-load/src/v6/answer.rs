@@ -6,10 +6,10 @@
 
 use std::net::Ipv6Addr;
 
-use base::Reader;
+use base::ByteReader;
 
-use super::client::Leased;
-use crate::fault::Malformed;
+use super::client::Dhcp6LeasedResource;
+use crate::fault::MalformedDhcpMessage;
 
 /// Message types that matter here (RFC 9915 §7.3).
 pub mod kind {
@@ -67,7 +67,7 @@ pub mod code {
 
 /// Header of a relayed message (RFC 9915 §9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relay {
+pub struct Dhcp6RelayHeader {
     /// RELAY-FORW or RELAY-REPL.
     pub kind: u8,
     /// Hop count.
@@ -80,9 +80,9 @@ pub struct Relay {
 
 /// Parts of a reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct Dhcp6Reply<'a> {
     /// Header of the relayed message around the reply; `None` when it came bare.
-    pub relay: Option<Relay>,
+    pub relay: Option<Dhcp6RelayHeader>,
     /// Type of the message.
     pub kind: u8,
     /// Transaction identifier, 24 bits.
@@ -102,7 +102,7 @@ pub struct Answer<'a> {
 
 /// Identity association in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ia<'a> {
+pub struct ReplyIa<'a> {
     /// True if the association is for prefixes, not addresses.
     pub is_prefix: bool,
     /// IAID.
@@ -119,9 +119,9 @@ pub struct Ia<'a> {
 
 /// Address or prefix of an identity association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct ReplyIaLease {
     /// Address or prefix itself.
-    pub leased: Leased,
+    pub leased: Dhcp6LeasedResource,
     /// Preferred lifetime, seconds.
     pub preferred_s: u32,
     /// Valid lifetime, seconds.
@@ -131,21 +131,21 @@ pub struct Given {
 }
 
 /// Reads the next option.
-fn next_option<'a>(reader: &mut Reader<'a>) -> Result<(u16, &'a [u8]), Malformed> {
-    let code = reader.u16().ok_or(Malformed)?;
-    let len = reader.u16().ok_or(Malformed)?;
-    Ok((code, reader.take(usize::from(len)).ok_or(Malformed)?))
+fn next_option<'a>(reader: &mut ByteReader<'a>) -> Result<(u16, &'a [u8]), MalformedDhcpMessage> {
+    let code = reader.u16().ok_or(MalformedDhcpMessage)?;
+    let len = reader.u16().ok_or(MalformedDhcpMessage)?;
+    Ok((code, reader.take(usize::from(len)).ok_or(MalformedDhcpMessage)?))
 }
 
 /// Returns the options of a field whose lengths have been checked.
 pub fn options(field: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    let mut reader = Reader::new(field);
+    let mut reader = ByteReader::new(field);
     std::iter::from_fn(move || next_option(&mut reader).ok())
 }
 
 /// Checks that options fill `field` and returns the status code among them.
-fn check(field: &[u8]) -> Result<u16, Malformed> {
-    let (mut reader, mut status) = (Reader::new(field), 0);
+fn check(field: &[u8]) -> Result<u16, MalformedDhcpMessage> {
+    let (mut reader, mut status) = (ByteReader::new(field), 0);
     while !reader.is_empty() {
         if let (code::STATUS_CODE, value) = next_option(&mut reader)? {
             status = status_of(value)?;
@@ -154,38 +154,39 @@ fn check(field: &[u8]) -> Result<u16, Malformed> {
     Ok(status)
 }
 
-fn status_of(value: &[u8]) -> Result<u16, Malformed> {
-    Reader::new(value).u16().ok_or(Malformed)
+fn status_of(value: &[u8]) -> Result<u16, MalformedDhcpMessage> {
+    ByteReader::new(value).u16().ok_or(MalformedDhcpMessage)
 }
 
 /// Splits an identity association into its fixed part and checked options.
-fn read_ia(is_prefix: bool, value: &[u8]) -> Result<Ia<'_>, Malformed> {
-    let mut reader = Reader::new(value);
-    let mut word = || reader.u32().ok_or(Malformed);
+fn read_ia(is_prefix: bool, value: &[u8]) -> Result<ReplyIa<'_>, MalformedDhcpMessage> {
+    let mut reader = ByteReader::new(value);
+    let mut word = || reader.u32().ok_or(MalformedDhcpMessage);
     let (iaid, t1_s, t2_s) = (word()?, word()?, word()?);
     let options = reader.rest();
-    Ok(Ia { is_prefix, iaid, t1_s, t2_s, status: check(options)?, options })
+    Ok(ReplyIa { is_prefix, iaid, t1_s, t2_s, status: check(options)?, options })
 }
 
 /// Reads an IA Address or IA Prefix option.
-fn read_given(is_prefix: bool, value: &[u8]) -> Result<Given, Malformed> {
-    let mut reader = Reader::new(value);
+fn read_given(is_prefix: bool, value: &[u8]) -> Result<ReplyIaLease, MalformedDhcpMessage> {
+    let mut reader = ByteReader::new(value);
     let (mut address, mut prefix_len) = (None, 128);
     if !is_prefix {
         address = reader.array::<16>();
     }
-    let preferred_s = reader.u32().ok_or(Malformed)?;
-    let valid_s = reader.u32().ok_or(Malformed)?;
+    let preferred_s = reader.u32().ok_or(MalformedDhcpMessage)?;
+    let valid_s = reader.u32().ok_or(MalformedDhcpMessage)?;
     if is_prefix {
-        prefix_len = reader.u8().ok_or(Malformed)?;
+        prefix_len = reader.u8().ok_or(MalformedDhcpMessage)?;
         address = reader.array::<16>();
     }
-    let address = Ipv6Addr::from(address.filter(|_| prefix_len <= 128).ok_or(Malformed)?);
-    let leased = Leased { address, prefix_len, is_prefix };
-    Ok(Given { leased, preferred_s, valid_s, status: check(reader.rest())? })
+    let address =
+        Ipv6Addr::from(address.filter(|_| prefix_len <= 128).ok_or(MalformedDhcpMessage)?);
+    let leased = Dhcp6LeasedResource { address, prefix_len, is_prefix };
+    Ok(ReplyIaLease { leased, preferred_s, valid_s, status: check(reader.rest())? })
 }
 
-impl<'a> Ia<'a> {
+impl<'a> ReplyIa<'a> {
     fn item_code(&self) -> u16 {
         if self.is_prefix { code::IAPREFIX } else { code::IAADDR }
     }
@@ -203,39 +204,45 @@ impl<'a> Ia<'a> {
     }
 
     /// Returns the addresses or prefixes.
-    pub fn given(self) -> impl Iterator<Item = Given> {
+    pub fn given(self) -> impl Iterator<Item = ReplyIaLease> {
         self.items().filter_map(move |value| read_given(self.is_prefix, value).ok())
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Dhcp6Reply<'a> {
     /// Reads a datagram.
     ///
     /// # Errors
     ///
     /// Fails when the datagram is shorter than its header, an option runs past its parent's end or
     /// is shorter than its fields, or a relayed message holds none.
-    pub fn read(octets: &'a [u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(octets);
-        let first = *octets.first().ok_or(Malformed)?;
+    pub fn read(octets: &'a [u8]) -> Result<Self, MalformedDhcpMessage> {
+        let mut reader = ByteReader::new(octets);
+        let first = *octets.first().ok_or(MalformedDhcpMessage)?;
         if first != kind::RELAY_FORW && first != kind::RELAY_REPL {
             return Self::read_message(None, octets);
         }
-        let [kind, hops] = reader.array().ok_or(Malformed)?;
-        let link = reader.array().ok_or(Malformed)?;
-        let peer = reader.array().ok_or(Malformed)?;
+        let [kind, hops] = reader.array().ok_or(MalformedDhcpMessage)?;
+        let link = reader.array().ok_or(MalformedDhcpMessage)?;
+        let peer = reader.array().ok_or(MalformedDhcpMessage)?;
         let mut message = None;
         while !reader.is_empty() {
             if let (code::RELAY_MSG, value) = next_option(&mut reader)? {
                 message = Some(value);
             }
         }
-        Self::read_message(Some(Relay { kind, hops, link, peer }), message.ok_or(Malformed)?)
+        Self::read_message(
+            Some(Dhcp6RelayHeader { kind, hops, link, peer }),
+            message.ok_or(MalformedDhcpMessage)?,
+        )
     }
 
-    fn read_message(relay: Option<Relay>, octets: &'a [u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(octets);
-        let [kind, a, b, c] = reader.array().ok_or(Malformed)?;
+    fn read_message(
+        relay: Option<Dhcp6RelayHeader>,
+        octets: &'a [u8],
+    ) -> Result<Self, MalformedDhcpMessage> {
+        let mut reader = ByteReader::new(octets);
+        let [kind, a, b, c] = reader.array().ok_or(MalformedDhcpMessage)?;
         let mut answer = Self {
             relay,
             kind,
@@ -267,7 +274,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Returns the identity associations for addresses and prefixes, in order.
-    pub fn ias(&self) -> impl Iterator<Item = Ia<'a>> {
+    pub fn ias(&self) -> impl Iterator<Item = ReplyIa<'a>> {
         options(self.options).filter_map(|(code, value)| match code {
             code::IA_NA => read_ia(false, value).ok(),
             code::IA_PD => read_ia(true, value).ok(),
@@ -279,7 +286,7 @@ impl<'a> Answer<'a> {
 /// Returns true if a datagram begins an exchange, bare or with one relay header.
 #[must_use]
 pub fn is_solicit(octets: &[u8]) -> bool {
-    Answer::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
+    Dhcp6Reply::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
 }
 
 #[cfg(test)]
@@ -301,7 +308,7 @@ mod tests {
     #[test]
     fn what_kea_replies_is_read() {
         let octets = reply();
-        let answer = Answer::read(&octets).unwrap();
+        let answer = Dhcp6Reply::read(&octets).unwrap();
         let relay = answer.relay.unwrap();
         assert_eq!((relay.kind, relay.hops, relay.link), (kind::RELAY_REPL, 0, relay.peer));
         assert_eq!(Ipv6Addr::from(relay.link).to_string(), "2001:db8:f::2");
@@ -322,7 +329,7 @@ mod tests {
     #[test]
     fn bare_messages_are_read_too() {
         let octets = reply();
-        let bare = Answer::read(&octets[38..]).unwrap();
+        let bare = Dhcp6Reply::read(&octets[38..]).unwrap();
         assert_eq!((bare.relay, bare.kind, bare.ias().count()), (None, kind::REPLY, 2));
     }
 
@@ -330,7 +337,7 @@ mod tests {
     fn a_cut_is_malformed_and_garbling_never_more() {
         let whole = reply();
         for len in 0..whole.len() {
-            assert_eq!(Answer::read(&whole[..len]), Err(Malformed), "{len}");
+            assert_eq!(Dhcp6Reply::read(&whole[..len]), Err(MalformedDhcpMessage), "{len}");
         }
         let mut random = base::Random::from_seed(61);
         let mut refused = 0;
@@ -340,11 +347,11 @@ mod tests {
                 let at = random.below(octets.len() as u64) as usize;
                 octets[at] = random.next_u32() as u8;
             }
-            match Answer::read(&octets) {
+            match Dhcp6Reply::read(&octets) {
                 Ok(answer) => {
                     std::hint::black_box(answer.ias().map(|ia| ia.given().count()).sum::<usize>());
                 }
-                Err(Malformed) => refused += 1,
+                Err(MalformedDhcpMessage) => refused += 1,
             }
         }
         assert!((10_000..45_000).contains(&refused), "{refused}");

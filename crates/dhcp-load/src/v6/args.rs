@@ -4,8 +4,8 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::ExitCode;
 
 use super::answer::is_solicit;
-use super::{Access, Ask, Target};
-use crate::args::RunArgs;
+use super::{Access, Dhcp6LoadTarget, RequestedAssociations};
+use crate::args::DhcpRunArgs;
 
 /// Port of servers and relays; clients have the one below (RFC 9915 §7.2).
 const SERVER_PORT: u16 = 547;
@@ -15,7 +15,7 @@ const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
 /// Kinds of leases that clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Associations {
+enum LeaseKindsArg {
     /// Addresses
     Na,
     /// Delegated prefixes
@@ -34,7 +34,7 @@ enum Associations {
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp6")]
 #[command(group = clap::ArgGroup::new("access").required(true).args(["relay", "direct"]))]
-pub struct Args {
+pub struct Dhcp6LoadArgs {
     /// Server address [default port: 547; default with --direct: ff02::1:2]
     #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
     #[arg(required_unless_present = "direct")]
@@ -62,8 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]
     client_port: u16,
     /// Lease types to request
-    #[arg(long, value_enum, default_value_t = Associations::Na)]
-    ia: Associations,
+    #[arg(long, value_enum, default_value_t = LeaseKindsArg::Na)]
+    ia: LeaseKindsArg,
     /// Number of identity associations of each type per message
     #[arg(long, value_name = "N", default_value_t = 1)]
     ias: u8,
@@ -76,7 +76,7 @@ pub struct Args {
     #[arg(long)]
     renew: bool,
     #[command(flatten)]
-    run: RunArgs,
+    run: DhcpRunArgs,
 }
 
 fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
@@ -86,7 +86,7 @@ fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
     }
 }
 
-impl Args {
+impl Dhcp6LoadArgs {
     /// Returns the link addresses, each followed by those that `--links` derives from it.
     fn all_links(&self) -> Vec<Ipv6Addr> {
         let further = |link: u32| (u128::from(link) * u128::from(self.link_step)) << 64;
@@ -97,19 +97,19 @@ impl Args {
         self.link_address.iter().flat_map(from).collect()
     }
 
-    fn target(&self) -> Target {
+    fn target(&self) -> Dhcp6LoadTarget {
         let access = match &self.direct {
             Some(interface) => {
                 Access::Direct { interface: interface.clone(), port: self.client_port }
             }
             None => Access::Relayed { relays: self.relay.clone(), links: self.all_links() },
         };
-        Target {
+        Dhcp6LoadTarget {
             server: self.server.unwrap_or(SocketAddrV6::new(SERVERS, SERVER_PORT, 0, 0)),
             access,
-            ask: Ask {
-                na: self.ia != Associations::Pd,
-                pd: self.ia != Associations::Na,
+            ask: RequestedAssociations {
+                na: self.ia != LeaseKindsArg::Pd,
+                pd: self.ia != LeaseKindsArg::Na,
                 ias: self.ias,
                 rapid_commit: self.rapid_commit,
             },
@@ -130,9 +130,9 @@ mod tests {
 
     use super::*;
 
-    fn target(line: &str) -> Result<Target, clap::Error> {
+    fn target(line: &str) -> Result<Dhcp6LoadTarget, clap::Error> {
         let words = std::iter::once("dhcp6").chain(line.split_whitespace());
-        Args::try_parse_from(words).map(|args| args.target())
+        Dhcp6LoadArgs::try_parse_from(words).map(|args| args.target())
     }
 
     #[test]

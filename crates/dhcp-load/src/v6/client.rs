@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::identities::{mac_of, shown};
-use crate::leases::Resource;
+use crate::leases::LeasedResource;
 
 /// Length of a client's DUID, in bytes.
 pub const DUID_LEN: usize = 14;
@@ -46,7 +46,7 @@ pub struct Speaker<'a> {
 
 /// Leased address or delegated prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Leased {
+pub struct Dhcp6LeasedResource {
     /// Address, or the first one of the prefix.
     pub address: Ipv6Addr,
     /// Length of the prefix; 128 for an address.
@@ -57,15 +57,15 @@ pub struct Leased {
 
 /// Identity association of a client, which a lease belongs to (RFC 9915 §12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Association {
+pub struct ClientIa {
     /// Client's number.
     pub client: u32,
     /// IAID of the association.
     pub iaid: u32,
 }
 
-impl Resource for Leased {
-    type Owner = Association;
+impl LeasedResource for Dhcp6LeasedResource {
+    type Owner = ClientIa;
     const COLUMNS: &'static str = "address,prefix_len,lease_type,duid,iaid";
 
     fn shown(self) -> String {
@@ -76,20 +76,20 @@ impl Resource for Leased {
         }
     }
 
-    fn owner_shown(owner: Association) -> String {
+    fn owner_shown(owner: ClientIa) -> String {
         format!("{} IAID {}", shown(&duid_of(owner.client)), owner.iaid)
     }
 
-    fn row(self, owner: Association) -> String {
+    fn row(self, owner: ClientIa) -> String {
         // Kea's lease types.
         let lease_type = if self.is_prefix { 2 } else { 0 };
         let duid = shown(&duid_of(owner.client));
         format!("{},{},{lease_type},{duid},{}", self.address, self.prefix_len, owner.iaid)
     }
 
-    fn blank() -> (Self, Association) {
+    fn blank() -> (Self, ClientIa) {
         let address = Ipv6Addr::LOCALHOST;
-        (Self { address, prefix_len: 128, is_prefix: true }, Association { client: 1, iaid: 1 })
+        (Self { address, prefix_len: 128, is_prefix: true }, ClientIa { client: 1, iaid: 1 })
     }
 }
 
@@ -102,14 +102,20 @@ mod tests {
         let peer = Ipv6Addr::from(peer_of(0x0102_0304));
         assert_eq!(peer.to_string(), "fe80::67:1ff:fe02:304");
         assert_eq!(duid_of(5)[DUID_MAC..], mac_of(5));
-        let leased =
-            Leased { address: "2001:db8:1::".parse().unwrap(), prefix_len: 56, is_prefix: true };
-        let owner = Association { client: 5, iaid: 2 };
+        let leased = Dhcp6LeasedResource {
+            address: "2001:db8:1::".parse().unwrap(),
+            prefix_len: 56,
+            is_prefix: true,
+        };
+        let owner = ClientIa { client: 5, iaid: 2 };
         assert_eq!(
             leased.row(owner),
             "2001:db8:1::,56,2,00:01:00:01:2a:00:00:00:02:67:00:00:00:05,2"
         );
         assert_eq!(leased.shown(), "2001:db8:1::/56");
-        assert_eq!(Leased::owner_shown(owner), "00:01:00:01:2a:00:00:00:02:67:00:00:00:05 IAID 2");
+        assert_eq!(
+            Dhcp6LeasedResource::owner_shown(owner),
+            "00:01:00:01:2a:00:00:00:02:67:00:00:00:05 IAID 2"
+        );
     }
 }

@@ -8,5 +8,5 @@ pub mod protocol;
 mod target;
 pub mod template;
 
-pub use args::Args;
-pub use target::{Access, Ask, Target};
+pub use args::Dhcp6LoadArgs;
+pub use target::{Access, Dhcp6LoadTarget, RequestedAssociations};

@@ -12,12 +12,12 @@
 
 use std::net::Ipv6Addr;
 
-use super::Ask;
-use super::answer::{Answer, Ia, kind};
-use super::client::{Association, DUID_LEN, Leased, Speaker, duid_of, peer_of};
-use super::template::{Extras, Templates};
-use crate::fault::{Fault, Malformed, Refusal};
-use crate::protocol::{Expect, Judgment, Protocol};
+use super::RequestedAssociations;
+use super::answer::{Dhcp6Reply, ReplyIa, kind};
+use super::client::{ClientIa, DUID_LEN, Dhcp6LeasedResource, Speaker, duid_of, peer_of};
+use super::template::{Dhcp6MessageExtras, Templates};
+use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
+use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 
 /// Digests of the ADVERTISE that an exchange took up: of the server's identifier and of the offered
 /// leases, in any order.
@@ -42,8 +42,8 @@ impl Advertised {
 
 /// Messages of clients, through relays or bare.
 #[derive(Clone, Debug)]
-pub struct Clients {
-    ask: Ask,
+pub struct Dhcp6ClientMessages {
+    ask: RequestedAssociations,
     expect: Expect,
     is_relayed: bool,
     /// IAID of the first association of either kind.
@@ -58,8 +58,8 @@ pub struct Clients {
 
 /// Result of checking the associations of a reply.
 #[derive(Default)]
-struct Associations {
-    refusal: Option<Refusal>,
+struct AssociationCheck {
+    refusal: Option<ServerRefusal>,
     leased: u64,
 }
 
@@ -74,7 +74,7 @@ fn digest_of_id(id: &[u8]) -> u64 {
     id.iter().fold(id.len() as u64, |digest, &octet| mix(digest, octet.into()))
 }
 
-fn digest_of(iaid: u32, leased: Leased) -> u64 {
+fn digest_of(iaid: u32, leased: Dhcp6LeasedResource) -> u64 {
     let address = u128::from(leased.address);
     let what = u64::from(iaid) << 16 | u64::from(leased.prefix_len) << 8;
     [(address >> 64) as u64, address as u64]
@@ -82,22 +82,32 @@ fn digest_of(iaid: u32, leased: Leased) -> u64 {
         .fold(mix(1, what | u64::from(leased.is_prefix)), mix)
 }
 
-impl Clients {
+impl Dhcp6ClientMessages {
     /// Creates clients that request `ask`. Their relays, if any, are on `links`; client n is on
     /// link n modulo their number and leaves from source address n modulo `sources`.
     #[must_use]
-    pub fn new(ask: Ask, expect: Expect, links: &[Ipv6Addr], sources: usize) -> Self {
+    pub fn new(
+        ask: RequestedAssociations,
+        expect: Expect,
+        links: &[Ipv6Addr],
+        sources: usize,
+    ) -> Self {
         Self {
             sources: sources.max(1),
             links: links.iter().map(Ipv6Addr::octets).collect(),
-            ..Self::speaking(ask, expect, !links.is_empty(), Extras::default())
+            ..Self::speaking(ask, expect, !links.is_empty(), Dhcp6MessageExtras::default())
         }
     }
 
-    /// Creates clients whose identities and links the caller keeps: for [`Clients::templates`] and
-    /// [`Clients::judge_for`].
+    /// Creates clients whose identities and links the caller keeps: for [`Dhcp6ClientMessages::templates`] and
+    /// [`Dhcp6ClientMessages::judge_for`].
     #[must_use]
-    pub fn speaking(ask: Ask, expect: Expect, is_relayed: bool, extras: Extras) -> Self {
+    pub fn speaking(
+        ask: RequestedAssociations,
+        expect: Expect,
+        is_relayed: bool,
+        extras: Dhcp6MessageExtras,
+    ) -> Self {
         Self {
             ask,
             expect,
@@ -144,11 +154,11 @@ impl Clients {
     /// Checks the client that the reply is for and the relay that it came through.
     fn check_addressing(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         to: &Speaker<'_>,
     ) -> Result<(), Judgment<Advertised>> {
         let fault = |fault| Err(Judgment::Faulty(fault));
-        let Some(id) = answer.client_id else { return fault(Fault::NoClient) };
+        let Some(id) = answer.client_id else { return fault(ReplyFault::NoClient) };
         if id != to.duid || answer.relay.is_some_and(|relay| relay.peer != to.peer) {
             return Err(Judgment::OtherClient);
         }
@@ -164,7 +174,7 @@ impl Clients {
             {
                 Ok(())
             }
-            _ => fault(Fault::Relay),
+            _ => fault(ReplyFault::Relay),
         }
     }
 
@@ -172,7 +182,7 @@ impl Clients {
     #[must_use]
     pub fn judge_for(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         to: &Speaker<'_>,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
@@ -185,7 +195,7 @@ impl Clients {
             (Expect::Echo, kind::REQUEST) if taken.is_some() => {
                 Ok(Judgment::Granted { is_moved: false })
             }
-            (Expect::Echo, _) => Err(Fault::Kind),
+            (Expect::Echo, _) => Err(ReplyFault::Kind),
         };
         judged.unwrap_or_else(Judgment::Faulty)
     }
@@ -195,7 +205,7 @@ impl Clients {
     #[must_use]
     pub fn judge_lease(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         to: &Speaker<'_>,
         ends: bool,
     ) -> Judgment<Advertised> {
@@ -205,15 +215,19 @@ impl Clients {
         self.judge_reply(answer, ends).unwrap_or_else(Judgment::Faulty)
     }
 
-    fn judge_reply(&self, answer: &Answer<'_>, ends: bool) -> Result<Judgment<Advertised>, Fault> {
+    fn judge_reply(
+        &self,
+        answer: &Dhcp6Reply<'_>,
+        ends: bool,
+    ) -> Result<Judgment<Advertised>, ReplyFault> {
         if answer.kind != kind::REPLY {
-            return Err(Fault::Kind);
+            return Err(ReplyFault::Kind);
         }
-        answer.server_id.ok_or(Fault::NoServer)?;
-        let mut refusal = Refusal::of_status(answer.status);
+        answer.server_id.ok_or(ReplyFault::NoServer)?;
+        let mut refusal = ServerRefusal::of_status(answer.status);
         if refusal.is_none() {
             refusal = if ends {
-                answer.ias().find_map(|ia| Refusal::of_status(ia.status))
+                answer.ias().find_map(|ia| ServerRefusal::of_status(ia.status))
             } else {
                 self.associations(answer)?.refusal
             };
@@ -222,8 +236,8 @@ impl Clients {
     }
 
     /// Checks the associations against the requested ones.
-    fn associations(&self, answer: &Answer<'_>) -> Result<Associations, Fault> {
-        let mut all = Associations::default();
+    fn associations(&self, answer: &Dhcp6Reply<'_>) -> Result<AssociationCheck, ReplyFault> {
+        let mut all = AssociationCheck::default();
         let mut seen = [0_u16; 2];
         for ia in answer.ias() {
             let asked = if ia.is_prefix { self.ask.prefixes() } else { self.ask.addresses() };
@@ -231,7 +245,7 @@ impl Clients {
             let bit = 1_u16.checked_shl(place).unwrap_or(0);
             let seen = &mut seen[usize::from(ia.is_prefix)];
             if place >= u32::from(asked) || *seen & bit != 0 {
-                return Err(Fault::Association);
+                return Err(ReplyFault::Association);
             }
             *seen |= bit;
             if let Some(refusal) = read_association(ia, &mut all.leased)? {
@@ -240,36 +254,38 @@ impl Clients {
         }
         let missing = seen[0].count_ones() < self.ask.addresses().into()
             || seen[1].count_ones() < self.ask.prefixes().into();
-        if missing && all.refusal.is_none() { Err(Fault::NoAddress) } else { Ok(all) }
+        if missing && all.refusal.is_none() { Err(ReplyFault::NoAddress) } else { Ok(all) }
     }
 
     fn judge_server(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         taken: Option<Advertised>,
-    ) -> Result<Judgment<Advertised>, Fault> {
+    ) -> Result<Judgment<Advertised>, ReplyFault> {
         let is_to_solicit = answer.xid & 1 == 0;
         let is_rapid = self.ask.rapid_commit && answer.has_rapid_commit;
         match (answer.kind, taken) {
-            (kind::ADVERTISE, _) if !is_to_solicit => return Err(Fault::Transaction),
-            (kind::REPLY, None) if !is_to_solicit => return Err(Fault::Transaction),
-            (kind::REPLY, Some(_)) if is_to_solicit && !is_rapid => return Err(Fault::Transaction),
-            (kind::REPLY, None) if !is_rapid => return Err(Fault::Kind),
+            (kind::ADVERTISE, _) if !is_to_solicit => return Err(ReplyFault::Transaction),
+            (kind::REPLY, None) if !is_to_solicit => return Err(ReplyFault::Transaction),
+            (kind::REPLY, Some(_)) if is_to_solicit && !is_rapid => {
+                return Err(ReplyFault::Transaction);
+            }
+            (kind::REPLY, None) if !is_rapid => return Err(ReplyFault::Kind),
             // The exchange is past its offer, so any further reply to the SOLICIT is a repetition.
             (kind::ADVERTISE | kind::REPLY, Some(taken)) if is_to_solicit => {
                 return Ok(Judgment::Offer(taken));
             }
             (kind::ADVERTISE | kind::REPLY, _) => {}
-            _ => return Err(Fault::Kind),
+            _ => return Err(ReplyFault::Kind),
         }
-        let server = digest_of_id(answer.server_id.ok_or(Fault::NoServer)?);
+        let server = digest_of_id(answer.server_id.ok_or(ReplyFault::NoServer)?);
         if taken.is_some_and(|taken| taken.server != server) {
-            return Err(Fault::ServerChanged);
+            return Err(ReplyFault::ServerChanged);
         }
-        if let Some(refusal) = Refusal::of_status(answer.status) {
+        if let Some(refusal) = ServerRefusal::of_status(answer.status) {
             return Ok(Judgment::Refused(refusal));
         }
-        let Associations { refusal, leased } = self.associations(answer)?;
+        let AssociationCheck { refusal, leased } = self.associations(answer)?;
         if let Some(refusal) = refusal {
             return Ok(Judgment::Refused(refusal));
         }
@@ -278,25 +294,28 @@ impl Clients {
             return Ok(Judgment::Granted { is_moved });
         }
         if !self.templates.can_repeat(answer) {
-            return Err(Fault::TooLong);
+            return Err(ReplyFault::TooLong);
         }
         Ok(Judgment::Offer(Advertised { server, leased, is_granted: false }))
     }
 }
 
 /// Checks one association and adds its leases to the digest `leased`; returns its refusal.
-fn read_association(ia: Ia<'_>, leased: &mut u64) -> Result<Option<Refusal>, Fault> {
+fn read_association(
+    ia: ReplyIa<'_>,
+    leased: &mut u64,
+) -> Result<Option<ServerRefusal>, ReplyFault> {
     if ia.t2_s > 0 && ia.t1_s > ia.t2_s {
-        return Err(Fault::Timers);
+        return Err(ReplyFault::Timers);
     }
-    let mut refusal = Refusal::of_status(ia.status);
+    let mut refusal = ServerRefusal::of_status(ia.status);
     let mut count = 0;
     for given in ia.given() {
         if given.preferred_s > given.valid_s {
-            return Err(Fault::Lifetimes);
+            return Err(ReplyFault::Lifetimes);
         }
         if refusal.is_none() {
-            refusal = Refusal::of_status(given.status);
+            refusal = ServerRefusal::of_status(given.status);
         }
         if given.valid_s > 0 {
             count += 1;
@@ -304,13 +323,13 @@ fn read_association(ia: Ia<'_>, leased: &mut u64) -> Result<Option<Refusal>, Fau
             *leased = leased.wrapping_add(digest_of(ia.iaid, given.leased));
         }
     }
-    if count == 0 && refusal.is_none() { Err(Fault::NoAddress) } else { Ok(refusal) }
+    if count == 0 && refusal.is_none() { Err(ReplyFault::NoAddress) } else { Ok(refusal) }
 }
 
-impl Protocol for Clients {
-    type Answer<'a> = Answer<'a>;
+impl DhcpLoadProtocol for Dhcp6ClientMessages {
+    type Answer<'a> = Dhcp6Reply<'a>;
     type Offer = Advertised;
-    type Resource = Leased;
+    type Resource = Dhcp6LeasedResource;
     const XID_BITS: u32 = 22;
 
     fn message_bytes_max(&self) -> usize {
@@ -333,7 +352,7 @@ impl Protocol for Clients {
     fn second(
         &self,
         buffer: &mut [u8],
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         client: u32,
         _secs: u16,
         _offer: Advertised,
@@ -348,7 +367,7 @@ impl Protocol for Clients {
         })
     }
 
-    fn third(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> usize {
+    fn third(&self, buffer: &mut [u8], answer: &Dhcp6Reply<'_>, client: u32) -> usize {
         let (templates, xid) = (&self.templates, answer.xid | 1 | RENEWAL);
         self.as_client(client, |from| match self.expect {
             Expect::Dhcp => {
@@ -360,21 +379,21 @@ impl Protocol for Clients {
     }
 
     /// Returns `None`: a DHCPv6 server replies to a RELEASE, so these clients keep their leases.
-    fn give_back(&self, _: &mut [u8], _: &Answer<'_>, _: u32) -> Option<usize> {
+    fn give_back(&self, _: &mut [u8], _: &Dhcp6Reply<'_>, _: u32) -> Option<usize> {
         None
     }
 
-    fn read(octets: &[u8]) -> Result<Answer<'_>, Malformed> {
-        Answer::read(octets)
+    fn read(octets: &[u8]) -> Result<Dhcp6Reply<'_>, MalformedDhcpMessage> {
+        Dhcp6Reply::read(octets)
     }
 
-    fn xid(answer: &Answer<'_>) -> u32 {
+    fn xid(answer: &Dhcp6Reply<'_>) -> u32 {
         (answer.xid & !RENEWAL) >> 1
     }
 
     fn judge(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         client: u32,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
@@ -392,7 +411,7 @@ impl Protocol for Clients {
             taken => match self.judge_for(answer, to, taken) {
                 Judgment::Granted { .. } if self.renews && !is_granted => {
                     if !self.templates.can_repeat(answer) {
-                        return Judgment::Faulty(Fault::TooLong);
+                        return Judgment::Faulty(ReplyFault::TooLong);
                     }
                     let taken = taken.unwrap_or_default();
                     Judgment::Continued(Advertised { is_granted: true, ..taken })
@@ -404,16 +423,16 @@ impl Protocol for Clients {
 
     fn leases(
         &self,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         client: u32,
-        mut each: impl FnMut(Association, Leased, u32),
+        mut each: impl FnMut(ClientIa, Dhcp6LeasedResource, u32),
     ) {
         if answer.kind != kind::REPLY {
             return;
         }
         for ia in answer.ias() {
             for given in ia.given().filter(|given| given.valid_s > 0) {
-                each(Association { client, iaid: ia.iaid }, given.leased, given.valid_s);
+                each(ClientIa { client, iaid: ia.iaid }, given.leased, given.valid_s);
             }
         }
     }

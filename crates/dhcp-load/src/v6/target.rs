@@ -3,11 +3,11 @@
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
-use netio::{NetError, Source, UdpSocket, interface};
+use netio::{NetError, SendSource, UdpSocket, interface};
 use serde_json::{Value, json};
 
-use super::protocol::Clients;
-use crate::protocol::{Door, Expect, Stages};
+use super::protocol::Dhcp6ClientMessages;
+use crate::protocol::{DhcpThreadSetup, Expect, Stages};
 use crate::run::socket_options;
 
 /// Largest number of identity associations of each kind in one message.
@@ -15,7 +15,7 @@ const IAS_MAX: u8 = 8;
 
 /// Associations that every client requests in one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct RequestedAssociations {
     /// True for addresses (IA_NA).
     pub na: bool,
     /// True for delegated prefixes (IA_PD).
@@ -26,7 +26,7 @@ pub struct Ask {
     pub rapid_commit: bool,
 }
 
-impl Ask {
+impl RequestedAssociations {
     /// Request for one address.
     pub const ADDRESS: Self = Self { na: true, pd: false, ias: 1, rapid_commit: false };
 
@@ -68,13 +68,13 @@ pub enum Access {
 
 /// Server, and the path to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct Dhcp6LoadTarget {
     /// Server's address and port.
     pub server: SocketAddrV6,
     /// Path of the messages.
     pub access: Access,
     /// Associations that clients request.
-    pub ask: Ask,
+    pub ask: RequestedAssociations,
     /// True if clients renew their leases at once.
     pub renews: bool,
 }
@@ -84,7 +84,7 @@ fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
     SocketAddrV6::new(ip, relay.port(), 0, relay.scope_id())
 }
 
-impl Target {
+impl Dhcp6LoadTarget {
     /// Returns the relays of thread `thread` of `threads`.
     #[must_use]
     pub fn relays_of(&self, thread: u32, threads: u32) -> Vec<SocketAddrV6> {
@@ -103,19 +103,20 @@ impl Target {
         relays: &[SocketAddrV6],
         links: &[Ipv6Addr],
         expect: Expect,
-    ) -> Result<Door<Clients>, NetError> {
+    ) -> Result<DhcpThreadSetup<Dhcp6ClientMessages>, NetError> {
         let own: Vec<Ipv6Addr> = relays.iter().map(|relay| *relay.ip()).collect();
         let links = if links.is_empty() { &own } else { links };
         let (bind, sources) = match relays {
             [relay] => (*relay, Vec::new()),
             _ => (
                 SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, relays[0].port(), 0, 0),
-                own.iter().map(|&ip| Source { address: ip.into(), interface: 0 }).collect(),
+                own.iter().map(|&ip| SendSource { address: ip.into(), interface: 0 }).collect(),
             ),
         };
-        Ok(Door {
+        Ok(DhcpThreadSetup {
             socket: UdpSocket::open(&socket_options(bind))?,
-            protocol: Clients::new(self.ask, expect, links, relays.len()).renewing(self.renews),
+            protocol: Dhcp6ClientMessages::new(self.ask, expect, links, relays.len())
+                .renewing(self.renews),
             destination: self.server.into(),
             sources,
         })
@@ -126,7 +127,7 @@ impl Target {
         name: &str,
         port: u16,
         expect: Expect,
-    ) -> Result<Door<Clients>, NetError> {
+    ) -> Result<DhcpThreadSetup<Dhcp6ClientMessages>, NetError> {
         let interface = interface::named(name).map_err(NetError::on("use interface", name))?;
         let link_local = interface.link_local().ok_or_else(|| {
             let cause = std::io::ErrorKind::AddrNotAvailable.into();
@@ -140,17 +141,17 @@ impl Target {
         let (ip, port) = (*self.server.ip(), self.server.port());
         let is_scoped = ip.is_multicast() || ip.is_unicast_link_local();
         let scope = if is_scoped { interface.index } else { 0 };
-        Ok(Door {
+        Ok(DhcpThreadSetup {
             socket,
-            protocol: Clients::new(self.ask, expect, &[], 1).renewing(self.renews),
+            protocol: Dhcp6ClientMessages::new(self.ask, expect, &[], 1).renewing(self.renews),
             destination: SocketAddrV6::new(ip, port, 0, scope).into(),
             sources: Vec::new(),
         })
     }
 }
 
-impl crate::Target for Target {
-    type Protocol = Clients;
+impl crate::DhcpLoadTarget for Dhcp6LoadTarget {
+    type Protocol = Dhcp6ClientMessages;
     const TOOL: &'static str = "godwit load dhcp6";
     const STAGES: Stages = Stages {
         offers: "advertises",
@@ -193,7 +194,12 @@ impl crate::Target for Target {
         problems
     }
 
-    fn open(&self, thread: u32, threads: u32, expect: Expect) -> Result<Door<Clients>, NetError> {
+    fn open(
+        &self,
+        thread: u32,
+        threads: u32,
+        expect: Expect,
+    ) -> Result<DhcpThreadSetup<Dhcp6ClientMessages>, NetError> {
         match &self.access {
             Access::Direct { interface, port } => self.open_direct(interface, *port, expect),
             Access::Relayed { links, .. } => {

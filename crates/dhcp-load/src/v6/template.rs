@@ -3,10 +3,10 @@
 //! one RELAY-FORW. The generator writes the SOLICIT and the head of the REQUEST once and patches
 //! them per exchange; the rest of the REQUEST repeats the ADVERTISE. About 15 and 50 ns a message.
 
-use base::Writer;
+use base::ByteWriter;
 
-use super::Ask;
-use super::answer::{Answer, Ia, code, kind};
+use super::RequestedAssociations;
+use super::answer::{Dhcp6Reply, ReplyIa, code, kind};
 use super::client::{DUID_LEN, Speaker};
 
 /// Length of the RELAY-FORW header, in bytes (RFC 9915 §9).
@@ -29,7 +29,7 @@ const ELAPSED_LEN: usize = 6;
 
 /// Additions of the caller to perfdhcp's own messages, and the length of the clients' DUIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extras {
+pub struct Dhcp6MessageExtras {
     /// Length of every client's DUID, in bytes.
     pub duid_len: usize,
     /// Options as they go on the wire, at the end of every message.
@@ -38,7 +38,7 @@ pub struct Extras {
     pub relay_options: Vec<u8>,
 }
 
-impl Default for Extras {
+impl Default for Dhcp6MessageExtras {
     fn default() -> Self {
         Self { duid_len: DUID_LEN, options: Vec::new(), relay_options: Vec::new() }
     }
@@ -47,8 +47,8 @@ impl Default for Extras {
 /// All messages, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
-    ask: Ask,
-    extras: Extras,
+    ask: RequestedAssociations,
+    extras: Dhcp6MessageExtras,
     /// Number of bytes before the message.
     at: usize,
     solicit: Vec<u8>,
@@ -57,7 +57,12 @@ pub struct Templates {
 
 /// Writes the beginning of a message that all clients share: everything around it, type, client
 /// identifier.
-fn head(writer: &mut Writer<'_>, is_relayed: bool, extras: &Extras, message_type: u8) {
+fn head(
+    writer: &mut ByteWriter<'_>,
+    is_relayed: bool,
+    extras: &Dhcp6MessageExtras,
+    message_type: u8,
+) {
     if is_relayed {
         writer.put(&[kind::RELAY_FORW, 0]).fill(0, 32).put(&extras.relay_options);
         writer.u16(code::RELAY_MSG).u16(0);
@@ -67,14 +72,14 @@ fn head(writer: &mut Writer<'_>, is_relayed: bool, extras: &Extras, message_type
 }
 
 /// Writes `count` empty identity associations.
-fn wishes(writer: &mut Writer<'_>, option: u16, count: u8) {
+fn wishes(writer: &mut ByteWriter<'_>, option: u16, count: u8) {
     for iaid in 1..=count {
         writer.u16(option).u16(12).u32(iaid.into()).u32(WISH[0]).u32(WISH[1]);
     }
 }
 
 /// Repeats an association of the ADVERTISE, without statuses and other options.
-pub(crate) fn repeat(writer: &mut Writer<'_>, ia: Ia<'_>, item: u16) {
+pub(crate) fn repeat(writer: &mut ByteWriter<'_>, ia: ReplyIa<'_>, item: u16) {
     let len: usize = ia.items().map(|value| 4 + value.len()).sum();
     writer.u16(ia.code()).u16(12 + len as u16).u32(ia.iaid).u32(ia.t1_s).u32(ia.t2_s);
     for value in ia.items() {
@@ -85,15 +90,15 @@ pub(crate) fn repeat(writer: &mut Writer<'_>, ia: Ia<'_>, item: u16) {
 impl Templates {
     /// Builds the messages of clients that request `ask`, through relays or bare.
     #[must_use]
-    pub fn new(ask: Ask, is_relayed: bool) -> Self {
-        Self::with(ask, is_relayed, Extras::default())
+    pub fn new(ask: RequestedAssociations, is_relayed: bool) -> Self {
+        Self::with(ask, is_relayed, Dhcp6MessageExtras::default())
     }
 
     /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame.
     #[must_use]
-    pub fn with(ask: Ask, is_relayed: bool, extras: Extras) -> Self {
+    pub fn with(ask: RequestedAssociations, is_relayed: bool, extras: Dhcp6MessageExtras) -> Self {
         let mut buffer = [0; 2_048];
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         head(&mut writer, is_relayed, &extras, kind::SOLICIT);
         wishes(&mut writer, code::IA_NA, ask.addresses());
         // perfdhcp requests these two: name servers and domain list.
@@ -106,7 +111,7 @@ impl Templates {
         writer.put(&extras.options);
         assert!(!writer.overflowed(), "a SOLICIT has less than 2,048 octets");
         let solicit = writer.written().to_vec();
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         head(&mut writer, is_relayed, &extras, kind::REQUEST);
         let request_head = writer.written().to_vec();
         let at = request_head.len() - HEAD_LEN - extras.duid_len;
@@ -124,7 +129,7 @@ impl Templates {
 
     /// Returns true when a REQUEST can repeat the offer in `answer`.
     #[must_use]
-    pub fn can_repeat(&self, answer: &Answer<'_>) -> bool {
+    pub fn can_repeat(&self, answer: &Dhcp6Reply<'_>) -> bool {
         let ias: usize = answer.ias().map(|ia| 16 + ia.options.len()).sum();
         let count = usize::from(self.ask.addresses()) + usize::from(self.ask.prefixes());
         answer.server_id.is_none_or(|id| id.len() <= SERVER_ID_MAX) && ias <= count * IA_ROOM
@@ -147,11 +152,11 @@ impl Templates {
         buffer: &mut [u8],
         message_type: u8,
         xid: u32,
-        answer: &Answer<'_>,
+        answer: &Dhcp6Reply<'_>,
         server_id: Option<&[u8]>,
         from: &Speaker<'_>,
     ) -> usize {
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
         if let Some(server_id) = server_id {
             writer.u16(code::SERVER_ID).u16(server_id.len() as u16).put(server_id);
@@ -171,7 +176,7 @@ impl Templates {
 
     /// Writes an INFORMATION-REQUEST (RFC 9915 §18.2.6) into `buffer`.
     pub fn information(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
         writer.u16(code::ORO).u16(4).u16(23).u16(24);
         writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
@@ -184,7 +189,7 @@ impl Templates {
     /// Writes a REQUEST of the usual size with empty associations, instead of
     /// [`Templates::request`], because a plain responder sends no ADVERTISE.
     pub fn request_nothing(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
         writer.u16(code::SERVER_ID).u16(DUID_LEN as u16).fill(0, DUID_LEN);
         let mut nothing = |option: u16, count: u8, item: u16, item_len: usize| {
@@ -199,7 +204,7 @@ impl Templates {
         self.finish(writer, xid, from)
     }
 
-    fn finish(&self, mut writer: Writer<'_>, xid: u32, from: &Speaker<'_>) -> usize {
+    fn finish(&self, mut writer: ByteWriter<'_>, xid: u32, from: &Speaker<'_>) -> usize {
         assert!(!writer.overflowed(), "a REQUEST fits its slot");
         let message = writer.written();
         self.patch(message, xid, from);
@@ -256,7 +261,8 @@ mod tests {
          0000010000070800000b400005001820010db8000f0000000000000001000000000e1000001c2000\
          080002000000190029000000010000070800000b40001a001900000e1000001c203820010db88000\
          00000000000000000000";
-    const ASK: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+    const ASK: RequestedAssociations =
+        RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
     const RELAY: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 0xf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
     /// Calls `act` as client 5 on the link [`RELAY`].
@@ -285,7 +291,7 @@ mod tests {
         let len = as_client_5(|from| templates.solicit(&mut buffer, 0, from));
         assert_eq!(buffer[..len], of_client_5(SOLICIT));
         let advertise = of_client_5(ADVERTISE);
-        let answer = Answer::read(&advertise).unwrap();
+        let answer = Dhcp6Reply::read(&advertise).unwrap();
         assert!(templates.can_repeat(&answer));
         let len = as_client_5(|from| {
             let server_id = answer.server_id.unwrap();
@@ -300,7 +306,11 @@ mod tests {
         let mut buffer = vec![0xff; templates.message_bytes_max()];
         let len = as_client_5(|from| templates.solicit(&mut buffer, 0, from));
         assert_eq!(buffer[..len], of_client_5(SOLICIT)[RELAY_LEN..]);
-        assert_eq!(Templates::new(Ask::ADDRESS, false).solicit.len(), 52, "perfdhcp's");
+        assert_eq!(
+            Templates::new(RequestedAssociations::ADDRESS, false).solicit.len(),
+            52,
+            "perfdhcp's"
+        );
     }
 
     #[test]
@@ -310,19 +320,19 @@ mod tests {
         let len = as_client_5(|from| templates.request_nothing(&mut buffer, 1, from));
         // Kea's DUID-EN here is three bytes shorter than the DUID-LLT of the stand-in.
         assert_eq!(len, octets(REQUEST).len() + 3);
-        let answer = Answer::read(&buffer[..len]).unwrap();
+        let answer = Dhcp6Reply::read(&buffer[..len]).unwrap();
         assert_eq!((answer.kind, answer.ias().count()), (kind::REQUEST, 2));
     }
 
     #[test]
     fn the_longest_offer_that_can_be_repeated_fits() {
-        let ask = Ask { ias: 8, ..ASK };
+        let ask = RequestedAssociations { ias: 8, ..ASK };
         let templates = Templates::new(ask, true);
         let mut buffer = vec![0; templates.message_bytes_max()];
         assert!(buffer.len() <= 1_452, "fits a frame: {}", buffer.len());
         let build = |addresses: u8, id_len: usize| {
             let mut octets = [0; 2_048];
-            let mut writer = Writer::new(&mut octets);
+            let mut writer = ByteWriter::new(&mut octets);
             writer.put(&[kind::ADVERTISE, 0, 0, 2]);
             writer.u16(code::SERVER_ID).u16(id_len as u16).fill(7, id_len);
             for iaid in 1..=16 {
@@ -335,7 +345,7 @@ mod tests {
             writer.written().to_vec()
         };
         let longest = build(2, 130);
-        let answer = Answer::read(&longest).unwrap();
+        let answer = Dhcp6Reply::read(&longest).unwrap();
         assert!(templates.can_repeat(&answer));
         let len = as_client_5(|from| {
             let server_id = answer.server_id.unwrap();
@@ -343,7 +353,7 @@ mod tests {
         });
         assert_eq!(len, templates.message_bytes_max());
         for too_long in [build(3, 130), build(2, 131)] {
-            assert!(!templates.can_repeat(&Answer::read(&too_long).unwrap()));
+            assert!(!templates.can_repeat(&Dhcp6Reply::read(&too_long).unwrap()));
         }
     }
 }

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::Ipv4Addr;
 
 use dhcp_load::Expect;
-use dhcp_load::identities::Identities;
+use dhcp_load::identities::ExchangeIdentities;
 use dhcp_load::leases::{LeaseLog, LeaseSummary};
-use dhcp_load::population::{Limits, Population, Tally};
-use dhcp_load::protocol::Protocol;
+use dhcp_load::population::{DhcpMessageTally, ExchangeTimeLimits, Population};
+use dhcp_load::protocol::DhcpLoadProtocol;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::Relayed;
-use load::{Class, Ledger, Rate, Schedule, Timeline};
+use load::{ExchangeClass, ExchangeLedger, LoadRate, Schedule, Timeline};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -23,11 +23,11 @@ pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub(crate) const FIXED: usize = 240;
 
 /// Request as a server sees it.
-pub(crate) struct Request<'a> {
+pub(crate) struct Dhcp4TestRequest<'a> {
     pub(crate) octets: &'a [u8],
 }
 
-impl Request<'_> {
+impl Dhcp4TestRequest<'_> {
     pub(crate) fn kind(&self) -> u8 {
         self.octets[242]
     }
@@ -62,10 +62,10 @@ impl Request<'_> {
 }
 
 /// Result of a run on virtual time.
-pub(crate) struct Outcome {
-    pub(crate) ledger: Ledger,
+pub(crate) struct VirtualRunOutcome {
+    pub(crate) ledger: ExchangeLedger,
     pub(crate) leases: LeaseSummary,
-    pub(crate) tally: Tally,
+    pub(crate) tally: DhcpMessageTally,
     /// Duration of the run, in nanoseconds.
     pub(crate) took_ns: u64,
     /// Requests that the server got, by message type.
@@ -74,11 +74,11 @@ pub(crate) struct Outcome {
     pub(crate) timeline: Timeline,
 }
 
-impl Outcome {
-    /// Returns counts by class in the order of [`Class::ALL`].
+impl VirtualRunOutcome {
+    /// Returns counts by class in the order of [`ExchangeClass::ALL`].
     pub(crate) fn classes(&self) -> [u64; 7] {
         assert_eq!(self.ledger.in_flight(), 0, "every exchange has ended");
-        Class::ALL.map(|class| self.ledger.count(class))
+        ExchangeClass::ALL.map(|class| self.ledger.count(class))
     }
 
     /// Returns the rejections by second, instead of the offer and of the grant.
@@ -96,8 +96,8 @@ impl Outcome {
 pub(crate) fn play(
     rate: f64,
     duration_ns: u64,
-    server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
+    server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> VirtualRunOutcome {
     play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
 }
 
@@ -105,12 +105,12 @@ pub(crate) fn play(
 pub(crate) fn play_at(
     rate: f64,
     duration_ns: u64,
-    mut server: impl FnMut(u64, &Request<'_>) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
-    let kind = |octets: &[u8]| Request { octets }.kind();
+    mut server: impl FnMut(u64, &Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> VirtualRunOutcome {
+    let kind = |octets: &[u8]| Dhcp4TestRequest { octets }.kind();
     let protocol = Relayed::new(RELAY, Expect::Dhcp);
     play_world(protocol, rate, duration_ns, kind, |now_ns, octets| {
-        server(now_ns, &Request { octets })
+        server(now_ns, &Dhcp4TestRequest { octets })
     })
 }
 
@@ -119,26 +119,26 @@ pub(crate) fn play_as(
     protocol: Relayed,
     rate: f64,
     duration_ns: u64,
-    mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
-    let kind = |octets: &[u8]| Request { octets }.kind();
-    play_world(protocol, rate, duration_ns, kind, |_, octets| server(&Request { octets }))
+    mut server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> VirtualRunOutcome {
+    let kind = |octets: &[u8]| Dhcp4TestRequest { octets }.kind();
+    play_world(protocol, rate, duration_ns, kind, |_, octets| server(&Dhcp4TestRequest { octets }))
 }
 
 /// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
 /// `server` turns each request, which reaches it at once, into replies that arrive after a delay in
 /// nanoseconds; `kind` reads a request's message type.
-pub(crate) fn play_world<P: Protocol>(
+pub(crate) fn play_world<P: DhcpLoadProtocol>(
     protocol: P,
     rate: f64,
     duration_ns: u64,
     kind: impl Fn(&[u8]) -> u8,
     mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
+) -> VirtualRunOutcome {
     let start_ns = 5_000 * MS;
-    let rate = Rate::per_second(rate).unwrap();
-    let limits = Limits { deadline_ns: 2_000 * MS, grace_ns: 2_000 * MS };
-    let identities = Identities {
+    let rate = LoadRate::per_second(rate).unwrap();
+    let limits = ExchangeTimeLimits { deadline_ns: 2_000 * MS, grace_ns: 2_000 * MS };
+    let identities = ExchangeIdentities {
         thread: 0,
         threads: 1,
         client_offset: 7,
@@ -187,5 +187,5 @@ pub(crate) fn play_world<P: Protocol>(
     let mut finished = population.finish();
     let leases = finished.leases.summarize(now_ns);
     let (ledger, tally, timeline) = (finished.ledger, finished.tally, finished.timeline);
-    Outcome { ledger, leases, tally, took_ns, requests, timeline }
+    VirtualRunOutcome { ledger, leases, tally, took_ns, requests, timeline }
 }

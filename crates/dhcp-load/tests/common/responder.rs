@@ -18,9 +18,9 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// Flag that is set when dropped, so that a failing test does not wait for its responder for ever.
-struct Stop<'a>(&'a AtomicBool);
+struct ResponderStopGuard<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for ResponderStopGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -42,7 +42,7 @@ pub(crate) fn beside<R>(
     std::thread::scope(|scope| {
         let responder = scope.spawn(|| serve(&socket, &stop));
         let result = {
-            let _stop = Stop(&stop);
+            let _stop = ResponderStopGuard(&stop);
             client(address)
         };
         responder.join().unwrap();

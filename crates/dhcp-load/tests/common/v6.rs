@@ -2,13 +2,13 @@
 
 use std::net::Ipv6Addr;
 
-use base::Writer;
+use base::ByteWriter;
 use dhcp_load::Expect;
-use dhcp_load::v6::Ask;
+use dhcp_load::v6::RequestedAssociations;
 use dhcp_load::v6::answer::{code, kind};
-use dhcp_load::v6::protocol::Clients;
+use dhcp_load::v6::protocol::Dhcp6ClientMessages;
 
-use crate::common::{MS, Outcome, play_world};
+use crate::common::{MS, VirtualRunOutcome, play_world};
 
 /// Length of RELAY-FORW header and Relay Message option header, in bytes.
 pub(crate) const RELAY_LEN: usize = 38;
@@ -21,7 +21,7 @@ pub(crate) const SERVER: [u8; 11] = [0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5];
 
 /// Address or prefix in a reply.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct TestIaLease {
     pub(crate) address: Ipv6Addr,
     pub(crate) prefix_len: u8,
     pub(crate) preferred_s: u32,
@@ -30,18 +30,18 @@ pub(crate) struct Given {
 
 /// Identity association in a reply.
 #[derive(Clone, Debug)]
-pub(crate) struct Ia {
+pub(crate) struct TestIa {
     pub(crate) is_prefix: bool,
     pub(crate) iaid: u32,
     pub(crate) t1_s: u32,
     pub(crate) t2_s: u32,
-    pub(crate) given: Vec<Given>,
+    pub(crate) given: Vec<TestIaLease>,
     pub(crate) status: Option<u16>,
 }
 
 /// Reply before it becomes bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct Dhcp6TestReply {
     /// RELAY-REPL header without the option; empty for a bare reply.
     pub(crate) relay: Vec<u8>,
     pub(crate) kind: u8,
@@ -50,11 +50,11 @@ pub(crate) struct Reply {
     pub(crate) server_id: Option<Vec<u8>>,
     pub(crate) status: Option<u16>,
     pub(crate) rapid: bool,
-    pub(crate) ias: Vec<Ia>,
+    pub(crate) ias: Vec<TestIa>,
 }
 
 /// Request as a server sees it.
-pub(crate) struct Request<'a> {
+pub(crate) struct Dhcp6TestRequest<'a> {
     pub(crate) octets: &'a [u8],
 }
 
@@ -62,7 +62,7 @@ fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-impl Request<'_> {
+impl Dhcp6TestRequest<'_> {
     fn message(&self) -> &[u8] {
         let at = if self.octets[0] == kind::RELAY_FORW { RELAY_LEN } else { 0 };
         &self.octets[at..]
@@ -109,7 +109,7 @@ impl Request<'_> {
     }
 
     /// Returns the resource that a well-behaved server gives to this client for an association.
-    fn own(&self, is_prefix: bool, iaid: u32) -> Given {
+    fn own(&self, is_prefix: bool, iaid: u32) -> TestIaLease {
         let [a, b] = [self.client() >> 16, self.client()].map(|half| half as u16);
         let address = if is_prefix {
             Ipv6Addr::new(0x2001, 0xdb8, 0x8000 + iaid as u16, a, b, 0, 0, 0)
@@ -117,12 +117,12 @@ impl Request<'_> {
             Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, iaid as u16, a, b)
         };
         let prefix_len = if is_prefix { 80 } else { 128 };
-        Given { address, prefix_len, preferred_s: 1_800, valid_s: 3_600 }
+        TestIaLease { address, prefix_len, preferred_s: 1_800, valid_s: 3_600 }
     }
 
     /// Returns an ADVERTISE to a SOLICIT and a REPLY to a REQUEST, as a well-behaved server gives
     /// them.
-    pub(crate) fn good(&self) -> Reply {
+    pub(crate) fn good(&self) -> Dhcp6TestReply {
         let mut relay = self.octets[..RELAY_LEN - 4].to_vec();
         relay[0] = kind::RELAY_REPL;
         if self.octets[0] != kind::RELAY_FORW {
@@ -132,9 +132,9 @@ impl Request<'_> {
         let ias = self.asked().into_iter().map(|(option, iaid)| {
             let is_prefix = option == code::IA_PD;
             let given = vec![self.own(is_prefix, iaid)];
-            Ia { is_prefix, iaid, t1_s: 900, t2_s: 1_440, given, status: None }
+            TestIa { is_prefix, iaid, t1_s: 900, t2_s: 1_440, given, status: None }
         });
-        Reply {
+        Dhcp6TestReply {
             relay,
             kind: if self.kind() == kind::SOLICIT { kind::ADVERTISE } else { kind::REPLY },
             xid: u32::from_be_bytes([0, message[1], message[2], message[3]]),
@@ -146,8 +146,8 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the reply of [`Request::good`], but a REPLY to a SOLICIT that requests Rapid Commit.
-    pub(crate) fn rapid(&self) -> Reply {
+    /// Returns the reply of [`Dhcp6TestRequest::good`], but a REPLY to a SOLICIT that requests Rapid Commit.
+    pub(crate) fn rapid(&self) -> Dhcp6TestReply {
         let mut reply = self.good();
         if self.asks_for(code::RAPID_COMMIT) {
             (reply.kind, reply.rapid) = (kind::REPLY, true);
@@ -156,16 +156,16 @@ impl Request<'_> {
     }
 }
 
-fn put_status(writer: &mut Writer<'_>, status: Option<u16>) {
+fn put_status(writer: &mut ByteWriter<'_>, status: Option<u16>) {
     if let Some(status) = status {
         writer.u16(code::STATUS_CODE).u16(2 + 4).u16(status).put(b"text");
     }
 }
 
-impl Reply {
+impl Dhcp6TestReply {
     pub(crate) fn octets(&self) -> Vec<u8> {
         let mut buffer = [0; 2_048];
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = ByteWriter::new(&mut buffer);
         writer.u32(self.xid | u32::from(self.kind) << 24);
         let ids = [(code::CLIENT_ID, &self.client_id), (code::SERVER_ID, &self.server_id)];
         for (option, id) in ids {
@@ -207,23 +207,23 @@ impl Reply {
 }
 
 /// Returns relayed clients that request `ask`, on two links.
-pub(crate) fn relayed(ask: Ask) -> Clients {
-    Clients::new(ask, Expect::Dhcp, &LINKS, 1)
+pub(crate) fn relayed(ask: RequestedAssociations) -> Dhcp6ClientMessages {
+    Dhcp6ClientMessages::new(ask, Expect::Dhcp, &LINKS, 1)
 }
 
 /// Plays 100 exchanges within one second, each with the request `ask`.
 pub(crate) fn hundred(
-    ask: Ask,
-    server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
+    ask: RequestedAssociations,
+    server: impl FnMut(&Dhcp6TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> VirtualRunOutcome {
     hundred_of(relayed(ask), server)
 }
 
 /// Plays 100 exchanges of `clients` within one second.
 pub(crate) fn hundred_of(
-    clients: Clients,
-    mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
-) -> Outcome {
-    let kind = |octets: &[u8]| Request { octets }.kind();
-    play_world(clients, 100.0, 1_000 * MS, kind, |_, octets| server(&Request { octets }))
+    clients: Dhcp6ClientMessages,
+    mut server: impl FnMut(&Dhcp6TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> VirtualRunOutcome {
+    let kind = |octets: &[u8]| Dhcp6TestRequest { octets }.kind();
+    play_world(clients, 100.0, 1_000 * MS, kind, |_, octets| server(&Dhcp6TestRequest { octets }))
 }

@@ -4,20 +4,20 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use base::time::NS_PER_S;
-use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect4::Dialect4;
-use dhcp_load::perfdhcp::lives::Habits;
-use dhcp_load::perfdhcp::rules::Rules;
-use dhcp_load::perfdhcp::traffic::{LinkCounts, Traffic};
-use dhcp_load::population::Outgoing;
+use dhcp_load::perfdhcp::lives::LifecycleSettings;
+use dhcp_load::perfdhcp::rules::RequestRules;
+use dhcp_load::perfdhcp::traffic::{LinkCounts, RequestTraffic};
+use dhcp_load::population::OutgoingMessage;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v4::template::Extras;
-use dhcp_load::wire::Incoming;
+use dhcp_load::v4::template::Dhcp4MessageExtras;
+use dhcp_load::wire::ReceivedDatagram;
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
-use crate::common::{MS, RELAY, Request, SERVER};
-use crate::perfdhcp::world::{Counts, START_NS, personas, rules};
+use crate::common::{Dhcp4TestRequest, MS, RELAY, SERVER};
+use crate::perfdhcp::world::{ExchangeKindCounts, START_NS, personas, rules};
 
 const CLIENTS: u32 = 50;
 const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -29,29 +29,29 @@ fn mac(client: u32) -> MacAddress {
 }
 
 /// Clients on a link with a server that the test scripts.
-struct World {
-    traffic: Traffic<Dialect4>,
+struct DirectClientSimulation {
+    traffic: RequestTraffic<Dialect4>,
     now_ns: u64,
     buffer: Vec<u8>,
 }
 
-impl World {
-    fn new(rules: Rules) -> Self {
+impl DirectClientSimulation {
+    fn new(rules: RequestRules) -> Self {
         let dialect = Dialect4::new(
             personas(CLIENTS),
             vec![Ipv4Addr::UNSPECIFIED],
-            &Extras::default(),
+            &Dhcp4MessageExtras::default(),
             false,
         )
         .direct([68, 67], false);
-        let mut traffic = Traffic::new(dialect, personas(CLIENTS), rules);
+        let mut traffic = RequestTraffic::new(dialect, personas(CLIENTS), rules);
         traffic.starts_at(START_NS);
         Self { traffic, now_ns: START_NS, buffer: vec![0; 400] }
     }
 
     /// Returns the message of a request, once it has left, with the source and destination of its
     /// frame.
-    fn sent(&mut self, outgoing: Option<Outgoing>) -> (Vec<u8>, Endpoints) {
+    fn sent(&mut self, outgoing: Option<OutgoingMessage>) -> (Vec<u8>, Endpoints) {
         let outgoing = outgoing.expect("there is a message");
         self.now_ns += MS;
         self.traffic.left(outgoing.number, self.now_ns);
@@ -77,7 +77,7 @@ impl World {
                 68,
             ),
         });
-        let incoming = Incoming { octets, endpoints, is_damaged: false };
+        let incoming = ReceivedDatagram { octets, endpoints, is_damaged: false };
         let outgoing = self.traffic.answer(self.now_ns, &incoming, &mut self.buffer);
         outgoing.map(|outgoing| self.sent(Some(outgoing)))
     }
@@ -85,10 +85,10 @@ impl World {
     /// Gets a lease for the next client. Returns its address.
     fn lease(&mut self) -> Ipv4Addr {
         let discover = self.begin();
-        let request = Request { octets: &discover };
+        let request = Dhcp4TestRequest { octets: &discover };
         let station = mac(request.client());
         let (octets, _) = self.comes(&request.good(), station).expect("an offer is taken up");
-        let request = Request { octets: &octets };
+        let request = Dhcp4TestRequest { octets: &octets };
         assert!(self.comes(&request.good(), station).is_none());
         request.own_address()
     }
@@ -97,26 +97,26 @@ impl World {
         self.traffic.holder(self.now_ns, address).map(MacAddress)
     }
 
-    fn counts(&self, kind: Kind) -> Counts {
+    fn counts(&self, kind: ExchangeKind) -> ExchangeKindCounts {
         let account = &self.traffic.accounts[kind.index()];
-        Counts {
+        ExchangeKindCounts {
             sent: account.sent(),
             on_time: account.on_time(),
-            wrong_client: account.ledger.count(load::Class::WrongClient),
+            wrong_client: account.ledger.count(load::ExchangeClass::WrongClient),
             duplicates: account.duplicates,
             unmatched: account.unmatched,
             malformed: account.malformed,
-            ..Counts::default()
+            ..ExchangeKindCounts::default()
         }
     }
 }
 
 #[test]
 fn an_answer_is_taken_by_broadcast_or_by_the_station_that_it_is_for() {
-    let mut world = World::new(rules(1));
+    let mut world = DirectClientSimulation::new(rules(1));
     for to in [mac(0), MacAddress::BROADCAST] {
         let discover = world.begin();
-        let request = Request { octets: &discover };
+        let request = Dhcp4TestRequest { octets: &discover };
         assert_eq!(discover[24..28], [0; 4], "no relay");
         assert!(world.comes(&request.good(), to).is_some());
     }
@@ -124,19 +124,20 @@ fn an_answer_is_taken_by_broadcast_or_by_the_station_that_it_is_for() {
     assert_eq!((world.traffic.link, world.traffic.received), (link, 2));
     let discover = world.begin();
     // Client 2's reply, sent to client 3: neither client has got its reply.
-    assert!(world.comes(&Request { octets: &discover }.good(), mac(3)).is_none());
-    assert!(world.comes(&Request { octets: &discover }.good(), STRANGER).is_none());
-    let expected = Counts { sent: 3, on_time: 2, unmatched: 1, ..Counts::default() };
-    assert_eq!(world.counts(Kind::First), expected);
+    assert!(world.comes(&Dhcp4TestRequest { octets: &discover }.good(), mac(3)).is_none());
+    assert!(world.comes(&Dhcp4TestRequest { octets: &discover }.good(), STRANGER).is_none());
+    let expected =
+        ExchangeKindCounts { sent: 3, on_time: 2, unmatched: 1, ..ExchangeKindCounts::default() };
+    assert_eq!(world.counts(ExchangeKind::First), expected);
     let link = LinkCounts { broadcast: 1, unicast: 2, overheard: 1, arp_answered: 0 };
     assert_eq!((world.traffic.link, world.traffic.received), (link, 3));
 }
 
 #[test]
 fn what_others_on_the_link_are_told_is_overheard_and_strays_for_us_are_not() {
-    let mut world = World::new(rules(1));
+    let mut world = DirectClientSimulation::new(rules(1));
     let discover = world.begin();
-    let good = Request { octets: &discover }.good();
+    let good = Dhcp4TestRequest { octets: &discover }.good();
     let mut foreign = good.clone();
     foreign[4..8].copy_from_slice(&[0xde, 0xad, 0xbe, 0xef]);
     let ours = foreign.clone();
@@ -152,33 +153,36 @@ fn what_others_on_the_link_are_told_is_overheard_and_strays_for_us_are_not() {
     let mut wrong = good.clone();
     wrong[28..34].copy_from_slice(&STRANGER.0);
     assert!(world.comes(&wrong, MacAddress::BROADCAST).is_none());
-    assert_eq!(world.counts(Kind::First).wrong_client, 1);
+    assert_eq!(world.counts(ExchangeKind::First).wrong_client, 1);
     assert!(world.comes(&good, mac(0)).is_none());
-    assert_eq!(world.counts(Kind::First).duplicates, 1);
+    assert_eq!(world.counts(ExchangeKind::First).duplicates, 1);
 }
 
 #[test]
 fn what_no_station_would_take_is_malformed_and_answers_nothing() {
-    let mut world = World::new(rules(1));
+    let mut world = DirectClientSimulation::new(rules(1));
     let discover = world.begin();
-    let octets = Request { octets: &discover }.good();
-    let incoming = Incoming { is_damaged: true, ..Incoming::of(&octets) };
+    let octets = Dhcp4TestRequest { octets: &discover }.good();
+    let incoming = ReceivedDatagram { is_damaged: true, ..ReceivedDatagram::of(&octets) };
     assert_eq!(world.traffic.answer(world.now_ns, &incoming, &mut world.buffer), None);
     assert_eq!((world.traffic.malformed, world.traffic.too_short), (1, 0));
-    assert_eq!(world.counts(Kind::First), Counts { sent: 1, ..Counts::default() });
+    assert_eq!(
+        world.counts(ExchangeKind::First),
+        ExchangeKindCounts { sent: 1, ..ExchangeKindCounts::default() }
+    );
     assert!(world.comes(&octets, mac(0)).is_some(), "the true one is still awaited");
 }
 
 #[test]
 fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
-    let with_arp = Rules { answers_arp: true, keeps_leases: true, ..rules(1) };
-    let mut world = World::new(with_arp);
+    let with_arp = RequestRules { answers_arp: true, keeps_leases: true, ..rules(1) };
+    let mut world = DirectClientSimulation::new(with_arp);
     let discover = world.begin();
-    let request = Request { octets: &discover };
+    let request = Dhcp4TestRequest { octets: &discover };
     let address = request.own_address();
     let (octets, _) = world.comes(&request.good(), mac(0)).expect("an offer is taken up");
     assert_eq!(world.holder(address), None, "an offer is no lease");
-    world.comes(&Request { octets: &octets }.good(), mac(0));
+    world.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
     assert_eq!(world.holder(address), Some(mac(0)));
     // The client announces the address once.
     assert_eq!(world.traffic.announcement(), Some((mac(0).0, address)));
@@ -186,7 +190,8 @@ fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
     assert_eq!(world.holder(Ipv4Addr::new(10, 1, 2, 3)), None);
     assert_eq!(world.traffic.link.arp_answered, 1);
     let now_ns = world.now_ns;
-    let outgoing = world.traffic.begin_on_lease(Kind::Release, now_ns, now_ns, &mut world.buffer);
+    let outgoing =
+        world.traffic.begin_on_lease(ExchangeKind::Release, now_ns, now_ns, &mut world.buffer);
     let (_, endpoints) = world.sent(outgoing);
     assert_eq!((*endpoints.source.ip(), *endpoints.destination.ip()), (address, SERVER));
     assert_eq!(endpoints.destination_mac, SERVER_MAC);
@@ -201,16 +206,20 @@ fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
 #[test]
 fn a_refused_renewal_ends_the_answering_and_without_the_flag_nobody_answers() {
     for answers_arp in [true, false] {
-        let mut world = World::new(Rules { answers_arp, keeps_leases: true, ..rules(1) });
+        let mut world = DirectClientSimulation::new(RequestRules {
+            answers_arp,
+            keeps_leases: true,
+            ..rules(1)
+        });
         let address = world.lease();
         assert_eq!(world.traffic.announcement().is_some(), answers_arp);
         assert_eq!(world.holder(address).is_some(), answers_arp);
         let now_ns = world.now_ns;
         let outgoing =
-            world.traffic.begin_on_lease(Kind::Renewal, now_ns, now_ns, &mut world.buffer);
+            world.traffic.begin_on_lease(ExchangeKind::Renewal, now_ns, now_ns, &mut world.buffer);
         let (octets, endpoints) = world.sent(outgoing);
         assert_eq!((*endpoints.source.ip(), endpoints.destination_mac), (address, SERVER_MAC));
-        let nak = Request { octets: &octets }.answer(kind::NAK, Ipv4Addr::UNSPECIFIED);
+        let nak = Dhcp4TestRequest { octets: &octets }.answer(kind::NAK, Ipv4Addr::UNSPECIFIED);
         world.comes(&nak, mac(0));
         assert_eq!(world.holder(address), None);
     }
@@ -218,7 +227,7 @@ fn a_refused_renewal_ends_the_answering_and_without_the_flag_nobody_answers() {
 
 #[test]
 fn a_client_that_is_away_does_not_answer_until_it_is_back() {
-    let habits = Habits {
+    let habits = LifecycleSettings {
         clients: 1,
         speed: 1.0,
         stay_s: Some(1.0),
@@ -227,7 +236,11 @@ fn a_client_that_is_away_does_not_answer_until_it_is_back() {
         informing_percent: 0,
         declining_percent: 0,
     };
-    let mut world = World::new(Rules { answers_arp: true, habits: Some(habits), ..rules(1) });
+    let mut world = DirectClientSimulation::new(RequestRules {
+        answers_arp: true,
+        habits: Some(habits),
+        ..rules(1)
+    });
     let address = world.lease();
     assert_eq!(world.holder(address), Some(mac(0)));
     // The client leaves silently, which sends nothing, and comes back.
@@ -239,6 +252,6 @@ fn a_client_that_is_away_does_not_answer_until_it_is_back() {
     }
     let (octets, endpoints) = world.sent(reboot);
     assert!(endpoints.source.ip().is_unspecified());
-    world.comes(&Request { octets: &octets }.good(), mac(0));
+    world.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
     assert_eq!(world.holder(address), Some(mac(0)));
 }

@@ -2,19 +2,19 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp_load::fault::Fault;
-use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::fault::ReplyFault;
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect4::Dialect4;
 use dhcp_load::perfdhcp::ending::Ending;
 use dhcp_load::v4::answer::kind;
 
-use crate::common::{FIXED, MS, Request};
+use crate::common::{Dhcp4TestRequest, FIXED, MS};
 use crate::perfdhcp::v4::{dialect, kind_of};
-use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Played, failed, play, rules};
+use crate::perfdhcp::world::{DEADLINE_NS, Ledger, VirtualPerfdhcpRun, failed, play, rules};
 
 /// Error of a responder in one request in three of a kind, which also enters the error's class into
 /// its ledger.
-type Fault4 = fn(&Request<'_>, &mut Ledger, usize) -> Vec<(u64, Vec<u8>)>;
+type Fault4 = fn(&Dhcp4TestRequest<'_>, &mut Ledger, usize) -> Vec<(u64, Vec<u8>)>;
 
 /// Removes an option of four bytes.
 fn without(mut octets: Vec<u8>, code: u8) -> Vec<u8> {
@@ -38,10 +38,10 @@ fn changed(mut octets: Vec<u8>, at: usize, by: u8) -> Vec<u8> {
 
 /// Plays 300 exchanges against a server that replies to clients 0, 3, 6 … with `fault` at stage
 /// `stage`, and to all other requests well.
-fn against(stage: Kind, fault: Fault4) -> (Played<Dialect4>, Ledger) {
+fn against(stage: ExchangeKind, fault: Fault4) -> (VirtualPerfdhcpRun<Dialect4>, Ledger) {
     let mut ledger = Ledger::default();
     let played = play(dialect(300), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let index = kind_of(&request).index();
         ledger[index].sent += 1;
         if index == stage.index() && request.client().is_multiple_of(3) {
@@ -287,7 +287,7 @@ const _: () = assert!(FAULTS.len() >= 36, "issue 6 asks for 36 ways at least");
 #[test]
 fn both_ledgers_and_the_exit_code_are_right_for_every_fault_at_every_stage() {
     for (name, fault) in FAULTS {
-        for stage in [Kind::First, Kind::Second] {
+        for stage in [ExchangeKind::First, ExchangeKind::Second] {
             let (mut played, ledger) = against(stage, fault);
             assert_eq!(ledger[stage.index()].sent % 50, 0, "{name} {stage:?}");
             assert_eq!(played.counts(), ledger, "{name} at {stage:?}");
@@ -302,48 +302,48 @@ fn both_ledgers_and_the_exit_code_are_right_for_every_fault_at_every_stage() {
 
 #[test]
 fn what_is_wrong_with_one_stage_only_is_found_there() {
-    type Case = (&'static str, Kind, Fault4, Option<Fault>);
+    type Case = (&'static str, ExchangeKind, Fault4, Option<ReplyFault>);
     let cases: [Case; 5] = [
         (
             "an ACK for a DISCOVER",
-            Kind::First,
+            ExchangeKind::First,
             |request, ledger, at| {
                 ledger[at].invalid += 1;
                 vec![(MS, request.answer(kind::ACK, request.own_address()))]
             },
-            Some(Fault::Kind),
+            Some(ReplyFault::Kind),
         ),
         (
             "another address acknowledged than offered",
-            Kind::Second,
+            ExchangeKind::Second,
             |request, ledger, at| {
                 ledger[at].invalid += 1;
                 vec![(MS, request.answer(kind::ACK, Ipv4Addr::new(10, 1, 1, 1)))]
             },
-            Some(Fault::AddressChanged),
+            Some(ReplyFault::AddressChanged),
         ),
         (
             "acknowledged by another server",
-            Kind::Second,
+            ExchangeKind::Second,
             |request, ledger, at| {
                 ledger[at].invalid += 1;
                 vec![(MS, changed(request.good(), FIXED + 8, 1))]
             },
-            Some(Fault::ServerChanged),
+            Some(ReplyFault::ServerChanged),
         ),
         (
             "the OFFER once more instead of an ACK",
-            Kind::Second,
+            ExchangeKind::Second,
             |request, ledger, at| {
                 ledger[at].lost += 1;
-                ledger[Kind::First.index()].duplicates += 1;
+                ledger[ExchangeKind::First.index()].duplicates += 1;
                 vec![(MS, request.answer(kind::OFFER, request.own_address()))]
             },
             None,
         ),
         (
             "a DHCPNAK after the ACK",
-            Kind::Second,
+            ExchangeKind::Second,
             |request, ledger, at| {
                 ledger[at].on_time += 1;
                 ledger[at].duplicates += 1;
@@ -367,7 +367,7 @@ fn what_is_wrong_with_one_stage_only_is_found_there() {
 fn one_address_for_two_clients_names_both_and_fails_the_run() {
     let address = |client: u32| Ipv4Addr::from(0x0a00_0000 + client / 2);
     let mut played = play(dialect(100), 100, rules(1), (100, 100.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let kind = if request.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
         vec![(MS, request.answer(kind, address(request.client())))]
     });

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
 use base::time::NS_PER_S;
-use dhcp_load::perfdhcp::dialect::Kind;
-use dhcp_load::perfdhcp::lives::Habits;
-use dhcp_load::perfdhcp::part::Part;
-use dhcp_load::perfdhcp::rules::Rules;
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
+use dhcp_load::perfdhcp::lives::LifecycleSettings;
+use dhcp_load::perfdhcp::part::GeneratorPart;
+use dhcp_load::perfdhcp::rules::RequestRules;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v6::Ask;
+use dhcp_load::v6::RequestedAssociations;
 use dhcp_load::v6::answer::kind as kind6;
 
 use crate::common::v6 as server;
-use crate::common::{FIXED, MS, Request};
+use crate::common::{Dhcp4TestRequest, FIXED, MS};
 use crate::perfdhcp::v4::dialect;
 use crate::perfdhcp::v6::dialect as dialect6;
-use crate::perfdhcp::world::{Counts, live, rules};
+use crate::perfdhcp::world::{ExchangeKindCounts, live, rules};
 
-const HABITS: Habits = Habits {
+const HABITS: LifecycleSettings = LifecycleSettings {
     clients: 200,
     speed: 1.0,
     stay_s: Some(6_000.0),
@@ -32,8 +32,8 @@ const INFORM: u8 = 8;
 const RELEASE: u8 = 7;
 const DECLINE: u8 = 4;
 
-fn populated(seed: u64) -> Rules {
-    Rules { habits: Some(HABITS), ..rules(seed) }
+fn populated(seed: u64) -> RequestRules {
+    RequestRules { habits: Some(HABITS), ..rules(seed) }
 }
 
 /// Returns the value of an option of four bytes.
@@ -49,7 +49,7 @@ fn word_of(octets: &[u8], code: u8) -> Option<u32> {
 }
 
 /// Returns the ACK to an INFORM: no address, no lease time.
-fn parameters(request: &Request<'_>) -> Vec<u8> {
+fn parameters(request: &Dhcp4TestRequest<'_>) -> Vec<u8> {
     let mut octets = request.answer(kind::ACK, Ipv4Addr::UNSPECIFIED);
     octets.drain(FIXED + 9..FIXED + 15);
     octets
@@ -57,16 +57,16 @@ fn parameters(request: &Request<'_>) -> Vec<u8> {
 
 /// Returns the kind of a request by a DHCPv4 client that has an address or not and is before T2 or
 /// not.
-fn kind_v4(request: &Request<'_>, holds: bool, is_before_t2: bool) -> Kind {
+fn kind_v4(request: &Dhcp4TestRequest<'_>, holds: bool, is_before_t2: bool) -> ExchangeKind {
     match request.kind() {
-        kind::DISCOVER => Kind::First,
-        kind::REQUEST if holds && is_before_t2 => Kind::Renewal,
-        kind::REQUEST if holds => Kind::Rebinding,
-        kind::REQUEST if word_of(request.octets, 54).is_some() => Kind::Second,
-        kind::REQUEST => Kind::Reboot,
-        INFORM => Kind::Information,
-        RELEASE => Kind::Release,
-        DECLINE => Kind::Decline,
+        kind::DISCOVER => ExchangeKind::First,
+        kind::REQUEST if holds && is_before_t2 => ExchangeKind::Renewal,
+        kind::REQUEST if holds => ExchangeKind::Rebinding,
+        kind::REQUEST if word_of(request.octets, 54).is_some() => ExchangeKind::Second,
+        kind::REQUEST => ExchangeKind::Reboot,
+        INFORM => ExchangeKind::Information,
+        RELEASE => ExchangeKind::Release,
+        DECLINE => ExchangeKind::Decline,
         other => panic!("message type {other}"),
     }
 }
@@ -75,29 +75,35 @@ fn kind_v4(request: &Request<'_>, holds: bool, is_before_t2: bool) -> Kind {
 fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     // Lease times of 3,600 s; the server sends neither T1 nor T2.
     let (t1_ns, t2_ns, ends_ns) = (1_800 * NS_PER_S, 3_150 * NS_PER_S, 3_600 * NS_PER_S);
-    let mut ledger = [Counts::default(); Kind::COUNT];
+    let mut ledger = [ExchangeKindCounts::default(); ExchangeKind::COUNT];
     let mut given_ns: HashMap<u32, u64> = HashMap::new();
     let mut gaps = Vec::new();
     let until_ns = 8 * 3_600 * NS_PER_S;
     let played = live(dialect(200), populated(3), 20.0, until_ns, |now_ns, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let client = request.client();
         let holds = octets[12..16] != [0; 4];
         let since_ns = given_ns.get(&client).map_or(u64::MAX, |given_ns| now_ns - given_ns);
         let kind = kind_v4(&request, holds, since_ns < t2_ns);
         let own = u32::from(request.own_address());
-        if matches!(kind, Kind::Renewal | Kind::Rebinding | Kind::Information | Kind::Release) {
+        if matches!(
+            kind,
+            ExchangeKind::Renewal
+                | ExchangeKind::Rebinding
+                | ExchangeKind::Information
+                | ExchangeKind::Release
+        ) {
             assert_eq!(octets[12..16], own.to_be_bytes());
         }
-        if matches!(kind, Kind::Second | Kind::Reboot | Kind::Decline) {
+        if matches!(kind, ExchangeKind::Second | ExchangeKind::Reboot | ExchangeKind::Decline) {
             assert_eq!(word_of(octets, 50), Some(own), "{kind:?}");
         }
         let counts = &mut ledger[kind.index()];
         counts.sent += 1;
         match kind {
-            Kind::First => assert!(since_ns > ends_ns || !given_ns.contains_key(&client)),
-            Kind::Second => drop(given_ns.insert(client, now_ns)),
-            Kind::Renewal | Kind::Rebinding => {
+            ExchangeKind::First => assert!(since_ns > ends_ns || !given_ns.contains_key(&client)),
+            ExchangeKind::Second => drop(given_ns.insert(client, now_ns)),
+            ExchangeKind::Renewal | ExchangeKind::Rebinding => {
                 assert!((t1_ns..ends_ns).contains(&since_ns), "{kind:?} {since_ns}");
                 if client % 7 == 3 {
                     counts.lost += 1;
@@ -106,7 +112,7 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
                 gaps.push(since_ns);
                 given_ns.insert(client, now_ns);
             }
-            Kind::Reboot => {
+            ExchangeKind::Reboot => {
                 assert!(since_ns < ends_ns, "what it asks for is valid");
                 if client % 7 == 5 {
                     counts.refused += 1;
@@ -115,11 +121,11 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
                 }
                 given_ns.insert(client, now_ns);
             }
-            Kind::Release | Kind::Decline => {
+            ExchangeKind::Release | ExchangeKind::Decline => {
                 given_ns.remove(&client);
                 return vec![];
             }
-            Kind::Information => {
+            ExchangeKind::Information => {
                 counts.on_time += 1;
                 return vec![(MS, parameters(&request))];
             }
@@ -138,11 +144,11 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
 
 #[test]
 fn one_of_two_generators_plays_every_other_client_all_its_life() {
-    let habits = Some(Habits { clients: 100, ..HABITS });
-    let rules = Rules { habits, part: Part { index: 1, of: 2 }, ..rules(6) };
+    let habits = Some(LifecycleSettings { clients: 100, ..HABITS });
+    let rules = RequestRules { habits, part: GeneratorPart { index: 1, of: 2 }, ..rules(6) };
     let mut heard: BTreeMap<u32, u64> = BTreeMap::new();
     let played = live(dialect(200), rules, 20.0, 4 * 3_600 * NS_PER_S, |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         *heard.entry(request.client()).or_default() += 1;
         match request.kind() {
             INFORM => vec![(MS, parameters(&request))],
@@ -151,7 +157,12 @@ fn one_of_two_generators_plays_every_other_client_all_its_life() {
         }
     });
     assert!(heard.keys().copied().eq((0..100).map(|place| 2 * place + 1)), "{heard:?}");
-    for kind in [Kind::Second, Kind::Renewal, Kind::Reboot, Kind::Information] {
+    for kind in [
+        ExchangeKind::Second,
+        ExchangeKind::Renewal,
+        ExchangeKind::Reboot,
+        ExchangeKind::Information,
+    ] {
         let counts = &played.all_counts()[kind.index()];
         assert!(counts.sent > 20 && counts.on_time == counts.sent, "{kind:?} {counts:?}");
     }
@@ -159,23 +170,23 @@ fn one_of_two_generators_plays_every_other_client_all_its_life() {
 
 #[test]
 fn clients_of_dhcpv6_live_as_rfc_9915_says() {
-    let mut ledger = [Counts::default(); Kind::COUNT];
+    let mut ledger = [ExchangeKindCounts::default(); ExchangeKind::COUNT];
     let mut given_ns: HashMap<u32, u64> = HashMap::new();
     let until_ns = 6 * 3_600 * NS_PER_S;
-    let clients = dialect6(200, Ask::ADDRESS);
+    let clients = dialect6(200, RequestedAssociations::ADDRESS);
     let played = live(clients, populated(4), 20.0, until_ns, |now_ns, octets| {
-        let request = server::Request { octets };
+        let request = server::Dhcp6TestRequest { octets };
         let client = request.client();
         let mut reply = request.good();
         let (kind, goes_on) = match request.kind() {
-            kind6::SOLICIT => (Kind::First, true),
-            kind6::REQUEST => (Kind::Second, true),
-            kind6::RENEW => (Kind::Renewal, true),
-            kind6::REBIND => (Kind::Rebinding, true),
-            kind6::CONFIRM => (Kind::Reboot, false),
-            kind6::INFORMATION_REQUEST => (Kind::Information, false),
-            kind6::RELEASE => (Kind::Release, false),
-            kind6::DECLINE => (Kind::Decline, false),
+            kind6::SOLICIT => (ExchangeKind::First, true),
+            kind6::REQUEST => (ExchangeKind::Second, true),
+            kind6::RENEW => (ExchangeKind::Renewal, true),
+            kind6::REBIND => (ExchangeKind::Rebinding, true),
+            kind6::CONFIRM => (ExchangeKind::Reboot, false),
+            kind6::INFORMATION_REQUEST => (ExchangeKind::Information, false),
+            kind6::RELEASE => (ExchangeKind::Release, false),
+            kind6::DECLINE => (ExchangeKind::Decline, false),
             other => panic!("message type {other}"),
         };
         let is_for_any =
@@ -186,15 +197,17 @@ fn clients_of_dhcpv6_live_as_rfc_9915_says() {
         let since_ns = given_ns.get(&client).map(|given_ns| now_ns - given_ns);
         // T1 and T2 are the server's here: 900 and 1,440 s, valid for 3,600.
         match (kind, since_ns) {
-            (Kind::Renewal, Some(ns)) => assert!((900..1_440).contains(&(ns / NS_PER_S))),
-            (Kind::Rebinding, Some(ns)) => assert!((1_440..3_600).contains(&(ns / NS_PER_S))),
+            (ExchangeKind::Renewal, Some(ns)) => assert!((900..1_440).contains(&(ns / NS_PER_S))),
+            (ExchangeKind::Rebinding, Some(ns)) => {
+                assert!((1_440..3_600).contains(&(ns / NS_PER_S)))
+            }
             _ => {}
         }
-        if client % 7 == 3 && matches!(kind, Kind::Renewal | Kind::Rebinding) {
+        if client % 7 == 3 && matches!(kind, ExchangeKind::Renewal | ExchangeKind::Rebinding) {
             counts.lost += 1;
             return vec![];
         }
-        if client % 7 == 5 && kind == Kind::Reboot {
+        if client % 7 == 5 && kind == ExchangeKind::Reboot {
             counts.refused += 1;
             reply.ias.clear();
             reply.status = Some(4);
@@ -218,7 +231,7 @@ fn the_same_seed_is_the_same_lives() {
     let sent = |seed| {
         let until_ns = 3_600 * NS_PER_S;
         live(dialect(200), populated(seed), 20.0, until_ns, |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp4TestRequest { octets };
             match request.kind() {
                 RELEASE | DECLINE => vec![],
                 INFORM => vec![(MS, parameters(&request))],

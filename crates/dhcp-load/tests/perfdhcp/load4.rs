@@ -2,25 +2,27 @@
 //! machine.
 
 use base::Random;
-use dhcp_load::identities::Identities;
-use dhcp_load::perfdhcp::dialect::Kind;
-use dhcp_load::perfdhcp::rules::Rules;
-use load::{Class, Health, LATE_SEND_NS, Verdict};
+use dhcp_load::identities::ExchangeIdentities;
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
+use dhcp_load::perfdhcp::rules::RequestRules;
+use load::{ExchangeClass, GeneratorVerdict, Health, LATE_SEND_NS};
 
-use crate::common::{MS, Request};
+use crate::common::{Dhcp4TestRequest, MS};
 use crate::perfdhcp::v4::{dialect, kind_of};
-use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Machine, START_NS, play, play_on, rules};
+use crate::perfdhcp::world::{
+    DEADLINE_NS, GeneratorMachine, Ledger, START_NS, play, play_on, rules,
+};
 
 /// Server that takes `1 / service_ns` requests per second and keeps up to `queue` waiting.
 #[test]
 fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
     for (capacity, queue) in [(500, 10), (500, 600), (1_500, 10)] {
         let service_ns = 1_000_000_000 / capacity;
-        let roomy = Rules { capacity: 8_000, ..rules(3) };
+        let roomy = RequestRules { capacity: 8_000, ..rules(3) };
         let (mut free_ns, mut ledger) = (0, Ledger::default());
         let played =
             play(dialect(2_000), 2_000, roomy, (2_000, 1_000.0), [0.0; 2], |now_ns, octets| {
-                let request = Request { octets };
+                let request = Dhcp4TestRequest { octets };
                 let counts = &mut ledger[kind_of(&request).index()];
                 counts.sent += 1;
                 let begins_ns = free_ns.max(now_ns);
@@ -50,7 +52,7 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
     let mut ledger = Ledger::default();
     let played =
         play(dialect(1_000), 1_000, rules(3), (1_000, 500.0), [0.0; 2], |now_ns, octets| {
-            let request = Request { octets };
+            let request = Dhcp4TestRequest { octets };
             let counts = &mut ledger[kind_of(&request).index()];
             counts.sent += 1;
             let held_ns = if stall_ns.contains(&now_ns) { stall_ns.end - now_ns } else { 0 };
@@ -70,17 +72,19 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
 #[test]
 fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
     let stall_ns = START_NS + 500 * MS..START_NS + 2_000 * MS;
-    let machine = Machine { stalls_ns: vec![stall_ns.clone()], ..Machine::default() };
+    let machine =
+        GeneratorMachine { stalls_ns: vec![stall_ns.clone()], ..GeneratorMachine::default() };
     let mut ledger = Ledger::default();
-    let roomy = Rules { capacity: 4_000, ..rules(3) };
+    let roomy = RequestRules { capacity: 4_000, ..rules(3) };
     let mut due_ns = (0..1_500).map(|number| START_NS + number * 2 * MS);
     let mut late_sends = 0;
     let server = |now_ns: u64, octets: &[u8]| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let kind = kind_of(&request);
         let counts = &mut ledger[kind.index()];
         counts.sent += 1;
-        let waited_ns = if kind == Kind::First { now_ns - due_ns.next().unwrap() } else { 0 };
+        let waited_ns =
+            if kind == ExchangeKind::First { now_ns - due_ns.next().unwrap() } else { 0 };
         let come_ns = now_ns + MS;
         let read_ns = if stall_ns.contains(&come_ns) { stall_ns.end } else { come_ns };
         late_sends += u64::from(waited_ns > LATE_SEND_NS);
@@ -101,7 +105,7 @@ fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
     // The latency from sending does not show the stall.
     assert_eq!(first.latency_sent().max(), Some(MS));
     assert_eq!(first.latency_due().max(), Some(1_500 * MS + MS));
-    assert!(matches!(first.verdict(Health::default()), Verdict::GeneratorLimited(_)));
+    assert!(matches!(first.verdict(Health::default()), GeneratorVerdict::GeneratorLimited(_)));
     assert_eq!(played.ending().code(), 3);
 }
 
@@ -110,24 +114,24 @@ fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
 fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
     for room in [0, 1, 99, 300, 301] {
         let stall_ns = START_NS + 400 * MS..START_NS + 500 * MS;
-        let machine = Machine { stalls_ns: vec![stall_ns], socket_datagrams: room };
+        let machine = GeneratorMachine { stalls_ns: vec![stall_ns], socket_datagrams: room };
         let mut answers = 0;
         // All 300 answers arrive at one moment, in the middle of the stall.
         let burst_ns = START_NS + 450 * MS;
-        let rules = Rules { is_offer_only: true, ..rules(5) };
+        let rules = RequestRules { is_offer_only: true, ..rules(5) };
         let served = (300, 1_000.0);
         let mut played =
             play_on(&machine, dialect(300), 300, rules, served, [0.0; 2], |now_ns, octets| {
                 answers += 1;
-                vec![(burst_ns - now_ns, Request { octets }.good())]
+                vec![(burst_ns - now_ns, Dhcp4TestRequest { octets }.good())]
             });
         let first = &played.traffic.accounts[0];
         let held = room.min(300) as u64;
         assert_eq!((answers, played.traffic.received), (300, held), "{room}");
-        assert_eq!((first.on_time(), first.ledger.count(Class::Lost)), (held, 300 - held));
+        assert_eq!((first.on_time(), first.ledger.count(ExchangeClass::Lost)), (held, 300 - held));
         assert_eq!(played.socket_drops, 300 - held);
         let health = Health { socket_drops: played.socket_drops, sends_refused: 0 };
-        let is_sound = first.ledger.verdict(health) == Verdict::Sound;
+        let is_sound = first.ledger.verdict(health) == GeneratorVerdict::Sound;
         assert_eq!(
             (is_sound, played.ending().code()),
             (room >= 300, if room < 300 { 3 } else { 0 })
@@ -140,10 +144,11 @@ fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
 #[test]
 fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
     let mask = u32::MAX >> 3;
-    let seed = (1..).find(|&seed| Identities::xid_base_of(seed) & mask > mask - 100).unwrap();
+    let seed =
+        (1..).find(|&seed| ExchangeIdentities::xid_base_of(seed) & mask > mask - 100).unwrap();
     let (mut ledger, mut first) = (Ledger::default(), None);
     let played = play(dialect(300), 300, rules(seed), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let kind = kind_of(&request);
         ledger[kind.index()].sent += 1;
         ledger[kind.index()].on_time += 1;
@@ -167,9 +172,9 @@ fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
 fn the_distribution_of_latencies_is_the_responders() {
     let mut random = Random::from_seed(17);
     let mut delays: [Vec<u64>; 2] = Default::default();
-    let roomy = Rules { capacity: 40_000, ..rules(3) };
+    let roomy = RequestRules { capacity: 40_000, ..rules(3) };
     let played = play(dialect(20_000), 20_000, roomy, (20_000, 10_000.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         // The delays are from a nanosecond to a second, each order of magnitude as often.
         let delay_ns = (random.below(DEADLINE_NS) >> random.below(30)).max(1);
         delays[kind_of(&request).index()].push(delay_ns);

@@ -2,28 +2,28 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect4::Dialect4;
 use dhcp_load::perfdhcp::resend::Resend;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v4::template::Extras;
-use dhcp_load::wire::Incoming;
+use dhcp_load::v4::template::Dhcp4MessageExtras;
+use dhcp_load::wire::ReceivedDatagram;
 
-use crate::common::{MS, RELAY, Request};
-use crate::perfdhcp::world::{Counts, Ledger, personas, play, rules};
+use crate::common::{Dhcp4TestRequest, MS, RELAY};
+use crate::perfdhcp::world::{ExchangeKindCounts, Ledger, personas, play, rules};
 
 pub(crate) fn dialect(clients: u32) -> Dialect4 {
-    Dialect4::new(personas(clients), vec![RELAY], &Extras::default(), false)
+    Dialect4::new(personas(clients), vec![RELAY], &Dhcp4MessageExtras::default(), false)
 }
 
 /// Returns the kind of a request, as a server recognizes it.
-pub(crate) fn kind_of(request: &Request<'_>) -> Kind {
+pub(crate) fn kind_of(request: &Dhcp4TestRequest<'_>) -> ExchangeKind {
     let holds = request.octets[12..16] != [0; 4];
     match request.kind() {
-        kind::DISCOVER => Kind::First,
-        kind::REQUEST if holds => Kind::Renewal,
-        kind::REQUEST => Kind::Second,
-        _ => Kind::Release,
+        kind::DISCOVER => ExchangeKind::First,
+        kind::REQUEST if holds => ExchangeKind::Renewal,
+        kind::REQUEST => ExchangeKind::Second,
+        _ => ExchangeKind::Release,
     }
 }
 
@@ -31,28 +31,28 @@ pub(crate) fn kind_of(request: &Request<'_>) -> Kind {
 fn renewals_and_releases_have_their_own_ledger() {
     let mut ledger = Ledger::default();
     let mut naks = 0;
-    let rules = dhcp_load::perfdhcp::rules::Rules { keeps_leases: true, ..rules(4) };
+    let rules = dhcp_load::perfdhcp::rules::RequestRules { keeps_leases: true, ..rules(4) };
     let mut played = play(dialect(400), 400, rules, (400, 200.0), [50.0, 20.0], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let kind = kind_of(&request);
         let counts = &mut ledger[kind.index()];
         counts.sent += 1;
         match kind {
-            Kind::Release => vec![],
-            Kind::Renewal if counts.sent.is_multiple_of(4) => {
+            ExchangeKind::Release => vec![],
+            ExchangeKind::Renewal if counts.sent.is_multiple_of(4) => {
                 counts.refused += 1;
                 naks += 1;
                 vec![(MS, request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED))]
             }
-            Kind::Renewal if counts.sent.is_multiple_of(7) => {
+            ExchangeKind::Renewal if counts.sent.is_multiple_of(7) => {
                 counts.lost += 1;
                 vec![]
             }
-            Kind::Renewal if counts.sent.is_multiple_of(9) => {
+            ExchangeKind::Renewal if counts.sent.is_multiple_of(9) => {
                 counts.invalid += 1;
                 vec![(MS, request.answer(kind::OFFER, request.own_address()))]
             }
-            Kind::Renewal => {
+            ExchangeKind::Renewal => {
                 counts.on_time += 1;
                 assert_eq!(request.octets[12..16], request.own_address().octets());
                 vec![(MS, request.good())]
@@ -76,9 +76,9 @@ fn renewals_and_releases_have_their_own_ledger() {
 #[test]
 fn the_same_seed_sends_the_same_octets_and_another_one_does_not() {
     let sent = |seed| {
-        let rules = dhcp_load::perfdhcp::rules::Rules { keeps_leases: true, ..rules(seed) };
+        let rules = dhcp_load::perfdhcp::rules::RequestRules { keeps_leases: true, ..rules(seed) };
         play(dialect(50), 50, rules, (100, 100.0), [20.0, 10.0], |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp4TestRequest { octets };
             if request.kind() == 7 { vec![] } else { vec![(MS, request.good())] }
         })
         .sent
@@ -89,22 +89,22 @@ fn the_same_seed_sends_the_same_octets_and_another_one_does_not() {
 
 #[test]
 fn under_total_loss_memory_stays_and_every_request_is_counted() {
-    let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 100, ..rules(1) };
+    let rules = dhcp_load::perfdhcp::rules::RequestRules { capacity: 100, ..rules(1) };
     let played = play(dialect(9), 9, rules, (1_000, 100.0), [0.0; 2], |_, _| vec![]);
     let account = &played.traffic.accounts[0];
     // The ring has room for 128 requests, which stay four seconds.
     assert_eq!(account.ledger.due(), 1_000);
     assert_eq!(account.sent() + played.traffic.local_limit, 1_000);
-    assert_eq!(account.ledger.count(load::Class::Lost), 1_000);
+    assert_eq!(account.ledger.count(load::ExchangeClass::Lost), 1_000);
     assert!(played.traffic.local_limit > 0 && account.sent() > 256, "{}", account.sent());
 }
 
 /// First requests, through which second requests are found, stay until those have ended.
 #[test]
 fn a_full_table_forgets_no_exchange_that_is_half_done() {
-    let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 16, ..rules(1) };
+    let rules = dhcp_load::perfdhcp::rules::RequestRules { capacity: 16, ..rules(1) };
     let played = play(dialect(200), 200, rules, (200, 1_000.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp4TestRequest { octets };
         let is_discover = request.kind() == kind::DISCOVER;
         vec![(if is_discover { MS } else { 50 * MS }, request.good())]
     });
@@ -116,8 +116,8 @@ fn a_full_table_forgets_no_exchange_that_is_half_done() {
 
 #[test]
 fn what_is_within_its_deadline_at_the_end_is_in_flight_and_no_drop() {
-    use dhcp_load::perfdhcp::traffic::Traffic;
-    let mut traffic = Traffic::new(dialect(9), personas(9), rules(1));
+    use dhcp_load::perfdhcp::traffic::RequestTraffic;
+    let mut traffic = RequestTraffic::new(dialect(9), personas(9), rules(1));
     traffic.starts_at(0);
     let mut buffer = [0; 400];
     for due_ns in [0, 600 * MS, 1_500 * MS] {
@@ -126,7 +126,7 @@ fn what_is_within_its_deadline_at_the_end_is_in_flight_and_no_drop() {
     }
     // The first two are past their deadline, one of them still watched.
     traffic.finish(1_700 * MS);
-    let counts = Counts::of(&traffic.accounts[0]);
+    let counts = ExchangeKindCounts::of(&traffic.accounts[0]);
     assert_eq!((counts.sent, counts.lost), (3, 2));
     assert_eq!((traffic.accounts[0].ledger.in_flight(), traffic.accounts[0].overdue), (1, 2));
 }
@@ -135,7 +135,7 @@ fn what_is_within_its_deadline_at_the_end_is_in_flight_and_no_drop() {
 fn an_avalanche_sends_again_until_everybody_is_served() {
     for resend in [Resend::Rfc2131, Resend::Perfdhcp] {
         let mut first_octets = std::collections::HashMap::new();
-        let rules = dhcp_load::perfdhcp::rules::Rules {
+        let rules = dhcp_load::perfdhcp::rules::RequestRules {
             deadlines_ns: [1_000_000 * MS; 2],
             grace_ns: 0,
             resend: Some(resend),
@@ -146,7 +146,7 @@ fn an_avalanche_sends_again_until_everybody_is_served() {
         // All clients begin within a microsecond; the server drops the first two tries of each
         // message.
         let played = play(dialect(50), 50, rules, (50, 50_000_000.0), [0.0; 2], |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp4TestRequest { octets };
             let key = (request.client(), request.kind());
             let tries = seen.entry(key).or_insert(0);
             *tries += 1;
@@ -173,15 +173,15 @@ fn an_avalanche_sends_again_until_everybody_is_served() {
 
 #[test]
 fn what_is_sent_before_the_run_is_not_counted() {
-    use dhcp_load::perfdhcp::traffic::Traffic;
-    let mut traffic = Traffic::new(dialect(9), personas(9), rules(1));
+    use dhcp_load::perfdhcp::traffic::RequestTraffic;
+    let mut traffic = RequestTraffic::new(dialect(9), personas(9), rules(1));
     traffic.starts_at(0);
     let mut buffer = [0; 400];
     let outgoing = traffic.begin(0, &mut buffer, false).unwrap();
     traffic.left(outgoing.number, 0);
-    let answer = Request { octets: &buffer[..outgoing.len] }.good();
-    assert_eq!(traffic.answer(MS, &Incoming::of(&answer), &mut buffer), None);
+    let answer = Dhcp4TestRequest { octets: &buffer[..outgoing.len] }.good();
+    assert_eq!(traffic.answer(MS, &ReceivedDatagram::of(&answer), &mut buffer), None);
     assert_eq!((traffic.preloaded, traffic.is_settled()), ([1, 1], true));
     traffic.finish(9_000 * MS);
-    assert_eq!(Counts::of(&traffic.accounts[0]), Counts::default());
+    assert_eq!(ExchangeKindCounts::of(&traffic.accounts[0]), ExchangeKindCounts::default());
 }

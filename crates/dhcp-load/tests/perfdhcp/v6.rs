@@ -1,40 +1,51 @@
 //! Tests with DHCPv6 responders.
 
 use base::Random;
-use dhcp_load::fault::{Fault, Refusal};
-use dhcp_load::perfdhcp::dialect::Kind;
+use dhcp_load::fault::{ReplyFault, ServerRefusal};
+use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect6::Dialect6;
-use dhcp_load::perfdhcp::rules::Rules;
-use dhcp_load::v6::Ask;
+use dhcp_load::perfdhcp::rules::RequestRules;
+use dhcp_load::v6::RequestedAssociations;
 use dhcp_load::v6::answer::kind;
-use dhcp_load::v6::template::Extras;
+use dhcp_load::v6::template::Dhcp6MessageExtras;
 
 use crate::common::MS;
-use crate::common::v6::{self as server, Reply, Request};
-use crate::perfdhcp::world::{Ledger, Played, personas, play, rules};
+use crate::common::v6::{self as server, Dhcp6TestReply, Dhcp6TestRequest};
+use crate::perfdhcp::world::{Ledger, VirtualPerfdhcpRun, personas, play, rules};
 
-const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
+const BOTH: RequestedAssociations =
+    RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
 
-pub(crate) fn dialect(clients: u32, ask: Ask) -> Dialect6 {
-    Dialect6::new(personas(clients), server::LINKS[..1].to_vec(), ask, Extras::default(), false)
+pub(crate) fn dialect(clients: u32, ask: RequestedAssociations) -> Dialect6 {
+    Dialect6::new(
+        personas(clients),
+        server::LINKS[..1].to_vec(),
+        ask,
+        Dhcp6MessageExtras::default(),
+        false,
+    )
 }
 
-fn kind_of(request: &Request<'_>) -> Kind {
+fn kind_of(request: &Dhcp6TestRequest<'_>) -> ExchangeKind {
     match request.kind() {
-        kind::SOLICIT => Kind::First,
-        kind::REQUEST => Kind::Second,
-        kind::RENEW => Kind::Renewal,
-        _ => Kind::Release,
+        kind::SOLICIT => ExchangeKind::First,
+        kind::REQUEST => ExchangeKind::Second,
+        kind::RENEW => ExchangeKind::Renewal,
+        _ => ExchangeKind::Release,
     }
 }
 
 /// Function that spoils a good reply, and enters the resulting class into the ledger.
-type Fault6 = fn(&mut Reply, &mut Ledger, usize);
+type Fault6 = fn(&mut Dhcp6TestReply, &mut Ledger, usize);
 
-fn against(stage: Kind, ask: Ask, fault: Fault6) -> (Played<Dialect6>, Ledger) {
+fn against(
+    stage: ExchangeKind,
+    ask: RequestedAssociations,
+    fault: Fault6,
+) -> (VirtualPerfdhcpRun<Dialect6>, Ledger) {
     let mut ledger = Ledger::default();
     let played = play(dialect(300, ask), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp6TestRequest { octets };
         let index = kind_of(&request).index();
         ledger[index].sent += 1;
         let mut reply = request.good();
@@ -50,19 +61,19 @@ fn against(stage: Kind, ask: Ask, fault: Fault6) -> (Played<Dialect6>, Ledger) {
 
 #[test]
 fn every_refusal_is_counted_by_its_status_at_both_stages() {
-    for stage in [Kind::First, Kind::Second] {
-        let faults: [(Refusal, Fault6); 8] = [
-            (Refusal::UnspecFail, |reply, _, _| reply.status = Some(1)),
-            (Refusal::NoAddrsAvail, |reply, _, _| reply.status = Some(2)),
-            (Refusal::NoBinding, |reply, _, _| reply.status = Some(3)),
-            (Refusal::NotOnLink, |reply, _, _| reply.status = Some(4)),
-            (Refusal::UseMulticast, |reply, _, _| reply.status = Some(5)),
-            (Refusal::OtherStatus, |reply, _, _| reply.status = Some(77)),
-            (Refusal::NoAddrsAvail, |reply, _, _| {
+    for stage in [ExchangeKind::First, ExchangeKind::Second] {
+        let faults: [(ServerRefusal, Fault6); 8] = [
+            (ServerRefusal::UnspecFail, |reply, _, _| reply.status = Some(1)),
+            (ServerRefusal::NoAddrsAvail, |reply, _, _| reply.status = Some(2)),
+            (ServerRefusal::NoBinding, |reply, _, _| reply.status = Some(3)),
+            (ServerRefusal::NotOnLink, |reply, _, _| reply.status = Some(4)),
+            (ServerRefusal::UseMulticast, |reply, _, _| reply.status = Some(5)),
+            (ServerRefusal::OtherStatus, |reply, _, _| reply.status = Some(77)),
+            (ServerRefusal::NoAddrsAvail, |reply, _, _| {
                 reply.ias[0].given.clear();
                 reply.ias[0].status = Some(2);
             }),
-            (Refusal::NoPrefixAvail, |reply, _, _| {
+            (ServerRefusal::NoPrefixAvail, |reply, _, _| {
                 reply.ias[1].given.clear();
                 reply.ias[1].status = Some(6);
             }),
@@ -79,19 +90,19 @@ fn every_refusal_is_counted_by_its_status_at_both_stages() {
 
 #[test]
 fn answers_that_break_the_protocol_are_told_apart_at_both_stages() {
-    for stage in [Kind::First, Kind::Second] {
-        let faults: [(Fault, Fault6); 9] = [
-            (Fault::NoServer, |reply, _, _| reply.server_id = None),
-            (Fault::NoClient, |reply, _, _| reply.client_id = None),
-            (Fault::Kind, |reply, _, _| reply.kind = 10),
-            (Fault::NoAddress, |reply, _, _| reply.ias[0].given.clear()),
-            (Fault::NoAddress, |reply, _, _| drop(reply.ias.pop())),
-            (Fault::Association, |reply, _, _| reply.ias[0].iaid = 9),
-            (Fault::Timers, |reply, _, _| reply.ias[0].t1_s = reply.ias[0].t2_s + 1),
-            (Fault::Lifetimes, |reply, _, _| {
+    for stage in [ExchangeKind::First, ExchangeKind::Second] {
+        let faults: [(ReplyFault, Fault6); 9] = [
+            (ReplyFault::NoServer, |reply, _, _| reply.server_id = None),
+            (ReplyFault::NoClient, |reply, _, _| reply.client_id = None),
+            (ReplyFault::Kind, |reply, _, _| reply.kind = 10),
+            (ReplyFault::NoAddress, |reply, _, _| reply.ias[0].given.clear()),
+            (ReplyFault::NoAddress, |reply, _, _| drop(reply.ias.pop())),
+            (ReplyFault::Association, |reply, _, _| reply.ias[0].iaid = 9),
+            (ReplyFault::Timers, |reply, _, _| reply.ias[0].t1_s = reply.ias[0].t2_s + 1),
+            (ReplyFault::Lifetimes, |reply, _, _| {
                 reply.ias[0].given[0].preferred_s = reply.ias[0].given[0].valid_s + 1;
             }),
-            (Fault::Relay, |reply, _, _| reply.relay[5] ^= 1),
+            (ReplyFault::Relay, |reply, _, _| reply.relay[5] ^= 1),
         ];
         for (fault, spoil) in faults {
             let (played, mut ledger) = against(stage, BOTH, spoil);
@@ -105,22 +116,22 @@ fn answers_that_break_the_protocol_are_told_apart_at_both_stages() {
 
 #[test]
 fn strangers_and_mistaken_numbers_are_no_answers() {
-    let cases: [(Kind, Fault6); 4] = [
-        (Kind::First, |reply, ledger, at| {
+    let cases: [(ExchangeKind, Fault6); 4] = [
+        (ExchangeKind::First, |reply, ledger, at| {
             reply.client_id.as_mut().unwrap()[13] ^= 1;
             ledger[at].wrong_client += 1;
         }),
-        (Kind::Second, |reply, ledger, at| {
+        (ExchangeKind::Second, |reply, ledger, at| {
             reply.relay[33] ^= 1;
             ledger[at].wrong_client += 1;
         }),
-        (Kind::Second, |reply, ledger, at| {
+        (ExchangeKind::Second, |reply, ledger, at| {
             // This is the SOLICIT's number, which already has its reply.
             reply.xid &= !7;
-            ledger[Kind::First.index()].duplicates += 1;
+            ledger[ExchangeKind::First.index()].duplicates += 1;
             ledger[at].lost += 1;
         }),
-        (Kind::Second, |reply, ledger, at| {
+        (ExchangeKind::Second, |reply, ledger, at| {
             reply.xid ^= 0x80_0000;
             ledger[at].lost += 1;
             ledger[at].unmatched += 1;
@@ -137,7 +148,7 @@ fn a_cut_answer_is_malformed_and_its_request_lost() {
     let mut ledger = Ledger::default();
     let mut random = Random::from_seed(8);
     let played = play(dialect(300, BOTH), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp6TestRequest { octets };
         let counts = &mut ledger[kind_of(&request).index()];
         counts.sent += 1;
         let mut reply = request.good().octets();
@@ -157,10 +168,10 @@ fn a_cut_answer_is_malformed_and_its_request_lost() {
 
 #[test]
 fn with_rapid_commit_the_first_exchange_is_the_whole() {
-    let ask = Ask { rapid_commit: true, ..Ask::ADDRESS };
-    let rules = Rules { is_offer_only: true, ..rules(5) };
+    let ask = RequestedAssociations { rapid_commit: true, ..RequestedAssociations::ADDRESS };
+    let rules = RequestRules { is_offer_only: true, ..rules(5) };
     let mut played = play(dialect(100, ask), 100, rules, (100, 100.0), [0.0; 2], |_, octets| {
-        vec![(MS, Request { octets }.rapid().octets())]
+        vec![(MS, Dhcp6TestRequest { octets }.rapid().octets())]
     });
     let counts = played.counts();
     assert_eq!((counts[0].on_time, counts[1].sent), (100, 0));
@@ -170,26 +181,26 @@ fn with_rapid_commit_the_first_exchange_is_the_whole() {
 #[test]
 fn leases_are_renewed_and_given_back_to_their_server() {
     let mut ledger = Ledger::default();
-    let rules = Rules { keeps_leases: true, ..rules(6) };
+    let rules = RequestRules { keeps_leases: true, ..rules(6) };
     let mut played =
         play(dialect(400, BOTH), 400, rules, (400, 200.0), [50.0, 20.0], |_, octets| {
-            let request = Request { octets };
+            let request = Dhcp6TestRequest { octets };
             let kind = kind_of(&request);
             let counts = &mut ledger[kind.index()];
             counts.sent += 1;
             let mut reply = request.good();
             match kind {
-                Kind::Release if counts.sent.is_multiple_of(3) => {
+                ExchangeKind::Release if counts.sent.is_multiple_of(3) => {
                     counts.refused += 1;
                     reply.status = Some(3);
                     reply.ias.clear();
                 }
-                Kind::Release => {
+                ExchangeKind::Release => {
                     counts.on_time += 1;
                     reply.status = Some(0);
                     reply.ias.clear();
                 }
-                Kind::Renewal if counts.sent.is_multiple_of(5) => {
+                ExchangeKind::Renewal if counts.sent.is_multiple_of(5) => {
                     counts.refused += 1;
                     reply.ias[1].status = Some(3);
                     reply.ias[1].given.clear();
@@ -208,14 +219,14 @@ fn leases_are_renewed_and_given_back_to_their_server() {
 fn answers_of_the_round_before_are_strangers() {
     let seed = (1..)
         .find(|&seed| {
-            let base = dhcp_load::identities::Identities::xid_base_of(seed);
+            let base = dhcp_load::identities::ExchangeIdentities::xid_base_of(seed);
             base & 0x1f_ffff > 0x1f_ffff - 100
         })
         .unwrap();
     let mut ledger = Ledger::default();
     let mut first = None;
     let play = play(dialect(300, BOTH), 300, rules(seed), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Request { octets };
+        let request = Dhcp6TestRequest { octets };
         let counts = &mut ledger[kind_of(&request).index()];
         counts.sent += 1;
         counts.on_time += 1;

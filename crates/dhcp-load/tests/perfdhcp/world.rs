@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use dhcp_load::perfdhcp::account::Account;
-use dhcp_load::perfdhcp::dialect::{Dialect, Kind};
+use dhcp_load::perfdhcp::account::ExchangeAccount;
+use dhcp_load::perfdhcp::dialect::{Dialect, ExchangeKind};
 use dhcp_load::perfdhcp::ending::Ending;
-use dhcp_load::perfdhcp::part::Part;
+use dhcp_load::perfdhcp::part::GeneratorPart;
 use dhcp_load::perfdhcp::persona::Personas;
-use dhcp_load::perfdhcp::rules::Rules;
-use dhcp_load::perfdhcp::traffic::Traffic;
-use dhcp_load::wire::Incoming;
-use load::{Class, Rate, Schedule};
+use dhcp_load::perfdhcp::rules::RequestRules;
+use dhcp_load::perfdhcp::traffic::RequestTraffic;
+use dhcp_load::wire::ReceivedDatagram;
+use load::{ExchangeClass, LoadRate, Schedule};
 
 use crate::common::MS;
 
@@ -23,7 +23,7 @@ pub(crate) const START_NS: u64 = 5_000 * MS;
 
 /// Counts of one kind, as the responder expects them and as an account has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ExchangeKindCounts {
     pub(crate) sent: u64,
     pub(crate) on_time: u64,
     pub(crate) late: u64,
@@ -36,25 +36,25 @@ pub(crate) struct Counts {
     pub(crate) malformed: u64,
 }
 
-impl Counts {
-    pub(crate) fn of(account: &Account) -> Self {
+impl ExchangeKindCounts {
+    pub(crate) fn of(account: &ExchangeAccount) -> Self {
         let count = |class| account.ledger.count(class);
         assert_eq!(
             account.failed() + account.on_time() + account.ledger.in_flight(),
             account.sent()
         );
-        assert_eq!(count(Class::Nak), account.refusals.iter().sum::<u64>());
-        assert_eq!(count(Class::Invalid), account.faults.iter().sum::<u64>());
-        let answered = account.on_time() + account.ledger.count(Class::Late);
+        assert_eq!(count(ExchangeClass::Nak), account.refusals.iter().sum::<u64>());
+        assert_eq!(count(ExchangeClass::Invalid), account.faults.iter().sum::<u64>());
+        let answered = account.on_time() + account.ledger.count(ExchangeClass::Late);
         assert_eq!(account.ledger.latency_sent().count(), answered);
         Self {
             sent: account.sent(),
             on_time: account.on_time(),
-            late: count(Class::Late),
-            lost: count(Class::Lost),
-            refused: count(Class::Nak),
-            invalid: count(Class::Invalid),
-            wrong_client: count(Class::WrongClient),
+            late: count(ExchangeClass::Late),
+            lost: count(ExchangeClass::Lost),
+            refused: count(ExchangeClass::Nak),
+            invalid: count(ExchangeClass::Invalid),
+            wrong_client: count(ExchangeClass::WrongClient),
             duplicates: account.duplicates,
             unmatched: account.unmatched,
             malformed: account.malformed,
@@ -62,8 +62,8 @@ impl Counts {
     }
 }
 
-/// The responder's own ledger, by [`Kind::index`].
-pub(crate) type Ledger = [Counts; 4];
+/// The responder's own ledger, by [`ExchangeKind::index`].
+pub(crate) type Ledger = [ExchangeKindCounts; 4];
 
 /// Returns clients counted from a fixed base.
 pub(crate) fn personas(clients: u32) -> Personas {
@@ -71,13 +71,13 @@ pub(crate) fn personas(clients: u32) -> Personas {
         base_mac: [0, 0x0c, 0, 0, 0, 0],
         base_duid: vec![0, 1, 0, 1, 0x2a, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0],
         clients,
-        part: Part::WHOLE,
+        part: GeneratorPart::WHOLE,
         list: Vec::new(),
     }
 }
 
-pub(crate) fn rules(seed: u64) -> Rules {
-    Rules {
+pub(crate) fn rules(seed: u64) -> RequestRules {
+    RequestRules {
         deadlines_ns: [DEADLINE_NS; 2],
         grace_ns: DEADLINE_NS,
         is_offer_only: false,
@@ -91,7 +91,7 @@ pub(crate) fn rules(seed: u64) -> Rules {
         trace: dhcp_load::perfdhcp::trace::Trace::default(),
         links: 1,
         seed,
-        part: Part::WHOLE,
+        part: GeneratorPart::WHOLE,
         capacity: 1_000,
         lease_capacity: 1_000,
         leases: 10_000,
@@ -100,28 +100,28 @@ pub(crate) fn rules(seed: u64) -> Rules {
 }
 
 /// Returns the number of requests of a kind that fail the run.
-pub(crate) fn failed(counts: &Counts) -> u64 {
+pub(crate) fn failed(counts: &ExchangeKindCounts) -> u64 {
     counts.late + counts.lost + counts.refused + counts.invalid + counts.wrong_client
 }
 
 /// Machine that the generator runs on.
 #[derive(Clone, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct GeneratorMachine {
     /// Times in which the machine stands still.
     pub(crate) stalls_ns: Vec<Range<u64>>,
     /// Number of datagrams that its socket holds meanwhile.
     pub(crate) socket_datagrams: usize,
 }
 
-impl Default for Machine {
+impl Default for GeneratorMachine {
     fn default() -> Self {
         Self { stalls_ns: Vec::new(), socket_datagrams: usize::MAX }
     }
 }
 
 /// Requests of a run and their results.
-pub(crate) struct Played<D: Dialect> {
-    pub(crate) traffic: Traffic<D>,
+pub(crate) struct VirtualPerfdhcpRun<D: Dialect> {
+    pub(crate) traffic: RequestTraffic<D>,
     /// All messages sent, in order.
     pub(crate) sent: Vec<Vec<u8>>,
     /// Datagrams that found no room in the socket.
@@ -129,20 +129,20 @@ pub(crate) struct Played<D: Dialect> {
     pub(crate) end_ns: u64,
 }
 
-impl<D: Dialect> Played<D> {
+impl<D: Dialect> VirtualPerfdhcpRun<D> {
     /// Returns the counts of a run without a population.
     pub(crate) fn counts(&self) -> Ledger {
         let [first, second, renewal, release, ..] = self.all_counts();
         [first, second, renewal, release]
     }
 
-    pub(crate) fn all_counts(&self) -> [Counts; Kind::COUNT] {
-        Kind::ALL.map(|kind| {
+    pub(crate) fn all_counts(&self) -> [ExchangeKindCounts; ExchangeKind::COUNT] {
+        ExchangeKind::ALL.map(|kind| {
             let account = &self.traffic.accounts[kind.index()];
             if kind.is_answered::<D>() {
-                return Counts::of(account);
+                return ExchangeKindCounts::of(account);
             }
-            Counts { sent: account.sent(), ..Counts::default() }
+            ExchangeKindCounts { sent: account.sent(), ..ExchangeKindCounts::default() }
         })
     }
 
@@ -160,33 +160,33 @@ impl<D: Dialect> Played<D> {
 pub(crate) fn play<D: Dialect>(
     dialect: D,
     clients: u32,
-    rules: Rules,
+    rules: RequestRules,
     load: (u64, f64),
     lease_rates: [f64; 2],
     server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
-) -> Played<D> {
-    play_on(&Machine::default(), dialect, clients, rules, load, lease_rates, server)
+) -> VirtualPerfdhcpRun<D> {
+    play_on(&GeneratorMachine::default(), dialect, clients, rules, load, lease_rates, server)
 }
 
 /// Begins `count` exchanges at `rate` per second, and renewals and releases at `lease_rates` per
 /// second. `server` turns each request, which reaches it at once, into replies after delays in
 /// nanoseconds.
 pub(crate) fn play_on<D: Dialect>(
-    machine: &Machine,
+    machine: &GeneratorMachine,
     dialect: D,
     clients: u32,
-    rules: Rules,
+    rules: RequestRules,
     (count, rate): (u64, f64),
     lease_rates: [f64; 2],
     mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
-) -> Played<D> {
+) -> VirtualPerfdhcpRun<D> {
     let resends = rules.resend.is_some();
-    let mut traffic = Traffic::new(dialect, personas(clients), rules);
+    let mut traffic = RequestTraffic::new(dialect, personas(clients), rules);
     traffic.starts_at(START_NS);
     let schedule = |rate: f64, duration_ns| {
-        Rate::per_second(rate).map(|rate| Schedule::even(rate, START_NS, duration_ns, 0, 1))
+        LoadRate::per_second(rate).map(|rate| Schedule::even(rate, START_NS, duration_ns, 0, 1))
     };
-    let duration_ns = Rate::per_second(rate).unwrap().offset_ns(count);
+    let duration_ns = LoadRate::per_second(rate).unwrap().offset_ns(count);
     let mut paces = [rate, lease_rates[0], lease_rates[1]].map(|rate| schedule(rate, duration_ns));
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
@@ -201,14 +201,14 @@ pub(crate) fn play_on<D: Dialect>(
         if let Some(due_ns) = paces[0].as_mut().and_then(|pace| pace.take(now_ns)) {
             outgoing = traffic.begin(due_ns, &mut buffer, true);
         } else if let Some(due_ns) = paces[1].as_mut().and_then(|pace| pace.take(now_ns)) {
-            outgoing = traffic.begin_on_lease(Kind::Renewal, due_ns, now_ns, &mut buffer);
+            outgoing = traffic.begin_on_lease(ExchangeKind::Renewal, due_ns, now_ns, &mut buffer);
         } else if let Some(due_ns) = paces[2].as_mut().and_then(|pace| pace.take(now_ns)) {
-            outgoing = traffic.begin_on_lease(Kind::Release, due_ns, now_ns, &mut buffer);
+            outgoing = traffic.begin_on_lease(ExchangeKind::Release, due_ns, now_ns, &mut buffer);
         } else if let Some(again) = traffic.resend(now_ns, &mut buffer) {
             outgoing = Some(again);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &Incoming::of(&octets), &mut buffer);
+            outgoing = traffic.answer(now_ns, &ReceivedDatagram::of(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let next = paces.iter().flatten().filter_map(Schedule::next_due_ns).min();
@@ -231,7 +231,7 @@ pub(crate) fn play_on<D: Dialect>(
         }
     }
     traffic.finish(now_ns);
-    Played { traffic, sent, socket_drops, end_ns: now_ns }
+    VirtualPerfdhcpRun { traffic, sent, socket_drops, end_ns: now_ns }
 }
 
 /// Drops datagrams that have come until `now_ns` and find no room. Returns their number.
@@ -249,14 +249,14 @@ fn overflow(wire: &mut BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>, room: usize, no
 /// beginning. `server` is as in [`play_on`].
 pub(crate) fn live<D: Dialect>(
     dialect: D,
-    rules: Rules,
+    rules: RequestRules,
     rate: f64,
     until_ns: u64,
     mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
-) -> Played<D> {
-    let mut traffic = Traffic::new(dialect, personas(200), rules);
+) -> VirtualPerfdhcpRun<D> {
+    let mut traffic = RequestTraffic::new(dialect, personas(200), rules);
     traffic.starts_at(START_NS);
-    let mut joining = Schedule::even(Rate::per_second(rate).unwrap(), START_NS, until_ns, 0, 1);
+    let mut joining = Schedule::even(LoadRate::per_second(rate).unwrap(), START_NS, until_ns, 0, 1);
     let end_ns = START_NS + until_ns;
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
@@ -272,7 +272,7 @@ pub(crate) fn live<D: Dialect>(
             outgoing = traffic.begin(due_ns, &mut buffer, true);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &Incoming::of(&octets), &mut buffer);
+            outgoing = traffic.answer(now_ns, &ReceivedDatagram::of(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let answer_ns = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);
@@ -293,5 +293,5 @@ pub(crate) fn live<D: Dialect>(
         }
     }
     traffic.finish(now_ns);
-    Played { traffic, sent, socket_drops: 0, end_ns: now_ns }
+    VirtualPerfdhcpRun { traffic, sent, socket_drops: 0, end_ns: now_ns }
 }

@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use dhcp_engine::{InFlight, Protocol, Shard, Transmit};
+use dhcp_engine::{InFlight, Protocol, ReplySink, Shard};
 use dhcp_lease::LeaseTable;
 use dhcp_store::MemfileStore;
-use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::{Memfile, OpenOptions, Rows};
+use dhcp_store::log::{CoreOptions, LogThread, LogThreadOptions, RowDurability, SharedLogState};
+use dhcp_store::memfile::{LeaseFileFamily, Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
 use netio::Clock;
 
@@ -38,8 +38,8 @@ const CLIENTS_OF_THREAD: u32 = 4_000_000;
 const ROUNDS: u32 = 12;
 
 /// Messages of the clients of one family.
-trait Clients:
-    Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + Rows
+trait ScalingClients:
+    Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + LeaseFileFamily
 {
     const NAME: &'static str;
 
@@ -61,12 +61,12 @@ trait Clients:
 
 /// Replies of one batch, concatenated.
 #[derive(Default)]
-struct Replies {
+struct ScalingReplies {
     octets: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Replies {
+impl ScalingReplies {
     fn clear(&mut self) {
         self.octets.clear();
         self.ends.clear();
@@ -78,7 +78,7 @@ impl Replies {
     }
 }
 
-impl<P: Clients> Transmit<P> for Replies {
+impl<P: ScalingClients> ReplySink<P> for ScalingReplies {
     fn transmit(&mut self, _: P::Destination, _: P::Ingress, octets: &[u8]) -> bool {
         self.octets.extend_from_slice(octets);
         self.ends.push(self.octets.len());
@@ -87,13 +87,13 @@ impl<P: Clients> Transmit<P> for Replies {
 }
 
 /// One shard with its clients.
-struct Half<P: Clients> {
+struct Half<P: ScalingClients> {
     shard: Shard<P, MemfileStore<P>>,
-    replies: Replies,
+    replies: ScalingReplies,
     messages: Vec<([u8; 600], usize)>,
 }
 
-impl<P: Clients> Half<P> {
+impl<P: ScalingClients> Half<P> {
     fn serve(&mut self) {
         let now = Clock::now();
         self.replies.clear();
@@ -135,19 +135,19 @@ impl<P: Clients> Half<P> {
 }
 
 /// Server with one shard per thread.
-struct Server<P: Clients> {
+struct ScalingServer<P: ScalingClients> {
     halves: Vec<Half<P>>,
     _log: LogThread,
 }
 
 /// Nanoseconds per exchange, by the clock and by processor time.
 #[derive(Clone, Copy)]
-struct Cost {
+struct ExchangeCost {
     wall_ns: f64,
     cpu_ns: f64,
 }
 
-impl<P: Clients> Server<P> {
+impl<P: ScalingClients> ScalingServer<P> {
     fn start(threads: u32, folder: &Path) -> Self {
         let table = Arc::new(LeaseTable::new(1));
         let snapshot = Arc::new(P::compile(&table));
@@ -155,9 +155,9 @@ impl<P: Clients> Server<P> {
         let (memfile, ..) =
             Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default())
                 .unwrap_or_else(|error| panic!("{error}"));
-        let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
-        let options = ThreadOptions { core, ..ThreadOptions::default() };
-        let shards = Shards::new(threads as usize, |_| ());
+        let core = CoreOptions { durability: RowDurability::None, lfc_interval_s: 0 };
+        let options = LogThreadOptions { core, ..LogThreadOptions::default() };
+        let shards = SharedLogState::new(threads as usize, |_| ());
         let log = LogThread::start(shards, memfile, options, Box::new(Clock::now))
             .unwrap_or_else(|error| panic!("{error}"));
         let in_flight = Arc::new(InFlight::new(1, 16_384));
@@ -165,13 +165,13 @@ impl<P: Clients> Server<P> {
             let store = MemfileStore::new(Arc::clone(&table), log.shard(index));
             let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
             shard.set_prefetch(netio::prefetch);
-            Half { shard, replies: Replies::default(), messages: Vec::new() }
+            Half { shard, replies: ScalingReplies::default(), messages: Vec::new() }
         };
         Self { halves: (0..threads as usize).map(half).collect(), _log: log }
     }
 
     /// Runs one round, each thread with its own clients from number `first` on.
-    fn play(&mut self, first: u32) -> Cost {
+    fn play(&mut self, first: u32) -> ExchangeCost {
         let exchanges = f64::from(EXCHANGES) * self.halves.len() as f64;
         let barrier = Barrier::new(self.halves.len() + 1);
         let mut begun_ns = 0;
@@ -194,18 +194,18 @@ impl<P: Clients> Server<P> {
             handles.into_iter().map(|handle| handle.join().expect("it does not panic")).sum()
         });
         let wall_ns = Clock::mono_ns() - begun_ns;
-        Cost { wall_ns: wall_ns as f64 / exchanges, cpu_ns: cpu_ns as f64 / exchanges }
+        ExchangeCost { wall_ns: wall_ns as f64 / exchanges, cpu_ns: cpu_ns as f64 / exchanges }
     }
 }
 
-fn median(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
+fn median(costs: &[ExchangeCost], of: impl Fn(&ExchangeCost) -> f64) -> f64 {
     let mut values: Vec<f64> = costs.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-fn measure<P: Clients>(threads: u32, rounds: u32, folder: &Path) {
-    let mut servers = [1, threads].map(|threads| Server::<P>::start(threads, folder));
+fn measure<P: ScalingClients>(threads: u32, rounds: u32, folder: &Path) {
+    let mut servers = [1, threads].map(|threads| ScalingServer::<P>::start(threads, folder));
     // Each round has new clients; after that, known clients repeat the first two rounds.
     for (kind, is_new) in [("new clients", true), ("known clients", false)] {
         let mut costs = [Vec::new(), Vec::new()];

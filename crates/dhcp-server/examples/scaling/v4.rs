@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use dhcp_config::NoIncludes;
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{LeaseTable, V4};
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
-use super::Clients;
+use super::ScalingClients;
 
 const CONFIGURATION: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
@@ -21,7 +21,7 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 
-impl Clients for V4 {
+impl ScalingClients for V4 {
     const NAME: &'static str = "DHCPv4";
 
     fn compile(table: &LeaseTable) -> Snapshot {
@@ -54,7 +54,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ip
     chaddr[0] = 2;
     chaddr[2..6].copy_from_slice(&client.to_be_bytes());
     let nowhere = Ipv4Addr::UNSPECIFIED;
-    let header = Header {
+    let header = Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,

@@ -7,7 +7,7 @@ use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{LeaseTable, V6};
 use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
-use super::Clients;
+use super::ScalingClients;
 
 const CONFIGURATION: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
@@ -21,7 +21,7 @@ const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
 const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0xffff, 0, 0, 1);
 const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
 
-impl Clients for V6 {
+impl ScalingClients for V6 {
     const NAME: &'static str = "DHCPv6";
 
     fn compile(table: &LeaseTable) -> Snapshot {

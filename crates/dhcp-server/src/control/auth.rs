@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use base64ct::{Base64, Encoding};
-use dhcp_config::{BasicAuthentication, Secret};
+use dhcp_config::{BasicAuthentication, SecretSource};
 use dhcp_store::regular_file;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -13,13 +13,13 @@ const CREDENTIALS_MAX_BYTES: usize = 1_024;
 
 /// Clients that may send commands, with secrets read from their files.
 #[derive(PartialEq, Eq)]
-pub(super) struct Gate {
+pub(super) struct HttpCredentials {
     realm: String,
     /// `user:password` of each client.
     credentials: Vec<Vec<u8>>,
 }
 
-impl Gate {
+impl HttpCredentials {
     /// Reads the files that `config` names.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl Gate {
             let user = content(&client.user, folder)?;
             let password = content(&client.password, folder)?;
             // A password file without a user holds both, as `user:password`.
-            let is_whole = user.is_empty() && matches!(client.password, Secret::File(_));
+            let is_whole = user.is_empty() && matches!(client.password, SecretSource::File(_));
             let pair = if is_whole { password } else { format!("{user}:{password}") };
             match pair.len() {
                 ..=CREDENTIALS_MAX_BYTES => Ok(pair.into_bytes()),
@@ -85,10 +85,10 @@ fn padded(octets: &[u8]) -> [u8; CREDENTIALS_MAX_BYTES] {
     padded
 }
 
-fn content(secret: &Secret, folder: Option<&str>) -> Result<String, String> {
+fn content(secret: &SecretSource, folder: Option<&str>) -> Result<String, String> {
     match secret {
-        Secret::Text(text) => Ok(text.clone()),
-        Secret::File(name) => {
+        SecretSource::Text(text) => Ok(text.clone()),
+        SecretSource::File(name) => {
             let path = Path::new(folder.unwrap_or_default()).join(name);
             let text = regular_file::read_text(&path)
                 .map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
     use dhcp_config::AuthenticatedClient;
 
-    fn text(text: &str) -> Secret {
-        Secret::Text(text.to_owned())
+    fn text(text: &str) -> SecretSource {
+        SecretSource::Text(text.to_owned())
     }
 
-    fn gate(clients: Vec<AuthenticatedClient>, directory: Option<String>) -> Gate {
+    fn gate(clients: Vec<AuthenticatedClient>, directory: Option<String>) -> HttpCredentials {
         let config = BasicAuthentication { realm: "the \"lab\"".into(), directory, clients };
-        Gate::open(&config).unwrap()
+        HttpCredentials::open(&config).unwrap()
     }
 
     fn header(pair: &str) -> Vec<u8> {
@@ -147,7 +147,7 @@ mod tests {
         fs::write(folder.join("user"), "admin").unwrap();
         fs::write(folder.join("password"), "12:34\n").unwrap();
         fs::write(folder.join("pair"), "foo:bar").unwrap();
-        let file = |name: &str| Secret::File(name.to_owned());
+        let file = |name: &str| SecretSource::File(name.to_owned());
         let clients = vec![
             AuthenticatedClient { user: file("user"), password: file("password") },
             AuthenticatedClient { user: text(""), password: file("pair") },
@@ -157,7 +157,7 @@ mod tests {
         assert!(open.admits(Some(&header("admin:12:34"))) && open.admits(Some(&header("foo:bar"))));
         let clients = vec![AuthenticatedClient { user: text("x"), password: file("none") }];
         let config = BasicAuthentication { realm: String::new(), directory, clients };
-        let problem = Gate::open(&config).err().unwrap();
+        let problem = HttpCredentials::open(&config).err().unwrap();
         assert!(problem.contains("cannot read") && problem.contains("none"), "{problem}");
         assert!(gate(Vec::new(), None).admits(None), "without clients everyone may");
         fs::remove_dir_all(&folder).unwrap();

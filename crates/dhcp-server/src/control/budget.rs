@@ -30,7 +30,7 @@ pub(super) struct Budget {
 
 /// A command as far as it has arrived. Dropping it returns its share of the budget.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct IncomingCommand {
     octets: Vec<u8>,
     budget: Rc<Budget>,
     max_bytes: usize,
@@ -55,7 +55,7 @@ impl Budget {
     }
 }
 
-impl Command {
+impl IncomingCommand {
     /// Creates an empty command with the budget's limit.
     pub(super) fn new(budget: &Rc<Budget>) -> Self {
         Self::within(budget, budget.command_max_bytes)
@@ -88,7 +88,7 @@ impl Command {
     }
 }
 
-impl Drop for Command {
+impl Drop for IncomingCommand {
     fn drop(&mut self) {
         self.budget.left.set(self.budget.left.get() + self.octets.len());
         if self.octets.len() >= LARGE_BYTES {
@@ -100,13 +100,13 @@ impl Drop for Command {
 
 /// An answer to be sent to a client. Dropping it returns its share of the budget.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct OutgoingAnswer {
     text: String,
     counted_bytes: usize,
     answers: Arc<AtomicUsize>,
 }
 
-impl Answer {
+impl OutgoingAnswer {
     /// Creates the answer `text`. If other answers that clients have not received yet leave no
     /// room, the answer is instead `refusal` of the length of `text`.
     pub(super) fn new(
@@ -131,13 +131,13 @@ impl Answer {
     }
 }
 
-impl AsRef<[u8]> for Answer {
+impl AsRef<[u8]> for OutgoingAnswer {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }
 }
 
-impl Drop for Answer {
+impl Drop for OutgoingAnswer {
     fn drop(&mut self) {
         self.answers.fetch_sub(self.counted_bytes, Ordering::Relaxed);
         if self.counted_bytes >= LARGE_BYTES {
@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn answers_that_nobody_takes_leave_no_room_for_more() {
         let budget = Budget::new();
-        let large = |len: usize| Answer::new(&budget, "x".repeat(len), |_| "refused".to_owned());
+        let large =
+            |len: usize| OutgoingAnswer::new(&budget, "x".repeat(len), |_| "refused".to_owned());
         let first = large(ANSWERS_MAX_BYTES + 1);
         assert_eq!(first.as_ref().len(), ANSWERS_MAX_BYTES + 1, "one may be as large as it is");
         let second = large(10).in_list();
@@ -170,16 +171,16 @@ mod tests {
     #[test]
     fn one_command_and_all_commands_are_bounded_and_give_back() {
         let budget = Budget::of(6, 10);
-        let mut first = Command::new(&budget);
+        let mut first = IncomingCommand::new(&budget);
         assert_eq!(first.put(b"1234567"), Err(TooLarge));
         assert_eq!(first.put(b"123456"), Ok(()));
         assert_eq!(first.put(b"7"), Err(TooLarge));
         assert_eq!(first.octets(), b"123456");
-        let mut second = Command::new(&budget);
+        let mut second = IncomingCommand::new(&budget);
         assert!(budget.has_room_for(4) && !budget.has_room_for(5));
         assert_eq!(second.put(b"12345"), Err(TooLarge));
         drop(first);
-        assert_eq!(Command::within(&budget, 3).put(b"1234"), Err(TooLarge));
+        assert_eq!(IncomingCommand::within(&budget, 3).put(b"1234"), Err(TooLarge));
         assert_eq!(second.put(b"12345"), Ok(()));
         drop(second);
         assert!(budget.has_room_for(6) && !budget.has_room_for(7));

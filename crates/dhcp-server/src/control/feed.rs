@@ -4,7 +4,7 @@
 
 /// Scanner that reads each byte of a command once.
 #[derive(Debug, Default)]
-pub(super) struct Feed {
+pub(super) struct CommandScanner {
     depth: u32,
     is_in_string: bool,
     is_escaped: bool,
@@ -22,7 +22,7 @@ pub(super) enum Fed {
     Wrong,
 }
 
-impl Feed {
+impl CommandScanner {
     /// Scans the next bytes of the value.
     pub(super) fn take(&mut self, octets: &[u8]) -> Fed {
         for (at, &octet) in octets.iter().enumerate() {
@@ -67,7 +67,7 @@ mod tests {
         let end = text.len() - " trailing".len();
         let mut random = Random::from_seed(5);
         for _ in 0..1_000 {
-            let mut feed = Feed::default();
+            let mut feed = CommandScanner::default();
             let mut at = 0;
             let ended = loop {
                 let until = (at + 1 + random.below(6) as usize).min(text.len());
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn what_is_no_map_or_list_is_known_at_once() {
         for text in ["list-commands", "\"x\"", " 7", "}", "\u{feff}{}"] {
-            assert_eq!(Feed::default().take(text.as_bytes()), Fed::Wrong, "{text}");
+            assert_eq!(CommandScanner::default().take(text.as_bytes()), Fed::Wrong, "{text}");
         }
-        assert_eq!(Feed::default().take(b" \r\n"), Fed::Open);
-        assert_eq!(Feed::default().take(b"[]x"), Fed::Complete(2));
+        assert_eq!(CommandScanner::default().take(b" \r\n"), Fed::Open);
+        assert_eq!(CommandScanner::default().take(b"[]x"), Fed::Complete(2));
     }
 }

@@ -18,12 +18,12 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::auth::Gate;
-use super::budget::{ANYONES_MAX_BYTES, Answer, Budget, Command};
-use super::line::Line;
-use super::pace::{Pace, Phase};
+use super::auth::HttpCredentials;
+use super::budget::{ANYONES_MAX_BYTES, Budget, IncomingCommand, OutgoingAnswer};
+use super::line::ProgressStream;
+use super::pace::{ControlConnectionPhase, ControlConnectionProgress};
 use super::parse::parse;
-use super::question::{Asking, Question};
+use super::question::{ControlRequest, ControlRequestSender};
 use super::seats::Seat;
 use super::tls;
 use super::unix::{failure, no_room};
@@ -41,15 +41,15 @@ const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.
 
 /// Settings of an HTTP socket other than its address.
 #[derive(Default)]
-pub(super) struct Front {
-    gate: Option<Gate>,
+pub(super) struct HttpSocketSettings {
+    gate: Option<HttpCredentials>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
     /// True if the socket needs neither credentials nor a client certificate.
     is_open_to_all: bool,
 }
 
-impl Front {
+impl HttpSocketSettings {
     /// Reads the files that `config` names.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Front {
             Ok((name.map_err(|cause| wrong(cause.to_string()))?, value))
         });
         Ok(Self {
-            gate: config.authentication.as_ref().map(Gate::open).transpose()?,
+            gate: config.authentication.as_ref().map(HttpCredentials::open).transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
             is_open_to_all: is_open_to_all(config),
@@ -102,15 +102,15 @@ fn is_own(host: &str) -> bool {
 
 /// State that the connections of one socket share.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct HttpControl {
     /// Replaced when the socket's configuration changes.
-    pub(super) front: Rc<RefCell<Rc<Front>>>,
+    pub(super) front: Rc<RefCell<Rc<HttpSocketSettings>>>,
     pub(super) budget: Rc<Budget>,
-    pub(super) asking: Asking,
+    pub(super) asking: ControlRequestSender,
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
+pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: HttpControl) {
     let tls = desk.front.borrow().tls.clone();
     let Some(tls) = tls else { return speak(stream, Vec::new(), &seat.pace, desk).await };
     let shaken = tokio::select! {
@@ -133,10 +133,10 @@ pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: Desk) {
 pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
     ahead: Vec<u8>,
-    pace: &Rc<Pace>,
-    desk: Desk,
+    pace: &Rc<ControlConnectionProgress>,
+    desk: HttpControl,
 ) {
-    let line = Line { stream, ahead, pace: Rc::clone(pace) };
+    let line = ProgressStream { stream, ahead, pace: Rc::clone(pace) };
     let service = {
         let pace = Rc::clone(pace);
         service_fn(move |request| Box::pin(serve_request(request, desk.clone(), Rc::clone(&pace))))
@@ -152,7 +152,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         () = pace.evicted() => return,
         () = pace.overdue() => {}
     }
-    if pace.phase() == Phase::Receiving {
+    if pace.phase() == ControlConnectionPhase::Receiving {
         tracing::info!(
             target: "http",
             id = "HTTP_CLIENT_REQUEST_TIMEOUT_OCCURRED",
@@ -160,7 +160,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         );
         let mut stream = connection.into_parts().io.stream;
         let text = too_slow();
-        pace.enter(Phase::Answering);
+        pace.enter(ControlConnectionPhase::Answering);
         tokio::select! {
             _ = async {
                 stream.write_all(text.as_bytes()).await?;
@@ -191,18 +191,18 @@ fn status_map(status: StatusCode, why: Option<&str>) -> String {
 }
 
 /// Status of a refused request, with the reason if it helps the client.
-struct Refusal {
+struct HttpRefusal {
     status: StatusCode,
     why: Option<&'static str>,
 }
 
-impl Refusal {
+impl HttpRefusal {
     const fn bad_request(why: &'static str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, why: Some(why) }
     }
 }
 
-impl From<StatusCode> for Refusal {
+impl From<StatusCode> for HttpRefusal {
     fn from(status: StatusCode) -> Self {
         Self { status, why: None }
     }
@@ -227,7 +227,7 @@ fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
 }
 
 /// Content of a response.
-enum Outcome {
+enum HttpResponseContent {
     /// The answer to a command.
     Answer(String),
     /// The counters.
@@ -235,10 +235,10 @@ enum Outcome {
     /// The page for `GET /`.
     Page(String),
     /// A refusal.
-    Refusal(Refusal),
+    Refusal(HttpRefusal),
 }
 
-impl From<StatusCode> for Outcome {
+impl From<StatusCode> for HttpResponseContent {
     fn from(status: StatusCode) -> Self {
         Self::Refusal(status.into())
     }
@@ -246,19 +246,19 @@ impl From<StatusCode> for Outcome {
 
 async fn serve_request(
     request: Request<Incoming>,
-    desk: Desk,
-    pace: Rc<Pace>,
+    desk: HttpControl,
+    pace: Rc<ControlConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     // A request keeps the settings with which it began until it ends.
     let front = Rc::clone(&desk.front.borrow());
     let outcome = outcome(request, &front, &desk, &pace).await;
-    pace.enter(Phase::Answering);
-    let answer = |text| Answer::new(&desk.budget, text, |len| failure(&no_room(len)));
+    pace.enter(ControlConnectionPhase::Answering);
+    let answer = |text| OutgoingAnswer::new(&desk.budget, text, |len| failure(&no_room(len)));
     let (status, kind, body) = match outcome {
-        Outcome::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
-        Outcome::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
-        Outcome::Page(text) => (StatusCode::OK, HTML, answer(text)),
-        Outcome::Refusal(Refusal { status, why }) => {
+        HttpResponseContent::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
+        HttpResponseContent::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
+        HttpResponseContent::Page(text) => (StatusCode::OK, HTML, answer(text)),
+        HttpResponseContent::Refusal(HttpRefusal { status, why }) => {
             (status, JSON, answer(status_map(status, why)))
         }
     };
@@ -281,26 +281,31 @@ async fn serve_request(
 
 /// Returns the refusal of a request that this server and a proxy in front of it could interpret
 /// differently: its destination (RFC 9112 §3.2) or its end (§6.1).
-fn ambiguity(request: &Request<Incoming>) -> Option<Refusal> {
+fn ambiguity(request: &Request<Incoming>) -> Option<HttpRefusal> {
     let headers = request.headers();
     let codings: Vec<_> = headers.get_all(header::TRANSFER_ENCODING).iter().collect();
     let is_plainly_chunked =
         |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     if headers.get_all(header::HOST).iter().count() > 1 {
-        return Some(Refusal::bad_request("it has more than one header `Host`"));
+        return Some(HttpRefusal::bad_request("it has more than one header `Host`"));
     }
     // A `Content-Length` next to it cannot be detected here: hyper removes it.
     let is_sound = codings.len() <= 1 && codings.iter().all(is_plainly_chunked);
-    (!is_sound).then(|| Refusal::bad_request("`Transfer-Encoding` is not `chunked`"))
+    (!is_sound).then(|| HttpRefusal::bad_request("`Transfer-Encoding` is not `chunked`"))
 }
 
-async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &Pace) -> Outcome {
+async fn outcome(
+    request: Request<Incoming>,
+    front: &HttpSocketSettings,
+    desk: &HttpControl,
+    pace: &ControlConnectionProgress,
+) -> HttpResponseContent {
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
         return StatusCode::UNAUTHORIZED.into();
     }
     if let Some(refusal) = ambiguity(&request) {
-        return Outcome::Refusal(refusal);
+        return HttpResponseContent::Refusal(refusal);
     }
     let host = request.headers().get(header::HOST);
     let is_foreign = host.is_some_and(|host| !host.to_str().is_ok_and(is_own))
@@ -309,35 +314,35 @@ async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &
         return StatusCode::MISDIRECTED_REQUEST.into();
     }
     let question = match (request.method(), request.uri().path()) {
-        (&Method::GET, METRICS_PATH) => Question::Metrics,
-        (&Method::GET, "/") => return Outcome::Page(page(host, front.tls.is_some())),
+        (&Method::GET, METRICS_PATH) => ControlRequest::Metrics,
+        (&Method::GET, "/") => return HttpResponseContent::Page(page(host, front.tls.is_some())),
         (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
         // As in Kea, commands are accepted under any path.
         (&Method::POST, _) => match command(request, front, desk).await {
-            Ok(command) => Question::Command(command),
-            Err(refusal) => return Outcome::Refusal(refusal),
+            Ok(command) => ControlRequest::Command(command),
+            Err(refusal) => return HttpResponseContent::Refusal(refusal),
         },
         _ => return StatusCode::METHOD_NOT_ALLOWED.into(),
     };
     #[cfg(test)]
     crate::panics::planted("http");
-    let is_command = matches!(question, Question::Command(_));
-    pace.enter(Phase::Working);
+    let is_command = matches!(question, ControlRequest::Command(_));
+    pace.enter(ControlConnectionPhase::Working);
     match desk.asking.ask(question).await {
         None => StatusCode::INTERNAL_SERVER_ERROR.into(),
-        Some(answer) if is_command => Outcome::Answer(answer),
-        Some(text) => Outcome::Metrics(text),
+        Some(answer) if is_command => HttpResponseContent::Answer(answer),
+        Some(text) => HttpResponseContent::Metrics(text),
     }
 }
 
 async fn command(
     request: Request<Incoming>,
-    front: &Front,
-    desk: &Desk,
-) -> Result<serde_json::Value, Refusal> {
+    front: &HttpSocketSettings,
+    desk: &HttpControl,
+) -> Result<serde_json::Value, HttpRefusal> {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     if !is_json(content_type) {
-        return Err(Refusal::bad_request(match content_type {
+        return Err(HttpRefusal::bad_request(match content_type {
             None => "the header `Content-Type: application/json` is missing",
             Some(_) => "`Content-Type` is not `application/json`",
         }));
@@ -347,16 +352,16 @@ async fn command(
         return Err(StatusCode::PAYLOAD_TOO_LARGE.into());
     }
     let mut command = match front.is_open_to_all {
-        true => Command::within(&desk.budget, ANYONES_MAX_BYTES),
-        false => Command::new(&desk.budget),
+        true => IncomingCommand::within(&desk.budget, ANYONES_MAX_BYTES),
+        false => IncomingCommand::new(&desk.budget),
     };
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::bad_request("the body is not whole"))?;
+        let frame = frame.map_err(|_| HttpRefusal::bad_request("the body is not whole"))?;
         if let Some(octets) = frame.data_ref() {
             command.put(octets).map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
         }
     }
-    parse(command.octets()).map_err(|_| Refusal::bad_request("the body is not JSON"))
+    parse(command.octets()).map_err(|_| HttpRefusal::bad_request("the body is not JSON"))
 }
 
 /// Returns true if a `Content-Type` is `application/json`, with any parameters.

@@ -8,21 +8,21 @@ use std::task::{Context, Poll};
 use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::pace::Pace;
+use super::pace::ControlConnectionProgress;
 
 /// Bytes per read.
 const READ_BYTES: usize = 8 << 10;
 
-/// Stream that reports its progress to a [`Pace`].
+/// Stream that reports its progress to a [`ControlConnectionProgress`].
 #[derive(Debug)]
-pub(super) struct Line<S> {
+pub(super) struct ProgressStream<S> {
     pub(super) stream: S,
     /// Bytes already read from the stream.
     pub(super) ahead: Vec<u8>,
-    pub(super) pace: Rc<Pace>,
+    pub(super) pace: Rc<ControlConnectionProgress>,
 }
 
-impl<S: AsyncRead + Unpin> hyper::rt::Read for Line<S> {
+impl<S: AsyncRead + Unpin> hyper::rt::Read for ProgressStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl<S: AsyncRead + Unpin> hyper::rt::Read for Line<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> hyper::rt::Write for Line<S> {
+impl<S: AsyncWrite + Unpin> hyper::rt::Write for ProgressStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

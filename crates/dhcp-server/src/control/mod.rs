@@ -32,19 +32,19 @@ use netio::Waker;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
-pub(crate) use question::{Asked, Inbox, Question};
+pub(crate) use question::{ControlRequest, Inbox, PendingControlRequest};
 
 use crate::ServerError;
 use crate::log;
 use crate::panics::INTERNAL_ERROR;
-use question::Asking;
-use sockets::Sockets;
+use question::ControlRequestSender;
+use sockets::ControlSocketSet;
 
 /// Time in which answers may still be sent when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Order of the supervisor to the control thread.
-enum Order {
+enum ControlOrder {
     /// Sockets to open, and the channel for the outcome.
     Configure(Vec<ControlSocket>, mpsc::Sender<Result<(), Vec<String>>>),
     /// Request to end.
@@ -54,7 +54,7 @@ enum Order {
 /// Handle of the running control thread.
 #[derive(Debug)]
 pub(crate) struct ControlThread {
-    orders: UnboundedSender<Order>,
+    orders: UnboundedSender<ControlOrder>,
     thread: JoinHandle<()>,
 }
 
@@ -88,20 +88,20 @@ impl ControlThread {
     /// Texts of all problems; the open sockets then stay as they were.
     pub(crate) fn configure(&self, sockets: Vec<ControlSocket>) -> Result<(), Vec<String>> {
         let (sender, outcome) = mpsc::channel();
-        self.orders.send(Order::Configure(sockets, sender)).ok();
+        self.orders.send(ControlOrder::Configure(sockets, sender)).ok();
         outcome.recv().expect("the control thread runs until it is told to stop")
     }
 
     /// Sends the answers that are under way, closes all sockets and ends the thread.
     pub(crate) fn stop(self) {
-        self.orders.send(Order::Stop).ok();
+        self.orders.send(ControlOrder::Stop).ok();
         self.thread.join().expect("the control thread does not panic");
     }
 }
 
-async fn follow(mut orders: UnboundedReceiver<Order>, asking: Asking) {
-    let mut sockets = Sockets::new(asking);
-    while let Some(Order::Configure(config, outcome)) = orders.recv().await {
+async fn follow(mut orders: UnboundedReceiver<ControlOrder>, asking: ControlRequestSender) {
+    let mut sockets = ControlSocketSet::new(asking);
+    while let Some(ControlOrder::Configure(config, outcome)) = orders.recv().await {
         let configured = contained(|| sockets.configure(&config));
         outcome.send(configured.unwrap_or_else(|| Err(vec![INTERNAL_ERROR.to_owned()]))).ok();
     }

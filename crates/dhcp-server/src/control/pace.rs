@@ -18,7 +18,7 @@ const TAKE: Duration = Duration::from_secs(10);
 
 /// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum ControlConnectionPhase {
     /// The connection waits for a command or for the rest of one.
     Receiving,
     /// The server carries out the connection's command. This phase has no time limit, and the
@@ -32,19 +32,19 @@ pub(super) enum Phase {
 
 /// Phase and progress of one connection, shared by its parts and by the list of all connections.
 #[derive(Debug)]
-pub(super) struct Pace {
-    phase: Cell<Phase>,
+pub(super) struct ControlConnectionProgress {
+    phase: Cell<ControlConnectionPhase>,
     since: Cell<Instant>,
     octets: Cell<u64>,
     changed: Notify,
     evicted: Notify,
 }
 
-impl Pace {
+impl ControlConnectionProgress {
     /// Creates the state of a connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
-            phase: Cell::new(Phase::Receiving),
+            phase: Cell::new(ControlConnectionPhase::Receiving),
             since: Cell::new(Instant::now()),
             octets: Cell::new(0),
             changed: Notify::new(),
@@ -52,7 +52,7 @@ impl Pace {
         })
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> ControlConnectionPhase {
         self.phase.get()
     }
 
@@ -67,7 +67,7 @@ impl Pace {
     }
 
     /// Enters `phase`.
-    pub(super) fn enter(&self, phase: Phase) {
+    pub(super) fn enter(&self, phase: ControlConnectionPhase) {
         self.phase.set(phase);
         self.since.set(Instant::now());
         self.octets.set(0);
@@ -76,35 +76,35 @@ impl Pace {
 
     /// Records `count` received bytes. The first bytes after a reply begin another command.
     pub(super) fn received(&self, count: usize) {
-        if count > 0 && self.phase.get() == Phase::Idle {
-            self.enter(Phase::Receiving);
+        if count > 0 && self.phase.get() == ControlConnectionPhase::Idle {
+            self.enter(ControlConnectionPhase::Receiving);
         }
         self.octets.set(self.octets.get() + count as u64);
     }
 
     /// Records `count` bytes that the client received.
     pub(super) fn sent(&self, count: usize) {
-        if count > 0 && self.phase.get() == Phase::Answering {
+        if count > 0 && self.phase.get() == ControlConnectionPhase::Answering {
             self.since.set(Instant::now());
         }
     }
 
     /// Records that the whole reply is sent.
     pub(super) fn flushed(&self) {
-        if self.phase.get() == Phase::Answering {
-            self.enter(Phase::Idle);
+        if self.phase.get() == ControlConnectionPhase::Answering {
+            self.enter(ControlConnectionPhase::Idle);
         }
     }
 
     fn due(&self) -> Option<Instant> {
         let mebibytes = u32::try_from(self.octets.get() >> 20).unwrap_or(u32::MAX);
         let time = match self.phase.get() {
-            Phase::Working => return None,
-            Phase::Receiving => {
+            ControlConnectionPhase::Working => return None,
+            ControlConnectionPhase::Receiving => {
                 RECEIVE.saturating_add(RECEIVE_PER_MEBIBYTE.saturating_mul(mebibytes))
             }
-            Phase::Answering => TAKE,
-            Phase::Idle => IDLE,
+            ControlConnectionPhase::Answering => TAKE,
+            ControlConnectionPhase::Idle => IDLE,
         };
         Some(self.since.get() + time)
     }
@@ -130,7 +130,7 @@ impl Pace {
         self.evicted.notify_one();
     }
 
-    /// Waits until [`Pace::evict`] has been called.
+    /// Waits until [`ControlConnectionProgress::evict`] has been called.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn each_phase_has_its_own_time() {
         run(async {
-            let pace = Pace::new();
+            let pace = ControlConnectionProgress::new();
             let start = Instant::now();
             pace.overdue().await;
             assert_eq!(start.elapsed(), RECEIVE);
-            pace.enter(Phase::Working);
+            pace.enter(ControlConnectionPhase::Working);
             let working = tokio::time::timeout(Duration::from_secs(86_400), pace.overdue()).await;
             assert!(working.is_err(), "a command may take its time");
-            pace.enter(Phase::Answering);
+            pace.enter(ControlConnectionPhase::Answering);
             pace.flushed();
             let start = Instant::now();
             pace.overdue().await;
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn dripping_does_not_extend_the_time_and_volume_does() {
         run(async {
-            let pace = Pace::new();
+            let pace = ControlConnectionProgress::new();
             let start = Instant::now();
             let drip = async {
                 loop {
@@ -180,7 +180,7 @@ mod tests {
             };
             tokio::select! { () = drip => {}, () = pace.overdue() => {} }
             assert_eq!(start.elapsed(), RECEIVE);
-            pace.enter(Phase::Receiving);
+            pace.enter(ControlConnectionPhase::Receiving);
             pace.received(5 << 20);
             let start = Instant::now();
             pace.overdue().await;
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn a_reader_that_takes_something_now_and_then_stays() {
         run(async {
-            let pace = Pace::new();
-            pace.enter(Phase::Answering);
+            let pace = ControlConnectionProgress::new();
+            pace.enter(ControlConnectionPhase::Answering);
             let start = Instant::now();
             let take = async {
                 for _ in 0..10 {

@@ -36,18 +36,18 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
 fn parse_within(text: &[u8], budget_bytes: usize) -> Result<Value, serde_json::Error> {
     let left = Cell::new(budget_bytes);
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = Node { left: &left }.deserialize(&mut deserializer)?;
+    let value = BudgetedValueSeed { left: &left }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
 /// Seed of the next value, with the bytes that are left for it and all later ones.
 #[derive(Clone, Copy)]
-struct Node<'b> {
+struct BudgetedValueSeed<'b> {
     left: &'b Cell<usize>,
 }
 
-impl Node<'_> {
+impl BudgetedValueSeed<'_> {
     fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.ok_or_else(|| E::custom(TOO_LARGE))?);
@@ -55,7 +55,7 @@ impl Node<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for BudgetedValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -64,7 +64,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for BudgetedValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

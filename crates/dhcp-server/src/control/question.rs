@@ -13,7 +13,7 @@ const WAITING_MAX: usize = 1_024;
 
 /// Request of a client.
 #[derive(Debug)]
-pub(crate) enum Question {
+pub(crate) enum ControlRequest {
     /// A command; the answer is a map as JSON.
     Command(Value),
     /// The counters in the format of Prometheus.
@@ -22,12 +22,12 @@ pub(crate) enum Question {
 
 /// A request with the channel for its answer.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) question: Question,
+pub(crate) struct PendingControlRequest {
+    pub(crate) question: ControlRequest,
     answer: oneshot::Sender<String>,
 }
 
-impl Asked {
+impl PendingControlRequest {
     /// Sends the answer. A client that has gone meanwhile is not an error.
     pub(crate) fn answer(self, text: String) {
         self.answer.send(text).ok();
@@ -36,30 +36,33 @@ impl Asked {
 
 /// Sending end of the channel, for the control thread.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
-    questions: SyncSender<Asked>,
+pub(super) struct ControlRequestSender {
+    questions: SyncSender<PendingControlRequest>,
     waker: Arc<Waker>,
 }
 
 /// Receiving end of the channel, for the supervisor.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    questions: Receiver<Asked>,
+    questions: Receiver<PendingControlRequest>,
     waker: Arc<Waker>,
 }
 
 /// Creates both ends of the channel. Every request wakes `waker`.
-pub(super) fn channel(waker: Arc<Waker>) -> (Asking, Inbox) {
+pub(super) fn channel(waker: Arc<Waker>) -> (ControlRequestSender, Inbox) {
     let (sender, questions) = sync_channel(WAITING_MAX);
-    (Asking { questions: sender, waker: Arc::clone(&waker) }, Inbox { questions, waker })
+    (
+        ControlRequestSender { questions: sender, waker: Arc::clone(&waker) },
+        Inbox { questions, waker },
+    )
 }
 
-impl Asking {
+impl ControlRequestSender {
     /// Sends `question` and returns its answer; `None` if too many requests wait already or the
     /// receiving end is gone.
-    pub(super) async fn ask(&self, question: Question) -> Option<String> {
+    pub(super) async fn ask(&self, question: ControlRequest) -> Option<String> {
         let (answer, answered) = oneshot::channel();
-        self.questions.try_send(Asked { question, answer }).ok()?;
+        self.questions.try_send(PendingControlRequest { question, answer }).ok()?;
         self.waker.wake();
         answered.await.ok()
     }
@@ -72,7 +75,7 @@ impl Inbox {
     }
 
     /// Returns the next request, if there is one.
-    pub(crate) fn next(&self) -> Option<Asked> {
+    pub(crate) fn next(&self) -> Option<PendingControlRequest> {
         self.questions.try_recv().ok()
     }
 }

@@ -4,23 +4,23 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::pace::{Pace, Phase};
+use super::pace::{ControlConnectionPhase, ControlConnectionProgress};
 
 /// Open connections of one socket.
 #[derive(Debug)]
-pub(super) struct Seats {
+pub(super) struct ControlConnections {
     limit: usize,
-    taken: RefCell<Vec<Rc<Pace>>>,
+    taken: RefCell<Vec<Rc<ControlConnectionProgress>>>,
 }
 
 /// Registration of one connection. Dropping it makes room for another connection.
 #[derive(Debug)]
 pub(super) struct Seat {
-    pub(super) pace: Rc<Pace>,
-    seats: Rc<Seats>,
+    pub(super) pace: Rc<ControlConnectionProgress>,
+    seats: Rc<ControlConnections>,
 }
 
-impl Seats {
+impl ControlConnections {
     /// Creates an empty set of at most `limit` connections.
     pub(super) fn new(limit: usize) -> Rc<Self> {
         Rc::new(Self { limit, taken: RefCell::new(Vec::with_capacity(limit)) })
@@ -35,25 +35,37 @@ impl Seats {
             let oldest = taken
                 .iter()
                 .enumerate()
-                .filter(|(_, pace)| matches!(pace.phase(), Phase::Receiving | Phase::Idle))
+                .filter(|(_, pace)| {
+                    matches!(
+                        pace.phase(),
+                        ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle
+                    )
+                })
                 .min_by_key(|(_, pace)| (pace.octets() > 0, pace.since()))
                 .map(|(at, _)| at)?;
             taken.swap_remove(oldest).evict();
         }
-        let pace = Pace::new();
+        let pace = ControlConnectionProgress::new();
         taken.push(Rc::clone(&pace));
         Some(Seat { pace, seats: Rc::clone(self) })
     }
 
     /// Evicts all connections that wait for a command.
     pub(super) fn clear(&self) {
-        let is_waiting = |pace: &&Rc<Pace>| matches!(pace.phase(), Phase::Receiving | Phase::Idle);
+        let is_waiting = |pace: &&Rc<ControlConnectionProgress>| {
+            matches!(pace.phase(), ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle)
+        };
         self.taken.borrow().iter().filter(is_waiting).for_each(|pace| pace.evict());
     }
 
     /// Returns true if a connection has a command under way or an answer to be sent.
     pub(super) fn is_busy(&self) -> bool {
-        let is_busy = |pace: &Rc<Pace>| matches!(pace.phase(), Phase::Working | Phase::Answering);
+        let is_busy = |pace: &Rc<ControlConnectionProgress>| {
+            matches!(
+                pace.phase(),
+                ControlConnectionPhase::Working | ControlConnectionPhase::Answering
+            )
+        };
         self.taken.borrow().iter().any(is_busy)
     }
 
@@ -83,13 +95,13 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let seats = Seats::new(3);
+            let seats = ControlConnections::new(3);
             let mut open = Vec::new();
             for _ in 0..3 {
                 open.push(seats.take().unwrap());
                 tokio::time::advance(Duration::from_secs(1)).await;
             }
-            open[0].pace.enter(Phase::Working);
+            open[0].pace.enter(ControlConnectionPhase::Working);
             open[1].pace.received(7);
             let evicted = |seat: &Seat| {
                 let pace = Rc::clone(&seat.pace);
@@ -97,10 +109,10 @@ mod tests {
             };
             let fourth = seats.take().unwrap();
             assert!(evicted(&open[2]).await && !evicted(&open[1]).await);
-            fourth.pace.enter(Phase::Working);
+            fourth.pace.enter(ControlConnectionPhase::Working);
             let fifth = seats.take().unwrap();
             assert!(evicted(&open[1]).await && !evicted(&open[0]).await);
-            fifth.pace.enter(Phase::Answering);
+            fifth.pace.enter(ControlConnectionPhase::Answering);
             assert!(seats.take().is_none(), "nobody waits");
             drop(fourth);
             assert_eq!(seats.count(), 2);

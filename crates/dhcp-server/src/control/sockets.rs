@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{AbortHandle, spawn_local};
 
 use super::budget::Budget;
-use super::http::{self, Front};
-use super::question::Asking;
-use super::seats::Seats;
+use super::http::{self, HttpSocketSettings};
+use super::question::ControlRequestSender;
+use super::seats::ControlConnections;
 use super::unix::{self, SocketFile};
 use crate::panics::contained_task;
 use crate::policy;
@@ -27,12 +27,12 @@ const BREATH: Duration = Duration::from_millis(100);
 
 /// Address of a control socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum ControlSocketAddress {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for ControlSocketAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unix(path) => path.display().fmt(f),
@@ -42,15 +42,15 @@ impl std::fmt::Display for Place {
 }
 
 /// A socket that accepts connections.
-struct Open {
-    place: Place,
-    front: Rc<RefCell<Rc<Front>>>,
-    seats: Rc<Seats>,
+struct OpenControlSocket {
+    place: ControlSocketAddress,
+    front: Rc<RefCell<Rc<HttpSocketSettings>>>,
+    seats: Rc<ControlConnections>,
     accepting: AbortHandle,
     _file: Option<SocketFile>,
 }
 
-impl Drop for Open {
+impl Drop for OpenControlSocket {
     fn drop(&mut self) {
         self.accepting.abort();
         self.seats.clear();
@@ -58,21 +58,21 @@ impl Drop for Open {
 }
 
 /// All control sockets.
-pub(super) struct Sockets {
-    open: Vec<Open>,
+pub(super) struct ControlSocketSet {
+    open: Vec<OpenControlSocket>,
     budget: Rc<Budget>,
-    asking: Asking,
+    asking: ControlRequestSender,
 }
 
 /// A configured socket that is not open yet, or is open with other settings.
-enum Wanted {
+enum ConfiguredControlSocket {
     Unix(PathBuf),
-    Http(SocketAddr, Rc<Front>),
+    Http(SocketAddr, Rc<HttpSocketSettings>),
 }
 
-impl Sockets {
+impl ControlSocketSet {
     /// Creates the set without an open socket.
-    pub(super) fn new(asking: Asking) -> Self {
+    pub(super) fn new(asking: ControlRequestSender) -> Self {
         Self { open: Vec::new(), budget: Budget::new(), asking }
     }
 
@@ -89,8 +89,8 @@ impl Sockets {
         let (mut problems, mut fresh, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         for socket in config {
             match wanted(socket).and_then(|wanted| self.prepare(wanted)) {
-                Ok(Prepared::Kept(place, front)) => kept.push((place, front)),
-                Ok(Prepared::Opened(open)) => fresh.push(open),
+                Ok(PreparedControlSocket::Kept(place, front)) => kept.push((place, front)),
+                Ok(PreparedControlSocket::Opened(open)) => fresh.push(open),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -135,49 +135,59 @@ impl Sockets {
         }
     }
 
-    fn prepare(&self, wanted: Wanted) -> Result<Prepared, String> {
+    fn prepare(&self, wanted: ConfiguredControlSocket) -> Result<PreparedControlSocket, String> {
         let (place, front) = match wanted {
             // File permissions alone decide which processes may send commands.
-            Wanted::Unix(path) => (Place::Unix(path), Rc::default()),
-            Wanted::Http(address, front) => (Place::Tcp(address), front),
+            ConfiguredControlSocket::Unix(path) => {
+                (ControlSocketAddress::Unix(path), Rc::default())
+            }
+            ConfiguredControlSocket::Http(address, front) => {
+                (ControlSocketAddress::Tcp(address), front)
+            }
         };
         if self.open.iter().any(|open| open.place == place) {
-            return Ok(Prepared::Kept(place, front));
+            return Ok(PreparedControlSocket::Kept(place, front));
         }
-        let seats = Seats::new(SEATS);
+        let seats = ControlConnections::new(SEATS);
         let front = Rc::new(RefCell::new(front));
-        let desk = http::Desk {
+        let desk = http::HttpControl {
             front: Rc::clone(&front),
             budget: Rc::clone(&self.budget),
             asking: self.asking.clone(),
         };
         let own = Rc::clone(&seats);
         let (accepting, file) = match &place {
-            Place::Unix(path) => {
+            ControlSocketAddress::Unix(path) => {
                 let (listener, file) = unix::open(path)?;
                 (spawn_local(accept_unix(listener, own, desk)), Some(file))
             }
-            Place::Tcp(address) => {
+            ControlSocketAddress::Tcp(address) => {
                 let listener = listen(*address)
                     .map_err(|cause| format!("cannot take commands at {address}: {cause}"))?;
                 (spawn_local(accept_http(listener, own, desk)), None)
             }
         };
         let accepting = accepting.abort_handle();
-        Ok(Prepared::Opened(Open { place, front, seats, accepting, _file: file }))
+        Ok(PreparedControlSocket::Opened(OpenControlSocket {
+            place,
+            front,
+            seats,
+            accepting,
+            _file: file,
+        }))
     }
 }
 
-enum Prepared {
-    Kept(Place, Rc<Front>),
-    Opened(Open),
+enum PreparedControlSocket {
+    Kept(ControlSocketAddress, Rc<HttpSocketSettings>),
+    Opened(OpenControlSocket),
 }
 
-fn wanted(socket: &ControlSocket) -> Result<Wanted, String> {
+fn wanted(socket: &ControlSocket) -> Result<ConfiguredControlSocket, String> {
     match socket {
         ControlSocket::Unix(name) => {
             // An absolute name replaces the folder.
-            Ok(Wanted::Unix(policy::SOCKETS.path().join(name)))
+            Ok(ConfiguredControlSocket::Unix(policy::SOCKETS.path().join(name)))
         }
         ControlSocket::Http(config) => {
             if !config.address.is_loopback() && http::is_open_to_all(config) {
@@ -190,8 +200,8 @@ fn wanted(socket: &ControlSocket) -> Result<Wanted, String> {
                     config.port
                 );
             }
-            let front = Front::open(config)?;
-            Ok(Wanted::Http((config.address, config.port).into(), Rc::new(front)))
+            let front = HttpSocketSettings::open(config)?;
+            Ok(ConfiguredControlSocket::Http((config.address, config.port).into(), Rc::new(front)))
         }
     }
 }
@@ -206,7 +216,11 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, desk: http::Desk) {
+async fn accept_unix(
+    listener: UnixListener,
+    seats: Rc<ControlConnections>,
+    desk: http::HttpControl,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -221,7 +235,11 @@ async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, desk: http::Desk)
     }
 }
 
-async fn accept_http(listener: TcpListener, seats: Rc<Seats>, desk: http::Desk) {
+async fn accept_http(
+    listener: TcpListener,
+    seats: Rc<ControlConnections>,
+    desk: http::HttpControl,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use dhcp_config::{
-    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret, TlsFiles,
+    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, SecretSource, TlsFiles,
 };
 use netio::PollFd;
 
@@ -19,14 +19,14 @@ use super::*;
 use crate::free_port::free_port;
 
 /// Control thread with an executor that answers `{"result":0,"arguments":COMMAND}`.
-struct Scene {
+struct ControlThreadFixture {
     control: Option<ControlThread>,
     is_over: Arc<AtomicBool>,
     answering: Option<JoinHandle<u64>>,
     folder: PathBuf,
 }
 
-impl Scene {
+impl ControlThreadFixture {
     fn new(label: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -56,10 +56,10 @@ fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
         while let Some(asked) = inbox.next() {
             count += 1;
             let text = match &asked.question {
-                Question::Command(command) => {
+                ControlRequest::Command(command) => {
                     serde_json::json!({ "result": 0, "arguments": command }).to_string()
                 }
-                Question::Metrics => "godwit_up 1\n".to_owned(),
+                ControlRequest::Metrics => "godwit_up 1\n".to_owned(),
             };
             asked.answer(text);
         }
@@ -67,7 +67,7 @@ fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
     count
 }
 
-impl Drop for Scene {
+impl Drop for ControlThreadFixture {
     fn drop(&mut self) {
         self.control.take().unwrap().stop();
         self.is_over.store(true, Ordering::Release);
@@ -107,7 +107,7 @@ const AS_JSON: &str = "Content-Type: application/json\r\n";
 
 #[test]
 fn a_unix_socket_answers_one_command_and_closes() {
-    let scene = Scene::new("unix");
+    let scene = ControlThreadFixture::new("unix");
     let (first, socket) = scene.unix("first");
     let (second, other) = scene.unix("second");
     scene.configure(vec![socket.clone(), other]).unwrap();
@@ -138,7 +138,7 @@ fn a_unix_socket_answers_one_command_and_closes() {
 
 #[test]
 fn a_stale_socket_is_replaced_and_nothing_else_is() {
-    let scene = Scene::new("stale");
+    let scene = ControlThreadFixture::new("stale");
     let (path, socket) = scene.unix("socket");
     drop(UnixListener::bind(&path).unwrap());
     // A process that another test is about to start holds a copy of the socket until it starts.
@@ -168,7 +168,7 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
 
 #[test]
 fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
-    let scene = Scene::new("held");
+    let scene = ControlThreadFixture::new("held");
     let (_, socket) = scene.unix("piped");
     let pipe = scene.folder.join("piped.lock");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -190,8 +190,8 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
             realm: "kea".into(),
             directory: None,
             clients: vec![AuthenticatedClient {
-                user: Secret::Text("u".into()),
-                password: Secret::File(name.into()),
+                user: SecretSource::Text("u".into()),
+                password: SecretSource::File(name.into()),
             }],
         });
         let problems = scene.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
@@ -210,7 +210,7 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
 
 #[test]
 fn a_failed_change_leaves_every_socket_as_it_was() {
-    let scene = Scene::new("failed");
+    let scene = ControlThreadFixture::new("failed");
     let (path, socket) = scene.unix("socket");
     scene.configure(vec![socket]).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -234,7 +234,7 @@ fn a_failed_change_leaves_every_socket_as_it_was() {
 
 #[test]
 fn the_front_page_links_to_the_metrics_and_shows_a_command() {
-    let scene = Scene::new("page");
+    let scene = ControlThreadFixture::new("page");
     let port = free_port();
     scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let page = told(
@@ -251,7 +251,7 @@ fn the_front_page_links_to_the_metrics_and_shows_a_command() {
 
 #[test]
 fn http_answers_with_a_list_and_refuses_with_a_map() {
-    let scene = Scene::new("http");
+    let scene = ControlThreadFixture::new("http");
     let port = free_port();
     let mut socket = http(port);
     socket.headers.push(("Strict-Transport-Security".into(), "max-age=31536000".into()));
@@ -317,7 +317,7 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
 
 #[test]
 fn requests_that_a_proxy_may_read_otherwise_are_refused() {
-    let scene = Scene::new("ambiguous");
+    let scene = ControlThreadFixture::new("ambiguous");
     let port = free_port();
     scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let body = r#"{"command":"x"}"#;
@@ -355,7 +355,7 @@ fn requests_that_a_proxy_may_read_otherwise_are_refused() {
 
 #[test]
 fn a_connection_is_kept_for_more_commands() {
-    let scene = Scene::new("keep-alive");
+    let scene = ControlThreadFixture::new("keep-alive");
     let port = free_port();
     scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -378,15 +378,15 @@ fn a_connection_is_kept_for_more_commands() {
 
 #[test]
 fn a_wrong_password_costs_nothing_and_opens_nothing() {
-    let scene = Scene::new("password");
+    let scene = ControlThreadFixture::new("password");
     let port = free_port();
     let mut socket = http(port);
     socket.authentication = Some(BasicAuthentication {
         realm: "kea".into(),
         directory: None,
         clients: vec![AuthenticatedClient {
-            user: Secret::Text("admin".into()),
-            password: Secret::Text("1234".into()),
+            user: SecretSource::Text("admin".into()),
+            password: SecretSource::Text("1234".into()),
         }],
     });
     scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
@@ -411,8 +411,8 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
         realm: "kea".into(),
         directory: None,
         clients: vec![AuthenticatedClient {
-            user: Secret::Text("admin".into()),
-            password: Secret::Text("new".into()),
+            user: SecretSource::Text("admin".into()),
+            password: SecretSource::Text("new".into()),
         }],
     });
     scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
@@ -421,7 +421,7 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
 
 #[test]
 fn ten_thousand_half_open_connections_leave_room_for_a_command() {
-    let scene = Scene::new("half-open");
+    let scene = ControlThreadFixture::new("half-open");
     let port = free_port();
     let (path, unix) = scene.unix("socket");
     scene.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
@@ -457,7 +457,7 @@ fn ten_thousand_half_open_connections_leave_room_for_a_command() {
 
 #[test]
 fn http_is_understood_at_a_unix_socket() {
-    let scene = Scene::new("http-unix");
+    let scene = ControlThreadFixture::new("http-unix");
     let (path, socket) = scene.unix("socket");
     scene.configure(vec![socket]).unwrap();
     let request = format!(
@@ -483,7 +483,7 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
     fs::create_dir_all(&folder).unwrap();
     let (asking, _inbox) = question::channel(Arc::new(Waker::new().unwrap()));
     LocalSet::new().block_on(&runtime, async {
-        let mut sockets = Sockets::new(asking);
+        let mut sockets = ControlSocketSet::new(asking);
         let path = folder.join("socket");
         let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
         sockets.configure(&[unix]).unwrap();
@@ -505,7 +505,7 @@ fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Se
     let over = Arc::clone(&is_over);
     let answering = thread::spawn(move || answer_until(&over, &inbox));
     let outcome = LocalSet::new().block_on(&runtime, async {
-        let mut open = Sockets::new(asking);
+        let mut open = ControlSocketSet::new(asking);
         open.configure(sockets).unwrap();
         // While a blocking task runs, a paused clock does not advance by itself.
         tokio::task::spawn_blocking(client).await
@@ -582,7 +582,7 @@ fn an_oversized_command_is_refused_and_its_memory_given_back() {
     fs::create_dir_all(&folder).unwrap();
     let (path, [port, open_port]) = (folder.join("socket"), [free_port(), free_port()]);
     let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
-    let [user, password] = ["a", "b"].map(|text| Secret::Text(text.to_owned()));
+    let [user, password] = ["a", "b"].map(|text| SecretSource::Text(text.to_owned()));
     let authentication = Some(BasicAuthentication {
         realm: String::new(),
         directory: None,
@@ -627,7 +627,7 @@ fn oversized_commands(path: &Path, port: u16, open_port: u16) {
 
 #[test]
 fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
-    let scene = Scene::new("rebinding");
+    let scene = ControlThreadFixture::new("rebinding");
     let port = free_port();
     scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let ask = |host: &str| {
@@ -642,7 +642,7 @@ fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
 
 #[test]
 fn a_file_that_only_has_the_name_of_a_lock_stays() {
-    let scene = Scene::new("foreign-lock");
+    let scene = ControlThreadFixture::new("foreign-lock");
     let (_, unix) = scene.unix("victim");
     let lock = scene.folder.join("victim.lock");
     fs::write(&lock, "precious").unwrap();

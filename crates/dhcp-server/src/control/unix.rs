@@ -15,12 +15,12 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::budget::{Answer, Budget, Command, TooLarge};
-use super::feed::{Fed, Feed};
-use super::http::{self, Desk};
-use super::pace::{Pace, Phase};
+use super::budget::{Budget, IncomingCommand, OutgoingAnswer, TooLarge};
+use super::feed::{CommandScanner, Fed};
+use super::http::{self, HttpControl};
+use super::pace::{ControlConnectionPhase, ControlConnectionProgress};
 use super::parse::parse;
-use super::question::Question;
+use super::question::ControlRequest;
 use super::seats::Seat;
 
 /// Mode of the socket's file: owner and group may send commands.
@@ -124,14 +124,14 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: Desk) {
+pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: HttpControl) {
     let pace = &seat.pace;
     let spoken = tokio::select! {
         // If the client has gone, there is no one to report the error to.
         spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(Spoken::ToTheEnd),
         () = pace.evicted() => Spoken::ToTheEnd,
         () = pace.overdue() => {
-            if pace.phase() == Phase::Receiving {
+            if pace.phase() == ControlConnectionPhase::Receiving {
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_SOCKET_CONNECTION_TIMEOUT",
@@ -175,7 +175,11 @@ pub(super) fn failure(text: &str) -> String {
     json!({ "result": 1, "text": text }).to_string()
 }
 
-async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<Spoken> {
+async fn converse(
+    stream: &UnixStream,
+    pace: &ControlConnectionProgress,
+    desk: &HttpControl,
+) -> io::Result<Spoken> {
     let mut read = vec![0; READ_BYTES];
     let count = receive(stream, pace, &mut read).await?;
     // JSON begins with a bracket, methods of HTTP with a letter.
@@ -187,14 +191,14 @@ async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<S
         Ok(command) => {
             #[cfg(test)]
             crate::panics::planted("unix");
-            pace.enter(Phase::Working);
-            let answer = desk.asking.ask(Question::Command(command)).await;
+            pace.enter(ControlConnectionPhase::Working);
+            let answer = desk.asking.ask(ControlRequest::Command(command)).await;
             answer.unwrap_or_else(|| failure("the server is busy or about to end"))
         }
         Err(text) => failure(&text),
     };
-    let answer = Answer::new(&desk.budget, answer, |len| failure(&no_room(len)));
-    pace.enter(Phase::Answering);
+    let answer = OutgoingAnswer::new(&desk.budget, answer, |len| failure(&no_room(len)));
+    pace.enter(ControlConnectionPhase::Answering);
     let mut rest = answer.as_ref();
     while !rest.is_empty() {
         stream.writable().await?;
@@ -211,7 +215,11 @@ async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<S
 }
 
 /// Receives the next bytes and returns their number.
-async fn receive(stream: &UnixStream, pace: &Pace, read: &mut [u8]) -> io::Result<usize> {
+async fn receive(
+    stream: &UnixStream,
+    pace: &ControlConnectionProgress,
+    read: &mut [u8],
+) -> io::Result<usize> {
     loop {
         stream.readable().await?;
         match stream.try_read(read) {
@@ -230,12 +238,12 @@ async fn receive(stream: &UnixStream, pace: &Pace, read: &mut [u8]) -> io::Resul
 /// the text of the error for the client.
 async fn command(
     stream: &UnixStream,
-    pace: &Pace,
+    pace: &ControlConnectionProgress,
     budget: &Rc<Budget>,
     (mut read, mut count): (Vec<u8>, usize),
 ) -> io::Result<Result<Value, String>> {
-    let mut command = Command::new(budget);
-    let mut feed = Feed::default();
+    let mut command = IncomingCommand::new(budget);
+    let mut feed = CommandScanner::default();
     loop {
         let octets = &read[..count];
         let (octets, is_complete) = match feed.take(octets) {

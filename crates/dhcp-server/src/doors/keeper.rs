@@ -5,13 +5,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use dhcp_engine::InterfaceNames;
-use netio::filter::{self, Broadcasts, Share, Unicast};
+use netio::filter::{self, BroadcastShare, Broadcasts, Unicast};
 use netio::interface::Interface;
-use netio::steer::{self, Beginning, Key};
+use netio::steer::{self, Beginning, SteeringKey};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
-use super::plan::Plan;
-use super::{Device, Door, Doors, Kind, Place, Socket};
+use super::plan::ListenerPlan;
+use super::{
+    InterfaceIdentity, ListenerEndpoint, ListenerSet, ListenerSocket, ListenerSocketKind,
+    ShardListener,
+};
 use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 
 /// Kernel memory in bytes for replies to be sent.
@@ -19,14 +22,14 @@ const SEND_BUFFER_BYTES: usize = 4 << 20;
 
 /// Key that spreads clients over the sockets of a port, and the test for messages that begin an
 /// exchange.
-pub(crate) type Steering = (Key<'static>, Beginning);
+pub(crate) type Steering = (SteeringKey<'static>, Beginning);
 
 /// A socket that also sends replies, and its express socket, which is read first.
-type Pair = (Socket, Option<Socket>);
+type Pair = (ListenerSocket, Option<ListenerSocket>);
 
 /// Options of the sockets of all listeners.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sockets {
+pub(crate) struct ListenerSocketOptions {
     /// The server's own port.
     pub(crate) port: u16,
     /// Number of shards.
@@ -41,11 +44,11 @@ pub(crate) struct Sockets {
 
 /// Result of opening listeners.
 #[derive(Debug, Default)]
-pub(super) struct Opening {
+pub(super) struct ListenerOpeningResult {
     /// Places that were closed before and are open now.
-    pub(super) opened: Vec<Place>,
+    pub(super) opened: Vec<ListenerEndpoint>,
     /// Places whose address the kernel does not let any socket use yet.
-    pub(super) tentative: Vec<Place>,
+    pub(super) tentative: Vec<ListenerEndpoint>,
     /// Errors of places that could not be opened.
     pub(super) problems: Vec<NetError>,
 }
@@ -53,25 +56,25 @@ pub(super) struct Opening {
 /// Registry of all open listeners.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    sockets: Sockets,
+    sockets: ListenerSocketOptions,
     /// For each open place, the listeners of all shards.
-    open: Vec<(Place, Vec<Arc<Door>>)>,
+    open: Vec<(ListenerEndpoint, Vec<Arc<ShardListener>>)>,
     next_id: u16,
 }
 
 impl Keeper {
-    pub(super) const fn new(sockets: Sockets) -> Self {
+    pub(super) const fn new(sockets: ListenerSocketOptions) -> Self {
         Self { sockets, open: Vec::new(), next_id: 0 }
     }
 
     /// Returns true if no open listener can send a reply. A listener at a group's address cannot.
     pub(super) fn is_mute(&self) -> bool {
-        self.open.iter().all(|(place, _)| place.kind == Kind::Group)
+        self.open.iter().all(|(place, _)| place.kind == ListenerSocketKind::Group)
     }
 
     /// Gives up the listeners that `plan` does not have and returns their places. A listener closes
     /// when its shard lets go of it too.
-    pub(super) fn give_up(&mut self, plan: &Plan) -> Vec<Place> {
+    pub(super) fn give_up(&mut self, plan: &ListenerPlan) -> Vec<ListenerEndpoint> {
         let (kept, given_up): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
             .partition(|(place, _)| plan.places.contains(place));
@@ -80,8 +83,8 @@ impl Keeper {
     }
 
     /// Opens the listeners that `plan` has and that are not open.
-    pub(super) fn open(&mut self, plan: &Plan) -> Opening {
-        let mut opening = Opening::default();
+    pub(super) fn open(&mut self, plan: &ListenerPlan) -> ListenerOpeningResult {
+        let mut opening = ListenerOpeningResult::default();
         for place in &plan.places {
             if self.open.iter().any(|(known, _)| known == place) {
                 continue;
@@ -102,10 +105,10 @@ impl Keeper {
         opening
     }
 
-    fn open_one(&self, place: &Place) -> Result<Vec<Pair>, NetError> {
+    fn open_one(&self, place: &ListenerEndpoint) -> Result<Vec<Pair>, NetError> {
         let alone = |socket| (socket, None);
         Ok(match place.kind {
-            Kind::Packet => {
+            ListenerSocketKind::Packet => {
                 let options = PacketOptions {
                     interface: place.device.as_ref().map(|device| device.index),
                     port: self.sockets.port,
@@ -117,24 +120,27 @@ impl Keeper {
                 let first = PacketSocket::open_group(&options, shards)?;
                 let express = PacketSocket::open_silent_group(&options, shards)?;
                 pairs(
-                    first.into_iter().map(Socket::Packet),
-                    express.into_iter().map(Socket::Packet),
+                    first.into_iter().map(ListenerSocket::Packet),
+                    express.into_iter().map(ListenerSocket::Packet),
                 )
             }
-            Kind::Udp => {
+            ListenerSocketKind::Udp => {
                 let shards = self.sockets.shards.into();
                 let mut sockets = self.open_udp(place, 2 * shards)?;
                 let express = sockets.split_off(shards);
-                pairs(sockets.into_iter().map(Socket::Udp), express.into_iter().map(Socket::Udp))
+                pairs(
+                    sockets.into_iter().map(ListenerSocket::Udp),
+                    express.into_iter().map(ListenerSocket::Udp),
+                )
             }
-            Kind::Group => {
-                self.open_group(place)?.into_iter().map(Socket::Udp).map(alone).collect()
+            ListenerSocketKind::Group => {
+                self.open_group(place)?.into_iter().map(ListenerSocket::Udp).map(alone).collect()
             }
         })
     }
 
     /// Opens `count` sockets at `place`. With two per shard, the express sockets follow the others.
-    fn open_udp(&self, place: &Place, count: usize) -> Result<Vec<UdpSocket>, NetError> {
+    fn open_udp(&self, place: &ListenerEndpoint, count: usize) -> Result<Vec<UdpSocket>, NetError> {
         let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
         options.device = place.device.as_ref().map(|device| device.name.clone());
         options.broadcast = place.address.is_ipv4();
@@ -161,7 +167,7 @@ impl Keeper {
 
     /// Opens the sockets of a group's place. One socket reads for all shards: every socket that
     /// joined would get a copy.
-    fn open_group(&self, place: &Place) -> Result<Vec<UdpSocket>, NetError> {
+    fn open_group(&self, place: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
         let sockets = self.open_udp(place, self.sockets.shards.into())?;
         if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
             sockets[0]
@@ -171,13 +177,17 @@ impl Keeper {
         Ok(sockets)
     }
 
-    fn doors_of(&mut self, place: &Place, sockets: Vec<Pair>) -> Vec<Arc<Door>> {
+    fn doors_of(
+        &mut self,
+        place: &ListenerEndpoint,
+        sockets: Vec<Pair>,
+    ) -> Vec<Arc<ShardListener>> {
         let of = u32::from(self.sockets.shards);
         (0..)
             .zip(sockets)
             .map(|(index, (socket, express))| {
                 let (id, place) = (self.free_id(), place.clone());
-                Arc::new(Door { id, place, socket, express, shard: (index, of) })
+                Arc::new(ShardListener { id, place, socket, express, shard: (index, of) })
             })
             .collect()
     }
@@ -198,10 +208,12 @@ impl Keeper {
     /// address. Of the other broadcasts, one shard gets each. On a device where the kernel refuses
     /// a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all unicast messages. Returns
     /// the errors.
-    fn share(&self, plan: &Plan) -> Vec<NetError> {
+    fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
         let mut problems = Vec::new();
-        let mut shared: Vec<&Option<Device>> = Vec::new();
-        for (place, _) in self.open.iter().filter(|(place, _)| place.kind == Kind::Packet) {
+        let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();
+        for (place, _) in
+            self.open.iter().filter(|(place, _)| place.kind == ListenerSocketKind::Packet)
+        {
             // The kernel would deliver joined datagrams as one.
             let addresses = if self.sockets.coalesce { Vec::new() } else { plan.heard_at(place) };
             let device = &place.device;
@@ -230,14 +242,14 @@ impl Keeper {
     /// Returns the first error, after all sockets.
     fn take_unicast(
         &self,
-        device: &Option<Device>,
+        device: &Option<InterfaceIdentity>,
         addresses: &[Ipv4Addr],
     ) -> Result<(), NetError> {
         let unicast = Unicast { addresses, zero_offset: RELAY_OFFSET };
         let mut result = Ok(());
         for (place, doors) in self.open.iter().filter(|(place, _)| place.device == *device) {
             for door in doors {
-                let Some(Socket::Packet(socket)) = &door.express else { continue };
+                let Some(ListenerSocket::Packet(socket)) = &door.express else { continue };
                 let set = filter::set_unicast(socket, self.sockets.port, unicast);
                 let set = set.map_err(NetError::on("filter", messages_at(place)));
                 result = result.and(set);
@@ -251,21 +263,22 @@ impl Keeper {
     /// Returns the first error, after all sockets.
     fn leave(
         &self,
-        device: &Option<Device>,
+        device: &Option<InterfaceIdentity>,
         addresses: Option<&[Ipv4Addr]>,
     ) -> Result<(), NetError> {
         let addresses_left = addresses.filter(|addresses| !addresses.is_empty());
         let unicast_left =
             addresses_left.map(|addresses| Unicast { addresses, zero_offset: RELAY_OFFSET });
         let of = u32::from(self.sockets.shards);
-        let is_shared = |place: &Place| place.address.is_ipv4() && place.device == *device;
+        let is_shared =
+            |place: &ListenerEndpoint| place.address.is_ipv4() && place.device == *device;
         let mut result = Ok(());
         for (place, doors) in self.open.iter().filter(|(place, _)| is_shared(place)) {
             for (index, door) in (0..).zip(doors) {
                 // An express socket has an index that no such datagram has.
                 for (socket, index) in [(Some(&door.socket), index), (door.express.as_ref(), of)] {
-                    let Some(Socket::Udp(socket)) = socket else { continue };
-                    let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
+                    let Some(ListenerSocket::Udp(socket)) = socket else { continue };
+                    let share = Some(BroadcastShare { payload_offset: CLIENT_OFFSET, index, of });
                     let are_left = addresses.is_some();
                     let set = filter::set_broadcasts(
                         socket,
@@ -285,12 +298,12 @@ impl Keeper {
     }
 
     /// Returns the listeners of all shards, with the data about interfaces that shards need.
-    pub(super) fn doors(&self, plan: &Plan, machine: &[Interface]) -> Doors {
+    pub(super) fn doors(&self, plan: &ListenerPlan, machine: &[Interface]) -> ListenerSet {
         let of_shard = |shard: usize| {
             self.open.iter().map(|(_, doors)| Arc::clone(&doors[shard])).collect::<Vec<_>>()
         };
         let names = machine.iter().map(|interface| (interface.index, interface.name.as_str()));
-        Doors {
+        ListenerSet {
             shards: (0..usize::from(self.sockets.shards)).map(of_shard).collect(),
             names: Arc::new(InterfaceNames::new(names)),
             addresses: plan.addresses.clone(),
@@ -299,18 +312,21 @@ impl Keeper {
     }
 }
 
-fn pairs(first: impl Iterator<Item = Socket>, express: impl Iterator<Item = Socket>) -> Vec<Pair> {
+fn pairs(
+    first: impl Iterator<Item = ListenerSocket>,
+    express: impl Iterator<Item = ListenerSocket>,
+) -> Vec<Pair> {
     first.zip(express.map(Some)).collect()
 }
 
-fn messages_at(place: &Place) -> String {
+fn messages_at(place: &ListenerEndpoint) -> String {
     format!("the messages at {place}")
 }
 
 /// Returns true if `problem` means that duplicate address detection has not ended (RFC 4862 §5.4):
 /// the interface has the address (else the plan would not have it), but a socket cannot bind to it.
-fn is_tentative(place: &Place, problem: &NetError) -> bool {
-    place.kind == Kind::Udp
+fn is_tentative(place: &ListenerEndpoint, problem: &NetError) -> bool {
+    place.kind == ListenerSocketKind::Udp
         && place.address.is_ipv6()
         && problem.cause().kind() == ErrorKind::AddrNotAvailable
 }

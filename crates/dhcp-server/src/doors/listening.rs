@@ -8,9 +8,9 @@ use dhcp_config::{
 
 /// Addresses to listen at, and the handling of sockets that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listening {
+pub(crate) struct ListenerSettings {
     /// Kinds of sockets at each interface.
-    pub(super) manner: Manner,
+    pub(super) manner: ListenerMode,
     /// True if `"*"` is among the entries.
     pub(super) everywhere: bool,
     /// The other entries: a name, and an address when one is given.
@@ -26,7 +26,7 @@ pub(crate) struct Listening {
 
 /// Kinds of listening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ListenerMode {
     /// IPv4 with packet sockets, for clients on the link.
     Raw4,
     /// IPv4 without packet sockets.
@@ -38,16 +38,16 @@ pub(super) enum Manner {
     Udp6,
 }
 
-impl Listening {
+impl ListenerSettings {
     /// Returns the listeners that a DHCPv4 server's configuration requires.
     pub(crate) fn v4(config: &InterfacesConfig) -> Self {
         let (everywhere, named) = split(&config.interfaces);
         Self {
             manner: match (config.socket_type, config.outbound) {
                 // As in Kea, whose frames for packet sockets name the interface.
-                (SocketType::Raw, _) => Manner::Raw4,
-                (SocketType::Udp, OutboundInterface::SameAsInbound) => Manner::Udp4,
-                (SocketType::Udp, OutboundInterface::UseRouting) => Manner::Routed4,
+                (SocketType::Raw, _) => ListenerMode::Raw4,
+                (SocketType::Udp, OutboundInterface::SameAsInbound) => ListenerMode::Udp4,
+                (SocketType::Udp, OutboundInterface::UseRouting) => ListenerMode::Routed4,
             },
             everywhere,
             named,
@@ -62,7 +62,7 @@ impl Listening {
     pub(crate) fn v6(config: &InterfacesConfig6) -> Self {
         let (everywhere, named) = split(&config.interfaces);
         Self {
-            manner: Manner::Udp6,
+            manner: ListenerMode::Udp6,
             everywhere,
             named,
             re_detect: config.re_detect,

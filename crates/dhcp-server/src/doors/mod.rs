@@ -19,9 +19,9 @@ use netio::{PacketSocket, UdpSocket, interface};
 
 use crate::ServerError;
 
-pub(crate) use keeper::{Sockets, Steering};
-pub(crate) use listening::Listening;
-pub(crate) use room::{BURST_BYTES, Reading, Room, STANDING_BYTES};
+pub(crate) use keeper::{ListenerSocketOptions, Steering};
+pub(crate) use listening::ListenerSettings;
+pub(crate) use room::{BURST_BYTES, STANDING_BYTES, SocketQueueState, SocketReadResult};
 pub(crate) use tending::Tending;
 
 /// Returns one sentence for each interface or address that a DHCPv4 server's `interfaces-config`
@@ -31,7 +31,7 @@ pub(crate) use tending::Tending;
 ///
 /// The interfaces cannot be listed.
 pub fn missing_dhcp4(config: &Dhcp4) -> Result<Vec<String>, ServerError> {
-    missing(&Listening::v4(&config.interfaces))
+    missing(&ListenerSettings::v4(&config.interfaces))
 }
 
 /// Returns one sentence for each interface or address that a DHCPv6 server's `interfaces-config`
@@ -41,10 +41,10 @@ pub fn missing_dhcp4(config: &Dhcp4) -> Result<Vec<String>, ServerError> {
 ///
 /// The interfaces cannot be listed.
 pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
-    missing(&Listening::v6(&config.interfaces))
+    missing(&ListenerSettings::v6(&config.interfaces))
 }
 
-fn missing(listening: &Listening) -> Result<Vec<String>, ServerError> {
+fn missing(listening: &ListenerSettings) -> Result<Vec<String>, ServerError> {
     let mut missing = plan::plan(listening, &list()?).missing;
     if listening.require_all && !missing.is_empty() {
         let key =
@@ -60,14 +60,14 @@ fn list() -> Result<Vec<interface::Interface>, ServerError> {
 
 /// Socket of a listener.
 #[derive(Debug)]
-pub(crate) enum Socket {
+pub(crate) enum ListenerSocket {
     /// Socket for clients that have an address, and for relay agents.
     Udp(UdpSocket),
     /// Socket for clients on the link.
     Packet(PacketSocket),
 }
 
-impl Socket {
+impl ListenerSocket {
     /// Sets the size of the receive queue in bytes of kernel memory. If the kernel allows less, it
     /// sets the most that it allows.
     pub(crate) fn give_room(&self, bytes: usize) {
@@ -89,7 +89,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for ListenerSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Udp(socket) => socket.as_fd(),
@@ -98,35 +98,35 @@ impl AsFd for Socket {
     }
 }
 
-/// Kinds of [`Socket`], in the order in which they are opened.
+/// Kinds of [`ListenerSocket`], in the order in which they are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// [`Socket::Packet`].
+pub(crate) enum ListenerSocketKind {
+    /// [`ListenerSocket::Packet`].
     Packet,
-    /// [`Socket::Udp`] at one of our addresses, or at all.
+    /// [`ListenerSocket::Udp`] at one of our addresses, or at all.
     Udp,
-    /// [`Socket::Udp`] at a group's address, which its first shard has joined.
+    /// [`ListenerSocket::Udp`] at a group's address, which its first shard has joined.
     Group,
 }
 
 /// One interface during its existence: another one of the same name has another index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Device {
+pub(crate) struct InterfaceIdentity {
     pub(crate) name: String,
     pub(crate) index: u32,
 }
 
 /// Interface and address of a listener. Each shard has one listener there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) kind: Kind,
+pub(crate) struct ListenerEndpoint {
+    pub(crate) kind: ListenerSocketKind,
     /// Interface; `None` for all interfaces.
-    pub(crate) device: Option<Device>,
+    pub(crate) device: Option<InterfaceIdentity>,
     /// Address; unspecified for all addresses.
     pub(crate) address: IpAddr,
 }
 
-impl Place {
+impl ListenerEndpoint {
     /// Returns the address to bind a socket to, with `port`. A link-local address belongs to the
     /// device.
     pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
@@ -146,77 +146,77 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.device {
             Some(device) => f.write_str(&device.name)?,
             None => f.write_str("all interfaces")?,
         }
         match self.kind {
-            Kind::Packet => f.write_str(" for clients on the link"),
-            Kind::Udp if self.address.is_unspecified() => Ok(()),
-            Kind::Udp | Kind::Group => write!(f, ", {}", self.address),
+            ListenerSocketKind::Packet => f.write_str(" for clients on the link"),
+            ListenerSocketKind::Udp if self.address.is_unspecified() => Ok(()),
+            ListenerSocketKind::Udp | ListenerSocketKind::Group => write!(f, ", {}", self.address),
         }
     }
 }
 
 /// Listener of one shard.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ShardListener {
     /// Number of the listener, unlike that of any other open listener and of any listener that a
     /// pending reply may still name.
     pub(crate) id: u16,
-    pub(crate) place: Place,
-    pub(crate) socket: Socket,
+    pub(crate) place: ListenerEndpoint,
+    pub(crate) socket: ListenerSocket,
     /// Socket for messages that continue an exchange or, at a packet listener, for messages to our
     /// addresses, most of which are renewals. The shard reads it first, so that under overload it
     /// ends exchanges before it begins others. It sends nothing.
-    pub(crate) express: Option<Socket>,
+    pub(crate) express: Option<ListenerSocket>,
     /// Number of the shard, and the count of shards.
     pub(crate) shard: (u32, u32),
 }
 
 /// Sockets of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
-    /// [`Door::socket`].
+pub(crate) enum ListenerSocketRole {
+    /// [`ShardListener::socket`].
     First,
-    /// [`Door::express`].
+    /// [`ShardListener::express`].
     Express,
 }
 
-impl Door {
+impl ShardListener {
     /// Returns the socket of `lane`.
-    pub(crate) const fn socket_of(&self, lane: Lane) -> Option<&Socket> {
+    pub(crate) const fn socket_of(&self, lane: ListenerSocketRole) -> Option<&ListenerSocket> {
         match lane {
-            Lane::First => Some(&self.socket),
-            Lane::Express => self.express.as_ref(),
+            ListenerSocketRole::First => Some(&self.socket),
+            ListenerSocketRole::Express => self.express.as_ref(),
         }
     }
 
     /// Returns the lane that has room for bursts: the UDP socket for messages that begin an
     /// exchange, or the packet socket for messages that a UDP socket would else get.
-    pub(crate) const fn burst_lane(&self) -> Lane {
+    pub(crate) const fn burst_lane(&self) -> ListenerSocketRole {
         match self.socket {
-            Socket::Udp(_) => Lane::First,
-            Socket::Packet(_) => Lane::Express,
+            ListenerSocket::Udp(_) => ListenerSocketRole::First,
+            ListenerSocket::Packet(_) => ListenerSocketRole::Express,
         }
     }
 
     /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
     /// every socket of the port a copy: one datagram is served once.
-    pub(crate) fn takes_copy(&self, lane: Lane, source: SocketAddrV4) -> bool {
+    pub(crate) fn takes_copy(&self, lane: ListenerSocketRole, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());
-        lane == Lane::First && key % of.max(1) == index
+        lane == ListenerSocketRole::First && key % of.max(1) == index
     }
 }
 
 /// All listeners of all shards, with data about their interfaces.
 #[derive(Debug, Default)]
-pub(crate) struct Doors {
+pub(crate) struct ListenerSet {
     /// Listeners of each shard.
-    shards: Vec<Vec<Arc<Door>>>,
+    shards: Vec<Vec<Arc<ShardListener>>>,
     pub(crate) names: Arc<InterfaceNames>,
     /// Address to answer from, by interface index, ascending.
     addresses: Vec<(u32, Ipv4Addr)>,
@@ -225,9 +225,9 @@ pub(crate) struct Doors {
     pub(crate) is_routed: bool,
 }
 
-impl Doors {
+impl ListenerSet {
     /// Returns the listeners of shard number `shard`.
-    pub(crate) fn of_shard(&self, shard: usize) -> &[Arc<Door>] {
+    pub(crate) fn of_shard(&self, shard: usize) -> &[Arc<ShardListener>] {
         &self.shards[shard]
     }
 

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use netio::interface::Interface;
 
-use super::listening::{Listening, Manner};
-use super::{Device, Kind, Place};
+use super::listening::{ListenerMode, ListenerSettings};
+use super::{InterfaceIdentity, ListenerEndpoint, ListenerSocketKind};
 
 const ANYWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 9915 §7.1).
@@ -16,9 +16,9 @@ const GROUPS: [IpAddr; 2] = [
 
 /// Listeners that are to be open.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ListenerPlan {
     /// Places in the order in which they are opened.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ListenerEndpoint>,
     /// Interfaces and addresses that the configuration names and the machine lacks, one sentence
     /// each.
     pub(super) missing: Vec<String>,
@@ -32,25 +32,25 @@ pub(super) struct Plan {
 
 /// Returns the listeners of `listening` on a machine with the interfaces `machine`, ascending by
 /// index.
-pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
-    let mut plan = Plan {
+pub(super) fn plan(listening: &ListenerSettings, machine: &[Interface]) -> ListenerPlan {
+    let mut plan = ListenerPlan {
         addresses: answer_from(listening, machine),
         own: own_addresses(machine),
-        is_routed: listening.manner == Manner::Routed4,
-        ..Plan::default()
+        is_routed: listening.manner == ListenerMode::Routed4,
+        ..ListenerPlan::default()
     };
     if listening.everywhere {
         match listening.manner {
             // The entry `*` covers every other entry, and two sockets would split the datagrams
             // between them.
-            Manner::Raw4 | Manner::Udp4 | Manner::Routed4 => {
-                if listening.manner == Manner::Raw4 {
-                    plan.add(Kind::Packet, None, ANYWHERE);
+            ListenerMode::Raw4 | ListenerMode::Udp4 | ListenerMode::Routed4 => {
+                if listening.manner == ListenerMode::Raw4 {
+                    plan.add(ListenerSocketKind::Packet, None, ANYWHERE);
                 }
-                plan.add(Kind::Udp, None, ANYWHERE);
+                plan.add(ListenerSocketKind::Udp, None, ANYWHERE);
                 return plan;
             }
-            Manner::Udp6 => {
+            ListenerMode::Udp6 => {
                 let is_linked = |interface: &&Interface| {
                     interface.is_up && interface.is_multicast && interface.link_local().is_some()
                 };
@@ -60,25 +60,30 @@ pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
     }
     for (name, address) in &listening.named {
         match machine.iter().find(|interface| interface.name == *name) {
-            Some(interface) if listening.manner == Manner::Udp6 => {
+            Some(interface) if listening.manner == ListenerMode::Udp6 => {
                 plan.add_named_v6(interface, *address);
             }
-            Some(interface) if listening.manner == Manner::Routed4 => {
+            Some(interface) if listening.manner == ListenerMode::Routed4 => {
                 plan.add_addresses(interface, *address);
             }
             Some(interface) => {
-                plan.add_named(interface, *address, listening.manner == Manner::Raw4);
+                plan.add_named(interface, *address, listening.manner == ListenerMode::Raw4);
             }
             None => plan.missing.push(format!("this machine has no interface `{name}`")),
         }
     }
-    plan.places.sort_by_key(|place| place.kind != Kind::Packet);
+    plan.places.sort_by_key(|place| place.kind != ListenerSocketKind::Packet);
     plan
 }
 
-impl Plan {
-    fn add(&mut self, kind: Kind, device: Option<Device>, address: IpAddr) {
-        let place = Place { kind, device, address };
+impl ListenerPlan {
+    fn add(
+        &mut self,
+        kind: ListenerSocketKind,
+        device: Option<InterfaceIdentity>,
+        address: IpAddr,
+    ) {
+        let place = ListenerEndpoint { kind, device, address };
         if !self.places.contains(&place) {
             self.places.push(place);
         }
@@ -86,12 +91,12 @@ impl Plan {
 
     /// Adds the listeners of a link that has an IPv6 address of its own.
     fn add_link(&mut self, interface: &Interface) {
-        let device = Device { name: interface.name.clone(), index: interface.index };
+        let device = InterfaceIdentity { name: interface.name.clone(), index: interface.index };
         if let Some(link_local) = interface.link_local() {
-            self.add(Kind::Udp, Some(device.clone()), link_local.into());
+            self.add(ListenerSocketKind::Udp, Some(device.clone()), link_local.into());
         }
         for group in GROUPS {
-            self.add(Kind::Group, Some(device.clone()), group);
+            self.add(ListenerSocketKind::Group, Some(device.clone()), group);
         }
     }
 
@@ -101,8 +106,8 @@ impl Plan {
         let (name, addresses) = (&interface.name, &interface.addresses);
         if let Some(address) = address {
             if addresses.contains(&address) {
-                let device = Device { name: name.clone(), index: interface.index };
-                self.add(Kind::Udp, Some(device), address);
+                let device = InterfaceIdentity { name: name.clone(), index: interface.index };
+                self.add(ListenerSocketKind::Udp, Some(device), address);
             } else {
                 self.missing.push(format!("interface `{name}` has no address {address}"));
             }
@@ -124,10 +129,10 @@ impl Plan {
             Some(address) if !addresses.contains(&address) => {
                 self.missing.push(format!("interface `{name}` has no address {address}"));
             }
-            Some(address) => self.add(Kind::Udp, None, address),
+            Some(address) => self.add(ListenerSocketKind::Udp, None, address),
             None => {
                 let of_family = || addresses.iter().filter(|address| address.is_ipv4());
-                of_family().for_each(|&address| self.add(Kind::Udp, None, address));
+                of_family().for_each(|&address| self.add(ListenerSocketKind::Udp, None, address));
                 if of_family().next().is_none() {
                     self.missing.push(format!("interface `{name}` has no IPv4 address"));
                 }
@@ -137,25 +142,25 @@ impl Plan {
 
     fn add_named(&mut self, interface: &Interface, address: Option<IpAddr>, is_raw: bool) {
         let (name, addresses) = (&interface.name, &interface.addresses);
-        let device = Some(Device { name: name.clone(), index: interface.index });
+        let device = Some(InterfaceIdentity { name: name.clone(), index: interface.index });
         match address {
             Some(address) if !addresses.contains(&address) => {
                 return self.missing.push(format!("interface `{name}` has no address {address}"));
             }
-            Some(address) => self.add(Kind::Udp, device.clone(), address),
+            Some(address) => self.add(ListenerSocketKind::Udp, device.clone(), address),
             // As in Kea: replies would have no address of ours as their source and server
             // identifier.
             None if !addresses.iter().any(IpAddr::is_ipv4) => {
                 return self.missing.push(format!("interface `{name}` has no IPv4 address"));
             }
-            None => self.add(Kind::Udp, device.clone(), ANYWHERE),
+            None => self.add(ListenerSocketKind::Udp, device.clone(), ANYWHERE),
         }
         // Only Ethernet has broadcasts that packet sockets are for.
         if !is_raw || interface.is_loopback || interface.mac.is_none() {
             return;
         }
         if interface.is_up {
-            self.add(Kind::Packet, device, ANYWHERE);
+            self.add(ListenerSocketKind::Packet, device, ANYWHERE);
         } else {
             self.missing.push(format!("interface `{name}` is down"));
         }
@@ -171,11 +176,13 @@ fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
     machine.iter().flat_map(|interface| &interface.addresses).filter_map(v4).collect()
 }
 
-impl Plan {
+impl ListenerPlan {
     /// Returns the addresses at which messages of stations on the link of the packet listener
     /// `place` may arrive: those at which a UDP listener of the same device listens.
-    pub(super) fn heard_at(&self, place: &Place) -> Vec<Ipv4Addr> {
-        let beside = |other: &&Place| other.kind == Kind::Udp && other.device == place.device;
+    pub(super) fn heard_at(&self, place: &ListenerEndpoint) -> Vec<Ipv4Addr> {
+        let beside = |other: &&ListenerEndpoint| {
+            other.kind == ListenerSocketKind::Udp && other.device == place.device
+        };
         let mut heard: Vec<Ipv4Addr> = Vec::new();
         for door in self.places.iter().filter(beside) {
             match door.address {
@@ -192,7 +199,7 @@ impl Plan {
 
 /// Returns for each interface with an IPv4 address the one by which clients know the server: the
 /// first that the configuration names, else the interface's first.
-fn answer_from(listening: &Listening, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
+fn answer_from(listening: &ListenerSettings, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
         listening.named.iter().find_map(|(name, address)| match address {
             Some(IpAddr::V4(address))
@@ -230,8 +237,12 @@ mod tests {
         InterfaceSelection::Named { name: name.into(), address }
     }
 
-    fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> Listening {
-        Listening::v4(&InterfacesConfig { interfaces, socket_type, ..InterfacesConfig::default() })
+    fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> ListenerSettings {
+        ListenerSettings::v4(&InterfacesConfig {
+            interfaces,
+            socket_type,
+            ..InterfacesConfig::default()
+        })
     }
 
     fn interface(name: &str, index: u32, addresses: &[[u8; 4]]) -> Interface {
@@ -255,7 +266,7 @@ mod tests {
     }
 
     /// Returns the texts of the plan's places.
-    fn places(plan: &Plan) -> Vec<String> {
+    fn places(plan: &ListenerPlan) -> Vec<String> {
         plan.places.iter().map(ToString::to_string).collect()
     }
 
@@ -286,7 +297,7 @@ mod tests {
                 outbound: OutboundInterface::UseRouting,
                 ..InterfacesConfig::default()
             };
-            plan(&Listening::v4(&config), &machine())
+            plan(&ListenerSettings::v4(&config), &machine())
         };
         let entries = vec![
             named("eth0", Some([192, 0, 2, 2].into())),
@@ -369,7 +380,7 @@ mod tests {
         };
         let of = |interfaces| {
             let config = InterfacesConfig6 { interfaces, ..InterfacesConfig6::default() };
-            plan(&Listening::v6(&config), &machine)
+            plan(&ListenerSettings::v6(&config), &machine)
         };
         let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];
         assert_eq!(places(&of(vec![entry(None)])), link);

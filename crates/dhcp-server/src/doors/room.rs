@@ -45,7 +45,7 @@ const LULLS: u32 = 2;
 
 /// Result of a read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct SocketReadResult {
     /// Messages that were read.
     pub(crate) messages: usize,
     /// True if the read did not empty the queue.
@@ -54,7 +54,7 @@ pub(crate) struct Reading {
 
 /// A queue that no read has emptied, or a standing queue.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueueBacklog {
     looked_ns: u64,
     /// Kernel memory in use, and count of messages that found no room, at the last check.
     queue: (usize, u32),
@@ -71,19 +71,19 @@ struct Waiting {
 
 /// The queue at one socket, as reads show it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Room {
-    waiting: Option<Waiting>,
+pub(crate) struct SocketQueueState {
+    waiting: Option<QueueBacklog>,
     /// True if the operator has set the size.
     is_fixed: bool,
 }
 
-impl Room {
+impl SocketQueueState {
     /// Room that stays as it is.
     pub(crate) const FIXED: Self = Self { waiting: None, is_fixed: true };
 
     /// Returns the longest time that messages may have waited to be served; `None` for any time.
     pub(crate) fn patience_ns(&self) -> Option<u64> {
-        let patience_of = |waiting: &Waiting| {
+        let patience_of = |waiting: &QueueBacklog| {
             if waiting.is_standing { PATIENCE_STANDING_NS } else { PATIENCE_NS }
         };
         self.waiting.as_ref().map(patience_of)
@@ -94,7 +94,7 @@ impl Room {
     /// when that changes.
     pub(crate) fn after_read(
         &mut self,
-        read: Reading,
+        read: SocketReadResult,
         mono_ns: u64,
         queue: impl FnOnce() -> Option<(usize, u32)>,
     ) -> Option<usize> {
@@ -105,7 +105,7 @@ impl Room {
             self.waiting = None;
             return None;
         }
-        let waiting = self.waiting.get_or_insert_with(|| Waiting::since(mono_ns));
+        let waiting = self.waiting.get_or_insert_with(|| QueueBacklog::since(mono_ns));
         waiting.read += read.messages as u64;
         if mono_ns.saturating_sub(waiting.looked_ns) < LOOK_NS {
             return None;
@@ -124,7 +124,7 @@ impl Room {
     }
 }
 
-impl Waiting {
+impl QueueBacklog {
     const fn since(mono_ns: u64) -> Self {
         Self {
             looked_ns: mono_ns,
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
 
     /// Model of a socket's queue in steps of 10 ms, each of which reads 160 messages.
-    struct Queue {
-        room: Room,
+    struct SocketQueueModel {
+        room: SocketQueueState,
         room_bytes: usize,
         now_ms: u64,
         messages: u64,
@@ -179,8 +179,8 @@ mod tests {
 
     const READ: u64 = 160;
 
-    impl Queue {
-        fn of(room: Room) -> Self {
+    impl SocketQueueModel {
+        fn of(room: SocketQueueState) -> Self {
             let (room_bytes, told) = (BURST_BYTES, Vec::new());
             Self { room, room_bytes, now_ms: 0, messages: 0, refused: 0, told }
         }
@@ -195,7 +195,7 @@ mod tests {
                 let messages = came.min(most);
                 let read = messages.min(READ);
                 self.messages = messages - read;
-                let reading = Reading {
+                let reading = SocketReadResult {
                     messages: usize::try_from(read).unwrap(),
                     is_more: self.messages > 0,
                 };
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_goes_on_growing_stands() {
-        let mut queue = Queue::of(Room::default());
+        let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(2_400, 200);
         assert_eq!((&queue.told[..], queue.room.patience_ns()), (&[][..], Some(PATIENCE_NS)));
         queue.run(9_000, 200);
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_stands() {
-        let mut queue = Queue::of(Room::default());
+        let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(3_500, 20_000);
         assert!(queue.refused > 0);
         assert_eq!(queue.room.patience_ns(), Some(PATIENCE_STANDING_NS), "{:?}", queue.told);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_burst_may_wait_until_its_clients_come_again() {
-        let mut queue = Queue::of(Room::default());
+        let mut queue = SocketQueueModel::of(SocketQueueState::default());
         // 50,000 messages at once, and then many of them again.
         queue.run(500, 1_000).run(3_000, 0);
         assert_eq!(queue.room.patience_ns(), Some(PATIENCE_NS));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_a_burst_again_once_nobody_finds_it_full() {
-        let mut queue = Queue::of(Room::default());
+        let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(3_500, 2_000);
         let told = queue.told.len();
         // Messages that waited too long were dropped: the queue is empty for a moment.
@@ -264,14 +264,14 @@ mod tests {
 
     #[test]
     fn room_that_the_operator_gave_stays() {
-        let mut queue = Queue::of(Room::FIXED);
+        let mut queue = SocketQueueModel::of(SocketQueueState::FIXED);
         queue.run(4_000, 2_000).run(9_000, 0);
         assert_eq!((&queue.told[..], queue.room.patience_ns()), (&[][..], None));
     }
 
     #[test]
     fn a_reader_that_is_slow_keeps_a_little_room() {
-        let mut waiting = Waiting { read: 5, ..Waiting::since(0) };
+        let mut waiting = QueueBacklog { read: 5, ..QueueBacklog::since(0) };
         assert_eq!(waiting.look(STANDING_NS, (1, 0)), Some(STANDING_LEAST_BYTES));
         waiting.read = 1_000_000;
         assert_eq!(waiting.look(STANDING_NS, (2, 0)), Some(STANDING_BYTES));

@@ -7,13 +7,13 @@ use base::time::NS_PER_MS;
 use netio::interface::Interface;
 use netio::{InterfaceWatch, PollFd};
 
-use super::keeper::{Keeper, Opening, Sockets};
-use super::listening::Listening;
-use super::plan::{Plan, plan};
-use super::{Doors, Place, list};
+use super::keeper::{Keeper, ListenerOpeningResult, ListenerSocketOptions};
+use super::listening::ListenerSettings;
+use super::plan::{ListenerPlan, plan};
+use super::{ListenerEndpoint, ListenerSet, list};
 use crate::ServerError;
 use crate::log::DAEMON;
-use crate::published::Published;
+use crate::published::PublishedValue;
 
 /// Least time between two checks after a change.
 const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
@@ -21,12 +21,12 @@ const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 /// Keeper of the listeners that the configuration requires while the machine changes.
 #[derive(Debug)]
 pub(crate) struct Tending {
-    listening: Listening,
+    listening: ListenerSettings,
     keeper: Keeper,
     machine: Vec<Interface>,
     /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
     watch: Option<InterfaceWatch>,
-    published: Arc<Published<Doors>>,
+    published: Arc<PublishedValue<ListenerSet>>,
     /// Problems that the log has reported.
     told: Vec<String>,
     retries_left: u32,
@@ -36,15 +36,15 @@ pub(crate) struct Tending {
 }
 
 /// Result of a check.
-struct Findings {
+struct ListenerCheckResult {
     /// Problems that only the operator can solve.
     wrong: Vec<String>,
     /// Missing addresses that become available by themselves.
     awaited: Vec<String>,
 }
 
-impl Findings {
-    fn new(opening: &Opening, missing: Vec<String>) -> Self {
+impl ListenerCheckResult {
+    fn new(opening: &ListenerOpeningResult, missing: Vec<String>) -> Self {
         let failed = opening.problems.iter().map(ToString::to_string);
         let awaited = opening.tentative.iter().map(|place| {
             format!("waiting for {place}: the kernel still makes sure that nobody else has it")
@@ -61,14 +61,14 @@ impl Tending {
     /// The configuration has no listeners; no socket could be opened, or not all although all are
     /// required, and no further try is configured.
     pub(crate) fn start(
-        listening: Listening,
-        sockets: Sockets,
+        listening: ListenerSettings,
+        sockets: ListenerSocketOptions,
         now_ns: u64,
     ) -> Result<Self, ServerError> {
         if listening.is_empty() {
             return Err(ServerError::NoInterfaces);
         }
-        let nothing = Published::new(Arc::default(), sockets.shards.into());
+        let nothing = PublishedValue::new(Arc::default(), sockets.shards.into());
         let mut tending = Self {
             retries_left: listening.max_retries,
             listening,
@@ -86,8 +86,8 @@ impl Tending {
         let plan = plan(&tending.listening, &tending.machine);
         let opening = tending.keeper.open(&plan);
         let doors = Arc::new(tending.keeper.doors(&plan, &tending.machine));
-        tending.published = Arc::new(Published::new(doors, sockets.shards.into()));
-        let findings = Findings::new(&opening, plan.missing);
+        tending.published = Arc::new(PublishedValue::new(doors, sockets.shards.into()));
+        let findings = ListenerCheckResult::new(&opening, plan.missing);
         let is_hopeless = tending.retries_left == 0
             && findings.awaited.is_empty()
             && findings.wrong.len() == opening.problems.len();
@@ -101,7 +101,7 @@ impl Tending {
     }
 
     /// Returns the published listeners, for the shards to follow.
-    pub(crate) fn published(&self) -> Arc<Published<Doors>> {
+    pub(crate) fn published(&self) -> Arc<PublishedValue<ListenerSet>> {
         Arc::clone(&self.published)
     }
 
@@ -173,7 +173,7 @@ impl Tending {
     /// The errors of [`Tending::tend`].
     pub(crate) fn reconfigure(
         &mut self,
-        listening: Listening,
+        listening: ListenerSettings,
         now_ns: u64,
         wake: &impl Fn(),
     ) -> Result<(), ServerError> {
@@ -213,10 +213,10 @@ impl Tending {
         self.publish(&plan, wake);
         tell(&given_up, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
         tell(&opening.opened, "DHCPX_LISTENING", "listening on");
-        self.settle(Findings::new(&opening, plan.missing), now_ns)
+        self.settle(ListenerCheckResult::new(&opening, plan.missing), now_ns)
     }
 
-    fn publish(&self, plan: &Plan, wake: &impl Fn()) {
+    fn publish(&self, plan: &ListenerPlan, wake: &impl Fn()) {
         self.published.store(Arc::new(self.keeper.doors(plan, &self.machine)));
         wake();
         while !self.published.is_used() {
@@ -225,7 +225,7 @@ impl Tending {
     }
 
     /// Logs new problems, and decides whether to try again.
-    fn settle(&mut self, findings: Findings, now_ns: u64) -> Result<(), ServerError> {
+    fn settle(&mut self, findings: ListenerCheckResult, now_ns: u64) -> Result<(), ServerError> {
         let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;
         let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
@@ -257,6 +257,6 @@ impl Tending {
     }
 }
 
-fn tell(places: &[Place], id: &str, what: &str) {
+fn tell(places: &[ListenerEndpoint], id: &str, what: &str) {
     places.iter().for_each(|place| tracing::info!(target: DAEMON, id, "{what} {place}"));
 }

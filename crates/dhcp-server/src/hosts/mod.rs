@@ -13,7 +13,7 @@ use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_config::SqlDatabase;
 use dhcp_engine::hosts::{
-    CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, Scope,
+    CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, ReservationScope,
 };
 use dhcp_store::database::DatabaseError;
 use dhcp_store::hosts::{Directory, HostsPolicy, LookupDesk, LookupThread, Lookups, SqlHosts};
@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::ServerError;
 use crate::leases::{self, DHCPSRV};
 use crate::log::counted;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 pub(crate) use told::HostRowCounts;
 use told::RowReports;
 
@@ -32,10 +32,10 @@ use told::RowReports;
 type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
 
 /// Databases of reservations, with the thread that queries them.
-pub(crate) struct HostsDatabases<P: Service> {
+pub(crate) struct HostsDatabases<P: DaemonFamily> {
     lookups: Arc<LookupsOf<P>>,
     thread: LookupThread,
-    definitions: Definitions,
+    definitions: OptionDefinitionList,
     limits: CacheLimits,
     row_counts: Arc<HostRowCounts>,
 }
@@ -43,9 +43,9 @@ pub(crate) struct HostsDatabases<P: Service> {
 /// Options that the configuration in force defines, as a JSON list, by which options of hosts are
 /// parsed.
 #[derive(Clone, Debug, Default)]
-struct Definitions(Arc<Mutex<String>>);
+struct OptionDefinitionList(Arc<Mutex<String>>);
 
-impl Definitions {
+impl OptionDefinitionList {
     fn lock(&self) -> MutexGuard<'_, String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,11 +57,11 @@ impl Definitions {
     }
 }
 
-impl<P: Service> HostsDatabases<P> {
+impl<P: DaemonFamily> HostsDatabases<P> {
     /// Connects to the databases of `config` and starts the thread; returns `None` if there are
     /// none. The thread calls `wake` with the number of a shard that has an answer.
     pub(crate) fn open(
-        config: &Common<'_>,
+        config: &CommonServerSettings<'_>,
         document: &Value,
         shards: usize,
         wake: impl Fn(usize) + Send + Sync + 'static,
@@ -69,7 +69,7 @@ impl<P: Service> HostsDatabases<P> {
         if config.hosts_databases.is_empty() {
             return Ok(None);
         }
-        let definitions = Definitions::default();
+        let definitions = OptionDefinitionList::default();
         definitions.follow(document);
         let hosts = connect::<P>(config)?;
         let row_counts = Arc::<HostRowCounts>::default();
@@ -118,7 +118,7 @@ impl<P: Service> HostsDatabases<P> {
 }
 
 /// Connects to all databases.
-fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
+fn connect<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> Result<SqlHosts, ServerError> {
     let mut places = Vec::new();
     for database in config.hosts_databases {
         let settings = leases::settings(config, database)?;
@@ -150,9 +150,9 @@ fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
 
 /// Host source of one shard.
 #[derive(Debug)]
-struct ShardHosts<P: Service>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
+struct ShardHosts<P: DaemonFamily>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
 
-impl<P: Service> HostSource<P> for ShardHosts<P> {
+impl<P: DaemonFamily> HostSource<P> for ShardHosts<P> {
     fn ask(&mut self, keys: Vec<HostKey<P::Address>>) -> u64 {
         self.0.ask(keys)
     }
@@ -165,14 +165,14 @@ impl<P: Service> HostSource<P> for ShardHosts<P> {
 }
 
 /// Databases as the directory of the lookup thread.
-struct Catalog<P: Service> {
+struct Catalog<P: DaemonFamily> {
     hosts: SqlHosts,
-    definitions: Definitions,
+    definitions: OptionDefinitionList,
     reports: RowReports,
     family: PhantomData<P>,
 }
 
-impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
+impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
     fn find(
         &mut self,
         now: Now,
@@ -221,8 +221,8 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
                 }
             };
             let scope = match host.subnet_id {
-                0 => Scope::Global,
-                id => Scope::Subnet(id),
+                0 => ReservationScope::Global,
+                id => ReservationScope::Subnet(id),
             };
             wanted.into_iter().for_each(|at| found(at, (scope, Arc::clone(&reservation))));
         }

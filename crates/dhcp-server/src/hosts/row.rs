@@ -1,20 +1,20 @@
 //! Conversion of a database's host to a reservation of a configuration.
 
 use dhcp_control::IpVersion;
-use dhcp_store::sql::{Host, HostOption, HostResource};
+use dhcp_store::sql::{HostOption, HostResource, HostTableRow};
 use serde_json::{Map, Value, json};
 
 /// Keys of identifiers, in the order of Kea's numbers.
 const IDENTIFIERS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
 /// Returns the name of `host` for messages: its number and its identifier.
-pub(super) fn identity(host: &Host) -> String {
+pub(super) fn identity(host: &HostTableRow) -> String {
     let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
     format!("host {} of a hosts database ({kind} {})", host.host_id, hex(&host.identifier))
 }
 
 /// Returns the reservation of `host` as JSON text.
-pub(super) fn to_json(host: &Host, version: IpVersion) -> String {
+pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> String {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| {
         map.insert(key.to_owned(), value);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_row_is_read_as_the_reservation_that_it_stands_for() {
-        let host = Host {
+        let host = HostTableRow {
             identifier_type: 3,
             identifier: vec![1, 0xab],
             hostname: "a".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
                     ..HostOption::default()
                 },
             ],
-            ..Host::default()
+            ..HostTableRow::default()
         };
         let (read, _) = dhcp_config::parse_host4("[]", &to_json(&host, IpVersion::V4)).unwrap();
         assert_eq!(read.identifier.octets, [1, 0xab]);
@@ -132,7 +132,7 @@ mod tests {
             excluded,
         };
         let part = ("2001:db8:2::".parse().unwrap(), 64);
-        let host = Host {
+        let host = HostTableRow {
             identifier_type: 1,
             identifier: vec![0, 1, 2],
             resources: vec![
@@ -141,7 +141,7 @@ mod tests {
                 resource("2001:db8::1", 128, None),
                 resource("2001:db8:2::", 56, Some(part)),
             ],
-            ..Host::default()
+            ..HostTableRow::default()
         };
         let (read, _) = dhcp_config::parse_host6("[]", &to_json(&host, IpVersion::V6)).unwrap();
         let addresses: Vec<_> = read.reserved.addresses.iter().map(ToString::to_string).collect();

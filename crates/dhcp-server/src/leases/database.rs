@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dhcp_config::{Durability, OnFail, Secret, SqlDatabase, SqlKind};
+use dhcp_config::{Durability, OnFail, SecretSource, SqlDatabase, SqlKind};
 use dhcp_lease::LeaseTable;
-use dhcp_store::database::{DatabaseError, DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
-use dhcp_store::log::{self, Shards};
+use dhcp_store::database::{
+    DatabaseError, DatabaseThread, DatabaseThreadOptions, LeaseDatabaseConnection, OnLoss,
+};
+use dhcp_store::log::{self, SharedLogState};
 use dhcp_store::regular_file;
-use dhcp_store::sql::settings::SslMode;
-use dhcp_store::sql::{Backend, Settings, SharedLeases};
+use dhcp_store::sql::settings::DatabaseSslMode;
+use dhcp_store::sql::{SharedLeases, SqlDatabaseKind, SqlSettings};
 use netio::Clock;
 
 use super::DHCPSRV;
 use crate::ServerError;
-use crate::loading::Loading;
+use crate::loading::LeaseTableIntake;
 use crate::log::counted;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Path of the socket of Debian's MariaDB servers. Kea's client library uses the socket when the
 /// host is `localhost`, which it does not treat as the name of an address.
@@ -25,10 +27,10 @@ const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 const LOCALHOST: &str = "localhost";
 
 /// Connects to `database` and loads its leases.
-pub(super) fn open<P: Service>(
-    config: &Common<'_>,
+pub(super) fn open<P: DaemonFamily>(
+    config: &CommonServerSettings<'_>,
     database: &SqlDatabase,
-    loading: Loading<'_, P>,
+    loading: LeaseTableIntake<'_, P>,
 ) -> Result<SharedLeases, ServerError> {
     let settings = settings(config, database)?;
     let place = settings.to_string();
@@ -41,7 +43,7 @@ pub(super) fn open<P: Service>(
     let mut leases = SharedLeases::new(settings);
     let mut tries_left = if database.retries_on_startup { database.max_reconnect_tries } else { 0 };
     let notes = loop {
-        match LeaseDatabase::<P>::connect(&mut leases) {
+        match LeaseDatabaseConnection::<P>::connect(&mut leases) {
             Ok(notes) => break notes,
             Err(error) if tries_left > 0 => {
                 tracing::warn!(
@@ -59,8 +61,9 @@ pub(super) fn open<P: Service>(
     for note in notes {
         tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_DATABASE_NOTE", "{place}: {note}");
     }
-    let notes = LeaseDatabase::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
-        .map_err(|error| failed(&error))?;
+    let notes =
+        LeaseDatabaseConnection::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
+            .map_err(|error| failed(&error))?;
     for note in notes {
         tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_SANITY_FAIL", "{note}");
     }
@@ -75,11 +78,11 @@ fn failed(error: &DatabaseError) -> ServerError {
 }
 
 /// Starts the writer's thread.
-pub(super) fn start<P: Service>(
-    config: &Common<'_>,
+pub(super) fn start<P: DaemonFamily>(
+    config: &CommonServerSettings<'_>,
     database: &SqlDatabase,
     leases: SharedLeases,
-    (shards, table): (Arc<Shards>, Arc<LeaseTable<P>>),
+    (shards, table): (Arc<SharedLogState>, Arc<LeaseTable<P>>),
 ) -> Result<DatabaseThread<P>, ServerError> {
     let tries_max = match database.on_fail {
         OnFail::StopRetryExit | OnFail::ServeRetryExit => database.max_reconnect_tries,
@@ -90,7 +93,7 @@ pub(super) fn start<P: Service>(
         _ => database.reconnect_wait_time_ms,
     };
     let is_shared = config.lease_database.is_shared(&config.godwit.lease_database);
-    let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms }, is_shared };
+    let options = DatabaseThreadOptions { on_loss: OnLoss { tries_max, wait_ms }, is_shared };
     DatabaseThread::start(shards, table, leases, options, Box::new(Clock::now)).map_err(|cause| {
         ServerError::System { tried: "start the thread of the lease database", cause }
     })
@@ -98,17 +101,17 @@ pub(super) fn start<P: Service>(
 
 /// Converts `database` to connection settings.
 pub(crate) fn settings(
-    config: &Common<'_>,
+    config: &CommonServerSettings<'_>,
     database: &SqlDatabase,
-) -> Result<Settings, ServerError> {
+) -> Result<SqlSettings, ServerError> {
     let backend = match database.kind {
-        SqlKind::Mysql => Backend::Mysql,
-        SqlKind::Postgresql => Backend::Postgresql,
-        SqlKind::Sqlite => Backend::Sqlite,
+        SqlKind::Mysql => SqlDatabaseKind::Mysql,
+        SqlKind::Postgresql => SqlDatabaseKind::Postgresql,
+        SqlKind::Sqlite => SqlDatabaseKind::Sqlite,
     };
     let timeout = |seconds: u32| (seconds > 0).then(|| Duration::from_secs(seconds.into()));
     let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
-    Ok(Settings {
+    Ok(SqlSettings {
         host: database.host.clone(),
         port: database.port,
         socket: socket(database, Path::new(MYSQL_SOCKET)),
@@ -125,21 +128,21 @@ pub(crate) fn settings(
         key_file: path(&database.tls.key_file),
         cipher_list: database.tls.cipher_list.clone(),
         durability: match config.godwit.durability {
-            Durability::None => log::Durability::None,
-            Durability::Interval => log::Durability::Interval(config.godwit.flush_interval_ms),
-            Durability::Always => log::Durability::Always,
+            Durability::None => log::RowDurability::None,
+            Durability::Interval => log::RowDurability::Interval(config.godwit.flush_interval_ms),
+            Durability::Always => log::RowDurability::Always,
         },
-        ..Settings::new(backend, database.name.clone())
+        ..SqlSettings::new(backend, database.name.clone())
     })
 }
 
-const fn ssl_mode(mode: dhcp_config::SslMode) -> SslMode {
+const fn ssl_mode(mode: dhcp_config::SslMode) -> DatabaseSslMode {
     match mode {
-        dhcp_config::SslMode::Disable => SslMode::Disable,
-        dhcp_config::SslMode::Prefer => SslMode::Prefer,
-        dhcp_config::SslMode::Require => SslMode::Require,
-        dhcp_config::SslMode::VerifyCa => SslMode::VerifyCa,
-        dhcp_config::SslMode::VerifyFull => SslMode::VerifyFull,
+        dhcp_config::SslMode::Disable => DatabaseSslMode::Disable,
+        dhcp_config::SslMode::Prefer => DatabaseSslMode::Prefer,
+        dhcp_config::SslMode::Require => DatabaseSslMode::Require,
+        dhcp_config::SslMode::VerifyCa => DatabaseSslMode::VerifyCa,
+        dhcp_config::SslMode::VerifyFull => DatabaseSslMode::VerifyFull,
     }
 }
 
@@ -150,10 +153,10 @@ fn socket(database: &SqlDatabase, path: &Path) -> Option<PathBuf> {
     (is_meant && path.exists()).then(|| path.to_owned())
 }
 
-fn password(secret: &Secret) -> Result<String, ServerError> {
+fn password(secret: &SecretSource) -> Result<String, ServerError> {
     match secret {
-        Secret::Text(text) => Ok(text.clone()),
-        Secret::File(path) => {
+        SecretSource::Text(text) => Ok(text.clone()),
+        SecretSource::File(path) => {
             let text = regular_file::read_text(path.as_ref()).map_err(|cause| {
                 let text =
                     format!("cannot read the password of the lease database, {path}: {cause}");
@@ -186,7 +189,7 @@ mod tests {
     fn a_password_is_the_first_line_of_its_file() {
         let path = std::env::temp_dir().join(format!("godwit-password-{}", std::process::id()));
         std::fs::write(&path, "secret\nnot this\n").unwrap();
-        let secret = Secret::File(path.display().to_string());
+        let secret = SecretSource::File(path.display().to_string());
         assert_eq!(password(&secret).unwrap(), "secret");
         std::fs::remove_file(&path).unwrap();
         let error = password(&secret).unwrap_err().to_string();

@@ -1,14 +1,14 @@
 //! Levels of detail that loggers want about single messages, small enough to be read with every
 //! batch.
 
-use crate::narrate::Topic;
+use crate::narrate::LogTopic;
 
-/// Levels of detail: for each [`Topic`] a byte, which is one more than the highest `debuglevel`
+/// Levels of detail: for each [`LogTopic`] a byte, which is one more than the highest `debuglevel`
 /// that a logger takes, or 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hearing(u32);
+pub(crate) struct LogTopicLevels(u32);
 
-impl Hearing {
+impl LogTopicLevels {
     /// Value without any topic.
     pub(crate) const NOBODY: Self = Self(0);
 
@@ -17,13 +17,13 @@ impl Hearing {
         self.0
     }
 
-    /// Converts an integer of [`Hearing::to_bits`] back.
+    /// Converts an integer of [`LogTopicLevels::to_bits`] back.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
     /// Returns a copy that takes `topic` up to `debug_level`.
-    pub(crate) const fn with(self, topic: Topic, debug_level: u8) -> Self {
+    pub(crate) const fn with(self, topic: LogTopic, debug_level: u8) -> Self {
         let shift = 8 * topic as u32;
         let octet = debug_level.saturating_add(1) as u32;
         Self(self.0 & !(0xff << shift) | octet << shift)
@@ -35,7 +35,7 @@ impl Hearing {
     }
 
     /// Returns true if a logger takes lines of `topic` with the level `debug_level`.
-    pub(crate) const fn takes(self, topic: Topic, debug_level: u8) -> bool {
+    pub(crate) const fn takes(self, topic: LogTopic, debug_level: u8) -> bool {
         debug_level < (self.0 >> (8 * topic as u32)) as u8
     }
 }
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn every_topic_has_a_level_of_its_own() {
-        let hearing = Hearing::NOBODY.with(Topic::Packets, 15).with(Topic::Leases, 0);
-        let takes = |level| Topic::ALL.map(|topic| hearing.takes(topic, level));
+        let hearing = LogTopicLevels::NOBODY.with(LogTopic::Packets, 15).with(LogTopic::Leases, 0);
+        let takes = |level| LogTopic::ALL.map(|topic| hearing.takes(topic, level));
         assert_eq!(takes(0), [true, false, true]);
         assert_eq!(takes(15), [true, false, false]);
         assert_eq!(takes(16), [false; 3]);
-        assert!(hearing.is_any() && !Hearing::NOBODY.is_any());
-        assert_eq!(Hearing::from_bits(hearing.to_bits()), hearing);
-        assert!(!Hearing::NOBODY.takes(Topic::Leases, 0));
+        assert!(hearing.is_any() && !LogTopicLevels::NOBODY.is_any());
+        assert_eq!(LogTopicLevels::from_bits(hearing.to_bits()), hearing);
+        assert!(!LogTopicLevels::NOBODY.takes(LogTopic::Leases, 0));
     }
 }

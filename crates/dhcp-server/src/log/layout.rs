@@ -6,7 +6,7 @@ use super::severity_name;
 
 /// One log message.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct LogRecord {
     /// Time of the message, in microseconds since 1970.
     pub(super) wall_us: u64,
     pub(super) severity: LogSeverity,
@@ -20,18 +20,18 @@ pub(super) struct Record {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    pieces: Vec<Piece>,
+pub(super) struct LogPattern {
+    pieces: Vec<LogPatternPart>,
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum LogPatternPart {
     Literal(String),
-    Field { kind: Kind, left: bool, min: usize, max: usize },
+    Field { kind: LogFieldKind, left: bool, min: usize, max: usize },
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum LogFieldKind {
     /// A time, local or UTC, in the notation of strftime with `%q` for milliseconds.
     Time {
         format: String,
@@ -53,7 +53,7 @@ const SYSTEM_LOG: &str = "%-5p [%c.%t] %m\n";
 /// Format of log4cplus for a time without a format.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
-impl Layout {
+impl LogPattern {
     /// Compiles `pattern`; an empty one stands for the default.
     pub(super) fn new(pattern: &str, is_system_log: bool) -> Self {
         let pattern = match pattern {
@@ -71,7 +71,7 @@ impl Layout {
             match field {
                 Some(piece) => {
                     if !literal.is_empty() {
-                        pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                        pieces.push(LogPatternPart::Literal(std::mem::take(&mut literal)));
                     }
                     pieces.push(piece);
                 }
@@ -82,17 +82,17 @@ impl Layout {
         // In JSON the end of a line may be written as two characters; each message ends its line
         // anyway.
         let literal = literal.trim_end_matches("\\n").trim_end_matches('\n').to_owned();
-        pieces.push(Piece::Literal(literal));
+        pieces.push(LogPatternPart::Literal(literal));
         Self { pieces }
     }
 
     /// Returns the line of `record` with `text`, without a line end.
-    pub(super) fn line(&self, record: &Record, text: &str, utc_offset_s: i64) -> String {
+    pub(super) fn line(&self, record: &LogRecord, text: &str, utc_offset_s: i64) -> String {
         let mut line = String::with_capacity(text.len() + 80);
         for piece in &self.pieces {
             match piece {
-                Piece::Literal(literal) => line.push_str(literal),
-                Piece::Field { kind, left, min, max } => {
+                LogPatternPart::Literal(literal) => line.push_str(literal),
+                LogPatternPart::Field { kind, left, min, max } => {
                     let value = kind.value(record, text, utc_offset_s);
                     push_fitted(&mut line, &value, *left, *min, *max);
                 }
@@ -117,7 +117,7 @@ fn push_fitted(line: &mut String, value: &str, left: bool, min: usize, max: usiz
 }
 
 /// Parses the field after a `%`, and returns it with the rest; `None` for `%%`.
-fn field(text: &str) -> (Option<Piece>, &str) {
+fn field(text: &str) -> (Option<LogPatternPart>, &str) {
     if let Some(rest) = text.strip_prefix('%') {
         return (None, rest);
     }
@@ -138,18 +138,20 @@ fn field(text: &str) -> (Option<Piece>, &str) {
         None => (None, rest),
     };
     let kind = match letter {
-        Some(letter @ ('d' | 'D')) => {
-            Kind::Time { format: argument.unwrap_or(TIME).to_owned(), is_local: letter == 'D' }
-        }
-        Some('p') => Kind::Severity,
-        Some('c') => Kind::Logger,
-        Some('i') => Kind::Process,
-        Some('t' | 'T') => Kind::Thread,
-        Some('m') => Kind::Message,
+        Some(letter @ ('d' | 'D')) => LogFieldKind::Time {
+            format: argument.unwrap_or(TIME).to_owned(),
+            is_local: letter == 'D',
+        },
+        Some('p') => LogFieldKind::Severity,
+        Some('c') => LogFieldKind::Logger,
+        Some('i') => LogFieldKind::Process,
+        Some('t' | 'T') => LogFieldKind::Thread,
+        Some('m') => LogFieldKind::Message,
         // Each message ends its line anyway.
-        _ => Kind::Nothing,
+        _ => LogFieldKind::Nothing,
     };
-    let field = Piece::Field { kind, left, min: min.unwrap_or(0), max: max.unwrap_or(usize::MAX) };
+    let field =
+        LogPatternPart::Field { kind, left, min: min.unwrap_or(0), max: max.unwrap_or(usize::MAX) };
     (Some(field), rest)
 }
 
@@ -159,8 +161,8 @@ fn number(text: &str) -> (Option<usize>, &str) {
     (text[..end].parse().ok().map(|number: usize| number.min(1_000)), &text[end..])
 }
 
-impl Kind {
-    fn value(&self, record: &Record, text: &str, utc_offset_s: i64) -> String {
+impl LogFieldKind {
+    fn value(&self, record: &LogRecord, text: &str, utc_offset_s: i64) -> String {
         match self {
             Self::Time { format, is_local } => {
                 let offset_s = if *is_local { utc_offset_s } else { 0 };
@@ -266,8 +268,8 @@ impl Civil {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> LogRecord {
+        LogRecord {
             // 2000-02-29 23:59:59.123456
             wall_us: 951_868_799_123_456,
             severity: LogSeverity::Info,
@@ -280,16 +282,16 @@ mod tests {
     #[test]
     fn the_default_layouts_are_keas() {
         let pid = std::process::id();
-        let line = Layout::new("", false).line(&record(), "DHCP4_STARTED x", 0);
+        let line = LogPattern::new("", false).line(&record(), "DHCP4_STARTED x", 0);
         let expected = "2000-02-29 23:59:59.123 INFO  [kea-dhcp4.dhcp4/";
         assert_eq!(line, format!("{expected}{pid}.main] DHCP4_STARTED x"));
-        let line = Layout::new("", true).line(&record(), "x", 0);
+        let line = LogPattern::new("", true).line(&record(), "x", 0);
         assert_eq!(line, "INFO  [kea-dhcp4.dhcp4.main] x");
     }
 
     #[test]
     fn widths_and_unknown_fields_are_log4cplus_own() {
-        let laid = |pattern: &str| Layout::new(pattern, false).line(&record(), "text", 3_600);
+        let laid = |pattern: &str| LogPattern::new(pattern, false).line(&record(), "text", 3_600);
         assert_eq!(laid("%8p|%-8p|%.5c|%-3.2p|100%%"), "    INFO|INFO    |dhcp4|FO|100%");
         assert_eq!(
             laid("%D|%d{%H:%M %z}|%D{%b %e %T.%Q %z}"),

@@ -24,7 +24,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 
-use dhcp_config::{LogSeverity, Logger, Problem, Severity};
+use dhcp_config::{ConfigProblem, LogSeverity, Logger, Severity};
 use dhcp_control::IpVersion;
 use netio::Clock;
 use tracing::level_filters::LevelFilter;
@@ -32,11 +32,11 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-pub(crate) use hearing::Hearing;
-use layout::Record;
+pub(crate) use hearing::LogTopicLevels;
+use layout::LogRecord;
 use routes::Routes;
-use text::Collected;
-use writer::Message;
+use text::EventFields;
+use writer::LogWriterItem;
 
 /// Target of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
 pub(crate) const DAEMON: &str = "daemon";
@@ -71,7 +71,7 @@ pub(crate) fn wait_for_room_in_this_thread() {
 }
 
 /// Levels of detail about single messages, for shards to read.
-static HEARING: AtomicU32 = AtomicU32::new(Hearing::NOBODY.to_bits());
+static HEARING: AtomicU32 = AtomicU32::new(LogTopicLevels::NOBODY.to_bits());
 
 /// State of the log, up to the queue of the writer.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct Log {
     routes: RwLock<Arc<Routes>>,
     /// True if `routes` come from configured loggers.
     is_configured: AtomicBool,
-    queue: SyncSender<Message>,
+    queue: SyncSender<LogWriterItem>,
     /// Messages from before the loggers were configured; `None` after that.
     early: Mutex<Option<Vec<EarlyMessage>>>,
     /// Messages that found the queue full since the last report.
@@ -93,7 +93,7 @@ struct Log {
 struct EarlyMessage {
     target: &'static str,
     level: Level,
-    record: Record,
+    record: LogRecord,
 }
 
 /// Starts the log of this process with the default loggers: everything from INFO up goes to
@@ -121,12 +121,12 @@ pub(crate) fn is_configured() -> bool {
 }
 
 /// Returns the levels of detail about single messages that loggers take. It costs one atomic load.
-pub(crate) fn hearing() -> Hearing {
-    Hearing::from_bits(HEARING.load(Ordering::Relaxed))
+pub(crate) fn hearing() -> LogTopicLevels {
+    LogTopicLevels::from_bits(HEARING.load(Ordering::Relaxed))
 }
 
 /// Logs a problem of a configuration, in one record.
-pub(crate) fn problem(problem: &Problem) {
+pub(crate) fn problem(problem: &ConfigProblem) {
     let (id, line) = (problem.identifier(), problem.line());
     match problem.severity {
         Severity::Error => tracing::error!(target: DAEMON, id, "{line}"),
@@ -179,13 +179,13 @@ impl Log {
             // All early messages have gone to standard error already.
             let elsewhere = routes.sinks_elsewhere(target, level);
             if !elsewhere.is_empty() && routes.wants(target, record.severity, 0) {
-                self.put(Message::Record(record, elsewhere));
+                self.put(LogWriterItem::Record(record, elsewhere));
             }
         }
     }
 
     /// Keeps `record` for loggers that are not configured yet.
-    fn keep_early(&self, target: &'static str, level: Level, record: &Record) {
+    fn keep_early(&self, target: &'static str, level: Level, record: &LogRecord) {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(records) = early.as_mut().filter(|records| records.len() < QUEUE_CAPACITY / 2) {
             records.push(EarlyMessage { target, level, record: record.clone() });
@@ -196,7 +196,7 @@ impl Log {
         Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn put(&self, message: Message) {
+    fn put(&self, message: LogWriterItem) {
         if WAITS_FOR_ROOM.get() {
             self.queue.send(message).ok();
         } else if self.queue.try_send(message).is_err() {
@@ -207,7 +207,7 @@ impl Log {
     fn flush(&self) {
         let (sender, flushed) = sync_channel(1);
         // A flush waits for room, unlike messages.
-        if self.queue.send(Message::Flush(self.routes().all(), sender)).is_ok() {
+        if self.queue.send(LogWriterItem::Flush(self.routes().all(), sender)).is_ok() {
             flushed.recv().ok();
         }
     }
@@ -216,7 +216,7 @@ impl Log {
         let metadata = event.metadata();
         let routes = self.routes();
         let Some(sinks) = routes.sinks(metadata.target(), *metadata.level()) else { return };
-        let mut collected = Collected::default();
+        let mut collected = EventFields::default();
         event.record(&mut collected);
         let severity = match routes::severity(*metadata.level()) {
             LogSeverity::Error if collected.is_fatal => LogSeverity::Fatal,
@@ -226,7 +226,7 @@ impl Log {
             return;
         }
         let thread = thread::current();
-        let record = Record {
+        let record = LogRecord {
             wall_us: collected.at_us.unwrap_or_else(|| Clock::now().wall_us),
             severity,
             logger: routes.name(metadata.target()),
@@ -236,7 +236,7 @@ impl Log {
         if !self.is_configured.load(Ordering::Relaxed) {
             self.keep_early(metadata.target(), *metadata.level(), &record);
         }
-        self.put(Message::Record(record, sinks));
+        self.put(LogWriterItem::Record(record, sinks));
     }
 }
 

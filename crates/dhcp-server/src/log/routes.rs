@@ -6,9 +6,9 @@ use dhcp_config::{LogDestination, LogOutput, LogSeverity, Logger};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use super::sink::Sink;
-use super::{DAEMON, Hearing};
-use crate::narrate::Topic;
+use super::sink::LogSink;
+use super::{DAEMON, LogTopicLevels};
+use crate::narrate::LogTopic;
 
 /// `debuglevel` from which on the finest messages are written too.
 const TRACE_FROM: u8 = 50;
@@ -18,18 +18,18 @@ const TRACE_FROM: u8 = 50;
 pub(super) struct Routes {
     family: &'static str,
     /// Loggers by name; longer names first, the root logger last.
-    routes: Vec<Route>,
+    routes: Vec<LoggerRoute>,
 }
 
 #[derive(Debug)]
-struct Route {
+struct LoggerRoute {
     name: String,
     severity: LogSeverity,
     debug_level: u8,
-    sinks: Arc<[Arc<Sink>]>,
+    sinks: Arc<[Arc<LogSink>]>,
 }
 
-impl Route {
+impl LoggerRoute {
     fn most_detailed(&self) -> LevelFilter {
         filter(self.severity, self.debug_level)
     }
@@ -61,14 +61,14 @@ impl Routes {
     /// Creates the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A logger without
     /// outputs has those of the root logger, whose default is standard error.
     pub(super) fn new(family: &'static str, loggers: &[Logger]) -> Self {
-        let mut sinks: Vec<Arc<Sink>> = Vec::new();
+        let mut sinks: Vec<Arc<LogSink>> = Vec::new();
         let mut shared = |output: &LogOutput| {
             // One file is written by one sink, however many loggers name it.
             let found = sinks.iter().find(|sink| sink.output().destination == output.destination);
             if let Some(sink) = found {
                 return Arc::clone(sink);
             }
-            let sink = Arc::new(Sink::new(output.clone(), root_name(family)));
+            let sink = Arc::new(LogSink::new(output.clone(), root_name(family)));
             sinks.push(Arc::clone(&sink));
             sink
         };
@@ -77,9 +77,9 @@ impl Routes {
             None | Some([]) => [shared(&standard_error())].into(),
             Some(outputs) => outputs.iter().map(&mut shared).collect(),
         };
-        let mut routes: Vec<Route> = loggers
+        let mut routes: Vec<LoggerRoute> = loggers
             .iter()
-            .map(|logger| Route {
+            .map(|logger| LoggerRoute {
                 name: logger.name.clone(),
                 severity: logger.severity,
                 debug_level: logger.debug_level,
@@ -91,7 +91,7 @@ impl Routes {
             .collect();
         if root.is_none() {
             let (name, severity) = (root_name(family), LogSeverity::Info);
-            routes.push(Route { name, severity, debug_level: 0, sinks: root_sinks });
+            routes.push(LoggerRoute { name, severity, debug_level: 0, sinks: root_sinks });
         }
         routes.sort_by_key(|route| std::cmp::Reverse(route.name.len()));
         Self { family, routes }
@@ -104,13 +104,13 @@ impl Routes {
     }
 
     /// Returns the sinks of a message; `None` if no logger takes it.
-    pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<Sink>]>> {
+    pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<LogSink>]>> {
         let route = self.route(target)?;
         (level <= route.most_detailed()).then(|| Arc::clone(&route.sinks))
     }
 
     /// Returns the sinks of a message except standard error.
-    pub(super) fn sinks_elsewhere(&self, target: &str, level: Level) -> Arc<[Arc<Sink>]> {
+    pub(super) fn sinks_elsewhere(&self, target: &str, level: Level) -> Arc<[Arc<LogSink>]> {
         let sinks = self.sinks(target, level);
         let sinks = sinks.iter().flat_map(|sinks| sinks.iter().cloned());
         sinks.filter(|sink| sink.output().destination != LogDestination::Stderr).collect()
@@ -131,24 +131,24 @@ impl Routes {
     /// INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
     /// does not suffice: lines about leases must not slow down a server without a logger for
     /// leases.
-    pub(super) fn hearing(&self) -> Hearing {
-        let wanted = |hearing: Hearing, topic: Topic| match self.route(topic.name()) {
-            Some(Route { severity: LogSeverity::Debug, debug_level, .. }) => {
+    pub(super) fn hearing(&self) -> LogTopicLevels {
+        let wanted = |hearing: LogTopicLevels, topic: LogTopic| match self.route(topic.name()) {
+            Some(LoggerRoute { severity: LogSeverity::Debug, debug_level, .. }) => {
                 hearing.with(topic, *debug_level)
             }
-            Some(Route { severity: LogSeverity::Info, name, .. })
+            Some(LoggerRoute { severity: LogSeverity::Info, name, .. })
                 if *name == self.name(topic.name()) =>
             {
                 hearing.with(topic, 0)
             }
             _ => hearing,
         };
-        Topic::ALL.into_iter().fold(Hearing::NOBODY, wanted)
+        LogTopic::ALL.into_iter().fold(LogTopicLevels::NOBODY, wanted)
     }
 
-    fn route(&self, target: &str) -> Option<&Route> {
+    fn route(&self, target: &str) -> Option<&LoggerRoute> {
         let name = self.name(target);
-        let holds = |route: &&Route| {
+        let holds = |route: &&LoggerRoute| {
             name.strip_prefix(&route.name[..])
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
@@ -156,13 +156,13 @@ impl Routes {
     }
 
     /// Returns all sinks, possibly with duplicates.
-    pub(super) fn all(&self) -> Vec<Arc<Sink>> {
+    pub(super) fn all(&self) -> Vec<Arc<LogSink>> {
         self.routes.iter().flat_map(|route| route.sinks.iter().cloned()).collect()
     }
 
     /// Returns the finest level that any logger takes.
     pub(super) fn most_detailed(&self) -> LevelFilter {
-        self.routes.iter().map(Route::most_detailed).max().unwrap_or(LevelFilter::OFF)
+        self.routes.iter().map(LoggerRoute::most_detailed).max().unwrap_or(LevelFilter::OFF)
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
 
     fn files(routes: &Routes, target: &str, level: Level) -> Option<Vec<String>> {
         let sinks = routes.sinks(target, level)?;
-        let name = |sink: &Arc<Sink>| match &sink.output().destination {
+        let name = |sink: &Arc<LogSink>| match &sink.output().destination {
             LogDestination::File(name) => name.clone(),
             other => format!("{other:?}"),
         };
@@ -256,10 +256,10 @@ mod tests {
         assert!(routes.sinks("leases", Level::WARN).is_none());
         assert!(routes.wants("leases", LogSeverity::Fatal, 0));
         assert!(!routes.wants("leases", LogSeverity::Error, 0));
-        assert_eq!(routes.hearing(), Hearing::NOBODY.with(Topic::Packets, 40));
+        assert_eq!(routes.hearing(), LogTopicLevels::NOBODY.with(LogTopic::Packets, 40));
         assert!(!Routes::new("dhcp4", &[]).hearing().is_any());
         let root = logger("kea-dhcp4", LogSeverity::Debug, &[]);
         let all = Routes::new("dhcp4", &[root]).hearing();
-        assert!(Topic::ALL.into_iter().all(|topic| all.takes(topic, 0) && !all.takes(topic, 1)));
+        assert!(LogTopic::ALL.into_iter().all(|topic| all.takes(topic, 0) && !all.takes(topic, 1)));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dhcp_config::{LogDestination, LogOutput, LogSeverity};
 
-use super::layout::{Civil, Layout, Record};
+use super::layout::{Civil, LogPattern, LogRecord};
 use super::text::lines;
 use crate::policy;
 
@@ -22,17 +22,17 @@ const SYSTEM_LOG: &str = "/dev/log";
 
 /// One output. Only the writer's thread writes to it.
 #[derive(Debug)]
-pub(super) struct Sink {
+pub(super) struct LogSink {
     output: LogOutput,
     /// Program name in the system log.
     ident: String,
-    layout: Layout,
-    state: Mutex<State>,
+    layout: LogPattern,
+    state: Mutex<LogSinkState>,
 }
 
 /// State of an output, which is opened when there is something to be written.
 #[derive(Debug)]
-enum State {
+enum LogSinkState {
     Closed,
     File {
         file: BufWriter<File>,
@@ -43,12 +43,12 @@ enum State {
     Broken,
 }
 
-impl Sink {
+impl LogSink {
     /// Creates the sink of `output` for the root logger `ident`.
     pub(super) fn new(output: LogOutput, ident: String) -> Self {
         let is_system_log = matches!(output.destination, LogDestination::Syslog(_));
-        let layout = Layout::new(&output.pattern, is_system_log);
-        Self { output, ident, layout, state: Mutex::new(State::Closed) }
+        let layout = LogPattern::new(&output.pattern, is_system_log);
+        Self { output, ident, layout, state: Mutex::new(LogSinkState::Closed) }
     }
 
     /// Returns the configured output.
@@ -57,7 +57,7 @@ impl Sink {
     }
 
     /// Writes `record`. If the output fails, the line goes to standard error.
-    pub(super) fn write(&self, record: &Record, utc_offset_s: i64) {
+    pub(super) fn write(&self, record: &LogRecord, utc_offset_s: i64) {
         for text in lines(&record.text) {
             let line = self.layout.line(record, &text, utc_offset_s);
             match &self.output.destination {
@@ -82,7 +82,7 @@ impl Sink {
     /// Writes buffered lines to the file.
     pub(super) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::File { file, .. } = &mut *state
+        if let LogSinkState::File { file, .. } = &mut *state
             && let Err(cause) = file.flush()
         {
             self.give_up(&mut state, &cause);
@@ -91,38 +91,38 @@ impl Sink {
 
     /// Reports on standard error that the output cannot be written, and writes the lines that it
     /// still buffers there.
-    fn give_up(&self, state: &mut State, cause: &io::Error) {
+    fn give_up(&self, state: &mut LogSinkState, cause: &io::Error) {
         let what = match &self.output.destination {
             LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
             _ => SYSTEM_LOG.to_owned(),
         };
         put(&mut io::stderr().lock(), &format!("cannot write the log {what}: {cause}"));
-        if let State::File { file, .. } = std::mem::replace(state, State::Broken) {
+        if let LogSinkState::File { file, .. } = std::mem::replace(state, LogSinkState::Broken) {
             let (_, rest) = file.into_parts();
             io::stderr().lock().write_all(&rest.unwrap_or_default()).ok();
         }
     }
 
-    fn or_stderr(&self, line: &str, write: impl FnOnce(&mut State) -> io::Result<()>) {
+    fn or_stderr(&self, line: &str, write: impl FnOnce(&mut LogSinkState) -> io::Result<()>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*state, State::Broken) {
+        if !matches!(*state, LogSinkState::Broken) {
             let Err(cause) = write(&mut state) else { return };
             self.give_up(&mut state, &cause);
         }
         put(&mut io::stderr().lock(), line);
     }
 
-    fn append(&self, state: &mut State, path: &Path, line: &str) -> io::Result<()> {
+    fn append(&self, state: &mut LogSinkState, path: &Path, line: &str) -> io::Result<()> {
         let added = line.len() as u64 + 1;
-        if let State::File { file, len } = state
+        if let LogSinkState::File { file, len } = state
             && self.output.max_size_bytes > 0
             && *len + added > self.output.max_size_bytes.max(ROTATION_MIN_BYTES)
         {
             file.flush()?;
             rotate(path, self.output.max_versions.max(1))?;
-            *state = State::Closed;
+            *state = LogSinkState::Closed;
         }
-        if !matches!(state, State::File { .. }) {
+        if !matches!(state, LogSinkState::File { .. }) {
             // A symbolic link in the folder must not lead to another file, nor a pipe without a
             // reader hold up the log.
             let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
@@ -134,9 +134,9 @@ impl Sink {
                 return Err(io::Error::other("it is no regular file"));
             }
             let len = metadata.len();
-            *state = State::File { file: BufWriter::new(file), len };
+            *state = LogSinkState::File { file: BufWriter::new(file), len };
         }
-        let State::File { file, len } = state else { unreachable!("it was just opened") };
+        let LogSinkState::File { file, len } = state else { unreachable!("it was just opened") };
         *len += added;
         file.write_all(line.as_bytes())?;
         file.write_all(b"\n")
@@ -149,13 +149,13 @@ fn put(stream: &mut impl Write, line: &str) {
     writeln!(stream, "{line}").and_then(|()| stream.flush()).ok();
 }
 
-fn send(state: &mut State, datagram: &str) -> io::Result<()> {
-    if !matches!(state, State::SystemLog(_)) {
+fn send(state: &mut LogSinkState, datagram: &str) -> io::Result<()> {
+    if !matches!(state, LogSinkState::SystemLog(_)) {
         let socket = UnixDatagram::unbound()?;
         socket.connect(SYSTEM_LOG)?;
-        *state = State::SystemLog(socket);
+        *state = LogSinkState::SystemLog(socket);
     }
-    let State::SystemLog(socket) = state else { unreachable!("it was just connected") };
+    let LogSinkState::SystemLog(socket) = state else { unreachable!("it was just connected") };
     // The system log may have been restarted.
     if socket.send(datagram.as_bytes()).is_err() {
         socket.connect(SYSTEM_LOG)?;
@@ -218,9 +218,9 @@ mod tests {
             max_versions: 2,
             pattern: "%m".to_owned(),
         };
-        let sink = Sink::new(output, "kea-dhcp4".to_owned());
+        let sink = LogSink::new(output, "kea-dhcp4".to_owned());
         for number in 0..30_000 {
-            let record = Record {
+            let record = LogRecord {
                 wall_us: 0,
                 severity: LogSeverity::Info,
                 logger: String::new(),
@@ -266,8 +266,8 @@ mod tests {
                 max_versions: 1,
                 pattern: "%m".to_owned(),
             };
-            let sink = Sink::new(output, "kea-dhcp4".to_owned());
-            let mut state = State::Closed;
+            let sink = LogSink::new(output, "kea-dhcp4".to_owned());
+            let mut state = LogSinkState::Closed;
             assert!(sink.append(&mut state, &path(name), "line").is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");

@@ -107,8 +107,8 @@ fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
 fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
     let path = path("former");
     let logger = to_file(&path, "%m");
-    let sink = Arc::new(sink::Sink::new(logger.outputs[0].clone(), "kea-dhcp4".to_owned()));
-    let record = Record {
+    let sink = Arc::new(sink::LogSink::new(logger.outputs[0].clone(), "kea-dhcp4".to_owned()));
+    let record = LogRecord {
         wall_us: 0,
         severity: LogSeverity::Info,
         logger: "kea-dhcp4".to_owned(),
@@ -117,9 +117,9 @@ fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
     };
     let (queue, messages) = sync_channel(2);
     let (done, flushed) = sync_channel(1);
-    queue.send(Message::Record(record, Arc::new([sink]))).unwrap();
+    queue.send(LogWriterItem::Record(record, Arc::new([sink]))).unwrap();
     // The configuration in force has no outputs.
-    queue.send(Message::Flush(Vec::new(), done)).unwrap();
+    queue.send(LogWriterItem::Flush(Vec::new(), done)).unwrap();
     let writing = thread::spawn(move || writer::write(&messages, &AtomicU64::new(0)));
     flushed.recv().unwrap();
     let text = fs::read_to_string(&path).unwrap();

@@ -9,7 +9,7 @@ const TEXT_MAX_BYTES: usize = 64 << 10;
 
 /// Fields of an event.
 #[derive(Debug, Default)]
-pub(super) struct Collected {
+pub(super) struct EventFields {
     id: String,
     message: String,
     /// Other fields, ` name=value` each.
@@ -22,7 +22,7 @@ pub(super) struct Collected {
     pub(super) is_fatal: bool,
 }
 
-impl Collected {
+impl EventFields {
     /// Joins identifier, message and further fields, and cuts them to the longest text.
     pub(super) fn into_text(self, family: &str) -> String {
         let id = identifier(&self.id, family);
@@ -45,7 +45,7 @@ pub(super) fn identifier(id: &str, family: &str) -> String {
     }
 }
 
-impl Visit for Collected {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "id" => value.clone_into(&mut self.id),

@@ -7,27 +7,27 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use dhcp_config::LogSeverity;
 use netio::Clock;
 
-use super::layout::Record;
-use super::sink::Sink;
+use super::layout::LogRecord;
+use super::sink::LogSink;
 
 /// Item of the writer's queue.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum LogWriterItem {
     /// A message and its sinks.
-    Record(Record, Arc<[Arc<Sink>]>),
+    Record(LogRecord, Arc<[Arc<LogSink>]>),
     /// Request to flush these sinks, and to signal when all earlier messages are written.
-    Flush(Vec<Arc<Sink>>, SyncSender<()>),
+    Flush(Vec<Arc<LogSink>>, SyncSender<()>),
 }
 
 /// Writes `messages` until all senders are gone, and reports the number of `dropped` messages at
 /// the sinks of the next one. Sinks are flushed only when no further message waits.
-pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
-    let mut written: Vec<Arc<Sink>> = Vec::new();
+pub(super) fn write(messages: &Receiver<LogWriterItem>, dropped: &AtomicU64) {
+    let mut written: Vec<Arc<LogSink>> = Vec::new();
     while let Ok(first) = messages.recv() {
         let mut next = Some(first);
         while let Some(message) = next {
             match message {
-                Message::Record(record, to) => {
+                LogWriterItem::Record(record, to) => {
                     tell_of_dropped(&to, &record, dropped);
                     put(&to, &record);
                     for sink in to.iter() {
@@ -36,7 +36,7 @@ pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
                         }
                     }
                 }
-                Message::Flush(sinks, done) => {
+                LogWriterItem::Flush(sinks, done) => {
                     // Sinks of an earlier configuration may buffer earlier lines, too.
                     sinks.iter().chain(&written).for_each(|sink| sink.flush());
                     done.send(()).ok();
@@ -48,15 +48,15 @@ pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
     }
 }
 
-fn put(sinks: &[Arc<Sink>], record: &Record) {
+fn put(sinks: &[Arc<LogSink>], record: &LogRecord) {
     let utc_offset_s = Clock::utc_offset_s(record.wall_us / 1_000_000);
     sinks.iter().for_each(|sink| sink.write(record, utc_offset_s));
 }
 
-fn tell_of_dropped(sinks: &[Arc<Sink>], next: &Record, dropped: &AtomicU64) {
+fn tell_of_dropped(sinks: &[Arc<LogSink>], next: &LogRecord, dropped: &AtomicU64) {
     let count = dropped.swap(0, Ordering::Relaxed);
     if count > 0 {
         let text = format!("LOG_MESSAGES_DROPPED {count} messages were lost: too many at once");
-        put(sinks, &Record { severity: LogSeverity::Warn, text, ..next.clone() });
+        put(sinks, &LogRecord { severity: LogSeverity::Warn, text, ..next.clone() });
     }
 }

@@ -1,5 +1,5 @@
 //! Log lines about single messages, under Kea's loggers, identifiers and debug levels. While no
-//! logger takes them, a message costs one test of [`Hearing`]; otherwise a shard copies the message
+//! logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies the message
 //! for the thread of [`Narration`], which makes the text.
 //!
 //! Kea logs every message at INFO. Here a logger has to be configured for that, by DEBUG or by the
@@ -20,11 +20,11 @@ use dhcp_engine::{DropReason, InterfaceNames, Notice, Protocol};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
-use crate::log::Hearing;
+use crate::log::LogTopicLevels;
 use crate::server_id::colon_hex as hex;
 
 pub(crate) use questions::Questions;
-pub(crate) use recorder::{Mailbox, Recorder};
+pub(crate) use recorder::{Mailbox, NoticeRecorder};
 pub(crate) use thread::Narration;
 pub(crate) use v4::tell as tell_v4;
 pub(crate) use v6::tell as tell_v6;
@@ -53,7 +53,7 @@ fn keeps_released() -> bool {
 
 /// Loggers of single messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Topic {
+pub(crate) enum LogTopic {
     /// `packets`
     Packets,
     /// `bad-packets`
@@ -62,7 +62,7 @@ pub(crate) enum Topic {
     Leases,
 }
 
-impl Topic {
+impl LogTopic {
     /// All topics.
     pub(crate) const ALL: [Self; 3] = [Self::Packets, Self::BadPackets, Self::Leases];
 
@@ -78,8 +78,8 @@ impl Topic {
 
 /// A log message of Kea.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
-    topic: Topic,
+struct KeaLogMessage {
+    topic: LogTopic,
     /// Kea's `debuglevel` from which on the message is written; 0 for Kea's messages at INFO.
     level: u8,
     /// Kea's identifier, with `DHCPX` for `DHCP4` or `DHCP6`.
@@ -92,21 +92,21 @@ const PACKET_HANDLING: u8 = 15;
 const BASIC: u8 = 40;
 const DETAIL: u8 = 50;
 
-const fn line(topic: Topic, level: u8, id: &'static str) -> Line {
-    Line { topic, level, id }
+const fn line(topic: LogTopic, level: u8, id: &'static str) -> KeaLogMessage {
+    KeaLogMessage { topic, level, id }
 }
 
-const BUFFER_RECEIVED: Line = line(Topic::Packets, BASIC, "DHCPX_BUFFER_RECEIVED");
-const PACKET_RECEIVED: Line = line(Topic::Packets, ALWAYS, "DHCPX_PACKET_RECEIVED");
-const PACKET_SEND: Line = line(Topic::Packets, ALWAYS, "DHCPX_PACKET_SEND");
-const PACKET_SEND_FAIL: Line = line(Topic::Packets, ALWAYS, "DHCPX_PACKET_SEND_FAIL");
-const QUEUE_FULL: Line = line(Topic::Packets, BASIC, "DHCPX_PACKET_QUEUE_FULL");
-const LEASE_ALLOC: Line = line(Topic::Leases, ALWAYS, "DHCPX_LEASE_ALLOC");
+const BUFFER_RECEIVED: KeaLogMessage = line(LogTopic::Packets, BASIC, "DHCPX_BUFFER_RECEIVED");
+const PACKET_RECEIVED: KeaLogMessage = line(LogTopic::Packets, ALWAYS, "DHCPX_PACKET_RECEIVED");
+const PACKET_SEND: KeaLogMessage = line(LogTopic::Packets, ALWAYS, "DHCPX_PACKET_SEND");
+const PACKET_SEND_FAIL: KeaLogMessage = line(LogTopic::Packets, ALWAYS, "DHCPX_PACKET_SEND_FAIL");
+const QUEUE_FULL: KeaLogMessage = line(LogTopic::Packets, BASIC, "DHCPX_PACKET_QUEUE_FULL");
+const LEASE_ALLOC: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCPX_LEASE_ALLOC");
 
 /// Writer of lines with the data that they need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Narrator<'d> {
-    pub(crate) hearing: Hearing,
+    pub(crate) hearing: LogTopicLevels,
     /// Names of the interfaces.
     pub(crate) names: &'d InterfaceNames,
     /// Time of the event on the wall clock, in microseconds since 1970.
@@ -115,26 +115,26 @@ pub(crate) struct Narrator<'d> {
 
 impl Narrator<'_> {
     /// Writes `line` with the text of `text`, if a logger takes it.
-    fn say(self, line: Line, text: impl FnOnce() -> String) {
-        let Line { topic, level, id } = line;
+    fn say(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
+        let KeaLogMessage { topic, level, id } = line;
         if !self.hearing.takes(topic, level) {
             return;
         }
         let (debuglevel, at_us, text) = (u64::from(level), self.at_us, text());
         // A target is part of the code that calls the macro.
         match (topic, level) {
-            (Topic::Packets, ALWAYS) => tracing::info!(target: "packets", id, at_us, "{text}"),
-            (Topic::Packets, _) => {
+            (LogTopic::Packets, ALWAYS) => tracing::info!(target: "packets", id, at_us, "{text}"),
+            (LogTopic::Packets, _) => {
                 tracing::debug!(target: "packets", id, at_us, debuglevel, "{text}");
             }
-            (Topic::BadPackets, ALWAYS) => {
+            (LogTopic::BadPackets, ALWAYS) => {
                 tracing::info!(target: "bad-packets", id, at_us, "{text}");
             }
-            (Topic::BadPackets, _) => {
+            (LogTopic::BadPackets, _) => {
                 tracing::debug!(target: "bad-packets", id, at_us, debuglevel, "{text}");
             }
-            (Topic::Leases, ALWAYS) => tracing::info!(target: "leases", id, at_us, "{text}"),
-            (Topic::Leases, _) => {
+            (LogTopic::Leases, ALWAYS) => tracing::info!(target: "leases", id, at_us, "{text}"),
+            (LogTopic::Leases, _) => {
                 tracing::debug!(target: "leases", id, at_us, debuglevel, "{text}");
             }
         }
@@ -157,42 +157,44 @@ fn tell_of_arrival(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr
 }
 
 /// Returns the type of the message that a reply answers.
-fn answered<P: Protocol>(asked: dhcp_engine::Asked) -> &'static str {
+fn answered<P: Protocol>(asked: dhcp_engine::MeasuredRequest) -> &'static str {
     P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
 }
 
 /// Returns true if `hearing` takes any line that `notice` may lead to. `is_request_needed` returns
 /// true if a received message has to be remembered for the lines about its reply.
 fn wants<D>(
-    hearing: Hearing,
+    hearing: LogTopicLevels,
     notice: &Notice<D>,
     is_request_needed: impl FnOnce() -> bool,
 ) -> bool {
     let takes = |topic| hearing.takes(topic, ALWAYS);
     match notice {
-        Notice::Received => takes(Topic::Packets) || (takes(Topic::Leases) && is_request_needed()),
-        Notice::Malformed(_) => takes(Topic::Packets) || takes(Topic::BadPackets),
+        Notice::Received => {
+            takes(LogTopic::Packets) || (takes(LogTopic::Leases) && is_request_needed())
+        }
+        Notice::Malformed(_) => takes(LogTopic::Packets) || takes(LogTopic::BadPackets),
         Notice::Dropped(reason) => {
             let is_about_a_lease =
                 matches!(reason, DropReason::UnknownClient | DropReason::NotTheClientsLease);
-            takes(Topic::Packets)
-                || takes(Topic::BadPackets)
-                || (takes(Topic::Leases) && is_about_a_lease)
+            takes(LogTopic::Packets)
+                || takes(LogTopic::BadPackets)
+                || (takes(LogTopic::Leases) && is_about_a_lease)
         }
-        Notice::Silent => takes(Topic::Leases),
+        Notice::Silent => takes(LogTopic::Leases),
         Notice::Sent { .. } => {
-            takes(Topic::Packets) || takes(Topic::BadPackets) || takes(Topic::Leases)
+            takes(LogTopic::Packets) || takes(LogTopic::BadPackets) || takes(LogTopic::Leases)
         }
     }
 }
 
 /// Returns [`wants`] for a message of DHCPv4.
-fn wants_v4(hearing: Hearing, notice: NoticeOf<V4>) -> bool {
+fn wants_v4(hearing: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
     wants(hearing, &notice, || false)
 }
 
 /// Returns [`wants`] for the message `octets` of DHCPv6.
-fn wants_v6(hearing: Hearing, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
+fn wants_v6(hearing: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
     wants(hearing, &notice, || questions::is_needed(octets))
 }
 

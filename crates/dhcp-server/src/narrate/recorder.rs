@@ -11,7 +11,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
 use super::{NoticeOf, wants_v4, wants_v6};
-use crate::log::Hearing;
+use crate::log::LogTopicLevels;
 
 /// Size of the buffer for messages of one shard, in bytes.
 const OCTETS_MAX: usize = 8 << 20;
@@ -20,15 +20,15 @@ const NOTICES_MAX: usize = 32_768;
 
 /// Outcome of a message of either family, with the message's ingress.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Happened {
+pub(super) enum FamilyMessageOutcome {
     V4(NoticeOf<V4>, v4::Ingress),
     V6(NoticeOf<V6>, v6::Ingress),
 }
 
 /// One notice; its message is the next `len` bytes of the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Notice {
-    happened: Happened,
+struct RecordedNotice {
+    happened: FamilyMessageOutcome,
     wall_us: u64,
     len: usize,
 }
@@ -36,7 +36,7 @@ struct Notice {
 /// Notices in their order.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    notices: Vec<Notice>,
+    notices: Vec<RecordedNotice>,
     octets: Vec<u8>,
     names: Arc<InterfaceNames>,
 }
@@ -53,11 +53,11 @@ impl Notes {
     }
 
     /// Adds a notice if there is room for it; returns true if there was.
-    fn push(&mut self, happened: Happened, wall_us: u64, octets: &[u8]) -> bool {
+    fn push(&mut self, happened: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) -> bool {
         let has_room = self.notices.len() < self.notices.capacity()
             && self.octets.len() + octets.len() <= self.octets.capacity();
         if has_room {
-            self.notices.push(Notice { happened, wall_us, len: octets.len() });
+            self.notices.push(RecordedNotice { happened, wall_us, len: octets.len() });
             self.octets.extend_from_slice(octets);
         }
         has_room
@@ -69,9 +69,9 @@ impl Notes {
     }
 
     /// Returns the events with their times and their messages.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Happened, u64, &[u8])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (FamilyMessageOutcome, u64, &[u8])> {
         let mut rest = &self.octets[..];
-        self.notices.iter().map(move |&Notice { happened, wall_us, len }| {
+        self.notices.iter().map(move |&RecordedNotice { happened, wall_us, len }| {
             let (octets, after) = rest.split_at(len);
             rest = after;
             (happened, wall_us, octets)
@@ -86,7 +86,7 @@ impl Notes {
 
 /// Signal that wakes the thread for notices.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct NoticeSignal {
     state: Mutex<BellState>,
     rung: Condvar,
 }
@@ -97,7 +97,7 @@ struct BellState {
     is_last: bool,
 }
 
-impl Bell {
+impl NoticeSignal {
     fn lock(&self) -> MutexGuard<'_, BellState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,11 +128,11 @@ impl Bell {
 pub(crate) struct Mailbox {
     notes: Mutex<Notes>,
     lost: AtomicU64,
-    bell: Arc<Bell>,
+    bell: Arc<NoticeSignal>,
 }
 
 impl Mailbox {
-    pub(super) fn new(bell: Arc<Bell>) -> Self {
+    pub(super) fn new(bell: Arc<NoticeSignal>) -> Self {
         Self { notes: Mutex::default(), lost: AtomicU64::new(0), bell }
     }
 
@@ -140,7 +140,7 @@ impl Mailbox {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, happened: Happened, wall_us: u64, octets: &[u8]) {
+    fn put(&self, happened: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) {
         let mut notes = self.lock();
         if notes.notices.capacity() == 0 {
             let names = Arc::clone(&notes.names);
@@ -169,16 +169,16 @@ impl Mailbox {
 
 /// Sending end of a [`Mailbox`], for a shard.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct NoticeRecorder {
     mailbox: Arc<Mailbox>,
-    hearing: Hearing,
+    hearing: LogTopicLevels,
     /// Time of the next notices, in microseconds since 1970.
     wall_us: u64,
 }
 
-impl Recorder {
+impl NoticeRecorder {
     pub(crate) const fn new(mailbox: Arc<Mailbox>) -> Self {
-        Self { mailbox, hearing: Hearing::NOBODY, wall_us: 0 }
+        Self { mailbox, hearing: LogTopicLevels::NOBODY, wall_us: 0 }
     }
 
     /// Sets the names of the interfaces.
@@ -187,7 +187,7 @@ impl Recorder {
     }
 
     /// Records notices that `hearing` takes from now on.
-    pub(crate) const fn follow(&mut self, hearing: Hearing) {
+    pub(crate) const fn follow(&mut self, hearing: LogTopicLevels) {
         self.hearing = hearing;
     }
 
@@ -204,14 +204,14 @@ impl Recorder {
     /// Records a notice about a message of DHCPv4, if a logger takes it.
     pub(crate) fn note_v4(&self, notice: NoticeOf<V4>, octets: &[u8], ingress: v4::Ingress) {
         if wants_v4(self.hearing, notice) {
-            self.mailbox.put(Happened::V4(notice, ingress), self.wall_us, octets);
+            self.mailbox.put(FamilyMessageOutcome::V4(notice, ingress), self.wall_us, octets);
         }
     }
 
     /// Records a notice about a message of DHCPv6, if a logger takes it.
     pub(crate) fn note_v6(&self, notice: NoticeOf<V6>, octets: &[u8], ingress: v6::Ingress) {
         if wants_v6(self.hearing, notice, octets) {
-            self.mailbox.put(Happened::V6(notice, ingress), self.wall_us, octets);
+            self.mailbox.put(FamilyMessageOutcome::V6(notice, ingress), self.wall_us, octets);
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     use dhcp_engine::v4::{Destination, Ingress};
 
     use super::*;
-    use crate::narrate::Topic;
+    use crate::narrate::LogTopic;
 
     const RELAY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 67);
 
@@ -233,14 +233,17 @@ mod tests {
     }
 
     fn sent() -> NoticeOf<V4> {
-        Told::Sent { destination: Destination::Relay(RELAY), asked: dhcp_engine::Asked::default() }
+        Told::Sent {
+            destination: Destination::Relay(RELAY),
+            asked: dhcp_engine::MeasuredRequest::default(),
+        }
     }
 
     #[test]
     fn notices_cost_no_allocation_and_those_without_room_are_counted() {
         let mailbox = Arc::new(Mailbox::new(Arc::default()));
-        let mut recorder = Recorder::new(Arc::clone(&mailbox));
-        recorder.follow(Hearing::NOBODY.with(Topic::Leases, 0));
+        let mut recorder = NoticeRecorder::new(Arc::clone(&mailbox));
+        recorder.follow(LogTopicLevels::NOBODY.with(LogTopic::Leases, 0));
         recorder.set_time(7);
         let octets = [1; 300];
         // The first notice allocates the buffers.
@@ -257,8 +260,8 @@ mod tests {
         let mut notes = Notes::with_room();
         assert_eq!(mailbox.take(&mut notes), (NOTICES_MAX + 5 - kept) as u64, "lost");
         assert_eq!(notes.iter().count(), kept);
-        let is_whole = |(happened, at_us, message): (Happened, u64, &[u8])| {
-            let is_sent = matches!(happened, Happened::V4(Told::Sent { .. }, _));
+        let is_whole = |(happened, at_us, message): (FamilyMessageOutcome, u64, &[u8])| {
+            let is_sent = matches!(happened, FamilyMessageOutcome::V4(Told::Sent { .. }, _));
             is_sent && at_us == 7 && message == octets
         };
         assert!(notes.iter().all(is_whole));
@@ -271,7 +274,7 @@ mod tests {
     #[test]
     fn nothing_is_noted_while_nobody_listens() {
         let mailbox = Arc::new(Mailbox::new(Arc::default()));
-        let recorder = Recorder::new(Arc::clone(&mailbox));
+        let recorder = NoticeRecorder::new(Arc::clone(&mailbox));
         recorder.note_v4(sent(), &[1], ingress());
         let mut notes = Notes::default();
         assert_eq!((mailbox.take(&mut notes), notes.iter().count()), (0, 0));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 
-use super::recorder::{Bell, Happened, Mailbox, Notes};
+use super::recorder::{FamilyMessageOutcome, Mailbox, Notes, NoticeSignal};
 use super::{Narrator, Questions, tell_v4, tell_v6};
 use crate::ServerError;
 use crate::log::{self, DAEMON};
@@ -18,14 +18,14 @@ const WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Narration {
     mailboxes: Vec<Arc<Mailbox>>,
-    bell: Arc<Bell>,
+    bell: Arc<NoticeSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Narration {
     /// Creates mailboxes for `shards` shards.
     pub(crate) fn new(shards: usize) -> Self {
-        let bell = Arc::<Bell>::default();
+        let bell = Arc::<NoticeSignal>::default();
         let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&bell)))).collect();
         Self { mailboxes, bell, thread: None }
     }
@@ -62,7 +62,7 @@ impl Narration {
     }
 }
 
-fn narrate(mailboxes: &[Arc<Mailbox>], bell: &Bell) {
+fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
     // If this thread waits, only the mailboxes fill up.
     log::wait_for_room_in_this_thread();
     let mut notes = Notes::with_room();
@@ -95,8 +95,10 @@ pub(super) fn tell_all(notes: &Notes, questions: &mut Questions) {
     for (happened, at_us, octets) in notes.iter() {
         let narrator = Narrator { hearing, names: notes.names(), at_us };
         match happened {
-            Happened::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
-            Happened::V6(notice, ingress) => tell_v6(narrator, notice, octets, ingress, questions),
+            FamilyMessageOutcome::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
+            FamilyMessageOutcome::V6(notice, ingress) => {
+                tell_v6(narrator, notice, octets, ingress, questions)
+            }
         }
     }
 }

@@ -6,22 +6,23 @@ use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, LEASE_ALLOC, Line, Narrator, NoticeOf, PACKET_HANDLING, PACKET_RECEIVED,
-    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Topic, hex, keeps_released, line, probation_s,
-    tell_of_arrival,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
+    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, hex,
+    keeps_released, line, probation_s, tell_of_arrival,
 };
 
-const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0001");
-const LEASE_OFFER: Line = line(Topic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
-const REFUSED: Line = line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
-const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP4_RELEASE");
+const PARSE_FAILED: KeaLogMessage =
+    line(LogTopic::BadPackets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0001");
+const LEASE_OFFER: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
+const REFUSED: KeaLogMessage = line(LogTopic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
+const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE");
 /// Second line of a release, and its end, for leases that stay with their clients and for others,
 /// in Kea's words.
-const KEPT: (Line, &str) =
-    (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
-const DELETED: (Line, &str) =
-    (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
-const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
+const KEPT: (KeaLogMessage, &str) =
+    (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
+const DELETED: (KeaLogMessage, &str) =
+    (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
+const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], ingress: Ingress) {
@@ -128,8 +129,8 @@ fn kind(message: &Message<'_>) -> String {
 }
 
 /// Returns Kea's message for a drop reason.
-fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) -> Line {
-    let bad = |id| line(Topic::BadPackets, PACKET_HANDLING, id);
+fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) -> KeaLogMessage {
+    let bad = |id| line(LogTopic::BadPackets, PACKET_HANDLING, id);
     let kind = message.and_then(Message::message_type);
     match reason {
         DropReason::NotARequest | DropReason::UnexpectedMessageType => {
@@ -137,30 +138,30 @@ fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) 
         }
         DropReason::Bootp => bad("DHCP4_PACKET_DROP_0009"),
         DropReason::ServiceDisabled => bad("DHCP4_PACKET_DROP_0008"),
-        DropReason::Filtered => line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0010"),
-        DropReason::Rejected => line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_NAK_0005"),
+        DropReason::Filtered => line(LogTopic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0010"),
+        DropReason::Rejected => line(LogTopic::Packets, PACKET_HANDLING, "DHCP4_PACKET_NAK_0005"),
         DropReason::NoSubnet if ingress.source.ip().is_unspecified() => {
             bad("DHCP4_PACKET_DROP_0002")
         }
-        DropReason::NoSubnet => line(Topic::BadPackets, ALWAYS, "DHCP4_PACKET_NAK_0001"),
+        DropReason::NoSubnet => line(LogTopic::BadPackets, ALWAYS, "DHCP4_PACKET_NAK_0001"),
         DropReason::ClientChoseOtherServer | DropReason::UnexpectedServerId => {
             bad("DHCP4_PACKET_DROP_0003")
         }
         DropReason::DuplicateInFlight => {
-            line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0012")
+            line(LogTopic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0012")
         }
         DropReason::HeldFull | DropReason::OutboxFull | DropReason::WaitedTooLong => QUEUE_FULL,
         DropReason::SendFailed => PACKET_SEND_FAIL,
         DropReason::PoolExhausted if kind == Some(MessageType::Discover) => {
-            line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0003")
+            line(LogTopic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0003")
         }
         DropReason::PoolExhausted => REFUSED,
-        DropReason::UnknownClient => line(Topic::Leases, BASIC, "DHCP4_NO_LEASE_INIT_REBOOT"),
+        DropReason::UnknownClient => line(LogTopic::Leases, BASIC, "DHCP4_NO_LEASE_INIT_REBOOT"),
         DropReason::NotTheClientsLease if kind == Some(MessageType::Decline) => {
-            line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE_MISMATCH")
+            line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE_MISMATCH")
         }
         DropReason::NotTheClientsLease => {
-            line(Topic::Leases, DETAIL, "DHCP4_RELEASE_FAIL_WRONG_CLIENT")
+            line(LogTopic::Leases, DETAIL, "DHCP4_RELEASE_FAIL_WRONG_CLIENT")
         }
         _ => bad("DHCP4_PACKET_DROP_0007"),
     }

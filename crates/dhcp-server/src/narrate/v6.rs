@@ -3,32 +3,33 @@
 use std::net::SocketAddrV6;
 
 use dhcp_engine::v6::Ingress;
-use dhcp_engine::{Asked, DropReason, Notice, Protocol};
+use dhcp_engine::{DropReason, MeasuredRequest, Notice, Protocol};
 use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, LEASE_ALLOC, Line, Narrator, NoticeOf, PACKET_HANDLING, PACKET_RECEIVED,
-    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, Topic, answered, hex, keeps_released,
-    line, probation_s, tell_of_arrival,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
+    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions,
+    answered, hex, keeps_released, line, probation_s, tell_of_arrival,
 };
 
-const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
-const PREFIX_RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
+const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
+const PREFIX_RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
 /// Second lines of a release, of an address and of a prefix, and their end, for leases that stay
 /// with their clients and for others, in Kea's words.
-const KEPT: (Line, Line, &str) = (
-    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
-    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
+const KEPT: (KeaLogMessage, KeaLogMessage, &str) = (
+    line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
+    line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
     "expired on release",
 );
-const DELETED: (Line, Line, &str) = (
-    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA_DELETED"),
-    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD_DELETED"),
+const DELETED: (KeaLogMessage, KeaLogMessage, &str) = (
+    line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA_DELETED"),
+    line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD_DELETED"),
     "was deleted on release",
 );
-const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP6_DECLINE_LEASE");
-const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP6_PACKET_DROP_PARSE_FAIL");
+const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_DECLINE_LEASE");
+const PARSE_FAILED: KeaLogMessage =
+    line(LogTopic::BadPackets, PACKET_HANDLING, "DHCP6_PACKET_DROP_PARSE_FAIL");
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 ///
@@ -44,7 +45,7 @@ pub(crate) fn tell(
     let source = ingress.source;
     match (notice, packet) {
         (Notice::Received, Ok(packet)) => {
-            if narrator.hearing.takes(Topic::Leases, ALWAYS) {
+            if narrator.hearing.takes(LogTopic::Leases, ALWAYS) {
                 questions.remember(octets);
             }
             arrived(narrator, octets, ingress);
@@ -143,9 +144,14 @@ fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Messa
 }
 
 /// Logs the content of a reply's identity association.
-fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>, ia: &Ia<'_>) {
-    let lease = |id| line(Topic::Leases, ALWAYS, id);
-    let failed = |id| line(Topic::Leases, DETAIL, id);
+fn tell_of_association(
+    narrator: Narrator<'_>,
+    asked: MeasuredRequest,
+    reply: &Message<'_>,
+    ia: &Ia<'_>,
+) {
+    let lease = |id| line(LogTopic::Leases, ALWAYS, id);
+    let failed = |id| line(LogTopic::Leases, DETAIL, id);
     let is_prefix = ia.kind == IaKind::Pd;
     let is_offer = reply.message_type() == MessageType::Advertise;
     let question = answered::<V6>(asked);
@@ -205,7 +211,7 @@ fn kind(message: &Message<'_>) -> String {
 }
 
 /// Returns Kea's message for a drop reason.
-const fn dropped(reason: DropReason) -> Line {
+const fn dropped(reason: DropReason) -> KeaLogMessage {
     let id = match reason {
         DropReason::ServiceDisabled => "DHCP6_PACKET_DROP_DHCP_DISABLED",
         DropReason::ClientChoseOtherServer
@@ -213,22 +219,22 @@ const fn dropped(reason: DropReason) -> Line {
         | DropReason::NoServerId => "DHCP6_PACKET_DROP_SERVERID_MISMATCH",
         DropReason::UnicastFromClient => "DHCP6_PACKET_DROP_UNICAST",
         DropReason::Filtered => {
-            return line(Topic::Packets, PACKET_HANDLING, "DHCP6_PACKET_DROP_DROP_CLASS");
+            return line(LogTopic::Packets, PACKET_HANDLING, "DHCP6_PACKET_DROP_DROP_CLASS");
         }
         DropReason::Rejected => {
-            return line(Topic::Packets, PACKET_HANDLING, "DHCP6_PACKET_REJECT_CLASS");
+            return line(LogTopic::Packets, PACKET_HANDLING, "DHCP6_PACKET_REJECT_CLASS");
         }
         DropReason::DuplicateInFlight => {
-            return line(Topic::Packets, PACKET_HANDLING, "DHCP6_PACKET_DROP_DUPLICATE");
+            return line(LogTopic::Packets, PACKET_HANDLING, "DHCP6_PACKET_DROP_DUPLICATE");
         }
         DropReason::NoSubnet => {
-            return line(Topic::Packets, DETAIL, "DHCP6_SUBNET_SELECTION_FAILED");
+            return line(LogTopic::Packets, DETAIL, "DHCP6_SUBNET_SELECTION_FAILED");
         }
         DropReason::HeldFull | DropReason::OutboxFull | DropReason::WaitedTooLong => {
             return QUEUE_FULL;
         }
         DropReason::SendFailed => return PACKET_SEND_FAIL,
-        _ => return line(Topic::BadPackets, BASIC, "DHCP6_PACKET_PROCESS_FAIL"),
+        _ => return line(LogTopic::BadPackets, BASIC, "DHCP6_PACKET_PROCESS_FAIL"),
     };
-    line(Topic::BadPackets, PACKET_HANDLING, id)
+    line(LogTopic::BadPackets, PACKET_HANDLING, id)
 }

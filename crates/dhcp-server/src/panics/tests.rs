@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::free_port::free_port;
-use crate::reload::Terms;
-use crate::server::{Settings, run_dhcp4};
+use crate::reload::ConfigurationReadOptions;
+use crate::server::{DaemonSettings, run_dhcp4};
 
 /// Environment variable with the places in which a process is to panic once, separated by commas.
 pub(super) const PLANTED: &str = "GODWIT_PLANTED_PANICS";
@@ -39,29 +39,32 @@ pub(super) fn plant(place: &str) {
 #[test]
 fn planted_server() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let settings = Settings {
+    let settings = DaemonSettings {
         configuration: PathBuf::from(folder).join("dhcp4.conf"),
         port: 0,
         client_port: None,
         to_source: false,
         is_verbose: false,
         // The setting permits an HTTP socket without a password.
-        terms: Terms { is_unrestricted: true, ..Terms::default() },
+        terms: ConfigurationReadOptions {
+            is_unrestricted: true,
+            ..ConfigurationReadOptions::default()
+        },
         is_repairing: false,
         accept_inactive: Vec::new(),
     };
     let port = fs::read_to_string(settings.configuration.with_extension("port")).unwrap();
-    run_dhcp4(&Settings { port: port.parse().unwrap(), ..settings }).unwrap();
+    run_dhcp4(&DaemonSettings { port: port.parse().unwrap(), ..settings }).unwrap();
 }
 
 /// A server of which some places panic once.
-struct Planted {
+struct PanickingServer {
     child: Child,
     folder: PathBuf,
     http_port: u16,
 }
 
-impl Planted {
+impl PanickingServer {
     fn start(places: &str) -> Self {
         let name = format!("godwit-planted-{}-{places}", std::process::id());
         let folder = std::env::temp_dir().join(name.replace(',', "-"));
@@ -126,7 +129,7 @@ impl Planted {
     }
 }
 
-impl Drop for Planted {
+impl Drop for PanickingServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -161,8 +164,8 @@ fn is_internal_error(answer: &str) -> bool {
 #[test]
 fn a_mistake_in_any_part_that_serves_commands_leaves_the_server_serving() {
     let places = "unix,http,metrics,sample,check,command,reload,sockets";
-    let mut server = Planted::start(places);
-    let sound = |server: &Planted| {
+    let mut server = PanickingServer::start(places);
+    let sound = |server: &PanickingServer| {
         let answer = server.unix(&json!({ "command": "version-get" }));
         assert!(answer.contains("\"result\": 0"), "{answer}");
     };

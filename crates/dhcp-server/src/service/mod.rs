@@ -8,30 +8,31 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dhcp_config::{
-    Checked, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings, Hook,
-    InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Problem, Reservation, SqlDatabase,
+    CheckedConfig, ConfigProblem, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings,
+    Hook, InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Reservation, SqlDatabase,
 };
 use dhcp_control::{Commanded, Selector, SubnetFacts};
-use dhcp_engine::hosts::Reserving;
+use dhcp_engine::hosts::ReservationProtocol;
 use dhcp_engine::protocol::Protocol;
-use dhcp_lease::{LeaseTable, Leased};
+use dhcp_lease::{LeaseTable, TableFamily};
 use dhcp_store::sql::HostFamily;
 use dhcp_store::sql::SharedRows;
-use netio::Datagram;
-use netio::packet::Packet;
+use netio::InboundDatagram;
+use netio::packet::ReceivedPacket;
 
 use crate::ServerError;
-use crate::doors::{Door, Doors, Lane, Listening, Steering};
+use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::FrameCounters;
-use crate::reload::Terms;
+use crate::reload::ConfigurationReadOptions;
 
 /// A reservation of a family as configured.
-pub(crate) type HostOf<P> = Reservation<<P as Reserving>::Code, <P as Reserving>::Configured>;
+pub(crate) type HostOf<P> =
+    Reservation<<P as ReservationProtocol>::Code, <P as ReservationProtocol>::Configured>;
 
 /// A family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
-pub(crate) trait Service:
+pub(crate) trait DaemonFamily:
     Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
-    + Reserving<Place: Into<IpAddr>>
+    + ReservationProtocol<Place: Into<IpAddr>>
     + SharedRows
     + Commanded
 {
@@ -49,7 +50,10 @@ pub(crate) trait Service:
     type Constants;
 
     /// Reads and checks the configuration in `path`.
-    fn read(path: &Path, terms: Terms) -> Result<Checked<Self::Config>, ServerError>;
+    fn read(
+        path: &Path,
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Self::Config>, ServerError>;
 
     /// Checks the configuration `text` for a server whose configuration file is `configuration`.
     /// Problems name the text `name`.
@@ -57,11 +61,11 @@ pub(crate) trait Service:
         name: &str,
         text: &str,
         configuration: &Path,
-        terms: Terms,
-    ) -> Result<Checked<Self::Config>, Vec<Problem>>;
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
 
     /// Returns the settings that both families have.
-    fn shared(config: &Self::Config) -> Common<'_>;
+    fn shared(config: &Self::Config) -> CommonServerSettings<'_>;
 
     /// Makes the values that stay.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
@@ -81,7 +85,7 @@ pub(crate) trait Service:
     fn read_host(
         definitions: &str,
         host: &str,
-    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>>;
+    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>>;
 
     /// Returns the reservations of a subnet, or with 0 the global ones; `None` without such a
     /// subnet.
@@ -104,7 +108,7 @@ pub(crate) trait Service:
     fn last_at(ip: Self::Ip) -> Self::Address;
 
     /// Returns true if leases of `kind` are of prefixes.
-    fn counts_prefixes(kind: <Self as Leased>::Kind) -> bool;
+    fn counts_prefixes(kind: <Self as TableFamily>::Kind) -> bool;
 
     /// Returns the number of subnets that `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
@@ -117,21 +121,25 @@ pub(crate) trait Service:
 
     /// Returns the ingress of a datagram that came in `at` a listener of `doors`; `None` if it is
     /// not for us, or if another socket serves its copy.
-    fn ingress(datagram: &Datagram<'_>, doors: &Doors, at: (&Door, Lane)) -> Option<Self::Ingress>;
+    fn ingress(
+        datagram: &InboundDatagram<'_>,
+        doors: &ListenerSet,
+        at: (&ShardListener, ListenerSocketRole),
+    ) -> Option<Self::Ingress>;
 
     /// Returns the message in a packet from a packet socket and its ingress. Otherwise counts the
     /// packet and returns `None`.
     fn open<'p>(
-        packet: &Packet<'p>,
-        doors: &Doors,
+        packet: &ReceivedPacket<'p>,
+        doors: &ListenerSet,
         door: u16,
         counters: &FrameCounters,
     ) -> Option<(&'p [u8], Self::Ingress)>;
 }
 
 /// Settings that both families have.
-pub(crate) struct Common<'c> {
-    pub(crate) listening: Listening,
+pub(crate) struct CommonServerSettings<'c> {
+    pub(crate) listening: ListenerSettings,
     pub(crate) godwit: &'c GodwitSettings,
     pub(crate) lease_database: &'c LeaseDatabase,
     pub(crate) hosts_databases: &'c [SqlDatabase],

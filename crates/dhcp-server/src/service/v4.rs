@@ -4,21 +4,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, Dhcp4, Problem, Subnet4};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Subnet4};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use dhcp_store::sql::HostFamily;
 use dhcp_wire::v4::{HEADER_LEN, MessageType, option};
-use netio::Datagram;
-use netio::packet::Packet;
-use netio::steer::{Beginning, Key};
+use netio::InboundDatagram;
+use netio::packet::ReceivedPacket;
+use netio::steer::{Beginning, SteeringKey};
 
-use super::{Common, HostOf, Outline, Service};
+use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Lane, Listening, Steering};
+use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::{self, FrameCounters};
-use crate::reload::{Terms, parse_dhcp4, read_dhcp4};
+use crate::reload::{ConfigurationReadOptions, parse_dhcp4, read_dhcp4};
 
 /// Number of bytes of a DHCPv4 message before the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
@@ -38,14 +38,17 @@ const BEGINNING: Beginning = Beginning::Octet {
     value: MessageType::Discover.code(),
 };
 
-impl Service for V4 {
+impl DaemonFamily for V4 {
     const NAME: &'static str = "dhcp4";
     const LEASE_FILE: &'static str = dhcp_config::v4::LEASE_FILE;
-    const STEERING: Steering = (Key::Payload(CLIENT_OFFSET), BEGINNING);
+    const STEERING: Steering = (SteeringKey::Payload(CLIENT_OFFSET), BEGINNING);
     type Config = Dhcp4;
     type Constants = ();
 
-    fn read(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerError> {
+    fn read(
+        path: &Path,
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Dhcp4>, ServerError> {
         read_dhcp4(path, terms)
     }
 
@@ -53,14 +56,14 @@ impl Service for V4 {
         name: &str,
         text: &str,
         configuration: &Path,
-        terms: Terms,
-    ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
         parse_dhcp4(name, text, configuration, terms)
     }
 
-    fn shared(config: &Dhcp4) -> Common<'_> {
-        Common {
-            listening: Listening::v4(&config.interfaces),
+    fn shared(config: &Dhcp4) -> CommonServerSettings<'_> {
+        CommonServerSettings {
+            listening: ListenerSettings::v4(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             hosts_databases: &config.hosts_databases,
@@ -90,7 +93,7 @@ impl Service for V4 {
     fn read_host(
         definitions: &str,
         host: &str,
-    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>> {
+    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
         dhcp_config::parse_host4(definitions, host)
     }
 
@@ -170,9 +173,9 @@ impl Service for V4 {
     }
 
     fn ingress(
-        datagram: &Datagram<'_>,
-        doors: &Doors,
-        (door, lane): (&Door, Lane),
+        datagram: &InboundDatagram<'_>,
+        doors: &ListenerSet,
+        (door, lane): (&ShardListener, ListenerSocketRole),
     ) -> Option<Ingress> {
         let SocketAddr::V4(source) = datagram.source else { return None };
         // A message for this server alone is sent to the address that it answers from.
@@ -193,8 +196,8 @@ impl Service for V4 {
     }
 
     fn open<'p>(
-        packet: &Packet<'p>,
-        doors: &Doors,
+        packet: &ReceivedPacket<'p>,
+        doors: &ListenerSet,
         door: u16,
         counters: &FrameCounters,
     ) -> Option<(&'p [u8], Ingress)> {

@@ -4,22 +4,22 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{Checked, Dhcp6, Problem, Subnet6};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp6, Subnet6};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{IaKind, Lease, LeaseTable, Resource, V6};
+use dhcp_lease::v6::{Lease, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_store::sql::HostFamily;
 use dhcp_wire::v6::{MessageType, option};
-use netio::packet::Packet;
-use netio::steer::{Beginning, Key};
-use netio::{Clock, Datagram};
+use netio::packet::ReceivedPacket;
+use netio::steer::{Beginning, SteeringKey};
+use netio::{Clock, InboundDatagram};
 
-use super::{Common, HostOf, Outline, Service};
+use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Lane, Listening, Steering};
+use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
-use crate::reload::{Terms, parse_dhcp6, read_dhcp6};
+use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
 /// Offsets in a RELAY-FORW of the four words of `peer-address` (RFC 9915 §9), which distinguishes
@@ -27,7 +27,8 @@ use crate::server_id::server_duid;
 const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
 /// Key that spreads messages by that address.
-const KEY: Key<'static> = Key::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
+const KEY: SteeringKey<'static> =
+    SteeringKey::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
 
 /// Test for SOLICIT, also inside a message of a relay agent.
 const BEGINNING: Beginning = Beginning::Wrapped {
@@ -37,7 +38,7 @@ const BEGINNING: Beginning = Beginning::Wrapped {
     value: MessageType::Solicit.code(),
 };
 
-impl Service for V6 {
+impl DaemonFamily for V6 {
     const NAME: &'static str = "dhcp6";
     const LEASE_FILE: &'static str = dhcp_config::v6::LEASE_FILE;
     const STEERING: Steering = (KEY, BEGINNING);
@@ -45,7 +46,10 @@ impl Service for V6 {
     /// The server's DUID.
     type Constants = Vec<u8>;
 
-    fn read(path: &Path, terms: Terms) -> Result<Checked<Dhcp6>, ServerError> {
+    fn read(
+        path: &Path,
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Dhcp6>, ServerError> {
         read_dhcp6(path, terms)
     }
 
@@ -53,14 +57,14 @@ impl Service for V6 {
         name: &str,
         text: &str,
         configuration: &Path,
-        terms: Terms,
-    ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+        terms: ConfigurationReadOptions,
+    ) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
         parse_dhcp6(name, text, configuration, terms)
     }
 
-    fn shared(config: &Dhcp6) -> Common<'_> {
-        Common {
-            listening: Listening::v6(&config.interfaces),
+    fn shared(config: &Dhcp6) -> CommonServerSettings<'_> {
+        CommonServerSettings {
+            listening: ListenerSettings::v6(&config.interfaces),
             godwit: &config.godwit,
             lease_database: &config.lease_database,
             hosts_databases: &config.hosts_databases,
@@ -93,7 +97,7 @@ impl Service for V6 {
     fn read_host(
         definitions: &str,
         host: &str,
-    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>> {
+    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
         dhcp_config::parse_host6(definitions, host)
     }
 
@@ -158,20 +162,20 @@ impl Service for V6 {
         found.map(|at| snapshot.subnet(at).id)
     }
 
-    fn lease_at(table: &LeaseTable, ip: Ipv6Addr, kind: IaKind) -> Option<Lease> {
+    fn lease_at(table: &LeaseTable, ip: Ipv6Addr, kind: ResourceKind) -> Option<Lease> {
         let at = |len| table.lease(Resource { kind, len, address: ip });
         match kind {
-            IaKind::Address => at(128),
-            IaKind::Prefix => (0..=128).find_map(at),
+            ResourceKind::Address => at(128),
+            ResourceKind::Prefix => (0..=128).find_map(at),
         }
     }
 
     fn last_at(ip: Ipv6Addr) -> Resource {
-        Resource { kind: IaKind::Prefix, len: 128, address: ip }
+        Resource { kind: ResourceKind::Prefix, len: 128, address: ip }
     }
 
-    fn counts_prefixes(kind: IaKind) -> bool {
-        kind == IaKind::Prefix
+    fn counts_prefixes(kind: ResourceKind) -> bool {
+        kind == ResourceKind::Prefix
     }
 
     fn subnet_count(snapshot: &Snapshot) -> usize {
@@ -183,20 +187,20 @@ impl Service for V6 {
         lease: &'l mut Lease,
     ) -> (&'l mut u32, Option<u32>) {
         let fitting = match lease.resource.kind {
-            IaKind::Address => {
+            ResourceKind::Address => {
                 let found = snapshot.subnet_by_prefix(lease.resource.address, |_| true);
                 found.map(|at| snapshot.subnet(at).id)
             }
             // A delegated prefix need not be in its subnet.
-            IaKind::Prefix => Some(lease.subnet_id),
+            ResourceKind::Prefix => Some(lease.subnet_id),
         };
         (&mut lease.subnet_id, fitting)
     }
 
     fn ingress(
-        datagram: &Datagram<'_>,
-        _doors: &Doors,
-        (door, _lane): (&Door, Lane),
+        datagram: &InboundDatagram<'_>,
+        _doors: &ListenerSet,
+        (door, _lane): (&ShardListener, ListenerSocketRole),
     ) -> Option<Ingress> {
         let SocketAddr::V6(source) = datagram.source else { return None };
         let local = match datagram.local {
@@ -208,8 +212,8 @@ impl Service for V6 {
     }
 
     fn open<'p>(
-        _packet: &Packet<'p>,
-        _doors: &Doors,
+        _packet: &ReceivedPacket<'p>,
+        _doors: &ListenerSet,
         _door: u16,
         _counters: &FrameCounters,
     ) -> Option<(&'p [u8], Ingress)> {

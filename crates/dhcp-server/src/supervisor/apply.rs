@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::{Checked, Problem, render};
+use dhcp_config::{CheckedConfig, ConfigProblem, render};
 use dhcp_control::{ApplyFailure, ExporterLabels, Written};
 use dhcp_engine::reclaim;
 use netio::Clock;
@@ -15,25 +15,25 @@ use serde_json::Value;
 
 use super::files::{beside, replace};
 use super::in_use::FilesInUse;
-use super::statistics::{Followed, Work};
+use super::statistics::{Followed, StatisticsTask};
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
 use crate::log::{self, DAEMON, counted};
 use crate::narrate;
-use crate::service::Service;
+use crate::service::DaemonFamily;
 
 /// Name of a configuration from a command in its problems.
 pub(super) const COMMANDED: &str = "<command>";
 
-impl<P: Service> InForce<P> {
+impl<P: DaemonFamily> InForce<P> {
     /// Puts `checked` together with the data derived from it.
-    pub(crate) fn new(checked: Checked<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
+    pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
         let document = checked.document.to_json();
         let outlines = outlines.into();
-        let Checked { config, warnings, .. } = checked;
+        let CheckedConfig { config, warnings, .. } = checked;
         Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
     }
 
@@ -47,11 +47,12 @@ impl<P: Service> InForce<P> {
 /// Returns the problems among `new` that are not among `known`, regardless of their positions in
 /// the file.
 pub(super) fn added<'n>(
-    new: &'n [Problem],
-    known: &[Problem],
-) -> impl Iterator<Item = &'n Problem> {
-    let key =
-        |problem: &Problem| (problem.identifier(), problem.message.clone(), problem.help.clone());
+    new: &'n [ConfigProblem],
+    known: &[ConfigProblem],
+) -> impl Iterator<Item = &'n ConfigProblem> {
+    let key = |problem: &ConfigProblem| {
+        (problem.identifier(), problem.message.clone(), problem.help.clone())
+    };
     let mut counts = BTreeMap::<_, usize>::new();
     for problem in known {
         *counts.entry(key(problem)).or_default() += 1;
@@ -65,7 +66,7 @@ pub(super) fn added<'n>(
     })
 }
 
-impl<P: Service> Supervisor<P> {
+impl<P: DaemonFamily> Supervisor<P> {
     /// Reads the configuration file again after a signal; on any problem the old configuration
     /// stays.
     pub(super) fn reload_as_told(&mut self) {
@@ -102,7 +103,7 @@ impl<P: Service> Supervisor<P> {
             },
         )?;
         self.use_checked(checked)?;
-        self.tell_statistics(Work::Restart);
+        self.tell_statistics(StatisticsTask::Restart);
         Ok(())
     }
 
@@ -114,7 +115,10 @@ impl<P: Service> Supervisor<P> {
     }
 
     /// Checks a configuration from a command.
-    pub(super) fn parse(&self, document: &Value) -> Result<Checked<P::Config>, Vec<Problem>> {
+    pub(super) fn parse(
+        &self,
+        document: &Value,
+    ) -> Result<CheckedConfig<P::Config>, Vec<ConfigProblem>> {
         P::parse_text(
             COMMANDED,
             &render(document),
@@ -123,7 +127,7 @@ impl<P: Service> Supervisor<P> {
         )
     }
 
-    fn use_checked(&mut self, checked: Checked<P::Config>) -> Result<(), ApplyFailure> {
+    fn use_checked(&mut self, checked: CheckedConfig<P::Config>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
         let new = P::shared(&checked.config);
         admit(&new, &self.settings.accept_inactive).map_err(refused)?;
@@ -146,7 +150,7 @@ impl<P: Service> Supervisor<P> {
         }
         let is_heard_elsewhere = new.loggers != old.loggers;
         log::configure(new.loggers);
-        let known: &[Problem] =
+        let known: &[ConfigProblem] =
             if is_heard_elsewhere { &[] } else { &self.parts.in_force.warnings };
         added(&checked.warnings, known).for_each(log::problem);
         narrate::set_terms(new.decline_probation_period_s, new.expired);
@@ -168,7 +172,7 @@ impl<P: Service> Supervisor<P> {
         self.tally.exporter = self.parts.in_force.exporter_labels();
         let subnets = Arc::clone(&self.tally.outlines);
         let exporter = self.tally.exporter.clone();
-        self.tell_statistics(Work::Follow(Followed { subnets, exporter, samples }));
+        self.tell_statistics(StatisticsTask::Follow(Followed { subnets, exporter, samples }));
         if let Some(hosts) = &self.parts.hosts {
             hosts.follow(&self.parts.in_force.document);
         }

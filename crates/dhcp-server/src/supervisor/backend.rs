@@ -5,19 +5,19 @@ use std::net::IpAddr;
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, Hook};
-use dhcp_control::statistics::Counts;
+use dhcp_control::statistics::ServerCounts;
 use dhcp_control::{
-    ApplyFailure, Backend, Cleanup, HostChange, Interface, Selected, Selector, ServiceState,
-    Status, SubnetFacts, Version, Written,
+    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, InterfaceFacts, Selected,
+    Selector, ServerVersion, ServiceState, Status, SubnetFacts, Written,
 };
 use netio::Clock;
 use serde_json::Value;
 
 use super::checks::check_document;
-use super::statistics::Work;
+use super::statistics::StatisticsTask;
 use super::{Supervisor, wake};
-use crate::leases::Leases;
-use crate::service::{Outline, Service};
+use crate::leases::LeaseBackend;
+use crate::service::{DaemonFamily, Outline};
 use crate::version;
 
 /// Kea's number of the Ethernet hardware type.
@@ -25,7 +25,7 @@ const ETHERNET: u16 = 1;
 /// The kernel's number of the hardware type of the loopback interface.
 const LOOPBACK: u16 = 772;
 
-impl<P: Service> Backend for Supervisor<P> {
+impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     type Family = P;
 
     fn now(&self) -> Now {
@@ -40,8 +40,8 @@ impl<P: Service> Backend for Supervisor<P> {
         P::shared(&self.parts.in_force.config).extended_info_checks
     }
 
-    fn version(&self) -> Version {
-        Version {
+    fn version(&self) -> ServerVersion {
+        ServerVersion {
             short: version::KEA_LEVEL.to_owned(),
             extended: version::extended_version(P::VERSION),
             build: version::build_report(),
@@ -62,7 +62,7 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.use_document(&document)?;
-        self.tell_statistics(Work::Restart);
+        self.tell_statistics(StatisticsTask::Restart);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl<P: Service> Backend for Supervisor<P> {
         Some(Selected { network: outline.network.clone(), subnet: outline.facts.text(), id })
     }
 
-    fn leases(&mut self) -> &mut dyn dhcp_control::Leases<P> {
+    fn leases(&mut self) -> &mut dyn dhcp_control::LeaseAdministration<P> {
         &mut self.administration
     }
 
@@ -109,12 +109,12 @@ impl<P: Service> Backend for Supervisor<P> {
         self.administration.reclaim(and_removes);
     }
 
-    fn start_cleanup(&mut self) -> Cleanup {
+    fn start_cleanup(&mut self) -> CleanupStartResult {
         match &self.parts.leases {
-            Leases::Memory(_) | Leases::Database(_) => Cleanup::NotKept,
-            Leases::File(_, thread) => {
+            LeaseBackend::Memory(_) | LeaseBackend::Database(_) => CleanupStartResult::NotKept,
+            LeaseBackend::File(_, thread) => {
                 thread.request_cleanup();
-                Cleanup::Started
+                CleanupStartResult::Started
             }
         }
     }
@@ -140,8 +140,8 @@ impl<P: Service> Backend for Supervisor<P> {
         }
     }
 
-    fn interfaces(&self) -> Vec<Interface> {
-        let shown = |interface: &netio::interface::Interface| Interface {
+    fn interfaces(&self) -> Vec<InterfaceFacts> {
+        let shown = |interface: &netio::interface::Interface| InterfaceFacts {
             name: interface.name.clone(),
             index: interface.index,
             hardware: interface.mac.map(|mac| mac.to_vec()).unwrap_or_default(),
@@ -184,7 +184,7 @@ impl<P: Service> Backend for Supervisor<P> {
         self.exit = Some(exit_value);
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ServerCounts {
         self.tally.counts()
     }
 }
@@ -192,10 +192,10 @@ impl<P: Service> Backend for Supervisor<P> {
 /// Number of messages that a shard receives at once: there is no queue other than the kernel's.
 const QUEUE_SIZE: u32 = 64;
 
-impl<P: Service> Supervisor<P> {
+impl<P: DaemonFamily> Supervisor<P> {
     /// Returns the path of the lease file, if leases are in one.
     fn lease_file(&self) -> Option<String> {
-        let has_file = matches!(self.parts.leases, Leases::File(..));
+        let has_file = matches!(self.parts.leases, LeaseBackend::File(..));
         let path = self.administration.in_use.lease_file().filter(|_| has_file)?;
         Some(path.display().to_string())
     }

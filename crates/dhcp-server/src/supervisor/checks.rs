@@ -5,18 +5,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use dhcp_config::render;
-use dhcp_control::{Answer, ApplyFailure, kea_json, test_configuration};
+use dhcp_control::{ApplyFailure, CommandAnswer, kea_json, test_configuration};
 use dhcp_engine::contain::contained;
 use serde_json::Value;
 
 use super::apply::COMMANDED;
 use crate::ServerError;
 use crate::admission::refuse_dangerous;
-use crate::control::{Asked, Question};
+use crate::control::{ControlRequest, PendingControlRequest};
 use crate::log;
 use crate::panics::INTERNAL_ERROR;
-use crate::server::Settings;
-use crate::service::Service;
+use crate::server::DaemonSettings;
+use crate::service::DaemonFamily;
 
 /// Name of the command.
 pub(super) const COMMAND: &str = "config-test";
@@ -24,7 +24,7 @@ pub(super) const COMMAND: &str = "config-test";
 /// Handle of the thread. The server does not wait for its end: a check has no effect that could be
 /// lost.
 #[derive(Debug)]
-pub(super) struct ChecksThread(Sender<Asked>);
+pub(super) struct ChecksThread(Sender<PendingControlRequest>);
 
 impl ChecksThread {
     /// Starts the thread for a server with `settings`.
@@ -32,7 +32,7 @@ impl ChecksThread {
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread.
-    pub(super) fn start<P: Service>(settings: &Settings) -> Result<Self, ServerError> {
+    pub(super) fn start<P: DaemonFamily>(settings: &DaemonSettings) -> Result<Self, ServerError> {
         let (sender, received) = channel();
         let settings = settings.clone();
         thread::Builder::new()
@@ -43,23 +43,26 @@ impl ChecksThread {
     }
 
     /// Passes the command of `asked` to the thread.
-    pub(super) fn give(&self, asked: Asked) {
+    pub(super) fn give(&self, asked: PendingControlRequest) {
         self.0.send(asked).expect("the thread runs as long as it is told of checks");
     }
 }
 
-fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
+fn check_all<P: DaemonFamily>(
+    received: &Receiver<PendingControlRequest>,
+    settings: &DaemonSettings,
+) {
     log::give_way("checks");
     while let Ok(asked) = received.recv() {
-        let Question::Command(command) = &asked.question else { continue };
+        let ControlRequest::Command(command) = &asked.question else { continue };
         let answer = contained(|| check::<P>(command, settings))
-            .unwrap_or_else(|| Answer::error(INTERNAL_ERROR));
+            .unwrap_or_else(|| CommandAnswer::error(INTERNAL_ERROR));
         asked.answer(kea_json(&answer.to_json()));
         netio::process::return_memory();
     }
 }
 
-fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
+fn check<P: DaemonFamily>(command: &Value, settings: &DaemonSettings) -> CommandAnswer {
     #[cfg(test)]
     crate::panics::planted("check");
     test_configuration::<P>(command, |document| check_document::<P>(document, settings))
@@ -70,9 +73,9 @@ fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
 /// # Errors
 ///
 /// The configuration's problems, or the reason why a server does not start with it.
-pub(super) fn check_document<P: Service>(
+pub(super) fn check_document<P: DaemonFamily>(
     document: &Value,
-    settings: &Settings,
+    settings: &DaemonSettings,
 ) -> Result<(), ApplyFailure> {
     let text = render(document);
     let checked = P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms)

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Now;
-use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
-use dhcp_control::{ExporterLabels, Snapshot, prometheus};
+use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts, always_shown};
+use dhcp_control::{ExporterLabels, MetricsSnapshot, prometheus};
 use dhcp_engine::Omission;
-use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
+use dhcp_lease::{LeaseTable, PoolIndex, PoolStatistics, TableFamily};
 
-use super::Counted;
+use super::ShardCounterSources;
 use super::process::{self, ReloadRecord};
 use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
-use crate::service::{Outline, Service};
+use crate::service::{DaemonFamily, Outline};
 
 /// Sources of all counters, with the data that they are shown with.
 #[derive(Debug)]
-pub(super) struct Tally<P: Service> {
+pub(super) struct CounterSources<P: DaemonFamily> {
     pub(super) table: Arc<LeaseTable<P>>,
-    pub(super) shards: Vec<Counted<P>>,
+    pub(super) shards: Vec<ShardCounterSources<P>>,
     /// Subnets, by `id`.
     pub(super) outlines: Arc<[Outline]>,
     /// Size of the lease file, in bytes.
@@ -32,7 +32,7 @@ pub(super) struct Tally<P: Service> {
     pub(super) exporter: Option<Arc<ExporterLabels>>,
 }
 
-impl<P: Service> Clone for Tally<P> {
+impl<P: DaemonFamily> Clone for CounterSources<P> {
     fn clone(&self) -> Self {
         Self {
             table: Arc::clone(&self.table),
@@ -47,14 +47,14 @@ impl<P: Service> Clone for Tally<P> {
     }
 }
 
-impl<P: Service> Tally<P> {
+impl<P: DaemonFamily> CounterSources<P> {
     /// Returns the size of the lease file in bytes; `None` without one.
     pub(super) fn lease_file_bytes(&self) -> Option<u64> {
         self.lease_file.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
     /// Returns the present values of all counters.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> ServerCounts {
         let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
         let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, found: PoolStatistics| {
             let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else { return };
@@ -71,14 +71,14 @@ impl<P: Service> Tally<P> {
         let table = &self.table;
         for (index, spec) in (0..).zip(table.pools().specs()) {
             let (subnet, pool) = P::ids(spec);
-            let is_prefix = P::counts_prefixes(<P as Leased>::kind(P::bounds(spec).0));
+            let is_prefix = P::counts_prefixes(<P as TableFamily>::kind(P::bounds(spec).0));
             add(subnet, is_prefix, Some(pool), table.statistics(PoolIndex(index)));
         }
         for ((subnet, kind), found) in table.statistics_outside() {
             add(subnet, P::counts_prefixes(kind), None, found);
         }
         self.add_events(&mut subnets);
-        Counts { server: self.server_counts(), subnets }
+        ServerCounts { server: self.server_counts(), subnets }
     }
 
     /// Adds the counters that shards have by subnet.
@@ -118,7 +118,7 @@ impl<P: Service> Tally<P> {
         let shards = self.shards.iter().map(|counted| &*counted.latencies);
         let latencies = Latencies::total::<P>(shards);
         let host_rows = self.host_rows.as_ref().map(|rows| rows.entries());
-        prometheus(&Snapshot {
+        prometheus(&MetricsSnapshot {
             version: P::VERSION,
             counts: &counts,
             drops: &self.drops(),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use dhcp_control::{ApplyFailure, HostChange, reservations_of};
-use dhcp_engine::hosts::Reserving;
+use dhcp_engine::hosts::ReservationProtocol;
 use netio::Clock;
 use serde_json::{Map, Value};
 
@@ -15,12 +15,12 @@ use super::Supervisor;
 use super::apply::added;
 use crate::admission::admit;
 use crate::log;
-use crate::service::{HostOf, Service};
+use crate::service::{DaemonFamily, HostOf};
 
 /// A change in the types of the configuration, and as commands show it.
 type Prepared<P> = (HostChange<HostOf<P>>, HostChange<Value>);
 
-impl<P: Service> Supervisor<P> {
+impl<P: DaemonFamily> Supervisor<P> {
     /// Changes one reservation of a subnet, or with 0 a global one.
     pub(super) fn change_one_host(
         &mut self,
@@ -88,14 +88,17 @@ impl<P: Service> Supervisor<P> {
 }
 
 /// Returns true if two hosts must not be in one scope, or only when addresses may be shared.
-fn excludes<P: Service>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
+fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
     one.identifier == other.identifier
         || places::<P>(one).any(|place| places::<P>(other).any(|taken| taken == place))
 }
 
 /// Returns the resources that a host reserves, in the form in which no other host may have them.
-fn places<P: Service>(host: &HostOf<P>) -> impl Iterator<Item = <P as Reserving>::Place> {
-    P::reserved(&host.reserved).map(|reserved| P::place(<P as Reserving>::address(reserved)))
+fn places<P: DaemonFamily>(
+    host: &HostOf<P>,
+) -> impl Iterator<Item = <P as ReservationProtocol>::Place> {
+    P::reserved(&host.reserved)
+        .map(|reserved| P::place(<P as ReservationProtocol>::address(reserved)))
 }
 
 /// Returns a configuration without its reservations.

@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{ControlSocket, LogDestination, Secret, SqlDatabase};
+use dhcp_config::{ControlSocket, LogDestination, SecretSource, SqlDatabase};
 
 use crate::leases::{data_folder, lease_file};
 use crate::pid_file;
 use crate::policy;
 use crate::server_id;
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Files in use. A file that has the name of one of them and a suffix is in use, too: lease files
 /// have `.1`, `.2`, `.completed`, `.output`, `.pid` and `.lock` next to them, sockets `.lock`, logs
@@ -28,7 +28,10 @@ pub(super) struct FilesInUse {
 impl FilesInUse {
     /// Collects the files of a server with the configuration file `configuration` and the settings
     /// `common`.
-    pub(super) fn of<P: Service>(common: &Common<'_>, configuration: &Path) -> Self {
+    pub(super) fn of<P: DaemonFamily>(
+        common: &CommonServerSettings<'_>,
+        configuration: &Path,
+    ) -> Self {
         let lease_file = common.lease_database.persist.then(|| lease_file::<P>(common));
         let mut files = vec![
             pid_file::path(P::NAME, configuration),
@@ -148,10 +151,10 @@ fn of_socket(socket: &ControlSocket, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn of_secret(secret: &Secret, folder: Option<&str>) -> Option<PathBuf> {
+fn of_secret(secret: &SecretSource, folder: Option<&str>) -> Option<PathBuf> {
     match secret {
-        Secret::Text(_) => None,
-        Secret::File(name) => Some(Path::new(folder.unwrap_or_default()).join(name)),
+        SecretSource::Text(_) => None,
+        SecretSource::File(name) => Some(Path::new(folder.unwrap_or_default()).join(name)),
     }
 }
 

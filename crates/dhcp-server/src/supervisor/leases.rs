@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhcp_control::{Commanded, Leases, PutFailure, PutMode};
+use dhcp_control::{Commanded, LeaseAdministration, LeasePutCondition, PutFailure};
 use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutRefusal, Receipt};
 use dhcp_store::database::KeyOctets;
-use dhcp_store::memfile::{Columns, Format, rows_of_table};
+use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
 use netio::Clock;
 
 use super::files::{beside, keep_backup, replace};
 use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
-use crate::service::{Common, Service};
+use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Time that a command may wait for changes to be durable, and the interval between checks.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 const AT_ONCE: usize = 10_000;
 
 /// The supervisor's handle of the leases.
-pub(super) struct Administration<P: Service> {
+pub(super) struct Administration<P: DaemonFamily> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
     /// Epochs and addresses of changes whose durability was not awaited yet.
@@ -38,13 +38,13 @@ pub(super) struct Administration<P: Service> {
     pub(super) in_use: FilesInUse,
 }
 
-impl<P: Service> Administration<P> {
+impl<P: DaemonFamily> Administration<P> {
     /// Creates the handle, whose shard number follows those of `shards` shards.
     pub(super) fn new(
-        leases: &leases::Leases<P>,
+        leases: &leases::LeaseBackend<P>,
         table: &Arc<LeaseTable<P>>,
         shards: usize,
-        common: &Common<'_>,
+        common: &CommonServerSettings<'_>,
     ) -> Self {
         Self {
             table: Arc::clone(table),
@@ -133,7 +133,7 @@ impl<P: Service> Administration<P> {
     }
 }
 
-impl<P: Service> Leases<P> for Administration<P> {
+impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     fn find(&self, ip: P::Ip, kind: <P as Commanded>::Kind) -> Option<P::Lease> {
         P::lease_at(&self.table, ip, kind)
     }
@@ -160,11 +160,11 @@ impl<P: Service> Leases<P> for Administration<P> {
         }
     }
 
-    fn put(&mut self, lease: P::Lease, mode: PutMode) -> Result<(), PutFailure> {
+    fn put(&mut self, lease: P::Lease, mode: LeasePutCondition) -> Result<(), PutFailure> {
         let mode = match mode {
-            PutMode::Add => dhcp_lease::PutMode::Add,
-            PutMode::Replace => dhcp_lease::PutMode::Update,
-            PutMode::Either => dhcp_lease::PutMode::Force,
+            LeasePutCondition::Add => dhcp_lease::PutMode::Add,
+            LeasePutCondition::Replace => dhcp_lease::PutMode::Update,
+            LeasePutCondition::Either => dhcp_lease::PutMode::Force,
         };
         self.change(<P as Commanded>::address(&lease), |store| store.put(&lease, mode))
     }
@@ -182,7 +182,7 @@ impl<P: Service> Leases<P> for Administration<P> {
         let path = beside(&self.file, file.as_ref())?;
         self.in_use.refuse_leases(&path)?;
         keep_backup(&path);
-        let format = Format::of::<P>();
+        let format = RowFileFormat::of::<P>();
         let written = replace(&path, |target| {
             let mut header = Vec::new();
             Columns::newest(&format).encode_header(&format, &mut header);

@@ -21,8 +21,8 @@ use std::sync::atomic::Ordering;
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
-use dhcp_config::{OnFail, Problem};
-use dhcp_control::{Answer, Executed, ServiceState, execute, kea_json};
+use dhcp_config::{ConfigProblem, OnFail};
+use dhcp_control::{CommandAnswer, Executed, ServiceState, execute, kea_json};
 use dhcp_engine::contain::contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
@@ -31,24 +31,24 @@ use netio::{Clock, PollFd, Waker};
 use serde_json::Value;
 
 use crate::ServerError;
-use crate::control::{Asked, ControlThread, Inbox, Question};
+use crate::control::{ControlRequest, ControlThread, Inbox, PendingControlRequest};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
-use crate::leases::Leases;
+use crate::leases::LeaseBackend;
 use crate::log::DAEMON;
 use crate::narrate::{Mailbox, Narration};
 use crate::panics::INTERNAL_ERROR;
-use crate::server::Settings;
-use crate::service::{Outline, Service};
-use crate::shard_loop::Shared;
+use crate::server::DaemonSettings;
+use crate::service::{DaemonFamily, Outline};
+use crate::shard_loop::SharedDaemonState;
 use checks::ChecksThread;
-use counts::Tally;
+use counts::CounterSources;
 use in_use::FilesInUse;
 use leases::Administration;
 use process::ReloadRecord;
-use statistics::{StatisticsThread, Work};
+use statistics::{StatisticsTask, StatisticsThread};
 
 /// Interval between checks of the lease file's health.
 const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
@@ -59,13 +59,13 @@ const REPORT_NS: u64 = 10 * NS_PER_S;
 
 /// Counters of one shard.
 #[derive(Debug)]
-pub(crate) struct Counted<P> {
+pub(crate) struct ShardCounterSources<P> {
     pub(crate) messages: Arc<ShardCounters<P>>,
     pub(crate) frames: Arc<FrameCounters>,
     pub(crate) latencies: Arc<Latencies>,
 }
 
-impl<P> Clone for Counted<P> {
+impl<P> Clone for ShardCounterSources<P> {
     fn clone(&self) -> Self {
         Self {
             messages: Arc::clone(&self.messages),
@@ -76,10 +76,10 @@ impl<P> Clone for Counted<P> {
 }
 
 /// A configuration in force, in all its forms.
-pub(crate) struct InForce<P: Service> {
+pub(crate) struct InForce<P: DaemonFamily> {
     pub(crate) config: P::Config,
     /// Warnings about the configuration, which have been logged.
-    pub(crate) warnings: Vec<Problem>,
+    pub(crate) warnings: Vec<ConfigProblem>,
     /// The configuration as commands show it.
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
@@ -90,10 +90,10 @@ pub(crate) struct InForce<P: Service> {
 }
 
 /// Running parts of the server that the supervisor maintains.
-pub(crate) struct Parts<P: Service> {
+pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) tending: Tending,
     pub(crate) table: Arc<LeaseTable<P>>,
-    pub(crate) leases: Leases<P>,
+    pub(crate) leases: LeaseBackend<P>,
     /// Reservations in databases, if there are any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
@@ -104,11 +104,11 @@ pub(crate) struct Parts<P: Service> {
 }
 
 /// State that commands and signals work on.
-pub(crate) struct Supervisor<P: Service> {
-    settings: Settings,
-    shared: Arc<Shared<P>>,
-    parts: Parts<P>,
-    tally: Tally<P>,
+pub(crate) struct Supervisor<P: DaemonFamily> {
+    settings: DaemonSettings,
+    shared: Arc<SharedDaemonState<P>>,
+    parts: SupervisedParts<P>,
+    tally: CounterSources<P>,
     /// Thread of the statistics, from the start of the shards on.
     statistics: Option<StatisticsThread>,
     checks: Option<ChecksThread>,
@@ -121,15 +121,19 @@ pub(crate) struct Supervisor<P: Service> {
     failure: Option<ServerError>,
 }
 
-impl<P: Service> Supervisor<P> {
+impl<P: DaemonFamily> Supervisor<P> {
     /// Creates a supervisor of the running parts.
-    pub(crate) fn new(settings: Settings, shared: Arc<Shared<P>>, parts: Parts<P>) -> Self {
+    pub(crate) fn new(
+        settings: DaemonSettings,
+        shared: Arc<SharedDaemonState<P>>,
+        parts: SupervisedParts<P>,
+    ) -> Self {
         let common = P::shared(&parts.in_force.config);
         let mut administration =
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
         administration.in_use = FilesInUse::of::<P>(&common, &settings.configuration);
         let started = Clock::now();
-        let tally = Tally {
+        let tally = CounterSources {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
             outlines: Arc::clone(&parts.in_force.outlines),
@@ -163,11 +167,11 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
-    pub(crate) const fn settings(&self) -> &Settings {
+    pub(crate) const fn settings(&self) -> &DaemonSettings {
         &self.settings
     }
 
-    pub(crate) fn shared(&self) -> Arc<Shared<P>> {
+    pub(crate) fn shared(&self) -> Arc<SharedDaemonState<P>> {
         Arc::clone(&self.shared)
     }
 
@@ -175,7 +179,7 @@ impl<P: Service> Supervisor<P> {
         &self.parts.in_force
     }
 
-    pub(crate) const fn leases(&self) -> &Leases<P> {
+    pub(crate) const fn leases(&self) -> &LeaseBackend<P> {
         &self.parts.leases
     }
 
@@ -193,7 +197,7 @@ impl<P: Service> Supervisor<P> {
     }
 
     /// Adds the counters of one more shard to the sums.
-    pub(crate) fn count(&mut self, counted: Counted<P>) {
+    pub(crate) fn count(&mut self, counted: ShardCounterSources<P>) {
         self.tally.shards.push(counted);
     }
 
@@ -256,7 +260,7 @@ impl<P: Service> Supervisor<P> {
         inbox.waker().drain();
         while let Some(asked) = inbox.next() {
             match &asked.question {
-                Question::Command(command) => {
+                ControlRequest::Command(command) => {
                     let name = command["command"].as_str().unwrap_or("(none)");
                     tracing::info!(
                         target: "commands", id = "COMMAND_RECEIVED", "Received command '{name}'"
@@ -268,15 +272,15 @@ impl<P: Service> Supervisor<P> {
                     match contained(|| execute(command, self)) {
                         Some(Executed::Answer(answer)) => self.answer(asked, answer),
                         Some(Executed::Statistics(command)) => {
-                            self.tell_statistics(Work::Command(command, asked));
+                            self.tell_statistics(StatisticsTask::Command(command, asked));
                         }
                         None => {
                             self.abort_unless_sound();
-                            self.answer(asked, Answer::error(INTERNAL_ERROR));
+                            self.answer(asked, CommandAnswer::error(INTERNAL_ERROR));
                         }
                     }
                 }
-                Question::Metrics => self.tell_statistics(Work::Metrics(asked)),
+                ControlRequest::Metrics => self.tell_statistics(StatisticsTask::Metrics(asked)),
             }
         }
     }
@@ -296,16 +300,16 @@ impl<P: Service> Supervisor<P> {
     }
 
     /// Answers a command that is done, once its changes are durable.
-    fn answer(&mut self, asked: Asked, answer: Answer) {
+    fn answer(&mut self, asked: PendingControlRequest, answer: CommandAnswer) {
         let text = match self.administration.settle() {
             Ok(()) => answer.into_text(),
-            Err(why) => kea_json(&Answer::error(why).to_json()),
+            Err(why) => kea_json(&CommandAnswer::error(why).to_json()),
         };
         self.follow_service();
         asked.answer(text);
     }
 
-    fn tell_statistics(&self, work: Work) {
+    fn tell_statistics(&self, work: StatisticsTask) {
         if let Some(statistics) = &self.statistics {
             statistics.give(work);
         }

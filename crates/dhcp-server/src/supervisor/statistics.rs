@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use base::time::NS_PER_S;
 use dhcp_control::statistics::{StatisticCommand, Statistics};
-use dhcp_control::{Answer, ExporterLabels, kea_json};
+use dhcp_control::{CommandAnswer, ExporterLabels, kea_json};
 use dhcp_engine::contain::contained;
 use netio::Clock;
 
-use super::counts::Tally;
+use super::counts::CounterSources;
 use super::exhaustion::{self, ExhaustionLog};
 use crate::ServerError;
-use crate::control::Asked;
+use crate::control::PendingControlRequest;
 use crate::log::{self, DAEMON};
 use crate::panics::INTERNAL_ERROR;
-use crate::service::{Outline, Service};
+use crate::service::{DaemonFamily, Outline};
 
 /// Interval between samples.
 const SAMPLE_NS: u64 = NS_PER_S;
@@ -32,11 +32,11 @@ const SHORTENED: &str = "a reply lacks options: all of them are longer than the 
                          long lists first; `options-left-out` counts such replies";
 
 /// Work of the thread.
-pub(super) enum Work {
+pub(super) enum StatisticsTask {
     /// A command to answer.
-    Command(StatisticCommand, Asked),
+    Command(StatisticCommand, PendingControlRequest),
     /// A request for the counters in the format of Prometheus.
-    Metrics(Asked),
+    Metrics(PendingControlRequest),
     /// A configuration that is in force now.
     Follow(Followed),
     /// A configuration has replaced the previous one: the history of subnets ends.
@@ -55,7 +55,7 @@ pub(super) struct Followed {
 /// Handle of the running thread.
 #[derive(Debug)]
 pub(super) struct StatisticsThread {
-    work: Sender<Work>,
+    work: Sender<StatisticsTask>,
     thread: JoinHandle<()>,
 }
 
@@ -66,8 +66,8 @@ impl StatisticsThread {
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread.
-    pub(super) fn start<P: Service>(
-        tally: Tally<P>,
+    pub(super) fn start<P: DaemonFamily>(
+        tally: CounterSources<P>,
         samples: (u32, u32),
     ) -> Result<Self, ServerError> {
         let (work, todo) = mpsc::channel();
@@ -81,7 +81,7 @@ impl StatisticsThread {
     }
 
     /// Passes `work` to the thread.
-    pub(super) fn give(&self, work: Work) {
+    pub(super) fn give(&self, work: StatisticsTask) {
         self.work.send(work).expect("the thread runs until it is told to stop");
     }
 
@@ -92,13 +92,17 @@ impl StatisticsThread {
     }
 }
 
-fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: Statistics) {
+fn tell<P: DaemonFamily>(
+    todo: &Receiver<StatisticsTask>,
+    mut tally: CounterSources<P>,
+    mut statistics: Statistics,
+) {
     log::give_way("statistics");
     let mut due_ns = Clock::mono_ns();
     let mut has_warned = false;
     let mut exhaustion = ExhaustionLog::default();
     // If a sample fails, the history lacks one point.
-    let mut sample = |statistics: &mut Statistics, tally: &Tally<P>| {
+    let mut sample = |statistics: &mut Statistics, tally: &CounterSources<P>| {
         contained(|| {
             #[cfg(test)]
             crate::panics::planted("sample");
@@ -111,14 +115,16 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
     loop {
         let left_ns = due_ns.saturating_sub(Clock::mono_ns());
         match todo.recv_timeout(Duration::from_nanos(left_ns)) {
-            Ok(Work::Command(command, asked)) => {
+            Ok(StatisticsTask::Command(command, asked)) => {
                 sample(&mut statistics, &tally);
                 let answer = contained(|| statistics.execute(&command));
                 asked.answer(
-                    answer.unwrap_or_else(|| kea_json(&Answer::error(INTERNAL_ERROR).to_json())),
+                    answer.unwrap_or_else(|| {
+                        kea_json(&CommandAnswer::error(INTERNAL_ERROR).to_json())
+                    }),
                 );
             }
-            Ok(Work::Metrics(asked)) => {
+            Ok(StatisticsTask::Metrics(asked)) => {
                 // On a panic the request gets no answer and fails: an empty page would be mistaken
                 // for counters.
                 if let Some(page) = contained(|| {
@@ -129,12 +135,12 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                     asked.answer(page);
                 }
             }
-            Ok(Work::Follow(Followed { subnets, exporter, samples: (count, age_s) })) => {
+            Ok(StatisticsTask::Follow(Followed { subnets, exporter, samples: (count, age_s) })) => {
                 tally.outlines = subnets;
                 tally.exporter = exporter;
                 statistics.set_default_limits(count, age_s);
             }
-            Ok(Work::Restart) => {
+            Ok(StatisticsTask::Restart) => {
                 sample(&mut statistics, &tally);
                 statistics.restart_subnets();
             }

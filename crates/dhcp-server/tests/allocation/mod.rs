@@ -17,8 +17,8 @@ use base::time::NS_PER_S;
 use dhcp_engine::{InFlight, InterfaceNames, Protocol, Shard};
 use dhcp_lease::LeaseTable;
 use dhcp_store::MemfileStore;
-use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::{Memfile, OpenOptions, Rows};
+use dhcp_store::log::{CoreOptions, LogThread, LogThreadOptions, RowDurability, SharedLogState};
+use dhcp_store::memfile::{LeaseFileFamily, Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
 
 /// Index of the interface with the direct clients.
@@ -28,7 +28,7 @@ const START: Now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
 
 /// Location of the clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Link {
+enum ClientAttachment {
     /// The clients are behind a relay agent.
     Relayed,
     /// The clients are on the server's own link.
@@ -36,12 +36,12 @@ enum Link {
 }
 
 /// The last reply.
-struct Last {
+struct LastReply {
     octets: [u8; 1500],
     len: usize,
 }
 
-impl Last {
+impl LastReply {
     const NONE: Self = Self { octets: [0; 1500], len: 0 };
 
     fn keep(&mut self, octets: &[u8]) {
@@ -55,7 +55,7 @@ impl Last {
 }
 
 /// Clients of one family.
-trait Clients: Protocol + Rows {
+trait AllocationClients: Protocol + LeaseFileFamily {
     /// Name of the family, for files.
     const NAME: &'static str;
     /// Keeper of the last reply.
@@ -72,14 +72,14 @@ trait Clients: Protocol + Rows {
     /// messages.
     fn attend(
         shard: &mut Shard<Self, MemfileStore<Self>>,
-        link: Link,
+        link: ClientAttachment,
         now: Now,
         clients: Range<u32>,
         outlet: &mut Self::Outlet,
     ) -> usize;
 }
 
-fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
+fn exchanges_and_renewals_allocate_nothing<P: AllocationClients>() {
     let folder = folder(P::NAME);
     let table = Arc::new(LeaseTable::new(1));
     let snapshot = Arc::new(P::compile(&table));
@@ -87,8 +87,8 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     let (memfile, ..) =
         Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
     // Without flushes the shard writes its rows itself, so that one thread does all work.
-    let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
-    let options = ThreadOptions { core, ..ThreadOptions::default() };
+    let core = CoreOptions { durability: RowDurability::None, lfc_interval_s: 0 };
+    let options = LogThreadOptions { core, ..LogThreadOptions::default() };
     let log_thread = Arc::<OnceLock<PathBuf>>::default();
     let place = Arc::clone(&log_thread);
     let clock = Box::new(move || {
@@ -97,7 +97,8 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
         }
         netio::Clock::now()
     });
-    let log = LogThread::start(Shards::new(1, |_| ()), memfile, options, clock).expect("it starts");
+    let log = LogThread::start(SharedLogState::new(1, |_| ()), memfile, options, clock)
+        .expect("it starts");
     // While the log's thread looks what there is to do, the shard leaves its rows to that thread.
     while !log_thread.get().is_some_and(|task| is_asleep(task)) {
         thread::yield_now();
@@ -108,9 +109,14 @@ fn exchanges_and_renewals_allocate_nothing<P: Clients>() {
     let mut outlet = P::outlet();
 
     // The first exchanges grow buffers to their working size.
-    assert_eq!(P::attend(&mut shard, Link::Relayed, START, 0..2_000, &mut outlet), 4_000);
+    assert_eq!(
+        P::attend(&mut shard, ClientAttachment::Relayed, START, 0..2_000, &mut outlet),
+        4_000
+    );
     let later = START.after_ns(NS_PER_S);
-    for (link, clients) in [(Link::Relayed, 1_000..22_000), (Link::Direct, 21_000..42_000)] {
+    for (link, clients) in
+        [(ClientAttachment::Relayed, 1_000..22_000), (ClientAttachment::Direct, 21_000..42_000)]
+    {
         let mut acknowledged = 0;
         let counted = allocation_counter::measure(|| {
             acknowledged = P::attend(&mut shard, link, later, clients, &mut outlet);

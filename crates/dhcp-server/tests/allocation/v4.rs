@@ -4,15 +4,15 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 
 use base::Now;
-use dhcp_engine::Transmit;
+use dhcp_engine::ReplySink;
 use dhcp_engine::v4::{Destination, Ingress, Shard, Snapshot};
 use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_store::MemfileStore;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 use netio::PacketSendBatch;
 use packet_wire::frame;
 
-use super::{Clients, INTERFACE, Last, Link};
+use super::{AllocationClients, ClientAttachment, INTERFACE, LastReply};
 
 /// Configuration with classes of every kind, guards, tags, vendor options, a shared network, agent
 /// options found in leases, and reservations of some of the clients by every identifier. It has no
@@ -62,12 +62,12 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 /// Keeper of the last reply; replies to direct clients go through frames.
-pub struct Outlet {
-    last: Last,
+pub struct LastReplyOutlet {
+    last: LastReply,
     frames: PacketSendBatch,
 }
 
-impl Transmit<V4> for Outlet {
+impl ReplySink<V4> for LastReplyOutlet {
     fn transmit(&mut self, to: Destination, ingress: Ingress, octets: &[u8]) -> bool {
         if let Destination::Hardware { mac, address } = to {
             let slot = self.frames.slot().expect("the batch is emptied after each message");
@@ -83,30 +83,30 @@ impl Transmit<V4> for Outlet {
     }
 }
 
-impl Clients for V4 {
+impl AllocationClients for V4 {
     const NAME: &'static str = "v4";
-    type Outlet = Outlet;
+    type Outlet = LastReplyOutlet;
 
     fn compile(table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp4(
             "test.conf",
             CONFIGURATION,
-            &mut dhcp_server::Files::default(),
+            &mut dhcp_server::FileIncludeResolver::default(),
         );
         let config = checked.expect("sound").config;
         Snapshot::compile(&config, |specs, reserved| table.configure(specs, reserved))
     }
 
-    fn outlet() -> Outlet {
-        Outlet { last: Last::NONE, frames: PacketSendBatch::new(4, 1_500) }
+    fn outlet() -> LastReplyOutlet {
+        LastReplyOutlet { last: LastReply::NONE, frames: PacketSendBatch::new(4, 1_500) }
     }
 
     fn attend(
         shard: &mut Shard<MemfileStore<Self>>,
-        link: Link,
+        link: ClientAttachment,
         now: Now,
         clients: Range<u32>,
-        outlet: &mut Outlet,
+        outlet: &mut LastReplyOutlet,
     ) -> usize {
         let mut buffer = [0; 600];
         let mut acknowledged = 0;
@@ -134,7 +134,7 @@ impl Clients for V4 {
 
 fn message(
     buffer: &mut [u8],
-    link: Link,
+    link: ClientAttachment,
     kind: MessageType,
     client: u32,
     options: &[(u8, &[u8])],
@@ -143,7 +143,7 @@ fn message(
     chaddr[..2].copy_from_slice(&[2, 0]);
     chaddr[2..6].copy_from_slice(&client.to_be_bytes());
     let nowhere = Ipv4Addr::UNSPECIFIED;
-    let header = Header {
+    let header = Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,
@@ -154,7 +154,7 @@ fn message(
         ciaddr: nowhere,
         yiaddr: nowhere,
         siaddr: nowhere,
-        giaddr: if link == Link::Relayed { RELAY } else { nowhere },
+        giaddr: if link == ClientAttachment::Relayed { RELAY } else { nowhere },
         chaddr,
     };
     let mut writer = MessageWriter::new(buffer, &header);
@@ -167,7 +167,7 @@ fn message(
         option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION,
         &[0, 0, 0x11, 0x8b, 3, 1, 1, 2],
     );
-    if link == Link::Relayed {
+    if link == ClientAttachment::Relayed {
         writer.option(option::RELAY_AGENT_INFORMATION, b"\x01\x04port\x02\x06remote");
     }
     for &(code, octets) in options {
@@ -179,16 +179,16 @@ fn message(
 /// Passes the message of `len` bytes after the headroom of `buffer` to the shard.
 fn hand_over(
     shard: &mut Shard<MemfileStore<V4>>,
-    link: Link,
+    link: ClientAttachment,
     now: Now,
     buffer: &mut [u8],
     len: usize,
-    outlet: &mut Outlet,
+    outlet: &mut LastReplyOutlet,
 ) {
     let end = frame::PACKET_HEADROOM + len;
     let mut ingress = Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
     let mut octets = &buffer[frame::PACKET_HEADROOM..end];
-    if link == Link::Direct {
+    if link == ClientAttachment::Direct {
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, 67);
         frame::seal_packet(buffer, len, nowhere, everyone);

@@ -4,13 +4,13 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::ops::Range;
 
 use base::Now;
-use dhcp_engine::Transmit;
+use dhcp_engine::ReplySink;
 use dhcp_engine::v6::{Ingress, Shard, Snapshot};
 use dhcp_lease::v6::{LeaseTable, V6};
 use dhcp_store::MemfileStore;
 use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
-use super::{Clients, INTERFACE, Last, Link};
+use super::{AllocationClients, ClientAttachment, INTERFACE, LastReply};
 
 /// Configuration with classes of every kind, guards, tags, options of vendors and of relay agents,
 /// a shared network, excluded prefixes, and reservations of some of the clients by every
@@ -66,37 +66,37 @@ const NEAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xffff);
 const FAR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0xffff);
 const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
 
-impl Transmit<V6> for Last {
+impl ReplySink<V6> for LastReply {
     fn transmit(&mut self, _: SocketAddrV6, _: Ingress, octets: &[u8]) -> bool {
         self.keep(octets);
         true
     }
 }
 
-impl Clients for V6 {
+impl AllocationClients for V6 {
     const NAME: &'static str = "v6";
-    type Outlet = Last;
+    type Outlet = LastReply;
 
     fn compile(table: &LeaseTable) -> Snapshot {
         let checked = dhcp_config::parse_dhcp6(
             "test.conf",
             CONFIGURATION,
-            &mut dhcp_server::Files::default(),
+            &mut dhcp_server::FileIncludeResolver::default(),
         );
         let config = checked.expect("sound").config;
         Snapshot::compile(&config, &SERVER_DUID, |specs, reserved| table.configure(specs, reserved))
     }
 
-    fn outlet() -> Last {
-        Last::NONE
+    fn outlet() -> LastReply {
+        LastReply::NONE
     }
 
     fn attend(
         shard: &mut Shard<MemfileStore<Self>>,
-        link: Link,
+        link: ClientAttachment,
         now: Now,
         clients: Range<u32>,
-        last: &mut Last,
+        last: &mut LastReply,
     ) -> usize {
         let mut buffer = [0; 600];
         let mut acknowledged = 0;
@@ -113,8 +113,8 @@ impl Clients for V6 {
     }
 }
 
-fn ingress(link: Link) -> Ingress {
-    let is_direct = link == Link::Direct;
+fn ingress(link: ClientAttachment) -> Ingress {
+    let is_direct = link == ClientAttachment::Direct;
     let (source, port) = if is_direct { (CLIENT, 546) } else { (FAR, 547) };
     Ingress {
         source: SocketAddrV6::new(source, port, 0, 0),
@@ -127,11 +127,17 @@ fn ingress(link: Link) -> Ingress {
 
 /// Writes a message that requests the leases of the last reply, `granted`, or any lease if
 /// `granted` is empty.
-fn message(buffer: &mut [u8], link: Link, kind: MessageType, client: u32, granted: &[u8]) -> usize {
+fn message(
+    buffer: &mut [u8],
+    link: ClientAttachment,
+    kind: MessageType,
+    client: u32,
+    granted: &[u8],
+) -> usize {
     let mut duid = [0, 2, 0, 0, 0, 9, 0, 0, 0, 0];
     duid[6..].copy_from_slice(&client.to_be_bytes());
     let mut levels = RelayWriter::forward(buffer);
-    if link == Link::Relayed {
+    if link == ClientAttachment::Relayed {
         levels = levels.level(1, Ipv6Addr::UNSPECIFIED, NEAR).option(option::INTERFACE_ID, b"far");
         let mut hardware = [0, 1, 2, 0, 0, 0, 0, 0];
         hardware[4..].copy_from_slice(&client.to_be_bytes());

@@ -16,21 +16,21 @@ mod wire;
 use std::time::{Duration, Instant};
 
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_store::sql::{Backend, Database, SharedRows};
-use place::Place;
-use shard::{Load, Shard};
-use wire::Wire;
+use dhcp_store::sql::{Database, SharedRows, SqlDatabaseKind};
+use place::RoundsDatabase;
+use shard::{RoundsLoad, RoundsShard};
+use wire::WireCounters;
 
 /// Number of clients that renew.
 const RENEWING: u32 = 20_000;
 
 /// Arguments of the command line, `KEY=VALUE,...` each.
-struct Wanted(Vec<String>);
+struct RoundsArgs(Vec<String>);
 
-impl Wanted {
+impl RoundsArgs {
     fn list(&self, key: &str, default: &str) -> Vec<String> {
         let given = self.0.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
         given.unwrap_or(default).split(',').map(str::to_owned).collect()
@@ -38,12 +38,12 @@ impl Wanted {
 }
 
 fn main() {
-    let wanted = Wanted(std::env::args().skip(1).collect());
+    let wanted = RoundsArgs(std::env::args().skip(1).collect());
     for name in wanted.list("backends", "mysql,pgsql,sqlite") {
-        let backend = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+        let backend = SqlDatabaseKind::ALL.into_iter().find(|backend| backend.name() == name);
         let backend = backend.unwrap_or_else(|| panic!("no such database: {name}"));
         for durable in wanted.list("durable", "yes,no") {
-            match Place::new(backend, durable == "yes") {
+            match RoundsDatabase::new(backend, durable == "yes") {
                 Ok(place) => measure(&place, &wanted, &format!("{name} durable={durable}")),
                 Err(reason) => println!("skipped: {reason}"),
             }
@@ -51,7 +51,7 @@ fn main() {
     }
 }
 
-fn measure(place: &Place, wanted: &Wanted, name: &str) {
+fn measure(place: &RoundsDatabase, wanted: &RoundsArgs, name: &str) {
     let mut first = 0x0a00_0000;
     for family in wanted.list("families", "4,6") {
         println!("{name} v{family}: a flush of 4 KiB takes {:.0} us", place.flush_us());
@@ -60,9 +60,9 @@ fn measure(place: &Place, wanted: &Wanted, name: &str) {
                 let clients = clients.parse().expect("clients are counted");
                 let name = format!("{name} v{family} {load} clients={clients}");
                 let load = match load.as_str() {
-                    "found" => Load::Found,
-                    "new" => Load::New,
-                    _ => Load::Renewed(RENEWING),
+                    "found" => RoundsLoad::Found,
+                    "new" => RoundsLoad::New,
+                    _ => RoundsLoad::Renewed(RENEWING),
                 };
                 first += 0x0010_0000;
                 match family.as_str() {
@@ -81,7 +81,7 @@ fn measure(place: &Place, wanted: &Wanted, name: &str) {
     }
 }
 
-fn seconds(wanted: &Wanted) -> f64 {
+fn seconds(wanted: &RoundsArgs) -> f64 {
     wanted.list("seconds", "2")[0].parse().expect("seconds are a number")
 }
 
@@ -96,21 +96,23 @@ fn thread_ms() -> f64 {
     tasks.filter_map(of_task).sum::<f64>() / 1e6
 }
 
-fn one<F: SharedRows + Sample>(
-    place: &Place,
-    wanted: &Wanted,
+fn one<F: SharedRows + SampleFamily>(
+    place: &RoundsDatabase,
+    wanted: &RoundsArgs,
     name: &str,
-    load: Load,
+    load: RoundsLoad,
     clients: u32,
     first: u32,
 ) {
     let mut settings = place.settings.clone();
-    let is_counted = wanted.list("wire", "no")[0] == "yes" && settings.backend != Backend::Sqlite;
-    let wire = is_counted.then(|| Wire::start(settings.port()));
+    let is_counted =
+        wanted.list("wire", "no")[0] == "yes" && settings.backend != SqlDatabaseKind::Sqlite;
+    let wire = is_counted.then(|| WireCounters::start(settings.port()));
     if let Some((_, port)) = &wire {
         settings.port = Some(*port);
     }
-    let mut shard = Shard::<F>::start(&settings, load, first).unwrap_or_else(|e| panic!("{e}"));
+    let mut shard =
+        RoundsShard::<F>::start(&settings, load, first).unwrap_or_else(|e| panic!("{e}"));
     let warm = u64::from(clients) * 10;
     shard.run(clients, |_, count| count >= warm);
     let limit = Duration::from_secs_f64(seconds(wanted));
@@ -143,7 +145,12 @@ fn one<F: SharedRows + Sample>(
 }
 
 /// Commits one transaction for each new lease, on one connection.
-fn one_by_one<F: SharedRows + Sample>(place: &Place, wanted: &Wanted, name: &str, first: u32) {
+fn one_by_one<F: SharedRows + SampleFamily>(
+    place: &RoundsDatabase,
+    wanted: &RoundsArgs,
+    name: &str,
+    first: u32,
+) {
     let limit = Duration::from_secs_f64(seconds(wanted) / 2.0);
     let mut database = Database::open(&place.settings).unwrap_or_else(|error| panic!("{error}"));
     let layout = database.layout().unwrap_or_else(|error| panic!("{error}"));

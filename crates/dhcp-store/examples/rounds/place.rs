@@ -5,52 +5,56 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use dhcp_store::Durability;
-use dhcp_store::sql::{Backend, Database, Schema, Settings};
-use testbed::database::{self, Engine, PASSWORD, USER};
+use dhcp_store::RowDurability;
+use dhcp_store::sql::{Database, Schema, SqlDatabaseKind, SqlSettings};
+use testbed::database::{self, DatabaseEngine, PASSWORD, USER};
 use testbed::proc::{process_stat, process_tree};
 
 /// Number of writes whose median is the cost of a flush.
 const FLUSHES: usize = 101;
 
 /// Database that keeps the leases, with its server if it has one.
-pub(crate) struct Place {
-    server: Option<database::Database>,
+pub(crate) struct RoundsDatabase {
+    server: Option<database::PrivateDatabase>,
     folder: PathBuf,
     /// Settings to connect to the database.
-    pub(crate) settings: Settings,
+    pub(crate) settings: SqlSettings,
 }
 
-impl Place {
+impl RoundsDatabase {
     /// Starts a server with an empty database; returns the reason if the server is not installed.
-    pub(crate) fn new(backend: Backend, is_durable: bool) -> Result<Self, String> {
+    pub(crate) fn new(backend: SqlDatabaseKind, is_durable: bool) -> Result<Self, String> {
         let engine = match backend {
-            Backend::Mysql => Some(Engine::MariaDb),
-            Backend::Postgresql => Some(Engine::PostgreSql),
-            Backend::Sqlite => None,
+            SqlDatabaseKind::Mysql => Some(DatabaseEngine::MariaDb),
+            SqlDatabaseKind::Postgresql => Some(DatabaseEngine::PostgreSql),
+            SqlDatabaseKind::Sqlite => None,
         };
-        if let Some(reason) = engine.and_then(Engine::missing) {
+        if let Some(reason) = engine.and_then(DatabaseEngine::missing) {
             return Err(reason);
         }
         let folder = std::env::temp_dir().join(format!("godwit-rounds-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        let options =
-            database::Settings { is_durable, on_loopback: true, ..database::Settings::default() };
-        let server = engine.map(|engine| database::Database::start(engine, options)).transpose();
+        let options = database::PrivateDatabaseSettings {
+            is_durable,
+            on_loopback: true,
+            ..database::PrivateDatabaseSettings::default()
+        };
+        let server =
+            engine.map(|engine| database::PrivateDatabase::start(engine, options)).transpose();
         let server = server.map_err(|error| error.to_string())?;
         let settings = match &server {
-            None => Settings {
-                durability: if is_durable { Durability::Always } else { Durability::None },
-                ..Settings::new(backend, folder.join("leases").display().to_string())
+            None => SqlSettings {
+                durability: if is_durable { RowDurability::Always } else { RowDurability::None },
+                ..SqlSettings::new(backend, folder.join("leases").display().to_string())
             },
             Some(server) => {
                 server.create("leases").map_err(|error| error.to_string())?;
-                Settings {
+                SqlSettings {
                     host: "127.0.0.1".to_owned(),
                     port: server.port(),
                     user: USER.to_owned(),
                     password: PASSWORD.to_owned(),
-                    ..Settings::new(backend, "leases")
+                    ..SqlSettings::new(backend, "leases")
                 }
             }
         };
@@ -61,7 +65,7 @@ impl Place {
 
     /// Returns the processor time that the server has used so far, in milliseconds.
     pub(crate) fn server_ms(&self) -> u64 {
-        let pid = self.server.as_ref().and_then(database::Database::pid);
+        let pid = self.server.as_ref().and_then(database::PrivateDatabase::pid);
         let tree = pid.map(process_tree).unwrap_or_default();
         let of_all = tree.into_iter().filter_map(process_stat);
         of_all.map(|times| times.used_ticks() * 10).sum()
@@ -71,7 +75,7 @@ impl Place {
     /// count them.
     pub(crate) fn statements(&self) -> Option<u64> {
         let server = self.server.as_ref()?;
-        if server.engine() != Engine::MariaDb {
+        if server.engine() != DatabaseEngine::MariaDb {
             return None;
         }
         let told = server.query("leases", "SHOW GLOBAL STATUS LIKE 'Questions'").ok()?;
@@ -96,7 +100,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RoundsDatabase {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Refusal};
-use dhcp_lease::sample::Sample;
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys};
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::{DatabaseError, DatabaseThread, OnLoss, ThreadOptions};
-use dhcp_store::log::Shards;
-use dhcp_store::sql::{Settings, SharedLeases, SharedRows};
+use dhcp_store::database::{DatabaseError, DatabaseThread, DatabaseThreadOptions, OnLoss};
+use dhcp_store::log::SharedLogState;
+use dhcp_store::sql::{SharedLeases, SharedRows, SqlSettings};
 
 /// Valid lifetime of the leases, in seconds.
 const LIFETIME_S: u32 = 86_400;
@@ -20,7 +20,7 @@ const START_S: u64 = 1_700_000_000;
 
 /// Load: the clients that send the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum RoundsLoad {
     /// A new client each time, which the shard has to look up in the database.
     Found,
     /// A new client each time, while no other server writes to the database.
@@ -31,12 +31,12 @@ pub(crate) enum Load {
 
 /// Time of the world, for the shard and the thread. Each reading advances it by a nanosecond.
 #[derive(Debug, Default)]
-pub(crate) struct World {
+pub(crate) struct RoundsClock {
     seconds: AtomicU64,
     looks: AtomicU64,
 }
 
-impl World {
+impl RoundsClock {
     fn now(&self) -> Now {
         let seconds = self.seconds.load(Ordering::Relaxed);
         let looks = self.looks.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl World {
     }
 }
 
-struct Client {
+struct RoundsClient {
     number: u32,
     /// Epoch that the client waits for.
     epoch: u64,
@@ -55,35 +55,35 @@ struct Client {
 }
 
 /// Shard with its thread and the clients so far.
-pub(crate) struct Shard<F: SharedRows> {
+pub(crate) struct RoundsShard<F: SharedRows> {
     thread: DatabaseThread<F>,
     store: DatabaseStore<F>,
     pools: Arc<PoolSet<F>>,
-    world: Arc<World>,
+    world: Arc<RoundsClock>,
     facts: Facts<F>,
-    load: Load,
+    load: RoundsLoad,
     first: u32,
     taken: u32,
 }
 
-impl<F: SharedRows + Sample> Shard<F> {
+impl<F: SharedRows + SampleFamily> RoundsShard<F> {
     /// Starts a shard whose clients and addresses have the numbers from `first` on.
     pub(crate) fn start(
-        settings: &Settings,
-        load: Load,
+        settings: &SqlSettings,
+        load: RoundsLoad,
         first: u32,
     ) -> Result<Self, DatabaseError> {
         let mut database = SharedLeases::new(settings.clone());
-        dhcp_store::database::LeaseDatabase::<F>::connect(&mut database)?;
+        dhcp_store::database::LeaseDatabaseConnection::<F>::connect(&mut database)?;
         let table = Arc::new(LeaseTable::new(1));
         let pools = table.configure(&[F::pool(first, first + 0x000f_ffff)], &[]);
         let me = std::thread::current();
-        let shards = Shards::new(1, move |_| me.unpark());
-        let world = Arc::<World>::default();
+        let shards = SharedLogState::new(1, move |_| me.unpark());
+        let world = Arc::<RoundsClock>::default();
         let clock = Arc::clone(&world);
-        let options = ThreadOptions {
+        let options = DatabaseThreadOptions {
             on_loss: OnLoss { tries_max: 0, wait_ms: 0 },
-            is_shared: load == Load::Found,
+            is_shared: load == RoundsLoad::Found,
         };
         let thread =
             DatabaseThread::start(shards, table, database, options, Box::new(move || clock.now()));
@@ -91,8 +91,8 @@ impl<F: SharedRows + Sample> Shard<F> {
         let store = thread.store(0);
         let mut shard =
             Self { thread, store, pools, world, facts: Facts::default(), load, first, taken: 0 };
-        if let Load::Renewed(clients) = load {
-            shard.load = Load::New;
+        if let RoundsLoad::Renewed(clients) = load {
+            shard.load = RoundsLoad::New;
             shard.run(256, |_, count| count >= u64::from(clients));
             (shard.load, shard.taken) = (load, 0);
             // Within one second a renewal would change nothing.
@@ -115,8 +115,8 @@ impl<F: SharedRows + Sample> Shard<F> {
     ) -> (Duration, u64) {
         let begin = Instant::now();
         let mut count = 0;
-        let mut clients: Vec<Client> = (0..in_flight)
-            .map(|_| Client { number: self.next(), epoch: 0, is_written: false })
+        let mut clients: Vec<RoundsClient> = (0..in_flight)
+            .map(|_| RoundsClient { number: self.next(), epoch: 0, is_written: false })
             .collect();
         let mut ends = false;
         loop {
@@ -148,7 +148,7 @@ impl<F: SharedRows + Sample> Shard<F> {
 
     fn next(&mut self) -> u32 {
         self.taken += 1;
-        let Load::Renewed(clients) = self.load else { return self.first + self.taken - 1 };
+        let RoundsLoad::Renewed(clients) = self.load else { return self.first + self.taken - 1 };
         // Time passes twice in each pass over the clients, so that renewals change their rows.
         if self.taken.is_multiple_of(clients / 2) {
             self.world.seconds.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl<F: SharedRows + Sample> Shard<F> {
         self.first + (u64::from(self.taken) * 7919 % u64::from(clients)) as u32
     }
 
-    fn ask(&mut self, client: &mut Client) {
+    fn ask(&mut self, client: &mut RoundsClient) {
         if client.is_written {
             client.number = self.next();
             client.is_written = false;
@@ -189,7 +189,7 @@ impl<F: SharedRows + Sample> Shard<F> {
                 client.epoch = receipt.row_epoch;
                 client.is_written = true;
             }
-            Err(Refusal::Unsettled(epoch)) => client.epoch = epoch,
+            Err(CommitRefusal::Unsettled(epoch)) => client.epoch = epoch,
             Err(refusal) => panic!("{refusal:?}"),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts since the start.
 #[derive(Debug, Default)]
-pub(crate) struct Wire {
+pub(crate) struct WireCounters {
     sent: AtomicU64,
     received: AtomicU64,
     turns: AtomicU64,
@@ -26,7 +26,7 @@ pub(crate) struct WireCounts {
     pub(crate) turns: u64,
 }
 
-impl Wire {
+impl WireCounters {
     /// Starts a server in front of `port` of this machine, and returns it with the port that it
     /// listens on. Its threads end with their connections.
     pub(crate) fn start(port: u16) -> (Arc<Self>, u16) {

@@ -13,12 +13,12 @@ pub(crate) const V6_FIRST: u128 = (0x2001_0db8 << 96) + 1;
 pub(crate) const V6_LAST: u128 = (0x2001_0db8 << 96) + u64::MAX as u128;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum StartUpFamily {
     V4,
     V6,
 }
 
-impl Family {
+impl StartUpFamily {
     /// Returns the name of the server, which is also the section of its configuration but for a
     /// capital.
     pub(crate) const fn name(self) -> &'static str {
@@ -30,8 +30,8 @@ impl Family {
 }
 
 /// Contents of a lease file.
-pub(crate) struct LeaseFile {
-    pub(crate) family: Family,
+pub(crate) struct LeaseFileContents {
+    pub(crate) family: StartUpFamily,
     pub(crate) leases: u32,
     pub(crate) has_names: bool,
     /// Time at which all leases were granted for a day, in seconds since 1970.
@@ -68,16 +68,16 @@ fn colon_hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
 }
 
-impl LeaseFile {
+impl LeaseFileContents {
     /// Writes the file at `path` and returns its length in bytes.
     pub(crate) fn write(&self, path: &Path) -> u64 {
         let mut file = BufWriter::new(File::create(path).expect("the folder can be written"));
         let header = match self.family {
-            Family::V4 => {
+            StartUpFamily::V4 => {
                 "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
                  hostname,state,user_context"
             }
-            Family::V6 => {
+            StartUpFamily::V6 => {
                 "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,iaid,\
                  prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,\
                  hwaddr_source"
@@ -92,13 +92,13 @@ impl LeaseFile {
             };
             let hardware = colon_hex(&hardware(number));
             match self.family {
-                Family::V4 => writeln!(
+                StartUpFamily::V4 => writeln!(
                     file,
                     "{},{hardware},{},{LIFETIME_S},{expires_s},1,0,0,{name},0,",
                     address4(number),
                     colon_hex(&client_id(number)),
                 ),
-                Family::V6 => writeln!(
+                StartUpFamily::V6 => writeln!(
                     file,
                     "{},{},{LIFETIME_S},{expires_s},1,{LIFETIME_S},0,1,128,0,0,{name},{hardware},0,,1,2",
                     address6(number),

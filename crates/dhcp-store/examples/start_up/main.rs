@@ -25,26 +25,31 @@ use std::vec::Drain;
 use counters::parse_resident_bytes;
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, V6};
-use dhcp_lease::{LeaseTable, Leased};
-use dhcp_store::memfile::{FileRow, Intake, Rows};
+use dhcp_lease::{LeaseTable, TableFamily};
+use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
 use testbed::proc::process_stat;
 
-use lease_file::{Family, LeaseFile};
+use lease_file::{LeaseFileContents, StartUpFamily};
 
 /// Parsed arguments of the command line.
-struct Arguments {
-    file: LeaseFile,
+struct StartUpArgs {
+    file: LeaseFileContents,
     threads: usize,
     servers: Vec<String>,
     limit_s: u64,
 }
 
-impl Arguments {
+impl StartUpArgs {
     fn parse() -> Self {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let file = LeaseFile { family: Family::V4, leases: 1_000_000, has_names: false, now_s };
+        let file = LeaseFileContents {
+            family: StartUpFamily::V4,
+            leases: 1_000_000,
+            has_names: false,
+            now_s,
+        };
         let mut arguments = Self { file, threads: 0, servers: Vec::new(), limit_s: 300 };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -52,7 +57,7 @@ impl Arguments {
             let number = |text: String| text.parse::<u64>().expect("a number");
             match word.as_str() {
                 "--leases" => arguments.file.leases = number(value()) as u32,
-                "--family" if value() == "6" => arguments.file.family = Family::V6,
+                "--family" if value() == "6" => arguments.file.family = StartUpFamily::V6,
                 "--family" => {}
                 "--names" => arguments.file.has_names = true,
                 "--threads" => arguments.threads = number(value()) as usize,
@@ -66,18 +71,18 @@ impl Arguments {
 }
 
 /// Folder of a run, removed when the value is dropped.
-struct Folder(std::path::PathBuf);
+struct StartUpFolder(std::path::PathBuf);
 
-impl Drop for Folder {
+impl Drop for StartUpFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 fn main() {
-    let arguments = Arguments::parse();
+    let arguments = StartUpArgs::parse();
     let name = format!("godwit-start-up-{}", std::process::id());
-    let folder = Folder(std::env::temp_dir().join(name));
+    let folder = StartUpFolder(std::env::temp_dir().join(name));
     std::fs::create_dir_all(&folder.0).expect("the temporary folder can be written");
     let path = folder.0.join("leases.csv");
     let octets = arguments.file.write(&path);
@@ -89,8 +94,8 @@ fn main() {
         std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
     );
     match arguments.file.family {
-        Family::V4 => load::<V4>(&path, &arguments, v4_pool()),
-        Family::V6 => load::<V6>(&path, &arguments, v6_pool()),
+        StartUpFamily::V4 => load::<V4>(&path, &arguments, v4_pool()),
+        StartUpFamily::V6 => load::<V6>(&path, &arguments, v6_pool()),
     }
     for server in &arguments.servers {
         servers::measure(server, &arguments.file, &path, arguments.limit_s);
@@ -109,7 +114,7 @@ fn v4_pool() -> v4::PoolSpec {
 
 fn v6_pool() -> v6::PoolSpec {
     v6::PoolSpec {
-        kind: v6::IaKind::Address,
+        kind: v6::ResourceKind::Address,
         len: 128,
         first: lease_file::V6_FIRST.into(),
         last: lease_file::V6_LAST.into(),
@@ -121,9 +126,9 @@ fn v6_pool() -> v6::PoolSpec {
 
 /// Intake that only counts the rows.
 #[derive(Default)]
-struct Counted(AtomicU64);
+struct RowCountIntake(AtomicU64);
 
-impl<F: Rows> Intake<F> for Counted {
+impl<F: LeaseFileFamily> Intake<F> for RowCountIntake {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         self.0.fetch_add(rows.count() as u64, Ordering::Relaxed);
     }
@@ -170,16 +175,16 @@ fn highest_mib() -> u64 {
     line.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) / 1024
 }
 
-fn open<F: Rows>(path: &Path, threads: usize, intake: &impl Intake<F>) -> LoadReport {
+fn open<F: LeaseFileFamily>(path: &Path, threads: usize, intake: &impl Intake<F>) -> LoadReport {
     let options = OpenOptions { max_row_errors: 1, threads, ..OpenOptions::default() };
     let opened = Memfile::open_into::<F>(Arc::new(DiskStorage), path, options, intake);
     opened.expect("the lease file opens").1
 }
 
-fn load<F: Rows>(path: &Path, arguments: &Arguments, pool: <F as Leased>::Spec) {
+fn load<F: LeaseFileFamily>(path: &Path, arguments: &StartUpArgs, pool: <F as TableFamily>::Spec) {
     let leases = arguments.file.leases;
     let before = Used::now();
-    open::<F>(path, arguments.threads, &Counted::default());
+    open::<F>(path, arguments.threads, &RowCountIntake::default());
     before.print("read and parsed", leases);
 
     let before = Used::now();

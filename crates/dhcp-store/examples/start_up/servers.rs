@@ -10,15 +10,17 @@ use counters::parse_resident_bytes;
 use dhcp_wire::{v4, v6};
 use testbed::proc::process_stat;
 
-use crate::lease_file::{Family, LeaseFile, address4, address6, client_id, duid, hardware};
+use crate::lease_file::{
+    LeaseFileContents, StartUpFamily, address4, address6, client_id, duid, hardware,
+};
 
 /// Time between two requests to a server that does not reply yet.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Server process that ends when the value is dropped.
-struct Server(Child);
+struct StartUpServer(Child);
 
-impl Drop for Server {
+impl Drop for StartUpServer {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -27,7 +29,7 @@ impl Drop for Server {
 
 /// Starts `program` on a copy of the lease file at `path`, and prints the time until it renews the
 /// first lease, the memory that it has then, and the time for the last lease.
-pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64) {
+pub(crate) fn measure(program: &str, file: &LeaseFileContents, path: &Path, limit_s: u64) {
     let folder = path.with_file_name(program.rsplit('/').next().unwrap_or(program));
     std::fs::create_dir_all(&folder).expect("the folder can be written");
     std::fs::copy(path, folder.join("leases.csv")).expect("there is room");
@@ -75,23 +77,23 @@ pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64
     );
 }
 
-const fn loopback(family: Family) -> IpAddr {
+const fn loopback(family: StartUpFamily) -> IpAddr {
     match family {
-        Family::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        Family::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        StartUpFamily::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        StartUpFamily::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
     }
 }
 
 /// Returns a port that is free now.
-fn free_port(family: Family) -> u16 {
+fn free_port(family: StartUpFamily) -> u16 {
     let socket = UdpSocket::bind((loopback(family), 0)).expect("loopback has ports");
     socket.local_addr().expect("it is bound").port()
 }
 
-fn configuration(family: Family, folder: &Path) -> PathBuf {
+fn configuration(family: StartUpFamily, folder: &Path) -> PathBuf {
     let path = folder.display();
     let (name, rest) = match family {
-        Family::V4 => (
+        StartUpFamily::V4 => (
             "Dhcp4",
             r#""interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
                "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8",
@@ -99,7 +101,7 @@ fn configuration(family: Family, folder: &Path) -> PathBuf {
                               "pools": [ { "pool": "10.0.0.1 - 10.255.255.254" } ] } ]"#
                 .to_owned(),
         ),
-        Family::V6 => (
+        StartUpFamily::V6 => (
             "Dhcp6",
             format!(
                 r#""interfaces-config": {{ "interfaces": [ "lo/::1" ] }},
@@ -125,11 +127,11 @@ fn configuration(family: Family, folder: &Path) -> PathBuf {
 
 fn start(
     program: &str,
-    family: Family,
+    family: StartUpFamily,
     config: &Path,
     folder: &Path,
     [port, relay_port]: [u16; 2],
-) -> Server {
+) -> StartUpServer {
     let mut command = Command::new(program);
     if !program.rsplit('/').next().is_some_and(|name| name.starts_with("kea-")) {
         command.arg(family.name());
@@ -139,7 +141,7 @@ fn start(
     command.env("KEA_LOG_FILE_DIR", folder).env("KEA_DHCP_DATA_DIR", folder);
     let said = std::fs::File::create(folder.join("said")).expect("the folder can be written");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-    Server(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
+    StartUpServer(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
 }
 
 fn last_words(folder: &Path) -> String {
@@ -150,11 +152,16 @@ fn last_words(folder: &Path) -> String {
 
 /// Has client `number` renew its lease; returns the time until the server granted that lease, if
 /// that took at most `patience`.
-fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -> Option<Duration> {
+fn renewal(
+    relay: &UdpSocket,
+    family: StartUpFamily,
+    number: u32,
+    patience: Duration,
+) -> Option<Duration> {
     let mut octets = [0; 1500];
     let len = match family {
-        Family::V4 => request4(&mut octets, number),
-        Family::V6 => rebind6(&mut octets, number),
+        StartUpFamily::V4 => request4(&mut octets, number),
+        StartUpFamily::V6 => rebind6(&mut octets, number),
     };
     relay.set_read_timeout(Some(patience)).expect("a time");
     let began = Instant::now();
@@ -178,7 +185,7 @@ fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -
 fn request4(buffer: &mut [u8], number: u32) -> usize {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&hardware(number));
-    let header = v4::Header {
+    let header = v4::Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,
@@ -186,7 +193,7 @@ fn request4(buffer: &mut [u8], number: u32) -> usize {
         ciaddr: address4(number),
         giaddr: Ipv4Addr::LOCALHOST,
         chaddr,
-        ..v4::Header::default()
+        ..v4::Dhcp4Header::default()
     };
     let mut writer = v4::MessageWriter::new(buffer, &header);
     writer.option(v4::option::MESSAGE_TYPE, &[v4::MessageType::Request.code()]);
@@ -206,15 +213,15 @@ fn rebind6(buffer: &mut [u8], number: u32) -> usize {
 }
 
 /// Returns true if the reply grants the lease of client `number`.
-fn is_granted(octets: &[u8], family: Family, number: u32) -> bool {
+fn is_granted(octets: &[u8], family: StartUpFamily, number: u32) -> bool {
     let contains = |wanted: &[u8]| octets.windows(wanted.len()).any(|window| window == wanted);
     match family {
         // Option 53 with a DHCPACK.
-        Family::V4 => {
+        StartUpFamily::V4 => {
             octets.get(16..20) == Some(&address4(number).octets()[..]) && contains(&[53, 1, 5])
         }
         // An IAADDR with lifetimes other than zero.
-        Family::V6 => {
+        StartUpFamily::V6 => {
             let address = address6(number).octets();
             let found = octets.windows(24).find(|window| window[..16] == address);
             found.is_some_and(|window| window[20..24] != [0; 4])

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::family::{KeyOctets, Shared};
+use super::family::{KeyOctets, SharedLeaseFamily};
 use super::flushes::Flush;
 
 /// Kind of a failure, by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DatabaseFault {
     /// Connection lost: connect again and do the round again.
     Lost,
     /// Conflict with other writers (a deadlock, a serialization failure): do the round again.
@@ -24,7 +24,7 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseError {
     /// Kind of the failure, by what the caller can do about it.
-    pub fault: Fault,
+    pub fault: DatabaseFault,
     /// Operation that failed, such as "add leases".
     pub tried: &'static str,
     /// Message of the database or the operating system.
@@ -41,7 +41,7 @@ impl std::error::Error for DatabaseError {}
 
 /// Changes that a round writes.
 #[derive(Clone, Debug)]
-pub struct Changes<F: Shared> {
+pub struct RoundChanges<F: SharedLeaseFamily> {
     /// Leases of addresses that have none.
     pub inserts: Vec<F::Lease>,
     /// Leases that replace ones that were locked.
@@ -53,7 +53,7 @@ pub struct Changes<F: Shared> {
     pub deletions: Vec<F::Address>,
 }
 
-impl<F: Shared> Default for Changes<F> {
+impl<F: SharedLeaseFamily> Default for RoundChanges<F> {
     fn default() -> Self {
         Self {
             inserts: Vec::new(),
@@ -64,7 +64,7 @@ impl<F: Shared> Default for Changes<F> {
     }
 }
 
-impl<F: Shared> Changes<F> {
+impl<F: SharedLeaseFamily> RoundChanges<F> {
     /// Returns true if nothing changes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -76,9 +76,9 @@ impl<F: Shared> Changes<F> {
 }
 
 /// Connection to a database with the leases of family `F`. Everything between
-/// [`LeaseDatabase::begin`] and [`LeaseDatabase::commit`] happens at once or not at all, also as
+/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happens at once or not at all, also as
 /// other connections see it.
-pub trait LeaseDatabase<F: Shared>: Send {
+pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// Connects, or connects again if there was a connection. Returns notes for the operator about
     /// the database's settings, one line each.
     ///
@@ -89,7 +89,7 @@ pub trait LeaseDatabase<F: Shared>: Send {
 
     /// Returns the handle that flushes the transactions of this connection while it carries out
     /// later ones; `None` if commits are as safe as configured when they return. The result stays
-    /// valid until [`LeaseDatabase::connect`].
+    /// valid until [`LeaseDatabaseConnection::connect`].
     fn flush(&self) -> Option<Arc<dyn Flush>> {
         None
     }
@@ -189,13 +189,13 @@ pub trait LeaseDatabase<F: Shared>: Send {
         Ok(())
     }
 
-    /// Takes the addresses, in the form of [`Shared::octets_of`], whose rows the last
-    /// [`LeaseDatabase::open`] has locked and could not read.
+    /// Takes the addresses, in the form of [`SharedLeaseFamily::octets_of`], whose rows the last
+    /// [`LeaseDatabaseConnection::open`] has locked and could not read.
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
         Vec::new()
     }
 
-    /// Reads the same leases as [`LeaseDatabase::open`], and leaves no transaction and no lock.
+    /// Reads the same leases as [`LeaseDatabaseConnection::open`], and leaves no transaction and no lock.
     ///
     /// # Errors
     ///
@@ -211,16 +211,16 @@ pub trait LeaseDatabase<F: Shared>: Send {
         self.commit()
     }
 
-    /// Writes `changes` and ends the transaction, as [`LeaseDatabase::commit`] does.
+    /// Writes `changes` and ends the transaction, as [`LeaseDatabaseConnection::commit`] does.
     ///
     /// # Errors
     ///
-    /// See [`DatabaseError`]; [`Fault::Conflict`] if another server has added one of the leases.
-    fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {
+    /// See [`DatabaseError`]; [`DatabaseFault::Conflict`] if another server has added one of the leases.
+    fn close(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
         if !changes.inserts.is_empty() && self.insert(&changes.inserts)? < changes.inserts.len() {
             // Another server was faster: the caller reads again.
             return Err(DatabaseError {
-                fault: Fault::Conflict,
+                fault: DatabaseFault::Conflict,
                 tried: "add leases",
                 cause: "another server has given some of the addresses".to_owned(),
             });

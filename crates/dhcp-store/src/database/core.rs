@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::Now;
 use dhcp_lease::LeaseTable;
 
-use super::contract::{DatabaseError, Fault, LeaseDatabase};
-use super::family::Shared;
+use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
+use super::family::SharedLeaseFamily;
 use super::flushes::Flushes;
 use super::refusals::Refusals;
-use super::round::{Outcome, Round, left_alone};
-use crate::log::{PARTS_MAX, Shards, UNPARTED};
+use super::round::{RoundRequests, RoundResults, left_alone};
+use crate::log::{PARTS_MAX, SharedLogState, UNPARTED};
 use crate::memfile::newest;
 
 /// Conflicts that one round may meet before the connection is considered useless.
@@ -37,16 +37,16 @@ pub enum RoundEnd {
 
 /// Part of the rows taken from the shards at once: one transaction.
 #[derive(Debug)]
-struct Part<F: Shared> {
+struct RoundTransaction<F: SharedLeaseFamily> {
     /// Epoch of its rows.
     epoch: u64,
-    round: Round<F>,
+    round: RoundRequests<F>,
 }
 
 /// Sole writer of one server.
 #[derive(Debug)]
-pub struct DatabaseCore<F: Shared, D> {
-    shards: Arc<Shards>,
+pub struct DatabaseCore<F: SharedLeaseFamily, D> {
+    shards: Arc<SharedLogState>,
     table: Arc<LeaseTable<F>>,
     refusals: Arc<Refusals>,
     database: D,
@@ -58,9 +58,9 @@ pub struct DatabaseCore<F: Shared, D> {
     /// Number of changes of each shard in the first part of a round.
     changes_max: u32,
     /// Parts that wait for their transaction, in order.
-    taken: VecDeque<Part<F>>,
+    taken: VecDeque<RoundTransaction<F>>,
     /// Parts that were done before those in `taken` and may have to be done again.
-    unflushed: VecDeque<Part<F>>,
+    unflushed: VecDeque<RoundTransaction<F>>,
     is_lost: bool,
     /// True if a connection that ends is replaced before the loss is reported.
     reconnects_at_once: bool,
@@ -73,12 +73,12 @@ pub struct DatabaseCore<F: Shared, D> {
     problems: Vec<String>,
 }
 
-impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
+impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Creates the core for rounds over a connected `database` for `shards`, whose leases are in
     /// `table`.
     #[must_use]
     pub fn new(
-        shards: Arc<Shards>,
+        shards: Arc<SharedLogState>,
         table: Arc<LeaseTable<F>>,
         refusals: Arc<Refusals>,
         database: D,
@@ -168,11 +168,11 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         let count = self.batches.iter().take_while(|batch| !batch.is_empty()).count().max(1);
         let mut problems = Vec::new();
         for (batch, epoch) in self.batches[..count].iter_mut().zip(first_epoch..) {
-            let round = Round::read(batch);
+            let round = RoundRequests::read(batch);
             batch.clear();
             let said = round.unreadable().iter();
             problems.extend(said.map(|(fault, _)| format!("a lease was not written: {fault}")));
-            self.taken.push_back(Part { epoch, round });
+            self.taken.push_back(RoundTransaction { epoch, round });
         }
         problems.into_iter().for_each(|problem| self.reject(problem));
     }
@@ -211,7 +211,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// Continues over another connection after `error`, or reports the loss. No change is lost:
     /// parts that were not published are done again.
     fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
-        if !self.reconnects_at_once || error.fault != Fault::Lost {
+        if !self.reconnects_at_once || error.fault != DatabaseFault::Lost {
             return self.lose(error);
         }
         match self.reconnect(now) {
@@ -272,7 +272,11 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     }
 
     /// Runs a part, without the leases that have no room in the database, if there are any.
-    fn run(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+    fn run(
+        &mut self,
+        round: &RoundRequests<F>,
+        now: Now,
+    ) -> Result<RoundResults<F>, DatabaseError> {
         match self.run_whole(round, now) {
             Err(error) if is_of_a_row(&error) => self.isolate(round, now),
             result => result,
@@ -282,18 +286,22 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// Runs a part that contains something that the database refuses: first its lookups, then its
     /// leases, halved again and again until each refused lease is alone. After a lost connection
     /// the part is done again, and finds the leases that were committed before as written.
-    fn isolate(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+    fn isolate(
+        &mut self,
+        round: &RoundRequests<F>,
+        now: Now,
+    ) -> Result<RoundResults<F>, DatabaseError> {
         let mut outcome = match self.run_whole(&round.questions(), now) {
             Err(error) if is_of_a_row(&error) => {
                 self.reject(format!("clients were not looked for: {error}"));
-                Outcome::default()
+                RoundResults::default()
             }
             result => result?,
         };
         let mut waiting = vec![round.leases()];
         while let Some(writes) = waiting.pop() {
             let conflicts_max = if writes.len() > 1 { 0 } else { LONE_CONFLICTS_MAX };
-            match self.run_up_to(conflicts_max, &Round::of(writes), now) {
+            match self.run_up_to(conflicts_max, &RoundRequests::of(writes), now) {
                 Err(error) if is_of_a_row(&error) => {
                     if let [write] = writes {
                         let address = F::address(&write.lease);
@@ -319,7 +327,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         match looked {
             Err(error) => {
                 self.database.roll_back();
-                let is_unreadable = error.fault == Fault::Data;
+                let is_unreadable = error.fault == DatabaseFault::Data;
                 if is_unreadable { Ok(Some(F::blocked(address))) } else { Err(error) }
             }
             Ok(()) if self.database.take_unreadable().contains(&F::octets_of(address)) => {
@@ -355,7 +363,11 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     }
 
     /// Runs a whole part, again after each conflict with other writers, up to the limit.
-    fn run_whole(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+    fn run_whole(
+        &mut self,
+        round: &RoundRequests<F>,
+        now: Now,
+    ) -> Result<RoundResults<F>, DatabaseError> {
         self.run_up_to(CONFLICTS_MAX, round, now)
     }
 
@@ -363,16 +375,18 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     fn run_up_to(
         &mut self,
         conflicts_max: u32,
-        round: &Round<F>,
+        round: &RoundRequests<F>,
         now: Now,
-    ) -> Result<Outcome<F>, DatabaseError> {
+    ) -> Result<RoundResults<F>, DatabaseError> {
         if round.is_empty() {
-            return Ok(Outcome::default());
+            return Ok(RoundResults::default());
         }
         let mut conflicts = 0;
         loop {
             match round.run(&mut self.database, now.wall_s()) {
-                Err(error) if error.fault == Fault::Conflict && conflicts < conflicts_max => {
+                Err(error)
+                    if error.fault == DatabaseFault::Conflict && conflicts < conflicts_max =>
+                {
                     conflicts += 1;
                     self.conflicts.fetch_add(1, Ordering::Relaxed);
                 }
@@ -389,7 +403,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     }
 
     /// Corrects the table, before any shard sees that the part is done.
-    fn learn(&self, part: &Part<F>, outcome: Outcome<F>) {
+    fn learn(&self, part: &RoundTransaction<F>, outcome: RoundResults<F>) {
         let epoch = part.epoch;
         for &(_, octets) in part.round.unreadable() {
             self.refusals.add_data(epoch, octets);
@@ -418,5 +432,5 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
 /// Returns true if a row may be the cause of the database's refusal: its contents, or a row of the
 /// same key that is in the way however often the part is done again.
 fn is_of_a_row(error: &DatabaseError) -> bool {
-    matches!(error.fault, Fault::Data | Fault::Conflict)
+    matches!(error.fault, DatabaseFault::Data | DatabaseFault::Conflict)
 }

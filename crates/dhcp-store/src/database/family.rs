@@ -4,26 +4,26 @@ use std::fmt::Debug;
 use std::hash::BuildHasher;
 
 use dhcp_lease::v4::V4;
-use dhcp_lease::v6::{IaIdentity, IaKind, V6};
+use dhcp_lease::v6::{IaIdentity, ResourceKind, V6};
 use dhcp_lease::{
     ClientId, HardwareAddress, HostName, INFINITE_LIFETIME_S, Identity, LeaseState, v4, v6,
 };
 use foldhash::fast::FixedState;
 
-use crate::memfile::{Line, RowFault, Rows, Values};
+use crate::memfile::{LeaseFileFamily, RowFault, RowLineWriter, Values};
 
 /// Family whose leases can be shared.
-pub trait Shared: Rows {
+pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Client that sends a request, as an owned value.
     type Client: Clone + Eq + Ord + Debug + Send;
 
-    /// Returns the most bytes that [`Shared::fill_client`] writes.
+    /// Returns the most bytes that [`SharedLeaseFamily::fill_client`] writes.
     fn most_of_client(identity: &Self::Identity<'_>) -> usize;
 
     /// Writes the client as values of a row.
-    fn fill_client(identity: &Self::Identity<'_>, line: &mut Line<'_>);
+    fn fill_client(identity: &Self::Identity<'_>, line: &mut RowLineWriter<'_>);
 
-    /// Reads what [`Shared::fill_client`] wrote.
+    /// Reads what [`SharedLeaseFamily::fill_client`] wrote.
     ///
     /// # Errors
     ///
@@ -40,9 +40,9 @@ pub trait Shared: Rows {
     fn owns(client: &Self::Client, lease: &Self::Lease) -> bool;
 
     /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] bytes.
-    fn fill_address(address: Self::Address, line: &mut Line<'_>);
+    fn fill_address(address: Self::Address, line: &mut RowLineWriter<'_>);
 
-    /// Reads what [`Shared::fill_address`] wrote.
+    /// Reads what [`SharedLeaseFamily::fill_address`] wrote.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ pub trait Shared: Rows {
 
     /// Returns the state of a lease, the time its client was last heard, and its end, wall-clock
     /// seconds.
-    fn times(lease: &Self::Lease) -> Times;
+    fn times(lease: &Self::Lease) -> LeaseTimes;
 
     /// Returns true if `lease` differs from `found` only in the time that the client was heard.
     fn is_renewal(lease: &Self::Lease, found: &Self::Lease) -> bool;
@@ -75,7 +75,7 @@ pub const ADDRESS_MAX: usize = 56;
 
 /// State and times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct LeaseTimes {
     /// Kea's state of the lease.
     pub state: LeaseState,
     /// Client's last transaction time, wall-clock seconds.
@@ -97,14 +97,14 @@ pub struct Client4 {
     pub match_client_id: bool,
 }
 
-impl Shared for V4 {
+impl SharedLeaseFamily for V4 {
     type Client = Client4;
 
     fn most_of_client(identity: &Identity<'_>) -> usize {
         3 * (identity.hardware.octets().len() + identity.client_id.unwrap_or_default().len()) + 6
     }
 
-    fn fill_client(identity: &Identity<'_>, line: &mut Line<'_>) {
+    fn fill_client(identity: &Identity<'_>, line: &mut RowLineWriter<'_>) {
         line.put(if identity.match_client_id { b"1," } else { b"0," });
         line.colon_hex(identity.hardware.octets());
         line.colon_hex(identity.client_id.unwrap_or_default());
@@ -142,7 +142,7 @@ impl Shared for V4 {
         identity.owns(&hardware, lease.client_id.as_ref().map(ClientId::octets))
     }
 
-    fn fill_address(address: std::net::Ipv4Addr, line: &mut Line<'_>) {
+    fn fill_address(address: std::net::Ipv4Addr, line: &mut RowLineWriter<'_>) {
         line.address4(address);
     }
 
@@ -178,8 +178,8 @@ impl Shared for V4 {
         }
     }
 
-    fn times(lease: &v4::Lease) -> Times {
-        Times {
+    fn times(lease: &v4::Lease) -> LeaseTimes {
+        LeaseTimes {
             state: lease.state,
             cltt_s: lease.cltt_s,
             expires_s: lease.expires_s(),
@@ -198,20 +198,20 @@ pub struct Client6 {
     /// DUID of the client.
     pub duid: Vec<u8>,
     /// Kind of the association: addresses or prefixes.
-    pub kind: IaKind,
+    pub kind: ResourceKind,
     /// IAID of the association.
     pub iaid: u32,
 }
 
-impl Shared for V6 {
+impl SharedLeaseFamily for V6 {
     type Client = Client6;
 
     fn most_of_client(identity: &IaIdentity<'_>) -> usize {
         3 * identity.duid.len() + 16
     }
 
-    fn fill_client(identity: &IaIdentity<'_>, line: &mut Line<'_>) {
-        line.put(if identity.kind == IaKind::Prefix { b"1," } else { b"0," });
+    fn fill_client(identity: &IaIdentity<'_>, line: &mut RowLineWriter<'_>) {
+        line.put(if identity.kind == ResourceKind::Prefix { b"1," } else { b"0," });
         line.decimal(u64::from(identity.iaid));
         line.colon_hex(identity.duid);
     }
@@ -220,7 +220,7 @@ impl Shared for V6 {
         let is_prefix = values.next("kind").flag()?;
         let iaid = values.next("iaid").number()?;
         let duid = values.next("duid").colon_hex()?.octets().to_vec();
-        let kind = if is_prefix { IaKind::Prefix } else { IaKind::Address };
+        let kind = if is_prefix { ResourceKind::Prefix } else { ResourceKind::Address };
         Ok(Client6 { duid, kind, iaid })
     }
 
@@ -238,8 +238,8 @@ impl Shared for V6 {
         identity.owns(lease.duid.octets(), lease.resource.kind, lease.iaid)
     }
 
-    fn fill_address(address: v6::Resource, line: &mut Line<'_>) {
-        line.put(if address.kind == IaKind::Prefix { b"1," } else { b"0," });
+    fn fill_address(address: v6::Resource, line: &mut RowLineWriter<'_>) {
+        line.put(if address.kind == ResourceKind::Prefix { b"1," } else { b"0," });
         line.decimal(u64::from(address.len));
         line.address6(address.address);
     }
@@ -283,8 +283,8 @@ impl Shared for V6 {
         }
     }
 
-    fn times(lease: &v6::Lease) -> Times {
-        Times {
+    fn times(lease: &v6::Lease) -> LeaseTimes {
+        LeaseTimes {
             state: lease.state,
             cltt_s: lease.cltt_s,
             expires_s: lease.expires_s(),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::contract::DatabaseError;
 use super::flushes::Flushes;
-use crate::log::{Bell, Clock, Doorbell};
+use crate::log::{Clock, Doorbell, ThreadWakeup};
 
 /// Number of changes that are worth a transaction of their own.
 const CHANGES_MIN: u64 = 32;
@@ -23,7 +23,7 @@ const PART_THIRDS: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Flusher {
     flushes: Arc<Flushes>,
-    bell: Bell,
+    bell: ThreadWakeup,
     stops: AtomicBool,
     /// Average duration of a flush, in nanoseconds.
     flush_ns: Average,
@@ -35,7 +35,7 @@ impl Flusher {
     pub(super) fn new(flushes: Arc<Flushes>) -> Self {
         Self {
             flushes,
-            bell: Bell::default(),
+            bell: ThreadWakeup::default(),
             stops: AtomicBool::new(false),
             flush_ns: Average::default(),
             change_ns: Average::default(),
@@ -43,7 +43,7 @@ impl Flusher {
     }
 
     /// Flushes whenever the bell rings, until it is stopped, and rings `writer` when a flush fails.
-    pub(super) fn run(&self, writer: &Bell, clock: &Clock) {
+    pub(super) fn run(&self, writer: &ThreadWakeup, clock: &Clock) {
         self.bell.listen();
         while !self.stops.load(Ordering::SeqCst) {
             if self.bell.answer() && self.flush(clock).is_err() {
@@ -124,10 +124,10 @@ impl Average {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::Shards;
+    use crate::log::SharedLogState;
 
     fn flusher(flush_us: u64, change_us: u64) -> Flusher {
-        let flusher = Flusher::new(Arc::new(Flushes::new(Shards::new(1, |_| {}), None)));
+        let flusher = Flusher::new(Arc::new(Flushes::new(SharedLogState::new(1, |_| {}), None)));
         flusher.flush_ns.add(flush_us * 1000);
         flusher.change_ns.add(change_us * 1000);
         flusher
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(flusher(20, 6).changes_max(), Some(32));
         assert_eq!(flusher(600, 6).changes_max(), Some(66));
         assert_eq!(flusher(2_000, 6).changes_max(), Some(222), "64 clients stay together");
-        let new = Flusher::new(Arc::new(Flushes::new(Shards::new(1, |_| {}), None)));
+        let new = Flusher::new(Arc::new(Flushes::new(SharedLogState::new(1, |_| {}), None)));
         assert_eq!(new.changes_max(), None, "nothing is known yet");
     }
 

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::contract::DatabaseError;
-use crate::log::Shards;
+use crate::log::SharedLogState;
 
 /// Flush that makes the commits of a connection safe while the connection continues.
 pub trait Flush: Send + Sync + fmt::Debug {
@@ -27,14 +27,14 @@ pub trait Flush: Send + Sync + fmt::Debug {
 /// it.
 #[derive(Debug)]
 pub struct Flushes {
-    shards: Arc<Shards>,
+    shards: Arc<SharedLogState>,
     /// Lock held during a flush: only one runs at a time.
     turn: Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<FlushState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FlushState {
     flush: Option<Arc<dyn Flush>>,
     /// Epochs: the newest committed one, the newest one that wrote something, and the newest one
     /// that is safe and published.
@@ -46,11 +46,11 @@ struct State {
 
 impl Flushes {
     /// Creates the state for `shards`, without any commit.
-    pub(super) fn new(shards: Arc<Shards>, flush: Option<Arc<dyn Flush>>) -> Self {
+    pub(super) fn new(shards: Arc<SharedLogState>, flush: Option<Arc<dyn Flush>>) -> Self {
         Self {
             shards,
             turn: Mutex::default(),
-            state: Mutex::new(State { flush, ..State::default() }),
+            state: Mutex::new(FlushState { flush, ..FlushState::default() }),
         }
     }
 
@@ -59,7 +59,7 @@ impl Flushes {
     pub(super) fn restart(&self, flush: Option<Arc<dyn Flush>>, epoch: u64) {
         let _turn = self.turn();
         let (committed, written, flushed) = (epoch, epoch, epoch);
-        *self.state() = State { flush, committed, written, flushed, failure: None };
+        *self.state() = FlushState { flush, committed, written, flushed, failure: None };
     }
 
     /// Returns true if commits are safe only after a flush.
@@ -126,7 +126,7 @@ impl Flushes {
     }
 
     /// Publishes `epoch`. The caller holds the lock, so that the published epoch never decreases.
-    fn publish(&self, state: &mut State, epoch: u64) {
+    fn publish(&self, state: &mut FlushState, epoch: u64) {
         state.flushed = epoch;
         self.shards.publish(epoch, None);
     }
@@ -135,7 +135,7 @@ impl Flushes {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FlushState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

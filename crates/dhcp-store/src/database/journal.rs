@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use base::Now;
 use base::time::NS_PER_S;
-use dhcp_lease::contract::{Facts, FetchKeys, Occupancy, Owner, SlotView};
+use dhcp_lease::contract::{Facts, FetchKeys, SlotOccupancy, SlotOwner, SlotView};
 use foldhash::fast::FixedState;
 
-use super::family::Shared;
+use super::family::SharedLeaseFamily;
 use super::operation;
-use super::refusals::{Reason, Refusals};
+use super::refusals::{AddressRefusalReason, Refusals};
 use crate::log::{RowBuffer, ShardLog};
-use crate::store::{Cause, Journal};
+use crate::store::{Cause, StoreJournal};
 
 /// Time for which the result of a lookup is valid, nanoseconds.
 const BELIEVED_NS: u64 = NS_PER_S;
@@ -22,7 +22,7 @@ const WAYS: usize = 4;
 
 /// Lookup of a client.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct ClientLookup {
     hash: u64,
     /// Epoch with which the result is in the table; 0 for an empty entry.
     epoch: u64,
@@ -36,7 +36,7 @@ struct Asked {
 pub struct SharedJournal {
     refusals: Arc<Refusals>,
     /// Remembered lookups; empty if no other server writes to the database.
-    asked: Box<[[Asked; WAYS]]>,
+    asked: Box<[[ClientLookup; WAYS]]>,
     /// Number of the message that is served; 0 before the first.
     message: u64,
 }
@@ -47,11 +47,11 @@ impl SharedJournal {
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };
-        Self { refusals, asked: vec![[Asked::default(); WAYS]; sets].into(), message: 0 }
+        Self { refusals, asked: vec![[ClientLookup::default(); WAYS]; sets].into(), message: 0 }
     }
 }
 
-impl<F: Shared> Journal<F> for SharedJournal {
+impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
         operation::write(&cause, row, &mut buffer.rows);
     }
@@ -67,13 +67,14 @@ impl<F: Shared> Journal<F> for SharedJournal {
         facts: &Facts<F>,
         log: &ShardLog,
     ) -> u64 {
-        let has =
-            |slot: &SlotView<F>| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased);
+        let has = |slot: &SlotView<F>| {
+            matches!(slot.occupancy, SlotOccupancy::Held | SlotOccupancy::Leased)
+        };
         let is_known = facts.mine().any(has);
         // An address that the client names may have become its own at another server, whatever its
         // state here: free, or another client's, while the table knows the client by a lease that
         // it no longer has.
-        let is_its_own = |slot: &SlotView<F>| slot.owner == Owner::Asking && has(slot);
+        let is_its_own = |slot: &SlotView<F>| slot.owner == SlotOwner::Asking && has(slot);
         let more = || facts.asked.iter().flatten().filter(|slot| !is_its_own(slot));
         let names_more = more().next().is_some();
         if (is_known && !names_more) || self.asked.is_empty() {
@@ -97,7 +98,7 @@ impl<F: Shared> Journal<F> for SharedJournal {
         let set = &mut self.asked[hash as usize % SETS];
         // A message that names more addresses uses only its own lookup, however long that took: the
         // next message that names them looks up again.
-        let is_believed = |asked: &&Asked| {
+        let is_believed = |asked: &&ClientLookup| {
             let is_lately = now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS;
             asked.hash == hash
                 && asked.epoch > 0
@@ -117,7 +118,7 @@ impl<F: Shared> Journal<F> for SharedJournal {
         log.await_epoch(epoch);
         let oldest = set.iter_mut().min_by_key(|asked| (asked.since_ns, asked.epoch));
         *oldest.expect("a set has ways") =
-            Asked { hash, epoch, since_ns: now.mono_ns, message: self.message };
+            ClientLookup { hash, epoch, since_ns: now.mono_ns, message: self.message };
         epoch
     }
 
@@ -126,7 +127,7 @@ impl<F: Shared> Journal<F> for SharedJournal {
     }
 
     fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {
-        self.refusals.reason(epoch, reply) == Some(Reason::Data)
+        self.refusals.reason(epoch, reply) == Some(AddressRefusalReason::Data)
     }
 
     // Other servers decide by the database whether a lease has ended.

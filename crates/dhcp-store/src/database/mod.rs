@@ -35,11 +35,11 @@ pub mod rule;
 pub mod testing;
 mod thread;
 
-pub use contract::{Changes, DatabaseError, Fault, LeaseDatabase};
+pub use contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection, RoundChanges};
 pub use core::{DatabaseCore, RoundEnd};
-pub use family::{KeyOctets, Shared};
+pub use family::{KeyOctets, SharedLeaseFamily};
 pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
-pub use refusals::{Reason, Refusals};
+pub use refusals::{AddressRefusalReason, Refusals};
 pub(crate) use round::left_alone;
-pub use thread::{DatabaseThread, OnLoss, ThreadOptions};
+pub use thread::{DatabaseThread, DatabaseThreadOptions, OnLoss};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use dhcp_lease::LeaseState;
 use dhcp_lease::contract::{ASKED_MAX, Action, FetchKeys};
 
-use super::family::{ADDRESS_MAX, KeyOctets, Shared};
+use super::family::{ADDRESS_MAX, KeyOctets, SharedLeaseFamily};
 use crate::memfile::{RowFault, Values, append_line, newest};
 use crate::store::Cause;
 
@@ -46,7 +46,7 @@ impl Want {
     }
 
     /// Returns the request that follows from `cause`.
-    pub fn of<F: Shared>(cause: &Cause<'_, '_, F>) -> Self {
+    pub fn of<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>) -> Self {
         match cause {
             Cause::Change(change) => match change.action {
                 Action::Release => Self::Release,
@@ -62,7 +62,7 @@ impl Want {
 
 /// One parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation<F: Shared> {
+pub enum Operation<F: SharedLeaseFamily> {
     /// Request to write a lease.
     Write(Write<F>),
     /// Lookup of a client, and of these addresses.
@@ -71,7 +71,7 @@ pub enum Operation<F: Shared> {
 
 /// Request to write a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write<F: Shared> {
+pub struct Write<F: SharedLeaseFamily> {
     /// Kind of the request.
     pub want: Want,
     /// Client that sent the message; `None` if the request is not a client's.
@@ -80,7 +80,7 @@ pub struct Write<F: Shared> {
     pub lease: F::Lease,
 }
 
-impl<F: Shared> Write<F> {
+impl<F: SharedLeaseFamily> Write<F> {
     /// Returns true if no lease remains afterwards.
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
@@ -94,7 +94,7 @@ impl<F: Shared> Write<F> {
 }
 
 /// Appends the line for `row`, the lease after the change that `cause` makes.
-pub fn write<F: Shared>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Vec<u8>) {
+pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Vec<u8>) {
     let identity = match cause {
         Cause::Change(change) => Some(&change.identity),
         _ => None,
@@ -114,7 +114,7 @@ pub fn write<F: Shared>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Ve
 }
 
 /// Appends the line that looks up the client and addresses of `keys`.
-pub fn ask<F: Shared>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
+pub fn ask<F: SharedLeaseFamily>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
     let most = 4 + F::most_of_client(&keys.identity) + ASKED_MAX * ADDRESS_MAX;
     append_line(out, most, |line| {
         line.put(b"?,");
@@ -130,7 +130,7 @@ pub fn ask<F: Shared>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
 /// # Errors
 ///
 /// Returns the first fault.
-pub fn read<F: Shared>(line: &[u8]) -> Result<Operation<F>, RowFault> {
+pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault> {
     let mut values = Values::new(line);
     let letter = values.next("operation").octet()?;
     if letter == b'?' {
@@ -176,13 +176,13 @@ pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
 #[cfg(test)]
 mod tests {
     use dhcp_lease::contract::Change;
-    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::sample::{SampleFamily, SampleLease};
     use dhcp_lease::v4::V4;
     use dhcp_lease::v6::V6;
 
     use super::*;
 
-    fn lease<F: Sample>(number: u32, valid_lifetime_s: u32, state: LeaseState) -> F::Lease {
+    fn lease<F: SampleFamily>(number: u32, valid_lifetime_s: u32, state: LeaseState) -> F::Lease {
         F::lease(&SampleLease {
             address: 0x0a00_0000 + number,
             client: number,
@@ -196,12 +196,12 @@ mod tests {
         })
     }
 
-    fn read_lines<F: Shared>(text: &[u8]) -> Vec<Operation<F>> {
+    fn read_lines<F: SharedLeaseFamily>(text: &[u8]) -> Vec<Operation<F>> {
         let lines = text.split(|&octet| octet == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| read(line).unwrap()).collect()
     }
 
-    fn wishes_survive<F: Shared + Sample>() {
+    fn wishes_survive<F: SharedLeaseFamily + SampleFamily>() {
         let terms = F::terms(60, 1, "");
         let actions = [Action::Lease(terms), Action::Release, Action::Decline { probation_s: 9 }];
         let wants = [Want::Give, Want::Release, Want::Decline];
@@ -233,7 +233,7 @@ mod tests {
         wishes_survive::<V6>();
     }
 
-    fn questions_survive<F: Shared + Sample>(pools: &F::PoolSet) {
+    fn questions_survive<F: SharedLeaseFamily + SampleFamily>(pools: &F::PoolSet) {
         let mut addresses = [None; ASKED_MAX];
         addresses[1] = Some(F::address_of(&lease::<F>(3, 60, LeaseState::Assigned)));
         let identity = F::borrow(F::client(5));
@@ -264,7 +264,7 @@ mod tests {
         assert!(read::<V4>(b"G,1,1,02:00,01,10.0.0.1,02:00").is_err());
     }
 
-    fn a_bad_line_names_its_address<F: Shared + Sample>() {
+    fn a_bad_line_names_its_address<F: SharedLeaseFamily + SampleFamily>() {
         let lease = lease::<F>(3, 60, LeaseState::Assigned);
         let expected = F::octets_of(F::address_of(&lease));
         let identity = F::borrow(F::client(3));

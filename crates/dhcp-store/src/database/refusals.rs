@@ -16,11 +16,11 @@ const KEPT_MAX: usize = 16_384;
 pub struct Refusals {
     /// Newest epoch with a refusal.
     newest: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<RecentRefusals>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RecentRefusals {
     refused: VecDeque<Refused>,
     /// Newest epoch with a refusal that was forgotten.
     forgotten: u64,
@@ -32,12 +32,12 @@ struct Refused {
     epoch: u64,
     /// Bytes of the address as in a reply; none: every reply of the epoch is refused.
     octets: KeyOctets,
-    reason: Reason,
+    reason: AddressRefusalReason,
 }
 
 /// Reason why an address was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum AddressRefusalReason {
     /// Another server has given the address to another client.
     GivenElsewhere,
     /// The row has no room in the database.
@@ -52,20 +52,20 @@ impl Refused {
 }
 
 impl Refusals {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, RecentRefusals> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records an address that was refused in `epoch`, which is not published yet.
     pub fn add(&self, epoch: u64, octets: KeyOctets) {
-        self.note(Refused { epoch, octets, reason: Reason::GivenElsewhere });
+        self.note(Refused { epoch, octets, reason: AddressRefusalReason::GivenElsewhere });
     }
 
     /// Records an address whose row the database refused in `epoch`, which is not published yet;
     /// `None` if the address is unknown: then every reply of the epoch is refused.
     pub fn add_data(&self, epoch: u64, octets: Option<KeyOctets>) {
         let octets = octets.unwrap_or(([0; 16], 0));
-        self.note(Refused { epoch, octets, reason: Reason::Data });
+        self.note(Refused { epoch, octets, reason: AddressRefusalReason::Data });
     }
 
     fn note(&self, refused: Refused) {
@@ -88,7 +88,7 @@ impl Refusals {
 
     /// Returns the reason why an address in `reply` was refused in `epoch`.
     #[must_use]
-    pub fn reason(&self, epoch: u64, reply: &[u8]) -> Option<Reason> {
+    pub fn reason(&self, epoch: u64, reply: &[u8]) -> Option<AddressRefusalReason> {
         if epoch == 0 || self.newest.load(Ordering::SeqCst) < epoch {
             return None;
         }
@@ -96,7 +96,7 @@ impl Refusals {
         let first = kept.refused.partition_point(|refused| refused.epoch < epoch);
         let mut of_epoch = kept.refused.range(first..).take_while(|refused| refused.epoch == epoch);
         let named = of_epoch.find(|refused| refused.is_named_in(reply));
-        let forgotten = (epoch <= kept.forgotten).then_some(Reason::GivenElsewhere);
+        let forgotten = (epoch <= kept.forgotten).then_some(AddressRefusalReason::GivenElsewhere);
         named.map(|refused| refused.reason).or(forgotten)
     }
 }
@@ -129,11 +129,14 @@ mod tests {
         let refusals = Refusals::default();
         refusals.add(7, address(5));
         refusals.add_data(7, Some(address(6)));
-        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x05"), Some(Reason::GivenElsewhere));
-        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x06"), Some(Reason::Data));
+        assert_eq!(
+            refusals.reason(7, b"\x0a\x00\x00\x05"),
+            Some(AddressRefusalReason::GivenElsewhere)
+        );
+        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x06"), Some(AddressRefusalReason::Data));
         assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x07"), None);
         refusals.add_data(8, None);
-        assert_eq!(refusals.reason(8, b""), Some(Reason::Data));
+        assert_eq!(refusals.reason(8, b""), Some(AddressRefusalReason::Data));
         assert_eq!(refusals.reason(9, b""), None);
     }
 

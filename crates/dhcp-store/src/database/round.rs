@@ -4,15 +4,15 @@ use dhcp_lease::Family;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::contract::{Changes, DatabaseError, LeaseDatabase};
-use super::family::{KeyOctets, Shared};
+use super::contract::{DatabaseError, LeaseDatabaseConnection, RoundChanges};
+use super::family::{KeyOctets, SharedLeaseFamily};
 use super::operation::{self, Operation, Want, Write};
-use super::rule::{Verdict, judge};
+use super::rule::{WriteDecision, judge};
 use crate::memfile::RowFault;
 
 /// Requests of one round.
 #[derive(Debug)]
-pub(super) struct Round<F: Shared> {
+pub(super) struct RoundRequests<F: SharedLeaseFamily> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     asked: Vec<F::Address>,
@@ -25,7 +25,7 @@ type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
 
 /// Results of a round.
 #[derive(Debug)]
-pub(super) struct Outcome<F: Shared> {
+pub(super) struct RoundResults<F: SharedLeaseFamily> {
     /// Addresses whose requests were refused, with the leases in the database.
     pub(super) refused: Rows<F>,
     /// Addresses that other servers wrote later, with the leases in the database.
@@ -36,13 +36,13 @@ pub(super) struct Outcome<F: Shared> {
     pub(super) rejected: Rows<F>,
 }
 
-impl<F: Shared> Default for Outcome<F> {
+impl<F: SharedLeaseFamily> Default for RoundResults<F> {
     fn default() -> Self {
         Self { refused: Vec::new(), kept: Vec::new(), answers: Vec::new(), rejected: Vec::new() }
     }
 }
 
-impl<F: Shared> Outcome<F> {
+impl<F: SharedLeaseFamily> RoundResults<F> {
     /// Adds the results of another part of the round.
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
@@ -52,14 +52,14 @@ impl<F: Shared> Outcome<F> {
     }
 }
 
-impl<F: Shared> Round<F> {
+impl<F: SharedLeaseFamily> RoundRequests<F> {
     fn new() -> Self {
         let (writes, clients, asked) = (Vec::new(), Vec::new(), Vec::new());
         Self { writes, clients, asked, unreadable: Vec::new() }
     }
 
     /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
-    /// in [`Round::unreadable`] only.
+    /// in [`RoundRequests::unreadable`] only.
     pub(super) fn read(batch: &[u8]) -> Self {
         let mut round = Self::new();
         for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
@@ -114,9 +114,9 @@ impl<F: Shared> Round<F> {
     /// unknown.
     pub(super) fn run(
         &self,
-        database: &mut impl LeaseDatabase<F>,
+        database: &mut impl LeaseDatabaseConnection<F>,
         now_s: u64,
-    ) -> Result<Outcome<F>, DatabaseError> {
+    ) -> Result<RoundResults<F>, DatabaseError> {
         let result = self.run_once(database, now_s);
         if result.is_err() {
             database.roll_back();
@@ -126,9 +126,9 @@ impl<F: Shared> Round<F> {
 
     fn run_once(
         &self,
-        database: &mut impl LeaseDatabase<F>,
+        database: &mut impl LeaseDatabaseConnection<F>,
         now_s: u64,
-    ) -> Result<Outcome<F>, DatabaseError> {
+    ) -> Result<RoundResults<F>, DatabaseError> {
         // All servers lock in the same order.
         let written = self.writes.iter().map(|write| F::address(&write.lease));
         let mut addresses: Vec<F::Address> = written.chain(self.asked.iter().copied()).collect();
@@ -171,12 +171,12 @@ impl<F: Shared> Round<F> {
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
         unreadable: &[KeyOctets],
         now_s: u64,
-    ) -> (Changes<F>, Outcome<F>)
+    ) -> (RoundChanges<F>, RoundResults<F>)
     where
         F::Lease: 'f,
     {
-        let mut changes = Changes::default();
-        let mut outcome = Outcome::default();
+        let mut changes = RoundChanges::default();
+        let mut outcome = RoundResults::default();
         let mut taken = HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
             let address = F::address(&write.lease);
@@ -195,17 +195,17 @@ impl<F: Shared> Round<F> {
             }
             let found = find(address);
             match judge(write, found, now_s) {
-                Verdict::Insert => changes.inserts.push(write.lease.clone()),
-                Verdict::Update
+                WriteDecision::Insert => changes.inserts.push(write.lease.clone()),
+                WriteDecision::Update
                     if found.is_some_and(|found| F::is_renewal(&write.lease, found)) =>
                 {
                     changes.renewals.push(write.lease.clone());
                 }
-                Verdict::Update => changes.updates.push(write.lease.clone()),
-                Verdict::Delete => changes.deletions.push(address),
-                Verdict::Nothing => {}
-                Verdict::Keep => outcome.kept.push(told::<F>(address, found)),
-                Verdict::Refuse => outcome.refused.push(told::<F>(address, found)),
+                WriteDecision::Update => changes.updates.push(write.lease.clone()),
+                WriteDecision::Delete => changes.deletions.push(address),
+                WriteDecision::Nothing => {}
+                WriteDecision::Keep => outcome.kept.push(told::<F>(address, found)),
+                WriteDecision::Refuse => outcome.refused.push(told::<F>(address, found)),
             }
         }
         (changes, outcome)
@@ -222,7 +222,7 @@ pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
 
 /// Returns the lease that the table must have of `address` when the database has `found` under its
 /// number.
-fn told<F: Shared>(
+fn told<F: SharedLeaseFamily>(
     address: F::Address,
     found: Option<&F::Lease>,
 ) -> (F::Address, Option<F::Lease>) {

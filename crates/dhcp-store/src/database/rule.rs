@@ -2,12 +2,12 @@
 
 use dhcp_lease::LeaseState;
 
-use super::family::Shared;
+use super::family::SharedLeaseFamily;
 use super::operation::{Want, Write};
 
 /// Decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum WriteDecision {
     /// Insert: the database has no lease of the address.
     Insert,
     /// Replace the lease in the database.
@@ -25,12 +25,16 @@ pub enum Verdict {
 }
 
 /// Decides on `write` when the database has `found`, at wall-clock second `now_s`.
-pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) -> Verdict {
+pub fn judge<F: SharedLeaseFamily>(
+    write: &Write<F>,
+    found: Option<&F::Lease>,
+    now_s: u64,
+) -> WriteDecision {
     let Some(found) = found else {
         return match write.want {
-            _ if write.is_deletion() => Verdict::Nothing,
-            Want::Give | Want::Decline | Want::Put => Verdict::Insert,
-            Want::Release | Want::End | Want::Remove => Verdict::Nothing,
+            _ if write.is_deletion() => WriteDecision::Nothing,
+            Want::Give | Want::Decline | Want::Put => WriteDecision::Insert,
+            Want::Release | Want::End | Want::Remove => WriteDecision::Nothing,
         };
     };
     let now_s = match write.want {
@@ -49,15 +53,15 @@ pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) 
         Want::End => is_over::<F>(found, now_s),
     };
     match write.is_deletion() {
-        _ if !is_allowed => Verdict::Refuse,
-        false if write.want == Want::Give && is_older(write, found, now_s) => Verdict::Keep,
-        true => Verdict::Delete,
-        false if *found == write.lease => Verdict::Nothing,
-        false => Verdict::Update,
+        _ if !is_allowed => WriteDecision::Refuse,
+        false if write.want == Want::Give && is_older(write, found, now_s) => WriteDecision::Keep,
+        true => WriteDecision::Delete,
+        false if *found == write.lease => WriteDecision::Nothing,
+        false => WriteDecision::Update,
     }
 }
 
-fn is_mine<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
+fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
     let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
     if is_registered(&write.lease) && is_registered(found) {
         // The client that registers an address last is the one that uses it (RFC 9686).
@@ -68,23 +72,23 @@ fn is_mine<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
 
 /// Returns true if `found` is the lease that the client had when it sent its message: a round that
 /// is done again must not undo what the client has got since.
-fn is_current<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
+fn is_current<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
     is_mine(write, found) && F::times(found).cltt_s <= F::times(&write.lease).cltt_s
 }
 
 /// Returns true if the client has been heard again since and still has the lease.
-fn is_older<F: Shared>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
+fn is_older<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
     F::times(&write.lease).cltt_s < F::times(found).cltt_s && !is_over::<F>(found, now_s)
 }
 
-fn is_over<F: Shared>(found: &F::Lease, now_s: u64) -> bool {
+fn is_over<F: SharedLeaseFamily>(found: &F::Lease, now_s: u64) -> bool {
     let times = F::times(found);
     times.state.is_past() || times.expires_s <= now_s
 }
 
 #[cfg(test)]
 mod tests {
-    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::sample::{SampleFamily, SampleLease};
     use dhcp_lease::v4::V4;
 
     use super::*;
@@ -105,7 +109,12 @@ mod tests {
         })
     }
 
-    fn judged(want: Want, written: (u32, u64), found: Option<(u32, u64)>, now_s: u64) -> Verdict {
+    fn judged(
+        want: Want,
+        written: (u32, u64),
+        found: Option<(u32, u64)>,
+        now_s: u64,
+    ) -> WriteDecision {
         judged_in(want, written, found.map(|(client, cltt_s)| (client, cltt_s, Assigned)), now_s)
     }
 
@@ -116,7 +125,7 @@ mod tests {
         (client, cltt_s): (u32, u64),
         found: Option<(u32, u64, LeaseState)>,
         now_s: u64,
-    ) -> Verdict {
+    ) -> WriteDecision {
         let written = lease(client, cltt_s, Assigned);
         let client = matches!(want, Want::Give | Want::Release | Want::Decline)
             .then(|| V4::client_of(&written));
@@ -126,16 +135,16 @@ mod tests {
 
     #[test]
     fn an_address_is_given_when_nobody_else_has_it() {
-        assert_eq!(judged(Want::Give, (1, 1000), None, 1000), Verdict::Insert);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), Verdict::Update);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), Verdict::Update);
+        assert_eq!(judged(Want::Give, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), WriteDecision::Update);
         // The other client's lease ends before the server hears this client, after the round began.
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), Verdict::Update);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), WriteDecision::Update);
         for (state, verdict) in [
-            (Released, Verdict::Update),
-            (ExpiredReclaimed, Verdict::Update),
-            (Declined, Verdict::Refuse),
+            (Released, WriteDecision::Update),
+            (ExpiredReclaimed, WriteDecision::Update),
+            (Declined, WriteDecision::Refuse),
         ] {
             assert_eq!(judged_in(Want::Give, (1, 1000), Some((2, 950, state)), 1000), verdict);
         }
@@ -143,25 +152,25 @@ mod tests {
 
     #[test]
     fn what_is_newer_stays() {
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1000)), 1000), Verdict::Nothing);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1010)), 1020), Verdict::Keep);
-        assert_eq!(judged(Want::Release, (1, 1000), Some((1, 1010)), 1020), Verdict::Refuse);
-        assert_eq!(judged(Want::Release, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
-        assert_eq!(judged(Want::Release, (1, 1000), None, 1000), Verdict::Nothing);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1000)), 1000), WriteDecision::Nothing);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Keep);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), None, 1000), WriteDecision::Nothing);
     }
 
     #[test]
     fn only_what_is_over_ends() {
-        assert_eq!(judged(Want::End, (1, 900), Some((1, 950)), 1000), Verdict::Refuse);
-        assert_eq!(judged(Want::End, (1, 890), Some((1, 900)), 1000), Verdict::Update);
-        assert_eq!(judged(Want::End, (1, 900), None, 1000), Verdict::Nothing);
+        assert_eq!(judged(Want::End, (1, 900), Some((1, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::End, (1, 890), Some((1, 900)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::End, (1, 900), None, 1000), WriteDecision::Nothing);
     }
 
     #[test]
     fn an_operator_has_his_way() {
-        assert_eq!(judged(Want::Put, (1, 1000), Some((2, 950)), 1000), Verdict::Update);
-        assert_eq!(judged(Want::Put, (1, 1000), None, 1000), Verdict::Insert);
-        assert_eq!(judged(Want::Remove, (1, 1000), Some((2, 950)), 1000), Verdict::Delete);
-        assert_eq!(judged(Want::Remove, (1, 1000), None, 1000), Verdict::Nothing);
+        assert_eq!(judged(Want::Put, (1, 1000), Some((2, 950)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::Put, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(judged(Want::Remove, (1, 1000), Some((2, 950)), 1000), WriteDecision::Delete);
+        assert_eq!(judged(Want::Remove, (1, 1000), None, 1000), WriteDecision::Nothing);
     }
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Random;
 
-use super::contract::{DatabaseError, Fault, LeaseDatabase};
-use super::family::Shared;
+use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
+use super::family::SharedLeaseFamily;
 use super::flushes::Flush;
 
 /// Leases that several [`FakeConnection`]s share.
 #[derive(Debug)]
-pub struct FakeDatabase<F: Shared> {
+pub struct FakeDatabase<F: SharedLeaseFamily> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
     /// Addresses whose leases have no room.
     without_room: Mutex<BTreeSet<F::Address>>,
@@ -21,7 +21,7 @@ pub struct FakeDatabase<F: Shared> {
     unreadable: Mutex<BTreeSet<F::Address>>,
 }
 
-impl<F: Shared> Default for FakeDatabase<F> {
+impl<F: SharedLeaseFamily> Default for FakeDatabase<F> {
     fn default() -> Self {
         Self {
             leases: Mutex::default(),
@@ -32,7 +32,7 @@ impl<F: Shared> Default for FakeDatabase<F> {
     }
 }
 
-impl<F: Shared> FakeDatabase<F> {
+impl<F: SharedLeaseFamily> FakeDatabase<F> {
     /// Returns the leases; while the caller holds them, no connection commits.
     pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +58,7 @@ impl<F: Shared> FakeDatabase<F> {
         match leases.iter().any(|lease| without_room.contains(&F::address(lease))) {
             false => Ok(()),
             true => Err(DatabaseError {
-                fault: Fault::Data,
+                fault: DatabaseFault::Data,
                 tried: "write leases",
                 cause: "a value is too long".to_owned(),
             }),
@@ -81,7 +81,7 @@ pub struct FakeFaults {
 
 /// Connection to a [`FakeDatabase`]. Its transactions are not isolated: tests run them in turn.
 #[derive(Debug)]
-pub struct FakeConnection<F: Shared> {
+pub struct FakeConnection<F: SharedLeaseFamily> {
     database: Arc<FakeDatabase<F>>,
     faults: FakeFaults,
     random: Random,
@@ -113,11 +113,11 @@ impl Flush for FakeFlush {
             return Ok(());
         }
         let cause = "the disk is broken".to_owned();
-        Err(DatabaseError { fault: Fault::Lost, tried: "flush", cause })
+        Err(DatabaseError { fault: DatabaseFault::Lost, tried: "flush", cause })
     }
 }
 
-impl<F: Shared> FakeConnection<F> {
+impl<F: SharedLeaseFamily> FakeConnection<F> {
     /// Creates a connection to `database` whose faults come from `seed`.
     #[must_use]
     pub fn new(database: Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
@@ -145,11 +145,15 @@ impl<F: Shared> FakeConnection<F> {
     fn lose(&mut self, tried: &'static str) -> DatabaseError {
         self.is_connected = false;
         self.changes.clear();
-        DatabaseError { fault: Fault::Lost, tried, cause: "the connection is gone".to_owned() }
+        DatabaseError {
+            fault: DatabaseFault::Lost,
+            tried,
+            cause: "the connection is gone".to_owned(),
+        }
     }
 }
 
-impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
+impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         if self.happens(self.faults.refused_connections) {
             return Err(self.lose("connect"));
@@ -175,7 +179,7 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         }
         if self.happens(self.faults.conflicts) {
             let cause = "deadlock".to_owned();
-            return Err(DatabaseError { fault: Fault::Conflict, tried: "begin", cause });
+            return Err(DatabaseError { fault: DatabaseFault::Conflict, tried: "begin", cause });
         }
         Ok(())
     }
@@ -188,7 +192,7 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         let unreadable = self.database.unreadable();
         if addresses.iter().any(|address| unreadable.contains(address)) {
             let cause = "a value cannot be converted".to_owned();
-            return Err(DatabaseError { fault: Fault::Data, tried: "read leases", cause });
+            return Err(DatabaseError { fault: DatabaseFault::Data, tried: "read leases", cause });
         }
         let leases = self.database.leases();
         found.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());

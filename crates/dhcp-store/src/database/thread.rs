@@ -10,13 +10,13 @@ use std::time::Duration;
 use base::time::NS_PER_MS;
 use dhcp_lease::LeaseTable;
 
-use super::contract::{DatabaseError, LeaseDatabase};
+use super::contract::{DatabaseError, LeaseDatabaseConnection};
 use super::core::{DatabaseCore, RoundEnd};
-use super::family::Shared;
+use super::family::SharedLeaseFamily;
 use super::flusher::Flusher;
 use super::journal::SharedJournal;
 use super::refusals::Refusals;
-use crate::log::{Bell, Clock, ShardLog, Shards};
+use crate::log::{Clock, ShardLog, SharedLogState, ThreadWakeup};
 use crate::store::DatabaseStore;
 
 /// Reaction of the store to a lost connection (Kea's `max-reconnect-tries`, `reconnect-wait-time`).
@@ -30,7 +30,7 @@ pub struct OnLoss {
 
 /// Options of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadOptions {
+pub struct DatabaseThreadOptions {
     /// Reaction to a lost connection.
     pub on_loss: OnLoss,
     /// True if other servers write to the database too.
@@ -39,8 +39,8 @@ pub struct ThreadOptions {
 
 /// Running thread. It stops when the value is dropped.
 #[derive(Debug)]
-pub struct DatabaseThread<F: Shared> {
-    state: Arc<State>,
+pub struct DatabaseThread<F: SharedLeaseFamily> {
+    state: Arc<DatabaseThreadState>,
     table: Arc<LeaseTable<F>>,
     refusals: Arc<Refusals>,
     conflicts: Arc<AtomicU64>,
@@ -52,18 +52,18 @@ pub struct DatabaseThread<F: Shared> {
 }
 
 #[derive(Debug)]
-struct State {
-    shards: Arc<Shards>,
-    bell: Arc<Bell>,
+struct DatabaseThreadState {
+    shards: Arc<SharedLogState>,
+    bell: Arc<ThreadWakeup>,
     stops: AtomicBool,
     is_lost: AtomicBool,
-    told: Mutex<Told>,
+    told: Mutex<OperatorMessages>,
     flusher: Flusher,
 }
 
 /// Messages for the operator.
 #[derive(Debug, Default)]
-struct Told {
+struct OperatorMessages {
     problems: Vec<String>,
     failure: Option<DatabaseError>,
 }
@@ -71,17 +71,17 @@ struct Told {
 /// Problems that are kept until they are taken.
 const PROBLEMS_MAX: usize = 64;
 
-impl<F: Shared> DatabaseThread<F> {
+impl<F: SharedLeaseFamily> DatabaseThread<F> {
     /// Starts the thread over a connected `database` for `shards`, whose leases are in `table`.
     ///
     /// # Errors
     ///
     /// Returns the operating system's error if it cannot create a thread.
     pub fn start(
-        shards: Arc<Shards>,
+        shards: Arc<SharedLogState>,
         table: Arc<LeaseTable<F>>,
-        database: impl LeaseDatabase<F> + 'static,
-        options: ThreadOptions,
+        database: impl LeaseDatabaseConnection<F> + 'static,
+        options: DatabaseThreadOptions,
         clock: Clock,
     ) -> io::Result<Self> {
         let refusals = Arc::<Refusals>::default();
@@ -91,7 +91,7 @@ impl<F: Shared> DatabaseThread<F> {
         let rejections = core.rejections();
         let flushes = core.flushes();
         let is_flushed_beside = flushes.are_beside();
-        let state = Arc::new(State {
+        let state = Arc::new(DatabaseThreadState {
             shards,
             bell: Arc::default(),
             stops: AtomicBool::new(false),
@@ -198,14 +198,14 @@ impl<F: Shared> DatabaseThread<F> {
     }
 }
 
-impl<F: Shared> Drop for DatabaseThread<F> {
+impl<F: SharedLeaseFamily> Drop for DatabaseThread<F> {
     fn drop(&mut self) {
         self.join();
     }
 }
 
-impl State {
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+impl DatabaseThreadState {
+    fn told(&self) -> std::sync::MutexGuard<'_, OperatorMessages> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    fn run<F: Shared, D: LeaseDatabase<F>>(
+    fn run<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>>(
         &self,
         mut core: DatabaseCore<F, D>,
         on_loss: OnLoss,
@@ -267,7 +267,7 @@ impl State {
     }
 
     /// Runs a round in parts, each of which is flushed while the next one runs.
-    fn parts<F: Shared, D: LeaseDatabase<F>>(
+    fn parts<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
         clock: &Clock,
@@ -290,7 +290,7 @@ impl State {
     }
 
     /// Tries once to connect; returns false if that failed.
-    fn reconnect<F: Shared, D: LeaseDatabase<F>>(
+    fn reconnect<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
         retry: &mut Retry,

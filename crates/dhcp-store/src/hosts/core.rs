@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::Now;
 
 use crate::database::DatabaseError;
-use crate::log::{Bell, Doorbell, Wake};
+use crate::log::{Doorbell, ThreadWakeup, Wake};
 
 /// Directory that returns values for keys.
 pub trait Directory<K, V>: Send {
@@ -27,7 +27,7 @@ pub trait Directory<K, V>: Send {
 
 /// Answer to one batch of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer<K, V> {
+pub struct LookupBatchResult<K, V> {
     /// Number of the batch.
     pub batch: u64,
     /// All keys of the batch with their values, the keys in no particular order; `None` if the
@@ -37,7 +37,7 @@ pub struct Answer<K, V> {
 
 /// Result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum LookupTurnResult {
     /// No shard had a request.
     Idle,
     /// The turn looked up this many keys.
@@ -49,7 +49,7 @@ pub enum Turn {
 /// Requests of one shard, and the answers to it.
 struct Post<K, V> {
     asked: Vec<(u64, Vec<K>)>,
-    answers: VecDeque<Answer<K, V>>,
+    answers: VecDeque<LookupBatchResult<K, V>>,
     last_batch: u64,
 }
 
@@ -63,7 +63,7 @@ impl<K, V> Default for Post<K, V> {
 pub struct Lookups<K, V> {
     boxes: Vec<Mutex<Post<K, V>>>,
     wake: Wake,
-    pub(super) bell: Bell,
+    pub(super) bell: ThreadWakeup,
 }
 
 impl<K, V> fmt::Debug for Lookups<K, V> {
@@ -77,18 +77,18 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
     /// has an answer.
     pub fn new(shards: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let boxes = (0..shards).map(|_| Mutex::default()).collect();
-        Arc::new(Self { boxes, wake: Box::new(wake), bell: Bell::default() })
+        Arc::new(Self { boxes, wake: Box::new(wake), bell: ThreadWakeup::default() })
     }
 
     /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
-    pub fn turn(&self, now: Now, directory: &mut dyn Directory<K, V>) -> Turn {
+    pub fn turn(&self, now: Now, directory: &mut dyn Directory<K, V>) -> LookupTurnResult {
         let asked: Vec<_> =
             self.boxes.iter().map(|one| std::mem::take(&mut lock(one).asked)).collect();
         let batches = asked.iter().flatten();
         let wanted: BTreeMap<&K, usize> =
             batches.flat_map(|(_, keys)| keys).map(|key| (key, 0)).collect();
         if asked.iter().all(Vec::is_empty) {
-            return Turn::Idle;
+            return LookupTurnResult::Idle;
         }
         let keys: Vec<K> = wanted.keys().map(|&key| key.clone()).collect();
         let positions: BTreeMap<&K, usize> = wanted.into_keys().zip(0..).collect();
@@ -101,14 +101,14 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
             let answers = batches.iter().map(|(batch, keys)| {
                 let of_key = |key: &K| (key.clone(), found[positions[key]].clone());
                 let found = looked_up.is_ok().then(|| keys.iter().map(of_key).collect());
-                Answer { batch: *batch, found }
+                LookupBatchResult { batch: *batch, found }
             });
             lock(&self.boxes[shard]).answers.extend(answers);
             (self.wake)(shard);
         }
         match looked_up {
-            Ok(()) => Turn::Answered(keys.len()),
-            Err(error) => Turn::Failed(error),
+            Ok(()) => LookupTurnResult::Answered(keys.len()),
+            Err(error) => LookupTurnResult::Failed(error),
         }
     }
 }
@@ -145,7 +145,7 @@ impl<K, V> LookupDesk<K, V> {
     }
 
     /// Takes the next answer, if there is one.
-    pub fn take(&mut self) -> Option<Answer<K, V>> {
+    pub fn take(&mut self) -> Option<LookupBatchResult<K, V>> {
         lock(&self.lookups.boxes[self.shard]).answers.pop_front()
     }
 }

@@ -14,6 +14,6 @@ mod core;
 mod sql;
 mod thread;
 
-pub use core::{Answer, Directory, LookupDesk, Lookups, Turn};
+pub use core::{Directory, LookupBatchResult, LookupDesk, LookupTurnResult, Lookups};
 pub use sql::{HostsPolicy, SqlHosts};
 pub use thread::LookupThread;

@@ -4,10 +4,10 @@
 use base::Now;
 use base::time::NS_PER_MS;
 
-use crate::database::{DatabaseError, Fault};
+use crate::database::{DatabaseError, DatabaseFault};
 use crate::memfile::RowFault;
-use crate::sql::row::Layout;
-use crate::sql::{Database, Host, HostFamily, HostQuery, Settings, SharedLeases};
+use crate::sql::row::RowLayout;
+use crate::sql::{Database, HostFamily, HostQuery, HostTableRow, SharedLeases, SqlSettings};
 
 /// Policy for one of the databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,18 +25,18 @@ pub struct SqlHosts {
 
 #[derive(Debug)]
 struct One {
-    settings: Settings,
+    settings: SqlSettings,
     policy: HostsPolicy,
-    open: Option<(Database, Layout)>,
+    open: Option<(Database, RowLayout)>,
     retry_at_ns: u64,
 }
 
 impl One {
-    fn open(&mut self, now: Now) -> Result<&mut (Database, Layout), DatabaseError> {
+    fn open(&mut self, now: Now) -> Result<&mut (Database, RowLayout), DatabaseError> {
         if self.open.is_none() {
             if now.mono_ns < self.retry_at_ns {
                 return Err(DatabaseError {
-                    fault: Fault::Lost,
+                    fault: DatabaseFault::Lost,
                     tried: "connect to a hosts database",
                     cause: format!("it is too early to try {} again", self.settings),
                 });
@@ -57,11 +57,11 @@ impl One {
         &mut self,
         now: Now,
         tried: &'static str,
-        body: impl FnOnce(&mut Database, Layout) -> Result<T, crate::sql::SqlError>,
+        body: impl FnOnce(&mut Database, RowLayout) -> Result<T, crate::sql::SqlError>,
     ) -> Result<T, DatabaseError> {
         let (database, layout) = self.open(now)?;
         let done = SharedLeases::told(tried, body(database, *layout));
-        if done.as_ref().is_err_and(|error| error.fault == Fault::Lost) {
+        if done.as_ref().is_err_and(|error| error.fault == DatabaseFault::Lost) {
             self.open = None;
         }
         done
@@ -71,7 +71,7 @@ impl One {
 impl SqlHosts {
     /// Creates the directory of the hosts of `family` in these databases, without a connection.
     #[must_use]
-    pub fn new(family: HostFamily, databases: Vec<(Settings, HostsPolicy)>) -> Self {
+    pub fn new(family: HostFamily, databases: Vec<(SqlSettings, HostsPolicy)>) -> Self {
         let one = |(settings, policy)| One { settings, policy, open: None, retry_at_ns: 0 };
         Self { family, databases: databases.into_iter().map(one).collect() }
     }
@@ -96,7 +96,7 @@ impl SqlHosts {
         &mut self,
         now: Now,
         queries: &[HostQuery],
-        found: &mut Vec<Host>,
+        found: &mut Vec<HostTableRow>,
         faults: &mut Vec<RowFault>,
     ) -> Result<(), DatabaseError> {
         let family = self.family;
@@ -113,7 +113,7 @@ impl SqlHosts {
                 done
             };
             match look(one) {
-                Err(error) if was_open && error.fault == Fault::Lost => look(one)?,
+                Err(error) if was_open && error.fault == DatabaseFault::Lost => look(one)?,
                 other => other?,
             }
         }

@@ -5,25 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::core::{Directory, Lookups, Turn};
+use super::core::{Directory, LookupTurnResult, Lookups};
 use crate::log::Clock;
 
 /// Running thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct LookupThread {
-    state: Arc<State>,
+    state: Arc<LookupThreadState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LookupThreadState {
     stops: AtomicBool,
     /// Last problem, until the operator has read it.
-    problem: Mutex<Told>,
+    problem: Mutex<LookupProblem>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct LookupProblem {
     problem: Option<String>,
     is_failing: bool,
 }
@@ -43,7 +43,7 @@ impl LookupThread {
         K: Ord + Clone + Send + 'static,
         V: Clone + Send + 'static,
     {
-        let state = Arc::<State>::default();
+        let state = Arc::<LookupThreadState>::default();
         let running = Arc::clone(&state);
         let thread =
             std::thread::Builder::new().name("hosts-database".into()).spawn(move || {
@@ -52,7 +52,7 @@ impl LookupThread {
                     lookups.bell.answer();
                     let turn = lookups.turn(clock(), &mut directory);
                     running.hear(&turn);
-                    if turn == Turn::Idle && !lookups.bell.is_rung() {
+                    if turn == LookupTurnResult::Idle && !lookups.bell.is_rung() {
                         std::thread::park();
                     }
                 }
@@ -78,23 +78,25 @@ impl Drop for LookupThread {
     }
 }
 
-impl State {
-    fn told(&self) -> MutexGuard<'_, Told> {
+impl LookupThreadState {
+    fn told(&self) -> MutexGuard<'_, LookupProblem> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self, turn: &Turn) {
+    fn hear(&self, turn: &LookupTurnResult) {
         let mut told = self.told();
         match turn {
-            Turn::Failed(error) if !told.is_failing => {
+            LookupTurnResult::Failed(error) if !told.is_failing => {
                 told.is_failing = true;
                 told.problem = Some(format!("reservations cannot be looked up: {error}"));
             }
-            Turn::Answered(_) if told.is_failing => {
+            LookupTurnResult::Answered(_) if told.is_failing => {
                 told.is_failing = false;
                 told.problem = Some("reservations are looked up again".to_owned());
             }
-            Turn::Failed(_) | Turn::Answered(_) | Turn::Idle => {}
+            LookupTurnResult::Failed(_)
+            | LookupTurnResult::Answered(_)
+            | LookupTurnResult::Idle => {}
         }
     }
 }

@@ -8,12 +8,12 @@ use super::shard::Doorbell;
 
 /// Bell that wakes the thread, at most once for each time that the thread checks it.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct ThreadWakeup {
     is_rung: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-impl Bell {
+impl ThreadWakeup {
     /// Wakes the calling thread from now on. Its first check also sees earlier rings.
     pub(crate) fn listen(&self) {
         self.thread.get_or_init(std::thread::current);
@@ -31,7 +31,7 @@ impl Bell {
     }
 }
 
-impl Doorbell for Bell {
+impl Doorbell for ThreadWakeup {
     fn ring(&self) {
         if !self.is_rung.swap(true, Ordering::SeqCst)
             && let Some(thread) = self.thread.get()

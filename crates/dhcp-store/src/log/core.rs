@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
-use super::{Durability, Shards};
-use crate::memfile::{Cleanup, Disturbance, Failed, Look, Memfile, Rotation, Snapshot};
+use super::{RowDurability, SharedLogState};
+use crate::memfile::{Cleanup, Disturbance, Failed, LeaseFileCheck, Memfile, Rotation, Snapshot};
 use crate::storage::LogFile;
 
 /// Options of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreOptions {
     /// Durability at which a row is settled.
-    pub durability: Durability,
+    pub durability: RowDurability,
     /// Seconds between rotations, each followed by a cleanup; 0 = never (Kea's `lfc-interval`).
     pub lfc_interval_s: u32,
 }
@@ -34,7 +34,7 @@ impl fmt::Display for LogFailure {
 /// Sole owner of the lease file.
 #[derive(Debug)]
 pub struct LogCore {
-    shards: Arc<Shards>,
+    shards: Arc<SharedLogState>,
     memfile: Memfile,
     options: CoreOptions,
     /// Rows of the current round; the buffer is kept to reuse its memory.
@@ -75,7 +75,12 @@ const BATCH_KEPT: usize = 4 << 20;
 impl LogCore {
     /// Creates the core for rounds over `memfile` for `shards`.
     #[must_use]
-    pub fn new(shards: Arc<Shards>, memfile: Memfile, options: CoreOptions, now: Now) -> Self {
+    pub fn new(
+        shards: Arc<SharedLogState>,
+        memfile: Memfile,
+        options: CoreOptions,
+        now: Now,
+    ) -> Self {
         let mut batch = Vec::new();
         // No shard logs yet: this opens the buffers with the columns of the file.
         shards.take(&mut batch, 1, memfile.columns());
@@ -138,7 +143,7 @@ impl LogCore {
                 self.fail(&failed);
                 return true;
             }
-            if self.options.durability == Durability::Always {
+            if self.options.durability == RowDurability::Always {
                 if let Err(failed) = self.memfile.sync() {
                     self.fail(&failed);
                     return true;
@@ -150,7 +155,7 @@ impl LogCore {
             self.size.store(self.settled_end, Ordering::Relaxed);
         }
         self.shards.publish(epoch, shard);
-        let by_time = matches!(self.options.durability, Durability::Interval(_));
+        let by_time = matches!(self.options.durability, RowDurability::Interval(_));
         self.disturbance.is_some() || (by_time && was_flushed && self.unflushed_since_ns.is_some())
     }
 
@@ -207,7 +212,7 @@ impl LogCore {
 
     /// Returns the check of the files that is due, to be done without the core; if it finds
     /// nothing, call [`LogCore::looked`], otherwise [`LogCore::watch_due`] returns the disturbance.
-    pub(super) fn look_due(&self, now: Now) -> Option<Look> {
+    pub(super) fn look_due(&self, now: Now) -> Option<LeaseFileCheck> {
         let is_due = self.failure.is_none() && self.disturbance.is_none();
         (is_due && now.mono_ns >= self.watch_at_ns).then(|| self.memfile.look(self.is_cleaning))
     }
@@ -247,10 +252,10 @@ impl LogCore {
             return None;
         }
         let flush = match self.options.durability {
-            Durability::Interval(ms) => {
+            RowDurability::Interval(ms) => {
                 self.unflushed_since_ns.map(|since| since + u64::from(ms) * NS_PER_MS)
             }
-            Durability::None | Durability::Always => None,
+            RowDurability::None | RowDurability::Always => None,
         };
         let rotate = if self.is_cleaning { None } else { self.rotate_at_ns };
         flush.into_iter().chain(rotate).min()
@@ -259,7 +264,7 @@ impl LogCore {
     /// Returns the file if a flush by time is due. The caller flushes it, without a lock on the
     /// core if it likes, and then calls [`LogCore::flushed`].
     pub fn flush_due(&mut self, now: Now) -> Option<Arc<dyn LogFile>> {
-        let Durability::Interval(ms) = self.options.durability else { return None };
+        let RowDurability::Interval(ms) = self.options.durability else { return None };
         let since = self.unflushed_since_ns?;
         if self.failure.is_some() || now.mono_ns < since + u64::from(ms) * NS_PER_MS {
             return None;

@@ -61,7 +61,7 @@ impl RowBuffer {
 /// Buffer and awaited epoch of one shard, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Place {
+struct ShardBuffer {
     buffer: Mutex<RowBuffer>,
     /// Highest epoch that the shard has seen unsettled; if it is above the published one, the shard
     /// waits.
@@ -72,14 +72,14 @@ struct Place {
 pub type Wake = Box<dyn Fn(usize) + Send + Sync>;
 
 /// State that all shards and the writer share.
-pub struct Shards {
-    places: Box<[Place]>,
+pub struct SharedLogState {
+    places: Box<[ShardBuffer]>,
     settled: AtomicU64,
     has_failed: AtomicBool,
     wake: Wake,
 }
 
-impl fmt::Debug for Shards {
+impl fmt::Debug for SharedLogState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shards")
             .field("places", &self.places)
@@ -89,11 +89,11 @@ impl fmt::Debug for Shards {
     }
 }
 
-impl Shards {
+impl SharedLogState {
     /// Creates the state of `count` shards. `wake` must not block and must not call back.
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
-        let place = || Place {
+        let place = || ShardBuffer {
             buffer: Mutex::new(RowBuffer {
                 rows: Vec::new(),
                 epoch: 1,
@@ -206,7 +206,7 @@ pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
 /// Part of the log of one shard.
 #[derive(Debug)]
 pub struct ShardLog {
-    pub(super) shards: Arc<Shards>,
+    pub(super) shards: Arc<SharedLogState>,
     pub(super) shard: usize,
     /// Doorbell of the thread that does the rounds; `None` if the owner of this value does them.
     pub(super) doorbell: Option<Arc<dyn Doorbell>>,
@@ -217,14 +217,14 @@ pub struct ShardLog {
 impl ShardLog {
     /// Creates the part of shard number `shard`, whose caller does the rounds elsewhere.
     #[must_use]
-    pub const fn new(shards: Arc<Shards>, shard: usize) -> Self {
+    pub const fn new(shards: Arc<SharedLogState>, shard: usize) -> Self {
         Self { shards, shard, doorbell: None, core: None }
     }
 
     /// Creates the part of shard number `shard`, with the doorbell of the thread that does the
     /// rounds.
     pub(crate) const fn with_doorbell(
-        shards: Arc<Shards>,
+        shards: Arc<SharedLogState>,
         shard: usize,
         doorbell: Arc<dyn Doorbell>,
     ) -> Self {
@@ -238,7 +238,7 @@ impl ShardLog {
     }
 
     /// Records that a reply waits for `epoch`: when it settles, the shard is woken. Afterwards
-    /// check [`Shards::settled`] once more before sleeping.
+    /// check [`SharedLogState::settled`] once more before sleeping.
     pub fn await_epoch(&self, epoch: u64) {
         let awaited = &self.shards.places[self.shard].awaited;
         if awaited.load(Ordering::Relaxed) < epoch {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     /// Logs changes of one letter each, and returns their epochs.
-    fn log(shards: &Shards, shard: usize, letters: &str) -> Vec<u64> {
+    fn log(shards: &SharedLogState, shard: usize, letters: &str) -> Vec<u64> {
         let change = |letter| {
             let mut buffer = shards.buffer(shard);
             let epoch = buffer.epoch();
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn rows_come_in_parts_that_grow_each_with_an_epoch() {
-        let shards = Shards::new(2, |_| {});
+        let shards = SharedLogState::new(2, |_| {});
         let mut taken = parts();
         assert_eq!(log(&shards, 0, "abc"), [1, 1, 1], "in one part at first");
         shards.take_parts(&mut taken, 9, Columns::default(), 2);
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_last_part_has_room_for_all() {
-        let shards = Shards::new(1, |_| {});
+        let shards = SharedLogState::new(1, |_| {});
         shards.take_parts(&mut parts(), 9, Columns::default(), 1);
         let epochs = log(&shards, 0, &"x".repeat(1000));
         assert_eq!((epochs[0], epochs[126], epochs[127], epochs[999]), (9, 15, 16, 16));

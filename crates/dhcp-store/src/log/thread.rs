@@ -10,17 +10,17 @@ use std::{fmt, io};
 use base::Now;
 use base::time::NS_PER_MS;
 
-use super::bell::Bell;
+use super::bell::ThreadWakeup;
 use super::shard::Doorbell;
-use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::{Cleaned, Cleanup, CleanupError, Disturbance, Memfile};
+use super::{CoreOptions, LogCore, LogFailure, RowDurability, ShardLog, SharedLogState};
+use crate::memfile::{Cleanup, CleanupError, CleanupOutcome, Disturbance, Memfile};
 
 /// Source of the rows of the whole table, as text with the newest columns, one by one.
 pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 
 /// Reaction of the log to a failure.
 #[derive(Default)]
-pub enum OnFail {
+pub enum LogFailureReaction {
     /// The log stays failed: there is no table to write a file from.
     #[default]
     Stop,
@@ -36,7 +36,7 @@ pub enum OnFail {
     },
 }
 
-impl fmt::Debug for OnFail {
+impl fmt::Debug for LogFailureReaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stop => f.write_str("Stop"),
@@ -52,26 +52,26 @@ pub type Clock = Box<dyn Fn() -> Now + Send + Sync>;
 
 /// Options of the thread.
 #[derive(Debug, Default)]
-pub struct ThreadOptions {
+pub struct LogThreadOptions {
     /// Options of rounds.
     pub core: CoreOptions,
     /// Reaction to a failure.
-    pub on_fail: OnFail,
+    pub on_fail: LogFailureReaction,
 }
 
 /// Running log thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct LogThread {
-    state: Arc<State>,
+    state: Arc<LogThreadState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct State {
-    shards: Arc<Shards>,
+struct LogThreadState {
+    shards: Arc<SharedLogState>,
     core: Arc<Mutex<LogCore>>,
     does_rounds_inline: bool,
-    bell: Arc<Bell>,
+    bell: Arc<ThreadWakeup>,
     stops: AtomicBool,
     /// True if the log has failed and no attempt is left.
     has_given_up: AtomicBool,
@@ -89,17 +89,17 @@ impl LogThread {
     ///
     /// Returns the operating system's error if it cannot create a thread.
     pub fn start(
-        shards: Arc<Shards>,
+        shards: Arc<SharedLogState>,
         memfile: Memfile,
-        options: ThreadOptions,
+        options: LogThreadOptions,
         clock: Clock,
     ) -> io::Result<Self> {
         let core = LogCore::new(shards.clone(), memfile, options.core, clock());
-        let state = Arc::new(State {
+        let state = Arc::new(LogThreadState {
             shards,
             core: Arc::new(Mutex::new(core)),
-            does_rounds_inline: options.core.durability != Durability::Always,
-            bell: Arc::new(Bell::default()),
+            does_rounds_inline: options.core.durability != RowDurability::Always,
+            bell: Arc::new(ThreadWakeup::default()),
             stops: AtomicBool::new(false),
             has_given_up: AtomicBool::new(false),
             problems: Mutex::new(Vec::new()),
@@ -197,7 +197,7 @@ impl Drop for LogThread {
     }
 }
 
-impl State {
+impl LogThreadState {
     fn core(&self) -> MutexGuard<'_, LogCore> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,11 +209,16 @@ impl State {
         }
     }
 
-    fn run(&self, clock: &Clock, on_fail: OnFail) {
+    fn run(&self, clock: &Clock, on_fail: LogFailureReaction) {
         self.bell.listen();
         let mut cleaner = None;
-        let mut restart =
-            Restart { on_fail, is_reported: false, is_final: false, tries: 0, retry_at_ns: None };
+        let mut restart = LogRestartState {
+            on_fail,
+            is_reported: false,
+            is_final: false,
+            tries: 0,
+            retry_at_ns: None,
+        };
         while !self.stops.load(Ordering::SeqCst) {
             let is_rung = self.bell.answer();
             let now = clock();
@@ -234,7 +239,7 @@ impl State {
     }
 
     /// Parks until the bell rings or a task is due.
-    fn sleep(&self, clock: &Clock, restart: &Restart) {
+    fn sleep(&self, clock: &Clock, restart: &LogRestartState) {
         let core = self.core();
         let watch_ns = core.next_watch_ns().filter(|_| restart.repairs());
         let due_ns = core.next_deadline_ns().into_iter().chain(watch_ns);
@@ -310,13 +315,18 @@ impl State {
 
     /// Writes whole files from memory when another program has changed them, at any `on-fail`: no
     /// acknowledged row is lost, so the log has not failed.
-    fn repair_if_disturbed(&self, now: Now, restart: &mut Restart, cleaner: &mut Option<Cleaner>) {
+    fn repair_if_disturbed(
+        &self,
+        now: Now,
+        restart: &mut LogRestartState,
+        cleaner: &mut Option<Cleaner>,
+    ) {
         let Some(disturbance) = self.disturbance(now, restart.repairs()) else { return };
         let core = self.core();
         let reason = format!("lease file {} {disturbance}", core.path().display());
         drop(core);
         self.report(reason.clone());
-        let OnFail::Restart { snapshot, .. } = &restart.on_fail else {
+        let LogFailureReaction::Restart { snapshot, .. } = &restart.on_fail else {
             return self.core().give_up(&reason);
         };
         if disturbance == Disturbance::Taken {
@@ -336,14 +346,14 @@ impl State {
     }
 
     /// Tries to continue after a failure, as long as attempts are left.
-    fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
+    fn restart_if_failed(&self, now: Now, restart: &mut LogRestartState) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
         if !restart.is_reported {
             restart.is_reported = true;
             self.report(failure.to_string());
         }
-        let OnFail::Restart { snapshot, retry_ms, tries_max } = &restart.on_fail else {
+        let LogFailureReaction::Restart { snapshot, retry_ms, tries_max } = &restart.on_fail else {
             return self.has_given_up.store(true, Ordering::SeqCst);
         };
         let is_due = restart.retry_at_ns.is_none_or(|at| now.mono_ns >= at);
@@ -373,8 +383,8 @@ impl State {
 /// Report of a table that was written into new files.
 const WRITTEN_ANEW: &str = "lease file written anew from memory";
 
-struct Restart {
-    on_fail: OnFail,
+struct LogRestartState {
+    on_fail: LogFailureReaction,
     is_reported: bool,
     /// True if the log must not write new files after a failure.
     is_final: bool,
@@ -384,14 +394,14 @@ struct Restart {
     retry_at_ns: Option<u64>,
 }
 
-impl Restart {
+impl LogRestartState {
     /// Returns true if there is a table to repair files from; otherwise the files are not checked.
     const fn repairs(&self) -> bool {
-        matches!(self.on_fail, OnFail::Restart { .. })
+        matches!(self.on_fail, LogFailureReaction::Restart { .. })
     }
 }
 
-type CleanupResult = Result<Cleaned, CleanupError>;
+type CleanupResult = Result<CleanupOutcome, CleanupError>;
 
 /// Thread that runs a cleanup.
 struct Cleaner {
@@ -400,7 +410,7 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn start(cleanup: Cleanup, bell: Arc<Bell>) -> io::Result<Self> {
+    fn start(cleanup: Cleanup, bell: Arc<ThreadWakeup>) -> io::Result<Self> {
         let result = Arc::new(OnceLock::new());
         let place = result.clone();
         let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {

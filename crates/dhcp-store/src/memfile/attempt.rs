@@ -42,12 +42,12 @@ impl<T> Tried<T> for io::Result<T> {
 const BLOCK: usize = 1 << 20;
 
 /// File under its scratch name, flushed, that will be renamed to another lease file.
-pub(crate) struct Prepared {
+pub(crate) struct ScratchFile {
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) len: u64,
 }
 
-impl Prepared {
+impl ScratchFile {
     /// Takes the lock of the file before it gets the live file's name.
     pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), Failed> {
         let is_ours = self.file.lock().tried("lock", &files.scratch)?;
@@ -84,7 +84,7 @@ pub(crate) fn prepare(
     storage: &dyn Storage,
     files: &LeaseFiles,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
-) -> Result<Prepared, Failed> {
+) -> Result<ScratchFile, Failed> {
     prepare_at(storage, &files.scratch, fill).inspect_err(|_| {
         // If this fails too, the next start or attempt removes the file.
         let _ = storage.remove(&files.scratch);
@@ -95,13 +95,13 @@ fn prepare_at(
     storage: &dyn Storage,
     path: &Path,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
-) -> Result<Prepared, Failed> {
+) -> Result<ScratchFile, Failed> {
     let file = storage.create(path).tried("create", path)?;
     let mut writer = BlockWriter { file: &*file, block: Vec::new(), len: 0 };
     fill(&mut writer).and_then(|()| writer.write_block()).tried("write", path)?;
     let len = writer.len;
     file.sync_data().tried("flush", path)?;
-    Ok(Prepared { file, len })
+    Ok(ScratchFile { file, len })
 }
 
 /// Renames a file and flushes the folder: afterwards the new name is safe.

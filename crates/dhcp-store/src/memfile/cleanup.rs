@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::columns::{Columns, Header};
-use super::format::{Format, Rows};
+use super::columns::{Columns, LeaseFileHeader};
+use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::inspect;
-use super::load::{LoadError, LoadReport, Source};
+use super::load::{LeaseLoadError, LoadReport, RowSource};
 use super::watch::Companion;
 use crate::memfile::attempt::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
@@ -18,7 +18,7 @@ use crate::storage::Storage;
 pub struct Cleanup {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
-    pub(crate) format: Format,
+    pub(crate) format: RowFileFormat,
     pub(crate) max_row_errors: u32,
     /// State of the files that it reads, as this program left them.
     pub(super) companions: Vec<Companion>,
@@ -26,7 +26,7 @@ pub struct Cleanup {
 
 /// Result of a cleanup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleanupOutcome {
     /// Report of the files that it read.
     pub report: LoadReport,
     /// Number of leases that it wrote.
@@ -64,11 +64,13 @@ impl From<Failed> for CleanupError {
     }
 }
 
-impl From<LoadError> for CleanupError {
-    fn from(error: LoadError) -> Self {
+impl From<LeaseLoadError> for CleanupError {
+    fn from(error: LeaseLoadError) -> Self {
         match error {
-            LoadError::Read { path, error } => Self::Storage(Failed { tried: "read", path, error }),
-            LoadError::TooManyBadRows(report) => Self::TooManyBadRows(report),
+            LeaseLoadError::Read { path, error } => {
+                Self::Storage(Failed { tried: "read", path, error })
+            }
+            LeaseLoadError::TooManyBadRows(report) => Self::TooManyBadRows(report),
         }
     }
 }
@@ -76,8 +78,8 @@ impl From<LoadError> for CleanupError {
 impl Cleanup {
     /// Returns the cleanup of `files` in a program of its own, like Kea's.
     #[must_use]
-    pub fn alone<F: Rows>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
-        let format = Format::of::<F>();
+    pub fn alone<F: LeaseFileFamily>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
+        let format = RowFileFormat::of::<F>();
         Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
     }
 
@@ -86,13 +88,13 @@ impl Cleanup {
     /// # Errors
     ///
     /// See [`CleanupError`].
-    pub fn run(&self) -> Result<Cleaned, CleanupError> {
+    pub fn run(&self) -> Result<CleanupOutcome, CleanupError> {
         let changed = |one: &&Companion| !one.is_same(&*self.storage);
         if let Some(companion) = self.companions.iter().find(changed) {
             let error = io::Error::other("another program has changed it");
             return Err(Failed { tried: "use", path: companion.path.clone(), error }.into());
         }
-        let mut cleaned = Cleaned::default();
+        let mut cleaned = CleanupOutcome::default();
         let completed = &self.files.completed;
         match self.storage.open(completed).tried("open", completed)? {
             // The process that wrote it may have flushed neither the file nor its name.
@@ -108,8 +110,8 @@ impl Cleanup {
     }
 
     /// Writes the completed file from the rotated ones.
-    fn complete(&self) -> Result<Cleaned, CleanupError> {
-        let mut sources: Vec<Source> = Vec::new();
+    fn complete(&self) -> Result<CleanupOutcome, CleanupError> {
+        let mut sources: Vec<RowSource> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
             let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
             let found = inspect(&self.format, path, file)?;
@@ -122,7 +124,7 @@ impl Cleanup {
             leases.write(writer)
         })?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.completed)?;
-        Ok(Cleaned { report, leases: leases.count() })
+        Ok(CleanupOutcome { report, leases: leases.count() })
     }
 
     /// Removes the files that the completed file replaces, and gives it its final name; the order
@@ -137,15 +139,15 @@ impl Cleanup {
 }
 
 /// Lease file after its inspection.
-pub(crate) struct Found {
+pub(crate) struct InspectedLeaseFile {
     /// Rows of the file; `None` if even its header is incomplete.
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Option<RowSource>,
     /// Number of bytes after the last complete row.
     pub(crate) torn_octets: u64,
 }
 
-impl Found {
-    pub(crate) fn header(&self) -> Option<Header> {
+impl InspectedLeaseFile {
+    pub(crate) fn header(&self) -> Option<LeaseFileHeader> {
         self.source.as_ref().map(|source| source.header)
     }
 }

@@ -1,6 +1,6 @@
 //! Columns of a lease file; newer versions of Kea have more of them.
 
-use super::format::Format;
+use super::format::RowFileFormat;
 
 /// Number of known columns in the rows of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,7 +8,7 @@ pub struct Columns(u8);
 
 /// Parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct LeaseFileHeader {
     /// Known columns of the file.
     pub columns: Columns,
     /// Number of further columns, of a Kea newer than this program.
@@ -18,13 +18,13 @@ pub struct Header {
 impl Columns {
     /// Returns the columns of new files of this format.
     #[must_use]
-    pub const fn newest(format: &Format) -> Self {
+    pub const fn newest(format: &RowFileFormat) -> Self {
         Self(format.names.len() as u8)
     }
 
     /// Returns the columns of new files in Kea 2.2: all except the pool number.
     #[must_use]
-    pub const fn without_newest(format: &Format) -> Self {
+    pub const fn without_newest(format: &RowFileFormat) -> Self {
         Self(format.names.len() as u8 - 1)
     }
 
@@ -35,16 +35,16 @@ impl Columns {
     }
 
     /// Appends the header line.
-    pub fn encode_header(self, format: &Format, out: &mut Vec<u8>) {
+    pub fn encode_header(self, format: &RowFileFormat, out: &mut Vec<u8>) {
         out.extend_from_slice(format.names[..self.count()].join(",").as_bytes());
         out.push(b'\n');
     }
 }
 
-impl Header {
+impl LeaseFileHeader {
     /// Parses a header line, passed without its line end; returns `None` if it is not a header.
     #[must_use]
-    pub fn parse(format: &Format, line: &[u8]) -> Option<Self> {
+    pub fn parse(format: &RowFileFormat, line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut columns = 0;
         let mut unknown = 0;
@@ -61,14 +61,14 @@ impl Header {
     /// Returns true if `octets`, without a line end, may be the rest of a header that was being
     /// written when the power failed: its beginning, or only zeros.
     #[must_use]
-    pub fn is_torn(format: &Format, octets: &[u8]) -> bool {
+    pub fn is_torn(format: &RowFileFormat, octets: &[u8]) -> bool {
         let whole = format.names.join(",");
         whole.as_bytes().starts_with(octets) || octets.iter().all(|&octet| octet == 0)
     }
 
     /// Returns the most values that a row may have.
     #[must_use]
-    pub fn most_values(self, format: &Format) -> usize {
+    pub fn most_values(self, format: &RowFileFormat) -> usize {
         (self.columns.count() + self.unknown).max(format.names.len())
     }
 }
@@ -79,24 +79,29 @@ mod tests {
     use dhcp_lease::v4::V4;
     use dhcp_lease::v6::V6;
 
-    const FORMAT: &Format = &Format::of::<V4>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V4>();
 
     #[test]
     fn a_file_of_the_other_family_is_foreign() {
         let mut header = Vec::new();
-        Columns::newest(&Format::of::<V6>()).encode_header(&Format::of::<V6>(), &mut header);
+        Columns::newest(&RowFileFormat::of::<V6>())
+            .encode_header(&RowFileFormat::of::<V6>(), &mut header);
         let line = header.strip_suffix(b"\n").unwrap();
-        assert_eq!(Header::parse(FORMAT, line), None);
-        assert_eq!(Header::parse(&Format::of::<V6>(), line).unwrap().columns.count(), 18);
-        assert!(!Header::is_torn(FORMAT, line));
+        assert_eq!(LeaseFileHeader::parse(FORMAT, line), None);
+        assert_eq!(
+            LeaseFileHeader::parse(&RowFileFormat::of::<V6>(), line).unwrap().columns.count(),
+            18
+        );
+        assert!(!LeaseFileHeader::is_torn(FORMAT, line));
     }
 
     #[test]
     fn headers_of_all_ages_are_known() {
         let old =
             b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname";
-        assert_eq!(Header::parse(FORMAT, old).unwrap().columns.count(), 9);
-        let with = |more: &str| Header::parse(FORMAT, &[&old[..], more.as_bytes()].concat());
+        assert_eq!(LeaseFileHeader::parse(FORMAT, old).unwrap().columns.count(), 9);
+        let with =
+            |more: &str| LeaseFileHeader::parse(FORMAT, &[&old[..], more.as_bytes()].concat());
         assert_eq!(with(",state,user_context\r").unwrap().columns.count(), 11);
         let newest = with(",state,user_context,pool_id").unwrap();
         assert_eq!((newest.columns, newest.unknown), (Columns::newest(FORMAT), 0));
@@ -106,14 +111,14 @@ mod tests {
             (Columns::newest(FORMAT), 1, 13)
         );
         assert_eq!(with(",color"), None);
-        assert_eq!(Header::parse(FORMAT, &old[..old.len() - 9]), None);
+        assert_eq!(LeaseFileHeader::parse(FORMAT, &old[..old.len() - 9]), None);
     }
 
     #[test]
     fn a_torn_header_is_told_from_a_foreign_file() {
-        assert!(Header::is_torn(FORMAT, b"address,hwad"));
-        assert!(Header::is_torn(FORMAT, &[0; 9]));
-        assert!(Header::is_torn(FORMAT, b""));
-        assert!(!Header::is_torn(FORMAT, b"#!/bin/sh"));
+        assert!(LeaseFileHeader::is_torn(FORMAT, b"address,hwad"));
+        assert!(LeaseFileHeader::is_torn(FORMAT, &[0; 9]));
+        assert!(LeaseFileHeader::is_torn(FORMAT, b""));
+        assert!(!LeaseFileHeader::is_torn(FORMAT, b"#!/bin/sh"));
     }
 }

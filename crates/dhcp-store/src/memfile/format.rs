@@ -3,17 +3,17 @@
 use std::fmt::Debug;
 use std::io;
 
-use dhcp_lease::{LeaseTable, Leased};
+use dhcp_lease::{LeaseTable, TableFamily};
 
 use super::attempt::BlockWriter;
 use super::columns::Columns;
-use super::line::{self, Line};
-use super::load::{LoadError, LoadReport, Source, load};
-use super::plain::Plain;
+use super::line::{self, RowLineWriter};
+use super::load::{LeaseLoadError, LoadReport, RowSource, load};
+use super::plain::PlainRow;
 use super::value::{RowFault, Values};
 
 /// Family whose leases Kea keeps in files of rows.
-pub trait Rows: Leased {
+pub trait LeaseFileFamily: TableFamily {
     /// Columns of the newest files, in order.
     const NAMES: &'static [&'static str];
     /// Number of columns that every file has.
@@ -23,7 +23,7 @@ pub trait Rows: Leased {
     fn most(row: &Self::Row<'_>) -> usize;
 
     /// Writes the values of `row` for a file with `columns`.
-    fn fill(row: &Self::Row<'_>, columns: Columns, line: &mut Line<'_>);
+    fn fill(row: &Self::Row<'_>, columns: Columns, line: &mut RowLineWriter<'_>);
 
     /// Reads a lease from the values of its row.
     ///
@@ -32,9 +32,9 @@ pub trait Rows: Leased {
     /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row; returns the same lease as [`Rows::parse`], or `None` for a
+    /// Reads a lease from a plain row; returns the same lease as [`LeaseFileFamily::parse`], or `None` for a
     /// row that is not plain.
-    fn parse_plain(row: &mut Plain<'_>) -> Option<Self::Lease>;
+    fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
 
     /// Returns a whole lease as a row.
     fn row_of(lease: &Self::Lease) -> Self::Row<'_>;
@@ -50,18 +50,18 @@ pub trait Rows: Leased {
 }
 
 /// Appends `row` as a line with `columns` columns; does not allocate if `out` has capacity.
-pub fn encode_row<F: Rows>(row: &F::Row<'_>, columns: Columns, out: &mut Vec<u8>) {
+pub fn encode_row<F: LeaseFileFamily>(row: &F::Row<'_>, columns: Columns, out: &mut Vec<u8>) {
     line::append(out, F::most(row), |line| F::fill(row, columns, line));
 }
 
 /// Returns the columns of a new file.
 #[must_use]
-pub const fn newest<F: Rows>() -> Columns {
-    Columns::newest(&Format::of::<F>())
+pub const fn newest<F: LeaseFileFamily>() -> Columns {
+    Columns::newest(&RowFileFormat::of::<F>())
 }
 
 /// Passes every lease of `table` to `visit`, as a row of a new file.
-pub fn rows_of_table<F: Rows>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8])) {
+pub fn rows_of_table<F: LeaseFileFamily>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8])) {
     let mut row = Vec::new();
     table.for_each_lease(|lease| {
         row.clear();
@@ -72,32 +72,32 @@ pub fn rows_of_table<F: Rows>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8]
 
 /// Format of a family, for code that handles files without knowledge of their contents.
 #[derive(Clone, Copy)]
-pub struct Format {
+pub struct RowFileFormat {
     pub(crate) names: &'static [&'static str],
     pub(crate) fewest: usize,
     /// Loads files, later ones overriding earlier ones, with at most that many bad rows in each.
-    pub(crate) load_sorted: fn(&[Source], u32) -> Result<Sorting, LoadError>,
+    pub(crate) load_sorted: fn(&[RowSource], u32) -> Result<Sorting, LeaseLoadError>,
 }
 
-impl Debug for Format {
+impl Debug for RowFileFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Format").field("names", &self.names).finish_non_exhaustive()
     }
 }
 
-impl Format {
+impl RowFileFormat {
     /// Returns the format of `F`'s lease files.
     #[must_use]
-    pub const fn of<F: Rows>() -> Self {
+    pub const fn of<F: LeaseFileFamily>() -> Self {
         Self { names: F::NAMES, fewest: F::FEWEST, load_sorted: load_sorted::<F> }
     }
 }
 
 /// Leases in the order of their addresses, and the report about their files.
-type Sorting = (Box<dyn Leases>, LoadReport);
+type Sorting = (Box<dyn WritableLeases>, LoadReport);
 
 /// Leases to be written again.
-pub(crate) trait Leases {
+pub(crate) trait WritableLeases {
     /// Returns the number of leases.
     fn count(&self) -> u64;
 
@@ -105,9 +105,9 @@ pub(crate) trait Leases {
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()>;
 }
 
-struct Sorted<F: Rows>(Vec<F::Lease>);
+struct Sorted<F: LeaseFileFamily>(Vec<F::Lease>);
 
-impl<F: Rows> Leases for Sorted<F> {
+impl<F: LeaseFileFamily> WritableLeases for Sorted<F> {
     fn count(&self) -> u64 {
         self.0.len() as u64
     }
@@ -119,7 +119,10 @@ impl<F: Rows> Leases for Sorted<F> {
     }
 }
 
-fn load_sorted<F: Rows>(sources: &[Source], max_row_errors: u32) -> Result<Sorting, LoadError> {
+fn load_sorted<F: LeaseFileFamily>(
+    sources: &[RowSource],
+    max_row_errors: u32,
+) -> Result<Sorting, LeaseLoadError> {
     let (mut leases, report) = load::<F>(sources, 1, max_row_errors)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
     Ok((Box::new(Sorted::<F>(leases)), report))

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::Failed;
 use super::attempt::Tried;
-use super::cleanup::Found;
-use super::columns::Header;
-use super::format::Format;
-use super::load::Source;
+use super::cleanup::InspectedLeaseFile;
+use super::columns::LeaseFileHeader;
+use super::format::RowFileFormat;
+use super::load::RowSource;
 use super::open::OpenError;
 use crate::storage::{LogFile, read_full_at, write_all_at};
 
-pub(super) type Opened = (Arc<dyn LogFile>, Found);
+pub(super) type Opened = (Arc<dyn LogFile>, InspectedLeaseFile);
 
 pub(super) fn find_in(
-    format: &Format,
+    format: &RowFileFormat,
     path: &Path,
     file: Arc<dyn LogFile>,
 ) -> Result<Opened, OpenError> {
@@ -26,23 +26,23 @@ pub(super) fn find_in(
 
 /// Finds header and last complete row; returns `None` if the file is not a lease file.
 pub(super) fn inspect(
-    format: &Format,
+    format: &RowFileFormat,
     path: &Path,
     file: Arc<dyn LogFile>,
-) -> Result<Option<Found>, Failed> {
+) -> Result<Option<InspectedLeaseFile>, Failed> {
     const HEADER_MAX: usize = 4096;
     let len = file.len().tried("read", path)?;
     let mut head = [0; HEADER_MAX];
     let read = read_full_at(&*file, 0, &mut head).tried("read", path)?;
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
-        let found = Found { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && Header::is_torn(format, head)).then_some(found));
+        let found = InspectedLeaseFile { source: None, torn_octets: len };
+        return Ok((read < HEADER_MAX && LeaseFileHeader::is_torn(format, head)).then_some(found));
     };
-    let Some(header) = Header::parse(format, &head[..start]) else { return Ok(None) };
+    let Some(header) = LeaseFileHeader::parse(format, &head[..start]) else { return Ok(None) };
     let end = last_row_end(&*file, len).tried("read", path)?;
-    let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
-    Ok(Some(Found { source: Some(source), torn_octets: len - end }))
+    let source = RowSource { path: path.to_owned(), file, header, start: start as u64 + 1, end };
+    Ok(Some(InspectedLeaseFile { source: Some(source), torn_octets: len - end }))
 }
 
 /// Returns the position of the last line end of a file with one.
@@ -68,7 +68,7 @@ const REWRITTEN_MAX: u64 = 64 << 20;
 /// the page cache, and if a flush of them has failed, nowhere else, although later flushes succeed.
 /// Writing them again makes the next flush include them; no server continues for more than
 /// [`REWRITTEN_MAX`] bytes without a successful flush.
-pub(super) fn flush_again(rows: &Source) -> Result<(), Failed> {
+pub(super) fn flush_again(rows: &RowSource) -> Result<(), Failed> {
     rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
     rows.file.sync_data().tried("flush", &rows.path)
 }

@@ -6,12 +6,12 @@ use std::vec::Drain;
 use dhcp_lease::{Family, LeaseTable};
 use hashbrown::HashMap;
 
-use super::format::Rows;
+use super::format::LeaseFileFamily;
 use super::load::{LANES, lane_of};
 
 /// Progress of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct LeaseLoadProgress {
     /// Bytes of rows in all files.
     pub octets: u64,
     /// Bytes of rows that were loaded.
@@ -22,7 +22,7 @@ pub struct Progress {
 
 /// Content of a row: its lease, or the deletion of one.
 #[derive(Debug)]
-pub enum FileRow<F: Rows> {
+pub enum FileRow<F: LeaseFileFamily> {
     /// Lease of an address.
     Lease(F::Lease),
     /// Address whose lease was deleted.
@@ -31,19 +31,19 @@ pub enum FileRow<F: Rows> {
 
 /// Receiver of leases as they are read. Several threads call it at once, but the rows of one
 /// address come one after the other, each newer than those before.
-pub trait Intake<F: Rows>: Sync {
+pub trait Intake<F: LeaseFileFamily>: Sync {
     /// Takes the next rows of some addresses.
     fn take(&self, rows: Drain<'_, FileRow<F>>);
 
     /// Reports the progress, once for each few thousand rows.
-    fn progress(&self, _progress: Progress) {}
+    fn progress(&self, _progress: LeaseLoadProgress) {}
 }
 
 /// Number of rows between the call of `expect` for a row and that of `take`.
 const AHEAD: usize = 12;
 
 /// Passes each of `rows` to `take`, and some rows before that to `expect`.
-pub fn take_foreseen<F: Rows>(
+pub fn take_foreseen<F: LeaseFileFamily>(
     mut rows: Drain<'_, FileRow<F>>,
     expect: impl Fn(&F::Lease),
     mut take: impl FnMut(FileRow<F>),
@@ -61,7 +61,7 @@ pub fn take_foreseen<F: Rows>(
 }
 
 /// Loads exactly the leases of the rows, without any change.
-impl<F: Rows> Intake<F> for LeaseTable<F> {
+impl<F: LeaseFileFamily> Intake<F> for LeaseTable<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         for row in rows {
             match row {
@@ -75,17 +75,17 @@ impl<F: Rows> Intake<F> for LeaseTable<F> {
 type Newest<F> = HashMap<<F as Family>::Address, <F as Family>::Lease, foldhash::fast::FixedState>;
 
 /// Intake that keeps the newest row of each address.
-pub(super) struct Collected<F: Rows> {
+pub(super) struct NewestRowIntake<F: LeaseFileFamily> {
     lanes: Vec<Mutex<Newest<F>>>,
 }
 
-impl<F: Rows> Default for Collected<F> {
+impl<F: LeaseFileFamily> Default for NewestRowIntake<F> {
     fn default() -> Self {
         Self { lanes: (0..LANES).map(|_| Mutex::default()).collect() }
     }
 }
 
-impl<F: Rows> Collected<F> {
+impl<F: LeaseFileFamily> NewestRowIntake<F> {
     /// Returns all leases, in no particular order.
     pub(super) fn into_leases(self) -> Vec<F::Lease> {
         let mut leases = Vec::new();
@@ -97,7 +97,7 @@ impl<F: Rows> Collected<F> {
     }
 }
 
-impl<F: Rows> Intake<F> for Collected<F> {
+impl<F: LeaseFileFamily> Intake<F> for NewestRowIntake<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         for row in rows {
             let address = match &row {

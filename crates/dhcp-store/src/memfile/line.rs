@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Appends a row of at most `most` bytes, its line end included, to `out`.
-pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut Line<'_>)) {
+pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut RowLineWriter<'_>)) {
     let start = out.len();
     out.resize(start + most, 0);
-    let mut line = Line { octets: &mut out[start..], len: 0 };
+    let mut line = RowLineWriter { octets: &mut out[start..], len: 0 };
     fill(&mut line);
     // The last separator becomes the line end.
     line.octets[line.len - 1] = b'\n';
@@ -15,7 +15,7 @@ pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut Line
 }
 
 /// Line that is being filled; a separator follows every value.
-pub struct Line<'b> {
+pub struct RowLineWriter<'b> {
     octets: &'b mut [u8],
     len: usize,
 }
@@ -59,7 +59,7 @@ const fn is_escaped(octet: u8) -> bool {
     octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
 }
 
-impl Line<'_> {
+impl RowLineWriter<'_> {
     pub(crate) fn put(&mut self, octets: &[u8]) {
         self.octets[self.len..self.len + octets.len()].copy_from_slice(octets);
         self.len += octets.len();
@@ -184,7 +184,7 @@ mod tests {
             let groups: [u16; 8] = [0; 8].map(group);
             let address = Ipv6Addr::from(groups);
             let mut octets = [0; 48];
-            let mut line = Line { octets: &mut octets, len: 0 };
+            let mut line = RowLineWriter { octets: &mut octets, len: 0 };
             line.address6(address);
             let len = line.len;
             assert_eq!(std::str::from_utf8(&octets[..len]).unwrap(), format!("{address},"));
@@ -197,7 +197,7 @@ mod tests {
         for digit in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1] {
             for number in [value, value * 10, value * 10 + 1] {
                 let mut octets = [0; 32];
-                let mut line = Line { octets: &mut octets, len: 0 };
+                let mut line = RowLineWriter { octets: &mut octets, len: 0 };
                 line.digits(number);
                 let len = line.len;
                 assert_eq!(std::str::from_utf8(&octets[..len]).unwrap(), number.to_string());

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::columns::Header;
-use super::format::{Format, Rows};
-use super::intake::{Collected, FileRow, Intake, Progress};
-use super::plain::Plain;
+use super::columns::LeaseFileHeader;
+use super::format::{LeaseFileFamily, RowFileFormat};
+use super::intake::{FileRow, Intake, LeaseLoadProgress, NewestRowIntake};
+use super::plain::PlainRow;
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
@@ -30,10 +30,10 @@ const DESCRIBED_MAX: usize = 100;
 
 /// File to load from: later ones in a list override earlier ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct RowSource {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn LogFile>,
-    pub(crate) header: Header,
+    pub(crate) header: LeaseFileHeader,
     /// Offset of the first row.
     pub(crate) start: u64,
     /// Offset after the last complete row.
@@ -79,7 +79,7 @@ pub struct LoadReport {
 
 /// Reason why files could not be loaded.
 #[derive(Debug)]
-pub(crate) enum LoadError {
+pub(crate) enum LeaseLoadError {
     Read { path: PathBuf, error: io::Error },
     TooManyBadRows(LoadReport),
 }
@@ -126,21 +126,21 @@ impl Parsed {
 
 /// Lane: it lets the chunks pass one after the other, for the rows of some addresses.
 #[derive(Default)]
-struct Lane {
-    turn: Mutex<Turn>,
+struct ChunkSequencer {
+    turn: Mutex<ChunkTurn>,
     turned: Condvar,
 }
 
 #[derive(Default)]
-struct Turn {
+struct ChunkTurn {
     /// Index of the next chunk.
     next: usize,
     /// Number of threads that wait for their chunk's turn.
     waiting: usize,
 }
 
-impl Lane {
-    fn lock(&self) -> MutexGuard<'_, Turn> {
+impl ChunkSequencer {
+    fn lock(&self) -> MutexGuard<'_, ChunkTurn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,12 +148,12 @@ impl Lane {
 /// Rows of a chunk by lane.
 type Batches<F> = Vec<Vec<FileRow<F>>>;
 
-struct Loading<'s, I> {
-    sources: &'s [Source],
+struct LeaseLoadState<'s, I> {
+    sources: &'s [RowSource],
     chunks: Vec<Chunk>,
     next: AtomicUsize,
     is_aborted: AtomicBool,
-    lanes: Vec<Lane>,
+    lanes: Vec<ChunkSequencer>,
     intake: &'s I,
     octets: u64,
     octets_done: AtomicU64,
@@ -162,25 +162,25 @@ struct Loading<'s, I> {
 
 /// Loads `sources` on up to `threads` threads. With `max_row_errors` above 0, a file with more bad
 /// rows fails the load.
-pub(crate) fn load<F: Rows>(
-    sources: &[Source],
+pub(crate) fn load<F: LeaseFileFamily>(
+    sources: &[RowSource],
     threads: usize,
     max_row_errors: u32,
-) -> Result<(Vec<F::Lease>, LoadReport), LoadError> {
-    let collected = Collected::<F>::default();
+) -> Result<(Vec<F::Lease>, LoadReport), LeaseLoadError> {
+    let collected = NewestRowIntake::<F>::default();
     let report = load_into(sources, threads, max_row_errors, &collected)?;
     Ok((collected.into_leases(), report))
 }
 
 /// Loads `sources` into `intake`, as [`load`] does. If the load fails, the rows passed so far are
 /// useless.
-pub(crate) fn load_into<F: Rows>(
-    sources: &[Source],
+pub(crate) fn load_into<F: LeaseFileFamily>(
+    sources: &[RowSource],
     threads: usize,
     max_row_errors: u32,
     intake: &impl Intake<F>,
-) -> Result<LoadReport, LoadError> {
-    let loading = Loading::new(sources, intake);
+) -> Result<LoadReport, LeaseLoadError> {
+    let loading = LeaseLoadState::new(sources, intake);
     let threads = threads.clamp(1, loading.chunks.len().max(1));
     let mut parsed: Vec<(usize, Parsed)> = if threads == 1 {
         loading.work::<F>()?
@@ -205,7 +205,7 @@ pub(crate) fn load_into<F: Rows>(
 
 /// Guard that aborts the load when its thread ends before its work, also by a panic: other threads
 /// wait for their turn.
-struct Abort<'l, I>(&'l Loading<'l, I>);
+struct Abort<'l, I>(&'l LeaseLoadState<'l, I>);
 
 impl<I> Drop for Abort<'_, I> {
     fn drop(&mut self) {
@@ -218,8 +218,8 @@ impl<I> Drop for Abort<'_, I> {
     }
 }
 
-impl<'s, I> Loading<'s, I> {
-    fn new(sources: &'s [Source], intake: &'s I) -> Self {
+impl<'s, I> LeaseLoadState<'s, I> {
+    fn new(sources: &'s [RowSource], intake: &'s I) -> Self {
         let mut chunks = Vec::new();
         for (index, source) in sources.iter().enumerate() {
             let mut start = source.start;
@@ -235,7 +235,7 @@ impl<'s, I> Loading<'s, I> {
             chunks,
             next: AtomicUsize::new(0),
             is_aborted: AtomicBool::new(false),
-            lanes: (0..LANES).map(|_| Lane::default()).collect(),
+            lanes: (0..LANES).map(|_| ChunkSequencer::default()).collect(),
             intake,
             octets_done: AtomicU64::new(0),
             rows_done: AtomicU64::new(0),
@@ -243,7 +243,7 @@ impl<'s, I> Loading<'s, I> {
     }
 
     /// Parses chunks until none is left.
-    fn work<F: Rows>(&self) -> Result<Vec<(usize, Parsed)>, LoadError>
+    fn work<F: LeaseFileFamily>(&self) -> Result<Vec<(usize, Parsed)>, LeaseLoadError>
     where
         I: Intake<F>,
     {
@@ -256,13 +256,13 @@ impl<'s, I> Loading<'s, I> {
             let Some(chunk) = self.chunks.get(index) else { break };
             let source = &self.sources[chunk.source];
             let skipped = read_chunk(source, chunk, &mut octets)
-                .map_err(|error| LoadError::Read { path: source.path.clone(), error })?;
+                .map_err(|error| LeaseLoadError::Read { path: source.path.clone(), error })?;
             let parsed = parse_chunk::<F>(source, &octets[skipped..], &mut batches);
             self.hand_over::<F>(index, &mut batches);
             let octets_done = chunk.end - chunk.start
                 + self.octets_done.fetch_add(chunk.end - chunk.start, Ordering::Relaxed);
             let rows = parsed.rows + self.rows_done.fetch_add(parsed.rows, Ordering::Relaxed);
-            self.intake.progress(Progress { octets: self.octets, octets_done, rows });
+            self.intake.progress(LeaseLoadProgress { octets: self.octets, octets_done, rows });
             done.push((index, parsed));
         }
         std::mem::forget(abort);
@@ -271,7 +271,7 @@ impl<'s, I> Loading<'s, I> {
 
     /// Passes the leases of chunk `index` to the intake, in each lane after those of all earlier
     /// chunks.
-    fn hand_over<F: Rows>(&self, index: usize, batches: &mut Batches<F>)
+    fn hand_over<F: LeaseFileFamily>(&self, index: usize, batches: &mut Batches<F>)
     where
         I: Intake<F>,
     {
@@ -300,7 +300,7 @@ impl<'s, I> Loading<'s, I> {
         &self,
         parsed: &[(usize, Parsed)],
         max_row_errors: u32,
-    ) -> Result<LoadReport, LoadError> {
+    ) -> Result<LoadReport, LeaseLoadError> {
         let mut report = LoadReport {
             files: self.sources.iter().map(|source| source.path.clone()).collect(),
             ..LoadReport::default()
@@ -324,7 +324,7 @@ impl<'s, I> Loading<'s, I> {
         }
         let too_many = |&bad: &u64| max_row_errors > 0 && bad > u64::from(max_row_errors);
         if bad_in_file.iter().any(too_many) {
-            return Err(LoadError::TooManyBadRows(report));
+            return Err(LeaseLoadError::TooManyBadRows(report));
         }
         Ok(report)
     }
@@ -332,7 +332,7 @@ impl<'s, I> Loading<'s, I> {
 
 /// Reads the rows that begin in `chunk`, the last one to its end, and returns the number of bytes
 /// at the front that belong to a row that began before.
-fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Result<usize> {
+fn read_chunk(source: &RowSource, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Result<usize> {
     // The previous byte shows if a row begins right here. There is one: the header's end.
     let from = chunk.start - 1;
     octets.resize((chunk.end - from) as usize, 0);
@@ -368,11 +368,15 @@ fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Resul
 }
 
 /// Parses `rows`, which were read for `chunk`.
-fn parse_chunk<F: Rows>(source: &Source, mut rows: &[u8], batches: &mut Batches<F>) -> Parsed {
-    let format = Format::of::<F>();
+fn parse_chunk<F: LeaseFileFamily>(
+    source: &RowSource,
+    mut rows: &[u8],
+    batches: &mut Batches<F>,
+) -> Parsed {
+    let format = RowFileFormat::of::<F>();
     let mut parsed = Parsed::default();
     while !rows.is_empty() {
-        let mut plain = Plain::new(rows);
+        let mut plain = PlainRow::new(rows);
         let row = match F::parse_plain(&mut plain) {
             Some(lease) => {
                 rows = &rows[plain.len()..];
@@ -410,6 +414,6 @@ fn parse_chunk<F: Rows>(source: &Source, mut rows: &[u8], batches: &mut Batches<
 }
 
 /// Returns the lane of `address`. Neighboring addresses are in different lanes.
-pub(super) fn lane_of<F: Rows>(address: F::Address) -> usize {
+pub(super) fn lane_of<F: LeaseFileFamily>(address: F::Address) -> usize {
     usize::from(F::low_octet(address)) % LANES
 }

@@ -29,19 +29,19 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 pub use attempt::Failed;
-pub use cleanup::{Cleaned, Cleanup, CleanupError};
-pub use columns::{Columns, Header};
-pub use format::{Format, Rows, encode_row, newest, rows_of_table};
-pub use intake::{FileRow, Intake, Progress, take_foreseen};
-pub use line::Line;
+pub use cleanup::{Cleanup, CleanupError, CleanupOutcome};
+pub use columns::{Columns, LeaseFileHeader};
+pub use format::{LeaseFileFamily, RowFileFormat, encode_row, newest, rows_of_table};
+pub use intake::{FileRow, Intake, LeaseLoadProgress, take_foreseen};
+pub use line::RowLineWriter;
 pub(crate) use line::append as append_line;
 pub use load::{LoadReport, RowError};
 pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot, load_file};
-pub use plain::Plain;
+pub use plain::PlainRow;
 pub(crate) use v6::NOBODY;
 pub use value::{RowFault, Values};
 pub use watch::Disturbance;
-pub(crate) use watch::Look;
+pub(crate) use watch::LeaseFileCheck;
 
 /// Files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::attempt::{BlockWriter, Tried, prepare, rename};
-use super::cleanup::{Cleanup, CleanupError, Found};
+use super::cleanup::{Cleanup, CleanupError, InspectedLeaseFile};
 use super::columns::Columns;
-use super::format::{Format, Rows};
+use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::{Opened, find_in, flush_again, inspect};
-use super::intake::{Collected, Intake};
-use super::load::{LoadError, LoadReport, Source, load, load_into};
+use super::intake::{Intake, NewestRowIntake};
+use super::load::{LeaseLoadError, LoadReport, RowSource, load, load_into};
 use super::salvage::salvage;
 use super::watch::{Companion, Disturbance};
 use super::{Failed, LeaseFiles};
@@ -89,8 +89,8 @@ impl From<CleanupError> for OpenError {
     }
 }
 
-impl From<LoadError> for OpenError {
-    fn from(error: LoadError) -> Self {
+impl From<LeaseLoadError> for OpenError {
+    fn from(error: LeaseLoadError) -> Self {
         CleanupError::from(error).into()
     }
 }
@@ -118,7 +118,7 @@ pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 pub struct Memfile {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) files: LeaseFiles,
-    pub(super) format: Format,
+    pub(super) format: RowFileFormat,
     pub(super) file: Arc<dyn LogFile>,
     pub(super) end: u64,
     pub(super) columns: Columns,
@@ -137,12 +137,12 @@ impl Memfile {
     /// # Errors
     ///
     /// See [`OpenError`]; the files load as before.
-    pub fn open<F: Rows>(
+    pub fn open<F: LeaseFileFamily>(
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
     ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
-        let collected = Collected::<F>::default();
+        let collected = NewestRowIntake::<F>::default();
         let (memfile, report) = Self::open_into::<F>(storage, live, options, &collected)?;
         Ok((memfile, collected.into_leases(), report))
     }
@@ -153,13 +153,13 @@ impl Memfile {
     /// # Errors
     ///
     /// See [`OpenError`]; the files load as before.
-    pub fn open_into<F: Rows>(
+    pub fn open_into<F: LeaseFileFamily>(
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
         intake: &impl Intake<F>,
     ) -> Result<(Self, LoadReport), OpenError> {
-        let format = Format::of::<F>();
+        let format = RowFileFormat::of::<F>();
         let files = LeaseFiles::new(live);
         let locks = take_locks(&*storage, &files)?;
         let live = storage.open(&files.live).tried("open", &files.live)?;
@@ -414,7 +414,7 @@ impl Memfile {
     }
 }
 
-fn header_only(format: &Format, writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
+fn header_only(format: &RowFileFormat, writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
     writer.append(|block| Columns::newest(format).encode_header(format, block))
 }
 
@@ -470,9 +470,9 @@ fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Fa
 }
 
 /// Loads `sources` and flushes `rows` meanwhile.
-fn load_and_flush<F: Rows>(
-    sources: &[Source],
-    rows: Option<&Source>,
+fn load_and_flush<F: LeaseFileFamily>(
+    sources: &[RowSource],
+    rows: Option<&RowSource>,
     options: OpenOptions,
     intake: &impl Intake<F>,
 ) -> Result<LoadReport, OpenError> {
@@ -499,14 +499,14 @@ fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
 
 /// Returns the lease file `path` with its inspection; or, if it is damaged, a sound file under its
 /// name with its rows. Appends the path of the damaged file's copy to `set_aside`.
-fn find_or_salvage<F: Rows>(
+fn find_or_salvage<F: LeaseFileFamily>(
     storage: &dyn Storage,
     files: &LeaseFiles,
     (path, file): (&Path, Arc<dyn LogFile>),
     wall_s: u64,
     set_aside: &mut Vec<PathBuf>,
 ) -> Result<Opened, OpenError> {
-    let format = Format::of::<F>();
+    let format = RowFileFormat::of::<F>();
     match find_in(&format, path, file.clone()) {
         Err(OpenError::NotALeaseFile(path)) => {
             let salvaged = salvage::<F>(storage, files, (&path, &*file), wall_s)?;
@@ -521,13 +521,13 @@ fn find_or_salvage<F: Rows>(
 /// Makes the live file, whose rows are flushed, ready for appending in any state: cuts off a torn
 /// row, and creates a new file if there was none.
 fn mend(
-    format: &Format,
+    format: &RowFileFormat,
     storage: &dyn Storage,
     files: &LeaseFiles,
     live: Option<Opened>,
     options: OpenOptions,
 ) -> Result<(Arc<dyn LogFile>, u64), Failed> {
-    if let Some((file, Found { source: Some(source), torn_octets })) = live {
+    if let Some((file, InspectedLeaseFile { source: Some(source), torn_octets })) = live {
         if torn_octets > 0 {
             file.truncate(source.end).tried("truncate", &files.live)?;
             if !options.skips_flush {
@@ -572,7 +572,7 @@ fn thread_count(wished: usize) -> usize {
 /// # Errors
 ///
 /// Returns an error if the file cannot be read, or is no lease file of this family.
-pub fn load_file<F: Rows>(
+pub fn load_file<F: LeaseFileFamily>(
     storage: &dyn Storage,
     path: &Path,
 ) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
@@ -582,10 +582,10 @@ pub fn load_file<F: Rows>(
         .and_then(|file| file.ok_or_else(missing))
         .tried("open", path)
         .map_err(OpenError::Storage)?;
-    let found = inspect(&Format::of::<F>(), path, file)
+    let found = inspect(&RowFileFormat::of::<F>(), path, file)
         .map_err(OpenError::Storage)?
         .ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
-    let sources: Vec<Source> = found.source.into_iter().collect();
+    let sources: Vec<RowSource> = found.source.into_iter().collect();
     let (leases, mut report) = load::<F>(&sources, thread_count(0), 0).map_err(OpenError::from)?;
     report.torn_octets = found.torn_octets;
     Ok((leases, report))

@@ -15,7 +15,7 @@ const IDENTITY_MAX: usize = CLIENT_ID_INLINE_MAX;
 const ETHERNET_TEXT: usize = 18;
 
 /// Row that is being read. Reading a value also takes its separator or the line end.
-pub struct Plain<'a> {
+pub struct PlainRow<'a> {
     /// Bytes of the row and of the rows after it.
     rows: &'a [u8],
     at: usize,
@@ -24,13 +24,13 @@ pub struct Plain<'a> {
 
 /// Identity of few bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Identity {
+pub(super) struct ShortIdentity {
     /// Bytes of the identity; zero after `len`.
     octets: [u8; IDENTITY_MAX],
     len: u8,
 }
 
-impl Identity {
+impl ShortIdentity {
     pub(super) const NONE: Self = Self { octets: [0; IDENTITY_MAX], len: 0 };
 
     pub(super) fn octets(&self) -> &[u8] {
@@ -52,7 +52,7 @@ impl Identity {
     }
 }
 
-impl<'a> Plain<'a> {
+impl<'a> PlainRow<'a> {
     /// Returns the row at the front of `rows`, which ends with a line end.
     pub(super) const fn new(rows: &'a [u8]) -> Self {
         Self { rows, at: 0, has_ended: false }
@@ -93,7 +93,7 @@ impl<'a> Plain<'a> {
         if self.has_ended { Some(default) } else { read(self) }
     }
 
-    /// Reads a value as [`Plain::or`] does, with the default of its type.
+    /// Reads a value as [`PlainRow::or`] does, with the default of its type.
     pub(super) fn or_default<T: Default>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Option<T>,
@@ -228,8 +228,8 @@ impl<'a> Plain<'a> {
     }
 
     /// Reads bytes of two digits each, separated by colons; returns no bytes for an empty value.
-    pub(super) fn identity(&mut self) -> Option<Identity> {
-        let mut identity = Identity::NONE;
+    pub(super) fn identity(&mut self) -> Option<ShortIdentity> {
+        let mut identity = ShortIdentity::NONE;
         if let b',' | b'\n' = self.rows.get(self.at)? {
             let octet = self.next()?;
             self.end_value(octet)?;
@@ -252,12 +252,12 @@ impl<'a> Plain<'a> {
         None
     }
 
-    /// Reads an identity as [`Plain::identity`] does, fastest if it is an Ethernet address.
-    pub(super) fn hardware(&mut self) -> Option<Identity> {
+    /// Reads an identity as [`PlainRow::identity`] does, fastest if it is an Ethernet address.
+    pub(super) fn hardware(&mut self) -> Option<ShortIdentity> {
         let Some(text) = self.rows.get(self.at..)?.first_chunk::<ETHERNET_TEXT>() else {
             return self.identity();
         };
-        let mut identity = Identity { len: 6, ..Identity::NONE };
+        let mut identity = ShortIdentity { len: 6, ..ShortIdentity::NONE };
         let mut high_bits = 0;
         for (octet, digits) in identity.octets.iter_mut().zip(text.chunks_exact(3)) {
             let [high, low] = [digits[0], digits[1]].map(|digit| DIGITS[usize::from(digit)]);
@@ -308,8 +308,8 @@ mod tests {
     use dhcp_lease::v4::V4;
     use dhcp_lease::v6::V6;
 
-    use super::super::columns::Header;
-    use super::super::format::{Format, Rows, newest};
+    use super::super::columns::LeaseFileHeader;
+    use super::super::format::{LeaseFileFamily, RowFileFormat, newest};
     use super::super::value::parse_row;
     use super::*;
 
@@ -431,22 +431,23 @@ mod tests {
 
     /// Checks that a plain row has the same meaning as its values, and that the next row is not
     /// touched.
-    fn plain_rows_are_read_as_their_values_are<F: Rows>(values: &'static [&'static [&'static str]])
-    where
+    fn plain_rows_are_read_as_their_values_are<F: LeaseFileFamily>(
+        values: &'static [&'static [&'static str]],
+    ) where
         F::Lease: Debug,
     {
         const CASES: u64 = 40_000;
-        let header = Header { columns: newest::<F>(), unknown: 0 };
+        let header = LeaseFileHeader { columns: newest::<F>(), unknown: 0 };
         let mut read = 0;
         for seed in 0..CASES {
             let line = any_line(values, F::FEWEST, &mut Random::from_seed(seed));
             let text = [&line[..], b"\n0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n"].concat();
             let end = text.iter().position(|&octet| octet == b'\n').unwrap();
-            let mut plain = Plain::new(&text);
+            let mut plain = PlainRow::new(&text);
             if let Some(lease) = F::parse_plain(&mut plain) {
                 let shown = String::from_utf8_lossy(&text[..end]);
                 assert_eq!(plain.len(), end + 1, "seed {seed}: {shown}");
-                let expected = parse_row::<F>(&text[..end], &Format::of::<F>(), header);
+                let expected = parse_row::<F>(&text[..end], &RowFileFormat::of::<F>(), header);
                 assert_eq!(Ok(lease), expected, "seed {seed}: {shown}");
                 read += 1;
             }
@@ -474,7 +475,7 @@ mod tests {
             "10.0.0.1,,ff:01:02:03:04:00:02:00:00:ab:11,0,1795297386,7,0,0,,0,{ \"a\": 1 },0\n",
         ];
         for row in v4 {
-            let mut plain = Plain::new(row.as_bytes());
+            let mut plain = PlainRow::new(row.as_bytes());
             assert!(V4::parse_plain(&mut plain).is_some(), "{row}");
             assert_eq!(plain.len(), row.len());
         }
@@ -483,7 +484,7 @@ mod tests {
             "2001:db8:0:100::,00:03:00:01:02:00:00:00:00:0a,86400,1795297386,1,86400,2,1,56,0,0,a.example,,0,,,\n",
         ];
         for row in v6 {
-            let mut plain = Plain::new(row.as_bytes());
+            let mut plain = PlainRow::new(row.as_bytes());
             assert!(V6::parse_plain(&mut plain).is_some(), "{row}");
             assert_eq!(plain.len(), row.len());
         }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::attempt::{Tried, prepare, rename};
-use super::columns::{Columns, Header};
-use super::format::{Format, Rows};
+use super::columns::{Columns, LeaseFileHeader};
+use super::format::{LeaseFileFamily, RowFileFormat};
 use super::value::parse_row;
 use super::{Failed, LeaseFiles};
 use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
@@ -31,7 +31,7 @@ pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 /// # Errors
 ///
 /// Returns the error of the operating system; the file is as it was.
-pub(super) fn salvage<F: Rows>(
+pub(super) fn salvage<F: LeaseFileFamily>(
     storage: &dyn Storage,
     files: &LeaseFiles,
     (path, damaged): (&Path, &dyn LogFile),
@@ -49,7 +49,7 @@ pub(super) fn salvage<F: Rows>(
     let copy = PathBuf::from(copy);
     set_aside(storage, damaged, len, &copy)?;
     let next = prepare(storage, files, |writer| {
-        let format = Format::of::<F>();
+        let format = RowFileFormat::of::<F>();
         writer.append(|block| Columns::newest(&format).encode_header(&format, block))?;
         blocks(damaged, start, len, |_, octets| {
             writer.append(|block| block.extend_from_slice(octets))
@@ -81,7 +81,7 @@ fn set_aside(
 
 /// Returns the offset of the first row; `None` if there is no row of this family near the
 /// beginning, unless the file has only zeros.
-fn first_row<F: Rows>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
+fn first_row<F: LeaseFileFamily>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
     let mut start = len;
     blocks(file, 0, len, |offset, octets| {
         if let Some(at) = octets.iter().position(|&octet| octet != 0) {
@@ -96,8 +96,8 @@ fn first_row<F: Rows>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
     let read = read_full_at(file, start, &mut head)?;
     let head = &head[..read];
     let whole_lines = head.iter().rposition(|&octet| octet == b'\n').map_or(0, |end| end + 1);
-    let format = Format::of::<F>();
-    let header = Header { columns: Columns::newest(&format), unknown: 0 };
+    let format = RowFileFormat::of::<F>();
+    let header = LeaseFileHeader { columns: Columns::newest(&format), unknown: 0 };
     let has_row = head[..whole_lines]
         .split(|&octet| octet == b'\n')
         .any(|line| parse_row::<F>(line, &format, header).is_ok());

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use dhcp_lease::identity::CLIENT_ID_MAX;
 use dhcp_lease::{HostName, LeaseState};
 
-use super::columns::Header;
-use super::format::{Format, Rows};
+use super::columns::LeaseFileHeader;
+use super::format::{LeaseFileFamily, RowFileFormat};
 
 /// Reason why a row is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ impl fmt::Display for RowFault {
 /// # Errors
 ///
 /// Returns the first fault.
-pub(crate) fn parse_row<F: Rows>(
+pub(crate) fn parse_row<F: LeaseFileFamily>(
     line: &[u8],
-    format: &Format,
-    header: Header,
+    format: &RowFileFormat,
+    header: LeaseFileHeader,
 ) -> Result<F::Lease, RowFault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // Kea 2.2 writes control characters of a host name unescaped, but never a zero.
@@ -82,14 +82,14 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the next value, which is that of `column`.
-    pub(crate) fn next(&mut self, column: &'static str) -> Value<'a> {
-        let Some(line) = self.line else { return Value { text: None, column } };
+    pub(crate) fn next(&mut self, column: &'static str) -> RowValue<'a> {
+        let Some(line) = self.line else { return RowValue { text: None, column } };
         let (text, rest) = match line.iter().position(|&octet| octet == b',') {
             Some(at) => (&line[..at], Some(&line[at + 1..])),
             None => (line, None),
         };
         self.line = rest;
-        Value { text: Some(text), column }
+        RowValue { text: Some(text), column }
     }
 
     /// Returns the number of values after those taken.
@@ -147,12 +147,12 @@ pub(super) const DIGITS: [u8; 256] = {
 
 /// Value of a row; its text is `None` if the row has ended before.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a> {
+pub(crate) struct RowValue<'a> {
     text: Option<&'a [u8]>,
     column: &'static str,
 }
 
-impl<'a> Value<'a> {
+impl<'a> RowValue<'a> {
     pub(crate) fn or(self, default: &'a str) -> Self {
         Self { text: Some(self.text.unwrap_or(default.as_bytes())), ..self }
     }
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Vec<u8>> {
-        let value = Value { text: Some(text.as_bytes()), column: "hwaddr" };
+        let value = RowValue { text: Some(text.as_bytes()), column: "hwaddr" };
         value.colon_hex().ok().map(|octets| octets.octets().to_vec())
     }
 

@@ -80,7 +80,7 @@ impl Companion {
 
 /// Check of the lease files that needs no lock on them: shards write meanwhile.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct LeaseFileCheck {
     storage: Arc<dyn Storage>,
     file: Arc<dyn LogFile>,
     live: PathBuf,
@@ -88,7 +88,7 @@ pub(crate) struct Look {
     companions: Vec<Companion>,
 }
 
-impl Look {
+impl LeaseFileCheck {
     /// Returns true if [`Memfile::disturbance`] may find something.
     pub(crate) fn is_suspicious(&self) -> bool {
         let (own, named) = (self.file.state(), self.storage.state(&self.live));
@@ -105,8 +105,8 @@ impl Look {
 impl Memfile {
     /// Returns a check of the files against their present state; of the live one alone while a
     /// cleanup runs.
-    pub(crate) fn look(&self, is_cleaning: bool) -> Look {
-        Look {
+    pub(crate) fn look(&self, is_cleaning: bool) -> LeaseFileCheck {
+        LeaseFileCheck {
             storage: self.storage.clone(),
             file: self.file.clone(),
             live: self.files.live.clone(),

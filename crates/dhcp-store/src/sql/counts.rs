@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::driver::{Table, Value};
+use super::driver::{SqlTable, SqlValue};
 use super::schema::Schema;
 
 /// Statement that declares that the session counts new leases itself.
@@ -18,7 +18,7 @@ pub(super) const SAYS_NO_LONGER: &str = "SET @godwit_counts_leases=NULL";
 
 /// Returns the query that finds out if the insert trigger of `table` skips leases that the session
 /// counts.
-pub(super) fn asks_trigger(table: &Table) -> String {
+pub(super) fn asks_trigger(table: &SqlTable) -> String {
     format!(
         "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema=DATABASE() \
          AND event_object_table='{}' AND event_manipulation='INSERT' \
@@ -28,7 +28,7 @@ pub(super) fn asks_trigger(table: &Table) -> String {
 }
 
 /// Table of counts.
-struct Counter {
+struct LeaseCountTable {
     name: &'static str,
     /// Columns that it has in common with leases.
     by: &'static [&'static str],
@@ -36,14 +36,21 @@ struct Counter {
     states: &'static [i64],
 }
 
-const V4: Counter = Counter { name: "lease4_stat", by: &["subnet_id", "state"], states: &[0, 1] };
-const V4_POOL: Counter =
-    Counter { name: "lease4_pool_stat", by: &["subnet_id", "pool_id", "state"], states: &[0, 1] };
-const V6_KEA22: Counter =
-    Counter { name: "lease6_stat", by: &["subnet_id", "lease_type", "state"], states: &[0, 1] };
+const V4: LeaseCountTable =
+    LeaseCountTable { name: "lease4_stat", by: &["subnet_id", "state"], states: &[0, 1] };
+const V4_POOL: LeaseCountTable = LeaseCountTable {
+    name: "lease4_pool_stat",
+    by: &["subnet_id", "pool_id", "state"],
+    states: &[0, 1],
+};
+const V6_KEA22: LeaseCountTable = LeaseCountTable {
+    name: "lease6_stat",
+    by: &["subnet_id", "lease_type", "state"],
+    states: &[0, 1],
+};
 /// Counter of DHCPv6 leases that includes registered addresses (RFC 9686).
-const V6: Counter = Counter { states: &[0, 1, 4], ..V6_KEA22 };
-const V6_POOL: Counter = Counter {
+const V6: LeaseCountTable = LeaseCountTable { states: &[0, 1, 4], ..V6_KEA22 };
+const V6_POOL: LeaseCountTable = LeaseCountTable {
     name: "lease6_pool_stat",
     by: &["subnet_id", "pool_id", "lease_type", "state"],
     states: &[0, 1],
@@ -52,13 +59,13 @@ const V6_POOL: Counter = Counter {
 /// Returns the statements that count all leases in the tables of `schema` anew, as Kea's
 /// `kea-admin stats-recount` does.
 pub(super) fn recount(schema: Schema) -> Vec<String> {
-    let of_tables: [(&str, &[Counter]); 2] = match schema {
+    let of_tables: [(&str, &[LeaseCountTable]); 2] = match schema {
         Schema::Kea22 => [("lease4", &[V4]), ("lease6", &[V6_KEA22])],
         Schema::Current => [("lease4", &[V4, V4_POOL]), ("lease6", &[V6, V6_POOL])],
     };
     let mut statements = Vec::new();
     for (table, counters) in of_tables {
-        for Counter { name, by, states } in counters {
+        for LeaseCountTable { name, by, states } in counters {
             let by = by.join(", ");
             let states: Vec<String> = states.iter().map(ToString::to_string).collect();
             statements.push(format!("DELETE FROM {name}"));
@@ -72,7 +79,7 @@ pub(super) fn recount(schema: Schema) -> Vec<String> {
     statements
 }
 
-fn counters(table: &Table) -> &'static [Counter] {
+fn counters(table: &SqlTable) -> &'static [LeaseCountTable] {
     let has_pools = table.columns.iter().any(|column| column.name == "pool_id");
     match (table.name, has_pools) {
         ("lease4", true) => &[V4, V4_POOL],
@@ -85,20 +92,20 @@ fn counters(table: &Table) -> &'static [Counter] {
 
 /// Returns the statements that add `rows` of `table` to the counts, to run in order. Every session
 /// changes the counts in the order of their columns.
-pub(super) fn counting(table: &Table, rows: &[Value]) -> Vec<String> {
+pub(super) fn counting(table: &SqlTable, rows: &[SqlValue]) -> Vec<String> {
     counters(table).iter().filter_map(|counter| counter.statement(table, rows)).collect()
 }
 
-impl Counter {
+impl LeaseCountTable {
     /// Returns the statement of this counter; `None` if none of the rows counts.
-    fn statement(&self, table: &Table, rows: &[Value]) -> Option<String> {
+    fn statement(&self, table: &SqlTable, rows: &[SqlValue]) -> Option<String> {
         let position = |name: &&str| table.columns.iter().position(|column| column.name == *name);
         let by: Vec<usize> = self.by.iter().filter_map(position).collect();
         assert_eq!(by.len(), self.by.len(), "leases have all columns that they are counted by");
         let mut counts = BTreeMap::<Vec<i64>, u64>::new();
         for row in rows.chunks_exact(table.columns.len()) {
             let number = |&at: &usize| match row[at] {
-                Value::Integer(number) => number,
+                SqlValue::Integer(number) => number,
                 _ => 0,
             };
             let place: Vec<i64> = by.iter().map(number).collect();
@@ -127,25 +134,25 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::driver::{Column, Kind};
+    use crate::sql::driver::{Column, ColumnKind};
 
     const COLUMNS: &[Column] = &[
-        Column { name: "address", kind: Kind::Address },
-        Column { name: "subnet_id", kind: Kind::Number },
-        Column { name: "state", kind: Kind::Number },
-        Column { name: "lease_type", kind: Kind::Number },
-        Column { name: "pool_id", kind: Kind::Number },
+        Column { name: "address", kind: ColumnKind::Address },
+        Column { name: "subnet_id", kind: ColumnKind::Number },
+        Column { name: "state", kind: ColumnKind::Number },
+        Column { name: "lease_type", kind: ColumnKind::Number },
+        Column { name: "pool_id", kind: ColumnKind::Number },
     ];
 
-    fn row([subnet, state, kind, pool]: [i64; 4]) -> Vec<Value> {
-        let numbers = [subnet, state, kind, pool].map(Value::Integer);
-        [Value::Null].into_iter().chain(numbers).collect()
+    fn row([subnet, state, kind, pool]: [i64; 4]) -> Vec<SqlValue> {
+        let numbers = [subnet, state, kind, pool].map(SqlValue::Integer);
+        [SqlValue::Null].into_iter().chain(numbers).collect()
     }
 
     #[test]
     fn rows_are_counted_by_their_places() {
         let rows = [[7, 0, 0, 2], [3, 0, 0, 2], [7, 0, 0, 1], [7, 2, 0, 1], [7, 4, 0, 1]].map(row);
-        let table = Table { name: "lease6", columns: COLUMNS };
+        let table = SqlTable { name: "lease6", columns: COLUMNS };
         assert_eq!(
             counting(&table, &rows.concat()),
             [
@@ -157,7 +164,7 @@ mod tests {
             ]
         );
         // These are tables as in Kea 2.2, which has neither pools nor registered addresses.
-        let table = Table { name: "lease6", columns: &COLUMNS[..4] };
+        let table = SqlTable { name: "lease6", columns: &COLUMNS[..4] };
         let rows = [[7, 0, 0, 2], [7, 4, 0, 2]].map(|numbers| row(numbers)[..4].to_vec());
         assert_eq!(
             counting(&table, &rows.concat()),
@@ -168,9 +175,9 @@ mod tests {
 
     #[test]
     fn what_does_not_count_makes_no_statement() {
-        let table = Table { name: "lease4", columns: &COLUMNS[..3] };
-        let row = [Value::Integer(1), Value::Integer(7), Value::Integer(2)];
+        let table = SqlTable { name: "lease4", columns: &COLUMNS[..3] };
+        let row = [SqlValue::Integer(1), SqlValue::Integer(7), SqlValue::Integer(2)];
         assert!(counting(&table, &row).is_empty());
-        assert!(counting(&Table { name: "hosts", columns: COLUMNS }, &[]).is_empty());
+        assert!(counting(&SqlTable { name: "hosts", columns: COLUMNS }, &[]).is_empty());
     }
 }

@@ -2,14 +2,14 @@
 //! lease, a host or a fault, and a lease that was read can be written and read again.
 
 use base::Random;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
-use super::driver::Value;
-use super::row::{Layout, Stored};
+use super::driver::SqlValue;
+use super::row::{RowLayout, SqlFamily};
 use super::schema::Schema;
-use super::settings::Backend;
+use super::settings::SqlDatabaseKind;
 
 /// Number of rows that are tried for each family in each layout.
 pub(super) const ROWS: u32 = 500;
@@ -32,29 +32,29 @@ const NUMBERS: [i64; 14] = [
     i64::MAX,
 ];
 
-pub(super) fn layouts() -> impl Iterator<Item = Layout> {
-    let schemas = |backend| Schema::ALL.map(|schema| Layout { backend, schema });
-    Backend::ALL.into_iter().flat_map(schemas)
+pub(super) fn layouts() -> impl Iterator<Item = RowLayout> {
+    let schemas = |backend| Schema::ALL.map(|schema| RowLayout { backend, schema });
+    SqlDatabaseKind::ALL.into_iter().flat_map(schemas)
 }
 
 /// Returns a value that a column of any kind may hold if another program made its table.
-pub(super) fn value(random: &mut Random) -> Value {
+pub(super) fn value(random: &mut Random) -> SqlValue {
     let length = [0, 1, 3, 16, 20, 128, 130, 255, 256, 1_000][random.below(10) as usize];
     match random.below(5) {
-        0 => Value::Null,
-        1 => Value::Integer(NUMBERS[random.below(NUMBERS.len() as u64) as usize]),
-        2 => Value::Integer(random.next_u64().cast_signed()),
-        3 => Value::Octets((0..length).map(|_| random.next_u32() as u8).collect()),
+        0 => SqlValue::Null,
+        1 => SqlValue::Integer(NUMBERS[random.below(NUMBERS.len() as u64) as usize]),
+        2 => SqlValue::Integer(random.next_u64().cast_signed()),
+        3 => SqlValue::Octets((0..length).map(|_| random.next_u32() as u8).collect()),
         _ => {
             let letters = ['a', '.', '\0', '\n', '{', '"', ',', '\u{fc}', '\u{1f600}', ':'];
             let letter = |_| letters[random.below(letters.len() as u64) as usize];
-            Value::Text((0..length).map(letter).collect())
+            SqlValue::Text((0..length).map(letter).collect())
         }
     }
 }
 
 /// Replaces some of the values, and sometimes removes or adds one at the end.
-pub(super) fn damage(random: &mut Random, values: &mut Vec<Value>) {
+pub(super) fn damage(random: &mut Random, values: &mut Vec<SqlValue>) {
     for _ in 0..=random.below(3) {
         let at = random.below(values.len() as u64) as usize;
         values[at] = value(random);
@@ -66,7 +66,7 @@ pub(super) fn damage(random: &mut Random, values: &mut Vec<Value>) {
     }
 }
 
-fn sample<F: Sample>(random: &mut Random) -> F::Lease {
+fn sample<F: SampleFamily>(random: &mut Random) -> F::Lease {
     F::lease(&SampleLease {
         address: random.next_u32(),
         client: random.next_u32(),
@@ -80,7 +80,7 @@ fn sample<F: Sample>(random: &mut Random) -> F::Lease {
     })
 }
 
-fn reads_and_writes<F: Stored + Sample>(random: &mut Random, layout: Layout) {
+fn reads_and_writes<F: SqlFamily + SampleFamily>(random: &mut Random, layout: RowLayout) {
     let mut readable = 0;
     for _ in 0..ROWS {
         let mut values = Vec::new();

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use super::connect;
 use super::counts;
-use super::driver::{Column, Driver, Renewals, RowChanges, Sought, Table, Value, Visit};
+use super::driver::{
+    Column, Renewals, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit,
+};
 use super::error::SqlError;
 use super::mysql::Mysql;
 use super::postgresql::Postgresql;
-use super::row::{Layout, Stored};
-use super::schema::{Schema, Version};
-use super::settings::{Backend, Settings};
+use super::row::{RowLayout, SqlFamily};
+use super::schema::{Schema, SchemaVersion};
+use super::settings::{SqlDatabaseKind, SqlSettings};
 use super::sqlite::Sqlite;
-use crate::database::{Changes, Flush, KeyOctets, Shared};
+use crate::database::{Flush, KeyOctets, RoundChanges, SharedLeaseFamily};
 use crate::memfile::RowFault;
 use crate::storage::Storage;
 
@@ -27,14 +29,14 @@ const DESCRIBED_MAX: usize = 100;
 
 /// Open database.
 pub struct Database {
-    driver: Box<dyn Driver>,
-    backend: Backend,
+    driver: Box<dyn SqlConnection>,
+    backend: SqlDatabaseKind,
     place: String,
 }
 
 /// Result of reading all leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct SqlLoadReport {
     /// Number of rows that are leases.
     pub leases: u64,
     /// Number of rows that are not leases.
@@ -50,7 +52,7 @@ impl Database {
     /// # Errors
     ///
     /// Returns an error if the database is unreachable, or does not accept this user.
-    pub fn open(settings: &Settings) -> Result<Self, SqlError> {
+    pub fn open(settings: &SqlSettings) -> Result<Self, SqlError> {
         let mut errors = Vec::new();
         for number in 0..settings.host_count() {
             match Self::open_host(&settings.at_host(number)) {
@@ -62,11 +64,11 @@ impl Database {
     }
 
     /// Connects to the first host alone, or opens SQLite's file.
-    pub(super) fn open_host(settings: &Settings) -> Result<Self, SqlError> {
-        let driver: Box<dyn Driver> = match settings.backend {
-            Backend::Mysql => Box::new(Mysql::connect(settings)?),
-            Backend::Postgresql => Box::new(Postgresql::connect(settings)?),
-            Backend::Sqlite => Box::new(Sqlite::open(settings)?),
+    pub(super) fn open_host(settings: &SqlSettings) -> Result<Self, SqlError> {
+        let driver: Box<dyn SqlConnection> = match settings.backend {
+            SqlDatabaseKind::Mysql => Box::new(Mysql::connect(settings)?),
+            SqlDatabaseKind::Postgresql => Box::new(Postgresql::connect(settings)?),
+            SqlDatabaseKind::Sqlite => Box::new(Sqlite::open(settings)?),
         };
         Ok(Self { driver, backend: settings.backend, place: settings.to_string() })
     }
@@ -76,16 +78,20 @@ impl Database {
     /// # Errors
     ///
     /// Returns the error of the database.
-    pub fn version(&mut self) -> Result<Option<Version>, SqlError> {
+    pub fn version(&mut self) -> Result<Option<SchemaVersion>, SqlError> {
         if self.count_tables(Some("schema_version"))? == 0 {
             return Ok(None);
         }
         let query = match self.backend {
-            Backend::Postgresql => "SELECT version::bigint, minor::bigint FROM schema_version",
-            Backend::Mysql | Backend::Sqlite => "SELECT version, minor FROM schema_version",
+            SqlDatabaseKind::Postgresql => {
+                "SELECT version::bigint, minor::bigint FROM schema_version"
+            }
+            SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => {
+                "SELECT version, minor FROM schema_version"
+            }
         };
         Ok(match self.driver.numbers(query)?[..] {
-            [major, minor] => Some(Version { major: major as u32, minor: minor as u32 }),
+            [major, minor] => Some(SchemaVersion { major: major as u32, minor: minor as u32 }),
             _ => None,
         })
     }
@@ -95,7 +101,7 @@ impl Database {
     /// # Errors
     ///
     /// Returns an error if it has no tables of a known version, or if the database fails.
-    pub fn layout(&mut self) -> Result<Layout, SqlError> {
+    pub fn layout(&mut self) -> Result<RowLayout, SqlError> {
         let found = self.version()?;
         let refused = |why: String| SqlError::new(format!("use {}", self.place), why);
         let version = found.ok_or_else(|| {
@@ -104,7 +110,7 @@ impl Database {
         let schema = Schema::of(self.backend, version).ok_or_else(|| {
             refused(format!("the version of its tables is {version}, which is not known here"))
         })?;
-        Ok(Layout { backend: self.backend, schema })
+        Ok(RowLayout { backend: self.backend, schema })
     }
 
     /// Creates the tables of `schema` in an empty database.
@@ -182,8 +188,8 @@ impl Database {
     /// Returns the error of the database; so do all functions below.
     pub fn begin(&mut self) -> Result<(), SqlError> {
         self.driver.run(match self.backend {
-            Backend::Sqlite => "BEGIN IMMEDIATE",
-            Backend::Mysql | Backend::Postgresql => "BEGIN",
+            SqlDatabaseKind::Sqlite => "BEGIN IMMEDIATE",
+            SqlDatabaseKind::Mysql | SqlDatabaseKind::Postgresql => "BEGIN",
         })
     }
 
@@ -212,9 +218,9 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`].
-    pub fn upsert_many<F: Stored>(
+    pub fn upsert_many<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         leases: &[F::Lease],
     ) -> Result<(), SqlError> {
         let newest: BTreeMap<F::Address, &F::Lease> =
@@ -236,9 +242,9 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`].
-    pub fn insert_many<F: Stored>(
+    pub fn insert_many<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         leases: &[F::Lease],
     ) -> Result<u64, SqlError> {
         let mut sorted: Vec<&F::Lease> = leases.iter().collect();
@@ -257,9 +263,9 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`].
-    pub fn lock_many<F: Stored>(
+    pub fn lock_many<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         addresses: &[F::Address],
         found: &mut Vec<F::Lease>,
     ) -> Result<(), SqlError> {
@@ -268,7 +274,7 @@ impl Database {
     }
 
     /// Returns the search for the rows of `addresses`, with a lock.
-    pub(super) fn locked<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Sought {
+    pub(super) fn locked<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> Sought {
         Sought {
             column: F::table(layout).key(),
             values: keys::<F>(layout, addresses),
@@ -277,7 +283,11 @@ impl Database {
     }
 
     /// Returns the search for rows that have one of `values` in the column called `name`.
-    pub(super) fn with<F: Stored>(layout: Layout, name: &str, values: Vec<Value>) -> Sought {
+    pub(super) fn with<F: SqlFamily>(
+        layout: RowLayout,
+        name: &str,
+        values: Vec<SqlValue>,
+    ) -> Sought {
         let mut columns = F::table(layout).columns.iter();
         let column: Option<&Column> = columns.find(|column| column.name == name);
         let column = *column.expect("the table has the columns that leases are looked for by");
@@ -287,9 +297,9 @@ impl Database {
     /// Passes the leases of `sought` to `visit`, with the position of the search that found them;
     /// begins a transaction first if `begins` is true. Returns the keys of rows that are not
     /// leases.
-    pub(super) fn find_all<F: Stored>(
+    pub(super) fn find_all<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         begins: bool,
         sought: Vec<Sought>,
         visit: &mut dyn FnMut(usize, F::Lease),
@@ -313,10 +323,10 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`]; a conflict if an inserted lease exists already.
-    pub(super) fn commit_changes<F: Stored + Shared>(
+    pub(super) fn commit_changes<F: SqlFamily + SharedLeaseFamily>(
         &mut self,
-        layout: Layout,
-        changes: &Changes<F>,
+        layout: RowLayout,
+        changes: &RoundChanges<F>,
     ) -> Result<(), SqlError> {
         let table = F::table(layout);
         let rows = |leases: &[F::Lease]| {
@@ -341,9 +351,9 @@ impl Database {
     /// Passes the rows of `table` that have one of `values` in `column` to `visit`.
     pub(super) fn find_rows(
         &mut self,
-        table: &Table,
+        table: &SqlTable,
         column: &Column,
-        values: Vec<Value>,
+        values: Vec<SqlValue>,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         if values.is_empty() {
@@ -356,14 +366,18 @@ impl Database {
     /// Adds those rows to `table` that do not exist, and returns their number.
     pub(super) fn insert_rows(
         &mut self,
-        table: &Table,
-        values: Vec<Value>,
+        table: &SqlTable,
+        values: Vec<SqlValue>,
     ) -> Result<u64, SqlError> {
         if values.is_empty() { Ok(0) } else { self.driver.insert(table, values) }
     }
 
     /// Deletes the rows of `table` with these keys.
-    pub(super) fn delete_rows(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+    pub(super) fn delete_rows(
+        &mut self,
+        table: &SqlTable,
+        keys: Vec<SqlValue>,
+    ) -> Result<(), SqlError> {
         self.driver.delete(table, keys)
     }
 
@@ -372,12 +386,15 @@ impl Database {
         self.driver.pairs(query)
     }
 
-    /// Prepares commits; see [`Driver::prepare_commits`].
-    pub(super) fn prepare_commits<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
+    /// Prepares commits; see [`SqlConnection::prepare_commits`].
+    pub(super) fn prepare_commits<F: SqlFamily>(
+        &mut self,
+        layout: RowLayout,
+    ) -> Result<(), SqlError> {
         self.driver.prepare_commits(&F::table(layout))
     }
 
-    /// Returns the flush of commits; see [`Driver::flush_beside`].
+    /// Returns the flush of commits; see [`SqlConnection::flush_beside`].
     pub(super) fn flush_beside(
         &mut self,
         storage: &dyn Storage,
@@ -385,7 +402,7 @@ impl Database {
         self.driver.flush_beside(storage)
     }
 
-    /// Has statements after a lock sent alone; see [`Driver::part_writes`].
+    /// Has statements after a lock sent alone; see [`SqlConnection::part_writes`].
     pub(super) fn part_writes(&mut self) {
         self.driver.part_writes();
     }
@@ -400,9 +417,9 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`].
-    pub fn delete_many<F: Stored>(
+    pub fn delete_many<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         addresses: &[F::Address],
     ) -> Result<(), SqlError> {
         if addresses.is_empty() {
@@ -417,12 +434,12 @@ impl Database {
     /// # Errors
     ///
     /// See [`Self::begin`]; returns errors of `visit` too.
-    pub fn load_all<F: Stored>(
+    pub fn load_all<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         mut visit: impl FnMut(F::Lease) -> Result<(), SqlError>,
-    ) -> Result<Loaded, SqlError> {
-        let mut loaded = Loaded::default();
+    ) -> Result<SqlLoadReport, SqlError> {
+        let mut loaded = SqlLoadReport::default();
         self.load_rows::<F>(layout, |row| match row {
             Ok(lease) => {
                 loaded.leases += 1;
@@ -441,13 +458,13 @@ impl Database {
 
     /// Passes all rows to `visit` as [`Self::load_all`] does; for rows that are not leases, with
     /// their keys if these are readable.
-    pub(super) fn load_rows<F: Stored>(
+    pub(super) fn load_rows<F: SqlFamily>(
         &mut self,
-        layout: Layout,
+        layout: RowLayout,
         mut visit: impl FnMut(Result<F::Lease, (Option<KeyOctets>, RowFault)>) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         let table = F::table(layout);
-        let mut after: Option<Value> = None;
+        let mut after: Option<SqlValue> = None;
         loop {
             let mut rows = 0;
             let mut last = None;
@@ -467,7 +484,7 @@ impl Database {
     /// Executes all statements or none; MySQL, which commits after each statement, may execute
     /// some.
     fn run_all(&mut self, statements: &[&str]) -> Result<(), SqlError> {
-        if self.backend == Backend::Mysql {
+        if self.backend == SqlDatabaseKind::Mysql {
             // The texts inside functions are ours and have a character set.
             self.driver.run("SET NAMES utf8mb4")?;
             let done = statements.iter().try_for_each(|statement| self.driver.run(statement));
@@ -489,14 +506,14 @@ impl Database {
     /// Returns the number of tables called `name`, or of all tables.
     fn count_tables(&mut self, name: Option<&str>) -> Result<i64, SqlError> {
         let mut query = match self.backend {
-            Backend::Mysql => {
+            SqlDatabaseKind::Mysql => {
                 "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()"
             }
-            Backend::Postgresql => {
+            SqlDatabaseKind::Postgresql => {
                 "SELECT COUNT(*) FROM information_schema.tables \
                  WHERE table_schema = current_schema()"
             }
-            Backend::Sqlite => {
+            SqlDatabaseKind::Sqlite => {
                 "SELECT COUNT(*) FROM (SELECT name AS table_name FROM sqlite_master \
                  WHERE type = 'table') WHERE 1"
             }
@@ -511,7 +528,7 @@ impl Database {
 
 /// Returns end times with the keys of the leases that end then, one statement each; and, if there
 /// are too many end times, the other leases.
-fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
+fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
     let table = F::table(layout);
     let time = table.time();
     let at = table.columns.iter().position(|column| *column == time);
@@ -522,7 +539,7 @@ fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F:
     for lease in sorted {
         values.clear();
         F::encode(lease, layout, &mut values);
-        let end = at.map_or(Value::Null, |at| values.swap_remove(at));
+        let end = at.map_or(SqlValue::Null, |at| values.swap_remove(at));
         let key = values.swap_remove(0);
         match groups.iter().position(|(of, _)| *of == end) {
             Some(group) => groups[group].1.push(key),
@@ -534,7 +551,7 @@ fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F:
 }
 
 /// Returns the keys of `addresses`, in their order.
-fn keys<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Vec<Value> {
+fn keys<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> Vec<SqlValue> {
     let mut sorted = addresses.to_vec();
     sorted.sort_unstable();
     let mut keys = Vec::with_capacity(sorted.len());

@@ -8,7 +8,7 @@ use crate::storage::Storage;
 
 /// Value on its way to or from a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum SqlValue {
     /// SQL's NULL.
     Null,
     /// Number, truth value (0 or 1), or seconds since 1970.
@@ -21,7 +21,7 @@ pub enum Value {
 
 /// Kind of a column's values. The drivers map it to types, casts and functions of their database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Number of up to 63 bits.
     Number,
     /// Number that PostgreSQL keeps in 32 bits with a sign.
@@ -36,7 +36,7 @@ pub enum Kind {
     Octets,
     /// Text.
     Text,
-    /// IPv6 address, as bytes or text: see [`Layout`](super::row::Layout).
+    /// IPv6 address, as bytes or text: see [`RowLayout`](super::row::Layout).
     Address,
 }
 
@@ -46,19 +46,19 @@ pub struct Column {
     /// Kea's name of the column.
     pub name: &'static str,
     /// Kind of its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// Table with its columns, the first of which is the key.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct SqlTable {
     /// Kea's name of the table.
     pub name: &'static str,
     /// Columns, in the order of their values.
     pub columns: &'static [Column],
 }
 
-impl Table {
+impl SqlTable {
     /// Returns the key column.
     pub(super) const fn key(&self) -> Column {
         self.columns[0]
@@ -66,7 +66,7 @@ impl Table {
 
     /// Returns the column with the time of its rows.
     pub(super) fn time(&self) -> Column {
-        let time = self.columns.iter().find(|column| column.kind == Kind::Time);
+        let time = self.columns.iter().find(|column| column.kind == ColumnKind::Time);
         *time.expect("leases end")
     }
 
@@ -87,38 +87,38 @@ impl Table {
 }
 
 /// Callback that takes rows one by one.
-pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Value]) -> Result<(), SqlError>;
+pub(super) type Visit<'v> = &'v mut dyn FnMut(&[SqlValue]) -> Result<(), SqlError>;
 
 /// Callback that takes rows one by one, with the position of the search that found them.
-pub(super) type VisitFound<'v> = &'v mut dyn FnMut(usize, &[Value]) -> Result<(), SqlError>;
+pub(super) type VisitFound<'v> = &'v mut dyn FnMut(usize, &[SqlValue]) -> Result<(), SqlError>;
 
 /// Search for the rows that have one of these values in this column.
 #[derive(Debug)]
 pub(super) struct Sought {
     pub(super) column: Column,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<SqlValue>,
     /// True if no other connection may change the rows until the end of the transaction.
     pub(super) is_locked: bool,
 }
 
 /// Times, each with the keys of the rows whose time it becomes.
-pub(super) type Renewals = Vec<(Value, Vec<Value>)>;
+pub(super) type Renewals = Vec<(SqlValue, Vec<SqlValue>)>;
 
 /// Changes with which a transaction ends. The rows are in sequence, and no key occurs twice.
 #[derive(Debug, Default)]
 pub(super) struct RowChanges {
     /// Rows with keys that do not exist.
-    pub(super) inserts: Vec<Value>,
+    pub(super) inserts: Vec<SqlValue>,
     /// Rows with keys that exist.
-    pub(super) updates: Vec<Value>,
+    pub(super) updates: Vec<SqlValue>,
     /// Rows of which only the time changes.
     pub(super) renewals: Renewals,
     /// Keys of rows to delete.
-    pub(super) deletions: Vec<Value>,
+    pub(super) deletions: Vec<SqlValue>,
 }
 
 /// Connection to a database. Every function blocks until the database has answered.
-pub(super) trait Driver: Send {
+pub(super) trait SqlConnection: Send {
     /// Executes statements without values, in order.
     fn run(&mut self, statement: &str) -> Result<(), SqlError>;
 
@@ -133,29 +133,29 @@ pub(super) trait Driver: Send {
 
     /// Inserts rows, or replaces the columns of existing ones. `values` holds all rows in sequence,
     /// and no key occurs twice.
-    fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError>;
+    fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError>;
 
     /// Inserts rows whose keys do not exist, leaves the others as they are, and returns the number
     /// of inserted rows. `values` holds all rows in sequence, and no key occurs twice.
-    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError>;
+    fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError>;
 
     /// Passes the rows of `sought` to `visit`, with one query if the database can; begins a
     /// transaction first if `begins` is true.
     fn find(
         &mut self,
         begins: bool,
-        table: &Table,
+        table: &SqlTable,
         sought: Vec<Sought>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError>;
 
     /// Writes `changes` and commits them, with one query if the database can. An inserted row that
     /// exists already is a conflict; then nothing is committed.
-    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError>;
+    fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError>;
 
-    /// Prepares [`Driver::commit`] to `table`, once for a connection: finds out if the connection
+    /// Prepares [`SqlConnection::commit`] to `table`, once for a connection: finds out if the connection
     /// or the table's triggers count inserted leases, and gives a log file its full length.
-    fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
+    fn prepare_commits(&mut self, _table: &SqlTable) -> Result<(), SqlError> {
         Ok(())
     }
 
@@ -170,13 +170,13 @@ pub(super) trait Driver: Send {
     fn part_writes(&mut self) {}
 
     /// Deletes the rows with these keys that exist.
-    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError>;
+    fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError>;
 
     /// Passes up to `limit` rows to `visit`, in the order of their keys, after the key `after`.
     fn page(
         &mut self,
-        table: &Table,
-        after: Option<&Value>,
+        table: &SqlTable,
+        after: Option<&SqlValue>,
         limit: u32,
         visit: Visit<'_>,
     ) -> Result<(), SqlError>;

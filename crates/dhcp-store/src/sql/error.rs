@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::database::Fault;
+use crate::database::DatabaseFault;
 
 /// Failed operation of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
     tried: String,
     came_of_it: String,
-    fault: Fault,
+    fault: DatabaseFault,
 }
 
 impl SqlError {
@@ -17,28 +17,28 @@ impl SqlError {
     /// that.
     pub(super) fn new(tried: impl Into<String>, came_of_it: impl fmt::Display) -> Self {
         let came_of_it = came_of_it.to_string();
-        Self { tried: tried.into(), came_of_it, fault: Fault::Permanent }
+        Self { tried: tried.into(), came_of_it, fault: DatabaseFault::Permanent }
     }
 
     /// Returns the error with the kind `fault`.
-    pub(super) const fn with(mut self, fault: Fault) -> Self {
+    pub(super) const fn with(mut self, fault: DatabaseFault) -> Self {
         self.fault = fault;
         self
     }
 
     /// Marks the error as a lost connection if `is_lost`, and otherwise leaves its kind.
     pub(super) const fn lost(self, is_lost: bool) -> Self {
-        if is_lost { self.with(Fault::Lost) } else { self }
+        if is_lost { self.with(DatabaseFault::Lost) } else { self }
     }
 
     /// Marks the error as a conflict with another transaction if `is_conflict`.
     pub(super) const fn conflict(self, is_conflict: bool) -> Self {
-        if is_conflict { self.with(Fault::Conflict) } else { self }
+        if is_conflict { self.with(DatabaseFault::Conflict) } else { self }
     }
 
     /// Returns the kind of the failure, by what the caller can do about it.
     #[must_use]
-    pub const fn fault(&self) -> Fault {
+    pub const fn fault(&self) -> DatabaseFault {
         self.fault
     }
 
@@ -50,14 +50,14 @@ impl SqlError {
     /// Returns true if a new connection may help, possibly to another host.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        matches!(self.fault, Fault::Lost)
+        matches!(self.fault, DatabaseFault::Lost)
     }
 
     /// Returns true if the whole transaction may be tried again at once: a deadlock, a failed
     /// certification (Galera), a serialization failure, a busy SQLite file.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {
-        matches!(self.fault, Fault::Conflict)
+        matches!(self.fault, DatabaseFault::Conflict)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Codes in no table are permanent: a round that meets one is done again after connecting too,
 //! since that loses nothing, but the caller cannot expect that it will help.
 
-use crate::database::Fault;
+use crate::database::DatabaseFault;
 
 /// MariaDB's and MySQL's errors after which this connection, or this node, is useless.
 const MYSQL_LOST: [u16; 22] = [
@@ -61,24 +61,24 @@ fn is_of_data(state: &str) -> bool {
 }
 
 /// Returns the kind of fault that MariaDB or MySQL means by `code` with the SQLSTATE `state`.
-pub(super) fn of_mysql(code: u16, state: &str) -> Fault {
+pub(super) fn of_mysql(code: u16, state: &str) -> DatabaseFault {
     match code {
-        _ if MYSQL_LOST.contains(&code) => Fault::Lost,
-        _ if MYSQL_CONFLICTS.contains(&code) => Fault::Conflict,
-        _ if MYSQL_DATA.contains(&code) || is_of_data(state) => Fault::Data,
-        _ => Fault::Permanent,
+        _ if MYSQL_LOST.contains(&code) => DatabaseFault::Lost,
+        _ if MYSQL_CONFLICTS.contains(&code) => DatabaseFault::Conflict,
+        _ if MYSQL_DATA.contains(&code) || is_of_data(state) => DatabaseFault::Data,
+        _ => DatabaseFault::Permanent,
     }
 }
 
 /// Returns the kind of fault that PostgreSQL means by `state`.
-pub(super) fn of_postgresql(state: &str) -> Fault {
+pub(super) fn of_postgresql(state: &str) -> DatabaseFault {
     match state {
-        _ if state.starts_with(POSTGRESQL_LOST_CLASS) => Fault::Lost,
-        _ if POSTGRESQL_LOST.contains(&state) => Fault::Lost,
-        _ if POSTGRESQL_CONFLICTS.contains(&state) => Fault::Conflict,
-        POSTGRESQL_RAISED => Fault::Data,
-        _ if is_of_data(state) || state.starts_with(POSTGRESQL_LIMITS_CLASS) => Fault::Data,
-        _ => Fault::Permanent,
+        _ if state.starts_with(POSTGRESQL_LOST_CLASS) => DatabaseFault::Lost,
+        _ if POSTGRESQL_LOST.contains(&state) => DatabaseFault::Lost,
+        _ if POSTGRESQL_CONFLICTS.contains(&state) => DatabaseFault::Conflict,
+        POSTGRESQL_RAISED => DatabaseFault::Data,
+        _ if is_of_data(state) || state.starts_with(POSTGRESQL_LIMITS_CLASS) => DatabaseFault::Data,
+        _ => DatabaseFault::Permanent,
     }
 }
 
@@ -89,19 +89,19 @@ mod tests {
     #[test]
     fn codes_of_mariadb_and_mysql_have_their_meaning() {
         for (code, fault) in [
-            (1047, Fault::Lost),
-            (1053, Fault::Lost),
-            (1180, Fault::Lost),
-            (1290, Fault::Lost),
-            (1836, Fault::Lost),
-            (1927, Fault::Lost),
-            (1205, Fault::Conflict),
-            (1213, Fault::Conflict),
-            (1062, Fault::Conflict),
+            (1047, DatabaseFault::Lost),
+            (1053, DatabaseFault::Lost),
+            (1180, DatabaseFault::Lost),
+            (1290, DatabaseFault::Lost),
+            (1836, DatabaseFault::Lost),
+            (1927, DatabaseFault::Lost),
+            (1205, DatabaseFault::Conflict),
+            (1213, DatabaseFault::Conflict),
+            (1062, DatabaseFault::Conflict),
             // Access denied, no such table, no more space.
-            (1045, Fault::Permanent),
-            (1146, Fault::Permanent),
-            (1021, Fault::Permanent),
+            (1045, DatabaseFault::Permanent),
+            (1146, DatabaseFault::Permanent),
+            (1021, DatabaseFault::Permanent),
         ] {
             assert_eq!(of_mysql(code, "HY000"), fault, "{code}");
         }
@@ -109,36 +109,36 @@ mod tests {
         for (code, state) in
             [(1406, "22001"), (1452, "23000"), (3140, "22032"), (1366, "HY000"), (1644, "45000")]
         {
-            assert_eq!(of_mysql(code, state), Fault::Data, "{code}");
+            assert_eq!(of_mysql(code, state), DatabaseFault::Data, "{code}");
         }
-        assert_eq!(of_mysql(1062, "23000"), Fault::Conflict, "a row where none was");
+        assert_eq!(of_mysql(1062, "23000"), DatabaseFault::Conflict, "a row where none was");
         assert!(MYSQL_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
     }
 
     #[test]
     fn states_of_postgresql_have_their_meaning() {
         for (state, fault) in [
-            ("08006", Fault::Lost),
-            ("25006", Fault::Lost),
-            ("53300", Fault::Lost),
-            ("57P01", Fault::Lost),
-            ("57P03", Fault::Lost),
-            ("40001", Fault::Conflict),
-            ("40P01", Fault::Conflict),
-            ("23505", Fault::Conflict),
+            ("08006", DatabaseFault::Lost),
+            ("25006", DatabaseFault::Lost),
+            ("53300", DatabaseFault::Lost),
+            ("57P01", DatabaseFault::Lost),
+            ("57P03", DatabaseFault::Lost),
+            ("40001", DatabaseFault::Conflict),
+            ("40P01", DatabaseFault::Conflict),
+            ("23505", DatabaseFault::Conflict),
             // Too long, a zero in a text or in JSON, no such state of leases, too long for an
             // index.
-            ("22001", Fault::Data),
-            ("22021", Fault::Data),
-            ("22P05", Fault::Data),
-            ("23503", Fault::Data),
-            ("54000", Fault::Data),
+            ("22001", DatabaseFault::Data),
+            ("22021", DatabaseFault::Data),
+            ("22P05", DatabaseFault::Data),
+            ("23503", DatabaseFault::Data),
+            ("54000", DatabaseFault::Data),
             // A trigger of the operator.
-            ("P0001", Fault::Data),
+            ("P0001", DatabaseFault::Data),
             // No password, no such table, no more space.
-            ("28P01", Fault::Permanent),
-            ("42P01", Fault::Permanent),
-            ("53100", Fault::Permanent),
+            ("28P01", DatabaseFault::Permanent),
+            ("42P01", DatabaseFault::Permanent),
+            ("53100", DatabaseFault::Permanent),
         ] {
             assert_eq!(of_postgresql(state), fault, "{state}");
         }

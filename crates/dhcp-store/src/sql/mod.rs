@@ -37,10 +37,10 @@ pub mod transfer;
 mod v4;
 mod v6;
 
-pub use database::{Database, Loaded};
+pub use database::{Database, SqlLoadReport};
 pub use error::SqlError;
-pub use hosts::{Host, HostFamily, HostOption, HostQuery, HostResource};
-pub use row::Stored;
-pub use schema::{Schema, Version};
-pub use settings::{Backend, Settings, SslMode};
+pub use hosts::{HostFamily, HostOption, HostQuery, HostResource, HostTableRow};
+pub use row::SqlFamily;
+pub use schema::{Schema, SchemaVersion};
+pub use settings::{DatabaseSslMode, SqlDatabaseKind, SqlSettings};
 pub use shared::{SharedLeases, SharedRows};

@@ -20,9 +20,11 @@ use mysql::prelude::Queryable;
 use super::connect;
 use super::connect::mysql::failed;
 use super::counts;
-use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visit, VisitFound};
+use super::driver::{
+    Column, ColumnKind, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+};
 use super::error::SqlError;
-use super::settings::Settings;
+use super::settings::SqlSettings;
 
 /// Number of rows in one statement. MariaDB makes a table of a thousand values after `IN`, and then
 /// may read all rows to join them.
@@ -35,7 +37,7 @@ const TEXT_MAX: usize = 256 << 10;
 pub(super) struct Mysql {
     connection: Conn,
     place: String,
-    /// True if statements after a lock are sent alone; see [`Driver::part_writes`].
+    /// True if statements after a lock are sent alone; see [`SqlConnection::part_writes`].
     parts_writes: bool,
     /// Table whose new leases this connection counts: its trigger skips them.
     counted: Option<&'static str>,
@@ -43,7 +45,7 @@ pub(super) struct Mysql {
 
 impl Mysql {
     /// Connects to a server.
-    pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
+    pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
         Ok(Self { connection, place: settings.to_string(), parts_writes: false, counted: None })
     }
@@ -63,8 +65,13 @@ impl Mysql {
     }
 
     /// Inserts rows, applies `changes` to existing ones, and returns the number of changed rows.
-    fn write(&mut self, table: &Table, values: &[Value], changes: &str) -> Result<u64, SqlError> {
-        let mut statements = Statements::default();
+    fn write(
+        &mut self,
+        table: &SqlTable,
+        values: &[SqlValue],
+        changes: &str,
+    ) -> Result<u64, SqlError> {
+        let mut statements = StatementBatch::default();
         statements.insert(table, values, changes);
         let texts = statements.texts.iter();
         texts.map(|text| self.carry_out(text, "write leases to")).sum()
@@ -73,7 +80,7 @@ impl Mysql {
     /// Passes the rows that `statements` find to `visit`, with the position of the statement.
     fn select(
         &mut self,
-        table: &Table,
+        table: &SqlTable,
         statements: &str,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
@@ -99,7 +106,7 @@ impl Mysql {
     }
 }
 
-impl Driver for Mysql {
+impl SqlConnection for Mysql {
     fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         self.connection.query_drop(statement).map_err(|error| {
             self.failed(&format!("carry out `{}` at", first_line(statement)), &error)
@@ -116,11 +123,11 @@ impl Driver for Mysql {
         self.connection.query(query).map_err(|error| self.failed("ask", &error))
     }
 
-    fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
+    fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError> {
         self.write(table, &values, &replacing(table)).map(drop)
     }
 
-    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+    fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError> {
         // This assignment changes no row, so the server does not count it.
         let no_change = format!(
             " ON DUPLICATE KEY UPDATE {key} = {name}.{key}",
@@ -133,11 +140,11 @@ impl Driver for Mysql {
     fn find(
         &mut self,
         begins: bool,
-        table: &Table,
+        table: &SqlTable,
         sought: Vec<Sought>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
-        let mut statements = Statements::default();
+        let mut statements = StatementBatch::default();
         if begins {
             statements.add("BEGIN");
         }
@@ -162,8 +169,9 @@ impl Driver for Mysql {
         Ok(())
     }
 
-    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
-        let mut statements = Statements { are_parted: self.parts_writes, ..Statements::default() };
+    fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError> {
+        let mut statements =
+            StatementBatch { are_parted: self.parts_writes, ..StatementBatch::default() };
         // If each statement is sent alone, the statements for the tables of counts cost more than
         // they save.
         let counts = self.counted == Some(table.name) && !self.parts_writes;
@@ -191,7 +199,7 @@ impl Driver for Mysql {
         done
     }
 
-    fn prepare_commits(&mut self, table: &Table) -> Result<(), SqlError> {
+    fn prepare_commits(&mut self, table: &SqlTable) -> Result<(), SqlError> {
         let is_left_to_us = self.numbers(&counts::asks_trigger(table))?.first() == Some(&1);
         self.counted = is_left_to_us.then_some(table.name);
         Ok(())
@@ -201,8 +209,8 @@ impl Driver for Mysql {
         self.parts_writes = true;
     }
 
-    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
-        let mut statements = Statements::default();
+    fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError> {
+        let mut statements = StatementBatch::default();
         statements.delete(table, &keys);
         let mut texts = statements.texts.iter();
         texts.try_for_each(|text| self.carry_out(text, "delete leases from").map(drop))
@@ -210,8 +218,8 @@ impl Driver for Mysql {
 
     fn page(
         &mut self,
-        table: &Table,
-        after: Option<&Value>,
+        table: &SqlTable,
+        after: Option<&SqlValue>,
         limit: u32,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
@@ -228,7 +236,7 @@ impl Driver for Mysql {
 
 /// Statements, combined into as few texts as possible; each text takes one round trip.
 #[derive(Debug, Default)]
-struct Statements {
+struct StatementBatch {
     texts: Vec<String>,
     /// Number of statements in each text.
     counts: Vec<usize>,
@@ -238,7 +246,7 @@ struct Statements {
     ends_text: bool,
 }
 
-impl Statements {
+impl StatementBatch {
     /// Returns the text to which the next statement is appended.
     fn next(&mut self) -> &mut String {
         match self.texts.last() {
@@ -264,7 +272,7 @@ impl Statements {
     }
 
     /// Adds a statement of `first`, the values in parentheses, and `last`.
-    fn list(&mut self, first: &str, values: &[Value], last: &str) {
+    fn list(&mut self, first: &str, values: &[SqlValue], last: &str) {
         let text = self.next();
         text.push_str(first);
         let mut before = '(';
@@ -278,7 +286,7 @@ impl Statements {
     }
 
     /// Adds statements that insert rows, with `end` after the last row.
-    fn insert(&mut self, table: &Table, values: &[Value], end: &str) {
+    fn insert(&mut self, table: &SqlTable, values: &[SqlValue], end: &str) {
         let width = table.columns.len();
         let mut rows = values.chunks_exact(width).peekable();
         while rows.peek().is_some() {
@@ -290,7 +298,7 @@ impl Statements {
                 for (value, column) in row.iter().zip(table.columns) {
                     text.push_str(before);
                     before = ",";
-                    if column.kind == Kind::Time {
+                    if column.kind == ColumnKind::Time {
                         text.push_str("FROM_UNIXTIME(");
                         literal(text, value);
                         text.push(')');
@@ -308,7 +316,7 @@ impl Statements {
         }
     }
 
-    fn renew(&mut self, table: &Table, time: &Value, keys: &[Value]) {
+    fn renew(&mut self, table: &SqlTable, time: &SqlValue, keys: &[SqlValue]) {
         let (name, key) = (table.time().name, table.key().name);
         let mut first = format!("UPDATE {} SET {name}=FROM_UNIXTIME(", table.name);
         literal(&mut first, time);
@@ -316,39 +324,39 @@ impl Statements {
         keys.chunks(ROWS_MAX).for_each(|some| self.list(&first, some, ""));
     }
 
-    fn delete(&mut self, table: &Table, keys: &[Value]) {
+    fn delete(&mut self, table: &SqlTable, keys: &[SqlValue]) {
         let first = format!("DELETE FROM {} WHERE {} IN ", table.name, table.key().name);
         keys.chunks(ROWS_MAX).for_each(|some| self.list(&first, some, ""));
     }
 }
 
 /// Returns the clause that replaces an existing row by the inserted one.
-fn replacing(table: &Table) -> String {
+fn replacing(table: &SqlTable) -> String {
     let changes =
         table.join_others(",", |column| format!("{name}=VALUES({name})", name = column.name));
     format!(" ON DUPLICATE KEY UPDATE {changes}")
 }
 
 /// Returns the statement that selects the columns of a table, without a condition.
-fn selecting(table: &Table) -> String {
+fn selecting(table: &SqlTable) -> String {
     let columns = table.join(",", |column| match column.kind {
-        Kind::Time => format!("UNIX_TIMESTAMP({})", column.name),
+        ColumnKind::Time => format!("UNIX_TIMESTAMP({})", column.name),
         _ => column.name.to_owned(),
     });
     format!("SELECT {columns} FROM {}", table.name)
 }
 
 /// Appends a value as an SQL literal. Its contents cannot end the literal early.
-fn literal(text: &mut String, value: &Value) {
+fn literal(text: &mut String, value: &SqlValue) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let octets = match value {
-        Value::Null => return text.push_str("NULL"),
-        Value::Integer(number) => {
+        SqlValue::Null => return text.push_str("NULL"),
+        SqlValue::Integer(number) => {
             let _ = write!(text, "{number}");
             return;
         }
-        Value::Octets(octets) => octets.as_slice(),
-        Value::Text(text) => text.as_bytes(),
+        SqlValue::Octets(octets) => octets.as_slice(),
+        SqlValue::Text(text) => text.as_bytes(),
     };
     text.push_str("x'");
     for octet in octets {
@@ -359,13 +367,13 @@ fn literal(text: &mut String, value: &Value) {
 }
 
 /// Converts a value of a column, which comes as text.
-fn read(value: mysql::Value, column: &Column) -> Value {
+fn read(value: mysql::Value, column: &Column) -> SqlValue {
     match value {
         mysql::Value::Bytes(octets) => match column.kind {
-            Kind::Octets | Kind::Text | Kind::Address => Value::Octets(octets),
-            _ => parsed(&octets).map_or(Value::Null, Value::Integer),
+            ColumnKind::Octets | ColumnKind::Text | ColumnKind::Address => SqlValue::Octets(octets),
+            _ => parsed(&octets).map_or(SqlValue::Null, SqlValue::Integer),
         },
-        other => number(other).map_or(Value::Null, Value::Integer),
+        other => number(other).map_or(SqlValue::Null, SqlValue::Integer),
     }
 }
 
@@ -392,26 +400,30 @@ fn first_line(statement: &str) -> &str {
 mod tests {
     use super::*;
 
-    const TABLE: Table = Table {
+    const TABLE: SqlTable = SqlTable {
         name: "t",
         columns: &[
-            Column { name: "k", kind: Kind::Number },
-            Column { name: "e", kind: Kind::Time },
-            Column { name: "h", kind: Kind::Text },
+            Column { name: "k", kind: ColumnKind::Number },
+            Column { name: "e", kind: ColumnKind::Time },
+            Column { name: "h", kind: ColumnKind::Text },
         ],
     };
 
-    fn row(key: i64, text: &str) -> [Value; 3] {
-        [Value::Integer(key), Value::Integer(9), Value::Text(text.to_owned())]
+    fn row(key: i64, text: &str) -> [SqlValue; 3] {
+        [SqlValue::Integer(key), SqlValue::Integer(9), SqlValue::Text(text.to_owned())]
     }
 
     #[test]
     fn one_round_trip_carries_many_statements_and_rows() {
-        let mut statements = Statements::default();
+        let mut statements = StatementBatch::default();
         statements.insert(&TABLE, &[row(1, "a'b\\"), row(2, "")].concat(), "");
         statements.insert(&TABLE, &row(-3, "c"), &replacing(&TABLE));
-        statements.renew(&TABLE, &Value::Integer(7), &[Value::Integer(5), Value::Integer(6)]);
-        statements.delete(&TABLE, &[Value::Octets(vec![0, 255]), Value::Null]);
+        statements.renew(
+            &TABLE,
+            &SqlValue::Integer(7),
+            &[SqlValue::Integer(5), SqlValue::Integer(6)],
+        );
+        statements.delete(&TABLE, &[SqlValue::Octets(vec![0, 255]), SqlValue::Null]);
         statements.add("COMMIT");
         assert_eq!(
             statements.texts,
@@ -428,29 +440,29 @@ mod tests {
 
     #[test]
     fn statements_are_parted_where_one_may_be_undone_without_the_next() {
-        let mut statements = Statements { are_parted: true, ..Statements::default() };
+        let mut statements = StatementBatch { are_parted: true, ..StatementBatch::default() };
         statements.insert(&TABLE, &row(1, "a"), "");
-        statements.delete(&TABLE, &[Value::Integer(2)]);
+        statements.delete(&TABLE, &[SqlValue::Integer(2)]);
         statements.add("COMMIT");
         assert_eq!(statements.counts, [1, 1, 1]);
         assert_eq!(statements.texts[1..], ["DELETE FROM t WHERE k IN (2)", "COMMIT"]);
 
-        let mut statements = Statements::default();
+        let mut statements = StatementBatch::default();
         statements.add("BEGIN");
-        statements.list("SELECT k FROM t WHERE k IN ", &[Value::Integer(1)], " FOR UPDATE");
+        statements.list("SELECT k FROM t WHERE k IN ", &[SqlValue::Integer(1)], " FOR UPDATE");
         statements.ends_text = true;
-        statements.list("SELECT k FROM t WHERE k IN ", &[Value::Integer(2)], " FOR UPDATE");
+        statements.list("SELECT k FROM t WHERE k IN ", &[SqlValue::Integer(2)], " FOR UPDATE");
         statements.add("COMMIT");
         assert_eq!(statements.counts, [2, 2]);
     }
 
     #[test]
     fn what_is_too_much_for_one_goes_in_several() {
-        let mut statements = Statements::default();
+        let mut statements = StatementBatch::default();
         let long = "x".repeat(50 << 10);
-        let rows: Vec<Value> = (0..6).flat_map(|key| row(key, &long)).collect();
+        let rows: Vec<SqlValue> = (0..6).flat_map(|key| row(key, &long)).collect();
         statements.insert(&TABLE, &rows, "");
-        let many: Vec<Value> = (0..2 * ROWS_MAX as i64).map(Value::Integer).collect();
+        let many: Vec<SqlValue> = (0..2 * ROWS_MAX as i64).map(SqlValue::Integer).collect();
         statements.delete(&TABLE, &many);
         // Three rows of 100 KiB each fill a text.
         assert_eq!(statements.counts, [1, 1, 2]);

@@ -16,9 +16,11 @@ use tokio_postgres::{Client, Row, Statement};
 
 use super::connect;
 use super::connect::postgresql::failed;
-use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visit, VisitFound};
+use super::driver::{
+    Column, ColumnKind, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+};
 use super::error::SqlError;
-use super::settings::Settings;
+use super::settings::SqlSettings;
 
 /// Number of rows in one statement.
 const ROWS_MAX: usize = 4000;
@@ -33,7 +35,7 @@ pub(super) struct Postgresql {
 
 impl Postgresql {
     /// Connects to a server.
-    pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
+    pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
         let place = settings.to_string();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -52,7 +54,7 @@ impl Postgresql {
         &mut self,
         statement: &str,
         columns: &[Column],
-        values: Vec<Value>,
+        values: Vec<SqlValue>,
         tried: &str,
     ) -> Result<u64, SqlError> {
         let arrays = arrays(columns, values);
@@ -65,8 +67,8 @@ impl Postgresql {
     /// Inserts rows, applies `conflict` to existing ones, and returns the number of written rows.
     fn insert_or(
         &mut self,
-        table: &Table,
-        values: Vec<Value>,
+        table: &SqlTable,
+        values: Vec<SqlValue>,
         conflict: &str,
     ) -> Result<u64, SqlError> {
         let statement = format!("{} {conflict}", insert_statement(table));
@@ -96,8 +98,8 @@ impl Postgresql {
     fn select(
         &mut self,
         statement: &str,
-        (column, values): (&Column, Vec<Value>),
-        table: &Table,
+        (column, values): (&Column, Vec<SqlValue>),
+        table: &SqlTable,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         let tried = "read leases from";
@@ -109,7 +111,7 @@ impl Postgresql {
         self.show(&rows, table, visit)
     }
 
-    fn show(&self, rows: &[Row], table: &Table, visit: Visit<'_>) -> Result<(), SqlError> {
+    fn show(&self, rows: &[Row], table: &SqlTable, visit: Visit<'_>) -> Result<(), SqlError> {
         let mut values = Vec::new();
         for row in rows {
             values.clear();
@@ -123,7 +125,7 @@ impl Postgresql {
     }
 }
 
-impl Driver for Postgresql {
+impl SqlConnection for Postgresql {
     fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         let first = statement.lines().next().unwrap_or_default();
         let result = self.runtime.block_on(self.client.batch_execute(statement));
@@ -146,18 +148,18 @@ impl Driver for Postgresql {
         rows.iter().map(pair).collect::<Result<_, _>>().map_err(|error| self.failed("ask", &error))
     }
 
-    fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
+    fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError> {
         self.insert_or(table, values, &replacing(table)).map(drop)
     }
 
-    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+    fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError> {
         self.insert_or(table, values, "ON CONFLICT DO NOTHING")
     }
 
     fn find(
         &mut self,
         begins: bool,
-        table: &Table,
+        table: &SqlTable,
         sought: Vec<Sought>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
@@ -185,7 +187,7 @@ impl Driver for Postgresql {
         Ok(())
     }
 
-    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
+    fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError> {
         let tried = "write leases to";
         let RowChanges { inserts, updates, renewals, deletions } = changes;
         let all = [
@@ -219,15 +221,15 @@ impl Driver for Postgresql {
         Ok(())
     }
 
-    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+    fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError> {
         let statement = delete_statement(table);
         self.write(&statement, &table.columns[..1], keys, "delete leases from").map(drop)
     }
 
     fn page(
         &mut self,
-        table: &Table,
-        after: Option<&Value>,
+        table: &SqlTable,
+        after: Option<&SqlValue>,
         limit: u32,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
@@ -251,17 +253,17 @@ enum Array {
 impl Array {
     fn new(column: &Column) -> Self {
         match column.kind {
-            Kind::Octets => Self::Octets(Vec::new()),
-            Kind::Text | Kind::Address => Self::Text(Vec::new()),
+            ColumnKind::Octets => Self::Octets(Vec::new()),
+            ColumnKind::Text | ColumnKind::Address => Self::Text(Vec::new()),
             _ => Self::Number(Vec::new()),
         }
     }
 
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, value: SqlValue) {
         match (self, value) {
-            (Self::Number(all), Value::Integer(number)) => all.push(Some(number)),
-            (Self::Octets(all), Value::Octets(octets)) => all.push(Some(octets)),
-            (Self::Text(all), Value::Text(text)) => all.push(Some(text)),
+            (Self::Number(all), SqlValue::Integer(number)) => all.push(Some(number)),
+            (Self::Octets(all), SqlValue::Octets(octets)) => all.push(Some(octets)),
+            (Self::Text(all), SqlValue::Text(text)) => all.push(Some(text)),
             (Self::Number(all), _) => all.push(None),
             (Self::Octets(all), _) => all.push(None),
             (Self::Text(all), _) => all.push(None),
@@ -278,7 +280,7 @@ impl Array {
 }
 
 /// Converts rows in sequence to one array for each of their columns.
-fn arrays(columns: &[Column], values: Vec<Value>) -> Vec<Array> {
+fn arrays(columns: &[Column], values: Vec<SqlValue>) -> Vec<Array> {
     let mut arrays: Vec<Array> = columns.iter().map(Array::new).collect();
     for (at, value) in values.into_iter().enumerate() {
         arrays[at % columns.len()].push(value);
@@ -289,8 +291,8 @@ fn arrays(columns: &[Column], values: Vec<Value>) -> Vec<Array> {
 /// Returns the element type of a column's array.
 const fn array_type(column: &Column) -> &'static str {
     match column.kind {
-        Kind::Octets => "bytea",
-        Kind::Text | Kind::Address => "text",
+        ColumnKind::Octets => "bytea",
+        ColumnKind::Text | ColumnKind::Address => "text",
         _ => "bigint",
     }
 }
@@ -298,25 +300,25 @@ const fn array_type(column: &Column) -> &'static str {
 /// Returns the expression that converts an array element to a value of the column.
 fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     match column.kind {
-        Kind::Number | Kind::Octets | Kind::Text => element.to_owned(),
-        Kind::Signed32 => format!("{element}::int"),
-        Kind::Signed16 => format!("{element}::smallint"),
-        Kind::Truth => format!("{element} <> 0"),
-        Kind::Time => format!("to_timestamp({element})"),
-        Kind::Address => format!("{element}::{address_type}"),
+        ColumnKind::Number | ColumnKind::Octets | ColumnKind::Text => element.to_owned(),
+        ColumnKind::Signed32 => format!("{element}::int"),
+        ColumnKind::Signed16 => format!("{element}::smallint"),
+        ColumnKind::Truth => format!("{element} <> 0"),
+        ColumnKind::Time => format!("to_timestamp({element})"),
+        ColumnKind::Address => format!("{element}::{address_type}"),
     }
 }
 
 /// Returns the type of addresses: tables of leases with a pool number use a type for addresses, as
 /// do tables of reserved addresses that are not plain text.
-fn address_type(table: &Table) -> &'static str {
+fn address_type(table: &SqlTable) -> &'static str {
     let tells = ["pool_id", "excluded_prefix"];
     let is_current = table.columns.iter().any(|column| tells.contains(&column.name));
     if is_current { "inet" } else { "varchar" }
 }
 
 /// Returns the statement that inserts rows.
-fn insert_statement(table: &Table) -> String {
+fn insert_statement(table: &SqlTable) -> String {
     let parameters: Vec<String> = (1..)
         .zip(table.columns)
         .map(|(number, column)| format!("${number}::{}[]", array_type(column)))
@@ -333,7 +335,7 @@ fn insert_statement(table: &Table) -> String {
 }
 
 /// Returns the clause that replaces an existing row by the inserted one.
-fn replacing(table: &Table) -> String {
+fn replacing(table: &SqlTable) -> String {
     let changes =
         table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
     format!("ON CONFLICT ({}) DO UPDATE SET {changes}", table.key().name)
@@ -341,7 +343,7 @@ fn replacing(table: &Table) -> String {
 
 /// Returns the statement that sets the time of all rows of the first array to the one in the second
 /// array.
-fn renew_statement(table: &Table) -> String {
+fn renew_statement(table: &SqlTable) -> String {
     format!(
         "UPDATE {} SET {} = to_timestamp(($2::bigint[])[1]) WHERE {}",
         table.name,
@@ -350,7 +352,7 @@ fn renew_statement(table: &Table) -> String {
     )
 }
 
-fn delete_statement(table: &Table) -> String {
+fn delete_statement(table: &SqlTable) -> String {
     let condition = is_any(&table.key(), address_type(table));
     format!("DELETE FROM {} WHERE {condition}", table.name)
 }
@@ -393,13 +395,13 @@ async fn together(
 }
 
 /// Returns the columns of a table, in the form that [`read`] reads.
-fn selected(table: &Table) -> String {
+fn selected(table: &SqlTable) -> String {
     table.join(", ", |column| match column.kind {
-        Kind::Octets | Kind::Text => column.name.to_owned(),
-        Kind::Time => format!("extract(epoch FROM {})::bigint", column.name),
-        Kind::Truth => format!("{}::int::bigint", column.name),
-        Kind::Address if address_type(table) == "inet" => format!("host({})", column.name),
-        Kind::Address => column.name.to_owned(),
+        ColumnKind::Octets | ColumnKind::Text => column.name.to_owned(),
+        ColumnKind::Time => format!("extract(epoch FROM {})::bigint", column.name),
+        ColumnKind::Truth => format!("{}::int::bigint", column.name),
+        ColumnKind::Address if address_type(table) == "inet" => format!("host({})", column.name),
+        ColumnKind::Address => column.name.to_owned(),
         _ => format!("{}::bigint", column.name),
     })
 }
@@ -407,13 +409,13 @@ fn selected(table: &Table) -> String {
 /// Returns the condition that a column has one of the values of the first array.
 fn is_any(column: &Column, address_type: &str) -> String {
     let cast = match column.kind {
-        Kind::Address if address_type == "inet" => "::inet[]",
+        ColumnKind::Address if address_type == "inet" => "::inet[]",
         _ => "",
     };
     format!("{} = ANY($1::{}[]{cast})", column.name, array_type(column))
 }
 
-fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
+fn page_statement(table: &SqlTable, is_after: bool, limit: u32) -> String {
     let key = table.key();
     let condition = if is_after {
         let first = from_array("v", &key, address_type(table));
@@ -433,13 +435,15 @@ fn page_statement(table: &Table, is_after: bool, limit: u32) -> String {
     )
 }
 
-fn read(row: &Row, at: usize, column: &Column) -> Result<Value, tokio_postgres::Error> {
+fn read(row: &Row, at: usize, column: &Column) -> Result<SqlValue, tokio_postgres::Error> {
     Ok(match column.kind {
-        Kind::Octets => row.try_get::<_, Option<Vec<u8>>>(at)?.map_or(Value::Null, Value::Octets),
-        Kind::Text | Kind::Address => {
-            row.try_get::<_, Option<String>>(at)?.map_or(Value::Null, Value::Text)
+        ColumnKind::Octets => {
+            row.try_get::<_, Option<Vec<u8>>>(at)?.map_or(SqlValue::Null, SqlValue::Octets)
         }
-        _ => row.try_get::<_, Option<i64>>(at)?.map_or(Value::Null, Value::Integer),
+        ColumnKind::Text | ColumnKind::Address => {
+            row.try_get::<_, Option<String>>(at)?.map_or(SqlValue::Null, SqlValue::Text)
+        }
+        _ => row.try_get::<_, Option<i64>>(at)?.map_or(SqlValue::Null, SqlValue::Integer),
     })
 }
 
@@ -447,12 +451,12 @@ fn read(row: &Row, at: usize, column: &Column) -> Result<Value, tokio_postgres::
 mod tests {
     use super::*;
 
-    const TABLE: Table = Table {
+    const TABLE: SqlTable = SqlTable {
         name: "t",
         columns: &[
-            Column { name: "k", kind: Kind::Address },
-            Column { name: "e", kind: Kind::Time },
-            Column { name: "f", kind: Kind::Truth },
+            Column { name: "k", kind: ColumnKind::Address },
+            Column { name: "e", kind: ColumnKind::Time },
+            Column { name: "f", kind: ColumnKind::Truth },
         ],
     };
 

@@ -7,41 +7,41 @@
 use dhcp_lease::user_context::push_without_zeros;
 use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
 
-use super::driver::{Table, Value};
+use super::driver::{SqlTable, SqlValue};
 use super::schema::Schema;
-use super::settings::Backend;
+use super::settings::SqlDatabaseKind;
 use crate::database::KeyOctets;
-use crate::memfile::{RowFault, Rows};
+use crate::memfile::{LeaseFileFamily, RowFault};
 
 /// Database kind and table version, as far as they change the form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct RowLayout {
     /// Kind of the database.
-    pub backend: Backend,
+    pub backend: SqlDatabaseKind,
     /// Version of its tables.
     pub schema: Schema,
 }
 
 /// Family whose leases Kea keeps in a table.
-pub trait Stored: Rows {
+pub trait SqlFamily: LeaseFileFamily {
     /// Returns the table in this layout.
-    fn table(layout: Layout) -> Table;
+    fn table(layout: RowLayout) -> SqlTable;
 
     /// Appends the values of `lease`, one for each column of the table.
-    fn encode(lease: &Self::Lease, layout: Layout, values: &mut Vec<Value>);
+    fn encode(lease: &Self::Lease, layout: RowLayout, values: &mut Vec<SqlValue>);
 
     /// Appends the key of `address`.
-    fn encode_key(address: Self::Address, layout: Layout, values: &mut Vec<Value>);
+    fn encode_key(address: Self::Address, layout: RowLayout, values: &mut Vec<SqlValue>);
 
-    /// Reads the key that [`Stored::encode_key`] wrote; returns `None` if `key` is invalid.
-    fn decode_key(key: &Value, layout: Layout) -> Option<KeyOctets>;
+    /// Reads the key that [`SqlFamily::encode_key`] wrote; returns `None` if `key` is invalid.
+    fn decode_key(key: &SqlValue, layout: RowLayout) -> Option<KeyOctets>;
 
     /// Reads a lease from the values of its row.
     ///
     /// # Errors
     ///
     /// Returns the first column that cannot be read.
-    fn decode(values: &[Value], layout: Layout) -> Result<Self::Lease, RowFault>;
+    fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Self::Lease, RowFault>;
 }
 
 /// First and last second that a TIMESTAMP of MariaDB 10 and MySQL can hold.
@@ -49,14 +49,14 @@ const MYSQL_TIMES_S: (u64, u64) = (1, i32::MAX as u64);
 
 /// Returns the end of a lease as a value of its column. A time beyond MySQL's range becomes the
 /// latest in it.
-pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: Layout) -> Value {
+pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: RowLayout) -> SqlValue {
     let lifetime_s = if valid_lifetime_s == INFINITE_LIFETIME_S { 0 } else { valid_lifetime_s };
     let mut end_s = cltt_s.saturating_add(u64::from(lifetime_s));
-    if layout.backend == Backend::Mysql {
+    if layout.backend == SqlDatabaseKind::Mysql {
         end_s = end_s.clamp(MYSQL_TIMES_S.0, MYSQL_TIMES_S.1);
     }
     // The range of PostgreSQL's years ends long before this limit.
-    Value::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
+    SqlValue::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
 }
 
 /// Returns the last transaction time of a lease that ends at `expire_s`.
@@ -79,59 +79,59 @@ pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u
 
 /// Returns the number of a state. Kea 2.2 has neither released leases, which become reclaimed ones
 /// here (both are past), nor registered ones.
-pub(super) fn state(state: LeaseState, layout: Layout) -> Value {
+pub(super) fn state(state: LeaseState, layout: RowLayout) -> SqlValue {
     let known = match (layout.schema, state) {
         (Schema::Kea22, LeaseState::Released) => LeaseState::ExpiredReclaimed,
         (Schema::Kea22, LeaseState::Registered) => LeaseState::Assigned,
         _ => state,
     };
-    Value::Integer(known as i64)
+    SqlValue::Integer(known as i64)
 }
 
 /// Returns the text without zeros, which PostgreSQL cannot store.
-pub(super) fn text(text: &str) -> Value {
-    Value::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
+pub(super) fn text(text: &str) -> SqlValue {
+    SqlValue::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
 }
 
 /// Returns a context: a missing one is NULL, or an empty text for PostgreSQL, which stores no zeros
 /// in JSON.
-pub(super) fn context(context: &str, layout: Layout) -> Value {
+pub(super) fn context(context: &str, layout: RowLayout) -> SqlValue {
     match layout.backend {
-        Backend::Postgresql => {
+        SqlDatabaseKind::Postgresql => {
             let mut kept = String::with_capacity(context.len());
             push_without_zeros(context, &mut kept);
-            Value::Text(kept)
+            SqlValue::Text(kept)
         }
-        Backend::Mysql | Backend::Sqlite if context.is_empty() => Value::Null,
-        Backend::Mysql | Backend::Sqlite => text(context),
+        SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite if context.is_empty() => SqlValue::Null,
+        SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => text(context),
     }
 }
 
 /// Returns bytes, truncated to the width of Kea 2.2's column in MySQL. No bytes are NULL, and an
 /// empty value for PostgreSQL, as in Kea.
-pub(super) fn identity(octets: &[u8], layout: Layout) -> Value {
+pub(super) fn identity(octets: &[u8], layout: RowLayout) -> SqlValue {
     const KEA22_MAX: usize = 128;
-    let cuts = layout.schema == Schema::Kea22 && layout.backend == Backend::Mysql;
+    let cuts = layout.schema == Schema::Kea22 && layout.backend == SqlDatabaseKind::Mysql;
     let len = if cuts { octets.len().min(KEA22_MAX) } else { octets.len() };
-    if octets.is_empty() && layout.backend != Backend::Postgresql {
-        return Value::Null;
+    if octets.is_empty() && layout.backend != SqlDatabaseKind::Postgresql {
+        return SqlValue::Null;
     }
-    Value::Octets(octets[..len].to_owned())
+    SqlValue::Octets(octets[..len].to_owned())
 }
 
 /// Reader of the values of one row, in order.
-pub(super) struct Reader<'v> {
-    values: &'v [Value],
-    table: Table,
+pub(super) struct SqlRowReader<'v> {
+    values: &'v [SqlValue],
+    table: SqlTable,
     next: usize,
 }
 
-impl<'v> Reader<'v> {
-    pub(super) const fn new(values: &'v [Value], table: Table) -> Self {
+impl<'v> SqlRowReader<'v> {
+    pub(super) const fn new(values: &'v [SqlValue], table: SqlTable) -> Self {
         Self { values, table, next: 0 }
     }
 
-    fn next(&mut self) -> Option<&'v Value> {
+    fn next(&mut self) -> Option<&'v SqlValue> {
         self.next += 1;
         self.values.get(self.next - 1)
     }
@@ -146,14 +146,14 @@ impl<'v> Reader<'v> {
 
     pub(super) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, RowFault> {
         match self.next() {
-            Some(Value::Integer(number)) => T::try_from(*number).map_err(|_| self.fault()),
+            Some(SqlValue::Integer(number)) => T::try_from(*number).map_err(|_| self.fault()),
             _ => Err(self.fault()),
         }
     }
 
     /// Reads a number; returns `default` for NULL.
     pub(super) fn number_or<T: TryFrom<i64>>(&mut self, default: T) -> Result<T, RowFault> {
-        if self.values.get(self.next) == Some(&Value::Null) {
+        if self.values.get(self.next) == Some(&SqlValue::Null) {
             self.next += 1;
             return Ok(default);
         }
@@ -172,9 +172,9 @@ impl<'v> Reader<'v> {
     /// Reads bytes; returns none for NULL.
     pub(super) fn octets(&mut self) -> Result<&'v [u8], RowFault> {
         match self.next() {
-            Some(Value::Octets(octets)) => Ok(octets),
-            Some(Value::Text(text)) => Ok(text.as_bytes()),
-            Some(Value::Null) => Ok(&[]),
+            Some(SqlValue::Octets(octets)) => Ok(octets),
+            Some(SqlValue::Text(text)) => Ok(text.as_bytes()),
+            Some(SqlValue::Null) => Ok(&[]),
             _ => Err(self.fault()),
         }
     }
@@ -188,20 +188,20 @@ impl<'v> Reader<'v> {
 #[cfg(test)]
 mod tests {
     use base::Random;
-    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::sample::{SampleFamily, SampleLease};
     use dhcp_lease::v4::V4;
     use dhcp_lease::v6::V6;
 
     use super::*;
 
-    fn layouts() -> Vec<Layout> {
-        Backend::ALL
+    fn layouts() -> Vec<RowLayout> {
+        SqlDatabaseKind::ALL
             .into_iter()
-            .flat_map(|backend| Schema::ALL.map(|schema| Layout { backend, schema }))
+            .flat_map(|backend| Schema::ALL.map(|schema| RowLayout { backend, schema }))
             .collect()
     }
 
-    fn survives<F: Stored + Sample>(random: &mut Random) {
+    fn survives<F: SqlFamily + SampleFamily>(random: &mut Random) {
         for number in 0..300 {
             let state = LeaseState::from_number(random.below(3) as u8).unwrap();
             let sample = SampleLease {
@@ -222,7 +222,7 @@ mod tests {
                 assert_eq!(values.len(), F::table(layout).columns.len());
                 assert_eq!(F::decode(&values, layout).as_ref(), Ok(&lease), "{layout:?}");
                 let mut key = Vec::new();
-                F::encode_key(<F as Rows>::address(&lease), layout, &mut key);
+                F::encode_key(<F as LeaseFileFamily>::address(&lease), layout, &mut key);
                 assert_eq!(key, values[..1]);
                 // A truncated row has a different fault than one with a wrong value.
                 assert_eq!(F::decode(&values[..3], layout), Err(RowFault::ValueCount));
@@ -239,15 +239,15 @@ mod tests {
 
     #[test]
     fn an_infinite_lease_ends_when_it_began() {
-        let layout = Layout { backend: Backend::Postgresql, schema: Schema::Current };
-        assert_eq!(expire(1000, INFINITE_LIFETIME_S, layout), Value::Integer(1000));
-        assert_eq!(expire(1000, 50, layout), Value::Integer(1050));
+        let layout = RowLayout { backend: SqlDatabaseKind::Postgresql, schema: Schema::Current };
+        assert_eq!(expire(1000, INFINITE_LIFETIME_S, layout), SqlValue::Integer(1000));
+        assert_eq!(expire(1000, 50, layout), SqlValue::Integer(1050));
         assert_eq!((cltt_s(1000, INFINITE_LIFETIME_S), cltt_s(1050, 50)), (1000, 1000));
     }
 
     #[test]
     fn a_lifetime_of_0_lasts_until_the_row_ends_unless_it_is_past() {
-        let layout = Layout { backend: Backend::Sqlite, schema: Schema::Current };
+        let layout = RowLayout { backend: SqlDatabaseKind::Sqlite, schema: Schema::Current };
         let sample = SampleLease {
             address: 0x0a00_0001,
             client: 1,
@@ -260,51 +260,51 @@ mod tests {
             user_context: "",
         };
         let mut values = Vec::new();
-        <V4 as Stored>::encode(&V4::lease(&sample), layout, &mut values);
-        values[3] = Value::Integer(0);
-        let lease = <V4 as Stored>::decode(&values, layout).unwrap();
+        <V4 as SqlFamily>::encode(&V4::lease(&sample), layout, &mut values);
+        values[3] = SqlValue::Integer(0);
+        let lease = <V4 as SqlFamily>::decode(&values, layout).unwrap();
         assert_eq!((lease.cltt_s, lease.expires_s()), (0, 2_000_000_060));
-        values[9] = Value::Integer(LeaseState::Released as i64);
-        let lease = <V4 as Stored>::decode(&values, layout).unwrap();
+        values[9] = SqlValue::Integer(LeaseState::Released as i64);
+        let lease = <V4 as SqlFamily>::decode(&values, layout).unwrap();
         assert_eq!((lease.cltt_s, lease.valid_lifetime_s), (2_000_000_060, 0));
-        values[9] = Value::Integer(9);
-        assert_eq!(<V4 as Stored>::decode(&values, layout), Err(RowFault::Value("state")));
+        values[9] = SqlValue::Integer(9);
+        assert_eq!(<V4 as SqlFamily>::decode(&values, layout), Err(RowFault::Value("state")));
     }
 
     #[test]
     fn times_stay_within_what_mysql_can_hold() {
-        let layout = Layout { backend: Backend::Mysql, schema: Schema::Current };
-        assert_eq!(expire(0, INFINITE_LIFETIME_S, layout), Value::Integer(1));
+        let layout = RowLayout { backend: SqlDatabaseKind::Mysql, schema: Schema::Current };
+        assert_eq!(expire(0, INFINITE_LIFETIME_S, layout), SqlValue::Integer(1));
         let far = expire(2_000_000_000, 400_000_000, layout);
-        assert_eq!(far, Value::Integer(2_147_483_647));
-        let layout = Layout { backend: Backend::Postgresql, ..layout };
+        assert_eq!(far, SqlValue::Integer(2_147_483_647));
+        let layout = RowLayout { backend: SqlDatabaseKind::Postgresql, ..layout };
         let far = expire(2_000_000_000, 400_000_000, layout);
-        assert_eq!(far, Value::Integer(2_400_000_000));
+        assert_eq!(far, SqlValue::Integer(2_400_000_000));
     }
 
     #[test]
     fn kea_2_2_gets_states_and_identities_that_it_has_room_for() {
-        let old = Layout { backend: Backend::Mysql, schema: Schema::Kea22 };
-        let new = Layout { schema: Schema::Current, ..old };
-        assert_eq!(state(LeaseState::Released, old), Value::Integer(2));
-        assert_eq!(state(LeaseState::Released, new), Value::Integer(3));
-        assert_eq!(state(LeaseState::Registered, old), Value::Integer(0));
-        assert_eq!(identity(&[7; 255], old), Value::Octets(vec![7; 128]));
-        assert_eq!(identity(&[7; 255], new), Value::Octets(vec![7; 255]));
-        assert_eq!(identity(&[], new), Value::Null);
-        let postgresql = Layout { backend: Backend::Postgresql, ..new };
-        assert_eq!(identity(&[], postgresql), Value::Octets(Vec::new()));
+        let old = RowLayout { backend: SqlDatabaseKind::Mysql, schema: Schema::Kea22 };
+        let new = RowLayout { schema: Schema::Current, ..old };
+        assert_eq!(state(LeaseState::Released, old), SqlValue::Integer(2));
+        assert_eq!(state(LeaseState::Released, new), SqlValue::Integer(3));
+        assert_eq!(state(LeaseState::Registered, old), SqlValue::Integer(0));
+        assert_eq!(identity(&[7; 255], old), SqlValue::Octets(vec![7; 128]));
+        assert_eq!(identity(&[7; 255], new), SqlValue::Octets(vec![7; 255]));
+        assert_eq!(identity(&[], new), SqlValue::Null);
+        let postgresql = RowLayout { backend: SqlDatabaseKind::Postgresql, ..new };
+        assert_eq!(identity(&[], postgresql), SqlValue::Octets(Vec::new()));
     }
 
     #[test]
     fn what_no_text_may_hold_is_left_out() {
-        assert_eq!(text("a\0b"), Value::Text("ab".to_owned()));
-        let mysql = Layout { backend: Backend::Mysql, schema: Schema::Current };
-        assert_eq!(context("", mysql), Value::Null);
-        let postgresql = Layout { backend: Backend::Postgresql, ..mysql };
-        assert_eq!(context("", postgresql), Value::Text(String::new()));
+        assert_eq!(text("a\0b"), SqlValue::Text("ab".to_owned()));
+        let mysql = RowLayout { backend: SqlDatabaseKind::Mysql, schema: Schema::Current };
+        assert_eq!(context("", mysql), SqlValue::Null);
+        let postgresql = RowLayout { backend: SqlDatabaseKind::Postgresql, ..mysql };
+        assert_eq!(context("", postgresql), SqlValue::Text(String::new()));
         let escaped = r#"{ "a": "x\u0000" }"#;
-        assert_eq!(context(escaped, postgresql), Value::Text(r#"{ "a": "x" }"#.to_owned()));
-        assert_eq!(context(escaped, mysql), Value::Text(escaped.to_owned()));
+        assert_eq!(context(escaped, postgresql), SqlValue::Text(r#"{ "a": "x" }"#.to_owned()));
+        assert_eq!(context(escaped, mysql), SqlValue::Text(escaped.to_owned()));
     }
 }

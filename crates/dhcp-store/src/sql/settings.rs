@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::log::Durability;
+use crate::log::RowDurability;
 
 /// Kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Backend {
+pub enum SqlDatabaseKind {
     /// MariaDB or MySQL.
     Mysql,
     /// PostgreSQL.
@@ -17,7 +17,7 @@ pub enum Backend {
     Sqlite,
 }
 
-impl Backend {
+impl SqlDatabaseKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Mysql, Self::Postgresql, Self::Sqlite];
 
@@ -42,7 +42,7 @@ impl Backend {
     }
 }
 
-impl fmt::Display for Backend {
+impl fmt::Display for SqlDatabaseKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Mysql => "MySQL",
@@ -54,7 +54,7 @@ impl fmt::Display for Backend {
 
 /// Required level of TLS (Kea's `ssl-mode`, with the meanings of PostgreSQL's `sslmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SslMode {
+pub enum DatabaseSslMode {
     /// No TLS.
     Disable,
     /// TLS if the server offers it and it works; else none.
@@ -68,7 +68,7 @@ pub enum SslMode {
     VerifyFull,
 }
 
-impl SslMode {
+impl DatabaseSslMode {
     /// All levels, from the weakest to the strongest.
     pub const ALL: [Self; 5] =
         [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
@@ -94,9 +94,9 @@ impl SslMode {
 
 /// Address and credentials of a database, as in Kea's `lease-database`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct SqlSettings {
     /// Kind of the database.
-    pub backend: Backend,
+    pub backend: SqlDatabaseKind,
     /// Name of the database; the path of the file for SQLite.
     pub name: String,
     /// Name or address of the host; for PostgreSQL also the folder of its socket.
@@ -120,8 +120,8 @@ pub struct Settings {
     pub write_timeout: Option<Duration>,
     /// Time that data sent to PostgreSQL may stay unacknowledged; the system's default if `None`.
     pub tcp_user_timeout: Option<Duration>,
-    /// Required level of TLS; if `None`, [`Settings::tls`] derives it from the other settings.
-    pub ssl_mode: Option<SslMode>,
+    /// Required level of TLS; if `None`, [`SqlSettings::tls`] derives it from the other settings.
+    pub ssl_mode: Option<DatabaseSslMode>,
     /// File or folder of the certificates that a server's certificate has to come from.
     pub trust_anchor: Option<PathBuf>,
     /// File of the client's certificate, with the chain up to its authority.
@@ -130,11 +130,11 @@ pub struct Settings {
     pub key_file: Option<PathBuf>,
     /// Ciphers that may be used, by OpenSSL's names, separated by colons.
     pub cipher_list: Option<String>,
-    /// SQLite's flushes: [`Durability::Always`] is its FULL, or NORMAL if
-    /// [`LeaseDatabase::flush`](crate::database::LeaseDatabase::flush) leaves flushes of the log to
-    /// the caller; [`Durability::Interval`] its NORMAL, [`Durability::None`] its OFF. Database
+    /// SQLite's flushes: [`RowDurability::Always`] is its FULL, or NORMAL if
+    /// [`LeaseDatabaseConnection::flush`](crate::database::LeaseDatabase::flush) leaves flushes of the log to
+    /// the caller; [`RowDurability::Interval`] its NORMAL, [`RowDurability::None`] its OFF. Database
     /// servers have settings of their own.
-    pub durability: Durability,
+    pub durability: RowDurability,
     /// Number of pages that SQLite's log collects before they go to the file; 0: they go there when
     /// the file is opened and closed.
     pub log_pages: u32,
@@ -144,10 +144,10 @@ pub struct Settings {
 /// once, and the file is flushed then.
 const LOG_PAGES: u32 = 8192;
 
-impl Settings {
+impl SqlSettings {
     /// Creates settings for a database called `name` on this machine, with Kea's timeouts.
     #[must_use]
-    pub fn new(backend: Backend, name: impl Into<String>) -> Self {
+    pub fn new(backend: SqlDatabaseKind, name: impl Into<String>) -> Self {
         Self {
             backend,
             name: name.into(),
@@ -166,7 +166,7 @@ impl Settings {
             cert_file: None,
             key_file: None,
             cipher_list: None,
-            durability: Durability::Always,
+            durability: RowDurability::Always,
             log_pages: LOG_PAGES,
         }
     }
@@ -198,28 +198,28 @@ impl Settings {
     /// Returns the required level of TLS: the configured one, or the one that Kea derives from the
     /// files. A connection over a socket of this machine has none.
     #[must_use]
-    pub fn tls(&self) -> SslMode {
+    pub fn tls(&self) -> DatabaseSslMode {
         let is_local = self.socket.is_some() || self.host.starts_with('/');
-        if is_local || self.backend == Backend::Sqlite {
-            return SslMode::Disable;
+        if is_local || self.backend == SqlDatabaseKind::Sqlite {
+            return DatabaseSslMode::Disable;
         }
         let is_wanted =
             self.cert_file.is_some() || self.key_file.is_some() || self.cipher_list.is_some();
         self.ssl_mode.unwrap_or_else(|| match self.backend {
-            _ if self.trust_anchor.is_some() => SslMode::VerifyCa,
-            _ if is_wanted => SslMode::Require,
+            _ if self.trust_anchor.is_some() => DatabaseSslMode::VerifyCa,
+            _ if is_wanted => DatabaseSslMode::Require,
             // PostgreSQL's own library does the same.
-            Backend::Postgresql => SslMode::Prefer,
-            _ => SslMode::Disable,
+            SqlDatabaseKind::Postgresql => DatabaseSslMode::Prefer,
+            _ => DatabaseSslMode::Disable,
         })
     }
 }
 
 /// Prints the address without the password.
-impl fmt::Display for Settings {
+impl fmt::Display for SqlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.backend, &self.socket) {
-            (Backend::Sqlite, _) => write!(f, "SQLite file {}", self.name),
+            (SqlDatabaseKind::Sqlite, _) => write!(f, "SQLite file {}", self.name),
             (backend, Some(socket)) => {
                 write!(f, "{backend} database {} at {}", self.name, socket.display())
             }
@@ -231,7 +231,7 @@ impl fmt::Display for Settings {
 }
 
 /// Prints the same as `Display`: passwords must not get into logs.
-impl fmt::Debug for Settings {
+impl fmt::Debug for SqlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -243,10 +243,10 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        let settings = Settings {
+        let settings = SqlSettings {
             user: "kea".to_owned(),
             password: "secret".to_owned(),
-            ..Settings::new(Backend::Mysql, "leases")
+            ..SqlSettings::new(SqlDatabaseKind::Mysql, "leases")
         };
         let shown = format!("{settings} {settings:?}");
         assert!(shown.contains("MySQL database leases at localhost port 3306"), "{shown}");
@@ -255,26 +255,37 @@ mod tests {
 
     #[test]
     fn files_say_how_much_tls_there_is() {
-        let plain = Settings::new(Backend::Mysql, "leases");
-        assert_eq!(plain.tls(), SslMode::Disable);
-        assert_eq!(Settings::new(Backend::Postgresql, "leases").tls(), SslMode::Prefer);
-        let believed = Settings { trust_anchor: Some("ca.pem".into()), ..plain.clone() };
-        assert_eq!(believed.tls(), SslMode::VerifyCa);
-        let strict = Settings { ssl_mode: Some(SslMode::VerifyFull), ..believed.clone() };
-        assert_eq!(strict.tls(), SslMode::VerifyFull);
-        assert_eq!(Settings { socket: Some("s".into()), ..strict }.tls(), SslMode::Disable);
-        let known = Settings { cert_file: Some("me.pem".into()), ..plain };
-        assert_eq!(known.tls(), SslMode::Require);
-        assert!(SslMode::ALL.into_iter().all(|mode| SslMode::of_name(mode.name()) == Some(mode)));
-        assert_eq!(SslMode::of_name("allow"), None);
+        let plain = SqlSettings::new(SqlDatabaseKind::Mysql, "leases");
+        assert_eq!(plain.tls(), DatabaseSslMode::Disable);
+        assert_eq!(
+            SqlSettings::new(SqlDatabaseKind::Postgresql, "leases").tls(),
+            DatabaseSslMode::Prefer
+        );
+        let believed = SqlSettings { trust_anchor: Some("ca.pem".into()), ..plain.clone() };
+        assert_eq!(believed.tls(), DatabaseSslMode::VerifyCa);
+        let strict =
+            SqlSettings { ssl_mode: Some(DatabaseSslMode::VerifyFull), ..believed.clone() };
+        assert_eq!(strict.tls(), DatabaseSslMode::VerifyFull);
+        assert_eq!(
+            SqlSettings { socket: Some("s".into()), ..strict }.tls(),
+            DatabaseSslMode::Disable
+        );
+        let known = SqlSettings { cert_file: Some("me.pem".into()), ..plain };
+        assert_eq!(known.tls(), DatabaseSslMode::Require);
+        assert!(
+            DatabaseSslMode::ALL
+                .into_iter()
+                .all(|mode| DatabaseSslMode::of_name(mode.name()) == Some(mode))
+        );
+        assert_eq!(DatabaseSslMode::of_name("allow"), None);
     }
 
     #[test]
     fn hosts_are_counted_round() {
-        let settings = Settings {
+        let settings = SqlSettings {
             socket: Some("s".into()),
             hosts: vec![("two".to_owned(), None), ("three".to_owned(), Some(7))],
-            ..Settings::new(Backend::Mysql, "leases")
+            ..SqlSettings::new(SqlDatabaseKind::Mysql, "leases")
         };
         let shown = |number| settings.at_host(number).to_string();
         assert_eq!(shown(0), "MySQL database leases at s");

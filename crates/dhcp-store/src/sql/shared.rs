@@ -8,12 +8,13 @@ use dhcp_lease::v6::V6;
 
 use super::connect;
 use super::database::Database;
-use super::driver::{Sought, Value};
+use super::driver::{Sought, SqlValue};
 use super::error::SqlError;
-use super::row::{Layout, Stored, identity};
-use super::settings::Settings;
+use super::row::{RowLayout, SqlFamily, identity};
+use super::settings::SqlSettings;
 use crate::database::{
-    Changes, DatabaseError, Fault, Flush, KeyOctets, LeaseDatabase, Shared, left_alone,
+    DatabaseError, DatabaseFault, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges,
+    SharedLeaseFamily, left_alone,
 };
 use crate::storage::{DiskStorage, Storage};
 
@@ -21,9 +22,9 @@ use crate::storage::{DiskStorage, Storage};
 const NAMED_MAX: usize = 100;
 
 /// Family whose leases can be shared through tables.
-pub trait SharedRows: Stored + Shared {
+pub trait SharedRows: SqlFamily + SharedLeaseFamily {
     /// Returns the columns by which a client's leases are found, with their values.
-    fn keys(client: &Self::Client, layout: Layout) -> Vec<(&'static str, Value)>;
+    fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)>;
 
     /// Columns by which leases are found.
     const KEYS: &'static [&'static str];
@@ -32,7 +33,7 @@ pub trait SharedRows: Stored + Shared {
 impl SharedRows for V4 {
     const KEYS: &'static [&'static str] = &["client_id", "hwaddr"];
 
-    fn keys(client: &Self::Client, layout: Layout) -> Vec<(&'static str, Value)> {
+    fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)> {
         let client_id = client.client_id.as_deref().filter(|_| client.match_client_id);
         let client_id = client_id.map(|octets| ("client_id", octets));
         let named = [Some(("hwaddr", &client.hardware[..])), client_id].into_iter().flatten();
@@ -44,7 +45,7 @@ impl SharedRows for V4 {
 impl SharedRows for V6 {
     const KEYS: &'static [&'static str] = &["duid"];
 
-    fn keys(client: &Self::Client, layout: Layout) -> Vec<(&'static str, Value)> {
+    fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)> {
         vec![("duid", identity(&client.duid, layout))]
     }
 }
@@ -52,9 +53,9 @@ impl SharedRows for V6 {
 /// Leases of one family in a database.
 #[derive(Debug)]
 pub struct SharedLeases {
-    settings: Settings,
+    settings: SqlSettings,
     storage: Arc<dyn Storage>,
-    open: Option<(Database, Layout)>,
+    open: Option<(Database, RowLayout)>,
     flush: Option<Arc<dyn Flush>>,
     /// Number of the host to begin with when connecting.
     next_host: usize,
@@ -65,21 +66,21 @@ pub struct SharedLeases {
 impl SharedLeases {
     /// Creates the leases in the database of `settings`, without a connection.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: SqlSettings) -> Self {
         Self::with_storage(settings, Arc::new(DiskStorage))
     }
 
     /// Creates the leases in the database of `settings`, whose files are in `storage`, too.
     #[must_use]
-    pub fn with_storage(settings: Settings, storage: Arc<dyn Storage>) -> Self {
+    pub fn with_storage(settings: SqlSettings, storage: Arc<dyn Storage>) -> Self {
         Self { settings, storage, open: None, flush: None, next_host: 0, unreadable: Vec::new() }
     }
 
-    fn connected(&mut self) -> Result<(&mut Database, Layout), DatabaseError> {
+    fn connected(&mut self) -> Result<(&mut Database, RowLayout), DatabaseError> {
         match &mut self.open {
             Some((database, layout)) => Ok((database, *layout)),
             None => Err(DatabaseError {
-                fault: Fault::Lost,
+                fault: DatabaseFault::Lost,
                 tried: "use the lease database",
                 cause: "there is no connection".to_owned(),
             }),
@@ -124,7 +125,7 @@ impl SharedLeases {
     }
 }
 
-impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
+impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         (self.open, self.flush) = (None, None);
         let connect = || {
@@ -260,7 +261,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         self.read::<F>(clients, addresses, false, known, found)
     }
 
-    fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {
+    fn close(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         if changes.is_empty() {
             return Self::told("commit", database.commit());
@@ -270,14 +271,14 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
 }
 
 /// Returns true if `lease` is of a row with a lifetime of 0 that has not ended.
-fn is_without_lifetime<F: Shared>(lease: &F::Lease, now_s: u64) -> bool {
+fn is_without_lifetime<F: SharedLeaseFamily>(lease: &F::Lease, now_s: u64) -> bool {
     let times = F::times(lease);
     times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s
 }
 
 /// Returns the searches for leases of `clients`, one for each column.
-fn sought<F: SharedRows>(clients: &[F::Client], layout: Layout) -> Vec<Sought> {
-    let mut columns: Vec<Vec<Value>> = F::KEYS.iter().map(|_| Vec::new()).collect();
+fn sought<F: SharedRows>(clients: &[F::Client], layout: RowLayout) -> Vec<Sought> {
+    let mut columns: Vec<Vec<SqlValue>> = F::KEYS.iter().map(|_| Vec::new()).collect();
     for (name, value) in clients.iter().flat_map(|client| F::keys(client, layout)) {
         if let Some(at) = F::KEYS.iter().position(|&key| key == name) {
             columns[at].push(value);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, ffi, params_from_iter};
 
-use super::driver::{Driver, RowChanges, Sought, Table, Value, Visit, VisitFound};
+use super::driver::{RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound};
 use super::error::SqlError;
-use super::settings::Settings;
-use crate::database::{DatabaseError, Fault, Flush};
-use crate::log::Durability;
+use super::settings::SqlSettings;
+use crate::database::{DatabaseError, DatabaseFault, Flush};
+use crate::log::RowDurability;
 use crate::storage::{LogFile, Storage};
 
 /// Size of the page cache, KiB: the inner pages and the newest ones of some million leases.
@@ -31,12 +31,12 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     /// Opens a file, and creates an empty one if there is none.
-    pub(super) fn open(settings: &Settings) -> Result<Self, SqlError> {
+    pub(super) fn open(settings: &SqlSettings) -> Result<Self, SqlError> {
         let place = settings.to_string();
         let flushing = match settings.durability {
-            Durability::Always => "FULL",
-            Durability::Interval(_) => "NORMAL",
-            Durability::None => "OFF",
+            RowDurability::Always => "FULL",
+            RowDurability::Interval(_) => "NORMAL",
+            RowDurability::None => "OFF",
         };
         let open = || {
             let connection = Connection::open(&settings.name)?;
@@ -57,7 +57,7 @@ impl Sqlite {
             connection,
             place,
             log_pages: settings.log_pages,
-            flushes_commits: settings.durability == Durability::Always,
+            flushes_commits: settings.durability == RowDurability::Always,
         })
     }
 
@@ -83,7 +83,7 @@ impl Sqlite {
 
     /// Executes a statement for every `width` of the values, all or none of them, and returns the
     /// number of changed rows.
-    fn write(&self, statement: &str, width: usize, values: &[Value]) -> rusqlite::Result<usize> {
+    fn write(&self, statement: &str, width: usize, values: &[SqlValue]) -> rusqlite::Result<usize> {
         // Without a transaction SQLite would flush once per statement.
         let whole = match self.connection.is_autocommit() {
             true => Some(self.connection.unchecked_transaction()?),
@@ -102,8 +102,8 @@ impl Sqlite {
     fn select(
         &self,
         statement: &str,
-        parameter: Option<&Value>,
-        table: &Table,
+        parameter: Option<&SqlValue>,
+        table: &SqlTable,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         let failed = |error: rusqlite::Error| self.failed("read leases from", &error);
@@ -135,14 +135,14 @@ struct LogFlush {
 impl Flush for LogFlush {
     fn flush(&self) -> Result<(), DatabaseError> {
         self.file.sync_data().map_err(|error| DatabaseError {
-            fault: Fault::Lost,
+            fault: DatabaseFault::Lost,
             tried: "flush the log of the lease database",
             cause: format!("{}: {error}", self.path.display()),
         })
     }
 }
 
-impl Driver for Sqlite {
+impl SqlConnection for Sqlite {
     fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         let first = statement.lines().next().unwrap_or_default();
         self.connection
@@ -163,14 +163,14 @@ impl Driver for Sqlite {
         ask().map_err(|error| self.failed("ask", &error))
     }
 
-    fn upsert(&mut self, table: &Table, values: Vec<Value>) -> Result<(), SqlError> {
+    fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError> {
         let statement = upsert_statement(table);
         self.write(&statement, table.columns.len(), &values)
             .map(drop)
             .map_err(|error| self.failed("write leases to", &error))
     }
 
-    fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
+    fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError> {
         let statement = format!("{} ON CONFLICT DO NOTHING", insert_statement(table));
         self.write(&statement, table.columns.len(), &values)
             .map(|count| count as u64)
@@ -180,7 +180,7 @@ impl Driver for Sqlite {
     fn find(
         &mut self,
         begins: bool,
-        table: &Table,
+        table: &SqlTable,
         sought: Vec<Sought>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
@@ -198,7 +198,7 @@ impl Driver for Sqlite {
         Ok(())
     }
 
-    fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
+    fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError> {
         let width = table.columns.len();
         let written = self.write(&insert_statement(table), width, &changes.inserts);
         written.map_err(|error| {
@@ -217,7 +217,7 @@ impl Driver for Sqlite {
         );
         for (time, keys) in changes.renewals {
             let rows = keys.into_iter().flat_map(|key| [time.clone(), key]);
-            let rows: Vec<Value> = rows.collect();
+            let rows: Vec<SqlValue> = rows.collect();
             self.write(&statement, 2, &rows)
                 .map_err(|error| self.failed("write leases to", &error))?;
         }
@@ -227,7 +227,7 @@ impl Driver for Sqlite {
         self.run("COMMIT")
     }
 
-    fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
+    fn prepare_commits(&mut self, _table: &SqlTable) -> Result<(), SqlError> {
         let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
         if self.flushes_commits {
             // After a failed flush, a part of the log may be on the disk, whatever a reader sees
@@ -263,7 +263,7 @@ impl Driver for Sqlite {
         Ok(Some(Arc::new(LogFlush { file, path })))
     }
 
-    fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {
+    fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError> {
         let statement = format!("DELETE FROM {} WHERE {} = ?", table.name, table.key().name);
         self.write(&statement, 1, &keys)
             .map(drop)
@@ -272,8 +272,8 @@ impl Driver for Sqlite {
 
     fn page(
         &mut self,
-        table: &Table,
-        after: Option<&Value>,
+        table: &SqlTable,
+        after: Option<&SqlValue>,
         limit: u32,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
@@ -288,7 +288,7 @@ impl Driver for Sqlite {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Null => ToSqlOutput::Owned(SqliteValue::Null),
@@ -299,20 +299,20 @@ impl ToSql for Value {
     }
 }
 
-fn read(value: ValueRef<'_>) -> Value {
+fn read(value: ValueRef<'_>) -> SqlValue {
     match value {
-        ValueRef::Integer(number) => Value::Integer(number),
-        ValueRef::Text(octets) | ValueRef::Blob(octets) => Value::Octets(octets.to_owned()),
-        ValueRef::Null | ValueRef::Real(_) => Value::Null,
+        ValueRef::Integer(number) => SqlValue::Integer(number),
+        ValueRef::Text(octets) | ValueRef::Blob(octets) => SqlValue::Octets(octets.to_owned()),
+        ValueRef::Null | ValueRef::Real(_) => SqlValue::Null,
     }
 }
 
-fn insert_statement(table: &Table) -> String {
+fn insert_statement(table: &SqlTable) -> String {
     let marks = table.join(", ", |_| "?".to_owned());
     format!("INSERT INTO {} ({}) VALUES ({marks})", table.name, table.names())
 }
 
-fn upsert_statement(table: &Table) -> String {
+fn upsert_statement(table: &SqlTable) -> String {
     let changes =
         table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
     let insert = insert_statement(table);
@@ -322,11 +322,11 @@ fn upsert_statement(table: &Table) -> String {
 fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
     let code = error.sqlite_error_code();
     let fault = match code {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Conflict,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseFault::Conflict,
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
-            Fault::Data
+            DatabaseFault::Data
         }
-        _ => Fault::Permanent,
+        _ => DatabaseFault::Permanent,
     };
     SqlError::new(tried, error).with(fault)
 }

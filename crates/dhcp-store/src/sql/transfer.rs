@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::database::{Database, Loaded};
+use super::database::{Database, SqlLoadReport};
 use super::error::SqlError;
-use super::row::{Layout, Stored};
+use super::row::{RowLayout, SqlFamily};
 use super::schema::Schema;
-use crate::database::Fault;
-use crate::memfile::{Columns, Format, LoadReport, OpenError, encode_row, load_file, newest};
+use crate::database::DatabaseFault;
+use crate::memfile::{
+    Columns, LoadReport, OpenError, RowFileFormat, encode_row, load_file, newest,
+};
 use crate::storage::DiskStorage;
 
 /// Number of leases written in one transaction.
@@ -47,10 +49,10 @@ impl From<SqlError> for TransferError {
 }
 
 /// Returns the columns that `kea-admin lease-dump` writes: those of a table of this version.
-fn columns<F: Stored>(layout: Layout) -> Columns {
+fn columns<F: SqlFamily>(layout: RowLayout) -> Columns {
     match layout.schema {
         Schema::Current => newest::<F>(),
-        Schema::Kea22 => Columns::without_newest(&Format::of::<F>()),
+        Schema::Kea22 => Columns::without_newest(&RowFileFormat::of::<F>()),
     }
 }
 
@@ -60,13 +62,16 @@ fn columns<F: Stored>(layout: Layout) -> Columns {
 /// # Errors
 ///
 /// Returns an error if the database fails or the file cannot be written; the incomplete file stays.
-pub fn dump<F: Stored>(database: &mut Database, path: &Path) -> Result<Loaded, TransferError> {
+pub fn dump<F: SqlFamily>(
+    database: &mut Database,
+    path: &Path,
+) -> Result<SqlLoadReport, TransferError> {
     let layout = database.layout()?;
     let columns = columns::<F>(layout);
     let file = File::create(path).map_err(TransferError::Write)?;
     let mut file = BufWriter::new(file);
     let mut row = Vec::new();
-    columns.encode_header(&Format::of::<F>(), &mut row);
+    columns.encode_header(&RowFileFormat::of::<F>(), &mut row);
     let mut written = file.write_all(&row);
     let loaded = database.load_all::<F>(layout, |lease| {
         if written.is_ok() {
@@ -100,7 +105,10 @@ pub struct Uploaded {
 /// # Errors
 ///
 /// Returns an error if the file cannot be read or the database fails; earlier commits stay.
-pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploaded, TransferError> {
+pub fn upload<F: SqlFamily>(
+    database: &mut Database,
+    path: &Path,
+) -> Result<Uploaded, TransferError> {
     let layout = database.layout()?;
     let (mut leases, file) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
@@ -110,7 +118,7 @@ pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploade
     while let Some(part) = waiting.pop() {
         match (write::<F>(database, layout, part), part) {
             (Ok(()), _) => uploaded.leases += part.len() as u64,
-            (Err(error), [lease]) if error.fault() == Fault::Data => {
+            (Err(error), [lease]) if error.fault() == DatabaseFault::Data => {
                 uploaded.refused += 1;
                 if uploaded.refusals.len() < REFUSALS_MAX {
                     let address = F::address(lease);
@@ -118,7 +126,7 @@ pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploade
                 }
             }
             // Halves are halved again until the refused lease is alone.
-            (Err(error), _) if error.fault() == Fault::Data => {
+            (Err(error), _) if error.fault() == DatabaseFault::Data => {
                 let (first, second) = part.split_at(part.len() / 2);
                 waiting.extend([second, first]);
             }
@@ -129,9 +137,9 @@ pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploade
 }
 
 /// Writes leases in a transaction of their own.
-fn write<F: Stored>(
+fn write<F: SqlFamily>(
     database: &mut Database,
-    layout: Layout,
+    layout: RowLayout,
     leases: &[F::Lease],
 ) -> Result<(), SqlError> {
     database.begin()?;

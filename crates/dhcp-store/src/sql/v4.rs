@@ -6,15 +6,15 @@ use dhcp_lease::identity::{CLIENT_ID_MAX, HARDWARE_ADDRESS_MAX};
 use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
-use super::driver::{Column, Kind, Table, Value};
+use super::driver::{Column, ColumnKind, SqlTable, SqlValue};
 use super::row::{
-    Layout, Reader, Stored, cltt_s, context, expire, identity, lifetime_s, state, text,
+    RowLayout, SqlFamily, SqlRowReader, cltt_s, context, expire, identity, lifetime_s, state, text,
 };
 use super::schema::Schema;
-use crate::database::{KeyOctets, Shared};
+use crate::database::{KeyOctets, SharedLeaseFamily};
 use crate::memfile::RowFault;
 
-const fn column(name: &'static str, kind: Kind) -> Column {
+const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
@@ -26,35 +26,35 @@ const RELAY_ID_MAX: usize = 255;
 
 /// Columns of the table, the newest last.
 const COLUMNS: [Column; 14] = [
-    column("address", Kind::Number),
-    column("hwaddr", Kind::Octets),
-    column("client_id", Kind::Octets),
-    column("valid_lifetime", Kind::Number),
-    column("expire", Kind::Time),
-    column("subnet_id", Kind::Number),
-    column("fqdn_fwd", Kind::Truth),
-    column("fqdn_rev", Kind::Truth),
-    column("hostname", Kind::Text),
-    column("state", Kind::Number),
-    column("user_context", Kind::Text),
-    column("relay_id", Kind::Octets),
-    column("remote_id", Kind::Octets),
-    column("pool_id", Kind::Number),
+    column("address", ColumnKind::Number),
+    column("hwaddr", ColumnKind::Octets),
+    column("client_id", ColumnKind::Octets),
+    column("valid_lifetime", ColumnKind::Number),
+    column("expire", ColumnKind::Time),
+    column("subnet_id", ColumnKind::Number),
+    column("fqdn_fwd", ColumnKind::Truth),
+    column("fqdn_rev", ColumnKind::Truth),
+    column("hostname", ColumnKind::Text),
+    column("state", ColumnKind::Number),
+    column("user_context", ColumnKind::Text),
+    column("relay_id", ColumnKind::Octets),
+    column("remote_id", ColumnKind::Octets),
+    column("pool_id", ColumnKind::Number),
 ];
 
 /// Returns the relay agent's identifier and its remote identifier, which `context` has from option
 /// 82, in the form that Kea's bulk leasequery looks for.
-fn relay_identifiers(context: &str) -> [Value; 2] {
+fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {
-        return [Value::Null, Value::Null];
+        return [SqlValue::Null, SqlValue::Null];
     }
     let context: serde_json::Value = serde_json::from_str(context).unwrap_or_default();
     let info = &context["ISC"]["relay-agent-info"];
     KEYS.map(|key| {
         let octets = info[key].as_str().and_then(octets_of);
         let octets = octets.filter(|octets| (1..=RELAY_ID_MAX).contains(&octets.len()));
-        octets.map_or(Value::Null, Value::Octets)
+        octets.map_or(SqlValue::Null, SqlValue::Octets)
     })
 }
 
@@ -65,52 +65,52 @@ fn octets_of(digits: &str) -> Option<Vec<u8>> {
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| (high << 4 | low) as u8).collect())
 }
 
-impl Stored for V4 {
-    fn table(layout: Layout) -> Table {
+impl SqlFamily for V4 {
+    fn table(layout: RowLayout) -> SqlTable {
         let columns = match layout.schema {
             Schema::Kea22 => &COLUMNS[..COLUMNS.len() - NEW_COLUMNS],
             Schema::Current => &COLUMNS[..],
         };
-        Table { name: "lease4", columns }
+        SqlTable { name: "lease4", columns }
     }
 
-    fn encode(lease: &Lease, layout: Layout, values: &mut Vec<Value>) {
+    fn encode(lease: &Lease, layout: RowLayout, values: &mut Vec<SqlValue>) {
         Self::encode_key(lease.address, layout, values);
         let hardware = match lease.hardware.octets() {
             // Kea writes no NULL here, for a declined address either.
-            [] => Value::Octets(Vec::new()),
+            [] => SqlValue::Octets(Vec::new()),
             octets => identity(octets, layout),
         };
         let client_id = lease.client_id.as_ref().map_or(&[][..], |id| id.octets());
         values.extend([
             hardware,
             identity(client_id, layout),
-            Value::Integer(i64::from(lease.valid_lifetime_s)),
+            SqlValue::Integer(i64::from(lease.valid_lifetime_s)),
             expire(lease.cltt_s, lease.valid_lifetime_s, layout),
-            Value::Integer(i64::from(lease.subnet_id)),
-            Value::Integer(i64::from(lease.fqdn_fwd)),
-            Value::Integer(i64::from(lease.fqdn_rev)),
+            SqlValue::Integer(i64::from(lease.subnet_id)),
+            SqlValue::Integer(i64::from(lease.fqdn_fwd)),
+            SqlValue::Integer(i64::from(lease.fqdn_rev)),
             text(&lease.hostname),
             state(lease.state, layout),
             context(&lease.user_context, layout),
         ]);
         if layout.schema == Schema::Current {
             values.extend(relay_identifiers(&lease.user_context));
-            values.push(Value::Integer(i64::from(lease.pool_id)));
+            values.push(SqlValue::Integer(i64::from(lease.pool_id)));
         }
     }
 
-    fn encode_key(address: Ipv4Addr, _: Layout, values: &mut Vec<Value>) {
-        values.push(Value::Integer(i64::from(address.to_bits())));
+    fn encode_key(address: Ipv4Addr, _: RowLayout, values: &mut Vec<SqlValue>) {
+        values.push(SqlValue::Integer(i64::from(address.to_bits())));
     }
 
-    fn decode_key(key: &Value, _: Layout) -> Option<KeyOctets> {
-        let Value::Integer(bits) = key else { return None };
+    fn decode_key(key: &SqlValue, _: RowLayout) -> Option<KeyOctets> {
+        let SqlValue::Integer(bits) = key else { return None };
         Some(Self::octets_of(Ipv4Addr::from_bits(u32::try_from(*bits).ok()?)))
     }
 
-    fn decode(values: &[Value], layout: Layout) -> Result<Lease, RowFault> {
-        let mut reader = Reader::new(values, Self::table(layout));
+    fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Lease, RowFault> {
+        let mut reader = SqlRowReader::new(values, Self::table(layout));
         let address = Ipv4Addr::from_bits(reader.number()?);
         let hardware = reader.octets()?;
         if hardware.len() > HARDWARE_ADDRESS_MAX {
@@ -161,28 +161,28 @@ impl Stored for V4 {
 
 #[cfg(test)]
 mod tests {
-    use dhcp_lease::sample::{Sample, SampleLease};
+    use dhcp_lease::sample::{SampleFamily, SampleLease};
 
     use super::*;
-    use crate::sql::Backend;
+    use crate::sql::SqlDatabaseKind;
 
     #[test]
     fn identifiers_of_relay_agents_have_columns() {
-        let octets = |octets: &[u8]| Value::Octets(octets.to_owned());
+        let octets = |octets: &[u8]| SqlValue::Octets(octets.to_owned());
         let long = "AB".repeat(RELAY_ID_MAX + 1);
         let long = format!(r#"{{ "ISC": {{ "relay-agent-info": {{ "relay-id": "{long}" }} }} }}"#);
         let cases = [
-            ("", [Value::Null, Value::Null]),
-            ("{ \"relay-id\": \"0A\" }", [Value::Null, Value::Null]),
-            ("{ \"relay-id\"", [Value::Null, Value::Null]),
-            (long.as_str(), [Value::Null, Value::Null]),
+            ("", [SqlValue::Null, SqlValue::Null]),
+            ("{ \"relay-id\": \"0A\" }", [SqlValue::Null, SqlValue::Null]),
+            ("{ \"relay-id\"", [SqlValue::Null, SqlValue::Null]),
+            (long.as_str(), [SqlValue::Null, SqlValue::Null]),
             (
                 r#"{ "ISC": { "relay-agent-info": { "remote-id": "0A0B", "sub-options": "" } } }"#,
-                [Value::Null, octets(&[0x0a, 0x0b])],
+                [SqlValue::Null, octets(&[0x0a, 0x0b])],
             ),
             (
                 r#"{ "ISC": { "relay-agent-info": { "relay-id": "01", "remote-id": "0g" } } }"#,
-                [octets(&[1]), Value::Null],
+                [octets(&[1]), SqlValue::Null],
             ),
         ];
         for (context, expected) in cases {
@@ -199,7 +199,7 @@ mod tests {
             state: LeaseState::Assigned,
             user_context: r#"{ "ISC": { "relay-agent-info": { "remote-id": "0A" } } }"#,
         });
-        let layout = Layout { backend: Backend::Sqlite, schema: Schema::Current };
+        let layout = RowLayout { backend: SqlDatabaseKind::Sqlite, schema: Schema::Current };
         let mut values = Vec::new();
         V4::encode(&lease, layout, &mut values);
         let columns = V4::table(layout).columns;

@@ -3,87 +3,88 @@
 use std::net::Ipv6Addr;
 
 use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
-use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseState, Resource, V6};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource, ResourceKind, V6};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
-use super::driver::{Column, Kind, Table, Value};
+use super::driver::{Column, ColumnKind, SqlTable, SqlValue};
 use super::row::{
-    Layout, Reader, Stored, cltt_s, context, expire, identity, lifetime_s, state, text,
+    RowLayout, SqlFamily, SqlRowReader, cltt_s, context, expire, identity, lifetime_s, state, text,
 };
 use super::schema::Schema;
-use super::settings::Backend;
+use super::settings::SqlDatabaseKind;
 use crate::database::KeyOctets;
 use crate::memfile::{NOBODY, RowFault};
 
-const fn column(name: &'static str, kind: Kind) -> Column {
+const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
 /// Columns of the table; Kea 2.2 lacks the last one.
 const COLUMNS: [Column; 18] = [
-    column("address", Kind::Address),
-    column("duid", Kind::Octets),
-    column("valid_lifetime", Kind::Number),
-    column("expire", Kind::Time),
-    column("subnet_id", Kind::Number),
-    column("pref_lifetime", Kind::Number),
-    column("lease_type", Kind::Signed16),
-    column("iaid", Kind::Signed32),
-    column("prefix_len", Kind::Signed16),
-    column("fqdn_fwd", Kind::Truth),
-    column("fqdn_rev", Kind::Truth),
-    column("hostname", Kind::Text),
-    column("hwaddr", Kind::Octets),
-    column("hwtype", Kind::Signed16),
-    column("hwaddr_source", Kind::Signed16),
-    column("state", Kind::Number),
-    column("user_context", Kind::Text),
-    column("pool_id", Kind::Number),
+    column("address", ColumnKind::Address),
+    column("duid", ColumnKind::Octets),
+    column("valid_lifetime", ColumnKind::Number),
+    column("expire", ColumnKind::Time),
+    column("subnet_id", ColumnKind::Number),
+    column("pref_lifetime", ColumnKind::Number),
+    column("lease_type", ColumnKind::Signed16),
+    column("iaid", ColumnKind::Signed32),
+    column("prefix_len", ColumnKind::Signed16),
+    column("fqdn_fwd", ColumnKind::Truth),
+    column("fqdn_rev", ColumnKind::Truth),
+    column("hostname", ColumnKind::Text),
+    column("hwaddr", ColumnKind::Octets),
+    column("hwtype", ColumnKind::Signed16),
+    column("hwaddr_source", ColumnKind::Signed16),
+    column("state", ColumnKind::Number),
+    column("user_context", ColumnKind::Text),
+    column("pool_id", ColumnKind::Number),
 ];
 
 /// Returns true if the table holds addresses as bytes: only MySQL's and SQLite's newest ones do.
-const fn has_octets(layout: Layout) -> bool {
-    matches!(layout.schema, Schema::Current) && !matches!(layout.backend, Backend::Postgresql)
+const fn has_octets(layout: RowLayout) -> bool {
+    matches!(layout.schema, Schema::Current)
+        && !matches!(layout.backend, SqlDatabaseKind::Postgresql)
 }
 
-impl Stored for V6 {
-    fn table(layout: Layout) -> Table {
+impl SqlFamily for V6 {
+    fn table(layout: RowLayout) -> SqlTable {
         let columns = match layout.schema {
             Schema::Kea22 => &COLUMNS[..COLUMNS.len() - 1],
             Schema::Current => &COLUMNS[..],
         };
-        Table { name: "lease6", columns }
+        SqlTable { name: "lease6", columns }
     }
 
-    fn encode(lease: &Lease, layout: Layout, values: &mut Vec<Value>) {
+    fn encode(lease: &Lease, layout: RowLayout, values: &mut Vec<SqlValue>) {
         // As in a lease file, a lease without a client is declined.
         let is_nobodys = lease.duid.octets().is_empty();
         let duid = if is_nobodys { &NOBODY } else { lease.duid.octets() };
         let iaid = match layout.backend {
             // PostgreSQL's column has the same 32 bits, with a sign.
-            Backend::Postgresql => i64::from(lease.iaid as i32),
-            Backend::Mysql | Backend::Sqlite => i64::from(lease.iaid),
+            SqlDatabaseKind::Postgresql => i64::from(lease.iaid as i32),
+            SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => i64::from(lease.iaid),
         };
         // For a lease without hardware address, Kea with PostgreSQL requires the numbers that it
         // writes itself.
         let is_without = lease.hardware.is_empty();
         let of_hardware = |value: i64| match layout.backend {
-            Backend::Postgresql if is_without => Value::Integer(0),
-            Backend::Mysql | Backend::Sqlite if is_without => Value::Null,
-            _ => Value::Integer(value),
+            SqlDatabaseKind::Postgresql if is_without => SqlValue::Integer(0),
+            SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite if is_without => SqlValue::Null,
+            _ => SqlValue::Integer(value),
         };
         Self::encode_key(lease.resource, layout, values);
         values.extend([
             identity(duid, layout),
-            Value::Integer(i64::from(lease.valid_lifetime_s)),
+            SqlValue::Integer(i64::from(lease.valid_lifetime_s)),
             expire(lease.cltt_s, lease.valid_lifetime_s, layout),
-            Value::Integer(i64::from(lease.subnet_id)),
-            Value::Integer(i64::from(lease.preferred_lifetime_s)),
-            Value::Integer(lease.resource.kind as i64),
-            Value::Integer(iaid),
-            Value::Integer(i64::from(lease.resource.len)),
-            Value::Integer(i64::from(lease.fqdn_fwd)),
-            Value::Integer(i64::from(lease.fqdn_rev)),
+            SqlValue::Integer(i64::from(lease.subnet_id)),
+            SqlValue::Integer(i64::from(lease.preferred_lifetime_s)),
+            SqlValue::Integer(lease.resource.kind as i64),
+            SqlValue::Integer(iaid),
+            SqlValue::Integer(i64::from(lease.resource.len)),
+            SqlValue::Integer(i64::from(lease.fqdn_fwd)),
+            SqlValue::Integer(i64::from(lease.fqdn_rev)),
             text(&lease.hostname),
             identity(lease.hardware.octets(), layout),
             of_hardware(i64::from(lease.hardware.htype())),
@@ -92,26 +93,26 @@ impl Stored for V6 {
             context(&lease.user_context, layout),
         ]);
         if layout.schema == Schema::Current {
-            values.push(Value::Integer(i64::from(lease.pool_id)));
+            values.push(SqlValue::Integer(i64::from(lease.pool_id)));
         }
     }
 
-    fn encode_key(resource: Resource, layout: Layout, values: &mut Vec<Value>) {
+    fn encode_key(resource: Resource, layout: RowLayout, values: &mut Vec<SqlValue>) {
         values.push(if has_octets(layout) {
-            Value::Octets(resource.address.octets().to_vec())
+            SqlValue::Octets(resource.address.octets().to_vec())
         } else {
-            Value::Text(resource.address.to_string())
+            SqlValue::Text(resource.address.to_string())
         });
     }
 
-    fn decode_key(key: &Value, layout: Layout) -> Option<KeyOctets> {
+    fn decode_key(key: &SqlValue, layout: RowLayout) -> Option<KeyOctets> {
         let key = std::slice::from_ref(key);
-        let address = address(&mut Reader::new(key, Self::table(layout)), layout).ok()?;
+        let address = address(&mut SqlRowReader::new(key, Self::table(layout)), layout).ok()?;
         Some((address.octets(), 16))
     }
 
-    fn decode(values: &[Value], layout: Layout) -> Result<Lease, RowFault> {
-        let mut reader = Reader::new(values, Self::table(layout));
+    fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Lease, RowFault> {
+        let mut reader = SqlRowReader::new(values, Self::table(layout));
         let address = address(&mut reader, layout)?;
         let duid = reader.octets()?;
         if duid.len() > DUID_MAX {
@@ -126,11 +127,11 @@ impl Stored for V6 {
         let iaid = reader.number::<i64>()? as u32;
         let len_bits: u8 = reader.number_or(128)?;
         let resource = match kind {
-            kind if kind == IaKind::Address as u8 => Resource::address(address),
-            kind if kind == IaKind::Prefix as u8 && len_bits <= 128 => {
+            kind if kind == ResourceKind::Address as u8 => Resource::address(address),
+            kind if kind == ResourceKind::Prefix as u8 && len_bits <= 128 => {
                 Resource::prefix(address, len_bits)
             }
-            kind if kind == IaKind::Prefix as u8 => return Err(reader.fault()),
+            kind if kind == ResourceKind::Prefix as u8 => return Err(reader.fault()),
             // Temporary addresses are obsolete.
             _ => return Err(kind_fault),
         };
@@ -165,7 +166,7 @@ impl Stored for V6 {
     }
 }
 
-fn address(reader: &mut Reader<'_>, layout: Layout) -> Result<Ipv6Addr, RowFault> {
+fn address(reader: &mut SqlRowReader<'_>, layout: RowLayout) -> Result<Ipv6Addr, RowFault> {
     let octets = reader.octets()?;
     if has_octets(layout) {
         let octets: [u8; 16] = octets.try_into().map_err(|_| reader.fault())?;
@@ -175,7 +176,7 @@ fn address(reader: &mut Reader<'_>, layout: Layout) -> Result<Ipv6Addr, RowFault
     parsed.ok_or_else(|| reader.fault())
 }
 
-fn hardware(reader: &mut Reader<'_>) -> Result<(HardwareAddress, HardwareSource), RowFault> {
+fn hardware(reader: &mut SqlRowReader<'_>) -> Result<(HardwareAddress, HardwareSource), RowFault> {
     let octets = reader.octets()?;
     if octets.len() > HARDWARE_ADDRESS_MAX {
         return Err(reader.fault());

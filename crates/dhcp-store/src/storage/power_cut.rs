@@ -24,7 +24,7 @@ const SECTOR: usize = 512;
 
 /// Planned faults. Steps and calls are counted from 0.
 #[derive(Clone, Debug, Default)]
-pub struct Faults {
+pub struct StorageFaults {
     /// Step at which the power goes off.
     pub cut_at_step: Option<u64>,
     /// Numbers of the calls of `write_at` that fail.
@@ -53,13 +53,13 @@ pub enum Survival {
 /// Simulated disk. Clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct PowerCutStorage {
-    disk: Arc<Mutex<Disk>>,
+    disk: Arc<Mutex<SimulatedDisk>>,
 }
 
 #[derive(Clone, Debug)]
-struct Disk {
+struct SimulatedDisk {
     random: Random,
-    faults: Faults,
+    faults: StorageFaults,
     is_on: bool,
     steps: u64,
     writes: u64,
@@ -94,7 +94,7 @@ enum NameChange {
 
 #[derive(Debug)]
 struct SimulatedFile {
-    disk: Arc<Mutex<Disk>>,
+    disk: Arc<Mutex<SimulatedDisk>>,
     file: usize,
     /// Number of failed flushes that this descriptor has reported, or that were before it was
     /// opened.
@@ -111,26 +111,26 @@ impl Drop for SimulatedFile {
 }
 
 #[derive(Debug)]
-struct HeldLock {
-    disk: Arc<Mutex<Disk>>,
+struct SimulatedLock {
+    disk: Arc<Mutex<SimulatedDisk>>,
     path: PathBuf,
 }
 
-impl Drop for HeldLock {
+impl Drop for SimulatedLock {
     fn drop(&mut self) {
         locked(&self.disk).locked.remove(&self.path);
     }
 }
 
-fn locked(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+fn locked(disk: &Mutex<SimulatedDisk>) -> MutexGuard<'_, SimulatedDisk> {
     disk.lock().expect("no thread panics while it holds the simulated disk")
 }
 
 impl PowerCutStorage {
     /// Creates an empty disk whose random decisions follow `seed`.
     #[must_use]
-    pub fn new(seed: u64, faults: Faults) -> Self {
-        Self::from_disk(Disk {
+    pub fn new(seed: u64, faults: StorageFaults) -> Self {
+        Self::from_disk(SimulatedDisk {
             random: Random::from_seed(seed),
             faults,
             is_on: true,
@@ -149,7 +149,7 @@ impl PowerCutStorage {
         })
     }
 
-    fn from_disk(disk: Disk) -> Self {
+    fn from_disk(disk: SimulatedDisk) -> Self {
         Self { disk: Arc::new(Mutex::new(disk)) }
     }
 
@@ -179,7 +179,7 @@ impl PowerCutStorage {
     /// Turns the power off (a second call does nothing) and returns the disk that the next start
     /// finds, with new `faults`.
     #[must_use]
-    pub fn after(&self, survival: Survival, faults: Faults) -> Self {
+    pub fn after(&self, survival: Survival, faults: StorageFaults) -> Self {
         let mut next = {
             let mut disk = locked(&self.disk);
             disk.is_on = false;
@@ -232,7 +232,7 @@ fn planned_failure() -> io::Error {
     io::Error::other("a failure by plan")
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// Counts a step; returns `Ok(false)` if the power goes off after it, an error if it is off.
     fn step(&mut self) -> io::Result<bool> {
         if !self.is_on {
@@ -483,7 +483,7 @@ impl Storage for PowerCutStorage {
     }
 
     fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
-        locked(&self.disk).step_with(Disk::sync_names)
+        locked(&self.disk).step_with(SimulatedDisk::sync_names)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
@@ -494,7 +494,7 @@ impl Storage for PowerCutStorage {
         if !disk.locked.insert(path.to_owned()) {
             return Ok(None);
         }
-        Ok(Some(Lock::new(HeldLock { disk: self.disk.clone(), path: path.to_owned() })))
+        Ok(Some(Lock::new(SimulatedLock { disk: self.disk.clone(), path: path.to_owned() })))
     }
 
     fn state(&self, path: &Path) -> io::Result<Option<FileState>> {

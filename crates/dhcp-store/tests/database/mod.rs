@@ -10,29 +10,29 @@ use std::sync::Arc;
 
 use base::Now;
 use dhcp_lease::LeaseTable;
-use dhcp_lease::contract_suite::Backend;
-use dhcp_lease::sample::Sample;
+use dhcp_lease::contract_suite::StoreFactory;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
-use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily};
+use dhcp_store::log::{ShardLog, SharedLogState};
 
 const SHARDS: usize = 4;
 
-struct DatabaseBackend<F: Shared> {
+struct DatabaseBackend<F: SharedLeaseFamily> {
     table: Arc<LeaseTable<F>>,
-    shards: Arc<Shards>,
+    shards: Arc<SharedLogState>,
     refusals: Arc<Refusals>,
     core: DatabaseCore<F, FakeConnection<F>>,
     is_shared: bool,
     stores: usize,
 }
 
-impl<F: Shared> DatabaseBackend<F> {
+impl<F: SharedLeaseFamily> DatabaseBackend<F> {
     fn new(is_shared: bool) -> Self {
-        let shards = Shards::new(SHARDS, |_| {});
+        let shards = SharedLogState::new(SHARDS, |_| {});
         let table = Arc::new(LeaseTable::new(3));
         let refusals = Arc::<Refusals>::default();
         let database = Arc::<FakeDatabase<F>>::default();
@@ -42,7 +42,7 @@ impl<F: Shared> DatabaseBackend<F> {
     }
 }
 
-impl<F: Shared + Sample> Backend for DatabaseBackend<F> {
+impl<F: SharedLeaseFamily + SampleFamily> StoreFactory for DatabaseBackend<F> {
     type Family = F;
     type Store = DatabaseStore<F>;
 

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 
 use base::Now;
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
-use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily};
+use dhcp_store::log::{ShardLog, SharedLogState};
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0001;
@@ -22,7 +22,7 @@ const ADDRESSES: u32 = 60_000;
 const BATCH: u32 = 32;
 
 /// Server with several shards, which its clients use in turn.
-struct Server<F: Shared> {
+struct SharingServer<F: SharedLeaseFamily> {
     table: Arc<LeaseTable<F>>,
     stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, FakeConnection<F>>,
@@ -30,7 +30,7 @@ struct Server<F: Shared> {
     facts: Facts<F>,
 }
 
-impl<F: Shared + Sample> Server<F> {
+impl<F: SharedLeaseFamily + SampleFamily> SharingServer<F> {
     fn start(database: &Arc<FakeDatabase<F>>, seed: u64, shards: usize) -> Self {
         Self::start_as(database, seed, shards, false)
     }
@@ -44,7 +44,7 @@ impl<F: Shared + Sample> Server<F> {
     ) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
         let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
-        let shards = Shards::new(shards, |_| {});
+        let shards = SharedLogState::new(shards, |_| {});
         let refusals = Arc::<Refusals>::default();
         let store = |shard| {
             let log = ShardLog::new(shards.clone(), shard);
@@ -107,10 +107,10 @@ impl<F: Shared + Sample> Server<F> {
 }
 
 /// Returns the number of clients that `count` servers, which take turns, refused in total.
-fn refused<F: Shared + Sample>(count: u32, batches: u32) -> u32 {
+fn refused<F: SharedLeaseFamily + SampleFamily>(count: u32, batches: u32) -> u32 {
     let database = Arc::<FakeDatabase<F>>::default();
-    let mut servers: Vec<Server<F>> =
-        (0..count).map(|seed| Server::start(&database, seed.into(), 1)).collect();
+    let mut servers: Vec<SharingServer<F>> =
+        (0..count).map(|seed| SharingServer::start(&database, seed.into(), 1)).collect();
     let mut allowed = 0;
     for batch in 0..batches {
         let server = &mut servers[(batch % count) as usize];
@@ -131,16 +131,16 @@ fn servers_that_share_a_pool_part_ways() {
 #[test]
 fn a_server_that_is_alone_keeps_to_the_order() {
     let database = Arc::<FakeDatabase<V4>>::default();
-    let mut server = Server::start(&database, 1, 1);
+    let mut server = SharingServer::start(&database, 1, 1);
     let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
     assert!(given.eq(FIRST..FIRST + 100 * BATCH));
 }
 
 /// Checks the order of a server that may have others beside it: it looks each client up in the
 /// database before it takes an address for the client.
-fn order_is_kept_after_reads<F: Shared + Sample>() {
+fn order_is_kept_after_reads<F: SharedLeaseFamily + SampleFamily>() {
     let database = Arc::<FakeDatabase<F>>::default();
-    let mut server = Server::start_as(&database, 1, 1, true);
+    let mut server = SharingServer::start_as(&database, 1, 1, true);
     // A client has a number of one octet.
     for batch in 0..8 {
         let clients = batch * BATCH..(batch + 1) * BATCH;
@@ -161,10 +161,12 @@ fn a_server_that_is_alone_keeps_to_the_order_after_reads() {
 
 /// Checks leases of a round that have no room in the database: only they are refused, and nothing
 /// is lost.
-fn leases_without_room_are_refused_alone<F: Shared + Sample>(without_room: &[u32]) {
+fn leases_without_room_are_refused_alone<F: SharedLeaseFamily + SampleFamily>(
+    without_room: &[u32],
+) {
     let database = Arc::<FakeDatabase<F>>::default();
-    let mut server = Server::start(&database, 1, 4);
-    let addresses = without_room.iter().map(|&number| <F as Sample>::address(FIRST + number));
+    let mut server = SharingServer::start(&database, 1, 4);
+    let addresses = without_room.iter().map(|&number| <F as SampleFamily>::address(FIRST + number));
     database.without_room().extend(addresses);
     let expected = (0..BATCH).filter(|number| !without_room.contains(number));
     let expected: Vec<u32> = expected.map(|number| FIRST + number).collect();
@@ -175,7 +177,7 @@ fn leases_without_room_are_refused_alone<F: Shared + Sample>(without_room: &[u32
     let problems = server.core.take_problems();
     assert_eq!(problems.len(), without_room.len().min(16), "{problems:?}");
     for &number in without_room {
-        let address = <F as Sample>::address(FIRST + number);
+        let address = <F as SampleFamily>::address(FIRST + number);
         assert_eq!(server.table.lease(address), None);
         let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
         assert!(without_room.len() > 16 || problems.iter().any(is_told), "{problems:?}");
@@ -195,10 +197,10 @@ fn a_lease_without_room_is_refused_alone() {
 
 /// Checks a row that no server can read, at the address of a lease to be added: only that lease is
 /// refused.
-fn a_row_that_is_in_the_way_is_no_loss<F: Shared + Sample>() {
+fn a_row_that_is_in_the_way_is_no_loss<F: SharedLeaseFamily + SampleFamily>() {
     let database = Arc::<FakeDatabase<F>>::default();
-    let mut server = Server::start(&database, 1, 4);
-    let hidden = [3, 17].map(|number| <F as Sample>::address(FIRST + number));
+    let mut server = SharingServer::start(&database, 1, 4);
+    let hidden = [3, 17].map(|number| <F as SampleFamily>::address(FIRST + number));
     database.hidden().extend(hidden);
     let expected = (0..BATCH).filter(|number| ![3, 17].contains(number));
     assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
@@ -216,10 +218,10 @@ fn a_row_in_the_way_of_a_lease_is_no_lost_store() {
 }
 
 /// Checks addresses whose rows the database fails to read: the server leases them to no client.
-fn a_row_that_is_not_read_is_no_free_address<F: Shared + Sample>() {
+fn a_row_that_is_not_read_is_no_free_address<F: SharedLeaseFamily + SampleFamily>() {
     let database = Arc::<FakeDatabase<F>>::default();
-    let mut server = Server::start(&database, 1, 4);
-    let unreadable = [3, 17].map(|number| <F as Sample>::address(FIRST + number));
+    let mut server = SharingServer::start(&database, 1, 4);
+    let unreadable = [3, 17].map(|number| <F as SampleFamily>::address(FIRST + number));
     database.unreadable().extend(unreadable);
     let expected = (0..BATCH).filter(|number| ![3, 17].contains(number));
     assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
@@ -237,7 +239,7 @@ fn what_the_database_fails_to_read_is_leased_to_no_one() {
 #[test]
 fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
     let database = Arc::<FakeDatabase<V4>>::default();
-    let mut server = Server::start(&database, 1, 4);
+    let mut server = SharingServer::start(&database, 1, 4);
     server.core.reconnect_at_once();
     for batch in 0..3 {
         let expected: Vec<u32> = (0..BATCH).map(|number| FIRST + batch * BATCH + number).collect();
@@ -253,7 +255,7 @@ fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
 #[test]
 fn parts_are_of_all_shards_together() {
     let database = Arc::<FakeDatabase<V4>>::default();
-    let mut server = Server::start(&database, 1, 4);
+    let mut server = SharingServer::start(&database, 1, 4);
     server.core.part(Some(8));
     server.give(0);
     let epochs: Vec<u64> = (BATCH..2 * BATCH).map(|client| server.take(client).1).collect();

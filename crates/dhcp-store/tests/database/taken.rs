@@ -7,13 +7,13 @@ use std::sync::Arc;
 use base::Now;
 use dhcp_config::IncludeResolver;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_engine::{InFlight, Protocol, Shard, Transmit};
+use dhcp_engine::{InFlight, Protocol, ReplySink, Shard};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v6::V6;
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
 use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::log::{ShardLog, SharedLogState};
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 /// Most rounds of the database that a reply takes: a lookup for each of two associations, the
@@ -26,23 +26,23 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": { "interfaces-config": { "interfaces":
 
 /// Kind of association in a client's request.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum RequestedAssociationKind {
     Address,
     Prefix,
 }
 
-struct NoIncludes;
+struct TakenLeaseIncludeResolver;
 
-impl IncludeResolver for NoIncludes {
+impl IncludeResolver for TakenLeaseIncludeResolver {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path}"))
     }
 }
 
 #[derive(Default)]
-struct Replies(Vec<Vec<u8>>);
+struct TakenLeaseReplies(Vec<Vec<u8>>);
 
-impl Transmit<V6> for Replies {
+impl ReplySink<V6> for TakenLeaseReplies {
     fn transmit(
         &mut self,
         _: <V6 as Protocol>::Destination,
@@ -55,20 +55,21 @@ impl Transmit<V6> for Replies {
 }
 
 /// Server that shares a database with others.
-struct Server {
+struct TakenLeaseServer {
     now: Now,
     shard: Shard<V6, DatabaseStore<V6>>,
     core: DatabaseCore<V6, FakeConnection<V6>>,
 }
 
-impl Server {
+impl TakenLeaseServer {
     fn start(database: &Arc<FakeDatabase<V6>>, seed: u64) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
-        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut NoIncludes)
-            .unwrap_or_else(|problems| panic!("{}", problems[0]));
+        let checked =
+            dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut TakenLeaseIncludeResolver)
+                .unwrap_or_else(|problems| panic!("{}", problems[0]));
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = Arc::new(Snapshot::compile(&checked.config, &SERVER_DUID, configure));
-        let shards = Shards::new(1, |_| {});
+        let shards = SharedLogState::new(1, |_| {});
         let refusals = Arc::<Refusals>::default();
         let journal = SharedJournal::new(refusals.clone(), true);
         let log = ShardLog::new(shards.clone(), 0);
@@ -82,7 +83,7 @@ impl Server {
 
     /// Returns the reply to a message.
     fn answer(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut replies = Replies::default();
+        let mut replies = TakenLeaseReplies::default();
         let source = SocketAddrV6::new("2001:db8::77".parse().unwrap(), 546, 0, 0);
         let local = Ipv6Addr::LOCALHOST;
         let ingress = Ingress { source, local, interface: 0, is_multicast: true, door: 0 };
@@ -106,16 +107,20 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a REQUEST of a client for `wanted`, one address or prefix for each association.
-fn request(client: u8, wanted: &[(Kind, Option<Ipv6Addr>)]) -> Vec<u8> {
+fn request(client: u8, wanted: &[(RequestedAssociationKind, Option<Ipv6Addr>)]) -> Vec<u8> {
     let mut octets = vec![3, 0, 0, client];
     octets.extend(option(1, &[0, 3, 0, 1, 2, 0, 0, 0, 0, client]));
     octets.extend(option(2, &SERVER_DUID));
     for (iaid, &(kind, address)) in (1_u32..).zip(wanted) {
         let named = address.map_or(Vec::new(), |address| match kind {
-            Kind::Address => option(5, &[&address.octets()[..], &[0; 8]].concat()),
-            Kind::Prefix => option(26, &[&[0; 8][..], &[56], &address.octets()].concat()),
+            RequestedAssociationKind::Address => {
+                option(5, &[&address.octets()[..], &[0; 8]].concat())
+            }
+            RequestedAssociationKind::Prefix => {
+                option(26, &[&[0; 8][..], &[56], &address.octets()].concat())
+            }
         });
-        let code = if matches!(kind, Kind::Address) { 3 } else { 25 };
+        let code = if matches!(kind, RequestedAssociationKind::Address) { 3 } else { 25 };
         octets.extend(option(code, &[&iaid.to_be_bytes()[..], &[0; 8], &named].concat()));
     }
     octets
@@ -143,9 +148,10 @@ fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
     given
 }
 
-fn is_answered_with_others(kinds: &[Kind]) {
+fn is_answered_with_others(kinds: &[RequestedAssociationKind]) {
     let database = Arc::<FakeDatabase<V6>>::default();
-    let (mut one, mut two) = (Server::start(&database, 1), Server::start(&database, 2));
+    let (mut one, mut two) =
+        (TakenLeaseServer::start(&database, 1), TakenLeaseServer::start(&database, 2));
     let anything: Vec<_> = kinds.iter().map(|&kind| (kind, None)).collect();
     let taken = given(&one.answer(&request(1, &anything)));
     assert_eq!(taken.len(), kinds.len());
@@ -159,11 +165,11 @@ fn is_answered_with_others(kinds: &[Kind]) {
 
 #[test]
 fn an_address_or_prefix_that_another_server_has_given_is_answered_with_another() {
-    is_answered_with_others(&[Kind::Address]);
-    is_answered_with_others(&[Kind::Prefix]);
+    is_answered_with_others(&[RequestedAssociationKind::Address]);
+    is_answered_with_others(&[RequestedAssociationKind::Prefix]);
 }
 
 #[test]
 fn the_questions_of_several_associations_are_asked_once_each() {
-    is_answered_with_others(&[Kind::Address, Kind::Prefix]);
+    is_answered_with_others(&[RequestedAssociationKind::Address, RequestedAssociationKind::Prefix]);
 }

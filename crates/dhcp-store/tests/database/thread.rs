@@ -7,20 +7,22 @@ use std::time::Duration;
 
 use base::Now;
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
-use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_lease::{
+    LeaseState, LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner,
+};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults, FakeFlush};
-use dhcp_store::database::{DatabaseError, DatabaseThread, Flush, OnLoss, ThreadOptions};
-use dhcp_store::log::Shards;
+use dhcp_store::database::{DatabaseError, DatabaseThread, DatabaseThreadOptions, Flush, OnLoss};
+use dhcp_store::log::SharedLogState;
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0001;
 /// Time limit, longer than any test here takes on any machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-struct Scene {
+struct DatabaseThreadFixture {
     database: Arc<FakeDatabase<V4>>,
     thread: DatabaseThread<V4>,
     store: DatabaseStore<V4>,
@@ -28,18 +30,23 @@ struct Scene {
     woken: Receiver<()>,
 }
 
-fn scene(faults: FakeFaults, tries_max: u32) -> Scene {
+fn scene(faults: FakeFaults, tries_max: u32) -> DatabaseThreadFixture {
     scene_of(faults, tries_max, 100, false)
 }
 
-fn scene_of(faults: FakeFaults, tries_max: u32, addresses: u32, is_shared: bool) -> Scene {
+fn scene_of(
+    faults: FakeFaults,
+    tries_max: u32,
+    addresses: u32,
+    is_shared: bool,
+) -> DatabaseThreadFixture {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), faults, 3);
     scene_with(database, connection, tries_max, addresses, is_shared)
 }
 
 /// Returns a scene whose commits are flushed by `flush`.
-fn flushed_scene(flush: Arc<dyn Flush>, tries_max: u32) -> Scene {
+fn flushed_scene(flush: Arc<dyn Flush>, tries_max: u32) -> DatabaseThreadFixture {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), FakeFaults::default(), 3);
     scene_with(database, connection.flushed_by(flush), tries_max, 100, false)
@@ -51,22 +58,22 @@ fn scene_with(
     tries_max: u32,
     addresses: u32,
     is_shared: bool,
-) -> Scene {
+) -> DatabaseThreadFixture {
     let table = Arc::new(LeaseTable::new(1));
     let pools = table.configure(&[V4::pool(FIRST, FIRST + addresses - 1)], &[]);
     let (wake, woken) = channel();
-    let shards = Shards::new(1, move |_| {
+    let shards = SharedLogState::new(1, move |_| {
         // After the test no thread receives.
         let _ = wake.send(());
     });
-    let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared };
+    let options = DatabaseThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared };
     let thread = DatabaseThread::start(shards, table, connection, options, Box::new(|| NOW))
         .expect("there is one more thread");
     let store = thread.store(0);
-    Scene { database, thread, store, pools, woken }
+    DatabaseThreadFixture { database, thread, store, pools, woken }
 }
 
-impl Scene {
+impl DatabaseThreadFixture {
     fn fetch(&mut self, client: u32, named: Option<Ipv4Addr>) -> Facts<V4> {
         let mut facts = Facts::default();
         let mut addresses = [None; ASKED_MAX];
@@ -139,7 +146,7 @@ fn what_was_submitted_is_in_the_database_when_it_is_settled() {
         assert!(scene.wait(epoch));
         assert_eq!(scene.database.leases().len(), client as usize + 1);
     }
-    let Scene { thread, store, .. } = scene;
+    let DatabaseThreadFixture { thread, store, .. } = scene;
     drop(store);
     thread.stop().unwrap();
 }
@@ -185,7 +192,7 @@ fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began
     assert!(scene.store.settled_epoch() < second, "its flush has not ended");
     end.send(()).unwrap();
     assert!(scene.wait(second));
-    let Scene { thread, store, .. } = scene;
+    let DatabaseThreadFixture { thread, store, .. } = scene;
     drop(store);
     thread.stop().unwrap();
 }
@@ -206,7 +213,7 @@ fn a_connection_that_stays_away_ends_the_store() {
     while scene.thread.failure().is_none() {
         std::thread::yield_now();
     }
-    let Scene { thread, store, .. } = scene;
+    let DatabaseThreadFixture { thread, store, .. } = scene;
     drop(store);
     let error = thread.stop().unwrap_err();
     assert_eq!(error.to_string(), "cannot connect: the connection is gone");
@@ -250,7 +257,7 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     drop(leases);
     assert!(scene.wait(asked));
     let facts = scene.fetch(THERE, Some(address));
-    assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(Owner::Other));
+    assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(SlotOwner::Other));
     assert_eq!(facts.unread_epoch, taken, "what the table says of it is not true yet");
     scene.store.submit(NOW);
     assert!(scene.wait(taken));
@@ -258,6 +265,6 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     let slot = facts.asked[0].expect("the address is in the pool");
     assert_eq!(
         (facts.unread_epoch, slot.owner, slot.occupancy),
-        (0, Owner::Asking, Occupancy::Leased)
+        (0, SlotOwner::Asking, SlotOccupancy::Leased)
     );
 }

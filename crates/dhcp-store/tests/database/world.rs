@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults, FakeFlush};
-use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily};
+use dhcp_store::log::{ShardLog, SharedLogState};
 
 const SERVERS: u64 = 3;
 const CLIENTS: u64 = 24;
@@ -28,7 +28,7 @@ const LIFETIME_S: u32 = 60;
 const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 
 /// Reply of a server, with its contents when it leaves.
-struct Reply<F: Shared> {
+struct DatabaseSimulationReply<F: SharedLeaseFamily> {
     epoch: u64,
     address: F::Address,
     client: u32,
@@ -36,23 +36,23 @@ struct Reply<F: Shared> {
     expires_s: u64,
 }
 
-struct Server<F: Shared> {
+struct DatabaseSimulationServer<F: SharedLeaseFamily> {
     store: DatabaseStore<F>,
     core: DatabaseCore<F, FakeConnection<F>>,
     pools: Arc<PoolSet<F>>,
-    waiting: Vec<Reply<F>>,
+    waiting: Vec<DatabaseSimulationReply<F>>,
     is_lost: bool,
     /// True if a separate flush, which may come late, makes commits safe.
     is_flushed_beside: bool,
 }
 
-impl<F: Shared + Sample> Server<F> {
+impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulationServer<F> {
     fn start(database: &Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
         let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
         let leases: Vec<_> = database.leases().values().cloned().collect();
         leases.into_iter().for_each(|lease| table.load(lease));
-        let shards = Shards::new(1, |_| {});
+        let shards = SharedLogState::new(1, |_| {});
         let refusals = Arc::<Refusals>::default();
         let log = ShardLog::new(shards.clone(), 0);
         let journal = SharedJournal::new(refusals.clone(), true);
@@ -69,7 +69,7 @@ impl<F: Shared + Sample> Server<F> {
 
 /// Sums over all worlds of a test.
 #[derive(Debug, Default)]
-struct Tally {
+struct DatabaseSimulationTally {
     acknowledged: u64,
     refused: u64,
     lost: u64,
@@ -77,9 +77,9 @@ struct Tally {
     named: u64,
 }
 
-struct World<F: Shared> {
+struct DatabaseSimulation<F: SharedLeaseFamily> {
     database: Arc<FakeDatabase<F>>,
-    servers: Vec<Server<F>>,
+    servers: Vec<DatabaseSimulationServer<F>>,
     random: Random,
     now: Now,
     /// Owner of each acknowledged address, and the end of its lease.
@@ -89,14 +89,14 @@ struct World<F: Shared> {
     facts: Facts<F>,
     /// Number of messages so far, at all servers.
     messages: u64,
-    tally: Tally,
+    tally: DatabaseSimulationTally,
 }
 
-impl<F: Shared + Sample> World<F> {
+impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
     fn new(seed: u64, faults: FakeFaults) -> Self {
         let database = Arc::<FakeDatabase<F>>::default();
         let servers = (0..SERVERS)
-            .map(|server| Server::start(&database, faults, seed * 8 + server))
+            .map(|server| DatabaseSimulationServer::start(&database, faults, seed * 8 + server))
             .collect();
         Self {
             database,
@@ -107,11 +107,11 @@ impl<F: Shared + Sample> World<F> {
             given_back: BTreeMap::new(),
             facts: Facts::default(),
             messages: 0,
-            tally: Tally::default(),
+            tally: DatabaseSimulationTally::default(),
         }
     }
 
-    fn run(mut self) -> Tally {
+    fn run(mut self) -> DatabaseSimulationTally {
         for _ in 0..STEPS {
             let server = self.random.below(SERVERS) as usize;
             match self.random.below(10) {
@@ -223,7 +223,7 @@ impl<F: Shared + Sample> World<F> {
         }
         let slot = self.facts.asked[0].expect("the address is in the pool");
         assert!(
-            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased,
+            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased,
             "{address} is {client}'s until {until_s}, and server {server} has it as {slot:?}"
         );
         self.tally.named += 1;
@@ -236,8 +236,8 @@ impl<F: Shared + Sample> World<F> {
             return;
         }
         let is_had = |slot: &&SlotView<F>| {
-            matches!(slot.occupancy, Occupancy::Leased | Occupancy::Held)
-                && slot.owner == Owner::Asking
+            matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
+                && slot.owner == SlotOwner::Asking
         };
         let had = self.facts.mine().find(is_had).copied();
         let Some(slot) = had.or(self.facts.candidate) else { return };
@@ -252,7 +252,7 @@ impl<F: Shared + Sample> World<F> {
         if !self.fetch(server, message, client, None) {
             return;
         }
-        let is_leased = |slot: &&SlotView<F>| slot.occupancy == Occupancy::Leased;
+        let is_leased = |slot: &&SlotView<F>| slot.occupancy == SlotOccupancy::Leased;
         let Some(slot) = self.facts.mine().find(is_leased).copied() else { return };
         if self.commit(server, client, &slot, Action::Release, 0) {
             // From now on the client does not use the address, even if the server does not receive
@@ -285,7 +285,12 @@ impl<F: Shared + Sample> World<F> {
         server.store.submit(self.now);
         let Ok(receipt) = result else { return false };
         let address = slot.address;
-        server.waiting.push(Reply { epoch: receipt.row_epoch, address, client, expires_s });
+        server.waiting.push(DatabaseSimulationReply {
+            epoch: receipt.row_epoch,
+            address,
+            client,
+            expires_s,
+        });
         true
     }
 
@@ -333,14 +338,14 @@ impl<F: Shared + Sample> World<F> {
         let settled = server.store.settled_epoch();
         let (leaving, waiting) = std::mem::take(&mut server.waiting)
             .into_iter()
-            .partition(|reply: &Reply<F>| reply.epoch <= settled);
+            .partition(|reply: &DatabaseSimulationReply<F>| reply.epoch <= settled);
         server.waiting = waiting;
         for reply in leaving {
             self.leave(number, &reply);
         }
     }
 
-    fn leave(&mut self, server: usize, reply: &Reply<F>) {
+    fn leave(&mut self, server: usize, reply: &DatabaseSimulationReply<F>) {
         let (octets, len) = F::octets_of(reply.address);
         if self.servers[server].store.is_refused(reply.epoch, &octets[..len]) {
             self.tally.refused += 1;
@@ -397,12 +402,12 @@ impl<F: Shared + Sample> World<F> {
     }
 }
 
-fn play<F: Shared + Sample>(faults: FakeFaults) -> Tally {
+fn play<F: SharedLeaseFamily + SampleFamily>(faults: FakeFaults) -> DatabaseSimulationTally {
     let count = std::env::var("GODWIT_DATABASE_WORLDS").ok();
     let count = count.and_then(|count| count.parse().ok()).unwrap_or(100);
-    let mut sum = Tally::default();
+    let mut sum = DatabaseSimulationTally::default();
     for seed in 0..count {
-        let run = std::panic::AssertUnwindSafe(|| World::<F>::new(seed, faults).run());
+        let run = std::panic::AssertUnwindSafe(|| DatabaseSimulation::<F>::new(seed, faults).run());
         let tally = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
             eprintln!("seed {seed}; GODWIT_DATABASE_WORLDS={} plays it last", seed + 1);
             std::panic::resume_unwind(panic)

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::{self, V4};
-use dhcp_store::database::Shared;
+use dhcp_store::database::SharedLeaseFamily;
 
 use crate::galera::SERVERS;
 
@@ -23,31 +23,31 @@ const START_S: u64 = 1_000_000_000;
 const LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
-struct State {
+struct GaleraLedgerState {
     /// Owner of each address, and the time since when.
     owners: BTreeMap<Ipv4Addr, (u32, u64)>,
     /// True for clients that wait for a reply: they use one server at a time.
     is_busy: Vec<bool>,
     acknowledged: [u64; SERVERS],
     /// All events, in order, to print those of an address with an error.
-    events: Vec<Event>,
+    events: Vec<GaleraEvent>,
 }
 
 /// Number of the last events of an address that are printed.
 const STORY_MAX: usize = 40;
 
-impl State {
+impl GaleraLedgerState {
     fn story_of(&self, address: Ipv4Addr) -> String {
         let of_address = self.events.iter().filter(|event| event.address == address);
-        let story: Vec<String> = of_address.map(Event::to_string).collect();
+        let story: Vec<String> = of_address.map(GaleraEvent::to_string).collect();
         story[story.len().saturating_sub(STORY_MAX)..].join("\n")
     }
 }
 
 /// Event between a client and a server about an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    pub(crate) what: What,
+pub(crate) struct GaleraEvent {
+    pub(crate) what: GaleraEventKind,
     pub(crate) server: usize,
     pub(crate) client: u32,
     pub(crate) address: Ipv4Addr,
@@ -55,7 +55,7 @@ pub(crate) struct Event {
     pub(crate) epoch: u64,
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for GaleraEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, server, client, at_s, epoch, .. } = self;
         write!(f, "at {at_s}: server {server}, client {client}: {what:?} (round {epoch})")
@@ -63,7 +63,7 @@ impl fmt::Display for Event {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum GaleraEventKind {
     AsksForLease,
     GivesBack,
     Acknowledged,
@@ -74,8 +74,8 @@ pub(crate) enum What {
 
 /// Ledger of all clients.
 #[derive(Debug)]
-pub(crate) struct Ledger {
-    state: Mutex<State>,
+pub(crate) struct GaleraLedger {
+    state: Mutex<GaleraLedgerState>,
     has_changed: Condvar,
     /// Wall-clock seconds. Rows have whole seconds, so the clock advances with every event that
     /// needs an order.
@@ -84,9 +84,10 @@ pub(crate) struct Ledger {
     is_slow: AtomicBool,
 }
 
-impl Ledger {
+impl GaleraLedger {
     pub(crate) fn new() -> Self {
-        let state = State { is_busy: vec![false; CLIENTS], ..State::default() };
+        let state =
+            GaleraLedgerState { is_busy: vec![false; CLIENTS], ..GaleraLedgerState::default() };
         Self {
             state: Mutex::new(state),
             has_changed: Condvar::new(),
@@ -98,7 +99,7 @@ impl Ledger {
 
     /// Returns the state. If the lock is poisoned, a test that failed elsewhere has printed the
     /// reason.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GaleraLedgerState> {
         self.state.lock().unwrap()
     }
 
@@ -150,13 +151,13 @@ impl Ledger {
     }
 
     /// Records an event. A client whose lease is acknowledged has it from then on.
-    pub(crate) fn note(&self, event: Event) {
+    pub(crate) fn note(&self, event: GaleraEvent) {
         let mut state = self.state();
         state.events.push(event);
-        if event.what != What::Acknowledged {
+        if event.what != GaleraEventKind::Acknowledged {
             return;
         }
-        let Event { server, client, address, at_s, .. } = event;
+        let GaleraEvent { server, client, address, at_s, .. } = event;
         if let Some((owner, _)) = state.owners.insert(address, (client, at_s))
             && owner != client
         {
@@ -169,14 +170,14 @@ impl Ledger {
 
     /// Returns true if a server did not learn the outcome of a row.
     pub(crate) fn has_lost(&self) -> bool {
-        self.state().events.iter().any(|event| event.what == What::Lost)
+        self.state().events.iter().any(|event| event.what == GaleraEventKind::Lost)
     }
 
     /// Waits until every server has acknowledged `count` more leases.
     pub(crate) fn await_acknowledged(&self, count: u64) {
         let state = self.state();
         let wanted = state.acknowledged.map(|acknowledged| acknowledged + count);
-        let is_short = |state: &mut State| {
+        let is_short = |state: &mut GaleraLedgerState| {
             state.acknowledged.iter().zip(wanted).any(|(&found, wanted)| found < wanted)
         };
         let (state, waited) = self.has_changed.wait_timeout_while(state, LIMIT, is_short).unwrap();

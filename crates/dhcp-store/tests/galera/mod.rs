@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use base::Random;
 use dhcp_lease::v4::V4;
-use dhcp_store::sql::{Backend, Database, Schema, Settings};
+use dhcp_store::sql::{Database, Schema, SqlDatabaseKind, SqlSettings};
 use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{PASSWORD, USER};
 
-use ledger::Ledger;
-use server::Server;
+use ledger::GaleraLedger;
+use server::GaleraLeaseServer;
 
 /// Number of servers that share the cluster.
 pub(crate) const SERVERS: usize = 2;
@@ -33,10 +33,10 @@ fn number_of(variable: &str, otherwise: u64) -> u64 {
 }
 
 /// Returns the settings of the cluster's database, beginning with node number `first`.
-fn settings(cluster: &Cluster, first: usize) -> Settings {
+fn settings(cluster: &Cluster, first: usize) -> SqlSettings {
     let port = |number: usize| cluster.node(number % NODES).port();
     let host = || "127.0.0.1".to_owned();
-    Settings {
+    SqlSettings {
         host: host(),
         port: port(first),
         hosts: (1..NODES).map(|further| (host(), port(first + further))).collect(),
@@ -44,12 +44,12 @@ fn settings(cluster: &Cluster, first: usize) -> Settings {
         password: PASSWORD.to_owned(),
         // A machine with many other tests may let a node wait.
         connect_timeout: Duration::from_secs(60),
-        ..Settings::new(Backend::Mysql, "leases")
+        ..SqlSettings::new(SqlDatabaseKind::Mysql, "leases")
     }
 }
 
 /// Kills every node in turn and starts it again, with load before, during and after that.
-fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds: u64) {
+fn incidents(cluster: &mut Cluster, ledger: &GaleraLedger, random: &mut Random, rounds: u64) {
     for _ in 0..rounds {
         let mut order: Vec<usize> = (0..NODES).collect();
         random.shuffle(&mut order);
@@ -93,27 +93,27 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     Database::open(&settings(&cluster, 0)).unwrap().install(Schema::Current).unwrap();
     (0..NODES).for_each(|node| await_all(&cluster, node));
 
-    let ledger = Arc::new(Ledger::new());
-    let servers: Vec<Server> = (0..SERVERS)
+    let ledger = Arc::new(GaleraLedger::new());
+    let servers: Vec<GaleraLeaseServer> = (0..SERVERS)
         .map(|number| {
             let random = random.fork(number as u64);
-            Server::start(number, settings(&cluster, number), ledger.clone(), random)
+            GaleraLeaseServer::start(number, settings(&cluster, number), ledger.clone(), random)
         })
         .collect();
     incidents(&mut cluster, &ledger, &mut random, rounds);
     // It depends on the machine if a row was on its way to a node that was killed. Then the server
     // replaces the connection and writes the row again, or reports the loss if it cannot.
-    while !ledger.has_lost() && !servers.iter().any(Server::has_replaced) {
+    while !ledger.has_lost() && !servers.iter().any(GaleraLeaseServer::has_replaced) {
         incidents(&mut cluster, &ledger, &mut random, 1);
         assert!(begun.elapsed() < LIMIT, "no row is ever on its way to a node that is killed");
     }
     // It also depends on the machine when two nodes conflict.
-    while servers.iter().map(Server::conflicts).sum::<u64>() == 0 {
+    while servers.iter().map(GaleraLeaseServer::conflicts).sum::<u64>() == 0 {
         ledger.await_acknowledged(QUIET);
         assert!(begun.elapsed() < LIMIT, "two nodes are never in each other's way");
     }
     ledger.end();
-    let tallies: Vec<_> = servers.into_iter().map(Server::stop).collect();
+    let tallies: Vec<_> = servers.into_iter().map(GaleraLeaseServer::stop).collect();
     println!("seed {seed}: {tallies:?}");
     for tally in &tallies {
         assert!(tally.acknowledged > QUIET, "{tally:?}");

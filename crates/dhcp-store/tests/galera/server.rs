@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 
 use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
-use dhcp_lease::{LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::{DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
-use dhcp_store::log::Shards;
-use dhcp_store::sql::{Settings, SharedLeases};
+use dhcp_store::database::{
+    DatabaseThread, DatabaseThreadOptions, LeaseDatabaseConnection, OnLoss,
+};
+use dhcp_store::log::SharedLogState;
+use dhcp_store::sql::{SharedLeases, SqlSettings};
 
-use crate::galera::ledger::{CLIENTS, Event, LIFETIME_S, Ledger, What};
+use crate::galera::ledger::{CLIENTS, GaleraEvent, GaleraEventKind, GaleraLedger, LIFETIME_S};
 
 const FIRST: u32 = 0x0a00_0001;
 /// Number of addresses, fewer than clients, so that servers want the same ones.
@@ -31,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Counts of a server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct GaleraServerCounts {
     pub(crate) acknowledged: u64,
     pub(crate) refused: u64,
     pub(crate) given_back: u64,
@@ -41,33 +43,33 @@ pub(crate) struct Tally {
 }
 
 /// Running server.
-pub(crate) struct Server {
+pub(crate) struct GaleraLeaseServer {
     writer: DatabaseThread<V4>,
-    driver: JoinHandle<Tally>,
+    driver: JoinHandle<GaleraServerCounts>,
 }
 
-impl Server {
+impl GaleraLeaseServer {
     /// Connects, loads the leases, and begins to serve requests.
     pub(crate) fn start(
         number: usize,
-        settings: Settings,
-        ledger: Arc<Ledger>,
+        settings: SqlSettings,
+        ledger: Arc<GaleraLedger>,
         random: Random,
     ) -> Self {
         let mut database = SharedLeases::new(settings);
-        LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        LeaseDatabaseConnection::<V4>::connect(&mut database).unwrap();
         let table = Arc::new(LeaseTable::new(number as u64));
         let pools = table.configure(&[V4::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
-        LeaseDatabase::<V4>::load(&mut database, &mut |lease| table.load(lease)).unwrap();
+        LeaseDatabaseConnection::<V4>::load(&mut database, &mut |lease| table.load(lease)).unwrap();
         let (wake, woken) = channel();
-        let shards = Shards::new(1, move |_| {
+        let shards = SharedLogState::new(1, move |_| {
             // After the end of the driver no thread receives.
             let _ = wake.send(());
         });
         let on_loss = OnLoss { tries_max: u32::MAX, wait_ms: 50 };
-        let options = ThreadOptions { on_loss, is_shared: true };
+        let options = DatabaseThreadOptions { on_loss, is_shared: true };
         let started = Instant::now();
-        let clock_of = |ledger: Arc<Ledger>| {
+        let clock_of = |ledger: Arc<GaleraLedger>| {
             move || Now {
                 mono_ns: started.elapsed().as_nanos() as u64 + 1,
                 wall_us: ledger.now_s() * 1_000_000,
@@ -76,7 +78,7 @@ impl Server {
         let clock = clock_of(ledger.clone());
         let writer =
             DatabaseThread::start(shards, table, database, options, Box::new(clock)).unwrap();
-        let driver = Driver {
+        let driver = GaleraClientDriver {
             number,
             store: writer.store(0),
             pools,
@@ -85,7 +87,7 @@ impl Server {
             ledger,
             random,
             waiting: Vec::new(),
-            tally: Tally::default(),
+            tally: GaleraServerCounts::default(),
         };
         let driver = std::thread::spawn(move || driver.run());
         Self { writer, driver }
@@ -103,7 +105,7 @@ impl Server {
     }
 
     /// Ends the server; all writes must have succeeded.
-    pub(crate) fn stop(self) -> Tally {
+    pub(crate) fn stop(self) -> GaleraServerCounts {
         let mut tally = self.driver.join().unwrap();
         tally.conflicts = self.writer.conflicts();
         self.writer.stop().unwrap();
@@ -112,7 +114,7 @@ impl Server {
 }
 
 /// Reply to a client, which it gets when its row is settled.
-struct Reply {
+struct GaleraReply {
     client: u32,
     address: Ipv4Addr,
     epoch: u64,
@@ -120,20 +122,20 @@ struct Reply {
     at_s: u64,
 }
 
-struct Driver {
+struct GaleraClientDriver {
     number: usize,
     store: DatabaseStore<V4>,
     pools: Arc<PoolSet<V4>>,
     woken: Receiver<()>,
     clock: Box<dyn Fn() -> Now + Send>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<GaleraLedger>,
     random: Random,
-    waiting: Vec<Reply>,
-    tally: Tally,
+    waiting: Vec<GaleraReply>,
+    tally: GaleraServerCounts,
 }
 
-impl Driver {
-    fn run(mut self) -> Tally {
+impl GaleraClientDriver {
+    fn run(mut self) -> GaleraServerCounts {
         while !self.ledger.has_ended() {
             if self.ledger.is_slow() {
                 std::thread::sleep(SLOW);
@@ -167,11 +169,11 @@ impl Driver {
             }
         }
         let is_had = |slot: &&SlotView<V4>| {
-            matches!(slot.occupancy, Occupancy::Leased | Occupancy::Held)
-                && slot.owner == Owner::Asking
+            matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
+                && slot.owner == SlotOwner::Asking
         };
         let had = facts.mine().find(is_had).copied();
-        let leased = had.filter(|slot| slot.occupancy == Occupancy::Leased);
+        let leased = had.filter(|slot| slot.occupancy == SlotOccupancy::Leased);
         match (leased, had.or(facts.candidate)) {
             (Some(slot), _) if self.random.chance(1, 3) => {
                 self.ledger.give_back(client, slot.address);
@@ -207,28 +209,31 @@ impl Driver {
         let now = (self.clock)();
         let Ok(receipt) = self.store.commit(now, &[change]) else { return false };
         let (address, epoch) = (slot.address, receipt.row_epoch);
-        let reply = Reply { client, address, epoch, is_lease, at_s: now.wall_s() };
-        self.note(if is_lease { What::AsksForLease } else { What::GivesBack }, &reply);
+        let reply = GaleraReply { client, address, epoch, is_lease, at_s: now.wall_s() };
+        self.note(
+            if is_lease { GaleraEventKind::AsksForLease } else { GaleraEventKind::GivesBack },
+            &reply,
+        );
         self.waiting.push(reply);
         true
     }
 
-    fn note(&self, what: What, reply: &Reply) {
-        let &Reply { client, address, epoch, at_s, .. } = reply;
-        self.ledger.note(Event { what, server: self.number, client, address, at_s, epoch });
+    fn note(&self, what: GaleraEventKind, reply: &GaleraReply) {
+        let &GaleraReply { client, address, epoch, at_s, .. } = reply;
+        self.ledger.note(GaleraEvent { what, server: self.number, client, address, at_s, epoch });
     }
 
     /// Handles the replies of the batch when it is settled.
     fn hear(&mut self) {
         for reply in std::mem::take(&mut self.waiting) {
             let (what, count) = if !self.is_settled(reply.epoch) {
-                (What::Lost, &mut self.tally.lost)
+                (GaleraEventKind::Lost, &mut self.tally.lost)
             } else if self.store.is_refused(reply.epoch, &reply.address.octets()) {
-                (What::Refused, &mut self.tally.refused)
+                (GaleraEventKind::Refused, &mut self.tally.refused)
             } else if reply.is_lease {
-                (What::Acknowledged, &mut self.tally.acknowledged)
+                (GaleraEventKind::Acknowledged, &mut self.tally.acknowledged)
             } else {
-                (What::GivenBack, &mut self.tally.given_back)
+                (GaleraEventKind::GivenBack, &mut self.tally.given_back)
             };
             *count += 1;
             self.note(what, &reply);

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Random;
-use dhcp_store::memfile::{Format, OpenError, newest};
-use dhcp_store::storage::{Faults, PowerCutStorage, Storage, write_all_at};
+use dhcp_store::memfile::{OpenError, RowFileFormat, newest};
+use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
 
-use super::family::Kea;
+use super::family::KeaFamily;
 use super::rows_of;
 
 const LIVE: &str = "/leases/leases.csv";
@@ -27,8 +27,8 @@ fn seeds() -> Range<u64> {
     first..first + number("GODWIT_FUZZ_CASES", 3_000)
 }
 
-fn load<F: Kea>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
-    let storage = Arc::new(PowerCutStorage::new(1, Faults::default()));
+fn load<F: KeaFamily>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
+    let storage = Arc::new(PowerCutStorage::new(1, StorageFaults::default()));
     let file = storage.create(Path::new(LIVE)).expect("the disk is sound");
     write_all_at(&*file, 0, octets).expect("the disk is sound");
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
@@ -37,14 +37,14 @@ fn load<F: Kea>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), OpenError>
     Ok((leases, report))
 }
 
-fn header<F: Kea>() -> Vec<u8> {
+fn header<F: KeaFamily>() -> Vec<u8> {
     let mut header = Vec::new();
-    newest::<F>().encode_header(&Format::of::<F>(), &mut header);
+    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut header);
     header
 }
 
 /// Checks that `leases` are equal after they were written and loaded again.
-fn assert_writable<F: Kea>(leases: &[F::Lease], seed: u64) {
+fn assert_writable<F: KeaFamily>(leases: &[F::Lease], seed: u64) {
     let text = [header::<F>(), rows_of::<F>(leases, newest::<F>())].concat();
     let (again, report) = load::<F>(&text).expect("written here");
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "seed {seed}");
@@ -79,7 +79,7 @@ fn damage(octets: &mut Vec<u8>, random: &mut Random) {
 }
 
 /// Checks rows with damage only after their addresses: the other rows must load unchanged.
-pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
+pub(crate) fn rows_beside_damaged_ones_load<F: KeaFamily>() {
     for seed in seeds() {
         let mut random = Random::from_seed(seed);
         let mut text = header::<F>();
@@ -125,7 +125,7 @@ pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
 }
 
 /// Checks files with damage anywhere, the header included, and files that never were lease files.
-pub(crate) fn any_file_loads_or_is_refused<F: Kea>() {
+pub(crate) fn any_file_loads_or_is_refused<F: KeaFamily>() {
     let [mut refused, mut loaded] = [0; 2];
     for seed in seeds() {
         let mut random = Random::from_seed(seed);

@@ -7,12 +7,12 @@ use base::Random;
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, HardwareSource, Resource, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
-use dhcp_store::memfile::Rows;
+use dhcp_store::memfile::LeaseFileFamily;
 
 const DATA: &str = "../../conformance/data";
 
 /// Family for which Kea has a server.
-pub(crate) trait Kea: Rows {
+pub(crate) trait KeaFamily: LeaseFileFamily {
     /// Number of the family, 4 or 6.
     const NUMBER: u32;
     /// Row of a pool, with a column that no version has yet.
@@ -39,7 +39,7 @@ pub(crate) trait Kea: Rows {
 }
 
 /// Values that leases of both families have.
-struct Common {
+struct CommonLeaseValues {
     octets: [u8; 200],
     client_len: usize,
     is_declined: bool,
@@ -50,7 +50,7 @@ struct Common {
     user_context: &'static str,
 }
 
-impl Common {
+impl CommonLeaseValues {
     fn draw(random: &mut Random, client_max: u64) -> Self {
         let mut octets = [0; 200];
         random.fill(&mut octets);
@@ -82,7 +82,7 @@ impl Common {
     }
 }
 
-impl Kea for V4 {
+impl KeaFamily for V4 {
     const NUMBER: u32 = 4;
     const NEWER_ROW: &'static str = "10.0.0.1,02:00:00:00:00:01,,60,1800000060,1,0,0,a,0,,7,red\n";
     const CLIENT_MAX: u64 = 128;
@@ -92,7 +92,7 @@ impl Kea for V4 {
     }
 
     fn lease(random: &mut Random, number: u64) -> v4::Lease {
-        let common = Common::draw(random, Self::CLIENT_MAX);
+        let common = CommonLeaseValues::draw(random, Self::CLIENT_MAX);
         let has_client_id = !common.is_declined && random.chance(1, 2);
         v4::Lease {
             address: Ipv4Addr::from_bits(0x0a00_0000 + number as u32),
@@ -111,7 +111,7 @@ impl Kea for V4 {
     }
 }
 
-impl Kea for V6 {
+impl KeaFamily for V6 {
     const NUMBER: u32 = 6;
     const NEWER_ROW: &'static str =
         "2001:db8::1,00:01:02,60,1800000060,1,30,0,1,128,0,0,a,,0,,,,7,red\n";
@@ -123,7 +123,7 @@ impl Kea for V6 {
     }
 
     fn lease(random: &mut Random, number: u64) -> v6::Lease {
-        let common = Common::draw(random, Self::CLIENT_MAX);
+        let common = CommonLeaseValues::draw(random, Self::CLIENT_MAX);
         let address = (0x2001_0db8_0000 + u128::from(number)) << 80;
         let resource = match number % 2 {
             0 => Resource::address((address | 1).into()),

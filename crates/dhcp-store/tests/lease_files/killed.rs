@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use dhcp_store::memfile::{Format, LeaseFiles, Rotation, newest};
+use dhcp_store::memfile::{LeaseFiles, Rotation, RowFileFormat, newest};
 use dhcp_store::storage::Survival::{PowerFailed, ProcessDied};
-use dhcp_store::storage::{Faults, PowerCutStorage, Storage, write_all_at};
+use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, OpenOptions};
 
-use super::family::Kea;
-use super::{Folder, has_kea, history, rows_of};
+use super::family::KeaFamily;
+use super::{LeaseFilesFolder, has_kea, history, rows_of};
 
 const LIVE: &str = "/leases/x";
 /// Number of seeds of the disk that each step is tried with.
@@ -22,21 +22,21 @@ const SEEDS: u64 = 3;
 /// Files with the suffix of their names after that of the lease file.
 type FileSet = Vec<(&'static str, Vec<u8>)>;
 
-fn header<F: Kea>() -> Vec<u8> {
+fn header<F: KeaFamily>() -> Vec<u8> {
     let mut header = Vec::new();
-    newest::<F>().encode_header(&Format::of::<F>(), &mut header);
+    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut header);
     header
 }
 
 /// History in three parts: the result of a cleanup, the file rotated since, and the live file; with
 /// the leases of the first two and of all.
-struct Story<F: Kea> {
+struct LeaseFileHistory<F: KeaFamily> {
     parts: [Vec<u8>; 3],
     before: Vec<F::Lease>,
     all: Vec<F::Lease>,
 }
 
-impl<F: Kea> Story<F> {
+impl<F: KeaFamily> LeaseFileHistory<F> {
     fn new() -> Self {
         let (text, all) = history::<F>(240, 40);
         let rows: Vec<&[u8]> = text.split_inclusive(|&octet| octet == b'\n').skip(1).collect();
@@ -65,7 +65,7 @@ fn path_of(suffix: &str) -> PathBuf {
 
 /// Returns a disk with these files, all safe.
 fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
-    let storage = PowerCutStorage::new(seed, Faults::default());
+    let storage = PowerCutStorage::new(seed, StorageFaults::default());
     for (suffix, octets) in files {
         let file = storage.create(&path_of(suffix)).expect("the disk is sound");
         write_all_at(&*file, 0, octets).expect("the disk is sound");
@@ -76,7 +76,7 @@ fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
 }
 
 /// Returns the leases in the files, sorted, or the reason why they do not load.
-fn opened<F: Kea>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
+fn opened<F: KeaFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LIVE), options);
     let (memfile, mut leases, report) = opened.map_err(|error| error.to_string())?;
@@ -89,9 +89,9 @@ fn opened<F: Kea>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>),
 
 /// Checks that the next start finds `expected`, and so does every start after that start or its
 /// cleanup was killed at any step.
-fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: &str) {
+fn assert_loads<F: KeaFamily>(storage: &PowerCutStorage, expected: &[F::Lease], what: &str) {
     for step in 0.. {
-        let start = storage.after(ProcessDied, Faults::default());
+        let start = storage.after(ProcessDied, StorageFaults::default());
         start.cut_after(step);
         let done = opened::<F>(&start).and_then(|(memfile, leases)| {
             assert!(leases == expected, "{what}, then {step} steps");
@@ -101,7 +101,7 @@ fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: 
         let was_killed = !start.is_on();
         assert!(was_killed || done.is_ok(), "{what}, then {step} steps: {done:?}");
         for survival in [ProcessDied, PowerFailed] {
-            let next = start.after(survival, Faults::default());
+            let next = start.after(survival, StorageFaults::default());
             let (_, leases) = opened::<F>(&next).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert!(leases == expected, "{what}, then {step} steps, {survival:?}");
         }
@@ -113,7 +113,11 @@ fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: 
 
 /// Returns the disk after our cleanup, with a rotation before it if there is nothing to clean up
 /// yet, was killed after `step` steps; `None` if it has ended by then.
-fn killed_at<F: Kea>(files: &[(&str, Vec<u8>)], seed: u64, step: u64) -> Option<PowerCutStorage> {
+fn killed_at<F: KeaFamily>(
+    files: &[(&str, Vec<u8>)],
+    seed: u64,
+    step: u64,
+) -> Option<PowerCutStorage> {
     let storage = disk(seed, files);
     let (mut memfile, _) = opened::<F>(&storage).expect("a sound file");
     storage.cut_after(step);
@@ -124,20 +128,20 @@ fn killed_at<F: Kea>(files: &[(&str, Vec<u8>)], seed: u64, step: u64) -> Option<
 }
 
 /// Returns the two states in which our cleanup begins.
-fn beginnings<F: Kea>(story: &Story<F>) -> [FileSet; 2] {
+fn beginnings<F: KeaFamily>(story: &LeaseFileHistory<F>) -> [FileSet; 2] {
     let [previous, rotated, live] = story.parts.clone();
     let rows = live[header::<F>().len()..].to_vec();
     [vec![(".2", previous), ("", [rotated, rows].concat())], story.file_set()]
 }
 
-pub(crate) fn our_clean_up_killed_at_any_step_loses_nothing<F: Kea>() {
-    let story = Story::<F>::new();
+pub(crate) fn our_clean_up_killed_at_any_step_loses_nothing<F: KeaFamily>() {
+    let story = LeaseFileHistory::<F>::new();
     for (files, at_least) in beginnings(&story).iter().zip([13, 8]) {
         for seed in 0..SEEDS {
             let mut steps = 0;
             while let Some(storage) = killed_at::<F>(files, seed, steps) {
                 for survival in [ProcessDied, PowerFailed] {
-                    let next = storage.after(survival, Faults::default());
+                    let next = storage.after(survival, StorageFaults::default());
                     let what = format!("seed {seed}, killed at step {steps}, {survival:?}");
                     assert_loads::<F>(&next, &story.all, &what);
                 }
@@ -150,7 +154,7 @@ pub(crate) fn our_clean_up_killed_at_any_step_loses_nothing<F: Kea>() {
 
 /// Returns the states that Kea's server and its kea-lfc leave when they are killed, in the order of
 /// their steps (`Memfile_LeaseMgr::lfcExecute`, `LFCController::launch` and `fileRotate`).
-fn states_of_kea<F: Kea>(story: &Story<F>) -> Vec<(String, FileSet)> {
+fn states_of_kea<F: KeaFamily>(story: &LeaseFileHistory<F>) -> Vec<(String, FileSet)> {
     let [previous, rotated, live] = story.parts.clone();
     let cleaned = story.cleaned();
     let pid = || (".pid", b"4194999\n".to_vec());
@@ -180,8 +184,8 @@ fn states_of_kea<F: Kea>(story: &Story<F>) -> Vec<(String, FileSet)> {
     states
 }
 
-pub(crate) fn what_keas_clean_up_leaves_at_any_step_loads<F: Kea>() {
-    let story = Story::<F>::new();
+pub(crate) fn what_keas_clean_up_leaves_at_any_step_loads<F: KeaFamily>() {
+    let story = LeaseFileHistory::<F>::new();
     for (what, files) in states_of_kea(&story) {
         let live = files.iter().find(|(suffix, _)| suffix.is_empty());
         let has_rows = live.is_some_and(|(_, octets)| octets.len() > header::<F>().len());
@@ -193,7 +197,7 @@ pub(crate) fn what_keas_clean_up_leaves_at_any_step_loads<F: Kea>() {
 }
 
 /// Writes files around the lease file `x` in `folder`.
-fn write_to(folder: &Folder, files: &[(&str, Vec<u8>)]) {
+fn write_to(folder: &LeaseFilesFolder, files: &[(&str, Vec<u8>)]) {
     for (suffix, octets) in files {
         fs::write(folder.file(&format!("x{suffix}")), octets).expect("the folder can be written");
     }
@@ -201,7 +205,7 @@ fn write_to(folder: &Folder, files: &[(&str, Vec<u8>)]) {
 
 /// Returns the command for kea-lfc over the lease file `x` in `folder`, after the words of
 /// `wrapper`.
-pub(crate) fn kea_lfc<F: Kea>(folder: &Folder, wrapper: &[&str]) -> Command {
+pub(crate) fn kea_lfc<F: KeaFamily>(folder: &LeaseFilesFolder, wrapper: &[&str]) -> Command {
     let words = [wrapper, &["kea-lfc"]].concat();
     let mut lfc = Command::new(words[0]);
     lfc.args(&words[1..]).arg(format!("-{}", F::NUMBER));
@@ -217,7 +221,7 @@ pub(crate) fn kea_lfc<F: Kea>(folder: &Folder, wrapper: &[&str]) -> Command {
 }
 
 /// Returns the leases that this server finds in `folder`.
-fn found_in<F: Kea>(folder: &Folder) -> Vec<F::Lease> {
+fn found_in<F: KeaFamily>(folder: &LeaseFilesFolder) -> Vec<F::Lease> {
     let (_, leases, report) = super::load::<F>(&folder.file("x"));
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
     leases
@@ -228,16 +232,16 @@ const CHANGING: [&str; 4] = ["write", "rename", "unlink", "openat"];
 /// Most calls of one kind that the test tries.
 const CALLS_MAX: u32 = 400;
 
-pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: Kea>() {
+pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: KeaFamily>() {
     if !has_kea("kea-lfc") || !has_kea("strace") {
         return;
     }
-    let story = Story::<F>::new();
+    let story = LeaseFileHistory::<F>::new();
     let mut sets = BTreeMap::new();
     for call in CHANGING {
         let mut is_killed = true;
         for number in 1..CALLS_MAX {
-            let folder = Folder::new(&format!("lfc-killed{}", F::NUMBER));
+            let folder = LeaseFilesFolder::new(&format!("lfc-killed{}", F::NUMBER));
             write_to(&folder, &story.file_set());
             let inject = format!("inject={call}:signal=KILL:when={number}");
             let wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", &inject];
@@ -259,7 +263,7 @@ pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: Kea>() {
 }
 
 /// Returns the names of the existing files among the lease file and those around it.
-fn names_in(folder: &Folder) -> String {
+fn names_in(folder: &LeaseFilesFolder) -> String {
     let files = LeaseFiles::new(&folder.file("x"));
     let all =
         [&files.live, &files.rotated, &files.previous, &files.completed, &files.output, &files.pid];
@@ -269,15 +273,15 @@ fn names_in(folder: &Folder) -> String {
 }
 
 /// Checks that Kea can take over from our cleanup, killed at any step: its cleanup completes ours.
-pub(crate) fn keas_clean_up_ends_what_ours_left<F: Kea>() {
+pub(crate) fn keas_clean_up_ends_what_ours_left<F: KeaFamily>() {
     if !has_kea("kea-lfc") {
         return;
     }
-    let story = Story::<F>::new();
+    let story = LeaseFileHistory::<F>::new();
     for (at, files) in beginnings(&story).iter().enumerate() {
         let mut steps = 0;
         while let Some(storage) = killed_at::<F>(files, 1, steps) {
-            let folder = Folder::new(&format!("lfc-after{}", F::NUMBER));
+            let folder = LeaseFilesFolder::new(&format!("lfc-after{}", F::NUMBER));
             for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
                 if let Some(octets) = storage.contents(&path_of(suffix)) {
                     write_to(&folder, &[(suffix, octets)]);

@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use base::Random;
 use damaged::{any_file_loads_or_is_refused, rows_beside_damaged_ones_load};
-use dhcp_store::memfile::{Columns, Format, encode_row, newest};
+use dhcp_store::memfile::{Columns, RowFileFormat, encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
-use family::Kea;
+use family::KeaFamily;
 use killed::{
     kea_lfc, keas_clean_up_ends_what_ours_left, keas_clean_up_killed_at_any_call_leaves_what_loads,
     our_clean_up_killed_at_any_step_loses_nothing, what_keas_clean_up_leaves_at_any_step_loads,
@@ -59,9 +59,9 @@ for_both_families! {
 }
 
 /// Folder that is removed in the end.
-struct Folder(PathBuf);
+struct LeaseFilesFolder(PathBuf);
 
-impl Folder {
+impl LeaseFilesFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -74,13 +74,13 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for LeaseFilesFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-fn load<F: Kea>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
+fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
     let mut opened = None;
     // A program that another test starts has the lock of a server that has ended until it runs.
     let is_open = wait_until(|| {
@@ -99,14 +99,14 @@ fn load<F: Kea>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
     (memfile, leases, report)
 }
 
-fn rows_of<F: Kea>(leases: &[F::Lease], columns: Columns) -> Vec<u8> {
+fn rows_of<F: KeaFamily>(leases: &[F::Lease], columns: Columns) -> Vec<u8> {
     let mut rows = Vec::new();
     leases.iter().for_each(|lease| encode_row::<F>(&F::row_of(lease), columns, &mut rows));
     rows
 }
 
-fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: Kea>() {
-    let folder = Folder::new(&format!("kea-file{}", F::NUMBER));
+fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("kea-file{}", F::NUMBER));
     let live = folder.file("leases.csv");
     let before = F::written();
     fs::write(&live, &before).unwrap();
@@ -115,7 +115,7 @@ fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: Kea>
     assert_eq!(report.rows as usize, before.iter().filter(|&&octet| octet == b'\n').count() - 1);
 
     let mut again = Vec::new();
-    memfile.columns().encode_header(&Format::of::<F>(), &mut again);
+    memfile.columns().encode_header(&RowFileFormat::of::<F>(), &mut again);
     again.extend(rows_of::<F>(&leases, memfile.columns()));
     assert_eq!(String::from_utf8(again).unwrap(), F::cleaned());
 
@@ -124,8 +124,8 @@ fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: Kea>
     assert_eq!(fs::read(&live).unwrap(), [before, row].concat());
 }
 
-fn a_second_server_is_told_which_file_is_taken<F: Kea>() {
-    let folder = Folder::new(&format!("second{}", F::NUMBER));
+fn a_second_server_is_told_which_file_is_taken<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("second{}", F::NUMBER));
     let live = folder.file("leases.csv");
     let first = load::<F>(&live);
     let second = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
@@ -135,8 +135,8 @@ fn a_second_server_is_told_which_file_is_taken<F: Kea>() {
     load::<F>(&live);
 }
 
-fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
-    let folder = Folder::new(&format!("pid{}", F::NUMBER));
+fn no_file_is_loaded_while_keas_clean_up_runs<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("pid{}", F::NUMBER));
     let live = folder.file("leases.csv");
     // The name of the program counts, here that of another one.
     let program = folder.file("kea-lfc");
@@ -154,8 +154,8 @@ fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
     load::<F>(&live);
 }
 
-fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>() {
-    let folder = Folder::new(&format!("stale-pid{}", F::NUMBER));
+fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("stale-pid{}", F::NUMBER));
     // The number belongs to another program by now, or, in a container, to this process.
     for pid in [1, std::process::id()] {
         fs::write(folder.file("leases.csv.pid"), format!("{pid}\n")).unwrap();
@@ -171,8 +171,8 @@ fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>()
     load::<F>(&folder.file("leases.csv"));
 }
 
-fn folders_next_to_the_live_file_are_set_aside<F: Kea>() {
-    let folder = Folder::new(&format!("folders{}", F::NUMBER));
+fn folders_next_to_the_live_file_are_set_aside<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("folders{}", F::NUMBER));
     load::<F>(&folder.file("leases.csv"));
     let suffixes = [".1", ".2", ".completed", ".output", ".tmp"];
     for suffix in suffixes {
@@ -184,8 +184,8 @@ fn folders_next_to_the_live_file_are_set_aside<F: Kea>() {
     }
 }
 
-fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {
-    let folder = Folder::new(&format!("links{}", F::NUMBER));
+fn a_second_server_is_refused_the_file_under_any_name<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("links{}", F::NUMBER));
     let live = folder.file("leases.csv");
     let (mut first, ..) = load::<F>(&live);
     fs::hard_link(&live, folder.file("hard.csv")).unwrap();
@@ -210,11 +210,11 @@ fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {
     load::<F>(&live);
 }
 
-fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: Kea>() {
-    let folder = Folder::new(&format!("newer{}", F::NUMBER));
+fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
+    let folder = LeaseFilesFolder::new(&format!("newer{}", F::NUMBER));
     let live = folder.file("leases.csv");
     let mut text = Vec::new();
-    newest::<F>().encode_header(&Format::of::<F>(), &mut text);
+    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut text);
     text.splice(text.len() - 1.., *b",color\n");
     text.extend(F::NEWER_ROW.as_bytes());
     fs::write(&live, &text).unwrap();
@@ -241,10 +241,10 @@ fn has_kea(tool: &str) -> bool {
 }
 
 /// Returns `rows` rows about the leases of `addresses` addresses, and the leases that result.
-fn history<F: Kea>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
+fn history<F: KeaFamily>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
     let mut random = Random::from_seed(22);
     let mut text = Vec::new();
-    newest::<F>().encode_header(&Format::of::<F>(), &mut text);
+    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut text);
     let mut last = std::collections::BTreeMap::new();
     for _ in 0..rows {
         let number = random.below(addresses);
@@ -256,11 +256,11 @@ fn history<F: Kea>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
     (text, last.into_values().collect())
 }
 
-fn keas_clean_up_keeps_the_leases_written_here<F: Kea>() {
+fn keas_clean_up_keeps_the_leases_written_here<F: KeaFamily>() {
     if !has_kea("kea-lfc") {
         return;
     }
-    let folder = Folder::new(&format!("lfc{}", F::NUMBER));
+    let folder = LeaseFilesFolder::new(&format!("lfc{}", F::NUMBER));
     let (rows, expected) = history::<F>(3_000, 500);
     fs::write(folder.file("x.1"), &rows).unwrap();
     let output = kea_lfc::<F>(&folder, &[]).output().unwrap();
@@ -273,12 +273,12 @@ fn keas_clean_up_keeps_the_leases_written_here<F: Kea>() {
     assert_same(&kept, &expected);
 }
 
-fn keas_server_loads_a_file_written_here<F: Kea>() {
+fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
     let program = format!("kea-dhcp{}", F::NUMBER);
     if !has_kea(&program) {
         return;
     }
-    let folder = Folder::new(&format!("kea-server{}", F::NUMBER));
+    let folder = LeaseFilesFolder::new(&format!("kea-server{}", F::NUMBER));
     let (rows, expected) = history::<F>(3_000, 500);
     let live = folder.file("leases.csv");
     fs::write(&live, &rows).unwrap();

@@ -13,20 +13,20 @@ use std::sync::mpsc::sync_channel;
 
 use base::{Now, Random};
 use dhcp_config::IncludeResolver;
-use dhcp_engine::{InFlight, Protocol, Shard, ShardCounters, Transmit};
+use dhcp_engine::{InFlight, Protocol, ReplySink, Shard, ShardCounters};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::testing::{ManualLog, ManualStore};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::database::operation::{self, Operation};
-use dhcp_store::memfile::{Format, Rows, encode_row, load_file, newest};
-use dhcp_store::sql::row::Layout;
-use dhcp_store::sql::{Backend, Database, Schema, SharedRows};
+use dhcp_store::memfile::{LeaseFileFamily, RowFileFormat, encode_row, load_file, newest};
+use dhcp_store::sql::row::RowLayout;
+use dhcp_store::sql::{Database, Schema, SharedRows, SqlDatabaseKind};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::store::Cause;
-use testbed::Progress;
+use testbed::TestProgress;
 
-use crate::sql::{Place, open};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Number of leases that are made before they go to a store, as many as a busy server writes at
 /// once.
@@ -37,7 +37,7 @@ const WAITING_MAX: usize = 2;
 const MESSAGES_MAX: u64 = 40;
 
 /// Family whose clients are hostile.
-trait Hostile: Protocol + SharedRows {
+trait HostileClientFamily: Protocol + SharedRows {
     /// Returns configurations that shape leases, each with all values that a lease may keep.
     fn configurations() -> Vec<String>;
 
@@ -56,21 +56,21 @@ trait Hostile: Protocol + SharedRows {
     fn as_filed(lease: &Self::Lease) -> Self::Lease;
 
     /// Returns `lease` as far as a table of this layout keeps it.
-    fn as_tabled(lease: &Self::Lease, layout: Layout) -> Self::Lease;
+    fn as_tabled(lease: &Self::Lease, layout: RowLayout) -> Self::Lease;
 }
 
-struct NoIncludes;
+struct HostileIncludeResolver;
 
-impl IncludeResolver for NoIncludes {
+impl IncludeResolver for HostileIncludeResolver {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path}"))
     }
 }
 
 #[derive(Default)]
-struct Replies(Vec<Vec<u8>>);
+struct HostileTestReplies(Vec<Vec<u8>>);
 
-impl<P: Protocol> Transmit<P> for Replies {
+impl<P: Protocol> ReplySink<P> for HostileTestReplies {
     fn transmit(&mut self, _: P::Destination, _: P::Ingress, octets: &[u8]) -> bool {
         self.0.push(octets.to_vec());
         true
@@ -78,14 +78,14 @@ impl<P: Protocol> Transmit<P> for Replies {
 }
 
 /// Server whose rows are safe as soon as they are logged.
-struct Engine<P: Hostile> {
+struct HostileTestServer<P: HostileClientFamily> {
     now: Now,
     shard: Shard<P, ManualStore<P>>,
     counters: Arc<ShardCounters<P>>,
     log: Arc<ManualLog<P>>,
 }
 
-impl<P: Hostile> Engine<P> {
+impl<P: HostileClientFamily> HostileTestServer<P> {
     fn new(configuration: &str) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         let snapshot = Arc::new(P::compile(configuration, &table));
@@ -98,7 +98,7 @@ impl<P: Hostile> Engine<P> {
     }
 
     fn ask(&mut self, octets: &[u8], ingress: P::Ingress) -> Option<Vec<u8>> {
-        let mut replies = Replies::default();
+        let mut replies = HostileTestReplies::default();
         self.shard.handle(self.now, octets, ingress, &mut replies);
         for _ in 0..3 {
             self.shard.end_batch(self.now, &mut replies);
@@ -125,16 +125,16 @@ impl<P: Hostile> Engine<P> {
 }
 
 /// Passes leases of all configurations to `check` as they are made, some thousands at a time.
-fn all_leases<P: Hostile>(mut check: impl FnMut(Vec<P::Lease>)) -> u64 {
+fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<P::Lease>)) -> u64 {
     let cases = number("GODWIT_FUZZ_CASES", 2_400);
     let seed = number("GODWIT_SIM_SEED", 1);
     println!("seed {seed}, {cases} cases");
     let configurations = P::configurations();
     let mut random = Random::from_seed(seed);
-    let mut progress = Progress::of(cases);
+    let mut progress = TestProgress::of(cases);
     let (mut omissions, mut done) = (0, 0);
     for configuration in &configurations {
-        let mut engine = Engine::<P>::new(configuration);
+        let mut engine = HostileTestServer::<P>::new(configuration);
         let mut left = (cases as usize).div_ceil(configurations.len());
         while left > 0 {
             let leases = engine.leases(left.min(AT_ONCE), &mut random);
@@ -154,29 +154,32 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Gives every lease an address of its own: there are few clients, which get the same addresses
 /// again and again, and only the last lease of an address would be read back.
-fn apart<P: Hostile>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
+fn apart<P: HostileClientFamily>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
     let mut taken = BTreeSet::new();
     let numbered = (0..).zip(leases);
-    let own_or_other =
-        numbered.map(|(number, lease)| match taken.insert(<P as Rows>::address(&lease)) {
+    let own_or_other = numbered.map(|(number, lease)| {
+        match taken.insert(<P as LeaseFileFamily>::address(&lease)) {
             true => lease,
             false => P::moved(lease, number),
-        });
+        }
+    });
     own_or_other.collect()
 }
 
-fn newest_of<P: Hostile>(
+fn newest_of<P: HostileClientFamily>(
     leases: &[P::Lease],
     as_kept: impl Fn(&P::Lease) -> P::Lease,
 ) -> BTreeMap<P::Address, P::Lease> {
-    let mut newest: BTreeMap<P::Address, P::Lease> =
-        leases.iter().map(|lease| (<P as Rows>::address(lease), as_kept(lease))).collect();
+    let mut newest: BTreeMap<P::Address, P::Lease> = leases
+        .iter()
+        .map(|lease| (<P as LeaseFileFamily>::address(lease), as_kept(lease)))
+        .collect();
     newest.retain(|_, lease| !P::is_deleted(lease));
     newest
 }
 
 /// Checks lease files, and the lines that go to the thread of a database.
-fn come_back_from_files<P: Hostile>() {
+fn come_back_from_files<P: HostileClientFamily>() {
     let name = format!("godwit-language-{}-{}", P::PACKETS, std::process::id());
     let path: PathBuf = std::env::temp_dir().join(name);
     let omissions = all_leases::<P>(|leases| {
@@ -185,9 +188,9 @@ fn come_back_from_files<P: Hostile>() {
     assert!(omissions > 0, "something did not fit");
 }
 
-fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
+fn through_file<P: HostileClientFamily>(leases: &[P::Lease], path: &Path) {
     let mut file = Vec::new();
-    newest::<P>().encode_header(&Format::of::<P>(), &mut file);
+    newest::<P>().encode_header(&RowFileFormat::of::<P>(), &mut file);
     for lease in leases {
         encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
         let mut line = Vec::new();
@@ -203,8 +206,11 @@ fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
     std::fs::remove_file(path).unwrap();
     assert_eq!((loaded.1.bad_rows, loaded.1.rubbish_rows), (0, 0), "{:?}", loaded.1.errors);
     let newest = newest_of::<P>(leases, P::as_filed);
-    let read: BTreeMap<_, _> =
-        loaded.0.into_iter().map(|lease| (<P as Rows>::address(&lease), lease)).collect();
+    let read: BTreeMap<_, _> = loaded
+        .0
+        .into_iter()
+        .map(|lease| (<P as LeaseFileFamily>::address(&lease), lease))
+        .collect();
     for (address, lease) in &newest {
         assert!(read.get(address) == Some(lease), "{lease:?} is read as {:?}", read.get(address));
     }
@@ -212,10 +218,10 @@ fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
 
 /// Checks tables of a database of each version, each written by a thread of its own: leases are
 /// made once for all of them.
-fn come_back_from_tables<P: Hostile>(backend: Backend) {
-    let Some(place) = Place::new(backend, "language") else { return };
+fn come_back_from_tables<P: HostileClientFamily>(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "language") else { return };
     let versions = Schema::ALL.into_iter().filter(|schema| schema.statements(backend).is_some());
-    let databases: Vec<(Database, Layout)> = versions
+    let databases: Vec<(Database, RowLayout)> = versions
         .map(|schema| {
             let name = format!("language_{}_{schema:?}", P::PACKETS).to_lowercase();
             let mut database = open(&place.create(&name));
@@ -246,7 +252,11 @@ fn come_back_from_tables<P: Hostile>(backend: Backend) {
     });
 }
 
-fn through_table<P: Hostile>(database: &mut Database, layout: Layout, leases: &[P::Lease]) {
+fn through_table<P: HostileClientFamily>(
+    database: &mut Database,
+    layout: RowLayout,
+    leases: &[P::Lease],
+) {
     let written = newest_of::<P>(leases, Clone::clone);
     let rows: Vec<P::Lease> = written.values().cloned().collect();
     database.begin().unwrap();
@@ -254,7 +264,7 @@ fn through_table<P: Hostile>(database: &mut Database, layout: Layout, leases: &[
     database.commit().unwrap();
     let mut read = BTreeMap::new();
     let loaded = database.load_all::<P>(layout, |lease| {
-        read.insert(<P as Rows>::address(&lease), lease);
+        read.insert(<P as LeaseFileFamily>::address(&lease), lease);
         Ok(())
     });
     assert_eq!(loaded.unwrap().bad_rows, 0);
@@ -278,17 +288,17 @@ macro_rules! all_stores {
 
             #[test]
             fn leases_come_back_from_mariadb() {
-                come_back_from_tables::<$kind>(Backend::Mysql);
+                come_back_from_tables::<$kind>(SqlDatabaseKind::Mysql);
             }
 
             #[test]
             fn leases_come_back_from_postgresql() {
-                come_back_from_tables::<$kind>(Backend::Postgresql);
+                come_back_from_tables::<$kind>(SqlDatabaseKind::Postgresql);
             }
 
             #[test]
             fn leases_come_back_from_sqlite() {
-                come_back_from_tables::<$kind>(Backend::Sqlite);
+                come_back_from_tables::<$kind>(SqlDatabaseKind::Sqlite);
             }
         }
     };

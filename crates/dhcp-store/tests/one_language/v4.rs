@@ -6,11 +6,11 @@ use base::Random;
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
-use dhcp_store::sql::row::Layout;
-use dhcp_store::sql::{Backend, Schema};
+use dhcp_store::sql::row::RowLayout;
+use dhcp_store::sql::{Schema, SqlDatabaseKind};
 use sim::hostile;
 
-use super::{Hostile, NoIncludes};
+use super::{HostileClientFamily, HostileIncludeResolver};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -24,7 +24,7 @@ fn configuration(more: &str) -> String {
     )
 }
 
-impl Hostile for V4 {
+impl HostileClientFamily for V4 {
     fn configurations() -> Vec<String> {
         let long = "b".repeat(200);
         let reserved = |number: u8, name: &str| {
@@ -58,7 +58,7 @@ impl Hostile for V4 {
     }
 
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp4("test.conf", text, &mut HostileIncludeResolver)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
         Snapshot::compile(&checked.config, |specs, reserved| table.configure(specs, reserved))
     }
@@ -81,14 +81,14 @@ impl Hostile for V4 {
         Lease { hardware, hostname: lease.hostname.clone().into_lower_case(), ..lease.clone() }
     }
 
-    fn as_tabled(lease: &Lease, layout: Layout) -> Lease {
+    fn as_tabled(lease: &Lease, layout: RowLayout) -> Lease {
         let filed = Self::as_filed(lease);
         if layout.schema == Schema::Current {
             return filed;
         }
         let id = filed.client_id.as_ref().map(|id| id.octets().to_vec());
         let cut = |id: Vec<u8>| match layout.backend {
-            Backend::Mysql => ClientId::new(&id[..id.len().min(128)]),
+            SqlDatabaseKind::Mysql => ClientId::new(&id[..id.len().min(128)]),
             _ => ClientId::new(&id),
         };
         let state = match filed.state {

@@ -4,13 +4,13 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseTable, Resource, V6};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
-use dhcp_store::sql::row::Layout;
-use dhcp_store::sql::{Backend, Schema};
+use dhcp_store::sql::row::RowLayout;
+use dhcp_store::sql::{Schema, SqlDatabaseKind};
 use sim::hostile;
 
-use super::{Hostile, NoIncludes};
+use super::{HostileClientFamily, HostileIncludeResolver};
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -26,7 +26,7 @@ fn configuration(more: &str) -> String {
     )
 }
 
-impl Hostile for V6 {
+impl HostileClientFamily for V6 {
     fn configurations() -> Vec<String> {
         let long = "b".repeat(200);
         let reserved = |number: u8, name: &str| {
@@ -61,7 +61,7 @@ impl Hostile for V6 {
     }
 
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut HostileIncludeResolver)
             .unwrap_or_else(|problems| panic!("{}", problems[0]));
         Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
             table.configure(specs, reserved)
@@ -81,8 +81,8 @@ impl Hostile for V6 {
 
     fn moved(lease: Lease, number: u32) -> Lease {
         let (first, step) = match lease.resource.kind {
-            IaKind::Prefix => (0x2001_0db8_4000_u128 << 80, 128 - lease.resource.len),
-            IaKind::Address => (0x2001_0db8_0002_u128 << 80, 0),
+            ResourceKind::Prefix => (0x2001_0db8_4000_u128 << 80, 128 - lease.resource.len),
+            ResourceKind::Address => (0x2001_0db8_0002_u128 << 80, 0),
         };
         let address = Ipv6Addr::from_bits(first + (u128::from(number) << step));
         Lease { resource: Resource { address, ..lease.resource }, ..lease }
@@ -97,14 +97,14 @@ impl Hostile for V6 {
         Lease { hardware, hardware_source, hostname, ..lease.clone() }
     }
 
-    fn as_tabled(lease: &Lease, layout: Layout) -> Lease {
+    fn as_tabled(lease: &Lease, layout: RowLayout) -> Lease {
         let filed = Self::as_filed(lease);
         if layout.schema == Schema::Current {
             return filed;
         }
         let duid = filed.duid.octets();
         let duid = match layout.backend {
-            Backend::Mysql => ClientId::new(&duid[..duid.len().min(128)]),
+            SqlDatabaseKind::Mysql => ClientId::new(&duid[..duid.len().min(128)]),
             _ => ClientId::new(duid),
         };
         let state = match filed.state {

@@ -1,13 +1,13 @@
 //! Clients of each family.
 
-use dhcp_lease::sample::Sample;
+use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::{Lease, V4};
-use dhcp_lease::v6::{self, IaIdentity, IaKind, V6};
+use dhcp_lease::v6::{self, IaIdentity, ResourceKind, V6};
 use dhcp_lease::{HardwareAddress, Identity, LeaseState};
-use dhcp_store::memfile::Rows;
+use dhcp_store::memfile::LeaseFileFamily;
 
 /// Family to simulate.
-pub trait Case: Sample + Rows {
+pub trait SimulatedFamily: SampleFamily + LeaseFileFamily {
     /// Returns the bytes that identify client number `client`.
     fn octets(client: u8) -> Vec<u8>;
 
@@ -18,7 +18,7 @@ pub trait Case: Sample + Rows {
     fn owner(lease: &Self::Lease) -> Vec<u8>;
 }
 
-impl Case for V4 {
+impl SimulatedFamily for V4 {
     fn octets(client: u8) -> Vec<u8> {
         vec![2, 0, 0, 0, 0, client]
     }
@@ -36,14 +36,14 @@ impl Case for V4 {
     }
 }
 
-impl Case for V6 {
+impl SimulatedFamily for V6 {
     fn octets(client: u8) -> Vec<u8> {
         // Two clients each have one DUID and two associations.
         vec![0, 3, 0, 1, 2, 0, 0, 0, 0, client / 2, client % 2]
     }
 
     fn identity(octets: &[u8]) -> IaIdentity<'_> {
-        IaIdentity { duid: &octets[..10], kind: IaKind::Address, iaid: octets[10].into() }
+        IaIdentity { duid: &octets[..10], kind: ResourceKind::Address, iaid: octets[10].into() }
     }
 
     fn owner(lease: &v6::Lease) -> Vec<u8> {

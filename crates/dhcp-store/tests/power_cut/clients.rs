@@ -2,10 +2,10 @@
 
 use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
-use dhcp_lease::{LeaseState, LeaseStore, Occupancy, Owner, PoolIndex, PoolSet};
+use dhcp_lease::{LeaseState, LeaseStore, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
 
-use crate::power_cut::case::Case;
-use crate::power_cut::ledger::Ledger;
+use crate::power_cut::case::SimulatedFamily;
+use crate::power_cut::ledger::PromiseLedger;
 
 const CLIENTS: u64 = 40;
 const ADDRESSES: u32 = 30;
@@ -13,18 +13,18 @@ const ADDRESSES: u32 = 30;
 const FIRST: u32 = 0x0a00_0001;
 
 /// Returns a pool with fewer addresses than clients.
-pub fn pool<F: Case>() -> F::Spec {
+pub fn pool<F: SimulatedFamily>() -> F::Spec {
     F::pool(FIRST, FIRST + ADDRESSES - 1)
 }
 
 /// Lets a random client get, keep, give back or decline an address; returns the ledger's error if
 /// the store must not have allowed that.
-pub fn act<F: Case>(
+pub fn act<F: SimulatedFamily>(
     random: &mut Random,
     now: Now,
     pools: &PoolSet<F>,
     store: &mut impl LeaseStore<F>,
-    ledger: &mut Ledger<F>,
+    ledger: &mut PromiseLedger<F>,
 ) -> Result<(), String> {
     let octets = F::octets(random.below(CLIENTS) as u8);
     let identity = F::identity(&octets);
@@ -37,8 +37,9 @@ pub fn act<F: Case>(
     };
     let mut facts = Facts::<F>::default();
     store.fetch(now, &keys, &mut facts);
-    let mine =
-        |slot: &&SlotView<F>| slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased;
+    let mine = |slot: &&SlotView<F>| {
+        slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
+    };
     let mine = facts.mine().find(mine).copied();
     let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
     let valid_lifetime_s = 5 + random.below(100) as u32;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use dhcp_lease::LeaseState;
 
-use crate::power_cut::case::Case;
+use crate::power_cut::case::SimulatedFamily;
 
 /// Contents of a lease file about an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// Returns the part of a lease that its client knows; `None` if the lease is past.
-pub fn kept<F: Case>(lease: &F::Lease) -> Kept {
+pub fn kept<F: SimulatedFamily>(lease: &F::Lease) -> Kept {
     let told = F::sample(lease);
     let kept = (told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s);
     (!told.state.is_past()).then_some(kept)
@@ -29,7 +29,7 @@ struct History {
 }
 
 #[derive(Debug)]
-struct Waiting<A> {
+struct UnsettledChange<A> {
     epoch: u64,
     address: A,
     state: usize,
@@ -37,20 +37,20 @@ struct Waiting<A> {
 
 /// Promises during one life of a server.
 #[derive(Debug)]
-pub struct Ledger<F: Case> {
+pub struct PromiseLedger<F: SimulatedFamily> {
     histories: BTreeMap<F::Address, History>,
-    waiting: Vec<Waiting<F::Address>>,
+    waiting: Vec<UnsettledChange<F::Address>>,
     /// Number of acknowledgments so far.
     pub acknowledged: u64,
 }
 
-impl<F: Case> Default for Ledger<F> {
+impl<F: SimulatedFamily> Default for PromiseLedger<F> {
     fn default() -> Self {
         Self { histories: BTreeMap::new(), waiting: Vec::new(), acknowledged: 0 }
     }
 }
 
-impl<F: Case> Ledger<F> {
+impl<F: SimulatedFamily> PromiseLedger<F> {
     /// Begins a life with the loaded leases, which all count as promised.
     pub fn begin(leases: &[F::Lease]) -> Self {
         let mut ledger = Self::default();
@@ -91,7 +91,7 @@ impl<F: Case> Ledger<F> {
         }
         history.states.push(state);
         let state = history.states.len() - 1;
-        self.waiting.push(Waiting { epoch, address, state });
+        self.waiting.push(UnsettledChange { epoch, address, state });
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl<F: Case> Ledger<F> {
         let (ready, waiting) =
             std::mem::take(&mut self.waiting).into_iter().partition(|one| one.epoch <= epoch);
         self.waiting = waiting;
-        let ready: Vec<Waiting<F::Address>> = ready;
+        let ready: Vec<UnsettledChange<F::Address>> = ready;
         for one in ready {
             if is_refused(one.epoch, one.address) {
                 continue;

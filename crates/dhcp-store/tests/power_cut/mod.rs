@@ -14,15 +14,15 @@ mod sqlite;
 mod steps;
 mod world;
 
-use case::Case;
+use case::SimulatedFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_store::Durability;
+use dhcp_store::RowDurability;
 use dhcp_store::storage::Survival::{self, PowerFailed, ProcessDied};
-use world::{Rules, Tally, simulate};
+use world::{PowerCutRules, PowerCutTally, simulate};
 
-const DURABLE: Rules = Rules {
-    durability: Durability::Always,
+const DURABLE: PowerCutRules = PowerCutRules {
+    durability: RowDurability::Always,
     promises_settled: true,
     lives: 4,
     ends: &[PowerFailed, PowerFailed, PowerFailed, ProcessDied],
@@ -41,16 +41,16 @@ fn cuts() -> u64 {
     from_environment("GODWIT_CRASH_MOMENTS", 200)
 }
 
-type Simulation = fn(u64, Rules, &mut Tally) -> Result<(), String>;
+type Simulation = fn(u64, PowerCutRules, &mut PowerCutTally) -> Result<(), String>;
 
 /// Runs a simulation of each family with every seed and fails at the first broken promise.
-fn survives(test: &str, rules: Rules) -> Tally {
+fn survives(test: &str, rules: PowerCutRules) -> PowerCutTally {
     survives_cuts(test, rules, cuts())
 }
 
-fn survives_cuts(test: &str, rules: Rules, cuts: u64) -> Tally {
+fn survives_cuts(test: &str, rules: PowerCutRules, cuts: u64) -> PowerCutTally {
     let first = from_environment("GODWIT_CRASH_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = PowerCutTally::default();
     for seed in first..first + cuts {
         let mut run = |family: &str, simulate: Simulation| {
             simulate(seed, rules, &mut tally).map_err(|broken| format!("{family}: {broken}"))
@@ -68,8 +68,9 @@ fn survives_cuts(test: &str, rules: Rules, cuts: u64) -> Tally {
 }
 
 /// Returns the number of simulations of the family that break a promise.
-fn broken<F: Case>(rules: Rules) -> u64 {
-    let is_broken = |&seed: &u64| simulate::<F>(seed, rules, &mut Tally::default()).is_err();
+fn broken<F: SimulatedFamily>(rules: PowerCutRules) -> u64 {
+    let is_broken =
+        |&seed: &u64| simulate::<F>(seed, rules, &mut PowerCutTally::default()).is_err();
     (1..=40).filter(is_broken).count() as u64
 }
 
@@ -86,7 +87,7 @@ fn acknowledged_leases_survive_power_cuts() {
 
 #[test]
 fn acknowledged_leases_survive_failing_writes_and_restarts() {
-    let rules = Rules { has_faults: true, ..DURABLE };
+    let rules = PowerCutRules { has_faults: true, ..DURABLE };
     let tally = survives("acknowledged_leases_survive_failing_writes_and_restarts", rules);
     if cuts() >= 200 {
         assert!(tally.acknowledged > 4_000 && tally.restarts > 100, "{tally:?}");
@@ -98,21 +99,21 @@ const PROCESS_DIES: &[Survival] = &[ProcessDied];
 #[test]
 fn undurable_leases_survive_the_death_of_the_process() {
     let few = cuts().div_ceil(4);
-    for durability in [Durability::None, Durability::Interval(1_000)] {
-        let rules = Rules { durability, ends: PROCESS_DIES, ..DURABLE };
+    for durability in [RowDurability::None, RowDurability::Interval(1_000)] {
+        let rules = PowerCutRules { durability, ends: PROCESS_DIES, ..DURABLE };
         survives_cuts("undurable_leases_survive_the_death_of_the_process", rules, few);
-        let rules = Rules { has_faults: true, ..rules };
+        let rules = PowerCutRules { has_faults: true, ..rules };
         survives_cuts("undurable_leases_survive_the_death_of_the_process", rules, few);
     }
 }
 
 #[test]
 fn leases_flushed_by_time_survive_power_cuts() {
-    let durability = Durability::Interval(1_000);
+    let durability = RowDurability::Interval(1_000);
     let few = cuts().div_ceil(2);
-    let rules = Rules { durability, promises_settled: false, ..DURABLE };
+    let rules = PowerCutRules { durability, promises_settled: false, ..DURABLE };
     survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
-    let rules = Rules { has_faults: true, ..rules };
+    let rules = PowerCutRules { has_faults: true, ..rules };
     survives_cuts("leases_flushed_by_time_survive_power_cuts", rules, few);
 }
 
@@ -122,8 +123,10 @@ fn the_checker_finds_leases_that_were_not_flushed() {
     finds_what_was_not_flushed::<V6>();
 }
 
-fn finds_what_was_not_flushed<F: Case>() {
-    assert!(broken::<F>(Rules { lying_syncs: true, ..DURABLE }) > 20);
-    assert!(broken::<F>(Rules { durability: Durability::None, ..DURABLE }) > 20);
-    assert!(broken::<F>(Rules { durability: Durability::Interval(1_000), ..DURABLE }) > 20);
+fn finds_what_was_not_flushed<F: SimulatedFamily>() {
+    assert!(broken::<F>(PowerCutRules { lying_syncs: true, ..DURABLE }) > 20);
+    assert!(broken::<F>(PowerCutRules { durability: RowDurability::None, ..DURABLE }) > 20);
+    assert!(
+        broken::<F>(PowerCutRules { durability: RowDurability::Interval(1_000), ..DURABLE }) > 20
+    );
 }

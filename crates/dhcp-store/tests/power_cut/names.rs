@@ -12,14 +12,14 @@ use base::{Now, Random};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
-use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
+use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
-use dhcp_store::storage::{Faults, PowerCutStorage, Storage, Survival, write_all_at};
-use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
+use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, Survival, write_all_at};
+use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
-use crate::power_cut::case::Case;
+use crate::power_cut::case::SimulatedFamily;
 use crate::power_cut::clients::{act, pool};
-use crate::power_cut::ledger::Ledger;
+use crate::power_cut::ledger::PromiseLedger;
 use crate::power_cut::{cuts, from_environment};
 
 const LEASE_FILE: &str = "/leases/leases.csv";
@@ -80,19 +80,19 @@ fn beside(suffix: &str) -> PathBuf {
 
 /// Sums over all simulations.
 #[derive(Debug, Default)]
-struct Tally {
+struct FileChangeTally {
     acknowledged: u64,
     made: [u64; KINDS.len()],
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for FileChangeTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} leases acknowledged", self.acknowledged)?;
         KINDS.iter().zip(self.made).try_for_each(|((name, _), made)| write!(f, ", {made} {name}"))
     }
 }
 
-struct Life<'r, F: Case> {
+struct FileChangeRun<'r, F: SimulatedFamily> {
     random: &'r mut Random,
     now: Now,
     storage: PowerCutStorage,
@@ -101,10 +101,10 @@ struct Life<'r, F: Case> {
     store: MemfileStore<F>,
     core: LogCore,
     cleanup: Option<Cleanup>,
-    ledger: Ledger<F>,
+    ledger: PromiseLedger<F>,
 }
 
-fn open<F: Case>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
+fn open<F: SimulatedFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, leases, report) = Memfile::open::<F>(Arc::new(storage.clone()), live(), options)
         .map_err(|error| error.to_string())?;
@@ -114,7 +114,7 @@ fn open<F: Case>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), 
     }
 }
 
-impl<'r, F: Case> Life<'r, F> {
+impl<'r, F: SimulatedFamily> FileChangeRun<'r, F> {
     fn begin(
         random: &'r mut Random,
         now: Now,
@@ -125,8 +125,8 @@ impl<'r, F: Case> Life<'r, F> {
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
         let pools = table.configure(&[pool::<F>()], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
-        let shards = Shards::new(1, |_| {});
-        let options = CoreOptions { durability: Durability::Always, lfc_interval_s: 0 };
+        let shards = SharedLogState::new(1, |_| {});
+        let options = CoreOptions { durability: RowDurability::Always, lfc_interval_s: 0 };
         Self {
             random,
             now,
@@ -136,7 +136,7 @@ impl<'r, F: Case> Life<'r, F> {
             pools,
             core: LogCore::new(shards, memfile, options, now),
             cleanup: None,
-            ledger: Ledger::begin(&leases),
+            ledger: PromiseLedger::begin(&leases),
         }
     }
 
@@ -189,15 +189,15 @@ impl<'r, F: Case> Life<'r, F> {
     }
 }
 
-fn simulate<F: Case>(seed: u64, tally: &mut Tally) -> Result<(), String> {
+fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut FileChangeTally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
-    let mut storage = PowerCutStorage::new(random.next_u64(), Faults::default());
-    let mut ledger = Ledger::<F>::default();
+    let mut storage = PowerCutStorage::new(random.next_u64(), StorageFaults::default());
+    let mut ledger = PromiseLedger::<F>::default();
     for _ in 0..LIVES {
         let opened = open::<F>(&storage)?;
         ledger.check(&opened.1, now.wall_s())?;
-        let mut life = Life::<F>::begin(&mut random, now, storage, opened);
+        let mut life = FileChangeRun::<F>::begin(&mut random, now, storage, opened);
         let count = life.random.below(150);
         life.acts(count)?;
         let kind = life.random.below(KINDS.len() as u64) as usize;
@@ -215,7 +215,7 @@ fn simulate<F: Case>(seed: u64, tally: &mut Tally) -> Result<(), String> {
             true => Survival::PowerFailed,
             false => Survival::ProcessDied,
         };
-        storage = storage.after(survival, Faults::default());
+        storage = storage.after(survival, StorageFaults::default());
         let (_, leases) = open::<F>(&storage).map_err(named)?;
         ledger.check(&leases, now.wall_s()).map_err(named)?;
     }
@@ -225,7 +225,7 @@ fn simulate<F: Case>(seed: u64, tally: &mut Tally) -> Result<(), String> {
 #[test]
 fn acknowledged_leases_survive_what_other_programs_do_to_the_lease_files() {
     let first = from_environment("GODWIT_CRASH_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = FileChangeTally::default();
     for seed in first..first + cuts() {
         let v4 = simulate::<V4>(seed, &mut tally).map_err(|broken| format!("v4: {broken}"));
         let both = v4.and_then(|()| {

@@ -9,17 +9,19 @@ use base::{Now, Random};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolSet};
-use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
-use dhcp_store::sql::{Backend, Database, Schema, Settings, SharedLeases, SharedRows};
-use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
-use dhcp_store::{DatabaseStore, Durability};
+use dhcp_store::database::{
+    DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
+};
+use dhcp_store::log::{ShardLog, SharedLogState};
+use dhcp_store::sql::{Database, Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
+use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::{DatabaseStore, RowDurability};
 
-use crate::power_cut::case::Case;
+use crate::power_cut::case::SimulatedFamily;
 use crate::power_cut::clients::{act, pool};
 use crate::power_cut::forgetful::Disks;
 use crate::power_cut::from_environment;
-use crate::power_cut::ledger::Ledger;
+use crate::power_cut::ledger::PromiseLedger;
 
 const FOLDER: &str = "/leases";
 const SHARDS: usize = 2;
@@ -42,8 +44,8 @@ const UNFLUSHED_LOG: [u64; 2] = [95, 177];
 
 /// Rules of a simulation.
 #[derive(Clone, Copy, Debug)]
-struct Rules {
-    durability: Durability,
+struct SqliteCutRules {
+    durability: RowDurability,
     /// Planted defect: flushes that do nothing.
     lying_syncs: bool,
     /// True if some flushes fail, after which the process connects again; then the power stays on,
@@ -51,12 +53,12 @@ struct Rules {
     failing_syncs: bool,
 }
 
-const DURABLE: Rules =
-    Rules { durability: Durability::Always, lying_syncs: false, failing_syncs: false };
+const DURABLE: SqliteCutRules =
+    SqliteCutRules { durability: RowDurability::Always, lying_syncs: false, failing_syncs: false };
 
 /// Sums over all lives.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SqliteCutTally {
     acknowledged: u64,
     /// Number of changes that were not acknowledged before the power went off.
     waiting: u64,
@@ -67,7 +69,7 @@ struct Tally {
     reconnected: u64,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for SqliteCutTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -83,25 +85,25 @@ impl fmt::Display for Tally {
     }
 }
 
-struct World<'r, F: Case + SharedRows> {
+struct SqliteCutSimulation<'r, F: SimulatedFamily + SharedRows> {
     random: &'r mut Random,
     now: Now,
     disk: PowerCutStorage,
     pools: Arc<PoolSet<F>>,
     stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, SharedLeases>,
-    ledger: Ledger<F>,
+    ledger: PromiseLedger<F>,
     /// True if flushes fail sometimes.
     syncs_fail: bool,
     reconnected: u64,
 }
 
 /// Simulates successive lives on a disk; an error is a broken promise.
-fn simulate<F: Case + SharedRows>(
+fn simulate<F: SimulatedFamily + SharedRows>(
     seed: u64,
-    rules: Rules,
+    rules: SqliteCutRules,
     (disks, vfs): (&Disks, &str),
-    tally: &mut Tally,
+    tally: &mut SqliteCutTally,
 ) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
@@ -109,13 +111,13 @@ fn simulate<F: Case + SharedRows>(
     let has_length = random.chance(2, 3);
     let log_pages = if has_length { LOG_PAGES } else { 0 };
     let settings = settings(vfs, rules.durability, log_pages);
-    let faults = Faults { lying_syncs: rules.lying_syncs, ..Faults::default() };
+    let faults = StorageFaults { lying_syncs: rules.lying_syncs, ..StorageFaults::default() };
     let mut disk = PowerCutStorage::new(random.next_u64(), faults.clone());
     disks.mount(&folder, disk.clone());
     let mut database = Database::open(&settings).map_err(|error| error.to_string())?;
     database.install(Schema::Current).map_err(|error| error.to_string())?;
     drop(database);
-    let mut ledger = Ledger::<F>::default();
+    let mut ledger = PromiseLedger::<F>::default();
     for _ in 0..LIVES {
         let survival = if rules.failing_syncs || random.chance(1, 4) {
             Survival::ProcessDied
@@ -130,13 +132,18 @@ fn simulate<F: Case + SharedRows>(
             true => (0..8).map(|_| 4 + random.below(160)).collect(),
             false => Vec::new(),
         };
-        disk = disk.after(survival, Faults { cut_at_step, failing_syncs, ..faults.clone() });
+        disk = disk.after(survival, StorageFaults { cut_at_step, failing_syncs, ..faults.clone() });
         disks.mount(&folder, disk.clone());
         match open::<F>(&settings, &disk) {
             Ok((connection, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world =
-                    World::<F>::new(&mut random, now, disk.clone(), connection, &leases);
+                let mut world = SqliteCutSimulation::<F>::new(
+                    &mut random,
+                    now,
+                    disk.clone(),
+                    connection,
+                    &leases,
+                );
                 world.syncs_fail = rules.failing_syncs;
                 world.live()?;
                 tally.reconnected += world.reconnected;
@@ -157,30 +164,35 @@ fn simulate<F: Case + SharedRows>(
         true => Survival::ProcessDied,
         false => Survival::PowerFailed,
     };
-    disk = disk.after(survival, Faults::default());
+    disk = disk.after(survival, StorageFaults::default());
     disks.mount(&folder, disk.clone());
     let (_, leases) = open::<F>(&settings, &disk).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
 }
 
-fn settings(vfs: &str, durability: Durability, log_pages: u32) -> Settings {
+fn settings(vfs: &str, durability: RowDurability, log_pages: u32) -> SqlSettings {
     let name = format!("file:{FOLDER}/leases.db?vfs={vfs}");
-    Settings { durability, log_pages, ..Settings::new(Backend::Sqlite, name) }
+    SqlSettings { durability, log_pages, ..SqlSettings::new(SqlDatabaseKind::Sqlite, name) }
 }
 
 type Opened<F> = (SharedLeases, Vec<<F as dhcp_lease::Family>::Lease>);
 
-fn open<F: SharedRows>(settings: &Settings, disk: &PowerCutStorage) -> Result<Opened<F>, String> {
+fn open<F: SharedRows>(
+    settings: &SqlSettings,
+    disk: &PowerCutStorage,
+) -> Result<Opened<F>, String> {
     let mut connection = SharedLeases::with_storage(settings.clone(), Arc::new(disk.clone()));
     let mut leases = Vec::new();
-    let connected = LeaseDatabase::<F>::connect(&mut connection).map(drop);
+    let connected = LeaseDatabaseConnection::<F>::connect(&mut connection).map(drop);
     connected
-        .and_then(|()| LeaseDatabase::<F>::load(&mut connection, &mut |lease| leases.push(lease)))
+        .and_then(|()| {
+            LeaseDatabaseConnection::<F>::load(&mut connection, &mut |lease| leases.push(lease))
+        })
         .map_err(|error| error.to_string())?;
     Ok((connection, leases))
 }
 
-impl<'r, F: Case + SharedRows> World<'r, F> {
+impl<'r, F: SimulatedFamily + SharedRows> SqliteCutSimulation<'r, F> {
     fn new(
         random: &'r mut Random,
         now: Now,
@@ -191,7 +203,7 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         let table = Arc::new(LeaseTable::new(7));
         let pools = table.configure(&[pool::<F>()], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
-        let shards = Shards::new(SHARDS, |_| {});
+        let shards = SharedLogState::new(SHARDS, |_| {});
         let refusals = Arc::<Refusals>::default();
         let store = |shard| {
             let journal = SharedJournal::new(refusals.clone(), false);
@@ -200,7 +212,7 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         };
         let stores = (0..SHARDS).map(store).collect();
         let core = DatabaseCore::new(shards, table, refusals, connection);
-        let ledger = Ledger::begin(leases);
+        let ledger = PromiseLedger::begin(leases);
         let (syncs_fail, reconnected) = (false, 0);
         Self { random, now, disk, pools, stores, core, ledger, syncs_fail, reconnected }
     }
@@ -276,17 +288,17 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
             _ => {}
         }
         // This copies the log into the database and removes it.
-        *self.core.database() = SharedLeases::new(Settings::new(Backend::Sqlite, ""));
+        *self.core.database() = SharedLeases::new(SqlSettings::new(SqlDatabaseKind::Sqlite, ""));
         !self.disk.is_on()
     }
 }
 
 /// Runs a simulation of each family with every seed, including those of `always`, and fails at the
 /// first broken promise.
-fn survives(always: &[u64], rules: Rules, place: (&Disks, &str)) -> (u64, Tally) {
+fn survives(always: &[u64], rules: SqliteCutRules, place: (&Disks, &str)) -> (u64, SqliteCutTally) {
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
     let first = from_environment("GODWIT_CRASH_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = SqliteCutTally::default();
     for seed in always.iter().copied().chain(first..first + moments) {
         let v4 = simulate::<V4>(seed, rules, place, &mut tally);
         let both = v4.and_then(|()| simulate::<V6>(seed, rules, place, &mut tally));
@@ -319,7 +331,7 @@ fn acknowledged_leases_in_sqlite_survive_power_cuts() {
 fn what_could_not_be_flushed_is_done_again_over_a_new_connection() {
     let disks = Disks::default();
     disks.register("forgetful-broken");
-    let rules = Rules { failing_syncs: true, ..DURABLE };
+    let rules = SqliteCutRules { failing_syncs: true, ..DURABLE };
     let (moments, tally) = survives(&[], rules, (&disks, "forgetful-broken"));
     if moments >= MOMENTS {
         assert!(tally.acknowledged > 50 * moments && tally.reconnected > 5 * moments, "{tally:?}");
@@ -327,8 +339,9 @@ fn what_could_not_be_flushed_is_done_again_over_a_new_connection() {
 }
 
 /// Returns the number of simulations that break a promise.
-fn broken<F: Case + SharedRows>(rules: Rules, place: (&Disks, &str)) -> usize {
-    let is_broken = |&seed: &u64| simulate::<F>(seed, rules, place, &mut Tally::default()).is_err();
+fn broken<F: SimulatedFamily + SharedRows>(rules: SqliteCutRules, place: (&Disks, &str)) -> usize {
+    let is_broken =
+        |&seed: &u64| simulate::<F>(seed, rules, place, &mut SqliteCutTally::default()).is_err();
     (1..=12).filter(is_broken).count()
 }
 
@@ -338,9 +351,9 @@ fn the_checker_finds_leases_that_sqlite_did_not_flush() {
     disks.register("forgetful-unflushed");
     let place = (&disks, "forgetful-unflushed");
     for rules in [
-        Rules { durability: Durability::None, ..DURABLE },
-        Rules { durability: Durability::Interval(1_000), ..DURABLE },
-        Rules { lying_syncs: true, ..DURABLE },
+        SqliteCutRules { durability: RowDurability::None, ..DURABLE },
+        SqliteCutRules { durability: RowDurability::Interval(1_000), ..DURABLE },
+        SqliteCutRules { lying_syncs: true, ..DURABLE },
     ] {
         let found = (broken::<V4>(rules, place), broken::<V6>(rules, place));
         assert!(found.0 > 6 && found.1 > 6, "{rules:?}: {found:?} of 12");
@@ -351,8 +364,8 @@ fn the_checker_finds_leases_that_sqlite_did_not_flush() {
 fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     let disks = Disks::default();
     disks.register("forgetful-small");
-    let settings = settings("forgetful-small", Durability::Always, 1000);
-    let small = Faults { capacity_bytes: Some(2 << 20), ..Faults::default() };
+    let settings = settings("forgetful-small", RowDurability::Always, 1000);
+    let small = StorageFaults { capacity_bytes: Some(2 << 20), ..StorageFaults::default() };
     let disk = PowerCutStorage::new(5, small.clone());
     disks.mount(Path::new(FOLDER), disk.clone());
     Database::open(&settings).and_then(|mut new| new.install(Schema::Current)).unwrap();
@@ -361,7 +374,8 @@ fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     assert!(log.is_none_or(|octets| octets.is_empty()), "room is given back");
     let now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut random = Random::from_seed(6);
-    let mut world = World::<V4>::new(&mut random, now, disk.clone(), connection, &leases);
+    let mut world =
+        SqliteCutSimulation::<V4>::new(&mut random, now, disk.clone(), connection, &leases);
     for _ in 0..40 {
         let shards = &mut world.stores;
         act(world.random, now, &world.pools, &mut shards[0], &mut world.ledger).unwrap();

@@ -17,14 +17,14 @@ use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{
-    Expiry, LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet,
+    Expiry, LeaseState, LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner,
 };
-use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
+use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::rows_of_table;
-use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
-use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
+use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
-use crate::power_cut::case::Case;
+use crate::power_cut::case::SimulatedFamily;
 use crate::power_cut::clients::pool;
 use crate::power_cut::{cuts, from_environment};
 
@@ -70,13 +70,13 @@ impl Clocks {
 
 /// Sums over all simulations.
 #[derive(Debug, Default)]
-struct Tally {
+struct ClockStepTally {
     acknowledged: u64,
     steps: u64,
     starts_behind: u64,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ClockStepTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -89,7 +89,7 @@ impl fmt::Display for Tally {
 /// Acknowledged leases: the client, and the monotonic end, in nanoseconds.
 type Promised<F> = BTreeMap<<F as dhcp_lease::Family>::Address, (Vec<u8>, u64)>;
 
-struct Life<'r, F: Case> {
+struct ClockStepRun<'r, F: SimulatedFamily> {
     random: &'r mut Random,
     clocks: Clocks,
     table: Arc<LeaseTable<F>>,
@@ -99,13 +99,13 @@ struct Life<'r, F: Case> {
     promised: Promised<F>,
 }
 
-impl<'r, F: Case> Life<'r, F> {
+impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
     fn begin(
         random: &'r mut Random,
         clocks: Clocks,
         storage: &PowerCutStorage,
         promised: Promised<F>,
-        tally: &mut Tally,
+        tally: &mut ClockStepTally,
     ) -> Result<Self, String> {
         let options = OpenOptions { threads: 1, ..OpenOptions::default() };
         let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
@@ -118,8 +118,8 @@ impl<'r, F: Case> Life<'r, F> {
         leases.iter().for_each(|lease| table.load(lease.clone()));
         let start = table.follow_clock(now);
         tally.starts_behind += u64::from(start.leases > 0);
-        let shards = Shards::new(1, |_| {});
-        let options = CoreOptions { durability: Durability::Always, lfc_interval_s: 0 };
+        let shards = SharedLogState::new(1, |_| {});
+        let options = CoreOptions { durability: RowDurability::Always, lfc_interval_s: 0 };
         let store = MemfileStore::new(table.clone(), ShardLog::new(shards.clone(), 0));
         let core = LogCore::new(shards, memfile, options, now);
         let mut life = Self { random, clocks, table, pools, store, core, promised };
@@ -141,7 +141,7 @@ impl<'r, F: Case> Life<'r, F> {
         self.core.restart(now, &mut snapshot).map_err(|failed| failed.to_string())
     }
 
-    fn live(&mut self, tally: &mut Tally) -> Result<(), String> {
+    fn live(&mut self, tally: &mut ClockStepTally) -> Result<(), String> {
         for _ in 0..self.random.below(120) {
             let passed_ns = NS_PER_S / 50 + self.random.below(8 * NS_PER_S);
             self.clocks.mono_ns += passed_ns;
@@ -164,7 +164,7 @@ impl<'r, F: Case> Life<'r, F> {
         self.write_moved_times(steps.iter().any(|step| step.leases > 0))
     }
 
-    fn client_acts(&mut self, tally: &mut Tally) -> Result<(), String> {
+    fn client_acts(&mut self, tally: &mut ClockStepTally) -> Result<(), String> {
         let now = self.clocks.now();
         let octets = F::octets(self.random.below(CLIENTS) as u8);
         let identity = F::identity(&octets);
@@ -179,7 +179,7 @@ impl<'r, F: Case> Life<'r, F> {
         let mut facts = Facts::<F>::default();
         self.store.fetch(now, &keys, &mut facts);
         let is_mine = |slot: &&SlotView<F>| {
-            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased
+            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
         };
         let mine = facts.mine().find(is_mine).copied();
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
@@ -232,32 +232,32 @@ impl<'r, F: Case> Life<'r, F> {
     }
 }
 
-fn simulate<F: Case>(seed: u64, tally: &mut Tally) -> Result<(), String> {
+fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut ClockStepTally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut clocks = Clocks { mono_ns: NS_PER_S, difference_s: (50 * YEAR_S).cast_signed() };
-    let mut storage = PowerCutStorage::new(random.next_u64(), Faults::default());
+    let mut storage = PowerCutStorage::new(random.next_u64(), StorageFaults::default());
     let mut promised = Promised::<F>::new();
     for _ in 0..LIVES {
-        let mut life = Life::<F>::begin(&mut random, clocks, &storage, promised, tally)?;
+        let mut life = ClockStepRun::<F>::begin(&mut random, clocks, &storage, promised, tally)?;
         life.live(tally)?;
         (clocks, promised) = (life.clocks, life.promised);
         let survival = match random.chance(1, 2) {
             true => Survival::PowerFailed,
             false => Survival::ProcessDied,
         };
-        storage = storage.after(survival, Faults::default());
+        storage = storage.after(survival, StorageFaults::default());
         clocks.mono_ns += NS_PER_S / 50 + random.below(30 * NS_PER_S);
         if random.chance(1, 2) {
             clocks.step(&mut random, false);
         }
     }
-    Life::<F>::begin(&mut random, clocks, &storage, promised, tally).map(drop)
+    ClockStepRun::<F>::begin(&mut random, clocks, &storage, promised, tally).map(drop)
 }
 
 #[test]
 fn acknowledged_leases_outlast_steps_of_the_clock() {
     let first = from_environment("GODWIT_CRASH_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = ClockStepTally::default();
     for seed in first..first + cuts() {
         let v4 = simulate::<V4>(seed, &mut tally).map_err(|broken| format!("v4: {broken}"));
         let both = v4.and_then(|()| {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use base::time::NS_PER_MS;
 use base::{Now, Random};
 use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
-use dhcp_store::log::{CoreOptions, LogCore, ShardLog, Shards};
+use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
-use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
-use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
+use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
-use crate::power_cut::case::Case;
+use crate::power_cut::case::SimulatedFamily;
 use crate::power_cut::clients::{act, pool};
-use crate::power_cut::ledger::Ledger;
+use crate::power_cut::ledger::PromiseLedger;
 
 const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
@@ -27,8 +27,8 @@ const OPENING_STEPS: u64 = 12;
 
 /// Rules of a simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    pub durability: Durability,
+pub struct PowerCutRules {
+    pub durability: RowDurability,
     /// True if all settled rows must survive; else only those that are also flushed.
     pub promises_settled: bool,
     /// Number of successive starts on the same disk.
@@ -43,7 +43,7 @@ pub struct Rules {
 
 /// Sums over all lives of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct PowerCutTally {
     pub acknowledged: u64,
     pub cut_while_running: u64,
     pub cut_while_opening: u64,
@@ -54,7 +54,7 @@ pub struct Tally {
     pub flushed: u64,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for PowerCutTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -64,7 +64,7 @@ impl fmt::Display for Tally {
     }
 }
 
-struct World<'r, F: Case> {
+struct PowerCutSimulation<'r, F: SimulatedFamily> {
     random: &'r mut Random,
     now: Now,
     storage: PowerCutStorage,
@@ -73,22 +73,33 @@ struct World<'r, F: Case> {
     stores: Vec<MemfileStore<F>>,
     core: LogCore,
     cleanup: Option<Cleanup>,
-    ledger: Ledger<F>,
-    rules: Rules,
+    ledger: PromiseLedger<F>,
+    rules: PowerCutRules,
     promised: u64,
 }
 
 /// Simulates successive lives on a disk; an error is a broken promise.
-pub fn simulate<F: Case>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
+pub fn simulate<F: SimulatedFamily>(
+    seed: u64,
+    rules: PowerCutRules,
+    tally: &mut PowerCutTally,
+) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
-    let mut ledger = Ledger::<F>::default();
+    let mut ledger = PromiseLedger::<F>::default();
     for _ in 0..rules.lives {
         match open::<F>(&storage, now, rules) {
             Ok((memfile, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world = World::<F>::new(&mut random, now, storage, memfile, &leases, rules);
+                let mut world = PowerCutSimulation::<F>::new(
+                    &mut random,
+                    now,
+                    storage,
+                    memfile,
+                    &leases,
+                    rules,
+                );
                 let lived = world.live(tally);
                 (now, ledger, storage) = (world.now, world.ledger, world.storage);
                 lived?;
@@ -105,19 +116,19 @@ pub fn simulate<F: Case>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(
         storage = storage.after(survival, next);
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
-    let storage = storage.after(Survival::ProcessDied, Faults::default());
+    let storage = storage.after(Survival::ProcessDied, StorageFaults::default());
     let (_, leases) =
         open::<F>(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
 }
 
-fn faults(random: &mut Random, rules: Rules) -> Faults {
+fn faults(random: &mut Random, rules: PowerCutRules) -> StorageFaults {
     let steps = if random.chance(1, 3) { OPENING_STEPS } else { STEPS };
-    let mut faults = Faults {
+    let mut faults = StorageFaults {
         cut_at_step: random.chance(4, 5).then(|| random.below(steps)),
         short_writes: random.chance(1, 2),
         lying_syncs: rules.lying_syncs,
-        ..Faults::default()
+        ..StorageFaults::default()
     };
     if rules.has_faults {
         for plan in [
@@ -135,14 +146,14 @@ fn faults(random: &mut Random, rules: Rules) -> Faults {
     faults
 }
 
-fn open<F: Case>(
+fn open<F: SimulatedFamily>(
     storage: &PowerCutStorage,
     now: Now,
-    rules: Rules,
+    rules: PowerCutRules,
 ) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions {
         threads: 1 + (now.wall_us % 2) as usize,
-        skips_flush: rules.durability == Durability::None,
+        skips_flush: rules.durability == RowDurability::None,
         ..OpenOptions::default()
     };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
@@ -154,27 +165,27 @@ fn open<F: Case>(
     Ok((memfile, leases))
 }
 
-impl<'r, F: Case> World<'r, F> {
+impl<'r, F: SimulatedFamily> PowerCutSimulation<'r, F> {
     fn new(
         random: &'r mut Random,
         now: Now,
         storage: PowerCutStorage,
         memfile: Memfile,
         leases: &[F::Lease],
-        rules: Rules,
+        rules: PowerCutRules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         // This time is so short that reclaimed leases are flushed within a life.
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
         let pools = table.configure(&[pool::<F>()], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
-        let shards = Shards::new(SHARDS, |_| {});
+        let shards = SharedLogState::new(SHARDS, |_| {});
         let options = CoreOptions { durability: rules.durability, lfc_interval_s: 0 };
         let stores = (0..SHARDS)
             .map(|shard| MemfileStore::new(table.clone(), ShardLog::new(shards.clone(), shard)))
             .collect();
         let core = LogCore::new(shards, memfile, options, now);
-        let ledger = Ledger::begin(leases);
+        let ledger = PromiseLedger::begin(leases);
         Self {
             random,
             now,
@@ -191,7 +202,7 @@ impl<'r, F: Case> World<'r, F> {
     }
 
     /// Acts until the power goes off or the life ends.
-    fn live(&mut self, tally: &mut Tally) -> Result<(), String> {
+    fn live(&mut self, tally: &mut PowerCutTally) -> Result<(), String> {
         for _ in 0..self.random.below(ACTIONS) {
             if !self.storage.is_on() {
                 break;
@@ -233,14 +244,14 @@ impl<'r, F: Case> World<'r, F> {
         }
     }
 
-    fn sweep(&mut self, tally: &mut Tally) {
+    fn sweep(&mut self, tally: &mut PowerCutTally) {
         let shard = self.random.below(SHARDS as u64) as usize;
         let swept = self.stores[shard].sweep(self.now, 1 + self.random.below(20) as u32);
         tally.reclaimed += u64::from(swept.leases);
         tally.flushed += u64::from(swept.flushed);
     }
 
-    fn rotate(&mut self, tally: &mut Tally) {
+    fn rotate(&mut self, tally: &mut PowerCutTally) {
         self.may_be_cut_during(10);
         if let Some(cleanup) = self.core.rotate(self.now) {
             tally.rotations += 1;
@@ -248,7 +259,7 @@ impl<'r, F: Case> World<'r, F> {
         }
     }
 
-    fn clean_up(&mut self, tally: &mut Tally) {
+    fn clean_up(&mut self, tally: &mut PowerCutTally) {
         if let Some(cleanup) = self.cleanup.take() {
             self.may_be_cut_during(10);
             let result = cleanup.run();
@@ -257,7 +268,7 @@ impl<'r, F: Case> World<'r, F> {
         }
     }
 
-    fn restart(&mut self, tally: &mut Tally) {
+    fn restart(&mut self, tally: &mut PowerCutTally) {
         if self.core.failure().is_none() {
             return;
         }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use base::Random;
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
-use dhcp_store::memfile::Rows;
-use dhcp_store::sql::row::Layout;
-use dhcp_store::sql::{Backend, Database, Schema, SqlError, Stored, transfer};
+use dhcp_store::memfile::LeaseFileFamily;
+use dhcp_store::sql::row::RowLayout;
+use dhcp_store::sql::{Database, Schema, SqlDatabaseKind, SqlError, SqlFamily, transfer};
 
-use crate::sql::{Place, open};
+use crate::sql::{SqlTestDatabases, open};
 
-pub(crate) fn leases<F: Stored + Sample>(
+pub(crate) fn leases<F: SqlFamily + SampleFamily>(
     random: &mut Random,
     count: u32,
     schema: Schema,
@@ -36,7 +36,7 @@ pub(crate) fn leases<F: Stored + Sample>(
     (0..count).map(lease).collect()
 }
 
-fn all<F: Stored>(database: &mut Database, layout: Layout) -> Vec<F::Lease> {
+fn all<F: SqlFamily>(database: &mut Database, layout: RowLayout) -> Vec<F::Lease> {
     let mut found = Vec::new();
     let loaded = database.load_all::<F>(layout, |lease| {
         found.push(lease);
@@ -50,7 +50,7 @@ fn all<F: Stored>(database: &mut Database, layout: Layout) -> Vec<F::Lease> {
 }
 
 /// Writes, reads, replaces and deletes leases; there are more than one page and one statement hold.
-fn come_and_go<F: Stored + Sample>(database: &mut Database) {
+fn come_and_go<F: SqlFamily + SampleFamily>(database: &mut Database) {
     let layout = database.layout().unwrap();
     let mut random = Random::from_seed(8);
     let mut kept = leases::<F>(&mut random, 11_001, layout.schema);
@@ -68,7 +68,7 @@ fn come_and_go<F: Stored + Sample>(database: &mut Database) {
 
     // Leases that were rolled back never existed; missing leases are not deleted.
     let gone: Vec<F::Address> =
-        kept.drain(100..4200).map(|lease| <F as Rows>::address(&lease)).collect();
+        kept.drain(100..4200).map(|lease| <F as LeaseFileFamily>::address(&lease)).collect();
     database.begin().unwrap();
     database.delete_many::<F>(layout, &gone).unwrap();
     database.roll_back().unwrap();
@@ -86,7 +86,7 @@ fn a_failing_visitor_is_heard(database: &mut Database) {
     let mut heard = 0;
     let stopped: Result<_, SqlError> = database.load_all::<V4>(layout, |_| {
         heard += 1;
-        Err(Database::open(&dhcp_store::sql::Settings::new(Backend::Sqlite, "/no/such"))
+        Err(Database::open(&dhcp_store::sql::SqlSettings::new(SqlDatabaseKind::Sqlite, "/no/such"))
             .unwrap_err())
     });
     assert!(stopped.unwrap_err().to_string().contains("/no/such"));
@@ -94,7 +94,11 @@ fn a_failing_visitor_is_heard(database: &mut Database) {
 }
 
 /// Writes leases to a file and reads them back.
-fn travel<F: Stored + Sample>(place: &Place, database: &mut Database, other: &mut Database) {
+fn travel<F: SqlFamily + SampleFamily>(
+    place: &SqlTestDatabases,
+    database: &mut Database,
+    other: &mut Database,
+) {
     let layout = database.layout().unwrap();
     let before = all::<F>(database, layout);
     let path = place.folder().join("leases.csv");
@@ -107,14 +111,19 @@ fn travel<F: Stored + Sample>(place: &Place, database: &mut Database, other: &mu
 }
 
 /// Makes the database `name` refuse leases of the subnet 77.
-fn refuse_subnet_77(place: &Place, name: &str) {
+fn refuse_subnet_77(place: &SqlTestDatabases, name: &str) {
     let statement = "ALTER TABLE lease6 ADD CONSTRAINT allowed CHECK (subnet_id <> 77)";
     place.server().query(name, statement).unwrap();
 }
 
 /// Checks that a lease that the table refuses is left out and named, and that all others are
 /// written.
-fn a_refused_lease_is_left_out(place: &Place, name: &str, one: &mut Database, two: &mut Database) {
+fn a_refused_lease_is_left_out(
+    place: &SqlTestDatabases,
+    name: &str,
+    one: &mut Database,
+    two: &mut Database,
+) {
     let (from, to) = (one.layout().unwrap(), two.layout().unwrap());
     let mut before = all::<V6>(one, from);
     let row = before.len() / 3;
@@ -125,7 +134,7 @@ fn a_refused_lease_is_left_out(place: &Place, name: &str, one: &mut Database, tw
     let path = place.folder().join("refused.csv");
     transfer::dump::<V6>(one, &path).unwrap();
 
-    let gone: Vec<_> = all::<V6>(two, to).iter().map(<V6 as Rows>::address).collect();
+    let gone: Vec<_> = all::<V6>(two, to).iter().map(<V6 as LeaseFileFamily>::address).collect();
     two.begin().unwrap();
     two.delete_many::<V6>(to, &gone).unwrap();
     two.commit().unwrap();
@@ -133,13 +142,13 @@ fn a_refused_lease_is_left_out(place: &Place, name: &str, one: &mut Database, tw
     let uploaded = transfer::upload::<V6>(two, &path).unwrap();
     assert_eq!((uploaded.leases, uploaded.refused), (before.len() as u64 - 1, 1));
     let refused = before.remove(row);
-    let address = <V6 as Rows>::address(&refused).to_string();
+    let address = <V6 as LeaseFileFamily>::address(&refused).to_string();
     assert!(uploaded.refusals[0].contains(&address), "{:?}", uploaded.refusals);
     assert_eq!(all::<V6>(two, to), before);
 }
 
-fn in_all_tables(backend: Backend) {
-    let Some(place) = Place::new(backend, "bulk") else { return };
+fn in_all_tables(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "bulk") else { return };
     for schema in Schema::ALL {
         if schema.statements(backend).is_none() {
             continue;
@@ -157,7 +166,7 @@ fn in_all_tables(backend: Backend) {
         travel::<V6>(&place, &mut one, &mut two);
         prefixes_are_kept(&mut one);
         // SQLite's tables cannot get a constraint later.
-        if backend != Backend::Sqlite {
+        if backend != SqlDatabaseKind::Sqlite {
             a_refused_lease_is_left_out(&place, &names[1], &mut one, &mut two);
         }
     }
@@ -180,29 +189,29 @@ fn prefixes_are_kept(database: &mut Database) {
 
 #[test]
 fn leases_come_and_go_in_mariadb() {
-    in_all_tables(Backend::Mysql);
+    in_all_tables(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn leases_come_and_go_in_postgresql() {
-    in_all_tables(Backend::Postgresql);
+    in_all_tables(SqlDatabaseKind::Postgresql);
 }
 
 #[test]
 fn leases_come_and_go_in_sqlite() {
-    in_all_tables(Backend::Sqlite);
+    in_all_tables(SqlDatabaseKind::Sqlite);
 }
 
 #[test]
 fn a_wrong_password_and_a_missing_server_are_told() {
-    for backend in [Backend::Mysql, Backend::Postgresql] {
-        let Some(place) = Place::new(backend, "refused") else { continue };
+    for backend in [SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
+        let Some(place) = SqlTestDatabases::new(backend, "refused") else { continue };
         let mut settings = place.create("leases");
         settings.password = "guessed".to_owned();
         let error = Database::open(&settings).unwrap_err();
         assert!(!error.to_string().contains("guessed"), "{error}");
         assert!(!error.is_lost(), "{error}");
-        let mut database = open(&dhcp_store::sql::Settings {
+        let mut database = open(&dhcp_store::sql::SqlSettings {
             password: testbed::database::PASSWORD.into(),
             ..settings.clone()
         });

@@ -9,42 +9,44 @@ use std::thread::JoinHandle;
 
 use base::Now;
 use dhcp_lease::LeaseState::Declined;
-use dhcp_lease::contract_suite::Backend as Contract;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::contract_suite::StoreFactory as Contract;
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, Resource, V6};
 use dhcp_lease::{
     HardwareAddress, LeaseState, LeaseStore, LeaseTable, PoolIndex, PutMode, PutRefusal,
 };
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
-use dhcp_store::memfile::Rows;
-use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
+use dhcp_store::database::{
+    DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
+};
+use dhcp_store::log::{ShardLog, SharedLogState};
+use dhcp_store::memfile::LeaseFileFamily;
+use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
-use crate::sql::{Place, open, skip};
+use crate::sql::{SqlTestDatabases, open, skip};
 
 const SHARDS: usize = 4;
 
 /// Server with its databases that no test uses now.
-struct Pool {
-    place: Arc<Place>,
-    free: Mutex<(Vec<Settings>, u32)>,
+struct DatabasePool {
+    place: Arc<SqlTestDatabases>,
+    free: Mutex<(Vec<SqlSettings>, u32)>,
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// Number of pools that were made, so that each has a name of its own.
 static POOLS: AtomicU32 = AtomicU32::new(0);
 
-impl Pool {
+impl DatabasePool {
     /// Starts a server. Servers end with the thread that started them, and threads of tests end
     /// soon, so the pool has a thread of its own.
-    fn new(backend: Backend) -> Option<Self> {
+    fn new(backend: SqlDatabaseKind) -> Option<Self> {
         let (started, place) = channel();
         let (end, ended) = channel::<()>();
         let label = format!("contract{}", POOLS.fetch_add(1, Ordering::Relaxed));
         let keeper = std::thread::spawn(move || {
-            let place = Place::new(backend, &label).map(Arc::new);
+            let place = SqlTestDatabases::new(backend, &label).map(Arc::new);
             started.send(place.clone()).unwrap();
             // The thread waits until the pool is dropped.
             ended.recv().unwrap_err();
@@ -54,7 +56,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for DatabasePool {
     fn drop(&mut self) {
         if let Some((end, keeper)) = self.keeper.take() {
             drop(end);
@@ -65,7 +67,7 @@ impl Drop for Pool {
 }
 
 /// Running servers, by the position of their kind.
-static RUNNING: [Mutex<Weak<Pool>>; 3] = [const { Mutex::new(Weak::new()) }; 3];
+static RUNNING: [Mutex<Weak<DatabasePool>>; 3] = [const { Mutex::new(Weak::new()) }; 3];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -73,18 +75,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Empty database, returned to the pool with the value.
 struct Lent {
-    pool: Arc<Pool>,
-    settings: Settings,
+    pool: Arc<DatabasePool>,
+    settings: SqlSettings,
 }
 
 impl Lent {
     /// Takes a database of this kind; one of SQLite where the server is not installed.
-    fn new(backend: Backend) -> Self {
+    fn new(backend: SqlDatabaseKind) -> Self {
         let mut running = lock(&RUNNING[backend as usize]);
-        let pool = running.upgrade().or_else(|| Pool::new(backend).map(Arc::new));
+        let pool = running.upgrade().or_else(|| DatabasePool::new(backend).map(Arc::new));
         let Some(pool) = pool else {
             drop(running);
-            return Self::new(Backend::Sqlite);
+            return Self::new(SqlDatabaseKind::Sqlite);
         };
         *running = Arc::downgrade(&pool);
         drop(running);
@@ -113,7 +115,7 @@ impl Drop for Lent {
 
 struct SqlBackend<F: SharedRows> {
     table: Arc<LeaseTable<F>>,
-    shards: Arc<Shards>,
+    shards: Arc<SharedLogState>,
     refusals: Arc<Refusals>,
     core: DatabaseCore<F, SharedLeases>,
     stores: usize,
@@ -121,18 +123,20 @@ struct SqlBackend<F: SharedRows> {
 }
 
 impl<F: SharedRows> SqlBackend<F> {
-    fn new(backend: Backend) -> Self {
+    fn new(backend: SqlDatabaseKind) -> Self {
         let lent = Lent::new(backend);
         if lent.settings.backend != backend {
             skip("played with SQLite");
         }
         let mut database = SharedLeases::new(lent.settings.clone());
-        LeaseDatabase::<F>::connect(&mut database).unwrap();
+        LeaseDatabaseConnection::<F>::connect(&mut database).unwrap();
         let mut there = Vec::new();
-        LeaseDatabase::<F>::load(&mut database, &mut |lease| there.push(F::address(&lease)))
-            .unwrap();
-        LeaseDatabase::<F>::delete(&mut database, &there).unwrap();
-        let shards = Shards::new(SHARDS, |_| {});
+        LeaseDatabaseConnection::<F>::load(&mut database, &mut |lease| {
+            there.push(F::address(&lease))
+        })
+        .unwrap();
+        LeaseDatabaseConnection::<F>::delete(&mut database, &there).unwrap();
+        let shards = SharedLogState::new(SHARDS, |_| {});
         let table = Arc::new(LeaseTable::new(3));
         let refusals = Arc::<Refusals>::default();
         let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
@@ -140,7 +144,7 @@ impl<F: SharedRows> SqlBackend<F> {
     }
 }
 
-impl<F: SharedRows + Sample> SqlBackend<F> {
+impl<F: SharedRows + SampleFamily> SqlBackend<F> {
     fn settle_when(&mut self, is_due: bool) {
         if is_due {
             self.settle();
@@ -148,7 +152,7 @@ impl<F: SharedRows + Sample> SqlBackend<F> {
     }
 }
 
-impl<F: SharedRows + Sample> Contract for SqlBackend<F> {
+impl<F: SharedRows + SampleFamily> Contract for SqlBackend<F> {
     type Family = F;
     type Store = DatabaseStore<F>;
 
@@ -196,7 +200,7 @@ macro_rules! contract_of {
 /// second lease of a number: the lease table refuses it before.
 #[test]
 fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
-    let mut backend = SqlBackend::<V6>::new(Backend::Sqlite);
+    let mut backend = SqlBackend::<V6>::new(SqlDatabaseKind::Sqlite);
     let at: Ipv6Addr = "2001:db8::".parse().unwrap();
     let lease = |resource| v6::Lease {
         resource,
@@ -231,7 +235,7 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
 }
 
 /// Returns a lease of an address and a client of the same number.
-fn lease<F: Sample>(number: u32, user_context: &str) -> F::Lease {
+fn lease<F: SampleFamily>(number: u32, user_context: &str) -> F::Lease {
     F::lease(&SampleLease {
         address: 0x0a00_0000 + number,
         client: number,
@@ -247,7 +251,10 @@ fn lease<F: Sample>(number: u32, user_context: &str) -> F::Lease {
 
 /// Checks a lease of a round whose contents the database refuses: only this lease is not written,
 /// replies that name it are refused, and the connection stays.
-fn a_lease_that_is_refused_is_alone<F: SharedRows + Sample>(backend: Backend, context: &str) {
+fn a_lease_that_is_refused_is_alone<F: SharedRows + SampleFamily>(
+    backend: SqlDatabaseKind,
+    context: &str,
+) {
     let mut backend_of = SqlBackend::<F>::new(backend);
     if backend_of.lent.settings.backend != backend {
         return;
@@ -257,10 +264,10 @@ fn a_lease_that_is_refused_is_alone<F: SharedRows + Sample>(backend: Backend, co
         let lease = lease::<F>(number, if number == 13 { context } else { "" });
         let receipt = store.put(&lease, PutMode::Add).unwrap();
         backend_of.settle_when(number == 19);
-        let (octets, len) = F::octets_of(<F as Rows>::address(&lease));
+        let (octets, len) = F::octets_of(<F as LeaseFileFamily>::address(&lease));
         assert!(number < 19 || !store.is_refused(receipt.row_epoch, &octets[..len]));
     }
-    let refused = <F as Rows>::address(&lease::<F>(13, ""));
+    let refused = <F as LeaseFileFamily>::address(&lease::<F>(13, ""));
     let (octets, len) = F::octets_of(refused);
     let is_refused = |epoch| store.is_refused_for_data(epoch, &octets[..len]);
     assert_eq!((1..=64).filter(|&epoch| is_refused(epoch)).count(), 1);
@@ -268,37 +275,37 @@ fn a_lease_that_is_refused_is_alone<F: SharedRows + Sample>(backend: Backend, co
     assert_eq!(backend_of.core.rejections().load(Ordering::Relaxed), 1);
     let mut written = 0;
     let mut count = |lease| {
-        assert_ne!(<F as Rows>::address(&lease), refused);
+        assert_ne!(<F as LeaseFileFamily>::address(&lease), refused);
         written += 1;
     };
-    LeaseDatabase::<F>::load(backend_of.core.database(), &mut count).unwrap();
+    LeaseDatabaseConnection::<F>::load(backend_of.core.database(), &mut count).unwrap();
     assert_eq!(written, 19);
 }
 
 #[test]
 fn mariadb_refuses_a_lease_alone() {
     let long = format!(r#"{{ "a": "{}" }}"#, "x".repeat(70_000));
-    a_lease_that_is_refused_is_alone::<V4>(Backend::Mysql, &long);
-    a_lease_that_is_refused_is_alone::<V6>(Backend::Mysql, &long);
+    a_lease_that_is_refused_is_alone::<V4>(SqlDatabaseKind::Mysql, &long);
+    a_lease_that_is_refused_is_alone::<V6>(SqlDatabaseKind::Mysql, &long);
 }
 
 #[test]
 fn postgresql_refuses_a_lease_alone() {
-    a_lease_that_is_refused_is_alone::<V4>(Backend::Postgresql, "{ this is no JSON");
-    a_lease_that_is_refused_is_alone::<V6>(Backend::Postgresql, "{ this is no JSON");
+    a_lease_that_is_refused_is_alone::<V4>(SqlDatabaseKind::Postgresql, "{ this is no JSON");
+    a_lease_that_is_refused_is_alone::<V6>(SqlDatabaseKind::Postgresql, "{ this is no JSON");
 }
 
 /// Checks a row that is no lease, as an operator may have made it: the server does not lease its
 /// address to a client, the connection stays, and a command replaces the row.
-fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
+fn a_row_that_is_no_lease_is_left_alone(backend: SqlDatabaseKind) {
     let mut backend_of = SqlBackend::<V4>::new(backend);
     let nobodys =
         v4::Lease { hardware: HardwareAddress::NONE, client_id: None, ..lease::<V4>(1, "") };
-    LeaseDatabase::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
+    LeaseDatabaseConnection::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
     // The notes name it, and a server that loads it does not offer its address.
     let mut blocked = Vec::new();
     let mut keep = |lease| blocked.push(lease);
-    let notes = LeaseDatabase::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
+    let notes = LeaseDatabaseConnection::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
     let [note] = &notes[..] else { panic!("{notes:?}") };
     assert!(note.contains("10.0.0.1") && note.contains("left alone"), "{note}");
     let [lease_of_nobody] = &blocked[..] else { panic!("{blocked:?}") };
@@ -345,17 +352,17 @@ fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
     assert!(!store.is_refused(receipt.row_epoch, &[10, 0, 0, 1]));
     let mut written = Vec::new();
     let mut keep = |lease| written.push(lease);
-    LeaseDatabase::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
+    LeaseDatabaseConnection::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
     assert_eq!(written, [ours]);
 }
 
 #[test]
 fn a_row_that_is_no_lease_ends_no_connection() {
-    for backend in [Backend::Sqlite, Backend::Mysql, Backend::Postgresql] {
+    for backend in [SqlDatabaseKind::Sqlite, SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
         a_row_that_is_no_lease_is_left_alone(backend);
     }
 }
 
-contract_of!(mariadb, Backend::Mysql);
-contract_of!(postgresql, Backend::Postgresql);
-contract_of!(sqlite, Backend::Sqlite);
+contract_of!(mariadb, SqlDatabaseKind::Mysql);
+contract_of!(postgresql, SqlDatabaseKind::Postgresql);
+contract_of!(sqlite, SqlDatabaseKind::Sqlite);

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use base::Random;
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_store::database::{Changes, Fault, LeaseDatabase};
-use dhcp_store::memfile::Rows;
-use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
+use dhcp_store::database::{DatabaseFault, LeaseDatabaseConnection, RoundChanges};
+use dhcp_store::memfile::LeaseFileFamily;
+use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::schema::kea_admin;
-use crate::sql::{Place, open, skip};
+use crate::sql::{SqlTestDatabases, open, skip};
 
 const CONTEXT: &str = r#"{ "ISC": { "client-classes": [ "gold" ] } }"#;
 const ADDRESSES: u32 = 60;
@@ -23,9 +23,9 @@ const STATES: [LeaseState; 3] =
 
 /// Tables with leases that are added, changed and deleted at random, and the counts that they must
 /// have.
-struct Scene<'p, F: SharedRows> {
-    place: &'p Place,
-    settings: Settings,
+struct LeaseCountsFixture<'p, F: SharedRows> {
+    place: &'p SqlTestDatabases,
+    settings: SqlSettings,
     /// Number of the family, `4` or `6`.
     family: u8,
     schema: Schema,
@@ -34,10 +34,10 @@ struct Scene<'p, F: SharedRows> {
     leases: BTreeMap<u32, F::Lease>,
 }
 
-impl<'p, F: SharedRows + Sample> Scene<'p, F> {
-    fn new(place: &'p Place, settings: Settings, family: u8, schema: Schema) -> Self {
+impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
+    fn new(place: &'p SqlTestDatabases, settings: SqlSettings, family: u8, schema: Schema) -> Self {
         let mut shared = SharedLeases::new(settings.clone());
-        LeaseDatabase::<F>::connect(&mut shared).unwrap();
+        LeaseDatabaseConnection::<F>::connect(&mut shared).unwrap();
         let random = Random::from_seed(u64::from(family));
         Self { place, settings, family, schema, random, shared, leases: BTreeMap::new() }
     }
@@ -59,7 +59,7 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
 
     /// Runs one transaction of a round: it adds some leases, and changes, renews or deletes others.
     fn round(&mut self, number: u32) {
-        let mut changes = Changes::<F>::default();
+        let mut changes = RoundChanges::<F>::default();
         let cltt_s = 1_700_000_000 + u64::from(number);
         for address in 1..=ADDRESSES {
             if !self.random.chance(1, 3) {
@@ -73,7 +73,7 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
             };
             match self.random.below(3) {
                 0 => {
-                    changes.deletions.push(<F as Rows>::address(&found));
+                    changes.deletions.push(<F as LeaseFileFamily>::address(&found));
                     self.leases.remove(&address);
                 }
                 _ => {
@@ -83,11 +83,18 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
             }
         }
         let (mut known, mut found) = (Vec::new(), Vec::new());
-        let addresses: Vec<F::Address> = changes.updates.iter().map(<F as Rows>::address).collect();
-        LeaseDatabase::<F>::open(&mut self.shared, &[], &addresses, &mut known, &mut found)
-            .unwrap();
+        let addresses: Vec<F::Address> =
+            changes.updates.iter().map(<F as LeaseFileFamily>::address).collect();
+        LeaseDatabaseConnection::<F>::open(
+            &mut self.shared,
+            &[],
+            &addresses,
+            &mut known,
+            &mut found,
+        )
+        .unwrap();
         assert_eq!(found.len(), addresses.len());
-        LeaseDatabase::<F>::close(&mut self.shared, &changes).unwrap();
+        LeaseDatabaseConnection::<F>::close(&mut self.shared, &changes).unwrap();
     }
 
     /// Runs a transaction that conflicts with another server and is rolled back.
@@ -95,11 +102,11 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         let there = self.leases.keys().next().copied();
         let free = (1..=ADDRESSES).find(|address| !self.leases.contains_key(address));
         let inserts = there.into_iter().chain(free).map(|address| self.lease(address, 9)).collect();
-        let changes = Changes::<F> { inserts, ..Changes::default() };
-        LeaseDatabase::<F>::begin(&mut self.shared).unwrap();
-        let error = LeaseDatabase::<F>::close(&mut self.shared, &changes).unwrap_err();
-        assert_eq!(error.fault, Fault::Conflict);
-        LeaseDatabase::<F>::roll_back(&mut self.shared);
+        let changes = RoundChanges::<F> { inserts, ..RoundChanges::default() };
+        LeaseDatabaseConnection::<F>::begin(&mut self.shared).unwrap();
+        let error = LeaseDatabaseConnection::<F>::close(&mut self.shared, &changes).unwrap_err();
+        assert_eq!(error.fault, DatabaseFault::Conflict);
+        LeaseDatabaseConnection::<F>::roll_back(&mut self.shared);
     }
 
     /// Adds leases in other ways: in the same session, and in one that counts nothing.
@@ -109,7 +116,8 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         let leases: Vec<F::Lease> =
             free.iter().map(|&address| self.lease(address, u64::from(number))).collect();
         if let [first, ..] = leases.as_slice() {
-            LeaseDatabase::<F>::insert(&mut self.shared, std::slice::from_ref(first)).unwrap();
+            LeaseDatabaseConnection::<F>::insert(&mut self.shared, std::slice::from_ref(first))
+                .unwrap();
         }
         if let [_, second] = leases.as_slice() {
             let mut database = open(&self.settings);
@@ -154,14 +162,14 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
     }
 }
 
-fn counts_are_right<F: SharedRows + Sample>(
-    place: &Place,
-    settings: &Settings,
+fn counts_are_right<F: SharedRows + SampleFamily>(
+    place: &SqlTestDatabases,
+    settings: &SqlSettings,
     family: u8,
     schema: Schema,
     classes: bool,
 ) {
-    let mut scene = Scene::<F>::new(place, settings.clone(), family, schema);
+    let mut scene = LeaseCountsFixture::<F>::new(place, settings.clone(), family, schema);
     for number in 1..=ROUNDS {
         scene.round(number);
         if number % 5 == 0 {
@@ -173,8 +181,8 @@ fn counts_are_right<F: SharedRows + Sample>(
     assert!(scene.leases.len() > 10, "leases stay");
 }
 
-fn all_counts_are_right(backend: Backend) {
-    let Some(place) = Place::new(backend, "counts") else { return };
+fn all_counts_are_right(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "counts") else { return };
     for schema in Schema::ALL {
         let settings = place.create(&format!("counts_{schema:?}").to_lowercase());
         open(&settings).install(schema).unwrap();
@@ -192,10 +200,10 @@ fn all_counts_are_right(backend: Backend) {
 
 #[test]
 fn leases_in_mariadb_are_counted() {
-    all_counts_are_right(Backend::Mysql);
+    all_counts_are_right(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn leases_in_postgresql_are_counted() {
-    all_counts_are_right(Backend::Postgresql);
+    all_counts_are_right(SqlDatabaseKind::Postgresql);
 }

@@ -2,35 +2,39 @@
 //! that becomes so is left, and notes report settings with which a server forgets data.
 
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::{self, V4};
-use dhcp_store::database::{DatabaseError, Fault, LeaseDatabase};
-use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
+use dhcp_store::database::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
+use dhcp_store::sql::{Schema, SharedLeases, SqlDatabaseKind, SqlSettings};
 
-use crate::sql::{Place, open};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Starts a server with tables, and returns it with the settings to reach it.
-fn server(backend: Backend, label: &str, options: &[&str]) -> Option<(Place, Settings)> {
+fn server(
+    backend: SqlDatabaseKind,
+    label: &str,
+    options: &[&str],
+) -> Option<(SqlTestDatabases, SqlSettings)> {
     let options = options.iter().map(|&option| option.to_owned()).collect();
-    let place = Place::with(backend, label, |_| options)?;
+    let place = SqlTestDatabases::with(backend, label, |_| options)?;
     let settings = place.create("leases");
     Some((place, settings))
 }
 
-fn with_tables(backend: Backend, label: &str) -> Option<(Place, Settings)> {
+fn with_tables(backend: SqlDatabaseKind, label: &str) -> Option<(SqlTestDatabases, SqlSettings)> {
     let (place, settings) = server(backend, label, &[])?;
     open(&settings).install(Schema::Current).unwrap();
     Some((place, settings))
 }
 
 /// Returns the leases of the first database, with the others as further hosts.
-fn together(all: &[&Settings]) -> SharedLeases {
+fn together(all: &[&SqlSettings]) -> SharedLeases {
     let hosts = all[1..].iter().map(|one| (one.host.clone(), one.port)).collect();
-    SharedLeases::new(Settings { hosts, ..all[0].clone() })
+    SharedLeases::new(SqlSettings { hosts, ..all[0].clone() })
 }
 
 fn connect(leases: &mut SharedLeases) -> Result<Vec<String>, DatabaseError> {
-    LeaseDatabase::<V4>::connect(leases)
+    LeaseDatabaseConnection::<V4>::connect(leases)
 }
 
 fn lease(number: u32) -> v4::Lease {
@@ -49,19 +53,21 @@ fn lease(number: u32) -> v4::Lease {
 
 /// Writes one lease in a transaction of its own.
 fn write(leases: &mut SharedLeases, number: u32) -> Result<(), DatabaseError> {
-    LeaseDatabase::<V4>::begin(leases)?;
-    LeaseDatabase::<V4>::insert(leases, &[lease(number)])?;
-    LeaseDatabase::<V4>::commit(leases)
+    LeaseDatabaseConnection::<V4>::begin(leases)?;
+    LeaseDatabaseConnection::<V4>::insert(leases, &[lease(number)])?;
+    LeaseDatabaseConnection::<V4>::commit(leases)
 }
 
-fn count(place: &Place) -> String {
+fn count(place: &SqlTestDatabases) -> String {
     place.server().query("leases", "SELECT count(*) FROM lease4").unwrap().trim().to_owned()
 }
 
 #[test]
 fn a_read_only_mariadb_is_passed_over() {
-    let Some((writable, two)) = with_tables(Backend::Mysql, "writable") else { return };
-    let Some((_place, one)) = server(Backend::Mysql, "readonly", &["read-only=ON"]) else { return };
+    let Some((writable, two)) = with_tables(SqlDatabaseKind::Mysql, "writable") else { return };
+    let Some((_place, one)) = server(SqlDatabaseKind::Mysql, "readonly", &["read-only=ON"]) else {
+        return;
+    };
     let mut leases = together(&[&one, &two]);
     let notes = connect(&mut leases).unwrap().join("\n");
     assert!(notes.contains("passed over: ") && notes.contains("read-only (read_only)"), "{notes}");
@@ -70,17 +76,19 @@ fn a_read_only_mariadb_is_passed_over() {
     // No host remains: the error has the reason for each.
     drop(writable);
     let error = write(&mut leases, 2).unwrap_err();
-    assert_eq!(error.fault, Fault::Lost, "{error}");
+    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
     let error = connect(&mut leases).unwrap_err();
-    assert_eq!(error.fault, Fault::Lost, "{error}");
+    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
     let said = error.to_string();
     assert!(said.contains("any of 2 hosts") && said.contains("read-only"), "{said}");
 }
 
 #[test]
 fn a_standby_of_postgresql_is_passed_over() {
-    let Some((writable, two)) = with_tables(Backend::Postgresql, "primary") else { return };
-    let Some((mut standby, one)) = server(Backend::Postgresql, "standby", &[]) else { return };
+    let Some((writable, two)) = with_tables(SqlDatabaseKind::Postgresql, "primary") else { return };
+    let Some((mut standby, one)) = server(SqlDatabaseKind::Postgresql, "standby", &[]) else {
+        return;
+    };
     standby.server_mut().stop().unwrap();
     // It has no primary to follow, so it remains a standby for ever.
     std::fs::write(standby.server().socket().join("data/standby.signal"), "").unwrap();
@@ -94,8 +102,8 @@ fn a_standby_of_postgresql_is_passed_over() {
 
 #[test]
 fn a_server_that_turns_read_only_is_left() {
-    let Some((first, one)) = with_tables(Backend::Postgresql, "first") else { return };
-    let Some((second, two)) = with_tables(Backend::Postgresql, "second") else { return };
+    let Some((first, one)) = with_tables(SqlDatabaseKind::Postgresql, "first") else { return };
+    let Some((second, two)) = with_tables(SqlDatabaseKind::Postgresql, "second") else { return };
     let mut leases = together(&[&one, &two]);
     connect(&mut leases).unwrap();
     write(&mut leases, 1).unwrap();
@@ -110,8 +118,8 @@ fn a_server_that_turns_read_only_is_left() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.fault, Fault::Lost, "{error}");
-    LeaseDatabase::<V4>::roll_back(&mut leases);
+    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
+    LeaseDatabaseConnection::<V4>::roll_back(&mut leases);
     connect(&mut leases).unwrap();
     write(&mut leases, number).unwrap();
     assert_eq!((count(&first), count(&second)), ((number - 1).to_string(), "1".to_owned()));
@@ -123,7 +131,7 @@ fn a_server_that_turns_read_only_is_left() {
 
 #[test]
 fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
-    for backend in [Backend::Mysql, Backend::Postgresql] {
+    for backend in [SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
         let Some((mut first, one)) = with_tables(backend, "ends") else { continue };
         let Some((second, two)) = with_tables(backend, "stays") else { continue };
         let mut leases = together(&[&one, &two]);
@@ -131,7 +139,7 @@ fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
         write(&mut leases, 1).unwrap();
         first.server_mut().kill();
         let error = write(&mut leases, 2).unwrap_err();
-        assert_eq!(error.fault, Fault::Lost, "{error}");
+        assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
         connect(&mut leases).unwrap();
         write(&mut leases, 2).unwrap();
         assert_eq!(count(&second), "1");
@@ -165,9 +173,9 @@ const WEAK_POSTGRESQL: [&str; 3] = ["fsync=off", "synchronous_commit=off", "full
 #[test]
 fn settings_by_which_a_server_forgets_are_told() {
     for (backend, options, weak) in [
-        (Backend::Mysql, STRONG_MYSQL.as_slice(), &[][..]),
+        (SqlDatabaseKind::Mysql, STRONG_MYSQL.as_slice(), &[][..]),
         (
-            Backend::Mysql,
+            SqlDatabaseKind::Mysql,
             &WEAK_MYSQL,
             &[
                 "innodb_flush_log_at_trx_commit is 2",
@@ -175,9 +183,9 @@ fn settings_by_which_a_server_forgets_are_told() {
                 "log_bin is on and sync_binlog is 0",
             ],
         ),
-        (Backend::Postgresql, &STRONG_POSTGRESQL, &[]),
+        (SqlDatabaseKind::Postgresql, &STRONG_POSTGRESQL, &[]),
         (
-            Backend::Postgresql,
+            SqlDatabaseKind::Postgresql,
             &WEAK_POSTGRESQL,
             &["fsync is off", "synchronous_commit is off", "full_page_writes is off"],
         ),

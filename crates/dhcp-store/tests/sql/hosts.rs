@@ -3,22 +3,23 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dhcp_store::sql::row::Layout;
+use dhcp_store::sql::row::RowLayout;
 use dhcp_store::sql::{
-    Backend, Database, Host, HostFamily, HostOption, HostQuery, HostResource, Schema,
+    Database, HostFamily, HostOption, HostQuery, HostResource, HostTableRow, Schema,
+    SqlDatabaseKind,
 };
 
-use crate::sql::{Place, open};
+use crate::sql::{SqlTestDatabases, open};
 
 fn identifier(number: u32) -> HostQuery {
     HostQuery::Identifier(0, [&[2, 0][..], &number.to_be_bytes()].concat())
 }
 
-fn host(number: u32, subnet_id: u32) -> Host {
+fn host(number: u32, subnet_id: u32) -> HostTableRow {
     let HostQuery::Identifier(identifier_type, identifier) = identifier(number) else {
         unreachable!("it is one")
     };
-    Host { identifier, identifier_type, subnet_id, ..Host::default() }
+    HostTableRow { identifier, identifier_type, subnet_id, ..HostTableRow::default() }
 }
 
 fn option(code: u16, text: &str) -> HostOption {
@@ -31,8 +32,8 @@ fn option(code: u16, text: &str) -> HostOption {
     }
 }
 
-fn hosts_of_v4(schema: Schema) -> Vec<Host> {
-    let mut full = Host {
+fn hosts_of_v4(schema: Schema) -> Vec<HostTableRow> {
+    let mut full = HostTableRow {
         hostname: "a.example.org".to_owned(),
         client_classes: "gold,silver".to_owned(),
         user_context: "{ \"a\": 1 }".to_owned(),
@@ -52,21 +53,21 @@ fn hosts_of_v4(schema: Schema) -> Vec<Host> {
     vec![
         full,
         // These are the same client in another subnet, and in all subnets.
-        Host { address: Some(Ipv4Addr::new(198, 51, 100, 7)), ..host(1, 8) },
-        Host { hostname: "global".to_owned(), ..host(1, 0) },
-        Host { address: Some(Ipv4Addr::new(192, 0, 2, 8)), ..host(2, 7) },
+        HostTableRow { address: Some(Ipv4Addr::new(198, 51, 100, 7)), ..host(1, 8) },
+        HostTableRow { hostname: "global".to_owned(), ..host(1, 0) },
+        HostTableRow { address: Some(Ipv4Addr::new(192, 0, 2, 8)), ..host(2, 7) },
         // This one has the same bytes as an identifier of another type.
-        Host { identifier_type: 3, ..host(2, 7) },
+        HostTableRow { identifier_type: 3, ..host(2, 7) },
     ]
 }
 
-fn hosts_of_v6(schema: Schema) -> Vec<Host> {
+fn hosts_of_v6(schema: Schema) -> Vec<HostTableRow> {
     let at = |text: &str| text.parse::<Ipv6Addr>().unwrap();
     let excluded = (schema == Schema::Current).then(|| (at("2001:db8:1::"), 64));
     let address =
         |text| HostResource { address: at(text), len: 128, is_prefix: false, excluded: None };
     vec![
-        Host {
+        HostTableRow {
             identifier_type: 1,
             auth_key: "0123456789abcdef".to_owned(),
             client_classes: "gold".to_owned(),
@@ -78,15 +79,15 @@ fn hosts_of_v6(schema: Schema) -> Vec<Host> {
             options: vec![HostOption { space: "dhcp6".to_owned(), ..option(23, "2001:db8::53") }],
             ..host(1, 7)
         },
-        Host { resources: vec![address("2001:db8::8")], ..host(2, 7) },
+        HostTableRow { resources: vec![address("2001:db8::8")], ..host(2, 7) },
     ]
 }
 
 fn find(
     database: &mut Database,
-    (family, layout): (HostFamily, Layout),
+    (family, layout): (HostFamily, RowLayout),
     queries: &[HostQuery],
-) -> Vec<Host> {
+) -> Vec<HostTableRow> {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     database.find_hosts((family, layout), queries, &mut found, &mut faults).unwrap();
     assert_eq!(faults, []);
@@ -94,7 +95,7 @@ fn find(
     found
 }
 
-fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
+fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRow]) {
     let layout = database.layout().unwrap();
     let at = (family, layout);
     let mut numbers = Vec::new();
@@ -139,10 +140,10 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
 }
 
 /// Checks rows as Kea's documentation has operators write them.
-fn rows_of_others_are_found(place: &Place, name: &str, database: &mut Database) {
+fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut Database) {
     let layout = database.layout().unwrap();
     let (octets, truth) = match layout.backend {
-        Backend::Mysql => ("UNHEX('0200deadbeef')", "1"),
+        SqlDatabaseKind::Mysql => ("UNHEX('0200deadbeef')", "1"),
         _ => ("'\\x0200deadbeef'", "true"),
     };
     let statement = format!(
@@ -166,8 +167,8 @@ fn rows_of_others_are_found(place: &Place, name: &str, database: &mut Database) 
     assert_eq!(find(database, (HostFamily::V6, layout), &[query]), []);
 }
 
-fn in_all_tables(backend: Backend) {
-    let Some(place) = Place::new(backend, "hosts") else { return };
+fn in_all_tables(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "hosts") else { return };
     for schema in Schema::ALL {
         if schema.statements(backend).is_none() {
             continue;
@@ -177,7 +178,7 @@ fn in_all_tables(backend: Backend) {
         database.install(schema).unwrap();
         come_and_go(&mut database, HostFamily::V4, &hosts_of_v4(schema));
         come_and_go(&mut database, HostFamily::V6, &hosts_of_v6(schema));
-        if backend != Backend::Sqlite {
+        if backend != SqlDatabaseKind::Sqlite {
             rows_of_others_are_found(&place, &name, &mut database);
         }
     }
@@ -185,15 +186,15 @@ fn in_all_tables(backend: Backend) {
 
 #[test]
 fn hosts_come_and_go_in_mariadb() {
-    in_all_tables(Backend::Mysql);
+    in_all_tables(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn hosts_come_and_go_in_postgresql() {
-    in_all_tables(Backend::Postgresql);
+    in_all_tables(SqlDatabaseKind::Postgresql);
 }
 
 #[test]
 fn hosts_come_and_go_in_sqlite() {
-    in_all_tables(Backend::Sqlite);
+    in_all_tables(SqlDatabaseKind::Sqlite);
 }

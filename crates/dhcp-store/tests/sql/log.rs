@@ -5,13 +5,13 @@ use std::process::Command;
 
 use base::Random;
 use dhcp_lease::v4::V4;
-use dhcp_store::Durability;
-use dhcp_store::database::LeaseDatabase;
-use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
+use dhcp_store::RowDurability;
+use dhcp_store::database::LeaseDatabaseConnection;
+use dhcp_store::sql::{Schema, SharedLeases, SqlDatabaseKind, SqlSettings};
 use testbed::command::find_program;
 
 use crate::sql::bulk::leases;
-use crate::sql::{Place, open, skip};
+use crate::sql::{SqlTestDatabases, open, skip};
 
 /// Name of the test whose flushes are traced, as this program prints it.
 const COMMITS: &str = "sql::log::commits_that_are_flushed_write_over_a_log_of_full_length";
@@ -24,29 +24,29 @@ fn length(path: &str) -> u64 {
 
 #[test]
 fn commits_that_are_flushed_write_over_a_log_of_full_length() {
-    let place = Place::new(Backend::Sqlite, "log").unwrap();
+    let place = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "log").unwrap();
     let leases = leases::<V4>(&mut Random::from_seed(3), 2000, Schema::Current);
     let by_durability = [
-        (Durability::Always, true),
-        (Durability::Interval(1000), false),
-        (Durability::None, false),
+        (RowDurability::Always, true),
+        (RowDurability::Interval(1000), false),
+        (RowDurability::None, false),
     ];
     for (durability, is_long) in by_durability {
         let name = format!("leases-{durability:?}");
-        let settings = Settings { durability, log_pages: 1000, ..place.create(&name) };
+        let settings = SqlSettings { durability, log_pages: 1000, ..place.create(&name) };
         open(&settings).install(Schema::Current).unwrap();
         let log = format!("{}-wal", settings.name);
         let mut database = SharedLeases::new(settings.clone());
-        LeaseDatabase::<V4>::connect(&mut database).unwrap();
-        let is_flushed_beside = LeaseDatabase::<V4>::flush(&database).is_some();
-        assert_eq!(is_flushed_beside, durability == Durability::Always);
+        LeaseDatabaseConnection::<V4>::connect(&mut database).unwrap();
+        let is_flushed_beside = LeaseDatabaseConnection::<V4>::flush(&database).is_some();
+        assert_eq!(is_flushed_beside, durability == RowDurability::Always);
         let before = length(&log);
         assert_eq!(before >= 1000 * FRAME_OCTETS, is_long, "{durability:?}: {before}");
         for some in leases.chunks(100) {
-            LeaseDatabase::<V4>::begin(&mut database).unwrap();
-            assert_eq!(LeaseDatabase::<V4>::insert(&mut database, some), Ok(100));
-            LeaseDatabase::<V4>::commit(&mut database).unwrap();
-            if let Some(flush) = LeaseDatabase::<V4>::flush(&database) {
+            LeaseDatabaseConnection::<V4>::begin(&mut database).unwrap();
+            assert_eq!(LeaseDatabaseConnection::<V4>::insert(&mut database, some), Ok(100));
+            LeaseDatabaseConnection::<V4>::commit(&mut database).unwrap();
+            if let Some(flush) = LeaseDatabaseConnection::<V4>::flush(&database) {
                 flush.flush().unwrap();
             }
         }
@@ -55,9 +55,9 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
         // The pages that lengthened the log are not in the file.
         assert!(length(&settings.name) < 1 << 20, "{}", length(&settings.name));
         let mut database = SharedLeases::new(settings);
-        LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        LeaseDatabaseConnection::<V4>::connect(&mut database).unwrap();
         let mut found = Vec::new();
-        LeaseDatabase::<V4>::load(&mut database, &mut |lease| found.push(lease)).unwrap();
+        LeaseDatabaseConnection::<V4>::load(&mut database, &mut |lease| found.push(lease)).unwrap();
         assert!(found == leases, "{durability:?}: {} of {}", found.len(), leases.len());
     }
 }

@@ -21,81 +21,85 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dhcp_store::sql::{Backend, Database, Settings};
-use testbed::database::{self, Engine, PASSWORD, USER};
+use dhcp_store::sql::{Database, SqlDatabaseKind, SqlSettings};
+use testbed::database::{self, DatabaseEngine, PASSWORD, USER};
 
 /// Number of places that were made: tests of both families may have one of the same label at the
 /// same time.
 static PLACES: AtomicU32 = AtomicU32::new(0);
 
 /// Place for databases of one kind, which are removed with the value.
-pub(crate) struct Place {
-    backend: Backend,
-    server: Option<database::Database>,
+pub(crate) struct SqlTestDatabases {
+    backend: SqlDatabaseKind,
+    server: Option<database::PrivateDatabase>,
     folder: PathBuf,
 }
 
-impl Place {
+impl SqlTestDatabases {
     /// Starts the server that `backend` needs; returns `None` if it is not installed.
-    pub(crate) fn new(backend: Backend, label: &str) -> Option<Self> {
+    pub(crate) fn new(backend: SqlDatabaseKind, label: &str) -> Option<Self> {
         Self::with(backend, label, |_| Vec::new())
     }
 
     /// Starts the server with further settings of its own, as `name=value`; the folder exists
     /// before they are made.
     pub(crate) fn with(
-        backend: Backend,
+        backend: SqlDatabaseKind,
         label: &str,
         options: impl FnOnce(&Path) -> Vec<String>,
     ) -> Option<Self> {
         let engine = match backend {
-            Backend::Mysql => Some(Engine::MariaDb),
-            Backend::Postgresql => Some(Engine::PostgreSql),
-            Backend::Sqlite => None,
+            SqlDatabaseKind::Mysql => Some(DatabaseEngine::MariaDb),
+            SqlDatabaseKind::Postgresql => Some(DatabaseEngine::PostgreSql),
+            SqlDatabaseKind::Sqlite => None,
         };
-        if let Some(reason) = engine.and_then(Engine::missing) {
+        if let Some(reason) = engine.and_then(DatabaseEngine::missing) {
             skip(&reason);
             return None;
         }
-        let settings = database::Settings {
+        let settings = database::PrivateDatabaseSettings {
             is_durable: false,
             on_loopback: true,
-            ..database::Settings::default()
+            ..database::PrivateDatabaseSettings::default()
         };
         let (pid, number) = (std::process::id(), PLACES.fetch_add(1, Ordering::Relaxed));
         let name = format!("godwit-sql-{label}-{}-{pid}-{number}", backend.name());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let options = options(&folder);
-        let start = |engine| database::Database::start_with(engine, settings, &options).unwrap();
+        let start =
+            |engine| database::PrivateDatabase::start_with(engine, settings, &options).unwrap();
         let server = engine.map(start);
         Some(Self { backend, server, folder })
     }
 
     /// Creates an empty database, and returns the settings to reach it.
-    pub(crate) fn create(&self, name: &str) -> Settings {
+    pub(crate) fn create(&self, name: &str) -> SqlSettings {
         let Some(server) = &self.server else {
-            return Settings::new(Backend::Sqlite, self.folder.join(name).display().to_string());
+            return SqlSettings::new(
+                SqlDatabaseKind::Sqlite,
+                self.folder.join(name).display().to_string(),
+            );
         };
         server.create(name).unwrap();
-        Settings {
+        SqlSettings {
             host: "127.0.0.1".to_owned(),
             port: server.port(),
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
             // A machine with many other tests may let a server wait.
             connect_timeout: Duration::from_secs(300),
-            ..Settings::new(self.backend, name)
+            ..SqlSettings::new(self.backend, name)
         }
     }
 
     /// Returns the server; SQLite has none.
-    pub(crate) fn server(&self) -> &database::Database {
+    pub(crate) fn server(&self) -> &database::PrivateDatabase {
         self.server.as_ref().unwrap()
     }
 
     /// Returns the server, to be ended and started.
-    pub(crate) fn server_mut(&mut self) -> &mut database::Database {
+    pub(crate) fn server_mut(&mut self) -> &mut database::PrivateDatabase {
         self.server.as_mut().unwrap()
     }
 
@@ -105,7 +109,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SqlTestDatabases {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -118,6 +122,6 @@ pub(crate) fn skip(reason: &str) {
     println!("skipped: {reason}");
 }
 
-pub(crate) fn open(settings: &Settings) -> Database {
+pub(crate) fn open(settings: &SqlSettings) -> Database {
     Database::open(settings).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -4,13 +4,13 @@
 use std::process::Command;
 
 use dhcp_lease::LeaseState;
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_store::sql::{Backend, Schema, Settings, Version};
-use testbed::database::Engine;
+use dhcp_store::sql::{Schema, SchemaVersion, SqlDatabaseKind, SqlSettings};
+use testbed::database::DatabaseEngine;
 
-use crate::sql::{Place, open, skip};
+use crate::sql::{SqlTestDatabases, open, skip};
 
 /// Tables that both sides have to agree on.
 const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hwaddr_source', \
@@ -20,11 +20,11 @@ const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hw
 
 /// Returns a description of those tables: columns with their types, indexes, the rows of the small
 /// ones.
-fn described(place: &Place, database: &str) -> String {
+fn described(place: &SqlTestDatabases, database: &str) -> String {
     let server = place.server();
     let ask = |query: &str| server.query(database, query).unwrap();
     let of_tables = match server.engine() {
-        Engine::MariaDb => [
+        DatabaseEngine::MariaDb => [
             format!(
                 "SELECT table_name, ordinal_position, column_name, column_type, is_nullable, \
                  COALESCE(column_default, '-'), extra FROM information_schema.columns \
@@ -36,7 +36,7 @@ fn described(place: &Place, database: &str) -> String {
                  WHERE table_schema = DATABASE() AND table_name IN ({TABLES}) ORDER BY 1, 2, 4"
             ),
         ],
-        Engine::PostgreSql => [
+        DatabaseEngine::PostgreSql => [
             format!(
                 "SELECT table_name, ordinal_position, column_name, data_type, \
                  character_maximum_length, is_nullable, column_default \
@@ -57,12 +57,12 @@ fn described(place: &Place, database: &str) -> String {
 }
 
 /// Runs Debian's `kea-admin` and returns its output; `None` where it is not installed.
-pub(crate) fn kea_admin(words: &[&str], settings: &Settings) -> Option<String> {
+pub(crate) fn kea_admin(words: &[&str], settings: &SqlSettings) -> Option<String> {
     let port = settings.port().to_string();
     let mut command = Command::new("kea-admin");
     command.args(words).args(["-h", "127.0.0.1", "-P", &port, "-u", &settings.user]);
     command.args(["-p", &settings.password, "-n", &settings.name]);
-    if settings.backend == Backend::Mysql {
+    if settings.backend == SqlDatabaseKind::Mysql {
         // `kea-admin` forgets the port when it runs its script.
         command.args(["-x", &format!("--port={port} --protocol=tcp")]);
     }
@@ -73,8 +73,8 @@ pub(crate) fn kea_admin(words: &[&str], settings: &Settings) -> Option<String> {
     Some(text)
 }
 
-fn is_like_keas(backend: Backend) {
-    let Some(place) = Place::new(backend, "schema") else { return };
+fn is_like_keas(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "schema") else { return };
     let (theirs, ours) = (place.create("theirs"), place.create("ours"));
     if kea_admin(&["db-init", backend.name()], &theirs).is_none() {
         return skip("kea-admin is not installed");
@@ -100,15 +100,15 @@ fn is_like_keas(backend: Backend) {
 
 #[test]
 fn tables_in_mariadb_are_like_keas() {
-    is_like_keas(Backend::Mysql);
+    is_like_keas(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn tables_in_postgresql_are_like_keas() {
-    is_like_keas(Backend::Postgresql);
+    is_like_keas(SqlDatabaseKind::Postgresql);
 }
 
-fn lease<F: Sample>(address: u32, state: LeaseState, user_context: &str) -> F::Lease {
+fn lease<F: SampleFamily>(address: u32, state: LeaseState, user_context: &str) -> F::Lease {
     F::lease(&SampleLease {
         address,
         client: address,
@@ -123,9 +123,9 @@ fn lease<F: Sample>(address: u32, state: LeaseState, user_context: &str) -> F::L
 }
 
 /// Fills tables of 2.2, upgrades them, and checks the leases and the counts.
-fn survives_upgrade(backend: Backend) {
+fn survives_upgrade(backend: SqlDatabaseKind) {
     const CONTEXT: &str = r#"{ "ISC": { "client-classes": [ "a", "b" ] } }"#;
-    let Some(place) = Place::new(backend, "upgrade") else { return };
+    let Some(place) = SqlTestDatabases::new(backend, "upgrade") else { return };
     let settings = place.create("leases");
     let mut database = open(&settings);
     database.install(Schema::Kea22).unwrap();
@@ -174,17 +174,17 @@ fn survives_upgrade(backend: Backend) {
 
 #[test]
 fn leases_in_mariadb_survive_an_upgrade() {
-    survives_upgrade(Backend::Mysql);
+    survives_upgrade(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn leases_in_postgresql_survive_an_upgrade() {
-    survives_upgrade(Backend::Postgresql);
+    survives_upgrade(SqlDatabaseKind::Postgresql);
 }
 
 /// Checks the functions by which Kea's servers query if a client may have one more lease.
-fn limits_are_kept(backend: Backend) {
-    let Some(place) = Place::new(backend, "limits") else { return };
+fn limits_are_kept(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "limits") else { return };
     for schema in Schema::ALL {
         let name = format!("limits_{schema:?}").to_lowercase();
         let settings = place.create(&name);
@@ -223,17 +223,17 @@ fn limits_are_kept(backend: Backend) {
 
 #[test]
 fn limits_are_kept_in_mariadb() {
-    limits_are_kept(Backend::Mysql);
+    limits_are_kept(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn limits_are_kept_in_postgresql() {
-    limits_are_kept(Backend::Postgresql);
+    limits_are_kept(SqlDatabaseKind::Postgresql);
 }
 
 /// Checks the queues of free leases that current servers of Kea keep in the database.
-fn free_leases_are_queued(backend: Backend) {
-    let Some(place) = Place::new(backend, "queues") else { return };
+fn free_leases_are_queued(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "queues") else { return };
     let settings = place.create("queues");
     let mut database = open(&settings);
     database.install(Schema::Current).unwrap();
@@ -241,10 +241,10 @@ fn free_leases_are_queued(backend: Backend) {
     database.upsert_many::<V4>(layout, &[lease::<V4>(12, LeaseState::Assigned, "")]).unwrap();
     let ask = |query: &str| place.server().query("queues", query).unwrap();
     let make = |family: u8, arguments: &str| {
-        let word = if backend == Backend::Mysql { "CALL" } else { "SELECT" };
+        let word = if backend == SqlDatabaseKind::Mysql { "CALL" } else { "SELECT" };
         ask(&format!("{word} sflqCreateFlqPool{family}({arguments})"));
     };
-    make(4, if backend == Backend::Mysql { "10, 16, 7, 0" } else { "10, 16, 7, false" });
+    make(4, if backend == SqlDatabaseKind::Mysql { "10, 16, 7, 0" } else { "10, 16, 7, false" });
     let free = "SELECT address FROM free_lease4 ORDER BY 1";
     assert_eq!(ask(free), "10\n11\n13\n14\n15\n16\n");
     let pick = "SELECT sflqPickFreeLease4(10, 16)";
@@ -257,14 +257,14 @@ fn free_leases_are_queued(backend: Backend) {
     assert_eq!(ask("SELECT sflqDeleteLease4(13, '2030-01-01 00:00:00')"), "1\n");
     assert_eq!(ask(free), "10\n11\n13\n14\n15\n16\n");
 
-    if backend == Backend::Postgresql {
+    if backend == SqlDatabaseKind::Postgresql {
         // Kea's statements call the function by this name.
         let octets = ask("SELECT encode(inetToBytea('2001:db8::1'), 'hex')");
         assert_eq!(octets, "20010db8000000000000000000000001\n");
     }
     let prefixes = "'2001:db8:0:fe00::', '2001:db8:1:ff::'";
     let (types, casts) = match backend {
-        Backend::Mysql => ("2, 56, 7, 0", ""),
+        SqlDatabaseKind::Mysql => ("2, 56, 7, 0", ""),
         _ => ("2::smallint, 56::smallint, 7, false", "::inet"),
     };
     make(6, &format!("{prefixes}, {types}"));
@@ -278,21 +278,21 @@ fn free_leases_are_queued(backend: Backend) {
 
 #[test]
 fn free_leases_are_queued_in_mariadb() {
-    free_leases_are_queued(Backend::Mysql);
+    free_leases_are_queued(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn free_leases_are_queued_in_postgresql() {
-    free_leases_are_queued(Backend::Postgresql);
+    free_leases_are_queued(SqlDatabaseKind::Postgresql);
 }
 
 #[test]
 fn sqlite_has_current_tables_only() {
-    let place = Place::new(Backend::Sqlite, "schema").unwrap();
+    let place = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "schema").unwrap();
     let mut database = open(&place.create("leases.db"));
     assert!(database.install(Schema::Kea22).is_err());
     assert!(database.layout().is_err());
     database.install(Schema::Current).unwrap();
-    assert_eq!(database.version().unwrap(), Some(Version { major: 35, minor: 0 }));
+    assert_eq!(database.version().unwrap(), Some(SchemaVersion { major: 35, minor: 0 }));
     assert!(!database.upgrade().unwrap());
 }

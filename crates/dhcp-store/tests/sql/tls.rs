@@ -3,27 +3,27 @@
 
 use std::path::Path;
 
-use dhcp_store::sql::{Backend, Database, Settings, SslMode};
+use dhcp_store::sql::{Database, DatabaseSslMode, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::authority::Authority;
-use crate::sql::{Place, skip};
+use crate::sql::{SqlTestDatabases, skip};
 
 /// Cipher weaker than the one that would be chosen otherwise, so that it shows if the list had an
 /// effect.
 const CIPHER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";
 
 /// Server with a certificate for `localhost`, which is not for `127.0.0.1`.
-struct Scene {
-    place: Place,
-    settings: Settings,
+struct SqlTlsFixture {
+    place: SqlTestDatabases,
+    settings: SqlSettings,
     own: Authority,
     other: Authority,
 }
 
-impl Scene {
-    fn new(backend: Backend) -> Option<Self> {
+impl SqlTlsFixture {
+    fn new(backend: SqlDatabaseKind) -> Option<Self> {
         let mut authorities = None;
-        let place = Place::with(backend, "tls", |folder| {
+        let place = SqlTestDatabases::with(backend, "tls", |folder| {
             let own = Authority::new(folder, "own");
             let (certificate, key) = own.issue("server", "localhost", 2);
             authorities = Some((own, Authority::new(folder, "other")));
@@ -35,7 +35,7 @@ impl Scene {
         let (own, other) = authorities.unwrap();
         // The server accepts these users only with certain kinds of connections.
         let users = match backend {
-            Backend::Mysql => [
+            SqlDatabaseKind::Mysql => [
                 ("shown", "X509".to_owned()),
                 ("strict", "SSL".to_owned()),
                 ("weak", format!("CIPHER '{CIPHER}'")),
@@ -46,12 +46,19 @@ impl Scene {
             .concat(),
             _ => "CREATE ROLE shown LOGIN PASSWORD 'x'; CREATE ROLE weak LOGIN PASSWORD 'x'".into(),
         };
-        server.query(if backend == Backend::Mysql { "mysql" } else { "postgres" }, &users).unwrap();
+        server
+            .query(if backend == SqlDatabaseKind::Mysql { "mysql" } else { "postgres" }, &users)
+            .unwrap();
         Some(Self { place, settings, own, other })
     }
 
-    fn settings(&self, host: &str, mode: SslMode, anchor: Option<&Authority>) -> Settings {
-        Settings {
+    fn settings(
+        &self,
+        host: &str,
+        mode: DatabaseSslMode,
+        anchor: Option<&Authority>,
+    ) -> SqlSettings {
+        SqlSettings {
             host: host.to_owned(),
             ssl_mode: Some(mode),
             trust_anchor: anchor.map(Authority::certificate),
@@ -60,16 +67,16 @@ impl Scene {
     }
 
     /// Returns true if a working connection is encrypted, as the server reports it.
-    fn is_encrypted(&self, settings: &Settings) -> bool {
+    fn is_encrypted(&self, settings: &SqlSettings) -> bool {
         let open = Database::open(settings).unwrap_or_else(|error| panic!("{error}"));
-        if settings.backend == Backend::Postgresql {
+        if settings.backend == SqlDatabaseKind::Postgresql {
             let is_encrypted = self.sessions().starts_with("t\t");
             drop(open);
             return is_encrypted;
         }
         // The server accepts this user only over TLS.
         let strict =
-            Settings { user: "strict".to_owned(), password: "x".to_owned(), ..settings.clone() };
+            SqlSettings { user: "strict".to_owned(), password: "x".to_owned(), ..settings.clone() };
         match Database::open(&strict) {
             Ok(_) => true,
             Err(error) if error.to_string().contains("Access denied") => false,
@@ -84,17 +91,17 @@ impl Scene {
         self.place.server().query("postgres", ask).unwrap()
     }
 
-    fn refusal(settings: &Settings) -> String {
+    fn refusal(settings: &SqlSettings) -> String {
         let error = Database::open(settings).map(drop).unwrap_err();
         assert!(!error.is_lost(), "trying again does not help: {error}");
         error.to_string()
     }
 }
 
-fn options(backend: Backend, folder: &Path, certificate: &Path, key: &Path) -> Vec<String> {
+fn options(backend: SqlDatabaseKind, folder: &Path, certificate: &Path, key: &Path) -> Vec<String> {
     let authority = folder.join("own.pem");
     let (authority, certificate, key) = (authority.display(), certificate.display(), key.display());
-    if backend == Backend::Mysql {
+    if backend == SqlDatabaseKind::Mysql {
         return vec![
             format!("ssl-ca={authority}"),
             format!("ssl-cert={certificate}"),
@@ -115,103 +122,112 @@ fn options(backend: Backend, folder: &Path, certificate: &Path, key: &Path) -> V
     ]
 }
 
-fn scene(backend: Backend) -> Option<Scene> {
+fn scene(backend: SqlDatabaseKind) -> Option<SqlTlsFixture> {
     if testbed::command::find_program("openssl").is_none() {
         skip("openssl: not found");
         return None;
     }
-    Scene::new(backend)
+    SqlTlsFixture::new(backend)
 }
 
 /// Checks which servers are trusted, by mode, and that the session is encrypted.
-fn the_right_ones_are_believed(scene: &Scene) {
+fn the_right_ones_are_believed(scene: &SqlTlsFixture) {
     let own = Some(&scene.own);
     for (host, mode, anchor) in [
-        ("localhost", SslMode::VerifyFull, own),
-        ("127.0.0.1", SslMode::VerifyCa, own),
-        ("127.0.0.1", SslMode::Require, None),
-        ("127.0.0.1", SslMode::Prefer, own),
-        ("127.0.0.1", SslMode::Prefer, None),
+        ("localhost", DatabaseSslMode::VerifyFull, own),
+        ("127.0.0.1", DatabaseSslMode::VerifyCa, own),
+        ("127.0.0.1", DatabaseSslMode::Require, None),
+        ("127.0.0.1", DatabaseSslMode::Prefer, own),
+        ("127.0.0.1", DatabaseSslMode::Prefer, None),
     ] {
         assert!(scene.is_encrypted(&scene.settings(host, mode, anchor)), "{host} {mode:?}");
     }
-    let implied = Settings { ssl_mode: None, ..scene.settings("127.0.0.1", SslMode::Require, own) };
+    let implied = SqlSettings {
+        ssl_mode: None,
+        ..scene.settings("127.0.0.1", DatabaseSslMode::Require, own)
+    };
     assert!(scene.is_encrypted(&implied));
     for settings in [
-        scene.settings("localhost", SslMode::Disable, own),
+        scene.settings("localhost", DatabaseSslMode::Disable, own),
         // PostgreSQL's own library does the same: it continues without TLS if that does not work.
-        scene.settings("localhost", SslMode::Prefer, Some(&scene.other)),
+        scene.settings("localhost", DatabaseSslMode::Prefer, Some(&scene.other)),
     ] {
         assert!(!scene.is_encrypted(&settings), "{:?}", settings.ssl_mode);
     }
 }
 
-fn the_wrong_ones_are_refused(scene: &mut Scene) {
+fn the_wrong_ones_are_refused(scene: &mut SqlTlsFixture) {
     let (own, other) = (Some(&scene.own), Some(&scene.other));
     let other_file = scene.other.certificate().display().to_string();
     for (host, mode, anchor, words) in [
-        ("localhost", SslMode::VerifyFull, other, other_file.as_str()),
-        ("localhost", SslMode::VerifyCa, other, "does not come from an authority in "),
-        ("localhost", SslMode::Require, other, other_file.as_str()),
-        ("127.0.0.1", SslMode::VerifyFull, own, "is not for 127.0.0.1"),
-        ("localhost", SslMode::VerifyFull, None, "ssl-mode verify-full needs a trust-anchor"),
+        ("localhost", DatabaseSslMode::VerifyFull, other, other_file.as_str()),
+        ("localhost", DatabaseSslMode::VerifyCa, other, "does not come from an authority in "),
+        ("localhost", DatabaseSslMode::Require, other, other_file.as_str()),
+        ("127.0.0.1", DatabaseSslMode::VerifyFull, own, "is not for 127.0.0.1"),
+        (
+            "localhost",
+            DatabaseSslMode::VerifyFull,
+            None,
+            "ssl-mode verify-full needs a trust-anchor",
+        ),
     ] {
-        let said = Scene::refusal(&scene.settings(host, mode, anchor));
+        let said = SqlTlsFixture::refusal(&scene.settings(host, mode, anchor));
         assert!(said.contains(words), "{said}");
     }
-    let strict = scene.settings("localhost", SslMode::VerifyFull, own);
-    let missing = Settings { trust_anchor: Some("/no/such.pem".into()), ..strict.clone() };
-    assert!(Scene::refusal(&missing).contains("/no/such.pem"));
-    let alone = Settings { cert_file: Some("/my.pem".into()), ..strict.clone() };
-    assert!(Scene::refusal(&alone).contains("/my.pem does not serve alone"));
+    let strict = scene.settings("localhost", DatabaseSslMode::VerifyFull, own);
+    let missing = SqlSettings { trust_anchor: Some("/no/such.pem".into()), ..strict.clone() };
+    assert!(SqlTlsFixture::refusal(&missing).contains("/no/such.pem"));
+    let alone = SqlSettings { cert_file: Some("/my.pem".into()), ..strict.clone() };
+    assert!(SqlTlsFixture::refusal(&alone).contains("/my.pem does not serve alone"));
     // The server is the same, with a certificate that has expired.
     scene.place.server_mut().stop().unwrap();
     scene.own.issue("server", "localhost", -1);
     scene.place.server_mut().launch().unwrap();
-    let said = Scene::refusal(&strict);
+    let said = SqlTlsFixture::refusal(&strict);
     let anchor = scene.own.certificate().display().to_string();
     assert!(said.contains("has run out") && said.contains(&anchor), "{said}");
 }
 
 /// Checks a client that has to present a certificate.
-fn a_client_shows_itself(scene: &Scene) {
-    let settings = Settings {
+fn a_client_shows_itself(scene: &SqlTlsFixture) {
+    let settings = SqlSettings {
         user: "shown".to_owned(),
         password: "x".to_owned(),
-        ..scene.settings("127.0.0.1", SslMode::VerifyCa, Some(&scene.own))
+        ..scene.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&scene.own))
     };
-    let said = Scene::refusal(&settings);
+    let said = SqlTlsFixture::refusal(&settings);
     assert!(said.contains("certificate") || said.contains("Access denied"), "{said}");
     let (certificate, key) = scene.own.issue("client", "client", 2);
-    let known = Settings { cert_file: Some(certificate), key_file: Some(key), ..settings.clone() };
+    let known =
+        SqlSettings { cert_file: Some(certificate), key_file: Some(key), ..settings.clone() };
     Database::open(&known).unwrap_or_else(|error| panic!("{error}"));
     let (certificate, _) = scene.own.issue("another", "another", 2);
-    let mixed = Settings { cert_file: Some(certificate), ..known };
-    let said = Scene::refusal(&mixed);
+    let mixed = SqlSettings { cert_file: Some(certificate), ..known };
+    let said = SqlTlsFixture::refusal(&mixed);
     assert!(said.contains("do not serve together"), "{said}");
 }
 
 /// Checks that the list of ciphers has an effect.
-fn ciphers_are_chosen(scene: &Scene) {
-    let user = |list: &str| Settings {
+fn ciphers_are_chosen(scene: &SqlTlsFixture) {
+    let user = |list: &str| SqlSettings {
         user: "weak".to_owned(),
         password: "x".to_owned(),
         cipher_list: Some(list.to_owned()),
-        ..scene.settings("127.0.0.1", SslMode::VerifyCa, Some(&scene.own))
+        ..scene.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&scene.own))
     };
     let open = Database::open(&user(CIPHER)).unwrap_or_else(|error| panic!("{error}"));
-    if scene.settings.backend == Backend::Postgresql {
+    if scene.settings.backend == SqlDatabaseKind::Postgresql {
         assert_eq!(scene.sessions(), format!("t\t{CIPHER}\n"));
     } else {
         // The server accepts this user with no other cipher.
-        let said = Scene::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
+        let said = SqlTlsFixture::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
         assert!(said.contains("Access denied"), "{said}");
     }
     drop(open);
-    assert!(Scene::refusal(&user("RC4")).contains("cipher-list `RC4`"));
+    assert!(SqlTlsFixture::refusal(&user("RC4")).contains("cipher-list `RC4`"));
 }
 
-fn all_of(backend: Backend) {
+fn all_of(backend: SqlDatabaseKind) {
     let Some(mut scene) = scene(backend) else { return };
     the_right_ones_are_believed(&scene);
     a_client_shows_itself(&scene);
@@ -221,28 +237,28 @@ fn all_of(backend: Backend) {
 
 #[test]
 fn mariadb_is_believed_by_its_certificate() {
-    all_of(Backend::Mysql);
+    all_of(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn postgresql_is_believed_by_its_certificate() {
-    all_of(Backend::Postgresql);
+    all_of(SqlDatabaseKind::Postgresql);
 }
 
 #[test]
 fn a_server_without_tls_is_refused_where_there_has_to_be_some() {
-    for backend in [Backend::Mysql, Backend::Postgresql] {
-        let Some(place) = Place::with(backend, "clear", |_| match backend {
-            Backend::Mysql => vec!["skip-ssl".to_owned()],
+    for backend in [SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
+        let Some(place) = SqlTestDatabases::with(backend, "clear", |_| match backend {
+            SqlDatabaseKind::Mysql => vec!["skip-ssl".to_owned()],
             _ => Vec::new(),
         }) else {
             continue;
         };
         let settings = place.create("leases");
-        let strict = Settings { ssl_mode: Some(SslMode::Require), ..settings.clone() };
-        let said = Scene::refusal(&strict);
+        let strict = SqlSettings { ssl_mode: Some(DatabaseSslMode::Require), ..settings.clone() };
+        let said = SqlTlsFixture::refusal(&strict);
         assert!(said.contains("TLS"), "{said}");
-        let lenient = Settings { ssl_mode: Some(SslMode::Prefer), ..settings };
+        let lenient = SqlSettings { ssl_mode: Some(DatabaseSslMode::Prefer), ..settings };
         Database::open(&lenient).unwrap_or_else(|error| panic!("{error}"));
     }
 }

@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use base::Now;
 use dhcp_lease::contract::{ASKED_MAX, Facts, FetchKeys};
-use dhcp_lease::sample::{Sample, SampleLease};
+use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, PoolSet, PutMode};
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
-use dhcp_store::log::{ShardLog, Shards};
-use dhcp_store::memfile::Rows;
-use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
+use dhcp_store::database::{
+    DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
+};
+use dhcp_store::log::{ShardLog, SharedLogState};
+use dhcp_store::memfile::LeaseFileFamily;
+use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
-use crate::sql::wire::{Wire, WireCounts};
-use crate::sql::{Place, open};
+use crate::sql::wire::{WireCounters, WireCounts};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Number of leases in one round.
 const LEASES: u32 = 300;
@@ -26,20 +28,20 @@ const ATTEMPTS: u64 = 100;
 const FEWEST: [u64; 4] = [2, 2, 2, 1];
 const NOW: Now = Now { mono_ns: 0, wall_us: 1_700_000_000_000_000 };
 
-struct Scene<F: SharedRows> {
-    wire: Arc<Wire>,
+struct DatabaseTripsFixture<F: SharedRows> {
+    wire: Arc<WireCounters>,
     core: DatabaseCore<F, SharedLeases>,
     store: DatabaseStore<F>,
     pools: Arc<PoolSet<F>>,
 }
 
-impl<F: SharedRows + Sample> Scene<F> {
-    fn new(settings: &Settings) -> Self {
-        let (wire, port) = Wire::start(settings.port());
-        let settings = Settings { port: Some(port), ..settings.clone() };
+impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
+    fn new(settings: &SqlSettings) -> Self {
+        let (wire, port) = WireCounters::start(settings.port());
+        let settings = SqlSettings { port: Some(port), ..settings.clone() };
         let mut database = SharedLeases::new(settings);
-        LeaseDatabase::<F>::connect(&mut database).unwrap();
-        let shards = Shards::new(1, |_| {});
+        LeaseDatabaseConnection::<F>::connect(&mut database).unwrap();
+        let shards = SharedLogState::new(1, |_| {});
         let table = Arc::new(LeaseTable::new(3));
         let pools = table.configure(&[F::pool(1, LEASES)], &[]);
         let refusals = Arc::<Refusals>::default();
@@ -72,8 +74,9 @@ impl<F: SharedRows + Sample> Scene<F> {
         }
         let counts = self.round();
         let mut there = Vec::new();
-        LeaseDatabase::<F>::load(self.core.database(), &mut |lease| there.push(lease)).unwrap();
-        there.sort_by_key(<F as Rows>::address);
+        LeaseDatabaseConnection::<F>::load(self.core.database(), &mut |lease| there.push(lease))
+            .unwrap();
+        there.sort_by_key(<F as LeaseFileFamily>::address);
         assert!(there == leases, "the leases are there as they were written");
         counts
     }
@@ -110,8 +113,8 @@ impl<F: SharedRows + Sample> Scene<F> {
     }
 }
 
-fn trips<F: SharedRows + Sample>(settings: &Settings) {
-    let mut scene = Scene::<F>::new(settings);
+fn trips<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
+    let mut scene = DatabaseTripsFixture::<F>::new(settings);
     // The first rounds prepare PostgreSQL's statements, one of each kind.
     scene.leases(1_700_000_000, 1);
     scene.leases(1_700_000_001, 1);
@@ -139,8 +142,8 @@ fn trips<F: SharedRows + Sample>(settings: &Settings) {
     assert_eq!(scene.round().turns, 0);
 }
 
-fn of(backend: Backend) {
-    let Some(place) = Place::new(backend, "trips") else { return };
+fn of(backend: SqlDatabaseKind) {
+    let Some(place) = SqlTestDatabases::new(backend, "trips") else { return };
     let settings = place.create("leases");
     open(&settings).install(Schema::Current).unwrap();
     trips::<V4>(&settings);
@@ -149,10 +152,10 @@ fn of(backend: Backend) {
 
 #[test]
 fn a_round_is_two_round_trips_to_mariadb() {
-    of(Backend::Mysql);
+    of(SqlDatabaseKind::Mysql);
 }
 
 #[test]
 fn a_round_is_two_round_trips_to_postgresql() {
-    of(Backend::Postgresql);
+    of(SqlDatabaseKind::Postgresql);
 }

@@ -4,14 +4,14 @@
 //! repeats from its seed. The bytes are written by hand here, not by [`super::MessageWriter`], so
 //! that reader and writer cannot agree on a mistake.
 
-use base::{Random, Writer};
+use base::{ByteWriter, Random};
 
 use super::layout::{COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::lengths::{NAMES, scalar_len};
 use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{MessageType, option};
-use crate::arbitrary::Maker;
-pub use crate::arbitrary::{BUFFER_LEN, Kind};
+use crate::arbitrary::DatagramGenerator;
+pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
 /// Codes that readers treat specially, more often than chance would choose them.
 const FAVORED: [u8; 20] = [
@@ -38,7 +38,7 @@ const FAVORED: [u8; 20] = [
 ];
 
 /// Functions that make DHCPv4 datagrams.
-const MAKER: Maker = Maker {
+const MAKER: DatagramGenerator = DatagramGenerator {
     sound,
     header,
     options_at: OPTIONS_AT,
@@ -48,7 +48,11 @@ const MAKER: Maker = Maker {
 
 /// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
 /// length. `captures` are messages to change, possibly none.
-pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
+pub fn datagram(
+    random: &mut Random,
+    captures: &[&[u8]],
+    buffer: &mut [u8],
+) -> (DatagramKind, usize) {
     MAKER.datagram(random, captures, buffer)
 }
 
@@ -68,7 +72,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     let overload = if random.chance(1, 6) { random.below(4) as u8 } else { 0 };
     let (fixed, rest) = buffer.split_at_mut(OPTIONS_AT);
     let limit = random.below(8);
-    let mut main = Writer::new(rest);
+    let mut main = ByteWriter::new(rest);
     if overload != 0 {
         put(&mut main, OPTION_OVERLOAD, &[overload]);
     }
@@ -84,7 +88,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
         let field = &mut fixed[field];
         if overload & bit != 0 {
             field.fill(0);
-            let mut place = Writer::new(field);
+            let mut place = ByteWriter::new(field);
             options(random, 2, &mut used, &mut place);
             if place.room() > 0 {
                 place.u8(END);
@@ -119,7 +123,7 @@ fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
 }
 
 /// Writes up to `count` options, of codes not in `used` (pieces of one option excepted).
-fn options(random: &mut Random, count: u64, used: &mut [u64; 4], place: &mut Writer<'_>) {
+fn options(random: &mut Random, count: u64, used: &mut [u64; 4], place: &mut ByteWriter<'_>) {
     for _ in 0..count {
         if random.chance(1, 12) && place.room() > 8 {
             place.fill(PAD, random.below(8) as usize);
@@ -168,7 +172,7 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
         _ if scalar_len(code).is_some() => scalar_len(code).map_or(0, usize::from),
         option::PARAMETER_REQUEST_LIST => 1 + random.below(31) as usize,
         option::RELAY_AGENT_INFORMATION => {
-            let mut subs = Writer::new(&mut value[..]);
+            let mut subs = ByteWriter::new(&mut value[..]);
             for _ in 0..random.below(4) {
                 let code = 1 + random.below(19) as u8;
                 let len = random.below(20) as usize;
@@ -185,7 +189,7 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
 }
 
 /// Writes an option, in pieces when it is too long for one; writes nothing when there is no room.
-fn put(place: &mut Writer<'_>, code: u8, value: &[u8]) {
+fn put(place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     if value.len() + 2 * (value.len() / 255 + 1) > place.room() {
         return;
     }
@@ -202,7 +206,7 @@ fn put(place: &mut Writer<'_>, code: u8, value: &[u8]) {
 const PIECES_ROOM: usize = 80;
 
 /// Writes an option in pieces of random lengths, empty ones included, with other options between.
-fn pieces(random: &mut Random, place: &mut Writer<'_>, code: u8, value: &[u8]) {
+fn pieces(random: &mut Random, place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     let mut rest = value;
     while !rest.is_empty() {
         if place.room() < rest.len() + PIECES_ROOM {

@@ -14,7 +14,7 @@ pub const BROADCAST_FLAG: u16 = 0x8000;
 
 /// Fixed fields of a message (RFC 2131 §2), without `sname` and `file`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct Dhcp4Header {
     /// [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     pub op: u8,
     /// Hardware type (1 = Ethernet).
@@ -41,7 +41,7 @@ pub struct Header {
     pub chaddr: [u8; 16],
 }
 
-impl Default for Header {
+impl Default for Dhcp4Header {
     /// Returns a request over Ethernet in which nothing else is set.
     fn default() -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Default for Header {
     }
 }
 
-impl Header {
+impl Dhcp4Header {
     /// Returns the fields of `message`; bytes after the hardware address in `chaddr` become zero.
     #[must_use]
     pub fn of(message: &Message<'_>) -> Self {

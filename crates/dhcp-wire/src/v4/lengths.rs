@@ -90,14 +90,14 @@ pub(super) const WITH_NAMES: [u64; 4] = {
 
 /// Slot and limits of an option.
 #[derive(Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct OptionLengthRule {
     pub(super) slot: u8,
     pub(super) min: u8,
     pub(super) max: u8,
 }
 
 /// Rules of all codes.
-pub(super) type Rules = [Rule; 256];
+pub(super) type Rules = [OptionLengthRule; 256];
 
 static STRICT: Rules = rules(Parsing::Strict);
 static LENIENT: Rules = rules(Parsing::Lenient);
@@ -124,11 +124,11 @@ pub(super) const fn rules_of(parsing: Parsing) -> &'static Rules {
 }
 
 const fn rules(parsing: Parsing) -> Rules {
-    let mut rules = [Rule { slot: OTHER_SLOT as u8, min: 0, max: 255 }; 256];
+    let mut rules = [OptionLengthRule { slot: OTHER_SLOT as u8, min: 0, max: 255 }; 256];
     let mut slot = 0;
     while slot < NOTED.len() {
         let (code, min) = NOTED[slot];
-        rules[code as usize] = Rule { slot: slot as u8, min, max: 255 };
+        rules[code as usize] = OptionLengthRule { slot: slot as u8, min, max: 255 };
         slot += 1;
     }
     let mut at = 0;

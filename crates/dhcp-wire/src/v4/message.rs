@@ -6,7 +6,7 @@ use super::layout::{
     CHADDR_AT, CHADDR_LEN, COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME,
 };
 use super::lengths::{NAMES, NOTED, OTHER_SLOT, Rules, SLOTS, WITH_NAMES, rules_of, scalar_len};
-use super::walk::{Found, find};
+use super::walk::{OptionWalkElement, find};
 use super::{
     BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, ClientFqdn, INSTANCES_MAX, Instances, Malformed,
     MessageType, OptionValue, option,
@@ -113,7 +113,7 @@ impl<'a> Message<'a> {
         let mut position = start;
         loop {
             match find(place, &mut position) {
-                Found::Option { code, at, len } => {
+                OptionWalkElement::Option { code, at, len } => {
                     let rule = scan.rules[usize::from(code)];
                     let word = &mut self.present[usize::from(code >> 6)];
                     let bit = 1 << (code & 63);
@@ -126,8 +126,8 @@ impl<'a> Message<'a> {
                     scan.is_odd |= (len < rule.min) | (len > rule.max);
                     scan.instances += 1;
                 }
-                Found::End => return,
-                Found::Cut => {
+                OptionWalkElement::End => return,
+                OptionWalkElement::Cut => {
                     self.is_cut = true;
                     return;
                 }
@@ -399,8 +399,8 @@ impl<'a> Message<'a> {
     /// PAD, END and an option that is cut off.
     #[must_use]
     #[inline]
-    pub fn options(&self) -> Options<'a> {
-        Options { instances: self.instances(), message: *self, seen: [0; 4] }
+    pub fn options(&self) -> Dhcp4OptionIterator<'a> {
+        Dhcp4OptionIterator { instances: self.instances(), message: *self, seen: [0; 4] }
     }
 
     /// Returns all options as sent, with pieces separate.
@@ -498,13 +498,13 @@ struct Scan {
 
 /// Iterator over the options of a message, each code once.
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct Dhcp4OptionIterator<'a> {
     instances: Instances<'a>,
     message: Message<'a>,
     seen: [u64; 4],
 }
 
-impl<'a> Iterator for Options<'a> {
+impl<'a> Iterator for Dhcp4OptionIterator<'a> {
     type Item = (u8, OptionValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {

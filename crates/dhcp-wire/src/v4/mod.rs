@@ -17,9 +17,9 @@ mod walk;
 mod writer;
 
 pub use fqdn::ClientFqdn;
-pub use header::{BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, Header};
+pub use header::{BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, Dhcp4Header};
 pub use malformed::Malformed;
-pub use message::{Message, Options};
+pub use message::{Dhcp4OptionIterator, Message};
 pub use message_type::MessageType;
 pub use value::{Fragments, OptionValue};
 pub use walk::Instances;

@@ -5,7 +5,7 @@ use super::layout::{FILE, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, PAD};
 
 /// Next element of one place.
-pub(super) enum Found {
+pub(super) enum OptionWalkElement {
     /// Option whose length byte is at offset `at`.
     Option {
         /// Code of the option.
@@ -24,24 +24,24 @@ pub(super) enum Found {
 /// Reads the option at `position` in `place`, a prefix of the datagram, and moves `position` after
 /// it.
 #[inline(always)]
-pub(super) fn find(place: &[u8], position: &mut usize) -> Found {
+pub(super) fn find(place: &[u8], position: &mut usize) -> OptionWalkElement {
     let mut at = *position;
     loop {
-        let Some(&code) = place.get(at) else { return Found::End };
+        let Some(&code) = place.get(at) else { return OptionWalkElement::End };
         at += 1;
         if code == PAD {
             continue;
         }
         if code == END {
-            return Found::End;
+            return OptionWalkElement::End;
         }
-        let Some(&len) = place.get(at) else { return Found::Cut };
+        let Some(&len) = place.get(at) else { return OptionWalkElement::Cut };
         let end = at + 1 + usize::from(len);
         if end > place.len() {
-            return Found::Cut;
+            return OptionWalkElement::Cut;
         }
         *position = end;
-        return Found::Option { code, at, len };
+        return OptionWalkElement::Option { code, at, len };
     }
 }
 
@@ -80,7 +80,7 @@ impl<'a> Instances<'a> {
         loop {
             let place = self.octets.get(..usize::from(self.end)).unwrap_or_default();
             let mut position = usize::from(self.position);
-            if let Found::Option { code, at, len } = find(place, &mut position) {
+            if let OptionWalkElement::Option { code, at, len } = find(place, &mut position) {
                 self.position = position as u16;
                 let value = place.get(at + 1..at + 1 + usize::from(len)).unwrap_or_default();
                 return Some((code, at, value));

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::layout::{FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, OPTION_OVERLOAD, PAD};
-use super::{Header, MessageType, OptionValue};
+use super::{Dhcp4Header, MessageType, OptionValue};
 use crate::shared::NoRoom;
 
 /// Length of option 52 in bytes.
@@ -42,7 +42,7 @@ const FIELDS: [(Range<usize>, u8); 2] = [(FILE, OVERLOAD_FILE), (SNAME, OVERLOAD
 
 impl<'b> MessageWriter<'b> {
     /// Begins a message in `buffer`.
-    pub fn new(buffer: &'b mut [u8], header: &Header) -> Self {
+    pub fn new(buffer: &'b mut [u8], header: &Dhcp4Header) -> Self {
         let failed = match buffer.first_chunk_mut::<OPTIONS_AT>() {
             Some(fixed) => {
                 header.write(fixed);
@@ -322,7 +322,7 @@ mod tests {
     fn long_values_are_cut_into_pieces_of_255() {
         let value: [u8; 600] = core::array::from_fn(|n| n as u8);
         let mut buffer = [0xee; 1_200];
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         writer.message_type(MessageType::Ack).option(230, &value).option(231, &[]);
         let len = writer.finish(0).unwrap();
         let message = Message::parse(&buffer[..len]).unwrap();
@@ -335,29 +335,35 @@ mod tests {
     #[test]
     fn messages_are_padded_with_zeros_and_end_in_time() {
         let mut buffer = [0xee; 300];
-        let len = MessageWriter::new(&mut buffer, &Header::default())
+        let len = MessageWriter::new(&mut buffer, &Dhcp4Header::default())
             .message_type(MessageType::Nak)
             .finish(300);
         assert_eq!(len, Ok(300));
         assert_eq!(buffer[240..244], [53, 1, 6, 255]);
         assert!(buffer[244..].iter().all(|&octet| octet == 0));
-        assert_eq!(MessageWriter::new(&mut buffer, &Header::default()).finish(301), Err(NoRoom));
         assert_eq!(
-            MessageWriter::new(&mut buffer[..240], &Header::default()).finish(0),
+            MessageWriter::new(&mut buffer, &Dhcp4Header::default()).finish(301),
             Err(NoRoom)
         );
         assert_eq!(
-            MessageWriter::new(&mut buffer[..239], &Header::default()).finish(0),
+            MessageWriter::new(&mut buffer[..240], &Dhcp4Header::default()).finish(0),
             Err(NoRoom)
         );
-        assert_eq!(MessageWriter::new(&mut buffer[..241], &Header::default()).finish(0), Ok(241));
+        assert_eq!(
+            MessageWriter::new(&mut buffer[..239], &Dhcp4Header::default()).finish(0),
+            Err(NoRoom)
+        );
+        assert_eq!(
+            MessageWriter::new(&mut buffer[..241], &Dhcp4Header::default()).finish(0),
+            Ok(241)
+        );
     }
 
     #[test]
     fn what_does_not_fit_fails_unless_it_may_spill() {
         for may_overload in [false, true] {
             let mut buffer = [0; 260];
-            let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+            let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
             writer.allow_overload(may_overload).message_type(MessageType::Ack);
             writer.option(option::DOMAIN_NAME, &[b'd'; 40]).option(option::HOST_NAME, b"h");
             let finished = writer.finish(0);
@@ -374,14 +380,14 @@ mod tests {
     #[test]
     fn fields_with_names_are_not_overloaded() {
         let mut buffer = [0; 260];
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         writer.allow_overload(true).file(b"boot").option(230, &[7; 50]);
         let len = writer.finish(0).unwrap();
         let message = Message::parse(&buffer[..len]).unwrap();
         assert_eq!((message.file(), message.sname()), (&b"boot"[..], &[][..]));
         assert_eq!(message.option(option::OVERLOAD).unwrap(), [OVERLOAD_SNAME]);
         assert_eq!(message.option(230).unwrap(), [7; 50]);
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         writer.allow_overload(true).file(b"boot").sname(b"s").option(230, &[7; 50]);
         assert_eq!(writer.finish(0), Err(NoRoom));
     }
@@ -394,7 +400,7 @@ mod tests {
             for len in 0..value.len() {
                 let mut buffer = [0xee; 400];
                 let buffer = &mut buffer[..241 + room];
-                let mut writer = MessageWriter::new(buffer, &Header::default());
+                let mut writer = MessageWriter::new(buffer, &Dhcp4Header::default());
                 writer.allow_overload(true).option(1, &[1; 4]).option(230, &value[..len]);
                 writer.option(230, b"tail").option(12, b"x");
                 let Ok(end) = writer.finish(0) else { continue };
@@ -411,7 +417,7 @@ mod tests {
     #[test]
     fn a_code_given_again_never_goes_to_an_earlier_place() {
         let mut buffer = [0; 250];
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         // `file` has 25 bytes left, too few for the first piece of 230 and enough for the second.
         writer.allow_overload(true).option(15, &[1; 100]).option(230, &[b'a'; 40]);
         writer.option(230, b"tail");
@@ -424,12 +430,12 @@ mod tests {
     #[test]
     fn the_last_name_given_counts() {
         let mut buffer = [0; 250];
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         writer.sname(b"curlew").sname(b"knot").file(&[b'f'; 128]);
         let len = writer.finish(0).unwrap();
         let message = Message::parse(&buffer[..len]).unwrap();
         assert_eq!((message.sname(), message.file()), (&b"knot"[..], &[b'f'; 128][..]));
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         assert_eq!(writer.sname(&[b's'; 65]).finish(0), Err(NoRoom));
     }
 
@@ -437,7 +443,7 @@ mod tests {
     #[should_panic(expected = "names are set before options")]
     fn names_after_spilled_options_are_a_mistake() {
         let mut buffer = [0; 250];
-        let mut writer = MessageWriter::new(&mut buffer, &Header::default());
+        let mut writer = MessageWriter::new(&mut buffer, &Dhcp4Header::default());
         writer.allow_overload(true).option(230, &[7; 50]).file(b"boot");
     }
 
@@ -448,7 +454,7 @@ mod tests {
         {
             for len in 250..560 {
                 let mut buffer = [0xee; 600];
-                let mut writer = MessageWriter::new(&mut buffer[..len], &Header::default());
+                let mut writer = MessageWriter::new(&mut buffer[..len], &Dhcp4Header::default());
                 writer.file(&b"boot"[..if names > 0 { 4 } else { 0 }]);
                 writer.sname(&b"host"[..if names > 1 { 4 } else { 0 }]);
                 writer.allow_overload(may_overload).reserve(9);

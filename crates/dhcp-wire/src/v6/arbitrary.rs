@@ -4,12 +4,12 @@
 //! repeats from its seed. The bytes are written by hand here, not by [`super::MessageWriter`], so
 //! that reader and writer cannot agree on a mistake.
 
-use base::{Random, Writer};
+use base::{ByteWriter, Random};
 
 use super::layout::{MESSAGE_LEN, OPTION_LEN};
 use super::{MessageType, RELAYS_MAX, option};
-use crate::arbitrary::Maker;
-pub use crate::arbitrary::{BUFFER_LEN, Kind};
+use crate::arbitrary::DatagramGenerator;
+pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
 /// Codes that readers treat specially, more often than chance would choose them.
 const FAVORED: [u16; 16] = [
@@ -51,7 +51,7 @@ const RELAYED: [u16; 7] = [
 ];
 
 /// Functions that make DHCPv6 datagrams.
-const MAKER: Maker = Maker {
+const MAKER: DatagramGenerator = DatagramGenerator {
     sound,
     header,
     options_at: MESSAGE_LEN,
@@ -61,7 +61,11 @@ const MAKER: Maker = Maker {
 
 /// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
 /// length. `captures` are packets to change, possibly none.
-pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
+pub fn datagram(
+    random: &mut Random,
+    captures: &[&[u8]],
+    buffer: &mut [u8],
+) -> (DatagramKind, usize) {
     MAKER.datagram(random, captures, buffer)
 }
 
@@ -77,7 +81,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     if buffer.len() < MESSAGE_LEN {
         return 0;
     }
-    let mut place = Writer::new(buffer);
+    let mut place = ByteWriter::new(buffer);
     // Offsets of the lengths of Relay Message options, and number of bytes after them in their
     // levels.
     let mut lengths = [(0, 0); RELAYS_MAX];
@@ -130,7 +134,7 @@ fn client_or_server(random: &mut Random) -> MessageType {
 }
 
 /// Writes a level up to its Relay Message option.
-fn level(random: &mut Random, relay_type: MessageType, place: &mut Writer<'_>) {
+fn level(random: &mut Random, relay_type: MessageType, place: &mut ByteWriter<'_>) {
     let mut addresses = [0; 33];
     random.fill(&mut addresses);
     place.u8(relay_type.code()).put(&addresses);
@@ -144,7 +148,7 @@ fn level(random: &mut Random, relay_type: MessageType, place: &mut Writer<'_>) {
 }
 
 /// Writes a message of at most `room` bytes.
-fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
+fn message(random: &mut Random, place: &mut ByteWriter<'_>, room: usize) {
     let end = place.len() + room;
     let mut fixed = [0; MESSAGE_LEN];
     header(random, &mut fixed);
@@ -155,7 +159,7 @@ fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
             _ => 200 + random.below(60_000) as u16,
         };
         let mut value = [0; 500];
-        let mut inner = Writer::new(&mut value);
+        let mut inner = ByteWriter::new(&mut value);
         value_for(random, code, &mut inner);
         if inner.len() + OPTION_LEN <= end - place.len() {
             put(place, code, inner.written());
@@ -170,7 +174,7 @@ fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
 }
 
 /// Writes a value that an option may have.
-fn value_for(random: &mut Random, code: u16, value: &mut Writer<'_>) {
+fn value_for(random: &mut Random, code: u16, value: &mut ByteWriter<'_>) {
     let mut octets = [0; 40];
     random.fill(&mut octets);
     match code {
@@ -223,14 +227,14 @@ fn value_for(random: &mut Random, code: u16, value: &mut Writer<'_>) {
 }
 
 /// Writes options into an IA (`depth` 0) or into an option in one.
-fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
+fn inner(random: &mut Random, depth: u8, value: &mut ByteWriter<'_>) {
     for _ in 0..random.below(4) {
         let code = match random.pick(&INNER) {
             Some(&favored) if random.chance(4, 5) => favored,
             _ => option::PREFERENCE,
         };
         let mut octets = [0; 120];
-        let mut place = Writer::new(&mut octets);
+        let mut place = ByteWriter::new(&mut octets);
         if depth == 0 {
             value_for(random, code, &mut place);
         } else {
@@ -247,7 +251,7 @@ fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
     }
 }
 
-fn put(place: &mut Writer<'_>, code: u16, value: &[u8]) {
+fn put(place: &mut ByteWriter<'_>, code: u16, value: &[u8]) {
     place.u16(code).u16(value.len() as u16).put(value);
 }
 

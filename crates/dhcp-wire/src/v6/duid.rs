@@ -3,7 +3,7 @@
 //! DUIDs are opaque: two are the same when their bytes are. Their contents are for people and for
 //! code that makes new ones.
 
-use base::{Reader, Writer};
+use base::{ByteReader, ByteWriter};
 
 use super::NoRoom;
 
@@ -60,7 +60,7 @@ impl<'a> Duid<'a> {
     }
 
     fn known(octets: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(octets);
+        let mut reader = ByteReader::new(octets);
         let duid = match reader.u16()? {
             1 => Self::LinkLayerTime {
                 hardware_type: reader.u16()?,
@@ -81,7 +81,7 @@ impl<'a> Duid<'a> {
     ///
     /// Returns [`NoRoom`] when it does not fit.
     pub fn write(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
-        let mut writer = Writer::new(buffer);
+        let mut writer = ByteWriter::new(buffer);
         match *self {
             Self::LinkLayerTime { hardware_type, time_s, address } => {
                 writer.u16(1).u16(hardware_type).u32(time_s).put(address);

@@ -3,9 +3,9 @@
 
 use core::net::Ipv6Addr;
 
-use base::Reader;
+use base::ByteReader;
 
-use super::{Options, option};
+use super::{Dhcp6OptionIterator, option};
 use crate::shared::named;
 
 named! {
@@ -56,17 +56,17 @@ pub struct Ia<'a> {
     /// T2, seconds; 0 in an IA_TA, which has none.
     pub t2_s: u32,
     /// Options in the association.
-    pub options: Options<'a>,
+    pub options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Ia<'a> {
     /// Reads the value of an IA option; `None` when it is too short.
     #[inline]
     fn read(kind: IaKind, value: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(value);
+        let mut reader = ByteReader::new(value);
         let iaid = reader.u32()?;
         let (t1_s, t2_s) = if kind == IaKind::Ta { (0, 0) } else { (reader.u32()?, reader.u32()?) };
-        Some(Self { kind, iaid, t1_s, t2_s, options: Options::new(reader.rest()) })
+        Some(Self { kind, iaid, t1_s, t2_s, options: Dhcp6OptionIterator::new(reader.rest()) })
     }
 
     /// Returns the addresses in the association.
@@ -101,18 +101,18 @@ pub struct IaAddress<'a> {
     /// Valid lifetime, seconds; all ones is infinite.
     pub valid_s: u32,
     /// Options in the address.
-    pub options: Options<'a>,
+    pub options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> IaAddress<'a> {
     #[inline]
     fn read(value: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(value);
+        let mut reader = ByteReader::new(value);
         Some(Self {
             address: reader.array::<16>()?.into(),
             preferred_s: reader.u32()?,
             valid_s: reader.u32()?,
-            options: Options::new(reader.rest()),
+            options: Dhcp6OptionIterator::new(reader.rest()),
         })
     }
 
@@ -135,19 +135,25 @@ pub struct IaPrefix<'a> {
     /// Valid lifetime, seconds; all ones is infinite.
     pub valid_s: u32,
     /// Options in the prefix.
-    pub options: Options<'a>,
+    pub options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> IaPrefix<'a> {
     #[inline]
     fn read(value: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(value);
+        let mut reader = ByteReader::new(value);
         let (preferred_s, valid_s, len) = (reader.u32()?, reader.u32()?, reader.u8()?);
         let prefix = reader.array::<16>()?.into();
         if len > 128 {
             return None;
         }
-        Some(Self { prefix, len, preferred_s, valid_s, options: Options::new(reader.rest()) })
+        Some(Self {
+            prefix,
+            len,
+            preferred_s,
+            valid_s,
+            options: Dhcp6OptionIterator::new(reader.rest()),
+        })
     }
 
     /// Returns code and text of the prefix's status; absent means success.
@@ -186,7 +192,7 @@ const fn mask(len: u8) -> u128 {
 /// Iterator over the identity associations of a message, in order.
 #[derive(Clone, Debug)]
 pub struct Ias<'a> {
-    pub(super) options: Options<'a>,
+    pub(super) options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Iterator for Ias<'a> {
@@ -201,7 +207,7 @@ impl<'a> Iterator for Ias<'a> {
 /// Iterator over the addresses of an IA, in order.
 #[derive(Clone, Debug)]
 pub struct Addresses<'a> {
-    options: Options<'a>,
+    options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Iterator for Addresses<'a> {
@@ -217,7 +223,7 @@ impl<'a> Iterator for Addresses<'a> {
 /// Iterator over the prefixes of an IA, in order.
 #[derive(Clone, Debug)]
 pub struct Prefixes<'a> {
-    options: Options<'a>,
+    options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Iterator for Prefixes<'a> {

@@ -1,10 +1,11 @@
 //! DHCPv6 message as received, checked once and read in place.
 
 use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
-use super::rules::{OTHER_SLOT, Rule, SLOTS, Verdict, check};
-use super::walk::Checked;
+use super::rules::{OTHER_SLOT, OptionCheckRule, OptionTreatment, SLOTS, check};
+use super::walk::CountedOptions;
 use super::{
-    ClientFqdn, IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Options, Tuples, option,
+    ClientFqdn, Dhcp6OptionIterator, IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Tuples,
+    option,
 };
 use crate::Parsing;
 
@@ -58,13 +59,13 @@ impl<'a> Message<'a> {
             ias_at: octets.len() as u16,
             noted: [0; SLOTS],
         };
-        let mut options = Checked::new(inner, left);
+        let mut options = CountedOptions::new(inner, left);
         let mut at = MESSAGE_LEN;
         while let Some((code, value)) = options.next()? {
-            let rule = Rule::under(parsing, code);
+            let rule = OptionCheckRule::under(parsing, code);
             let verdict = check((parsing, rule), code, value, 0, options.left())?;
             let next = octets.len() - options.rest().len();
-            if verdict == Verdict::Skipped {
+            if verdict == OptionTreatment::Skipped {
                 at = next;
                 continue;
             }
@@ -114,20 +115,20 @@ impl<'a> Message<'a> {
     /// Returns all options, in order.
     #[must_use]
     #[inline]
-    pub fn options(&self) -> Options<'a> {
+    pub fn options(&self) -> Dhcp6OptionIterator<'a> {
         self.options_from(MESSAGE_LEN)
     }
 
     #[inline]
-    fn options_from(&self, at: usize) -> Options<'a> {
-        Options::new(self.octets.get(at..).unwrap_or_default())
+    fn options_from(&self, at: usize) -> Dhcp6OptionIterator<'a> {
+        Dhcp6OptionIterator::new(self.octets.get(at..).unwrap_or_default())
     }
 
     /// Returns the value of the first option with this code.
     #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
-        let slot = usize::from(Rule::of(code).slot);
+        let slot = usize::from(OptionCheckRule::of(code).slot);
         if slot == OTHER_SLOT {
             return self.options().get(code);
         }
@@ -140,7 +141,7 @@ impl<'a> Message<'a> {
     /// Returns true if an option occurs more than once.
     #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
-        let slot = usize::from(Rule::of(code).slot);
+        let slot = usize::from(OptionCheckRule::of(code).slot);
         if slot == OTHER_SLOT {
             return self.options().all(code).nth(1).is_some();
         }

@@ -30,7 +30,7 @@ pub use packet::{Packet, Relay};
 pub use relay_writer::RelayWriter;
 pub use status_code::StatusCode;
 pub use validity::{Invalid, validity};
-pub use walk::{Options, Tuples};
+pub use walk::{Dhcp6OptionIterator, Tuples};
 pub use writer::{Mark, MessageWriter};
 
 pub use crate::shared::NoRoom;

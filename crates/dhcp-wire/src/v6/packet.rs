@@ -3,8 +3,10 @@
 use core::net::Ipv6Addr;
 
 use super::layout::{MESSAGE_MAX, RELAY_LEN};
-use super::walk::Checked;
-use super::{Malformed, Message, MessageType, OPTIONS_MAX, Options, RELAYS_MAX, option};
+use super::walk::CountedOptions;
+use super::{
+    Dhcp6OptionIterator, Malformed, Message, MessageType, OPTIONS_MAX, RELAYS_MAX, option,
+};
 use crate::Parsing;
 
 /// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
@@ -124,7 +126,7 @@ fn inner(
 ) -> Result<(usize, usize), Malformed> {
     let options_at = start + RELAY_LEN;
     let inner = octets.get(options_at..end).ok_or(Malformed::TooShort)?;
-    let mut options = Checked::new(inner, left);
+    let mut options = CountedOptions::new(inner, left);
     let mut found = None;
     while let Some((code, value)) = options.next()? {
         match code {
@@ -155,7 +157,7 @@ pub struct Relay<'a> {
     /// Address from which the agent received the message and to which it sends the reply.
     pub peer_address: Ipv6Addr,
     /// Options of the level, including the message in it.
-    pub options: Options<'a>,
+    pub options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Relay<'a> {
@@ -167,7 +169,7 @@ impl<'a> Relay<'a> {
             hop_count: *hop_count,
             link_address: Ipv6Addr::from(*link),
             peer_address: Ipv6Addr::from(*peer.first_chunk()?),
-            options: Options::new(options),
+            options: Dhcp6OptionIterator::new(options),
         })
     }
 
@@ -201,8 +203,8 @@ impl<'a> Relay<'a> {
 
     /// Returns the options that the agent supplies for the client (RFC 6422).
     #[must_use]
-    pub fn supplied_options(&self) -> Options<'a> {
-        Options::new(self.options.get(option::RSOO).unwrap_or_default())
+    pub fn supplied_options(&self) -> Dhcp6OptionIterator<'a> {
+        Dhcp6OptionIterator::new(self.options.get(option::RSOO).unwrap_or_default())
     }
 }
 

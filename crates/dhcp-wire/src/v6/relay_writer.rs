@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use base::Writer;
+use base::ByteWriter;
 
 use super::layout::MESSAGE_MAX;
 use super::{MessageType, MessageWriter, NoRoom, Packet, option};
@@ -10,7 +10,7 @@ use super::{MessageType, MessageWriter, NoRoom, Packet, option};
 /// Levels being written, the outermost first; then the message in them.
 #[derive(Debug)]
 pub struct RelayWriter<'b> {
-    pub(super) writer: Writer<'b>,
+    pub(super) writer: ByteWriter<'b>,
     relay_type: MessageType,
     /// Offset of the length of the innermost Relay Message option; 0 = outside of all levels. Each
     /// such length leads to that of the level around it until the message is finished.
@@ -33,7 +33,7 @@ impl<'b> RelayWriter<'b> {
 
     fn begin(buffer: &'b mut [u8], relay_type: MessageType) -> Self {
         let len = buffer.len().min(MESSAGE_MAX);
-        let writer = Writer::new(&mut buffer[..len]);
+        let writer = ByteWriter::new(&mut buffer[..len]);
         Self { writer, relay_type, innermost: 0, is_open: false }
     }
 
@@ -122,6 +122,6 @@ impl<'b> RelayWriter<'b> {
 }
 
 /// Appends an option. The writer's buffer is never longer than a length field can represent.
-pub(super) fn put_option(writer: &mut Writer<'_>, code: u16, value: &[u8]) {
+pub(super) fn put_option(writer: &mut ByteWriter<'_>, code: u16, value: &[u8]) {
     writer.all([&code.to_be_bytes(), &(value.len() as u16).to_be_bytes(), value]);
 }

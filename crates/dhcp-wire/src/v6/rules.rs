@@ -1,7 +1,7 @@
 //! Lengths of options, and the options that contain others.
 
 use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
-use super::walk::Checked;
+use super::walk::CountedOptions;
 use super::{ClientFqdn, Malformed, Tuples, duid, option};
 use crate::{Parsing, name};
 
@@ -72,7 +72,7 @@ const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
 
 /// Contents of an option, as far as they are checked.
 #[derive(Clone, Copy)]
-enum Form {
+enum OptionContentKind {
     /// Bytes, and possibly options.
     Plain,
     VendorClass,
@@ -83,44 +83,50 @@ enum Form {
 
 /// Rule for checking an option.
 #[derive(Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct OptionCheckRule {
     /// Slot where the option's place is noted.
     pub(super) slot: u8,
     min: u8,
     max: u16,
     unit: u8,
-    form: Form,
+    form: OptionContentKind,
 }
 
 /// Rule of all codes that have none of their own.
-const UNKNOWN: Rule =
-    Rule { slot: OTHER_SLOT as u8, min: 0, max: u16::MAX, unit: 1, form: Form::Plain };
-static STRICT: [Rule; RULES_LEN] = rules(Parsing::Strict);
-static LENIENT: [Rule; RULES_LEN] = rules(Parsing::Lenient);
+const UNKNOWN: OptionCheckRule = OptionCheckRule {
+    slot: OTHER_SLOT as u8,
+    min: 0,
+    max: u16::MAX,
+    unit: 1,
+    form: OptionContentKind::Plain,
+};
+static STRICT: [OptionCheckRule; RULES_LEN] = rules(Parsing::Strict);
+static LENIENT: [OptionCheckRule; RULES_LEN] = rules(Parsing::Lenient);
 
-const fn rules(parsing: Parsing) -> [Rule; RULES_LEN] {
+const fn rules(parsing: Parsing) -> [OptionCheckRule; RULES_LEN] {
     let mut rules = [UNKNOWN; RULES_LEN];
     let mut index = 0;
     while index < LENGTHS.len() {
         let (code, min, max, unit) = LENGTHS[index];
-        rules[code as usize] = Rule { min: min as u8, max: max as u16, unit, ..UNKNOWN };
+        rules[code as usize] = OptionCheckRule { min: min as u8, max: max as u16, unit, ..UNKNOWN };
         index += 1;
     }
     index = 0;
     while index < SCALARS.len() {
         let (code, len) = SCALARS[index];
         let max = if matches!(parsing, Parsing::Strict) { len as u16 } else { ANY as u16 };
-        rules[code as usize] = Rule { min: len, max, ..UNKNOWN };
+        rules[code as usize] = OptionCheckRule { min: len, max, ..UNKNOWN };
         index += 1;
     }
     index = 0;
     while index < NAMES.len() {
         let (code, are_several) = NAMES[index];
-        rules[code as usize].form = if are_several { Form::Names } else { Form::Name };
+        rules[code as usize].form =
+            if are_several { OptionContentKind::Names } else { OptionContentKind::Name };
         index += 1;
     }
-    rules[option::VENDOR_CLASS as usize].form = Form::VendorClass;
-    rules[option::CLIENT_FQDN as usize].form = Form::Fqdn;
+    rules[option::VENDOR_CLASS as usize].form = OptionContentKind::VendorClass;
+    rules[option::CLIENT_FQDN as usize].form = OptionContentKind::Fqdn;
     let mut slot = 0;
     while slot < NOTED.len() {
         rules[NOTED[slot] as usize].slot = slot as u8;
@@ -129,7 +135,7 @@ const fn rules(parsing: Parsing) -> [Rule; RULES_LEN] {
     rules
 }
 
-impl Rule {
+impl OptionCheckRule {
     /// Returns the rule for an option when parsing is strict.
     #[inline]
     pub(super) fn of(code: u16) -> Self {
@@ -160,7 +166,7 @@ const DEPTH_MAX: u8 = 2;
 
 /// Treatment of an option that gives no reason to refuse the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum OptionTreatment {
     /// The option is read.
     Taken,
     /// The option counts as not sent.
@@ -171,20 +177,20 @@ pub(super) enum Verdict {
 /// look at them. `left` is the number of those that are permitted.
 #[inline]
 pub(super) fn check(
-    (parsing, rule): (Parsing, Rule),
+    (parsing, rule): (Parsing, OptionCheckRule),
     code: u16,
     value: &[u8],
     depth: u8,
     left: &mut usize,
-) -> Result<Verdict, Malformed> {
+) -> Result<OptionTreatment, Malformed> {
     if !rule.allows(value.len()) {
         let is_of_ia = depth > 0 || inner_at(code).is_some();
         return Err(if is_of_ia { Malformed::IaLength } else { Malformed::OptionLength });
     }
     let is_strict = parsing == Parsing::Strict;
     match (rule.form, inner_at(code)) {
-        (Form::VendorClass, _) => check_classes(parsing, &value[4..]),
-        (Form::Fqdn, _) => {
+        (OptionContentKind::VendorClass, _) => check_classes(parsing, &value[4..]),
+        (OptionContentKind::Fqdn, _) => {
             let fqdn = ClientFqdn::of(value);
             if is_strict && fqdn.is_some_and(|fqdn| fqdn.is_contradictory()) {
                 return Err(Malformed::ClientFqdn);
@@ -192,23 +198,29 @@ pub(super) fn check(
             let is_name = fqdn.is_some_and(|fqdn| fqdn.read_name(|_| ()));
             verdict(is_name, parsing, Malformed::ClientFqdn)
         }
-        (Form::Name, _) => {
+        (OptionContentKind::Name, _) => {
             verdict(name::end_of_name(value, 0).is_some(), parsing, Malformed::DomainName)
         }
-        (Form::Names, _) => verdict(name::are_names(value), parsing, Malformed::DomainName),
+        (OptionContentKind::Names, _) => {
+            verdict(name::are_names(value), parsing, Malformed::DomainName)
+        }
         (_, Some(inner_at)) if depth < DEPTH_MAX => {
             check_inner(parsing, &value[inner_at..], depth + 1, left)?;
-            Ok(Verdict::Taken)
+            Ok(OptionTreatment::Taken)
         }
-        _ => Ok(Verdict::Taken),
+        _ => Ok(OptionTreatment::Taken),
     }
 }
 
-fn verdict(is_sound: bool, parsing: Parsing, reason: Malformed) -> Result<Verdict, Malformed> {
+fn verdict(
+    is_sound: bool,
+    parsing: Parsing,
+    reason: Malformed,
+) -> Result<OptionTreatment, Malformed> {
     match parsing {
-        _ if is_sound => Ok(Verdict::Taken),
+        _ if is_sound => Ok(OptionTreatment::Taken),
         Parsing::Strict => Err(reason),
-        Parsing::Lenient => Ok(Verdict::Skipped),
+        Parsing::Lenient => Ok(OptionTreatment::Skipped),
     }
 }
 
@@ -218,9 +230,15 @@ fn check_inner(
     depth: u8,
     left: &mut usize,
 ) -> Result<(), Malformed> {
-    let mut options = Checked::new(octets, left);
+    let mut options = CountedOptions::new(octets, left);
     while let Some((code, value)) = options.next()? {
-        check((parsing, Rule::under(parsing, code)), code, value, depth, options.left())?;
+        check(
+            (parsing, OptionCheckRule::under(parsing, code)),
+            code,
+            value,
+            depth,
+            options.left(),
+        )?;
     }
     Ok(())
 }
@@ -239,11 +257,11 @@ const fn inner_at(code: u16) -> Option<usize> {
 
 /// Checks that pieces of data, each after its length, fill their place. When parsing is lenient the
 /// length of the last one may be more than the remaining bytes.
-fn check_classes(parsing: Parsing, octets: &[u8]) -> Result<Verdict, Malformed> {
+fn check_classes(parsing: Parsing, octets: &[u8]) -> Result<OptionTreatment, Malformed> {
     let mut classes = match parsing {
         Parsing::Strict => Tuples::new(octets),
         Parsing::Lenient => Tuples::to_the_end(octets),
     };
     classes.by_ref().for_each(drop);
-    if classes.is_at_end() { Ok(Verdict::Taken) } else { Err(Malformed::OptionLength) }
+    if classes.is_at_end() { Ok(OptionTreatment::Taken) } else { Err(Malformed::OptionLength) }
 }

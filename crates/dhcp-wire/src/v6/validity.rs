@@ -22,7 +22,7 @@ reasons! {
 
 /// Requirement of an option in a type of message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum OptionRequirement {
     Must,
     May,
     MustNot,
@@ -39,15 +39,15 @@ enum Rule {
 pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
     let message_type = message.message_type();
     let (client_id, server_id) = rules(message_type);
-    if client_id == Rule::Must && message.client_id().is_none() {
+    if client_id == OptionRequirement::Must && message.client_id().is_none() {
         return Err(Invalid::NoClientId);
     }
     if message.repeats(option::CLIENTID) {
         return Err(Invalid::ClientIdRepeated);
     }
     match (server_id, message.server_id()) {
-        (Rule::Must, None) => return Err(Invalid::NoServerId),
-        (Rule::MustNot, Some(_)) => return Err(Invalid::ServerIdForbidden),
+        (OptionRequirement::Must, None) => return Err(Invalid::NoServerId),
+        (OptionRequirement::MustNot, Some(_)) => return Err(Invalid::ServerIdForbidden),
         _ => {}
     }
     if message.repeats(option::SERVERID) {
@@ -57,18 +57,22 @@ pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
 }
 
 /// Returns the requirements of Client and Server Identifier.
-const fn rules(message_type: MessageType) -> (Rule, Rule) {
+const fn rules(message_type: MessageType) -> (OptionRequirement, OptionRequirement) {
     use MessageType as M;
     match message_type {
-        M::Solicit | M::Confirm | M::Rebind => (Rule::Must, Rule::MustNot),
-        M::Request | M::Renew | M::Release | M::Decline => (Rule::Must, Rule::Must),
-        M::Advertise | M::Reconfigure => (Rule::Must, Rule::Must),
-        M::Reply | M::LeaseQueryReply => (Rule::May, Rule::Must),
+        M::Solicit | M::Confirm | M::Rebind => {
+            (OptionRequirement::Must, OptionRequirement::MustNot)
+        }
+        M::Request | M::Renew | M::Release | M::Decline => {
+            (OptionRequirement::Must, OptionRequirement::Must)
+        }
+        M::Advertise | M::Reconfigure => (OptionRequirement::Must, OptionRequirement::Must),
+        M::Reply | M::LeaseQueryReply => (OptionRequirement::May, OptionRequirement::Must),
         // RFC 5007 §4.2.1: the requestor's own identifier.
-        M::LeaseQuery => (Rule::Must, Rule::May),
+        M::LeaseQuery => (OptionRequirement::Must, OptionRequirement::May),
         // RFC 9686 §4.2, §4.3.
-        M::AddrRegInform => (Rule::Must, Rule::MustNot),
-        M::AddrRegReply => (Rule::Must, Rule::May),
-        _ => (Rule::May, Rule::May),
+        M::AddrRegInform => (OptionRequirement::Must, OptionRequirement::MustNot),
+        M::AddrRegReply => (OptionRequirement::Must, OptionRequirement::May),
+        _ => (OptionRequirement::May, OptionRequirement::May),
     }
 }

@@ -6,11 +6,11 @@ use super::layout::OPTION_LEN;
 /// Iterator over consecutive options, as code and value. It ends early at one that is cut off,
 /// which counts as not sent, as in Kea.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct Dhcp6OptionIterator<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Options<'a> {
+impl<'a> Dhcp6OptionIterator<'a> {
     /// Returns the options in `octets`, which begin with the first one's code: such as the value of
     /// an option that contains others.
     #[must_use]
@@ -45,7 +45,7 @@ impl<'a> Options<'a> {
     }
 }
 
-impl<'a> Iterator for Options<'a> {
+impl<'a> Iterator for Dhcp6OptionIterator<'a> {
     type Item = (u16, &'a [u8]);
 
     #[inline]
@@ -103,14 +103,14 @@ impl<'a> Iterator for Tuples<'a> {
 /// Iterator over the options of one place while a packet is checked, which counts them against the
 /// number of options that the packet may still have.
 #[derive(Debug)]
-pub(super) struct Checked<'a, 'n> {
-    options: Options<'a>,
+pub(super) struct CountedOptions<'a, 'n> {
+    options: Dhcp6OptionIterator<'a>,
     left: &'n mut usize,
 }
 
-impl<'a, 'n> Checked<'a, 'n> {
+impl<'a, 'n> CountedOptions<'a, 'n> {
     pub(super) const fn new(octets: &'a [u8], left: &'n mut usize) -> Self {
-        Self { options: Options::new(octets), left }
+        Self { options: Dhcp6OptionIterator::new(octets), left }
     }
 
     /// Returns the next option, and counts it.

@@ -31,8 +31,8 @@ impl Vectors {
     /// Returns the UDP payloads of a capture.
     pub(crate) fn payloads(self, capture: &str) -> Vec<Vec<u8>> {
         let file = std::fs::read(self.file(&format!("{capture}.pcap"))).unwrap();
-        let payload = |record: pcap::Record<'_>| open(record.octets).to_vec();
-        pcap::Reader::new(&file).unwrap().map(|record| payload(record.unwrap())).collect()
+        let payload = |record: pcap::CapturedPacket<'_>| open(record.octets).to_vec();
+        pcap::CaptureReader::new(&file).unwrap().map(|record| payload(record.unwrap())).collect()
     }
 
     /// Returns the UDP payloads of all captures.
@@ -43,12 +43,12 @@ impl Vectors {
 
 /// Returns the UDP payload of a frame.
 fn open(octets: &[u8]) -> &[u8] {
-    let (header, packet) = ethernet::Header::parse(octets).unwrap();
+    let (header, packet) = ethernet::EthernetHeader::parse(octets).unwrap();
     if header.ether_type == ethernet::TYPE_IPV4 {
         return frame::open(octets).unwrap().1;
     }
     let (ip, datagram) = ipv6::Header::parse(packet).unwrap();
     assert_eq!(ip.next_header, protocol::UDP);
     assert!(udp::is_checksum_right(ip.source.into(), ip.destination.into(), datagram));
-    udp::Header::parse(datagram).unwrap().1
+    udp::UdpHeader::parse(datagram).unwrap().1
 }

@@ -1,10 +1,10 @@
 //! Property tests of DHCPv4: RFC 2131, 2132, 3396.
 
 use base::Random;
-use dhcp_wire::v4::arbitrary::{BUFFER_LEN, Kind, datagram};
+use dhcp_wire::v4::arbitrary::{BUFFER_LEN, DatagramKind, datagram};
 use dhcp_wire::v4::relay::{SubOptions, is_well_formed};
 use dhcp_wire::v4::{
-    Header, INSTANCES_MAX, Malformed, Message, MessageWriter, OptionValue, option,
+    Dhcp4Header, INSTANCES_MAX, Malformed, Message, MessageWriter, OptionValue, option,
 };
 
 use crate::common::V4;
@@ -152,7 +152,7 @@ fn check_typed(message: &Message<'_>, joined: &[(u8, Vec<u8>)]) {
 /// Asserts that a message written again has the same meaning, in a large buffer and in one that is
 /// too small without overload.
 fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) {
-    let header = Header::of(message);
+    let header = Dhcp4Header::of(message);
     let write = |buffer: &mut [u8], may_overload: bool| {
         let mut writer = MessageWriter::new(buffer, &header);
         writer.allow_overload(may_overload).sname(message.sname()).file(message.file());
@@ -162,7 +162,7 @@ fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) 
         writer.finish(0)
     };
     let assert_fixed = |again: &Message<'_>| {
-        assert_eq!(Header::of(again), header);
+        assert_eq!(Dhcp4Header::of(again), header);
         assert_eq!((again.sname(), again.file()), (message.sname(), message.file()));
     };
     let len = write(buffer, false).unwrap();
@@ -189,7 +189,7 @@ fn run(seed: u64, captures: &[&[u8]], input: &mut [u8], output: &mut [u8]) -> bo
             true
         }
         Err(reason) => {
-            assert!(kind != Kind::Sound, "refused: {reason}");
+            assert!(kind != DatagramKind::Sound, "refused: {reason}");
             assert_eq!(Malformed::ALL[reason.index()], reason);
             false
         }

@@ -1,11 +1,11 @@
 //! Property tests of DHCPv6: RFC 9915.
 
 use base::Random;
-use dhcp_wire::v6::arbitrary::{BUFFER_LEN, Kind, datagram};
+use dhcp_wire::v6::arbitrary::{BUFFER_LEN, DatagramKind, datagram};
 use dhcp_wire::v6::duid::Duid;
 use dhcp_wire::v6::{
-    Ia, IaKind, Invalid, Malformed, Message, MessageType, MessageWriter, OPTIONS_MAX, Options,
-    Packet, RELAYS_MAX, RelayWriter, option, validity,
+    Dhcp6OptionIterator, Ia, IaKind, Invalid, Malformed, Message, MessageType, MessageWriter,
+    OPTIONS_MAX, Packet, RELAYS_MAX, RelayWriter, option, validity,
 };
 
 use crate::common::V6;
@@ -13,15 +13,15 @@ use crate::property::run_cases;
 
 /// Option, with the options in it when it contains some.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Plain<'a> {
+struct OptionTree<'a> {
     code: u16,
     value: &'a [u8],
-    inner: Vec<Plain<'a>>,
+    inner: Vec<OptionTree<'a>>,
 }
 
 /// Reads the options in `octets` without any shortcut, also those in options, down to `depth`
 /// further levels. Returns `None` when one does not have the required length.
-fn options(octets: &[u8], depth: usize) -> Option<Vec<Plain<'_>>> {
+fn options(octets: &[u8], depth: usize) -> Option<Vec<OptionTree<'_>>> {
     let mut found = Vec::new();
     let mut rest = octets;
     while rest.len() >= 4 {
@@ -59,7 +59,7 @@ fn options(octets: &[u8], depth: usize) -> Option<Vec<Plain<'_>>> {
         }
         let inner =
             if fixed > 0 && depth > 0 { options(&value[fixed..], depth - 1)? } else { vec![] };
-        found.push(Plain { code, value, inner });
+        found.push(OptionTree { code, value, inner });
     }
     Some(found)
 }
@@ -109,7 +109,7 @@ fn are_labels(octets: &[u8], used: usize) -> bool {
     }
 }
 
-fn count(options: &[Plain<'_>]) -> usize {
+fn count(options: &[OptionTree<'_>]) -> usize {
     options.iter().map(|option| 1 + count(&option.inner)).sum()
 }
 
@@ -120,7 +120,7 @@ type PlainLevel<'a> = (&'a [u8], Vec<(u16, &'a [u8])>);
 struct PlainPacket<'a> {
     levels: Vec<PlainLevel<'a>>,
     message: &'a [u8],
-    options: Vec<Plain<'a>>,
+    options: Vec<OptionTree<'a>>,
 }
 
 /// Reads a packet; returns `None` when it is malformed.
@@ -191,7 +191,7 @@ fn check_reading(packet: &Packet<'_>, plain: &PlainPacket<'_>) {
     assert!(Message::parse(plain.message).is_ok_and(is_same));
 }
 
-fn check_message(message: &Message<'_>, plain: &[Plain<'_>]) {
+fn check_message(message: &Message<'_>, plain: &[OptionTree<'_>]) {
     let first =
         |code: u16| plain.iter().find(|option| option.code == code).map(|found| found.value);
     assert!(message.options().eq(plain.iter().map(|option| (option.code, option.value))));
@@ -216,7 +216,7 @@ fn check_message(message: &Message<'_>, plain: &[Plain<'_>]) {
     });
     assert_eq!((known, tuples), (number, data));
     assert_eq!(message.user_class().is_some(), first(15).is_some());
-    let ias: Vec<&Plain<'_>> =
+    let ias: Vec<&OptionTree<'_>> =
         plain.iter().filter(|option| matches!(option.code, 3 | 4 | 25)).collect();
     assert_eq!(message.ias().count(), ias.len());
     message.ias().zip(ias).for_each(|(ia, plain)| check_ia(&ia, plain));
@@ -227,7 +227,7 @@ fn check_message(message: &Message<'_>, plain: &[Plain<'_>]) {
     }
 }
 
-fn check_ia(ia: &Ia<'_>, plain: &Plain<'_>) {
+fn check_ia(ia: &Ia<'_>, plain: &OptionTree<'_>) {
     assert_eq!(ia.kind.code(), plain.code);
     assert_eq!(ia.iaid, word(plain.value, 0));
     if ia.kind != IaKind::Ta {
@@ -258,7 +258,7 @@ fn check_ia(ia: &Ia<'_>, plain: &Plain<'_>) {
     }
 }
 
-fn check_inner(options: Options<'_>, plain: &[Plain<'_>]) {
+fn check_inner(options: Dhcp6OptionIterator<'_>, plain: &[OptionTree<'_>]) {
     assert!(options.eq(plain.iter().map(|option| (option.code, option.value))));
     let status = plain.iter().find(|option| option.code == 13).map(|found| found.value);
     assert_eq!(options.status(), status.map(|value| (short(value), &value[2..])));
@@ -266,7 +266,7 @@ fn check_inner(options: Options<'_>, plain: &[Plain<'_>]) {
 
 /// Asserts that `validity` agrees with RFC 9915 §16, except for §16.12: Kea answers an
 /// INFORMATION-REQUEST with an IA.
-fn check_validity(message: &Message<'_>, plain: &[Plain<'_>]) {
+fn check_validity(message: &Message<'_>, plain: &[OptionTree<'_>]) {
     let of = |code: u16| plain.iter().filter(|option| option.code == code).count();
     let (clients, servers) = (of(1), of(2));
     let is_valid = match message.message_type().code() {
@@ -284,8 +284,8 @@ fn check_validity(message: &Message<'_>, plain: &[Plain<'_>]) {
 }
 
 /// Writes options as they were read.
-fn write(writer: &mut MessageWriter<'_>, options: &[Plain<'_>]) {
-    for Plain { code, value, inner } in options {
+fn write(writer: &mut MessageWriter<'_>, options: &[OptionTree<'_>]) {
+    for OptionTree { code, value, inner } in options {
         if inner.is_empty() {
             writer.option(*code, value);
             continue;
@@ -338,7 +338,7 @@ fn check_writing(packet: &Packet<'_>, plain: &PlainPacket<'_>, buffer: &mut [u8]
 }
 
 /// Returns true if options are the same except for bytes in IAs that are no option.
-fn is_same(left: &[Plain<'_>], right: &[Plain<'_>]) -> bool {
+fn is_same(left: &[OptionTree<'_>], right: &[OptionTree<'_>]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|(left, right)| {
             let is_value_same = left.value == right.value || !left.inner.is_empty();
@@ -360,7 +360,7 @@ fn run(seed: u64, captures: &[&[u8]], input: &mut [u8], output: &mut [u8]) -> bo
             true
         }
         Err(reason) => {
-            assert!(kind != Kind::Sound && plain.is_none(), "refused: {reason}");
+            assert!(kind != DatagramKind::Sound && plain.is_none(), "refused: {reason}");
             assert_eq!(Malformed::ALL[reason.index()], reason);
             false
         }

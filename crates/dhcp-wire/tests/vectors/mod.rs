@@ -46,9 +46,9 @@ fn check_verdicts(
 }
 
 /// Folder for a test's files, which removes itself.
-struct Folder(std::path::PathBuf);
+struct VectorFolder(std::path::PathBuf);
 
-impl Folder {
+impl VectorFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("dhcp-wire-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -56,7 +56,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for VectorFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -10,13 +10,13 @@ use netio::signal::Signals;
 use netio::stdout;
 
 use super::capacity::Capacity;
-use super::faults::{Faults, Share, with_share};
-use super::{FrameResponder, Report, Responder, Settings};
+use super::faults::{EchoFaults, QueryShare, with_share};
+use super::{EchoReport, EchoResponder, EchoSettings, FrameResponder};
 use crate::failed;
 
 /// Flags of the command.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct DnsEchoArgs {
     /// Address and port to answer on
     #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
         value_parser = netio::resolve::with_port)]
@@ -53,31 +53,31 @@ pub struct Args {
     queue: u32,
     /// Share of queries without an answer
     #[arg(long, value_name = "SHARE", default_value = "0")]
-    drop: Share,
+    drop: QueryShare,
     /// Share of queries that are answered twice
     #[arg(long, value_name = "SHARE", default_value = "0")]
-    duplicate: Share,
+    duplicate: QueryShare,
     /// Delay answers by MS milliseconds
     #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
-    delay: Option<(u64, Share)>,
+    delay: Option<(u64, QueryShare)>,
     /// Answer with a response code, like SERVFAIL
     #[arg(long, value_name = "CODE[=SHARE]", value_parser = rcode)]
-    rcode: Option<(Rcode, Share)>,
+    rcode: Option<(Rcode, QueryShare)>,
     /// Share of answers with TC set and nothing after the question
     #[arg(long, value_name = "SHARE", default_value = "0")]
-    truncate: Share,
+    truncate: QueryShare,
     /// Share of answers with another question
     #[arg(long, value_name = "SHARE", default_value = "0")]
-    wrong: Share,
+    wrong: QueryShare,
     /// Share of answers without their last byte
     #[arg(long, value_name = "SHARE", default_value = "0")]
-    malformed: Share,
+    malformed: QueryShare,
     /// Print the final counts as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn delay(text: &str) -> Result<(u64, Share), String> {
+fn delay(text: &str) -> Result<(u64, QueryShare), String> {
     with_share(text, |word| {
         let ms = word.parse().ok().filter(|ms| (0.0..=3_600_000.0).contains(ms));
         let ns = ms.map(|ms: f64| (ms * NS_PER_MS as f64) as u64);
@@ -90,7 +90,7 @@ fn capacity(text: &str) -> Result<f64, String> {
     per_s.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".to_owned())
 }
 
-fn rcode(text: &str) -> Result<(Rcode, Share), String> {
+fn rcode(text: &str) -> Result<(Rcode, QueryShare), String> {
     with_share(text, |word| match word.parse() {
         Ok(rcode @ Rcode(..=15)) => Ok(rcode),
         Ok(rcode) => {
@@ -100,9 +100,9 @@ fn rcode(text: &str) -> Result<(Rcode, Share), String> {
     })
 }
 
-impl Args {
-    fn settings(&self) -> Settings {
-        Settings {
+impl DnsEchoArgs {
+    fn settings(&self) -> EchoSettings {
+        EchoSettings {
             listen: self.listen,
             threads: self.threads,
             cpus: self.cpus.clone(),
@@ -110,7 +110,7 @@ impl Args {
             busy: self.busy,
             segmentation: self.segmentation,
             seed: self.seed,
-            faults: Faults {
+            faults: EchoFaults {
                 capacity: self.capacity.map(|per_s| Capacity { per_s, queue: self.queue }),
                 drop: self.drop,
                 duplicate: self.duplicate,
@@ -137,7 +137,7 @@ impl Args {
         }
     }
 
-    fn try_run(&self) -> Result<Report, String> {
+    fn try_run(&self) -> Result<EchoReport, String> {
         let signals = Signals::install()
             .map_err(|error| format!("cannot install signal handlers: {error}"))?;
         if let Some(name) = &self.interface {
@@ -146,12 +146,12 @@ impl Args {
             netio::stderr::print_line(format_args!("dns echo: answering on {}", self.listen));
             return responder.run(signals.stop()).map_err(|error| error.to_string());
         }
-        let responder = Responder::open(self.settings()).map_err(|error| error.to_string())?;
+        let responder = EchoResponder::open(self.settings()).map_err(|error| error.to_string())?;
         netio::stderr::print_line(format_args!("dns echo: answering on {}", responder.address()));
         responder.run(signals.stop()).map_err(|error| error.to_string())
     }
 
-    fn print(&self, report: &Report) -> Result<(), String> {
+    fn print(&self, report: &EchoReport) -> Result<(), String> {
         let text = if self.json {
             serde_json::to_string(report).expect("a report is plain data") + "\n"
         } else {
@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn faults_with_a_value_befall_all_or_a_share() {
-        assert_eq!(delay("50"), Ok((50 * NS_PER_MS, Share::ALL)));
-        assert_eq!(delay("0.5=0%"), Ok((NS_PER_MS / 2, Share::NONE)));
-        assert_eq!(rcode("servfail"), Ok((Rcode::SERVFAIL, Share::ALL)));
+        assert_eq!(delay("50"), Ok((50 * NS_PER_MS, QueryShare::ALL)));
+        assert_eq!(delay("0.5=0%"), Ok((NS_PER_MS / 2, QueryShare::NONE)));
+        assert_eq!(rcode("servfail"), Ok((Rcode::SERVFAIL, QueryShare::ALL)));
         assert!(
             rcode("5=100%")
-                .is_ok_and(|(code, share)| (code, share) == (Rcode::REFUSED, Share::ALL))
+                .is_ok_and(|(code, share)| (code, share) == (Rcode::REFUSED, QueryShare::ALL))
         );
         for wrong in ["BADVERS", "nope", "servfail=2", "servfail="] {
             assert!(rcode(wrong).is_err(), "{wrong}");

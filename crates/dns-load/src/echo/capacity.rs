@@ -25,14 +25,14 @@ impl Capacity {
 
 /// Token bucket that holds one token, and queries in a row that wait for the next.
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub struct CapacityBucket {
     interval_ps: u128,
     queue: u128,
     /// Time at which the next token is available, in picoseconds.
     free_ps: u128,
 }
 
-impl Bucket {
+impl CapacityBucket {
     /// Creates a bucket with its token and no waiting query.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn answers_leave_at_the_rate_and_the_queue_ends() {
-        let mut bucket = Bucket::new(Capacity { per_s: 1_000.0, queue: 2 });
+        let mut bucket = CapacityBucket::new(Capacity { per_s: 1_000.0, queue: 2 });
         let times: Vec<_> = (0..6).map(|_| bucket.admit(5_000_000)).collect();
         let ms = |ms: u64| Some(ms * 1_000_000);
         assert_eq!(times, [ms(5), ms(6), ms(7), None, None, None]);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn as_many_leave_as_the_rate_says() {
-        let mut bucket = Bucket::new(Capacity { per_s: 30_000.0, queue: 1 });
+        let mut bucket = CapacityBucket::new(Capacity { per_s: 30_000.0, queue: 1 });
         let end_ns = 36 * NS_PER_S;
         let (mut now_ns, mut count) = (0, 0_u32);
         while now_ns < end_ns {

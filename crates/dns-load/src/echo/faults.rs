@@ -10,9 +10,9 @@ use super::capacity::Capacity;
 
 /// Share of all queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Share(f64);
+pub struct QueryShare(f64);
 
-impl Share {
+impl QueryShare {
     /// No query.
     pub const NONE: Self = Self(0.0);
     /// Every query.
@@ -25,7 +25,7 @@ impl Share {
     }
 }
 
-impl FromStr for Share {
+impl FromStr for QueryShare {
     type Err = &'static str;
 
     /// Parses `5%` or `0.05`.
@@ -37,7 +37,7 @@ impl FromStr for Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for QueryShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", 100.0 * self.0)
     }
@@ -46,34 +46,34 @@ impl fmt::Display for Share {
 /// All faults. Each query draws for each of them by itself; a query that is dropped meets no other
 /// fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Faults {
+pub struct EchoFaults {
     /// Limit of the answers; queries beyond it are dropped.
     pub capacity: Option<Capacity>,
     /// Share of queries without an answer.
-    pub drop: Share,
+    pub drop: QueryShare,
     /// Share of queries with two answers.
-    pub duplicate: Share,
+    pub duplicate: QueryShare,
     /// Delay of answers in nanoseconds, with its share.
-    pub delay: (u64, Share),
+    pub delay: (u64, QueryShare),
     /// Response code of answers, with its share.
-    pub rcode: (Rcode, Share),
+    pub rcode: (Rcode, QueryShare),
     /// Share of answers with TC set and everything after the question left out.
-    pub truncate: Share,
+    pub truncate: QueryShare,
     /// Share of answers to another question: with another first letter, or another type where the
     /// query is for the root.
-    pub wrong: Share,
+    pub wrong: QueryShare,
     /// Share of answers without their last byte.
-    pub malformed: Share,
+    pub malformed: QueryShare,
 }
 
 /// Parses `VALUE` or `VALUE=SHARE`; without a share the fault hits all queries.
 pub(super) fn with_share<V>(
     text: &str,
     value: impl Fn(&str) -> Result<V, String>,
-) -> Result<(V, Share), String> {
+) -> Result<(V, QueryShare), String> {
     match text.split_once('=') {
         Some((word, share)) => Ok((value(word)?, share.parse()?)),
-        None => Ok((value(text)?, Share::ALL)),
+        None => Ok((value(text)?, QueryShare::ALL)),
     }
 }
 
@@ -83,15 +83,15 @@ mod tests {
 
     #[test]
     fn shares_are_read_and_met() {
-        assert_eq!("5%".parse(), Ok(Share(0.05)));
-        assert_eq!("0.25".parse::<Share>().unwrap().to_string(), "25%");
+        assert_eq!("5%".parse(), Ok(QueryShare(0.05)));
+        assert_eq!("0.25".parse::<QueryShare>().unwrap().to_string(), "25%");
         for wrong in ["", "%", "101%", "-1%", "1.5", "nan", "x"] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+            assert!(wrong.parse::<QueryShare>().is_err(), "{wrong}");
         }
         let mut random = Random::from_seed(1);
-        let hits = (0..100_000).filter(|_| Share(0.05).hits(&mut random)).count();
+        let hits = (0..100_000).filter(|_| QueryShare(0.05).hits(&mut random)).count();
         assert!((4_800..5_200).contains(&hits), "{hits}");
-        assert!((0..1_000).all(|_| Share::ALL.hits(&mut random)));
-        assert!((0..1_000).all(|_| !Share::NONE.hits(&mut random)));
+        assert!((0..1_000).all(|_| QueryShare::ALL.hits(&mut random)));
+        assert!((0..1_000).all(|_| !QueryShare::NONE.hits(&mut random)));
     }
 }

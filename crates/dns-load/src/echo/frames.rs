@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::{Random, Writer};
+use base::{ByteWriter, Random};
 use netio::responder::ResponderCounts;
 use netio::{
     Clock, FrameReceiver, NetError, PollFd, UdpOptions, UdpSocket, filter, interface, poll,
@@ -18,10 +18,10 @@ use packet_wire::ethernet::MacAddress;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
 use super::frame_output::FrameOutput;
-use super::report::Lane;
-use super::respond::Output;
-use super::{Echo, Report, Settings};
-use crate::datagrams::Datagrams;
+use super::report::EchoThreadResult;
+use super::respond::AnswerOutput;
+use super::{EchoReport, EchoSettings, EchoWorker};
+use crate::datagrams::FrameDatagrams;
 
 /// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
@@ -33,7 +33,7 @@ const LAST_RECEIVES: u32 = 4_096;
 
 /// Frame sockets of the responder, open but not yet served.
 pub struct FrameResponder {
-    settings: Settings,
+    settings: EchoSettings,
     /// Name of the interface.
     name: String,
     mac: Option<MacAddress>,
@@ -54,7 +54,7 @@ impl FrameResponder {
     ///
     /// Fails when the interface does not exist, or the kernel refuses a socket: `EPERM` without the
     /// capability `CAP_NET_RAW`, `EADDRINUSE` when another process answers there.
-    pub fn open(settings: Settings, name: &str) -> Result<Self, NetError> {
+    pub fn open(settings: EchoSettings, name: &str) -> Result<Self, NetError> {
         let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
         let quiet = match UdpSocket::open(&UdpOptions::at(settings.listen)) {
             Ok(socket) => {
@@ -77,19 +77,23 @@ impl FrameResponder {
     /// # Errors
     ///
     /// Fails with the error that the kernel reports for the interface or the processor.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<Report, NetError> {
+    pub fn run(mut self, stop: &AtomicBool) -> Result<EchoReport, NetError> {
         let random = Random::from_seed(self.settings.seed).fork(0);
-        let mut echo = Echo::new(self.settings.faults, random);
+        let mut echo = EchoWorker::new(self.settings.faults, random);
         netio::thread::sharpen("dns-echo-frames", self.settings.cpus.first().copied())?;
         let cannot = NetError::on("answer on", self.name.clone());
         self.answer(&mut echo, stop).map_err(cannot)?;
-        let mut report = Report::new(&self.settings, self.settings.listen);
+        let mut report = EchoReport::new(&self.settings, self.settings.listen);
         report.interface = Some(self.name);
-        report.add(Lane { socket: self.counts, echo: echo.counts(), held: echo.held() });
+        report.add(EchoThreadResult {
+            socket: self.counts,
+            echo: echo.counts(),
+            held: echo.held(),
+        });
         Ok(report)
     }
 
-    fn answer(&mut self, echo: &mut Echo, stop: &AtomicBool) -> io::Result<()> {
+    fn answer(&mut self, echo: &mut EchoWorker, stop: &AtomicBool) -> io::Result<()> {
         let mut receives_left = LAST_RECEIVES;
         while receives_left > 0 {
             let is_ending = stop.load(Ordering::Relaxed);
@@ -111,11 +115,11 @@ impl FrameResponder {
     }
 
     /// Answers the queries in frame `place` of the last call.
-    fn take(&mut self, place: usize, now_ns: u64, echo: &mut Echo) -> io::Result<()> {
+    fn take(&mut self, place: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
         let listen = self.settings.listen;
         let is_asked = |_, destination| destination == listen;
         let frame = self.input.frame(place);
-        let Some(queries) = frame.and_then(|frame| Datagrams::of(frame, is_asked)) else {
+        let Some(queries) = frame.and_then(|frame| FrameDatagrams::of(frame, is_asked)) else {
             return Ok(());
         };
         for query in queries.payloads() {
@@ -125,7 +129,7 @@ impl FrameResponder {
             self.counts.received += 1;
             let source = self.mac.unwrap_or(queries.ethernet.destination);
             let mut answers =
-                Answers { output: &mut self.output, queries: &queries, listen, source };
+                FrameAnswerOutput { output: &mut self.output, queries: &queries, listen, source };
             echo.take_query(now_ns, queries.source, query, &mut answers);
         }
         Ok(())
@@ -137,23 +141,24 @@ impl FrameResponder {
 }
 
 /// Output of the answers to the queries of one frame.
-struct Answers<'a> {
+struct FrameAnswerOutput<'a> {
     output: &'a mut FrameOutput,
-    queries: &'a Datagrams<'a>,
+    queries: &'a FrameDatagrams<'a>,
     listen: SocketAddr,
     source: MacAddress,
 }
 
-impl Output for Answers<'_> {
+impl AnswerOutput for FrameAnswerOutput<'_> {
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let Some(slot) = self.output.slot() else { return false };
         let asked = self.queries.ethernet;
-        let ethernet = ethernet::Header { destination: asked.source, source: self.source, ..asked };
+        let ethernet =
+            ethernet::EthernetHeader { destination: asked.source, source: self.source, ..asked };
         let ip_bytes = if self.listen.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
         let payload_at = ethernet.len() + ip_bytes + udp::HEADER_LEN;
         let (headers, payload) = slot[..payload_at + len].split_at_mut(payload_at);
         write(payload);
-        let mut writer = Writer::new(headers);
+        let mut writer = ByteWriter::new(headers);
         ethernet.emit(&mut writer);
         let datagram_bytes = udp::HEADER_LEN + len;
         match (self.listen.ip(), destination.ip()) {

@@ -26,12 +26,12 @@ use netio::responder::{BATCH_MAX, Loop, ResponderCounts, answer};
 use netio::send::SendCounts;
 use netio::{NetError, UdpOptions, UdpSocket};
 
-pub use args::Args;
-pub use capacity::{Bucket, Capacity};
-pub use faults::{Faults, Share};
+pub use args::DnsEchoArgs;
+pub use capacity::{Capacity, CapacityBucket};
+pub use faults::{EchoFaults, QueryShare};
 pub use frames::FrameResponder;
-pub use report::{Report, SCHEMA};
-pub use respond::{Counts, Echo};
+pub use report::{EchoReport, SCHEMA};
+pub use respond::{EchoCounts, EchoWorker};
 pub use tcp::TcpCounts;
 
 /// Size of the socket buffers that the responder requests, in bytes of kernel memory.
@@ -42,7 +42,7 @@ const PORTS_TRIED: u32 = 32;
 
 /// Settings of the responder.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EchoSettings {
     /// Address and port to answer on; port 0 lets the kernel choose.
     pub listen: SocketAddr,
     /// Number of threads, each with a socket of its own on the same port.
@@ -58,10 +58,10 @@ pub struct Settings {
     /// Random seed.
     pub seed: u64,
     /// Deliberate faults.
-    pub faults: Faults,
+    pub faults: EchoFaults,
 }
 
-impl Settings {
+impl EchoSettings {
     /// Returns settings of one thread that answers at `listen`, everything once and correctly.
     #[must_use]
     pub fn at(listen: SocketAddr) -> Self {
@@ -73,26 +73,26 @@ impl Settings {
             busy: false,
             segmentation: false,
             seed: 1,
-            faults: Faults::default(),
+            faults: EchoFaults::default(),
         }
     }
 }
 
 /// Sockets of the responder, open but not yet served.
-pub struct Responder {
-    settings: Settings,
+pub struct EchoResponder {
+    settings: EchoSettings,
     sockets: Vec<UdpSocket>,
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Responder {
+impl EchoResponder {
     /// Opens the sockets, those of UDP and the one that listens for TCP on the same port.
     ///
     /// # Errors
     ///
     /// Fails when the kernel refuses a socket.
-    pub fn open(settings: Settings) -> Result<Self, NetError> {
+    pub fn open(settings: EchoSettings) -> Result<Self, NetError> {
         for _ in 1..PORTS_TRIED {
             match Self::try_open(&settings) {
                 // Another process has for TCP the port that was free for UDP.
@@ -103,7 +103,7 @@ impl Responder {
         Self::try_open(&settings)
     }
 
-    fn try_open(settings: &Settings) -> Result<Self, NetError> {
+    fn try_open(settings: &EchoSettings) -> Result<Self, NetError> {
         let mut options = UdpOptions {
             reuse_port: settings.threads > 1,
             receive_buffer_bytes: Some(BUFFER_BYTES),
@@ -136,7 +136,7 @@ impl Responder {
     /// # Errors
     ///
     /// Fails with the error that the kernel reports for a socket or a processor.
-    pub fn run(&self, stop: &AtomicBool) -> Result<Report, NetError> {
+    pub fn run(&self, stop: &AtomicBool) -> Result<EchoReport, NetError> {
         let (lanes, connections) = thread::scope(|scope| {
             let connections = scope.spawn(|| self.connections(stop));
             let threads: Vec<_> = self
@@ -150,7 +150,7 @@ impl Responder {
             let lanes = joined.collect::<Vec<_>>();
             (lanes, connections.join().expect("the thread of connections does not panic"))
         });
-        let mut report = Report::new(&self.settings, self.address);
+        let mut report = EchoReport::new(&self.settings, self.address);
         for lane in lanes {
             report.add(lane?);
         }
@@ -161,15 +161,18 @@ impl Responder {
     }
 
     /// Returns the echo with the faults of one of `threads`, drawn from a stream of its own.
-    fn echo(&self, index: usize) -> Echo {
+    fn echo(&self, index: usize) -> EchoWorker {
         let random = Random::from_seed(self.settings.seed).fork(index as u64);
         let mut faults = self.settings.faults;
         faults.capacity = faults.capacity.map(|all| all.share(self.settings.threads.max(1)));
-        Echo::new(faults, random)
+        EchoWorker::new(faults, random)
     }
 
     /// Answers over TCP until `stop` is set.
-    fn connections(&self, stop: &AtomicBool) -> Result<(report::Lane, TcpCounts), NetError> {
+    fn connections(
+        &self,
+        stop: &AtomicBool,
+    ) -> Result<(report::EchoThreadResult, TcpCounts), NetError> {
         let mut echo = self.echo(self.sockets.len()).whole();
         let done = netio::thread::sharpen("dns-echo-tcp", None).and_then(|()| {
             tcp::answer(&self.listener, &mut echo, stop)
@@ -183,7 +186,7 @@ impl Responder {
                 SendCounts { sent: counts.sent, refused: counts.refused, ..SendCounts::default() };
             let socket =
                 ResponderCounts { received: counts.received, sends, ..ResponderCounts::default() };
-            (report::Lane { socket, echo: echo.counts(), held: echo.held() }, counts)
+            (report::EchoThreadResult { socket, echo: echo.counts(), held: echo.held() }, counts)
         })
     }
 
@@ -192,11 +195,11 @@ impl Responder {
         index: usize,
         socket: &UdpSocket,
         stop: &AtomicBool,
-    ) -> Result<report::Lane, NetError> {
+    ) -> Result<report::EchoThreadResult, NetError> {
         let cpus = &self.settings.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
         let mut echo = self.echo(index);
-        let Settings { batch, segmentation, busy, .. } = self.settings;
+        let EchoSettings { batch, segmentation, busy, .. } = self.settings;
         let how = Loop { batch, segmentation, busy };
         let done = netio::thread::sharpen(&format!("dns-echo-{index}"), cpu).and_then(|()| {
             answer(socket, how, &mut echo, stop)
@@ -205,7 +208,11 @@ impl Responder {
         if done.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
-        done.map(|counts| report::Lane { socket: counts, echo: echo.counts(), held: echo.held() })
+        done.map(|counts| report::EchoThreadResult {
+            socket: counts,
+            echo: echo.counts(),
+            held: echo.held(),
+        })
     }
 }
 

@@ -8,23 +8,23 @@ use base::time::NS_PER_MS;
 use netio::responder::ResponderCounts;
 use serde::Serialize;
 
-use super::respond::Counts;
-use super::{Settings, TcpCounts};
+use super::respond::EchoCounts;
+use super::{EchoSettings, TcpCounts};
 
-/// Value of `schema` in a [`Report`].
+/// Value of `schema` in a [`EchoReport`].
 pub const SCHEMA: &str = "godwit.dns-echo.v1";
 
 /// Results of one thread.
-pub(super) struct Lane {
+pub(super) struct EchoThreadResult {
     pub(super) socket: ResponderCounts,
-    pub(super) echo: Counts,
+    pub(super) echo: EchoCounts,
     pub(super) held: u64,
 }
 
 /// Counts of the responder. `received` is the sum of `not_queries`, `dropped` and `answered`;
 /// `answered` and `duplicated` together are `sent`, `refused`, `overflowed` and `held_at_end`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct EchoReport {
     /// Schema of the record, [`SCHEMA`].
     pub schema: &'static str,
     /// Version of the responder.
@@ -86,9 +86,9 @@ pub struct Report {
     pub tcp: TcpCounts,
 }
 
-impl Report {
+impl EchoReport {
     /// Creates a report of a responder that has done nothing yet.
-    pub(super) fn new(settings: &Settings, address: SocketAddr) -> Self {
+    pub(super) fn new(settings: &EchoSettings, address: SocketAddr) -> Self {
         Self {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
@@ -122,7 +122,7 @@ impl Report {
         }
     }
 
-    pub(super) fn add(&mut self, lane: Lane) {
+    pub(super) fn add(&mut self, lane: EchoThreadResult) {
         let (socket, echo) = (lane.socket, lane.echo);
         self.received += socket.received;
         self.batches += socket.batches;
@@ -146,7 +146,7 @@ impl Report {
 }
 
 /// Returns the faults that can happen, in the words of the command line.
-fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
+fn faults(settings: &EchoSettings) -> BTreeMap<&'static str, String> {
     let faults = &settings.faults;
     let delay_ms = faults.delay.0 as f64 / NS_PER_MS as f64;
     let all = [
@@ -158,7 +158,7 @@ fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
         ("wrong", faults.wrong, String::new()),
         ("malformed", faults.malformed, String::new()),
     ];
-    let possible = all.into_iter().filter(|(_, share, _)| *share != super::Share::NONE);
+    let possible = all.into_iter().filter(|(_, share, _)| *share != super::QueryShare::NONE);
     let capacity = faults
         .capacity
         .map(|capacity| ("capacity", format!("{}/s, queue {}", capacity.per_s, capacity.queue)));
@@ -166,7 +166,7 @@ fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
     drawn.chain(capacity).collect()
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for EchoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 
 use base::Random;
 use dns_wire::header::HEADER_BYTES;
-use dns_wire::{Flags, Header, Message};
-use netio::Datagram;
-use netio::responder::{REPLY_BYTES_MAX, Replies, Respond};
+use dns_wire::{DnsHeader, DnsMessage, Flags};
+use netio::InboundDatagram;
+use netio::responder::{REPLY_BYTES_MAX, ReplyBatch, Respond};
 
-use super::capacity::Bucket;
-use super::faults::{Faults, Share};
+use super::capacity::CapacityBucket;
+use super::faults::{EchoFaults, QueryShare};
 
 /// Largest number of answers that are held back at a time.
 const HELD_MAX: usize = 1 << 20;
 
 /// Counts of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EchoCounts {
     /// Messages shorter than a header, or with QR set; not answered.
     pub not_queries: u64,
     /// Queries dropped on purpose.
@@ -43,47 +43,47 @@ pub struct Counts {
 }
 
 /// Output of answers: a batch of datagrams, or connections.
-pub(super) trait Output {
+pub(super) trait AnswerOutput {
     /// Queues an answer of `len` bytes to `destination`, which `write` writes. Returns false when
     /// there is no room.
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool;
 }
 
-impl Output for Replies<'_> {
+impl AnswerOutput for ReplyBatch<'_> {
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
-        Replies::push(self, destination, len, write)
+        ReplyBatch::push(self, destination, len, write)
     }
 }
 
 /// Answer that is held back; its bytes are in a queue of their own.
-struct Held {
+struct DelayedAnswer {
     due_ns: u64,
     destination: SocketAddr,
     len: usize,
 }
 
 /// Responder of one thread.
-pub struct Echo {
-    faults: Faults,
-    bucket: Option<Bucket>,
+pub struct EchoWorker {
+    faults: EchoFaults,
+    bucket: Option<CapacityBucket>,
     random: Random,
-    counts: Counts,
+    counts: EchoCounts,
     /// Answers that are held back, in the order of their times.
-    held: VecDeque<Held>,
+    held: VecDeque<DelayedAnswer>,
     held_octets: VecDeque<u8>,
     /// Buffer of the answer that is being made.
     answer: Vec<u8>,
 }
 
-impl Echo {
+impl EchoWorker {
     /// Creates a responder with `faults` drawn from `random`.
     #[must_use]
-    pub fn new(faults: Faults, random: Random) -> Self {
+    pub fn new(faults: EchoFaults, random: Random) -> Self {
         Self {
             faults,
-            bucket: faults.capacity.map(Bucket::new),
+            bucket: faults.capacity.map(CapacityBucket::new),
             random,
-            counts: Counts::default(),
+            counts: EchoCounts::default(),
             held: VecDeque::new(),
             held_octets: VecDeque::new(),
             answer: Vec::with_capacity(REPLY_BYTES_MAX),
@@ -93,13 +93,13 @@ impl Echo {
     /// Returns the responder without truncation, for answers that have room.
     #[must_use]
     pub fn whole(mut self) -> Self {
-        self.faults.truncate = Share::NONE;
+        self.faults.truncate = QueryShare::NONE;
         self
     }
 
     /// Returns the counts of the queries so far.
     #[must_use]
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> EchoCounts {
         self.counts
     }
 
@@ -119,7 +119,7 @@ impl Echo {
             self.counts.rcode_set += 1;
         }
         if faults.truncate.hits(random) {
-            if let Ok(message) = Message::parse(octets) {
+            if let Ok(message) = DnsMessage::parse(octets) {
                 len = HEADER_BYTES + message.question_octets().len();
                 octets[6..HEADER_BYTES].fill(0);
             }
@@ -142,14 +142,14 @@ impl Echo {
     }
 }
 
-impl Respond for Echo {
+impl Respond for EchoWorker {
     const REPLIES_MAX: usize = 2;
 
-    fn take(&mut self, now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>) {
+    fn take(&mut self, now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>) {
         self.take_query(now_ns, datagram.source, datagram.octets, replies);
     }
 
-    fn release(&mut self, now_ns: u64, replies: &mut Replies<'_>) {
+    fn release(&mut self, now_ns: u64, replies: &mut ReplyBatch<'_>) {
         self.release_to(now_ns, replies);
     }
 
@@ -158,7 +158,7 @@ impl Respond for Echo {
     }
 }
 
-impl Echo {
+impl EchoWorker {
     /// Processes a query from `source` received at `now_ns`, and queues the answers that are due at
     /// once: at most two.
     pub(super) fn take_query(
@@ -166,9 +166,9 @@ impl Echo {
         now_ns: u64,
         source: SocketAddr,
         octets: &[u8],
-        replies: &mut impl Output,
+        replies: &mut impl AnswerOutput,
     ) {
-        let header = Header::parse(octets);
+        let header = DnsHeader::parse(octets);
         if !header.is_ok_and(|header| !header.flags.has(Flags::RESPONSE)) {
             self.counts.not_queries += 1;
             return;
@@ -207,7 +207,7 @@ impl Echo {
             } else if self.held.len() < HELD_MAX {
                 // The answers form a queue: none overtakes another.
                 let due_ns = self.held.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
-                self.held.push_back(Held { due_ns, destination: source, len });
+                self.held.push_back(DelayedAnswer { due_ns, destination: source, len });
                 self.held_octets.extend(&answer[..len]);
             } else {
                 self.counts.overflowed += 1;
@@ -217,7 +217,7 @@ impl Echo {
     }
 
     /// Queues answers that were held back and are due at `now_ns`, as many as there is room for.
-    pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl Output) {
+    pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl AnswerOutput) {
         while let Some(held) = self.held.front().filter(|held| held.due_ns <= now_ns) {
             let octets = &self.held_octets;
             let is_queued = replies.push(held.destination, held.len, |room| {
@@ -233,7 +233,7 @@ impl Echo {
         }
     }
 
-    /// Returns the time at which [`Echo::release_to`] has more to do.
+    /// Returns the time at which [`EchoWorker::release_to`] has more to do.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.held.front().map(|held| held.due_ns)
     }

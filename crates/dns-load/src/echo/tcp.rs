@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::{Clock, PollFd, ReadyList, poll};
 
-use super::respond::{Echo, Output};
-use crate::tcp::{Filled, Stream};
+use super::respond::{AnswerOutput, EchoWorker};
+use crate::tcp::{DnsTcpStream, FillResult};
 
 /// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
@@ -35,16 +35,16 @@ pub struct TcpCounts {
 }
 
 /// Connection of one client.
-struct Client {
-    stream: Stream,
+struct EchoConnection {
+    stream: DnsTcpStream,
     address: SocketAddr,
     is_stalled: bool,
 }
 
 /// Connections of all clients, by number and address.
 #[derive(Default)]
-struct Clients {
-    by_number: Vec<Option<Client>>,
+struct EchoConnections {
+    by_number: Vec<Option<EchoConnection>>,
     numbers: HashMap<SocketAddr, u32>,
     /// Numbers of clients that have gone.
     free: Vec<u32>,
@@ -53,7 +53,7 @@ struct Clients {
     counts: TcpCounts,
 }
 
-impl Output for Clients {
+impl AnswerOutput for EchoConnections {
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let number = self.numbers.get(&destination).copied();
         let client = number.and_then(|number| self.by_number[number as usize].as_mut());
@@ -67,7 +67,7 @@ impl Output for Clients {
     }
 }
 
-impl Clients {
+impl EchoConnections {
     fn accept(&mut self, listener: &TcpListener, list: &ReadyList) -> io::Result<()> {
         // An error of a client that has gone again is no error of the listener.
         while let Ok((socket, address)) = listener.accept() {
@@ -81,7 +81,8 @@ impl Clients {
                 self.by_number.len() as u32 - 1
             });
             list.add(&socket, number)?;
-            let client = Client { stream: Stream::new(socket), address, is_stalled: false };
+            let client =
+                EchoConnection { stream: DnsTcpStream::new(socket), address, is_stalled: false };
             self.by_number[number as usize] = Some(client);
             self.numbers.insert(address, number);
             self.counts.connections += 1;
@@ -90,13 +91,13 @@ impl Clients {
     }
 
     /// Processes the queries that a client has sent.
-    fn read(&mut self, number: u32, echo: &mut Echo, query: &mut Vec<u8>) {
+    fn read(&mut self, number: u32, echo: &mut EchoWorker, query: &mut Vec<u8>) {
         for _ in 0..READS_PER_TURN {
             let Some(client) = &mut self.by_number[number as usize] else { return };
             match client.stream.fill() {
-                Ok(Filled::Some) => {}
-                Ok(Filled::Nothing) => return,
-                Ok(Filled::End) | Err(_) => return self.close(number),
+                Ok(FillResult::Some) => {}
+                Ok(FillResult::Nothing) => return,
+                Ok(FillResult::End) | Err(_) => return self.close(number),
             }
             let (now_ns, address) = (Clock::mono_ns(), client.address);
             loop {
@@ -141,12 +142,12 @@ impl Clients {
 /// Fails with the error that the kernel reports for the listener or the list of connections.
 pub(super) fn answer(
     listener: &TcpListener,
-    echo: &mut Echo,
+    echo: &mut EchoWorker,
     stop: &AtomicBool,
 ) -> io::Result<TcpCounts> {
     let list = ReadyList::new()?;
     list.add(listener, LISTENER)?;
-    let (mut clients, mut ready, mut query) = (Clients::default(), Vec::new(), Vec::new());
+    let (mut clients, mut ready, mut query) = (EchoConnections::default(), Vec::new(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
         let now_ns = Clock::mono_ns();
         let due_ns =

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use base::time::{NS_PER_MS, NS_PER_S};
 use netio::{Clock, NetError, ReadyList, tcp};
 
-use super::{Filled, Stream};
+use super::{DnsTcpStream, FillResult};
 use crate::exchanges::Exchanges;
 
 /// Longest time for the first opening of a connection, in nanoseconds.
@@ -75,9 +75,9 @@ pub(crate) struct Retirement {
 }
 
 /// Connection, open or being opened.
-struct Connection {
+struct QueryConnection {
     port: u32,
-    stream: Stream,
+    stream: DnsTcpStream,
     is_opening: bool,
     /// True if the connection waits for room in the socket.
     is_stalled: bool,
@@ -91,11 +91,11 @@ struct Connection {
     closes_at_ns: Option<u64>,
 }
 
-impl Connection {
+impl QueryConnection {
     fn new(port: u32, socket: TcpStream, is_opening: bool) -> Self {
         Self {
             port,
-            stream: Stream::new(socket),
+            stream: DnsTcpStream::new(socket),
             is_opening,
             is_stalled: false,
             is_listed: false,
@@ -128,7 +128,7 @@ pub(crate) struct Connections {
     retirement: Option<Retirement>,
     places: Vec<PortConnection>,
     /// All connections by their numbers, which the list of ready connections uses.
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<QueryConnection>>,
     /// Numbers without a connection.
     free: Vec<u32>,
     /// Connections that have carried enough queries, by the latest time at which each is closed.
@@ -173,7 +173,7 @@ impl Connections {
             tcp::wait_open(&socket, OPENING_NS).map_err(on)?;
             let number = self.next_number();
             list.add(&socket, number).map_err(on)?;
-            self.keep(number, Connection::new(port, socket, false));
+            self.keep(number, QueryConnection::new(port, socket, false));
             self.places[port as usize].was_opened = true;
             self.counts.opened += 1;
         }
@@ -238,7 +238,7 @@ impl Connections {
         let number = self.next_number();
         list.add(&socket, number)?;
         list.set_wants_room(&socket, number, true)?;
-        self.keep(number, Connection::new(port, socket, true));
+        self.keep(number, QueryConnection::new(port, socket, true));
         Ok(Some(number))
     }
 
@@ -250,7 +250,7 @@ impl Connections {
         })
     }
 
-    fn keep(&mut self, number: u32, connection: Connection) {
+    fn keep(&mut self, number: u32, connection: QueryConnection) {
         self.places[connection.port as usize].current = Some(number);
         self.connections[number as usize] = Some(connection);
     }
@@ -273,7 +273,8 @@ impl Connections {
             self.closing.pop_front_if(|&mut (closes_at_ns, _)| closes_at_ns <= now_ns)
         {
             // The number may belong to another connection by now.
-            let closes = |connection: &Connection| connection.closes_at_ns == Some(closes_at_ns);
+            let closes =
+                |connection: &QueryConnection| connection.closes_at_ns == Some(closes_at_ns);
             if self.connections[number as usize].as_ref().is_some_and(closes) {
                 self.retire(number);
             }
@@ -349,9 +350,9 @@ impl Connections {
         for _ in 0..READS_PER_TURN {
             let Some(connection) = &mut self.connections[number as usize] else { return };
             match connection.stream.fill() {
-                Ok(Filled::Some) => {}
-                Ok(Filled::Nothing) => return,
-                Ok(Filled::End) | Err(_) => {
+                Ok(FillResult::Some) => {}
+                Ok(FillResult::Nothing) => return,
+                Ok(FillResult::End) | Err(_) => {
                     self.end(number, Clock::mono_ns());
                     return;
                 }
@@ -394,7 +395,7 @@ impl Connections {
     }
 
     /// Takes the connection out of its place.
-    fn take(&mut self, number: u32) -> Option<Connection> {
+    fn take(&mut self, number: u32) -> Option<QueryConnection> {
         let connection = self.connections[number as usize].take()?;
         self.free.push(number);
         let place = &mut self.places[connection.port as usize];

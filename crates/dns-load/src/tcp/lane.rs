@@ -12,16 +12,16 @@ use netio::send::SendCounts;
 use netio::{Clock, PollFd, ReadyList, poll};
 
 use super::Connections;
-use crate::drive::{LaneResult, QUERIES_PER_TURN, wait_ns};
+use crate::drive::{DnsThreadResult, QUERIES_PER_TURN, wait_ns};
 use crate::exchanges::Exchanges;
-use crate::pace::Pace;
+use crate::pace::QueryPacer;
 
 /// One thread's share of a run.
 pub(crate) struct TcpLane<'w> {
     pub(crate) connections: Connections,
     pub(crate) list: ReadyList,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: QueryPacer,
     pub(crate) linger_ns: u64,
     /// Buffer for the longest query.
     pub(crate) query: Vec<u8>,
@@ -35,7 +35,7 @@ impl TcpLane<'_> {
     ///
     /// Fails with the error that the kernel reports for the list of connections. An error of one
     /// connection ends only that connection.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<DnsThreadResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let list = self.list;
         let mut stopped_ns = None;
@@ -79,7 +79,7 @@ impl TcpLane<'_> {
             }
             self.exchanges.expire(now_ns);
         }
-        Ok(LaneResult {
+        Ok(DnsThreadResult {
             answered: self.exchanges.finish(),
             sends: SendCounts::default(),
             connections: self.connections.finish(),

@@ -14,4 +14,4 @@ mod stream;
 pub use connections::ConnectionCounts;
 pub(crate) use connections::{Connections, Retirement};
 pub(crate) use lane::TcpLane;
-pub(crate) use stream::{Filled, Stream};
+pub(crate) use stream::{DnsTcpStream, FillResult};

@@ -26,7 +26,7 @@ pub(crate) struct Flushed {
 
 /// Result of one fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filled {
+pub(crate) enum FillResult {
     /// Bytes came.
     Some,
     /// No bytes came for now.
@@ -36,7 +36,7 @@ pub(crate) enum Filled {
 }
 
 /// Connection with its buffers.
-pub(crate) struct Stream {
+pub(crate) struct DnsTcpStream {
     socket: TcpStream,
     input: Vec<u8>,
     /// Start of the bytes in `input` that were read and not taken, `input[taken..filled]`.
@@ -49,7 +49,7 @@ pub(crate) struct Stream {
     ends: VecDeque<usize>,
 }
 
-impl Stream {
+impl DnsTcpStream {
     /// Creates a stream over `socket`, which must not block.
     pub(crate) fn new(socket: TcpStream) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Stream {
     }
 
     /// Reads the bytes that have come, as many as there is room for.
-    pub(crate) fn fill(&mut self) -> io::Result<Filled> {
+    pub(crate) fn fill(&mut self) -> io::Result<FillResult> {
         if self.taken == self.filled {
             (self.taken, self.filled) = (0, 0);
         }
@@ -136,13 +136,15 @@ impl Stream {
         }
         loop {
             match self.socket.read(&mut self.input[self.filled..]) {
-                Ok(0) => return Ok(Filled::End),
+                Ok(0) => return Ok(FillResult::End),
                 Ok(count) => {
                     self.filled += count;
-                    return Ok(Filled::Some);
+                    return Ok(FillResult::Some);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Filled::Nothing),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(FillResult::Nothing);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -165,14 +167,14 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (Stream, Stream) {
+    fn pair() -> (DnsTcpStream, DnsTcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
         for socket in [&near, &far] {
             socket.set_nonblocking(true).unwrap();
         }
-        (Stream::new(near), Stream::new(far))
+        (DnsTcpStream::new(near), DnsTcpStream::new(far))
     }
 
     #[test]
@@ -194,7 +196,7 @@ mod tests {
             // The far end reads only now and then, so that both buffers fill.
             if is_full || random.chance(1, 400) {
                 poll(&mut [PollFd::readable(far.socket())], Some(1_000_000_000)).unwrap();
-                assert_ne!(far.fill().unwrap(), Filled::End);
+                assert_ne!(far.fill().unwrap(), FillResult::End);
                 while let Some(message) = far.take() {
                     assert_eq!(message, sent.pop_front().unwrap());
                     came += 1;
@@ -208,10 +210,10 @@ mod tests {
     #[test]
     fn the_end_is_told() {
         let (near, mut far) = pair();
-        assert_eq!(far.fill().unwrap(), Filled::Nothing);
+        assert_eq!(far.fill().unwrap(), FillResult::Nothing);
         drop(near);
         poll(&mut [PollFd::readable(far.socket())], None).unwrap();
-        assert_eq!(far.fill().unwrap(), Filled::End);
+        assert_eq!(far.fill().unwrap(), FillResult::End);
         assert_eq!(far.take(), None);
     }
 }

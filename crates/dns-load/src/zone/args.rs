@@ -6,17 +6,17 @@ use std::process::ExitCode;
 
 use netio::stdout;
 
-use super::{Size, Zone};
+use super::{Zone, ZoneSize};
 use crate::failed;
 
 /// Flags of the command.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct DnsZoneArgs {
     /// Seed of the zone: the number for `godwit dns load --zone-like`
     #[arg(long, value_name = "N")]
     seed: u64,
     #[command(flatten)]
-    size: Size,
+    size: ZoneSize,
     /// Write the zone to FILE (`-`: standard output), as BIND, Knot and NSD read it
     #[arg(long, short = 'o', value_name = "FILE")]
     out: PathBuf,
@@ -28,7 +28,7 @@ pub struct Args {
     expected: Option<PathBuf>,
 }
 
-impl Args {
+impl DnsZoneArgs {
     /// Writes the files and prints a summary of them.
     pub(crate) fn run(&self) -> ExitCode {
         match self.try_run() {

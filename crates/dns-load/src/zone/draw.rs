@@ -5,9 +5,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Random;
-use dns_wire::Kind;
+use dns_wire::RecordType;
 
-use super::{Asked, Data, ZoneLike};
+use super::{Data, ZoneLike, ZoneQuery};
 
 /// Percentage of names that are aliases, followed by percentages of other names with an IPv6
 /// address, mail and text.
@@ -20,8 +20,13 @@ const ADDRESSES_MAX: u64 = 4;
 /// Percentage of queries for names that do not exist.
 const MISSING: u64 = 10;
 /// Types of queries with their percentages. No name has an HTTPS record.
-const KINDS: [(u64, Kind); 5] =
-    [(55, Kind::A), (25, Kind::AAAA), (8, Kind::MX), (6, Kind::TXT), (6, Kind::HTTPS)];
+const KINDS: [(u64, RecordType); 5] = [
+    (55, RecordType::A),
+    (25, RecordType::AAAA),
+    (8, RecordType::MX),
+    (6, RecordType::TXT),
+    (6, RecordType::HTTPS),
+];
 
 /// Streams of one seed: for names, their data, and queries.
 const NAME_STREAM: u64 = 1;
@@ -116,7 +121,7 @@ fn host(random: &mut Random, owners: &[Vec<Data>]) -> Vec<Data> {
 
 /// Returns as many queries as names: popular names by Zipf's law with the exponent 1, in random
 /// order.
-pub(super) fn queries(like: &ZoneLike) -> Vec<Asked> {
+pub(super) fn queries(like: &ZoneLike) -> Vec<ZoneQuery> {
     let mut random = Random::from_seed(like.seed).fork(QUERY_STREAM);
     let mut by_popularity: Vec<u32> = (0..like.names).collect();
     random.shuffle(&mut by_popularity);
@@ -135,12 +140,12 @@ pub(super) fn queries(like: &ZoneLike) -> Vec<Asked> {
             let rank = sums.partition_point(|&sum| sum <= point);
             by_popularity[rank.min(by_popularity.len() - 1)]
         };
-        Asked { number, kind: kind(&mut random) }
+        ZoneQuery { number, kind: kind(&mut random) }
     };
     (0..like.names).map(draw).collect()
 }
 
-fn kind(random: &mut Random) -> Kind {
+fn kind(random: &mut Random) -> RecordType {
     let mut point = random.below(100);
     for (share, kind) in KINDS {
         if point < share {

@@ -16,13 +16,13 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use dns_wire::{Kind, Query, Rcode, name};
+use dns_wire::{Query, Rcode, RecordType, name};
 
-use crate::expected::Expected;
-use crate::queries::Workload;
+use crate::expected::ExpectedAnswer;
+use crate::queries::QueryWorkload;
 
-pub(crate) use args::Args;
-pub(crate) use size::Size;
+pub(crate) use args::DnsZoneArgs;
+pub(crate) use size::ZoneSize;
 
 /// Largest number of names of a zone.
 pub const NAMES_MAX: u32 = 1_000_000;
@@ -31,9 +31,9 @@ const ORIGIN_BYTES_MAX: usize = 200;
 
 /// Name of a zone, as text without the last dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct ZoneOrigin(String);
 
-impl FromStr for Origin {
+impl FromStr for ZoneOrigin {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -48,7 +48,7 @@ impl FromStr for Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ZoneOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -62,7 +62,7 @@ pub struct ZoneLike {
     /// Number of names that have records, 1 to [`NAMES_MAX`], and of queries.
     pub names: u32,
     /// Name of the zone.
-    pub origin: Origin,
+    pub origin: ZoneOrigin,
 }
 
 /// Record data of a name. Other names are given by their numbers.
@@ -76,13 +76,13 @@ enum Data {
 }
 
 impl Data {
-    const fn kind(&self) -> Kind {
+    const fn kind(&self) -> RecordType {
         match self {
-            Self::Address(_) => Kind::A,
-            Self::Address6(_) => Kind::AAAA,
-            Self::Alias(_) => Kind::CNAME,
-            Self::Mail(..) => Kind::MX,
-            Self::Text(_) => Kind::TXT,
+            Self::Address(_) => RecordType::A,
+            Self::Address6(_) => RecordType::AAAA,
+            Self::Alias(_) => RecordType::CNAME,
+            Self::Mail(..) => RecordType::MX,
+            Self::Text(_) => RecordType::TXT,
         }
     }
 
@@ -104,14 +104,14 @@ impl Data {
 /// Query: a name by its number, which is at least the count of names for one that does not exist,
 /// and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asked {
+struct ZoneQuery {
     number: u32,
-    kind: Kind,
+    kind: RecordType,
 }
 
 /// Expected answer to a query: code, and the records in the order in which a server finds them,
 /// each with the number of its name.
-struct Answer<'z> {
+struct ZoneAnswer<'z> {
     rcode: Rcode,
     records: Vec<(u32, &'z Data)>,
 }
@@ -122,7 +122,7 @@ pub struct Zone {
     like: ZoneLike,
     /// Data of each name, by its number.
     owners: Vec<Vec<Data>>,
-    queries: Vec<Asked>,
+    queries: Vec<ZoneQuery>,
 }
 
 impl Zone {
@@ -151,9 +151,9 @@ impl Zone {
 
     /// Returns the answer of an authoritative server (RFC 1034 section 4.3.2): it follows an alias
     /// once, as no alias leads to another one.
-    fn answer(&self, asked: Asked) -> Answer<'_> {
+    fn answer(&self, asked: ZoneQuery) -> ZoneAnswer<'_> {
         let Some(data) = self.owners.get(asked.number as usize) else {
-            return Answer { rcode: Rcode::NXDOMAIN, records: Vec::new() };
+            return ZoneAnswer { rcode: Rcode::NXDOMAIN, records: Vec::new() };
         };
         let of_kind = |number: u32, data: &'_ [Data]| {
             let found = (0..data.len()).filter(|&at| data[at].kind() == asked.kind);
@@ -166,20 +166,20 @@ impl Zone {
         }
         let records =
             places.into_iter().map(|(number, at)| (number, &self.owners[number as usize][at]));
-        Answer { rcode: Rcode::NOERROR, records: records.collect() }
+        ZoneAnswer { rcode: Rcode::NOERROR, records: records.collect() }
     }
 
     /// Returns the queries, each with the settings of `query`, and their expected answers.
     #[must_use]
-    pub fn workload(&self, query: Query<'_>) -> Workload {
-        let mut workload = Workload::default();
+    pub fn workload(&self, query: Query<'_>) -> QueryWorkload {
+        let mut workload = QueryWorkload::default();
         for &asked in &self.queries {
             let name = self.full_name(asked.number);
             let answer = self.answer(asked);
             let data: Vec<_> =
                 answer.records.iter().map(|(_, data)| (data.kind(), data.octets())).collect();
             let records = data.iter().map(|(kind, octets)| (*kind, octets.as_slice()));
-            let expected = Expected::new(answer.rcode, records);
+            let expected = ExpectedAnswer::new(answer.rcode, records);
             workload.add(name.as_bytes(), asked.kind, query, expected);
         }
         workload

@@ -1,6 +1,6 @@
 //! Flags for the size and the name of a zone, shared by all commands that make one.
 
-use super::{NAMES_MAX, Origin, ZoneLike};
+use super::{NAMES_MAX, ZoneLike, ZoneOrigin};
 
 /// Default number of names: the least number of queries that dnsperf's manual recommends.
 const NAMES: u32 = 10_000;
@@ -9,16 +9,16 @@ const ORIGIN: &str = "godwit.test";
 
 /// Parameters of a zone other than its seed.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Size {
+pub(crate) struct ZoneSize {
     /// Number of names in the zone that is made from a seed, and of queries [default: 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(NAMES_MAX)))]
     names: Option<u32>,
     /// Name of the zone that is made from a seed [default: godwit.test]
     #[arg(long, value_name = "NAME")]
-    zone: Option<Origin>,
+    zone: Option<ZoneOrigin>,
 }
 
-impl Size {
+impl ZoneSize {
     /// Returns true if any flag was given.
     pub(crate) const fn is_given(&self) -> bool {
         self.names.is_some() || self.zone.is_some()

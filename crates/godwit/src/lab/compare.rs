@@ -23,7 +23,7 @@ use super::{print, print_json, print_line};
 /// regression beyond the margin, or with --strict undecided.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "godwit lab compare [OPTIONS] [A] B")]
-pub(crate) struct Args {
+pub(crate) struct LabCompareArgs {
     /// Runs A (unless it is the baseline) and B: paths of result folders, or names of `godwit lab
     /// list`
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 /// Compares two results and prints the comparison.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
+pub(crate) fn run(args: &LabCompareArgs) -> Result<ExitCode, LabError> {
     let (a, b) = sides(args)?;
     let gate = args
         .margin
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
 }
 
 /// Returns the folders of both sides.
-fn sides(args: &Args) -> Result<(PathBuf, PathBuf), LabError> {
+fn sides(args: &LabCompareArgs) -> Result<(PathBuf, PathBuf), LabError> {
     let find = |named: &Path| stored::find(&args.results, named);
     match &args.runs[..] {
         [a, b] => Ok((find(a), find(b))),

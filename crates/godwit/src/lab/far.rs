@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use lab::LabError;
-use lab::hosts::{Held, attend, hold};
-use testbed::Side;
+use lab::hosts::{RemoteProgram, attend, hold};
+use testbed::TopologySide;
 
 /// (internal) Run and sample a program for a lab on another machine; ends with standard input.
 ///
@@ -22,7 +22,7 @@ use testbed::Side;
 pub(super) struct HoldArgs {
     /// Role of the program
     #[arg(long, value_enum)]
-    side: Part,
+    side: ProgramRole,
     /// Address at which it receives datagrams
     #[arg(long, value_name = "ADDRESS:PORT")]
     address: SocketAddr,
@@ -45,7 +45,7 @@ pub(super) struct HoldArgs {
 
 /// Role of a program: server or generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum ProgramRole {
     /// Server under test
     Server,
     /// Load generator
@@ -59,8 +59,12 @@ pub(super) fn run_attend() -> Result<ExitCode, LabError> {
 }
 
 pub(super) fn run_hold(args: &HoldArgs) -> Result<ExitCode, LabError> {
-    let held = Held {
-        side: if args.side == Part::Server { Side::Server } else { Side::Client },
+    let held = RemoteProgram {
+        side: if args.side == ProgramRole::Server {
+            TopologySide::Server
+        } else {
+            TopologySide::Client
+        },
         address: args.address,
         interface: args.interface.clone(),
         cpus: vec![args.processor],

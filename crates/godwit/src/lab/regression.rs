@@ -4,15 +4,15 @@
 use std::process::ExitCode;
 
 use dccp_tools::ToolError;
-use dccp_tools::regression::{Table, Told, run_plan};
+use dccp_tools::regression::{RegressionProgress, RegressionTable, run_plan};
 use lab::runner::time::duration;
-use lab::{LabError, Progress, ResultFolder};
+use lab::{LabError, ProgressWriter, ResultFolder};
 use measure::record::Environment;
-use measure::regression::{Clock, RegressionPlan};
+use measure::regression::{RegressionClock, RegressionPlan};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{RunArgs, exit_code, own_program, print, print_json, print_line};
+use super::{LabRunArgs, exit_code, own_program, print, print_json, print_line};
 use crate::signals;
 
 /// Value of `schema` in `run.json`.
@@ -20,7 +20,7 @@ const SCHEMA: &str = "godwit.dccp-regression.v1";
 
 /// Contents of `run.json`, the stored result of a run.
 #[derive(Serialize)]
-struct Record<'a> {
+struct RegressionRecord<'a> {
     schema: &'static str,
     plan: &'a RegressionPlan,
     started: String,
@@ -36,20 +36,20 @@ struct Record<'a> {
     table: Value,
 }
 
-pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, LabError> {
+pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, LabError> {
     refuse_flags(args)?;
     let (_, command_line) = own_program()?;
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let folder = ResultFolder::choose(&args.results, &plan.name)?;
-    let mut progress = Progress::new();
+    let mut progress = ProgressWriter::new();
     let whole_s = plan.forecast_s(args.quick, args.runs);
     progress.say(&format!("about {}", duration(whole_s)));
     progress.expect(whole_s);
     let table = run_plan(plan, (args.quick, args.runs), stop, &mut |told| {
         match told {
-            Told::Step(words) => progress.step(&words),
-            Told::Row { summary, .. } => progress.done(&summary),
-            Told::Warning(words) => progress.say(&format!("warning: {words}")),
+            RegressionProgress::Step(words) => progress.step(&words),
+            RegressionProgress::Row { summary, .. } => progress.done(&summary),
+            RegressionProgress::Warning(words) => progress.say(&format!("warning: {words}")),
         }
         Ok(())
     });
@@ -63,7 +63,7 @@ pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, Lab
     if table.is_interrupted {
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
     }
-    let record = Record {
+    let record = RegressionRecord {
         schema: SCHEMA,
         plan,
         started: folder.started(),
@@ -88,7 +88,7 @@ pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, Lab
 }
 
 /// Refuses flags about servers and their location.
-fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
+fn refuse_flags(args: &LabRunArgs) -> Result<(), LabError> {
     let servers = "has no servers";
     let flags = [
         ("--server", !args.servers.is_empty(), servers),
@@ -107,9 +107,9 @@ fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
 }
 
 /// Returns the name of the topology that the run was measured on.
-fn topology(table: &Table) -> &'static str {
+fn topology(table: &RegressionTable) -> &'static str {
     let is_by = |clock| table.clocks().contains(&clock);
-    match (is_by(Clock::Real), is_by(Clock::Virtual)) {
+    match (is_by(RegressionClock::Real), is_by(RegressionClock::Virtual)) {
         (true, true) => "network namespaces and a virtual clock",
         (true, false) => "network namespaces",
         _ => "virtual clock",
@@ -117,7 +117,7 @@ fn topology(table: &Table) -> &'static str {
 }
 
 /// Returns the facts about the run that the page shows.
-fn facts(record: &Record<'_>) -> Vec<String> {
+fn facts(record: &RegressionRecord<'_>) -> Vec<String> {
     let Environment { cpu_model, cpus, kernel, topology, .. } = &record.environment;
     let mut facts = vec![
         record.started.clone(),

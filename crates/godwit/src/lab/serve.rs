@@ -16,7 +16,7 @@ use crate::signals;
 ///
 /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 the port cannot be used; 2 no such folder.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct LabServeArgs {
     /// Port; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = 8067)]
     port: u16,
@@ -25,7 +25,7 @@ pub(super) struct Args {
     results: PathBuf,
 }
 
-pub(super) fn run(args: &Args) -> Result<ExitCode, LabError> {
+pub(super) fn run(args: &LabServeArgs) -> Result<ExitCode, LabError> {
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let settings = ServeSettings { results: args.results.clone(), port: args.port };
     lab::serve::serve(&settings, stop, &mut |address| print_line(&format!("http://{address}/")))?;

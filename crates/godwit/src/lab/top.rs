@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use clap::ValueEnum;
 use lab::LabError;
-use lab::profiler::Sampling;
-use lab::profiler::top::{Server, Watch};
+use lab::profiler::SamplingSettings;
+use lab::profiler::top::{ProfiledServer, TopProfiler};
 use measure::plan::{CallGraph, ProfileEvent};
 use netio::Screen;
 
@@ -23,7 +23,7 @@ use crate::signals;
 /// Exit codes: 0 ended by --count, SIGINT or SIGTERM; 1 failed at run time: no perf, no permission,
 /// the server has ended; 2 bad arguments, or no such server.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct LabTopArgs {
     /// Server: a name of the lab (bind, kea, echo, godwit, ...) or the name of a program
     #[arg(value_name = "SERVER", required_unless_present = "pid")]
     server: Option<String>,
@@ -80,9 +80,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-impl Args {
-    fn sampling(&self) -> Sampling {
-        Sampling {
+impl LabTopArgs {
+    fn sampling(&self) -> SamplingSettings {
+        SamplingSettings {
             event: match self.event {
                 EventArg::Auto => ProfileEvent::Auto,
                 EventArg::Cycles => ProfileEvent::Cycles,
@@ -97,12 +97,12 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<ExitCode, LabError> {
+pub(super) fn run(args: &LabTopArgs) -> Result<ExitCode, LabError> {
     let server = match (args.pid, &args.server) {
-        (Some(pid), _) => Server::of_pid(pid)?,
-        (None, name) => Server::named(name.as_deref().unwrap_or_default())?,
+        (Some(pid), _) => ProfiledServer::of_pid(pid)?,
+        (None, name) => ProfiledServer::named(name.as_deref().unwrap_or_default())?,
     };
-    let watch = Watch::new(args.sampling(), args.interval, args.rows)?;
+    let watch = TopProfiler::new(args.sampling(), args.interval, args.rows)?;
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let is_screen = std::io::stdout().is_terminal() && !args.json && args.count != Some(1);
     let mut screen = None;

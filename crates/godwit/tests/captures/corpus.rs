@@ -1,7 +1,7 @@
 //! Captures of every link type that tcpdump writes and of every cut, built here byte by byte.
 
 /// Capture with queries and DISCOVERs that contain its name and number.
-pub(crate) struct Capture {
+pub(crate) struct CorpusCapture {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     /// False if mergecap does not take the file: the file ends inside a packet, tshark does not
@@ -10,18 +10,18 @@ pub(crate) struct Capture {
 }
 
 /// Frame with its number of bytes on the wire.
-struct Frame {
+struct CorpusFrame {
     octets: Vec<u8>,
     original_len: usize,
 }
 
-impl From<Vec<u8>> for Frame {
+impl From<Vec<u8>> for CorpusFrame {
     fn from(octets: Vec<u8>) -> Self {
         Self { original_len: octets.len(), octets }
     }
 }
 
-impl Frame {
+impl CorpusFrame {
     /// Cuts the frame as `tcpdump -s LEN` does.
     fn snapped(mut self, len: usize) -> Self {
         self.octets.truncate(len);
@@ -30,19 +30,19 @@ impl Frame {
 }
 
 /// IP packet, with the fields that a link header needs.
-struct Packet {
+struct CorpusPacket {
     is_ipv6: bool,
     octets: Vec<u8>,
 }
 
 /// Messages of one capture.
-struct Messages {
+struct CorpusMessageBuilder {
     name: String,
     index: u8,
     made: u8,
 }
 
-impl Messages {
+impl CorpusMessageBuilder {
     fn new(name: &str, index: usize) -> Self {
         Self { name: name.to_owned(), index: index as u8, made: 0 }
     }
@@ -79,7 +79,7 @@ impl Messages {
 
     /// Returns a query over each family, a DISCOVER, an answer and a query to another port, as
     /// packets.
-    fn packets(&mut self) -> Vec<Packet> {
+    fn packets(&mut self) -> Vec<CorpusPacket> {
         let (query, query6, discover) = (self.query(), self.query(), self.discover());
         let (answer, other) = (self.answer(), self.query());
         vec![
@@ -99,12 +99,12 @@ fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     [&source.to_be_bytes()[..], &port.to_be_bytes(), &len.to_be_bytes(), &[0, 0], payload].concat()
 }
 
-fn ipv4(datagram: &[u8]) -> Packet {
+fn ipv4(datagram: &[u8]) -> CorpusPacket {
     ipv4_with(&[], 0, datagram)
 }
 
 /// Returns an IPv4 packet with `options` and the bytes 6 and 7 of its header.
-fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> Packet {
+fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> CorpusPacket {
     let head_len = 20 + options.len();
     let total_len = (head_len + payload.len()) as u16;
     let mut octets = vec![0x40 | (head_len / 4) as u8, 0];
@@ -114,11 +114,11 @@ fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> Packet {
     octets.extend([64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 53]);
     octets.extend(options);
     octets.extend(payload);
-    Packet { is_ipv6: false, octets }
+    CorpusPacket { is_ipv6: false, octets }
 }
 
 /// Returns an IPv6 packet whose header has the next header `next`.
-fn ipv6(next: u8, payload: &[u8]) -> Packet {
+fn ipv6(next: u8, payload: &[u8]) -> CorpusPacket {
     let mut octets = vec![0x60, 0, 0, 0];
     octets.extend((payload.len() as u16).to_be_bytes());
     octets.extend([next, 64]);
@@ -126,47 +126,47 @@ fn ipv6(next: u8, payload: &[u8]) -> Packet {
         octets.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
     }
     octets.extend(payload);
-    Packet { is_ipv6: true, octets }
+    CorpusPacket { is_ipv6: true, octets }
 }
 
-fn ether_type(packet: &Packet) -> [u8; 2] {
+fn ether_type(packet: &CorpusPacket) -> [u8; 2] {
     if packet.is_ipv6 { [0x86, 0xdd] } else { [8, 0] }
 }
 
-fn ppp_type(packet: &Packet) -> u8 {
+fn ppp_type(packet: &CorpusPacket) -> u8 {
     if packet.is_ipv6 { 0x57 } else { 0x21 }
 }
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
 /// Returns an Ethernet frame with `between` before the type.
-fn ethernet(between: &[u8], packet: &Packet) -> Vec<u8> {
+fn ethernet(between: &[u8], packet: &CorpusPacket) -> Vec<u8> {
     [&MACS[..], between, &ether_type(packet), &packet.octets].concat()
 }
 
-fn snap(packet: &Packet) -> Vec<u8> {
+fn snap(packet: &CorpusPacket) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0][..], &ether_type(packet), &packet.octets].concat()
 }
 
 /// Returns an 802.11 data frame from an access point, with the bytes `more` after its header.
-fn wireless(control: u8, more: &[u8], packet: &Packet) -> Vec<u8> {
+fn wireless(control: u8, more: &[u8], packet: &CorpusPacket) -> Vec<u8> {
     [&[control, 2, 0, 0][..], &MACS, &[2, 0, 0, 0, 0, 3, 0, 0], more, &snap(packet)].concat()
 }
 
 /// Returns a PPP frame in the PPPoE session 5.
-fn pppoe(packet: &Packet) -> Vec<u8> {
+fn pppoe(packet: &CorpusPacket) -> Vec<u8> {
     let len = packet.octets.len() as u16 + 2;
     let head = [&[0x11, 0, 0, 5][..], &len.to_be_bytes(), &[0, ppp_type(packet)]].concat();
     [&head[..], &packet.octets].concat()
 }
 
 /// Returns BSD's number of the address family of a packet.
-fn family(packet: &Packet) -> u8 {
+fn family(packet: &CorpusPacket) -> u8 {
     if packet.is_ipv6 { 24 } else { 2 }
 }
 
 /// Function that returns the frame of a packet on a link.
-type Link = fn(&Packet) -> Vec<u8>;
+type Link = fn(&CorpusPacket) -> Vec<u8>;
 
 /// Links by the names of their captures, with their types.
 const LINKS: &[(&str, u32, Link)] = &[
@@ -243,15 +243,15 @@ const LINKS: &[(&str, u32, Link)] = &[
 
 /// Forms of a classic file.
 #[derive(Clone, Copy)]
-struct Form {
+struct PcapFormat {
     is_big: bool,
     has_nanoseconds: bool,
 }
 
-const PLAIN: Form = Form { is_big: false, has_nanoseconds: false };
+const PLAIN: PcapFormat = PcapFormat { is_big: false, has_nanoseconds: false };
 
 /// Returns a classic capture file whose frames are one microsecond apart.
-fn classic(form: Form, link_type: u32, frames: &[Frame]) -> Vec<u8> {
+fn classic(form: PcapFormat, link_type: u32, frames: &[CorpusFrame]) -> Vec<u8> {
     let word = |value: u32| if form.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let half = |value: u16| if form.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let magic = if form.has_nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
@@ -269,12 +269,12 @@ fn classic(form: Form, link_type: u32, frames: &[Frame]) -> Vec<u8> {
 }
 
 /// File of pcapng in either byte order.
-struct Blocks {
+struct PcapngFile {
     is_big: bool,
     file: Vec<u8>,
 }
 
-impl Blocks {
+impl PcapngFile {
     fn new(is_big: bool) -> Self {
         let mut blocks = Self { is_big, file: Vec::new() };
         let body = [blocks.words(&[0x1a2b_3c4d]), blocks.halves(&[1, 0]), vec![0xff; 8]].concat();
@@ -311,7 +311,7 @@ impl Blocks {
         self.block(1, &body);
     }
 
-    fn packet(&mut self, interface: u32, time: u64, frame: &Frame) {
+    fn packet(&mut self, interface: u32, time: u64, frame: &CorpusFrame) {
         let len = frame.octets.len() as u32;
         let times = [(time >> 32) as u32, time as u32];
         let mut body = self.words(&[interface, times[0], times[1], len]);
@@ -321,24 +321,25 @@ impl Blocks {
     }
 
     /// Adds a packet of the first interface without a time.
-    fn simple_packet(&mut self, frame: &Frame) {
+    fn simple_packet(&mut self, frame: &CorpusFrame) {
         let mut body = self.words(&[frame.original_len as u32]);
         body.extend(&frame.octets);
         self.block(3, &body);
     }
 }
 
-fn ethernet_frames(packets: &[Packet]) -> Vec<Frame> {
+fn ethernet_frames(packets: &[CorpusPacket]) -> Vec<CorpusFrame> {
     packets.iter().map(|packet| ethernet(&[], packet).into()).collect()
 }
 
 /// Returns all captures.
-pub(crate) fn all() -> Vec<Capture> {
+pub(crate) fn all() -> Vec<CorpusCapture> {
     let mut captures = Vec::new();
-    let mut add = |name: &str, is_mergeable: bool, make: &dyn Fn(&mut Messages) -> Vec<u8>| {
-        let octets = make(&mut Messages::new(name, captures.len()));
-        captures.push(Capture { name: name.to_owned(), octets, is_mergeable });
-    };
+    let mut add =
+        |name: &str, is_mergeable: bool, make: &dyn Fn(&mut CorpusMessageBuilder) -> Vec<u8>| {
+            let octets = make(&mut CorpusMessageBuilder::new(name, captures.len()));
+            captures.push(CorpusCapture { name: name.to_owned(), octets, is_mergeable });
+        };
     for &(name, link_type, link) in LINKS {
         add(name, name != "switch-broadcom", &|messages| {
             let frames = messages.packets().into_iter().map(|packet| link(&packet).into());
@@ -357,14 +358,15 @@ pub(crate) fn all() -> Vec<Capture> {
         [("big-endian", true, false), ("nanoseconds", false, true), ("big-nanoseconds", true, true)]
     {
         add(name, true, &|messages| {
-            let form = Form { is_big, has_nanoseconds };
+            let form = PcapFormat { is_big, has_nanoseconds };
             classic(form, 1, &ethernet_frames(&messages.packets()))
         });
     }
     add("null-big", true, &|messages| {
-        let link = |packet: &Packet| [&[0, 0, 0, family(packet)][..], &packet.octets].concat();
+        let link =
+            |packet: &CorpusPacket| [&[0, 0, 0, family(packet)][..], &packet.octets].concat();
         let frames = messages.packets().into_iter().map(|packet| link(&packet).into());
-        classic(Form { is_big: true, ..PLAIN }, 0, &frames.collect::<Vec<_>>())
+        classic(PcapFormat { is_big: true, ..PLAIN }, 0, &frames.collect::<Vec<_>>())
     });
     add("check-sequence", true, &|messages| {
         // The upper half of the type says that frames end with four bytes of a check sequence.
@@ -380,7 +382,7 @@ pub(crate) fn all() -> Vec<Capture> {
 }
 
 /// Receiver of a capture: its name, whether mergecap takes it, and the function that builds it.
-type Add<'a> = dyn FnMut(&str, bool, &dyn Fn(&mut Messages) -> Vec<u8>) + 'a;
+type Add<'a> = dyn FnMut(&str, bool, &dyn Fn(&mut CorpusMessageBuilder) -> Vec<u8>) + 'a;
 
 /// Adds captures with other IP headers, and of packets with other contents.
 fn headers(add: &mut Add<'_>) {
@@ -444,7 +446,7 @@ fn headers(add: &mut Add<'_>) {
 
 /// Adds captures that end early, or whose packets do.
 fn cuts(add: &mut Add<'_>) {
-    let frames = |messages: &mut Messages| ethernet_frames(&messages.packets());
+    let frames = |messages: &mut CorpusMessageBuilder| ethernet_frames(&messages.packets());
     for (name, len) in [("snapped-60", 60), ("snapped-44", 44), ("snapped-20", 20)] {
         add(name, true, &|messages| {
             let snapped = frames(messages).into_iter().map(|frame| frame.snapped(len));
@@ -475,7 +477,7 @@ fn cuts(add: &mut Add<'_>) {
 fn blocks(add: &mut Add<'_>) {
     for (name, is_big) in [("blocks", false), ("blocks-big", true)] {
         add(name, true, &|messages| {
-            let mut blocks = Blocks::new(is_big);
+            let mut blocks = PcapngFile::new(is_big);
             blocks.interface(1, 9);
             for (time, frame) in (0..).zip(ethernet_frames(&messages.packets())) {
                 blocks.packet(0, 1_700_000_000_000_000_000 + 1_000 * time, &frame);
@@ -484,7 +486,7 @@ fn blocks(add: &mut Add<'_>) {
         });
     }
     add("blocks-interfaces", true, &|messages| {
-        let mut blocks = Blocks::new(false);
+        let mut blocks = PcapngFile::new(false);
         blocks.interface(1, 9);
         blocks.interface(113, 6);
         for (time, packet) in (0..).zip(messages.packets()) {
@@ -501,10 +503,10 @@ fn blocks(add: &mut Add<'_>) {
         blocks.file
     });
     add("blocks-sections", false, &|messages| {
-        let mut first = Blocks::new(true);
+        let mut first = PcapngFile::new(true);
         first.interface(1, 9);
         first.packet(0, 1_700_000_000_000_000_000, &ethernet_frames(&messages.packets())[0]);
-        let mut second = Blocks::new(false);
+        let mut second = PcapngFile::new(false);
         second.interface(101, 6);
         for packet in messages.packets() {
             second.packet(0, 1_700_000_000_000_000, &packet.octets.into());
@@ -512,7 +514,7 @@ fn blocks(add: &mut Add<'_>) {
         [first.file, second.file].concat()
     });
     add("blocks-simple", true, &|messages| {
-        let mut blocks = Blocks::new(false);
+        let mut blocks = PcapngFile::new(false);
         // Names of hosts and statistics, which have no packets.
         blocks.interface(1, 9);
         blocks.block(4, &[0; 4]);
@@ -524,7 +526,7 @@ fn blocks(add: &mut Add<'_>) {
         blocks.file
     });
     add("blocks-cut", false, &|messages| {
-        let mut blocks = Blocks::new(false);
+        let mut blocks = PcapngFile::new(false);
         blocks.interface(1, 6);
         for frame in ethernet_frames(&messages.packets()) {
             blocks.packet(0, 1_700_000_000_000_000, &frame);

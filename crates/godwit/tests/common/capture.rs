@@ -11,12 +11,12 @@ use super::{run_bounded, waited_until};
 pub(crate) const MALFORMED: &str = "_ws.malformed || _ws.expert.severity >= 0x800000";
 
 /// Running tcpdump.
-pub(crate) struct Capture {
+pub(crate) struct TcpdumpProcess {
     tcpdump: Child,
     file: PathBuf,
 }
 
-impl Capture {
+impl TcpdumpProcess {
     /// Starts `tcpdump`, perhaps inside a namespace, and waits until it listens.
     pub(crate) fn start(mut tcpdump: Command, interface: &str, filter: &str, file: &Path) -> Self {
         let mut tcpdump = tcpdump
@@ -39,12 +39,12 @@ impl Capture {
     }
 
     /// Returns the packets so far; the file is still growing.
-    pub(crate) fn so_far(&self) -> Captured {
-        Captured { file: self.file.clone(), is_growing: true }
+    pub(crate) fn so_far(&self) -> CaptureFile {
+        CaptureFile { file: self.file.clone(), is_growing: true }
     }
 
     /// Ends the capture.
-    pub(crate) fn end(mut self) -> Captured {
+    pub(crate) fn end(mut self) -> CaptureFile {
         let pid = self.tcpdump.id().to_string();
         // Told to end, it leaves unwritten what it has not read; it sleeps when it has read all.
         let stat = format!("/proc/{pid}/stat");
@@ -52,11 +52,11 @@ impl Capture {
         assert!(waited_until(sleeps), "tcpdump reads on and on");
         Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
         self.tcpdump.wait().expect("tcpdump was started here");
-        Captured::of(&self.file)
+        CaptureFile::of(&self.file)
     }
 }
 
-impl Drop for Capture {
+impl Drop for TcpdumpProcess {
     fn drop(&mut self) {
         if let Ok(None) = self.tcpdump.try_wait() {
             self.tcpdump.kill().ok();
@@ -66,13 +66,13 @@ impl Drop for Capture {
 }
 
 /// Capture file.
-pub(crate) struct Captured {
+pub(crate) struct CaptureFile {
     file: PathBuf,
     /// True if the last packet may be incomplete.
     is_growing: bool,
 }
 
-impl Captured {
+impl CaptureFile {
     /// Returns the finished capture file at `path`.
     pub(crate) fn of(path: &Path) -> Self {
         Self { file: path.to_owned(), is_growing: false }

@@ -18,9 +18,9 @@ pub(crate) const CLIENT_ADDRESS: &str = "fe80::2";
 
 /// Namespaces of the server and the client. Dropping the value removes them with all their
 /// processes.
-pub(crate) struct Link(Namespaces<2>);
+pub(crate) struct LinkNamespaces(Namespaces<2>);
 
-impl Link {
+impl LinkNamespaces {
     /// Makes empty namespaces. Returns `None`, with a message, if that is not possible.
     pub(crate) fn new() -> Option<Self> {
         (require(&["ip"]) && is_root()).then(|| Self(Namespaces::make()))

@@ -65,7 +65,7 @@ pub(crate) fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 
 /// Key in one scope, as the manual's tables of keys describe it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Told {
+pub(crate) struct ManualKey {
     /// Family: `4` or `6`.
     pub(crate) family: char,
     pub(crate) key: String,
@@ -76,7 +76,7 @@ pub(crate) struct Told {
 }
 
 /// Returns every key of `page` in every scope.
-pub(crate) fn keys(page: &str) -> Vec<Told> {
+pub(crate) fn keys(page: &str) -> Vec<ManualKey> {
     let mut told = Vec::new();
     for row in rows(page, "Key") {
         let [keys, families, places, status] = row[..] else { panic!("four cells, not {row:?}") };
@@ -84,7 +84,7 @@ pub(crate) fn keys(page: &str) -> Vec<Told> {
             for key in quoted(keys) {
                 for place in places.split(' ').map(|place| place.trim_matches('`')) {
                     let (key, place) = (key.to_owned(), place.to_owned());
-                    told.push(Told { family, key, place, status: status.to_owned() });
+                    told.push(ManualKey { family, key, place, status: status.to_owned() });
                 }
             }
         }

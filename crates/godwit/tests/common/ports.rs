@@ -18,7 +18,7 @@ const BLOCK: u16 = 100;
 const BLOCKS_MAX: usize = 12;
 
 /// Ports of this process.
-struct Own {
+struct ProcessPorts {
     left: Range<u16>,
     /// Number of blocks tried.
     looked: u16,
@@ -29,9 +29,10 @@ struct Own {
     again: usize,
 }
 
-static OWN: Mutex<Own> = Mutex::new(Own { left: 0..0, looked: 0, blocks: Vec::new(), again: 0 });
+static OWN: Mutex<ProcessPorts> =
+    Mutex::new(ProcessPorts { left: 0..0, looked: 0, blocks: Vec::new(), again: 0 });
 
-impl Own {
+impl ProcessPorts {
     /// Takes a block that no other process of these tests has.
     fn next_block(&mut self) {
         let number = self.new_block().unwrap_or_else(|| {

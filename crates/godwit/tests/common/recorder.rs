@@ -11,13 +11,13 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Server that answers every query with the query itself and records it.
-pub(crate) struct Recorder {
+pub(crate) struct QueryRecorder {
     pub(crate) address: SocketAddr,
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Vec<u8>>>,
 }
 
-impl Recorder {
+impl QueryRecorder {
     pub(crate) fn start() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
         socket.set_read_timeout(Some(LOOK_EVERY)).expect("a timeout can be set");

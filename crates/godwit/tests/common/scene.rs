@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::capture::{Capture, Captured};
-use super::link::{CLIENT_END, Link, SERVER_END};
+use super::capture::{CaptureFile, TcpdumpProcess};
+use super::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use super::{ServerProcess, TempFolder, require, run_bounded, waited_at_most, waited_until};
 
 /// Differences between the families.
-pub(crate) struct Family {
+pub(crate) struct LinkTestFamily {
     /// Name of the server, `dhcp4` or `dhcp6`.
     pub(crate) server: &'static str,
     /// Function that joins the ends of the link.
-    pub(crate) join: fn(&Link),
+    pub(crate) join: fn(&LinkNamespaces),
     /// Function that writes the server's configuration into the folder and returns its path.
     pub(crate) configuration: fn(&Path) -> PathBuf,
     /// tcpdump's filter for the family's messages.
@@ -31,7 +31,7 @@ pub(crate) struct ClientProcess(Child);
 
 impl ClientProcess {
     /// Starts the program and arguments `words` on the client's side, with its output in `log`.
-    pub(crate) fn start(link: &Link, words: &[&str], log: &Path) -> Self {
+    pub(crate) fn start(link: &LinkNamespaces, words: &[&str], log: &Path) -> Self {
         let log = fs::File::create(log).expect("the test's folder can be written");
         let mut command = link.at_client();
         command.args(words).stdin(Stdio::null());
@@ -57,24 +57,24 @@ impl Drop for ClientProcess {
 }
 
 /// Link with a server and a client.
-pub(crate) struct Scene {
+pub(crate) struct ClientServerLink {
     // Dropped before their namespaces and folder.
     client: Option<ClientProcess>,
     server: ServerProcess,
-    capture: Capture,
-    pub(crate) link: Link,
+    capture: TcpdumpProcess,
+    pub(crate) link: LinkNamespaces,
     folder: TempFolder,
     state_column: usize,
 }
 
-impl Scene {
+impl ClientServerLink {
     /// Sets up the scene. Returns `None`, with a message, if `tools` or the right to make
     /// namespaces is missing.
-    pub(crate) fn set(family: &Family, label: &str, tools: &[&str]) -> Option<Self> {
+    pub(crate) fn set(family: &LinkTestFamily, label: &str, tools: &[&str]) -> Option<Self> {
         if !require(tools) || !require(&["tcpdump", "tshark"]) {
             return None;
         }
-        let link = Link::new()?;
+        let link = LinkNamespaces::new()?;
         let folder = TempFolder::new(label);
         (family.join)(&link);
         write_hook(&folder.path().join("hook"), family.hook);
@@ -82,7 +82,7 @@ impl Scene {
         let mut tcpdump = link.at_server();
         tcpdump.arg("tcpdump");
         let file = folder.path().join("link.pcap");
-        let capture = Capture::start(tcpdump, SERVER_END, family.messages, &file);
+        let capture = TcpdumpProcess::start(tcpdump, SERVER_END, family.messages, &file);
         let server = ServerProcess::start_on_standard_ports(
             link.at_server(),
             family.server,
@@ -151,21 +151,21 @@ impl Scene {
     }
 
     /// Ends everything once a message that passes `last`, a filter of tshark, has been captured.
-    pub(crate) fn end(mut self, last: &str) -> Ended {
+    pub(crate) fn end(mut self, last: &str) -> LinkTestResults {
         self.client = None;
         self.capture.wait_for(last);
         self.server.wait_until_all_is_read();
         let log = self.server.stop();
-        Ended { log, captured: self.capture.end(), _folder: self.folder }
+        LinkTestResults { log, captured: self.capture.end(), _folder: self.folder }
     }
 }
 
 /// Results of a scene.
-pub(crate) struct Ended {
+pub(crate) struct LinkTestResults {
     /// Log of the server.
     pub(crate) log: String,
     /// Packets on the link.
-    pub(crate) captured: Captured,
+    pub(crate) captured: CaptureFile,
     /// Folder that contains the capture.
     _folder: TempFolder,
 }

@@ -13,7 +13,7 @@ use dhcp_wire::v6::{Ia, MessageType, Packet};
 type Granted = fn(&[u8]) -> Vec<IpAddr>;
 
 /// Makes `command` run its further arguments under strace, which writes the input of
-/// [`Verdict::of`] to `trace`.
+/// [`TraceVerdict::of`] to `trace`.
 pub(crate) fn under_strace(mut command: Command, trace: &Path) -> Command {
     let calls = "trace=write,pwrite64,writev,pwritev,fdatasync,fsync,sync_file_range,\
                  sendto,sendmsg,sendmmsg";
@@ -23,7 +23,7 @@ pub(crate) fn under_strace(mut command: Command, trace: &Path) -> Command {
 
 /// Verdict on a trace.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct TraceVerdict {
     /// Addresses that the server acknowledged, which must be in the lease file for good.
     pub(crate) acknowledged: BTreeSet<IpAddr>,
     /// Addresses that the server acknowledged before a flush that covers their row.
@@ -42,7 +42,7 @@ pub(crate) struct Verdict {
     writing: Vec<(String, BTreeSet<IpAddr>)>,
 }
 
-impl Verdict {
+impl TraceVerdict {
     /// Returns the verdict on the server of `trace`. `granted` reads the data that it sent.
     pub(crate) fn of(trace: &str, granted: Granted) -> Self {
         let mut verdict = Self {

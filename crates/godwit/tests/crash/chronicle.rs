@@ -6,18 +6,18 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::crash::family::Ask;
+use crate::crash::family::CrashRequest;
 use crate::crash::galera::SERVERS;
-use crate::crash::ledger::Kept;
+use crate::crash::ledger::AddressRecord;
 
 /// Maximum of lines of a history: the last ones.
 const STORY_MAX: usize = 150;
 
 /// Event of the history.
 #[derive(Clone, Debug)]
-pub(crate) enum Event {
+pub(crate) enum HistoryEvent {
     /// Request of a client to a server, sent first or repeated.
-    Asked { xid: u32, client: u32, server: usize, ask: Ask, is_repeated: bool },
+    Asked { xid: u32, client: u32, server: usize, ask: CrashRequest, is_repeated: bool },
     /// Reply of a server, expected or not; `None` is a refusal.
     Answered { xid: u32, server: usize, is_offer: bool, address: Option<IpAddr> },
     /// End of a client's wait for a reply.
@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Incident(String),
 }
 
-impl Event {
+impl HistoryEvent {
     const fn xid(&self) -> Option<u32> {
         match *self {
             Self::Asked { xid, .. } | Self::Answered { xid, .. } | Self::GivenUp { xid } => {
@@ -47,7 +47,7 @@ impl Event {
     }
 }
 
-impl Display for Event {
+impl Display for HistoryEvent {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Asked { xid, client, server, ask, is_repeated } => {
@@ -70,7 +70,7 @@ impl Display for Event {
 
 /// Owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner {
+struct AddressOwner {
     client: u32,
     /// Server that acknowledged it last.
     server: usize,
@@ -81,10 +81,10 @@ struct Owner {
 /// History of all requests and replies.
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
-    owners: BTreeMap<IpAddr, Owner>,
+    owners: BTreeMap<IpAddr, AddressOwner>,
     /// Former owner of each address, with its server.
-    former: BTreeMap<IpAddr, Owner>,
-    events: Vec<(SystemTime, Event)>,
+    former: BTreeMap<IpAddr, AddressOwner>,
+    events: Vec<(SystemTime, HistoryEvent)>,
     /// Acknowledgements of each server.
     pub(crate) acknowledged: [u64; SERVERS],
     /// Number of leases renewed by another server than the one that acknowledged them before.
@@ -96,13 +96,13 @@ pub(crate) struct Chronicle {
 
 impl Chronicle {
     /// Records an event with the current time, which is comparable with logs.
-    pub(crate) fn note(&mut self, event: Event) {
+    pub(crate) fn note(&mut self, event: HistoryEvent) {
         self.events.push((SystemTime::now(), event));
     }
 
     /// Returns the address of the client.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
-        let mine = |owner: &Owner| owner.client == client;
+        let mine = |owner: &AddressOwner| owner.client == client;
         self.owners.iter().find(|(_, owner)| mine(owner)).map(|(&address, _)| address)
     }
 
@@ -135,11 +135,11 @@ impl Chronicle {
         match had {
             Some(owner) => self.wandered += u64::from(owner.server != server),
             None => {
-                let is_other = |was: &Owner| was.client != client && was.server != server;
+                let is_other = |was: &AddressOwner| was.client != client && was.server != server;
                 self.passed_on += u64::from(self.former.get(&address).is_some_and(is_other));
             }
         }
-        self.owners.insert(address, Owner { client, server, since_s });
+        self.owners.insert(address, AddressOwner { client, server, since_s });
         self.acknowledged[server] += 1;
         Ok(())
     }
@@ -160,7 +160,11 @@ impl Chronicle {
     }
 
     /// Checks that the leases `kept` in `place` keep all promises.
-    pub(crate) fn check(&self, place: &str, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
+    pub(crate) fn check(
+        &self,
+        place: &str,
+        kept: &BTreeMap<IpAddr, AddressRecord>,
+    ) -> Result<(), String> {
         for (address, owner) in &self.owners {
             let found = kept.get(address);
             // A coarse clock may be a tick behind.
@@ -178,10 +182,10 @@ impl Chronicle {
 
     /// Returns `broken` with all messages about the address, and from or to these clients.
     fn told(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
-        let is_about = |event: &&(SystemTime, Event)| event.1.is_about(address, clients);
+        let is_about = |event: &&(SystemTime, HistoryEvent)| event.1.is_about(address, clients);
         let xids: BTreeSet<u32> =
             self.events.iter().filter(is_about).filter_map(|(_, event)| event.xid()).collect();
-        let is_told = |event: &Event| event.xid().is_none_or(|xid| xids.contains(&xid));
+        let is_told = |event: &HistoryEvent| event.xid().is_none_or(|xid| xids.contains(&xid));
         let lines: Vec<String> = self
             .events
             .iter()
@@ -208,25 +212,25 @@ mod tests {
         [10, 0, 0, last].into()
     }
 
-    fn kept(client: u32, is_assigned: bool, heard_s: u64) -> BTreeMap<IpAddr, Kept> {
-        BTreeMap::from([(address(1), Kept { client, is_assigned, heard_s })])
+    fn kept(client: u32, is_assigned: bool, heard_s: u64) -> BTreeMap<IpAddr, AddressRecord> {
+        BTreeMap::from([(address(1), AddressRecord { client, is_assigned, heard_s })])
     }
 
-    fn asked(xid: u32, client: u32, server: usize, ask: Ask) -> Event {
-        Event::Asked { xid, client, server, ask, is_repeated: false }
+    fn asked(xid: u32, client: u32, server: usize, ask: CrashRequest) -> HistoryEvent {
+        HistoryEvent::Asked { xid, client, server, ask, is_repeated: false }
     }
 
     #[test]
     fn an_address_that_two_have_is_told_of_from_the_beginning() {
         let mut chronicle = Chronicle::default();
-        chronicle.note(asked(1, 7, 0, Ask::Offer));
-        chronicle.note(asked(2, 9, 1, Ask::Offer));
-        chronicle.note(asked(3, 8, 1, Ask::Lease(address(2))));
-        chronicle.note(asked(4, 7, 0, Ask::Lease(address(1))));
+        chronicle.note(asked(1, 7, 0, CrashRequest::Offer));
+        chronicle.note(asked(2, 9, 1, CrashRequest::Offer));
+        chronicle.note(asked(3, 8, 1, CrashRequest::Lease(address(2))));
+        chronicle.note(asked(4, 7, 0, CrashRequest::Lease(address(1))));
         chronicle.granted(0, 7, address(1), 10).unwrap();
-        chronicle.note(Event::Incident("node 2 is killed".to_owned()));
+        chronicle.note(HistoryEvent::Incident("node 2 is killed".to_owned()));
         chronicle.granted(1, 7, address(1), 11).unwrap();
-        chronicle.note(Event::Answered {
+        chronicle.note(HistoryEvent::Answered {
             xid: 5,
             server: 1,
             is_offer: false,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use base::Random;
 
-use crate::crash::family::{Answer, Ask, Family, Message};
-use crate::crash::ledger::Ledger;
+use crate::crash::family::{CrashFamily, CrashMessage, CrashReply, CrashRequest};
+use crate::crash::ledger::CrashLedger;
 
 /// Number of clients.
 const CLIENTS: u32 = 256;
@@ -22,29 +22,29 @@ const RETRANSMISSIONS_MAX: u32 = 2_000;
 
 /// Message that waits for its reply.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingCrashMessage {
     client: u32,
-    ask: Ask,
+    ask: CrashRequest,
 }
 
 /// Clients of one server.
-pub(crate) struct Clients {
-    family: Family,
+pub(crate) struct CrashClients {
+    family: CrashFamily,
     socket: UdpSocket,
     server: (IpAddr, u16),
     random: Random,
     /// Waiting messages by transaction identifier.
-    pending: BTreeMap<u32, Pending>,
+    pending: BTreeMap<u32, PendingCrashMessage>,
     next_xid: u32,
     server_id: Vec<u8>,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: CrashLedger,
     /// Messages sent.
     pub(crate) sent: u64,
 }
 
-impl Clients {
+impl CrashClients {
     /// Makes clients behind a relay agent at the port `relay_port`, of a server at `port`.
-    pub(crate) fn new(family: Family, [port, relay_port]: [u16; 2], seed: u64) -> Self {
+    pub(crate) fn new(family: CrashFamily, [port, relay_port]: [u16; 2], seed: u64) -> Self {
         let socket = UdpSocket::bind((family.loopback, relay_port)).expect("the port was free");
         socket.set_read_timeout(Some(RETRANSMISSION)).expect("it is not zero");
         Self {
@@ -55,7 +55,7 @@ impl Clients {
             pending: BTreeMap::new(),
             next_xid: 1,
             server_id: Vec::new(),
-            ledger: Ledger::default(),
+            ledger: CrashLedger::default(),
             sent: 0,
         }
     }
@@ -114,7 +114,7 @@ impl Clients {
         for client in 0..CLIENTS {
             self.wait_for_room(IN_FLIGHT_MAX)?;
             if let Some(address) = self.ledger.lease_of(client) {
-                self.send(client, Ask::Renewal(address));
+                self.send(client, CrashRequest::Renewal(address));
             }
         }
         self.wait_for_room(1)
@@ -147,29 +147,29 @@ impl Clients {
             client = (client + 1) % CLIENTS;
         }
         let ask = match (self.ledger.lease_of(client), self.random.below(10)) {
-            (Some(address), 0..5) => Ask::Renewal(address),
-            (Some(address), 5..9) => Ask::Release(address),
-            _ => Ask::Offer,
+            (Some(address), 0..5) => CrashRequest::Renewal(address),
+            (Some(address), 5..9) => CrashRequest::Release(address),
+            _ => CrashRequest::Offer,
         };
         self.send(client, ask);
     }
 
-    fn send(&mut self, client: u32, ask: Ask) {
+    fn send(&mut self, client: u32, ask: CrashRequest) {
         let xid = self.next_xid;
         self.next_xid += 1;
         match ask {
-            Ask::Lease(address) => self.ledger.asked(address),
-            Ask::Release(address) => self.ledger.releasing(address),
-            Ask::Offer | Ask::Renewal(_) => {}
+            CrashRequest::Lease(address) => self.ledger.asked(address),
+            CrashRequest::Release(address) => self.ledger.releasing(address),
+            CrashRequest::Offer | CrashRequest::Renewal(_) => {}
         }
-        if self.family.confirms_releases || !matches!(ask, Ask::Release(_)) {
-            self.pending.insert(xid, Pending { client, ask });
+        if self.family.confirms_releases || !matches!(ask, CrashRequest::Release(_)) {
+            self.pending.insert(xid, PendingCrashMessage { client, ask });
         }
         self.transmit(xid, client, ask);
     }
 
-    fn transmit(&mut self, xid: u32, client: u32, ask: Ask) {
-        let message = Message { client, xid, ask, server: &self.server_id };
+    fn transmit(&mut self, xid: u32, client: u32, ask: CrashRequest) {
+        let message = CrashMessage { client, xid, ask, server: &self.server_id };
         let octets = (self.family.write)(&message);
         self.socket.send_to(&octets, self.server).expect("loopback takes datagrams");
         self.sent += 1;
@@ -189,7 +189,7 @@ impl Clients {
                         break;
                     }
                     let waiting: Vec<_> = self.pending.iter().map(|(&x, &p)| (x, p)).collect();
-                    for (xid, Pending { client, ask }) in waiting {
+                    for (xid, PendingCrashMessage { client, ask }) in waiting {
                         self.transmit(xid, client, ask);
                     }
                 }
@@ -209,22 +209,26 @@ impl Clients {
     fn hear(&mut self, octets: &[u8]) -> Result<(), String> {
         let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
         // A reply that no message waits for belongs to a repeated request.
-        let Some(Pending { client, ask }) = self.pending.remove(&answer.xid) else { return Ok(()) };
-        let Answer { is_offer, address, server, .. } = answer;
+        let Some(PendingCrashMessage { client, ask }) = self.pending.remove(&answer.xid) else {
+            return Ok(());
+        };
+        let CrashReply { is_offer, address, server, .. } = answer;
         self.server_id = server;
         match (ask, address) {
-            (Ask::Offer, Some(address)) if is_offer => {
-                self.send(client, Ask::Lease(address));
+            (CrashRequest::Offer, Some(address)) if is_offer => {
+                self.send(client, CrashRequest::Lease(address));
                 Ok(())
             }
-            (Ask::Lease(_) | Ask::Renewal(_), Some(address)) if !is_offer => {
+            (CrashRequest::Lease(_) | CrashRequest::Renewal(_), Some(address)) if !is_offer => {
                 self.ledger.granted(client, address)
             }
-            (Ask::Release(address), _) if !is_offer => {
+            (CrashRequest::Release(address), _) if !is_offer => {
                 self.ledger.released(client, address);
                 Ok(())
             }
-            (Ask::Offer | Ask::Lease(_) | Ask::Renewal(_), None) => self.ledger.refused(client),
+            (CrashRequest::Offer | CrashRequest::Lease(_) | CrashRequest::Renewal(_), None) => {
+                self.ledger.refused(client)
+            }
             _ => Err(format!("client {client} asked for {ask:?} and was told {address:?}")),
         }
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use dhcp_wire::v4::{self, Header};
+use dhcp_wire::v4::{self, Dhcp4Header};
 use dhcp_wire::v6::{self, IaKind, Packet, RelayWriter};
 
 use crate::common;
@@ -17,7 +17,7 @@ const LIFETIME_S: u32 = 3600;
 
 /// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum CrashRequest {
     /// Request for an offer.
     Offer,
     /// Request for the offered address.
@@ -28,7 +28,7 @@ pub(crate) enum Ask {
     Release(IpAddr),
 }
 
-impl Ask {
+impl CrashRequest {
     /// Returns the address in the request.
     pub(crate) const fn address(self) -> Option<IpAddr> {
         match self {
@@ -40,18 +40,18 @@ impl Ask {
 
 /// Message of a client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'m> {
+pub(crate) struct CrashMessage<'m> {
     pub(crate) client: u32,
     /// Transaction identifier of 24 bits.
     pub(crate) xid: u32,
-    pub(crate) ask: Ask,
+    pub(crate) ask: CrashRequest,
     /// Server identifier from an earlier reply; empty before the first one.
     pub(crate) server: &'m [u8],
 }
 
 /// Reply of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct CrashReply {
     pub(crate) xid: u32,
     /// True if the reply is an offer, false if it is final.
     pub(crate) is_offer: bool,
@@ -63,15 +63,15 @@ pub(crate) struct Answer {
 
 /// Differences between the families.
 #[derive(Clone, Copy)]
-pub(crate) struct Family {
+pub(crate) struct CrashFamily {
     /// Name of the server.
     pub(crate) server: &'static str,
     /// Address of the server and the relay agent.
     pub(crate) loopback: IpAddr,
     /// Function that writes a message.
-    pub(crate) write: fn(&Message<'_>) -> Vec<u8>,
+    pub(crate) write: fn(&CrashMessage<'_>) -> Vec<u8>,
     /// Function that reads a reply.
-    pub(crate) read: fn(&[u8]) -> Option<Answer>,
+    pub(crate) read: fn(&[u8]) -> Option<CrashReply>,
     /// Function that writes the server's configuration into the folder and returns its path.
     pub(crate) configuration: fn(&Path) -> PathBuf,
     /// True if the server replies to a release.
@@ -79,7 +79,7 @@ pub(crate) struct Family {
 }
 
 /// Family DHCPv4.
-pub(crate) const V4: Family = Family {
+pub(crate) const V4: CrashFamily = CrashFamily {
     server: "dhcp4",
     loopback: IpAddr::V4(RELAY4),
     write: write_v4,
@@ -94,7 +94,7 @@ pub(crate) const V4: Family = Family {
 };
 
 /// Family DHCPv6: clients with even numbers request addresses, the others prefixes.
-pub(crate) const V6: Family = Family {
+pub(crate) const V6: CrashFamily = CrashFamily {
     server: "dhcp6",
     loopback: IpAddr::V6(Ipv6Addr::LOCALHOST),
     write: write_v6,
@@ -124,29 +124,37 @@ fn hardware(client: u32) -> [u8; 6] {
     [2, 0, a, b, c, d]
 }
 
-fn write_v4(message: &Message<'_>) -> Vec<u8> {
+fn write_v4(message: &CrashMessage<'_>) -> Vec<u8> {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&hardware(message.client));
     let ciaddr = match message.ask {
-        Ask::Renewal(IpAddr::V4(address)) | Ask::Release(IpAddr::V4(address)) => address,
+        CrashRequest::Renewal(IpAddr::V4(address)) | CrashRequest::Release(IpAddr::V4(address)) => {
+            address
+        }
         _ => Ipv4Addr::UNSPECIFIED,
     };
-    let header =
-        Header { xid: message.xid, hops: 1, ciaddr, giaddr: RELAY4, chaddr, ..Header::default() };
+    let header = Dhcp4Header {
+        xid: message.xid,
+        hops: 1,
+        ciaddr,
+        giaddr: RELAY4,
+        chaddr,
+        ..Dhcp4Header::default()
+    };
     let mut octets = vec![0; 1024];
     let mut writer = v4::MessageWriter::new(&mut octets, &header);
     writer.message_type(match message.ask {
-        Ask::Offer => v4::MessageType::Discover,
-        Ask::Lease(_) | Ask::Renewal(_) => v4::MessageType::Request,
-        Ask::Release(_) => v4::MessageType::Release,
+        CrashRequest::Offer => v4::MessageType::Discover,
+        CrashRequest::Lease(_) | CrashRequest::Renewal(_) => v4::MessageType::Request,
+        CrashRequest::Release(_) => v4::MessageType::Release,
     });
     if message.client.is_multiple_of(2) {
         writer.option(v4::option::CLIENT_IDENTIFIER, &[&[0], &chaddr[..6]].concat());
     }
-    if let Ask::Lease(IpAddr::V4(address)) = message.ask {
+    if let CrashRequest::Lease(IpAddr::V4(address)) = message.ask {
         writer.option(v4::option::REQUESTED_IP_ADDRESS, &address.octets());
     }
-    if let Ask::Lease(_) | Ask::Release(_) = message.ask {
+    if let CrashRequest::Lease(_) | CrashRequest::Release(_) = message.ask {
         writer.option(v4::option::SERVER_IDENTIFIER, message.server);
     }
     let len = writer.finish(v4::BOOTP_MIN_LEN).expect("there is room");
@@ -154,7 +162,7 @@ fn write_v4(message: &Message<'_>) -> Vec<u8> {
     octets
 }
 
-fn read_v4(octets: &[u8]) -> Option<Answer> {
+fn read_v4(octets: &[u8]) -> Option<CrashReply> {
     let message = v4::Message::parse(octets).ok()?;
     let (is_offer, is_yes) = match message.message_type()? {
         v4::MessageType::Offer => (true, true),
@@ -164,15 +172,15 @@ fn read_v4(octets: &[u8]) -> Option<Answer> {
     };
     let address = is_yes.then(|| message.yiaddr().into());
     let server = message.server_identifier()?.octets().to_vec();
-    Some(Answer { xid: message.xid(), is_offer, address, server })
+    Some(CrashReply { xid: message.xid(), is_offer, address, server })
 }
 
-fn write_v6(message: &Message<'_>) -> Vec<u8> {
+fn write_v6(message: &CrashMessage<'_>) -> Vec<u8> {
     let kind = match message.ask {
-        Ask::Offer => v6::MessageType::Solicit,
-        Ask::Lease(_) => v6::MessageType::Request,
-        Ask::Renewal(_) => v6::MessageType::Renew,
-        Ask::Release(_) => v6::MessageType::Release,
+        CrashRequest::Offer => v6::MessageType::Solicit,
+        CrashRequest::Lease(_) => v6::MessageType::Request,
+        CrashRequest::Renewal(_) => v6::MessageType::Renew,
+        CrashRequest::Release(_) => v6::MessageType::Release,
     };
     let mut octets = vec![0; 1024];
     let peer = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, message.client as u16);
@@ -180,13 +188,16 @@ fn write_v6(message: &Message<'_>) -> Vec<u8> {
     let mut writer = levels.message(kind, message.xid);
     let duid = [&[0, 3, 0, 1][..], &hardware(message.client)].concat();
     writer.option(v6::option::CLIENTID, &duid);
-    if message.ask != Ask::Offer {
+    if message.ask != CrashRequest::Offer {
         writer.option(v6::option::SERVERID, message.server);
     }
     writer.option_u16(v6::option::ELAPSED_TIME, 0);
     let is_address = message.client.is_multiple_of(2);
     let mark = writer.ia(if is_address { IaKind::Na } else { IaKind::Pd }, 1, 0, 0);
-    if let Ask::Lease(address) | Ask::Renewal(address) | Ask::Release(address) = message.ask {
+    if let CrashRequest::Lease(address)
+    | CrashRequest::Renewal(address)
+    | CrashRequest::Release(address) = message.ask
+    {
         let IpAddr::V6(address) = address else { panic!("{address} is of the other family") };
         match is_address {
             true => writer.ia_address(address, LIFETIME_S, LIFETIME_S),
@@ -199,7 +210,7 @@ fn write_v6(message: &Message<'_>) -> Vec<u8> {
     octets
 }
 
-fn read_v6(octets: &[u8]) -> Option<Answer> {
+fn read_v6(octets: &[u8]) -> Option<CrashReply> {
     let packet = Packet::parse(octets).ok()?;
     let message = packet.message();
     let is_offer = match message.message_type() {
@@ -213,5 +224,5 @@ fn read_v6(octets: &[u8]) -> Option<Answer> {
         address.or_else(|| ia.prefixes().find(|p| p.valid_s > 0).map(|p| p.prefix.into()))
     });
     let server = message.server_id()?.to_vec();
-    Some(Answer { xid: message.transaction_id(), is_offer, address, server })
+    Some(CrashReply { xid: message.transaction_id(), is_offer, address, server })
 }

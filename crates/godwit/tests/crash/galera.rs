@@ -16,10 +16,10 @@ use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{PASSWORD, USER};
 
 use crate::common::{ServerProcess, TempFolder, free_port};
-use crate::crash::chronicle::Event;
+use crate::crash::chronicle::HistoryEvent;
 use crate::crash::family::{V4, replace};
 use crate::crash::from_environment;
-use crate::crash::ledger::Kept;
+use crate::crash::ledger::AddressRecord;
 use crate::crash::place::{godwit_db, kept_in, replace_memfile};
 use crate::crash::wanderers::{FEW, MANY, Wanderers};
 
@@ -36,7 +36,7 @@ const ACKNOWLEDGEMENTS_MIN: u64 = 20;
 
 /// Counts over all kills.
 #[derive(Debug, Default)]
-struct Tally {
+struct GaleraCounts {
     moments: u64,
     /// Number of kills that hit a server as well as a node.
     servers: u64,
@@ -106,7 +106,7 @@ impl Site {
     }
 
     /// Returns a node's record of every address.
-    fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, Kept> {
+    fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, AddressRecord> {
         // Commits of other nodes may still be on their way.
         let wait =
             format!("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM {}.lease4", self.name);
@@ -166,14 +166,14 @@ fn configuration(folder: &TempFolder, server: usize) -> PathBuf {
 }
 
 /// Cluster, servers and clients of a run.
-struct Run<'r> {
+struct GaleraRun<'r> {
     cluster: &'r mut Cluster,
     site: Site,
     servers: [Option<ServerProcess>; SERVERS],
     clients: Wanderers,
 }
 
-impl Run<'_> {
+impl GaleraRun<'_> {
     /// Kills a node under load, and a server if requested, and continues until they are back.
     fn moment(
         &mut self,
@@ -207,7 +207,7 @@ impl Run<'_> {
             server.as_ref().map(|server| self.site.nodes_of(server)).unwrap_or_default()
         });
         let text = format!("{what}; the servers are at the nodes {nodes:?}");
-        self.clients.chronicle.note(Event::Incident(text));
+        self.clients.chronicle.note(HistoryEvent::Incident(text));
     }
 
     /// Ends the servers and checks that all nodes have the same leases, as promised.
@@ -252,14 +252,14 @@ fn kill_in_turn(
     cluster: &mut Cluster,
     (label, seed): (&str, u64),
     count: u64,
-    tally: &mut Tally,
+    tally: &mut GaleraCounts,
 ) -> Result<(), String> {
     let site = Site::new(cluster, label);
     let mut random = Random::from_seed(seed);
     let (ports, seed) = ((site.ports, site.relay_port), random.next_u64());
     let clients = Wanderers::new(V4, ports, server_ids(), seed);
     let servers = std::array::from_fn(|server| Some(site.start(server)));
-    let mut run = Run { cluster, site, servers, clients };
+    let mut run = GaleraRun { cluster, site, servers, clients };
     let mut nodes = Vec::new();
     for moment in 0..count {
         if nodes.is_empty() {
@@ -293,7 +293,7 @@ fn no_address_has_two_owners_whichever_node_of_a_cluster_dies() {
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
     let first_seed = from_environment("GODWIT_CRASH_SEED", 1);
     let mut cluster = Cluster::start(true).unwrap();
-    let mut tally = Tally::default();
+    let mut tally = GaleraCounts::default();
     for seed in first_seed.. {
         let count = (moments - tally.moments).min(MOMENTS_OF_SITE);
         if count == 0 {
@@ -307,8 +307,8 @@ fn no_address_has_two_owners_whichever_node_of_a_cluster_dies() {
             );
         }
     }
-    let Tally { moments, servers, sent, acknowledged, given_up, .. } = tally;
-    let Tally { wandered, passed_on, leases_found, .. } = tally;
+    let GaleraCounts { moments, servers, sent, acknowledged, given_up, .. } = tally;
+    let GaleraCounts { wandered, passed_on, leases_found, .. } = tally;
     println!(
         "crash: {moments} moments, {servers} of a server too; {sent} messages, {acknowledged} \
          acknowledgements, {given_up} messages given up; {wandered} leases kept by the other server, \

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// Record of an address: its client, and whether the lease runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct AddressRecord {
     /// Number of the client.
     pub(crate) client: u32,
     /// False after a release or reclamation.
@@ -14,7 +14,7 @@ pub(crate) struct Kept {
     pub(crate) heard_s: u64,
 }
 
-impl Kept {
+impl AddressRecord {
     /// Returns true if the address is the client's and its lease runs.
     pub(crate) const fn is_lease_of(&self, client: u32) -> bool {
         self.client == client && self.is_assigned
@@ -34,13 +34,13 @@ enum Promise {
 
 /// Promises of a server over all its restarts.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct CrashLedger {
     promises: BTreeMap<IpAddr, Promise>,
     /// Number of acknowledgements so far, including those of releases.
     pub(crate) acknowledged: u64,
 }
 
-impl Ledger {
+impl CrashLedger {
     /// Returns the address that the client was granted.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
         let mine = |promise: &Promise| *promise == Promise::Granted(client);
@@ -97,7 +97,7 @@ impl Ledger {
     }
 
     /// Checks that the leases in `kept` keep all promises.
-    pub(crate) fn check(&self, kept: &BTreeMap<IpAddr, Kept>) -> Result<(), String> {
+    pub(crate) fn check(&self, kept: &BTreeMap<IpAddr, AddressRecord>) -> Result<(), String> {
         for (address, promise) in &self.promises {
             let found = kept.get(address);
             let is_kept = match *promise {
@@ -121,16 +121,16 @@ mod tests {
         [10, 0, 0, last].into()
     }
 
-    fn kept(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, Kept> {
+    fn kept(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, AddressRecord> {
         let row = |&(last, client, is_assigned)| {
-            (address(last), Kept { client, is_assigned, heard_s: 0 })
+            (address(last), AddressRecord { client, is_assigned, heard_s: 0 })
         };
         rows.iter().map(row).collect()
     }
 
     #[test]
     fn what_was_granted_must_be_there_and_the_clients() {
-        let mut ledger = Ledger::default();
+        let mut ledger = CrashLedger::default();
         ledger.granted(1, address(1)).unwrap();
         ledger.check(&kept(&[(1, 1, true), (2, 5, true)])).unwrap();
         for broken in [&[][..], &[(1, 2, true)], &[(1, 1, false)]] {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_was_given_back_for_sure_must_not_be_the_clients() {
-        let mut ledger = Ledger::default();
+        let mut ledger = CrashLedger::default();
         ledger.granted(1, address(1)).unwrap();
         ledger.releasing(address(1));
         ledger.check(&kept(&[(1, 1, true)])).unwrap();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_address_is_one_clients_and_a_client_keeps_its_own() {
-        let mut ledger = Ledger::default();
+        let mut ledger = CrashLedger::default();
         ledger.granted(1, address(1)).unwrap();
         ledger.granted(1, address(1)).unwrap();
         ledger.granted(2, address(1)).unwrap_err();

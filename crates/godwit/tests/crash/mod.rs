@@ -18,10 +18,12 @@ use std::process::Command;
 
 use crate::common::{ServerProcess, free_port};
 use base::Random;
-pub(crate) use clients::Clients;
-pub(crate) use family::{Answer, Ask, Family, LINK6, Message, V4, V6, replace};
-pub(crate) use place::{Backend, Kind, Place};
-use testbed::database::{Database, Engine};
+pub(crate) use clients::CrashClients;
+pub(crate) use family::{
+    CrashFamily, CrashMessage, CrashReply, CrashRequest, LINK6, V4, V6, replace,
+};
+pub(crate) use place::{LeaseStorage, LeaseStorageKind, LeaseStorageProcesses};
+use testbed::database::{DatabaseEngine, PrivateDatabase};
 
 /// Number of kills in the test command.
 const MOMENTS: u64 = 8;
@@ -39,7 +41,7 @@ pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
 
 /// Counts over all kills.
 #[derive(Debug, Default)]
-struct Tally {
+struct CrashCounts {
     moments: u64,
     /// Number of kills of the database server.
     databases: u64,
@@ -50,11 +52,11 @@ struct Tally {
 
 /// Kills the server or the database server as often as configured, and fails at the first broken
 /// promise.
-fn survives(suite: &str, kind: Kind, families: &[Family]) {
-    let Some(mut backend) = Backend::start(kind) else { return };
+fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
+    let Some(mut backend) = LeaseStorageProcesses::start(kind) else { return };
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
     let first_seed = from_environment("GODWIT_CRASH_SEED", 1);
-    let mut tally = Tally::default();
+    let mut tally = CrashCounts::default();
     for seed in first_seed.. {
         let left = moments - tally.moments;
         if left == 0 {
@@ -83,20 +85,20 @@ fn survives(suite: &str, kind: Kind, families: &[Family]) {
 
 /// Kills `count` times, with the same leases and clients.
 fn kill_again_and_again(
-    backend: &mut Backend,
-    family: Family,
+    backend: &mut LeaseStorageProcesses,
+    family: CrashFamily,
     (label, seed): (&str, u64),
     count: u64,
-    tally: &mut Tally,
+    tally: &mut CrashCounts,
 ) -> Result<(), String> {
-    let place = Place::new(backend, family, label);
+    let place = LeaseStorage::new(backend, family, label);
     let mut random = Random::from_seed(seed);
     let ports = [free_port(), free_port()];
     let start = || {
         let (config, folder) = (&place.config, place.folder.path());
         ServerProcess::launch_on(Command::new("env"), family.server, ports, config, folder)
     };
-    let mut clients = Clients::new(family, ports, random.next_u64());
+    let mut clients = CrashClients::new(family, ports, random.next_u64());
     let mut running = None;
     for _ in 0..count {
         let server = running.take().unwrap_or_else(start);
@@ -127,7 +129,7 @@ fn kill_again_and_again(
 }
 
 /// Kills the database server while clients continue, and starts it again.
-fn kill_database(database: &mut Database, clients: &mut Clients) -> Result<(), String> {
+fn kill_database(database: &mut PrivateDatabase, clients: &mut CrashClients) -> Result<(), String> {
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| database.kill());
         clients.act_while(|| !killer.is_finished())
@@ -137,33 +139,33 @@ fn kill_database(database: &mut Database, clients: &mut Clients) -> Result<(), S
 
 #[test]
 fn acknowledged_dhcpv4_leases_survive_the_death_of_the_server() {
-    survives("server-v4", Kind::Memfile, &[V4]);
+    survives("server-v4", LeaseStorageKind::Memfile, &[V4]);
 }
 
 #[test]
 fn acknowledged_dhcpv6_leases_survive_the_death_of_the_server() {
-    survives("server-v6", Kind::Memfile, &[V6]);
+    survives("server-v6", LeaseStorageKind::Memfile, &[V6]);
 }
 
 #[test]
 fn acknowledged_leases_in_sqlite_survive_the_death_of_the_server() {
-    survives("server-sqlite", Kind::Sqlite, &[V4, V6]);
+    survives("server-sqlite", LeaseStorageKind::Sqlite, &[V4, V6]);
 }
 
 #[test]
 fn acknowledged_leases_in_mariadb_survive_the_death_of_either_server() {
-    survives("server-mariadb", Kind::Server(Engine::MariaDb), &[V4, V6]);
+    survives("server-mariadb", LeaseStorageKind::Server(DatabaseEngine::MariaDb), &[V4, V6]);
 }
 
 #[test]
 fn acknowledged_leases_in_postgresql_survive_the_death_of_either_server() {
-    survives("server-postgresql", Kind::Server(Engine::PostgreSql), &[V4, V6]);
+    survives("server-postgresql", LeaseStorageKind::Server(DatabaseEngine::PostgreSql), &[V4, V6]);
 }
 
 #[test]
 fn leases_that_were_in_memory_only_are_missed() {
-    const IN_MEMORY: [Family; 2] = [
-        Family {
+    const IN_MEMORY: [CrashFamily; 2] = [
+        CrashFamily {
             configuration: |folder| {
                 let path = (V4.configuration)(folder);
                 replace(
@@ -175,7 +177,7 @@ fn leases_that_were_in_memory_only_are_missed() {
             },
             ..V4
         },
-        Family {
+        CrashFamily {
             configuration: |folder| {
                 let path = (V6.configuration)(folder);
                 replace(
@@ -190,8 +192,8 @@ fn leases_that_were_in_memory_only_are_missed() {
     ];
     for family in IN_MEMORY {
         let label = format!("memory-{}", family.server);
-        let mut backend = Backend::start(Kind::Memfile).unwrap();
-        let mut tally = Tally::default();
+        let mut backend = LeaseStorageProcesses::start(LeaseStorageKind::Memfile).unwrap();
+        let mut tally = CrashCounts::default();
         let result = kill_again_and_again(&mut backend, family, (&label, 1), 3, &mut tally);
         assert!(result.unwrap_err().contains("kept None"));
     }

@@ -6,54 +6,60 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 use crate::common::{TempFolder, run_bounded};
-use crate::crash::family::{Family, replace};
-use crate::crash::ledger::Kept;
+use crate::crash::family::{CrashFamily, replace};
+use crate::crash::ledger::AddressRecord;
 
 /// Kind of storage for leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LeaseStorageKind {
     /// Lease file of Kea's format.
     Memfile,
     /// SQLite file.
     Sqlite,
     /// Database server.
-    Server(Engine),
+    Server(DatabaseEngine),
 }
 
 /// Processes that this kind of storage needs, for several places one after another.
-pub(crate) struct Backend {
-    kind: Kind,
-    server: Option<Database>,
+pub(crate) struct LeaseStorageProcesses {
+    kind: LeaseStorageKind,
+    server: Option<PrivateDatabase>,
 }
 
-impl Backend {
+impl LeaseStorageProcesses {
     /// Starts the database server, if any. Returns `None`, with a message, if it is not installed.
-    pub(crate) fn start(kind: Kind) -> Option<Self> {
-        let Kind::Server(engine) = kind else { return Some(Self { kind, server: None }) };
+    pub(crate) fn start(kind: LeaseStorageKind) -> Option<Self> {
+        let LeaseStorageKind::Server(engine) = kind else {
+            return Some(Self { kind, server: None });
+        };
         if let Some(reason) = engine.missing() {
             assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
             println!("skipped: {reason}");
             return None;
         }
-        let settings = Settings { is_durable: true, on_loopback: true, ..Settings::default() };
-        Some(Self { kind, server: Some(Database::start(engine, settings).unwrap()) })
+        let settings = PrivateDatabaseSettings {
+            is_durable: true,
+            on_loopback: true,
+            ..PrivateDatabaseSettings::default()
+        };
+        Some(Self { kind, server: Some(PrivateDatabase::start(engine, settings).unwrap()) })
     }
 
     /// Returns the database server, if any.
-    pub(crate) fn server(&mut self) -> Option<&mut Database> {
+    pub(crate) fn server(&mut self) -> Option<&mut PrivateDatabase> {
         self.server.as_mut()
     }
 
     fn port(&self) -> u16 {
-        self.server.as_ref().and_then(Database::port).unwrap()
+        self.server.as_ref().and_then(PrivateDatabase::port).unwrap()
     }
 }
 
 /// Files, or database, of one server.
-pub(crate) struct Place {
+pub(crate) struct LeaseStorage {
     pub(crate) folder: TempFolder,
     pub(crate) config: PathBuf,
     /// Flag of the family: `-4` or `-6`.
@@ -62,27 +68,27 @@ pub(crate) struct Place {
     database: Vec<String>,
 }
 
-impl Place {
+impl LeaseStorage {
     /// Makes an empty place called `label`, and a configuration that names it.
-    pub(crate) fn new(backend: &Backend, family: Family, label: &str) -> Self {
+    pub(crate) fn new(backend: &LeaseStorageProcesses, family: CrashFamily, label: &str) -> Self {
         let folder = TempFolder::new(label);
         let config = (family.configuration)(folder.path());
         let mut database = Vec::new();
         let name = label.replace('-', "_");
         match backend.kind {
-            Kind::Memfile => {}
-            Kind::Sqlite => {
+            LeaseStorageKind::Memfile => {}
+            LeaseStorageKind::Sqlite => {
                 let path = folder.path().join("leases.db").display().to_string();
                 let shards = "\"shards\": 2";
                 let setting = format!("{shards}, \"lease-database\": {{ \"sqlite\": \"{path}\" }}");
                 replace(&config, shards, &setting);
                 database.extend(["sqlite".to_owned(), "-n".to_owned(), path]);
             }
-            Kind::Server(engine) => {
+            LeaseStorageKind::Server(engine) => {
                 backend.server.as_ref().unwrap().create(&name).unwrap();
                 let [kind, admin] = match engine {
-                    Engine::MariaDb => ["mysql", "mysql"],
-                    Engine::PostgreSql => ["postgresql", "pgsql"],
+                    DatabaseEngine::MariaDb => ["mysql", "mysql"],
+                    DatabaseEngine::PostgreSql => ["postgresql", "pgsql"],
                 };
                 let port = backend.port().to_string();
                 let setting = format!(
@@ -105,7 +111,7 @@ impl Place {
     }
 
     /// Returns the stored lease of every address.
-    pub(crate) fn kept(&self) -> BTreeMap<IpAddr, Kept> {
+    pub(crate) fn kept(&self) -> BTreeMap<IpAddr, AddressRecord> {
         let file = self.folder.path().join("leases.csv");
         if !self.database.is_empty() {
             let flags = [self.flag, "-y", "-o", &file.display().to_string()];
@@ -134,7 +140,7 @@ pub(crate) fn replace_memfile(config: &Path, setting: &str) {
 
 /// Returns the leases of a lease file: the last row of an address counts, and an incomplete row
 /// does not.
-pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
+pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, AddressRecord> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -145,12 +151,12 @@ pub(crate) fn kept_in(path: &Path) -> BTreeMap<IpAddr, Kept> {
 }
 
 /// Reads a row. The last four bytes of the hardware address or DUID are the client's number.
-fn row_of(row: &[&str], [state, expire, lifetime]: [usize; 3]) -> Option<(IpAddr, Kept)> {
+fn row_of(row: &[&str], [state, expire, lifetime]: [usize; 3]) -> Option<(IpAddr, AddressRecord)> {
     let octets: Vec<u8> =
         row.get(1)?.split(':').filter_map(|text| u8::from_str_radix(text, 16).ok()).collect();
     let client = u32::from_be_bytes(*octets.last_chunk()?);
     let is_assigned = *row.get(state)? == "0";
     let number = |column: usize| row.get(column)?.parse::<u64>().ok();
     let heard_s = number(expire)?.saturating_sub(number(lifetime)?);
-    Some((row[0].parse().ok()?, Kept { client, is_assigned, heard_s }))
+    Some((row[0].parse().ok()?, AddressRecord { client, is_assigned, heard_s }))
 }

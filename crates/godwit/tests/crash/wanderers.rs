@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::Random;
 
-use crate::crash::chronicle::{Chronicle, Event};
-use crate::crash::family::{Answer, Ask, Family, Message};
+use crate::crash::chronicle::{Chronicle, HistoryEvent};
+use crate::crash::family::{CrashFamily, CrashMessage, CrashReply, CrashRequest};
 use crate::crash::galera::SERVERS;
 
 /// Number of clients.
@@ -38,10 +38,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Message that waits for its reply.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingClusterMessage {
     client: u32,
     server: usize,
-    ask: Ask,
+    ask: CrashRequest,
     /// Time of the first transmission, in seconds since 1970.
     since_s: u64,
     sent_at: Instant,
@@ -50,13 +50,13 @@ struct Pending {
 
 /// Clients of the servers.
 pub(crate) struct Wanderers {
-    family: Family,
+    family: CrashFamily,
     socket: UdpSocket,
     ports: [u16; SERVERS],
     server_ids: [Vec<u8>; SERVERS],
     random: Random,
     /// Waiting messages by transaction identifier.
-    pending: BTreeMap<u32, Pending>,
+    pending: BTreeMap<u32, PendingClusterMessage>,
     next_xid: u32,
     /// Clients that sent a release or gave up a request, with the server and the time until which
     /// they send to no other.
@@ -74,7 +74,7 @@ impl Wanderers {
     /// Makes clients behind a relay agent at `relay_port`, of servers at `ports` with these
     /// identifiers.
     pub(crate) fn new(
-        family: Family,
+        family: CrashFamily,
         (ports, relay_port): ([u16; SERVERS], u16),
         server_ids: [Vec<u8>; SERVERS],
         seed: u64,
@@ -157,34 +157,35 @@ impl Wanderers {
             return;
         };
         let ask = match (self.chronicle.lease_of(client), self.random.below(10)) {
-            (Some(address), 0..6) => Ask::Renewal(address),
-            (Some(address), _) => Ask::Release(address),
-            (None, _) => Ask::Offer,
+            (Some(address), 0..6) => CrashRequest::Renewal(address),
+            (Some(address), _) => CrashRequest::Release(address),
+            (None, _) => CrashRequest::Offer,
         };
         self.send(client, server, ask);
     }
 
-    fn send(&mut self, client: u32, server: usize, ask: Ask) {
+    fn send(&mut self, client: u32, server: usize, ask: CrashRequest) {
         let xid = self.next_xid;
         self.next_xid += 1;
         let sent_at = Instant::now();
         let since_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        if let Ask::Release(address) = ask {
+        if let CrashRequest::Release(address) = ask {
             self.chronicle.given_back(address);
             self.settling.insert(client, (server, sent_at + SETTLING));
         }
-        let pending = Pending { client, server, ask, since_s, sent_at, retransmissions: 0 };
-        if !matches!(ask, Ask::Release(_)) {
+        let pending =
+            PendingClusterMessage { client, server, ask, since_s, sent_at, retransmissions: 0 };
+        if !matches!(ask, CrashRequest::Release(_)) {
             self.pending.insert(xid, pending);
         }
         self.transmit(xid, pending);
     }
 
-    fn transmit(&mut self, xid: u32, pending: Pending) {
-        let Pending { client, server, ask, retransmissions, .. } = pending;
+    fn transmit(&mut self, xid: u32, pending: PendingClusterMessage) {
+        let PendingClusterMessage { client, server, ask, retransmissions, .. } = pending;
         let is_repeated = retransmissions > 0;
-        self.chronicle.note(Event::Asked { xid, client, server, ask, is_repeated });
-        let message = Message { client, xid, ask, server: &self.server_ids[server] };
+        self.chronicle.note(HistoryEvent::Asked { xid, client, server, ask, is_repeated });
+        let message = CrashMessage { client, xid, ask, server: &self.server_ids[server] };
         let octets = (self.family.write)(&message);
         let to = SocketAddr::new(self.family.loopback, self.ports[server]);
         self.socket.send_to(&octets, to).expect("loopback takes datagrams");
@@ -194,18 +195,18 @@ impl Wanderers {
     /// Sends overdue messages again, or gives them up.
     fn repeat_overdue(&mut self) {
         let now = Instant::now();
-        let overdue = |pending: &Pending| now - pending.sent_at >= RETRANSMISSION;
+        let overdue = |pending: &PendingClusterMessage| now - pending.sent_at >= RETRANSMISSION;
         let waiting: Vec<u32> =
             self.pending.iter().filter(|(_, p)| overdue(p)).map(|(&xid, _)| xid).collect();
         for xid in waiting {
             let pending = self.pending.get_mut(&xid).expect("it was found there");
             if pending.retransmissions == RETRANSMISSIONS_MAX {
-                let Pending { client, server, ask, .. } = *pending;
-                if matches!(ask, Ask::Lease(_)) {
+                let PendingClusterMessage { client, server, ask, .. } = *pending;
+                if matches!(ask, CrashRequest::Lease(_)) {
                     self.settling.insert(client, (server, now + SILENCE_MAX));
                 }
                 self.pending.remove(&xid);
-                self.chronicle.note(Event::GivenUp { xid });
+                self.chronicle.note(HistoryEvent::GivenUp { xid });
                 self.given_up += 1;
                 continue;
             }
@@ -235,21 +236,21 @@ impl Wanderers {
 
     fn hear(&mut self, port: u16, octets: &[u8]) -> Result<(), String> {
         let answer = (self.family.read)(octets).ok_or("an answer that cannot be read")?;
-        let Answer { xid, is_offer, address, .. } = answer;
+        let CrashReply { xid, is_offer, address, .. } = answer;
         // A refusal names the servers' address, which they share, so the port tells them apart.
         let server = self.ports.iter().position(|own| *own == port);
         let server = server.ok_or("an answer of a stranger")?;
-        self.chronicle.note(Event::Answered { xid, server, is_offer, address });
+        self.chronicle.note(HistoryEvent::Answered { xid, server, is_offer, address });
         // A reply that no message waits for belongs to a repeated request, or comes too late for
         // the client.
         let Some(pending) = self.pending.remove(&xid) else { return Ok(()) };
-        let Pending { client, ask, since_s, .. } = pending;
+        let PendingClusterMessage { client, ask, since_s, .. } = pending;
         match (ask, address) {
-            (Ask::Offer, Some(address)) if is_offer => {
-                self.send(client, server, Ask::Lease(address));
+            (CrashRequest::Offer, Some(address)) if is_offer => {
+                self.send(client, server, CrashRequest::Lease(address));
                 Ok(())
             }
-            (Ask::Lease(asked) | Ask::Renewal(asked), Some(address))
+            (CrashRequest::Lease(asked) | CrashRequest::Renewal(asked), Some(address))
                 if !is_offer && asked == address =>
             {
                 if self.settling.get(&client).is_some_and(|&(to, _)| to == server) {
@@ -257,7 +258,9 @@ impl Wanderers {
                 }
                 self.chronicle.granted(server, client, address, since_s)
             }
-            (Ask::Lease(_) | Ask::Renewal(_), None) => self.chronicle.refused(client),
+            (CrashRequest::Lease(_) | CrashRequest::Renewal(_), None) => {
+                self.chronicle.refused(client)
+            }
             _ => Err(format!("{pending:?} was told {address:?}")),
         }
     }

@@ -1,6 +1,6 @@
 //! Flags of every command that makes connections.
 
-use crate::dccp::{Listening, free_port, godwit, text};
+use crate::dccp::{DccpListenerProcess, free_port, godwit, text};
 
 /// Commands with their minimum of arguments.
 const COMMANDS: [&[&str]; 7] = [
@@ -73,7 +73,7 @@ fn a_target_is_not_set_by_flags() {
 
 #[test]
 fn debug_tells_what_a_connection_does() {
-    let server = Listening::start(&["perf", "-s", "-1"], true);
+    let server = DccpListenerProcess::start(&["perf", "-s", "-1"], true);
     let words = ["perf", "-c", "127.0.0.1", "-t", "0.2", "-b", "1m", "--ccid", "3"];
     let output = server.meet(&[&words[..], &["--debug", "connection,features,ccid"]].concat());
     let said = text(&output.stderr);
@@ -87,7 +87,7 @@ fn debug_tells_what_a_connection_does() {
     assert!(!said.contains("drops]"), "{said}");
     server.end();
 
-    let server = Listening::start(&["ttcp", "-r"], true);
+    let server = DccpListenerProcess::start(&["ttcp", "-r"], true);
     let words = ["ttcp", "-t", "127.0.0.1", "-n", "10", "--debug", "connection,ccid"];
     let output = server.meet(&words);
     let said = text(&output.stderr);

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::dccp::{Listening, godwit};
+use crate::dccp::{DccpListenerProcess, godwit};
 
 /// Time after which a command that still runs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -87,7 +87,7 @@ impl Process {
 }
 
 fn receiver(words: &[&str]) -> (Process, String) {
-    let Listening { child, port } = Listening::start(words, words[0] == "ttcp");
+    let DccpListenerProcess { child, port } = DccpListenerProcess::start(words, words[0] == "ttcp");
     (Process(child), port)
 }
 
@@ -135,8 +135,8 @@ fn while_it_connects() {
 fn while_it_waits() {
     for signal in SIGNALS {
         for words in [&["recv", "/dev/null"][..], &["ttcp", "-r"], &["perf", "-s"]] {
-            let Listening { child, .. } =
-                Listening::start(words, matches!(words[0], "ttcp" | "perf"));
+            let DccpListenerProcess { child, .. } =
+                DccpListenerProcess::start(words, matches!(words[0], "ttcp" | "perf"));
             Process(child).interrupt(signal, &format!("{words:?} while it waits for a client"));
         }
         // A sender without input, and its receiver.

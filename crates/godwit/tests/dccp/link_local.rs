@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use crate::dccp::{Folder, document, godwit, text};
+use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, LinkNamespaces, SERVER_ADDRESS, SERVER_END};
+use crate::dccp::{DccpTestFolder, document, godwit, text};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
@@ -13,7 +13,7 @@ fn dccp<'c>(command: &'c mut Command, words: &str) -> &'c mut Command {
 }
 
 /// Starts a server in its namespace, and waits for its message on either output that it listens.
-fn start(link: &Link, words: &str) -> Child {
+fn start(link: &LinkNamespaces, words: &str) -> Child {
     let mut command = link.at_server();
     // Both outputs in one pipe: the output with the message depends on the command.
     let line = format!("exec {GODWIT} dccp {words} 2>&1");
@@ -39,7 +39,7 @@ fn end(mut server: Child) -> String {
 }
 
 /// Returns the output of a client in its namespace.
-fn meet(link: &Link, words: &str) -> Vec<u8> {
+fn meet(link: &LinkNamespaces, words: &str) -> Vec<u8> {
     let output = dccp(&mut link.at_client(), words).output().expect("the binary runs");
     let said = text(&output.stdout) + &text(&output.stderr);
     let code = output.status.code();
@@ -54,13 +54,13 @@ fn is_sound(code: Option<i32>) -> bool {
 }
 
 /// The number of the client's interface.
-fn index(link: &Link) -> u32 {
+fn index(link: &LinkNamespaces) -> u32 {
     link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index)
 }
 
 #[test]
 fn every_command_takes_them_with_their_interface() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let (by_name, number) = (format!("{SERVER_ADDRESS}%{CLIENT_END}"), index(&link));
     let by_number = format!("{SERVER_ADDRESS}%{number}");
@@ -82,7 +82,7 @@ fn every_command_takes_them_with_their_interface() {
     meet(&link, &format!("ttcp -t {by_name} -n 100"));
     assert!(end(server).contains("bytes in"));
 
-    let folder = Folder::new("link-local");
+    let folder = DccpTestFolder::new("link-local");
     let file = folder.file("sent");
     std::fs::write(&file, b"over one link").expect("there is room");
     let server = start(&link, "recv");
@@ -92,7 +92,7 @@ fn every_command_takes_them_with_their_interface() {
 
 #[test]
 fn a_listener_of_one_link_passes_the_suite() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let bind = format!("{SERVER_ADDRESS}%{SERVER_END}");
     for carrier in ["udp", "raw"] {

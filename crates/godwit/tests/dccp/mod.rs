@@ -28,12 +28,12 @@ fn free_port() -> String {
 }
 
 /// Process that listens.
-struct Listening {
+struct DccpListenerProcess {
     child: Child,
     port: String,
 }
 
-impl Listening {
+impl DccpListenerProcess {
     /// Starts the process and waits until it prints, to either output, that it listens.
     fn start(words: &[&str], says_to_stdout: bool) -> Self {
         let port = free_port();
@@ -85,7 +85,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
 
 /// Returns the documents of both ends of a run, which must agree.
 fn measured(words: &[&str]) -> [Value; 2] {
-    let server = Listening::start(&["perf", "-s", "-1", "--json"], false);
+    let server = DccpListenerProcess::start(&["perf", "-s", "-1", "--json"], false);
     let client = server.meet(&[&["perf", "-c", "127.0.0.1", "--json"][..], words].concat());
     // On a busy machine less than 95 % of a rate may arrive, which both ends report by exit code 3.
     let is_sound = |code| code == Some(0) || (code == Some(3) && words.contains(&"-b"));
@@ -121,7 +121,7 @@ fn perf_counts_what_the_receiver_read() {
 
 #[test]
 fn plain_udp_is_measured_the_same_way() {
-    let server = Listening::start(&["perf", "-u", "-s", "-1", "--json"], false);
+    let server = DccpListenerProcess::start(&["perf", "-u", "-s", "-1", "--json"], false);
     let words = ["perf", "-u", "-c", "127.0.0.1", "--json", "-t", "0.3", "-l", "1000"];
     let client = server.meet(&words);
     assert_eq!(client.status.code(), Some(0), "{}{}", text(&client.stdout), text(&client.stderr));
@@ -165,7 +165,7 @@ fn the_server_sends_when_asked_to() {
 
 #[test]
 fn lines_are_for_people() {
-    let server = Listening::start(&["perf", "-s", "-1", "-d", "-i", "0.2"], true);
+    let server = DccpListenerProcess::start(&["perf", "-s", "-1", "-d", "-i", "0.2"], true);
     let client = server.meet(&["perf", "-d", "-c", "127.0.0.1", "-t", "0.5", "-i", "0.2"]);
     let said = text(&client.stdout);
     for part in ["bits/sec", "sec  ", "lost (", "sender: client, ccid 2", "receiver, cpu"] {
@@ -179,7 +179,7 @@ fn lines_are_for_people() {
 
 #[test]
 fn a_rate_that_is_not_reached_falls_short() {
-    let server = Listening::start(&["perf", "-s", "-1"], true);
+    let server = DccpListenerProcess::start(&["perf", "-s", "-1"], true);
     // One datagram in the send queue, and a window of four: far less than a terabit.
     let words = ["-t", "0.2", "-b", "1000g", "--set", "tx_qlen=1"];
     let client = server.meet(&[&["perf", "-c", "127.0.0.1"][..], &words].concat());
@@ -197,7 +197,8 @@ fn where_nobody_is_it_fails_and_says_why() {
     let said = text(&output.stderr);
     assert!(said.contains("127.0.0.1 port 5001") && said.contains("refused"), "{said}");
 
-    let server = Listening::start(&["perf", "-s", "-1", "--service-code", "SC:ABCD"], true);
+    let server =
+        DccpListenerProcess::start(&["perf", "-s", "-1", "--service-code", "SC:ABCD"], true);
     let output = server.meet(&["perf", "-c", "127.0.0.1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("Reset code 8"), "{}", text(&output.stderr));
@@ -241,7 +242,7 @@ fn bad_arguments_are_told() {
 fn a_pipe_goes_through() {
     // At most as much as the receive queue holds, so that a slow reader loses nothing.
     let input: Vec<u8> = (0..200_000_u32).map(|index| (index % 251) as u8).collect();
-    let mut receiver = Listening::start(&["recv"], false);
+    let mut receiver = DccpListenerProcess::start(&["recv"], false);
     let mut sender = godwit(&["send", "127.0.0.1", "-l", "1000", "--udp-port", &receiver.port])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
@@ -263,7 +264,7 @@ fn a_pipe_goes_through() {
 /// 4,096 that its reader has not taken.
 #[test]
 fn recv_tells_what_it_dropped() {
-    let mut receiver = Listening::start(&["recv"], false);
+    let mut receiver = DccpListenerProcess::start(&["recv"], false);
     let mut sender = godwit(&["send", "127.0.0.1", "-l", "100", "--udp-port", &receiver.port])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
@@ -290,7 +291,7 @@ fn recv_tells_what_it_dropped() {
 
 #[test]
 fn ttcp_counts_at_both_ends() {
-    let receiver = Listening::start(&["ttcp", "-c", "-l256", "-r"], true);
+    let receiver = DccpListenerProcess::start(&["ttcp", "-c", "-l256", "-r"], true);
     let sender = receiver.meet(&["ttcp", "-c", "-l256", "-n1000", "-v", "-t", "127.0.0.1"]);
     let said = text(&sender.stdout);
     assert_eq!(sender.status.code(), Some(0), "{said}{}", text(&sender.stderr));
@@ -304,7 +305,7 @@ fn ttcp_counts_at_both_ends() {
 #[test]
 fn conformance_judges_our_own_listener() {
     let words = ["conformance", "--listen", "--service-code", "SC:CONF"];
-    let listener = Listening::start(&words, true);
+    let listener = DccpListenerProcess::start(&words, true);
     let file = std::env::temp_dir().join(format!("godwit-conformance-{}.json", std::process::id()));
     let path = file.to_str().expect("a temporary folder has a plain name");
     let client = ["conformance", "--target", "127.0.0.1", "--service-code", "SC:CONF"];
@@ -385,9 +386,9 @@ fn conformance_lists_its_cases() {
 }
 
 /// Folder that the value removes when it is dropped.
-struct Folder(std::path::PathBuf);
+struct DccpTestFolder(std::path::PathBuf);
 
-impl Folder {
+impl DccpTestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("there is room for temporary files");
@@ -399,7 +400,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for DccpTestFolder {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -407,7 +408,7 @@ impl Drop for Folder {
 
 #[test]
 fn a_probe_tells_what_congestion_control_knew() {
-    let folder = Folder::new("probe");
+    let folder = DccpTestFolder::new("probe");
     for (profile, known) in [(2_u64, "cwnd"), (3, "x_recv")] {
         let ccid = &profile.to_string();
         let (file, page) = (folder.file(ccid), folder.file("page.html"));

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, Endpoint, Limits, LinkError, Peer, ServiceCode,
+    BlockingEndpoint, CarrierKind, CarrierOptions, ConnectionConfig, DccpError, EndpointLimits,
+    Peer, ServiceCode,
 };
 
-use crate::dccp::{Folder, Listening, document, godwit, number, text};
+use crate::dccp::{DccpListenerProcess, DccpTestFolder, document, godwit, number, text};
 
 fn echo() -> ServiceCode {
     "SC:ECHO".parse().expect("it is one")
@@ -18,22 +19,23 @@ fn echo() -> ServiceCode {
 #[test]
 fn a_plain_receiver_counts_the_datagrams_of_any_program() {
     let flags = ["--plain", "-1", "--json", "-p", "7", "--service-code", "SC:ECHO"];
-    let server = Listening::start(&[&["perf", "-s"][..], &flags].concat(), false);
+    let server = DccpListenerProcess::start(&[&["perf", "-s"][..], &flags].concat(), false);
     // Data that begins like a message of perf is plain data here, and causes no reply.
     let datagrams =
         [&b"hello"[..], b"", b"gW\x01\x01{\"datagram_bytes\":9,\"duration_ms\":9}", b"gW\x01\x02"];
     let address = Ipv4Addr::LOCALHOST.into();
     let udp_port = server.port.parse().expect("a number");
     let carrier = CarrierOptions::towards(CarrierKind::Udp { port: 0 }, address);
-    let endpoint = Endpoint::open(&carrier, Limits::default()).expect("loopback has ports");
-    let config = Config { service_code: echo(), ..Config::default() };
+    let endpoint =
+        BlockingEndpoint::open(&carrier, EndpointLimits::default()).expect("loopback has ports");
+    let config = ConnectionConfig { service_code: echo(), ..ConnectionConfig::default() };
     let peer = Peer { address, port: 7, udp_port };
     let mut connection = endpoint.connect(peer, &config).expect("it listens");
     for datagram in datagrams {
         connection.send(datagram).expect("there is room");
     }
     connection.set_receive_timeout(Some(Duration::from_millis(50)));
-    assert!(matches!(connection.receive(), Err(LinkError::TimedOut(_))), "it answers nothing");
+    assert!(matches!(connection.receive(), Err(DccpError::TimedOut(_))), "it answers nothing");
     connection.close();
     let (code, output) = server.end();
     assert_eq!(code, Some(0), "{}", text(&output));
@@ -48,8 +50,9 @@ fn a_plain_receiver_counts_the_datagrams_of_any_program() {
 #[test]
 fn a_plain_sender_needs_nothing_but_a_listener() {
     let carrier = CarrierOptions::new(CarrierKind::Udp { port: 0 });
-    let endpoint = Endpoint::open(&carrier, Limits::default()).expect("loopback has ports");
-    let listener = endpoint.listen(7, &Config::default(), vec![echo()], 1);
+    let endpoint =
+        BlockingEndpoint::open(&carrier, EndpointLimits::default()).expect("loopback has ports");
+    let listener = endpoint.listen(7, &ConnectionConfig::default(), vec![echo()], 1);
     let port = endpoint.udp_port().expect("it is UDP").to_string();
     // Sends back every datagram, and counts them.
     let echoing = thread::spawn(move || {
@@ -85,10 +88,10 @@ fn a_plain_sender_needs_nothing_but_a_listener() {
 
 #[test]
 fn plain_ends_meet_send_and_recv() {
-    let folder = Folder::new("plain");
+    let folder = DccpTestFolder::new("plain");
     let file = folder.file("input");
     std::fs::write(&file, vec![0x5a; 50_000]).expect("there is room for temporary files");
-    let server = Listening::start(&["perf", "-s", "--plain", "-1"], true);
+    let server = DccpListenerProcess::start(&["perf", "-s", "--plain", "-1"], true);
     let sent = server.meet(&["send", "127.0.0.1", &file, "-l", "500"]);
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
     let (code, said) = server.end();
@@ -96,7 +99,7 @@ fn plain_ends_meet_send_and_recv() {
     let said = text(&said);
     assert!(said.contains("  100 datagrams  receiver, cpu"), "{said}");
 
-    let mut receiver = Listening::start(&["recv"], false);
+    let mut receiver = DccpListenerProcess::start(&["recv"], false);
     let words = ["perf", "-c", "127.0.0.1", "--plain", "-t", "0.2", "-b", "400k", "-l", "100"];
     let output = receiver.meet(&words);
     let said = text(&output.stdout);

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::dccp::{Listening, document, number, text};
+use crate::dccp::{DccpListenerProcess, document, number, text};
 
 /// Returns the result of a search against a server that does not end with the first connection.
 fn searched(words: &[&str]) -> (Option<i32>, Value) {
-    let mut server = Listening::start(&["perf", "-s"], true);
+    let mut server = DccpListenerProcess::start(&["perf", "-s"], true);
     let common = ["perf", "-c", "127.0.0.1", "--search", "--json", "-t", "0.1"];
     let output = server.meet(&[&common[..], words].concat());
     server.child.kill().expect("it was started here");
@@ -60,7 +60,7 @@ fn a_search_doubles_until_too_much_is_missing() {
 
 #[test]
 fn a_search_says_each_step() {
-    let mut server = Listening::start(&["perf", "-s"], true);
+    let mut server = DccpListenerProcess::start(&["perf", "-s"], true);
     // All datagrams may be lost: no step misses, and the rate doubles up to the end.
     let words =
         ["perf", "-c", "127.0.0.1", "--search", "-t", "0.02", "-b", "500g", "--loss", "99.99"];

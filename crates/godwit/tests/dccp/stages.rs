@@ -1,6 +1,6 @@
 //! Commands that measure over networks of their own, and on the virtual clock, which needs none.
 
-use crate::dccp::{Folder, document, godwit, number, text};
+use crate::dccp::{DccpTestFolder, document, godwit, number, text};
 
 /// Returns true if the command could not make namespaces. With GODWIT_REQUIRE_TOOLS that fails the
 /// test.
@@ -47,7 +47,7 @@ fn the_regression_makes_its_own_network() {
 
 #[test]
 fn on_the_virtual_clock_a_minute_takes_less() {
-    let folder = Folder::new("regression");
+    let folder = DccpTestFolder::new("regression");
     let (page, json) = (folder.file("regression.html"), folder.file("regression.json"));
     let words = ["regression", "--clock", "virtual", "--only", "loss10", "--runs", "2"];
     let measured =

@@ -1,19 +1,19 @@
 //! Sequences played on two servers at once.
 
 use base::Random;
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::commands::{self, CounterDoubts};
 use super::held::{self, Holds, LastPool};
-use super::known::{Differing, Known};
+use super::known::{Differing, KnownKeaDifferences};
 use super::leases;
 use super::older;
-use super::play::Played;
-use super::protocol::Protocol;
+use super::play::SequenceTranscript;
+use super::protocol::DifferProtocol;
 use super::value::{self, Fields};
 use super::wires::BothWires;
-use crate::subjects::process::Make;
+use crate::subjects::process::ServerMake;
 
 /// End of signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
@@ -30,7 +30,7 @@ const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
 
 /// Result of a sequence.
 #[derive(Clone, Debug)]
-pub(super) enum Outcome {
+pub(super) enum SequenceOutcome {
     Alike,
     Differs(Signature),
     /// Refusal of the configuration by both servers, with Godwit's reason.
@@ -38,10 +38,10 @@ pub(super) enum Outcome {
 }
 
 /// Godwit and a version of Kea with a protocol, and the known differences.
-pub(super) struct Comparison {
-    pub(super) protocol: &'static dyn Protocol,
-    pub(super) kea: Make,
-    pub(super) known: Known,
+pub(super) struct KeaComparison {
+    pub(super) protocol: &'static dyn DifferProtocol,
+    pub(super) kea: ServerMake,
+    pub(super) known: KnownKeaDifferences,
     /// Links of both servers, if clients are on them.
     pub(super) wires: Option<BothWires>,
 }
@@ -63,7 +63,7 @@ impl Signature {
 
 /// Sequence in which two servers differ.
 #[derive(Clone, Debug)]
-pub(super) struct Difference {
+pub(super) struct SequenceDifference {
     pub(super) signature: Signature,
     /// Seed of the batch.
     pub(super) seed: u64,
@@ -72,45 +72,45 @@ pub(super) struct Difference {
     pub(super) sequence: Value,
 }
 
-impl Difference {
+impl SequenceDifference {
     /// Returns true if `outcome` is this difference.
-    pub(super) fn is_shown_by(&self, outcome: &Outcome) -> bool {
-        matches!(outcome, Outcome::Differs(found) if found.text == self.signature.text)
+    pub(super) fn is_shown_by(&self, outcome: &SequenceOutcome) -> bool {
+        matches!(outcome, SequenceOutcome::Differs(found) if found.text == self.signature.text)
     }
 }
 
-impl Comparison {
+impl KeaComparison {
     /// Returns the sequences of `seed` in which the two servers differ. Asserts that nearly all
     /// were played.
-    pub(super) fn differences(&self, seed: u64) -> Vec<Difference> {
+    pub(super) fn differences(&self, seed: u64) -> Vec<SequenceDifference> {
         let mut random = Random::from_seed(seed);
         let mut globals = self.protocol.globals(&mut random);
         let mut sequences: Vec<Value> =
             (0..self.protocol.at_a_time()).map(|_| self.protocol.sequence(&mut random)).collect();
-        if self.kea == Make::Kea {
+        if self.kea == ServerMake::Kea {
             sequences.iter_mut().chain([&mut globals]).for_each(older::leave_out_new);
         }
         let outcomes = self.outcomes(&globals, &sequences);
         let refused: Vec<&String> = outcomes
             .iter()
             .filter_map(|outcome| match outcome {
-                Outcome::Refused(reason) => Some(reason),
-                Outcome::Alike | Outcome::Differs(_) => None,
+                SequenceOutcome::Refused(reason) => Some(reason),
+                SequenceOutcome::Alike | SequenceOutcome::Differs(_) => None,
             })
             .collect();
         assert!(refused.len() <= sequences.len() / 10, "seed {seed}: {refused:?}");
         let outcomes = sequences.into_iter().zip(outcomes);
         let different = outcomes.filter_map(|(sequence, outcome)| {
-            let Outcome::Differs(signature) = outcome else { return None };
-            Some(Difference { signature, seed, globals: globals.clone(), sequence })
+            let SequenceOutcome::Differs(signature) = outcome else { return None };
+            Some(SequenceDifference { signature, seed, globals: globals.clone(), sequence })
         });
         different.collect()
     }
 
     /// Plays `sequences` on both servers, and returns the first difference of each.
-    pub(super) fn outcomes(&self, globals: &Value, sequences: &[Value]) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self, globals: &Value, sequences: &[Value]) -> Vec<SequenceOutcome> {
         let (ours, theirs) = std::thread::scope(|scope| {
-            let ours = scope.spawn(|| self.play(Make::Godwit, globals, sequences));
+            let ours = scope.spawn(|| self.play(ServerMake::Godwit, globals, sequences));
             let theirs = self.play(self.kea, globals, sequences);
             (ours.join().expect("playing does not panic"), theirs)
         });
@@ -127,7 +127,9 @@ impl Comparison {
                 }
                 Some(signature)
             });
-            return found.map(|found| found.map_or(Outcome::Alike, Outcome::Differs)).collect();
+            return found
+                .map(|found| found.map_or(SequenceOutcome::Alike, SequenceOutcome::Differs))
+                .collect();
         }
         if sequences.len() > 1 {
             let (some, rest) = sequences.split_at(sequences.len() / 2);
@@ -135,12 +137,12 @@ impl Comparison {
         }
         let only = |who: &str, error: String| {
             let text = format!("configuration: only {who} refuses");
-            Outcome::Differs(Signature { text, values: vec![error] })
+            SequenceOutcome::Differs(Signature { text, values: vec![error] })
         };
         vec![match (ours, theirs) {
             (Err(ours), Ok(_)) => only("Godwit", ours),
             (Ok(_), Err(theirs)) => only("Kea", theirs),
-            (Err(ours), Err(_)) => Outcome::Refused(ours),
+            (Err(ours), Err(_)) => SequenceOutcome::Refused(ours),
             (Ok(_), Ok(_)) => unreachable!("that was handled above"),
         }]
     }
@@ -148,7 +150,7 @@ impl Comparison {
     /// Returns the first unknown difference between the two servers in `scope`.
     fn first(
         &self,
-        [ours, theirs]: [&Played; 2],
+        [ours, theirs]: [&SequenceTranscript; 2],
         [scope, relay]: [&Value; 2],
         ignores_client_ids: bool,
     ) -> Option<Signature> {
@@ -316,8 +318,8 @@ impl Comparison {
     /// Returns the key of the list of subnets, in a configuration and in a shared network.
     pub(super) fn subnets_key(&self) -> &'static str {
         match self.protocol.family() {
-            Family::V4 => "subnet4",
-            Family::V6 => "subnet6",
+            ScenarioFamily::V4 => "subnet4",
+            ScenarioFamily::V6 => "subnet6",
         }
     }
 }

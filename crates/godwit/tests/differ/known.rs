@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scenario::{Family, Verdict};
+use scenario::{DeviationReason, ScenarioFamily};
 
 use super::value::{self, Fields};
 use crate::common::manual::running_text;
-use crate::subjects::process::Make;
+use crate::subjects::process::ServerMake;
 
 /// Difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct KnownKeaDifference {
     /// Family in which the two servers differ.
-    family: Family,
+    family: ScenarioFamily,
     /// Messages and fields that differ; a `*` matches any text.
     signature: Option<String>,
     /// Type of the replies, with `field`; `lease` for a field of leases.
@@ -40,7 +40,7 @@ struct Entry {
     /// Versions of Kea: `2.2`, `3.0`.
     kea: Vec<String>,
     /// Verdict: the server that is right.
-    verdict: Verdict,
+    verdict: DeviationReason,
     /// Words of the manual that inform users, unless newer versions of Kea do the same.
     manual: Option<String>,
     /// Reason of the verdict.
@@ -51,7 +51,7 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    difference: Vec<Entry>,
+    difference: Vec<KnownKeaDifference>,
 }
 
 /// Field that differs, with its message and replies.
@@ -79,7 +79,7 @@ impl Differing<'_> {
     }
 }
 
-impl Entry {
+impl KnownKeaDifference {
     /// Returns true if the entry is complete, and `manual` has its words: in `Coming from Kea`,
     /// which names the RFC by which an entry is right.
     fn is_sound(&self, manual: &str) -> bool {
@@ -89,20 +89,20 @@ impl Entry {
             || (self.sent.is_none() && self.after.is_none() && !self.kea_is_lower);
         let told = self.manual.as_deref().filter(|words| manual.contains(*words));
         let is_told = match self.verdict {
-            Verdict::Newer => self.manual.is_none() && self.kea == ["2.2"],
-            Verdict::Rfc | Verdict::Bug | Verdict::Ours => told.is_some(),
-            Verdict::Unsupported => false,
+            DeviationReason::Newer => self.manual.is_none() && self.kea == ["2.2"],
+            DeviationReason::Rfc | DeviationReason::Bug | DeviationReason::Ours => told.is_some(),
+            DeviationReason::Unsupported => false,
         };
         is_one && has_reply && has_terms && is_told && !self.note.is_empty()
     }
 }
 
 /// Entries of the file for a family and a version of Kea.
-pub(super) struct Known(Vec<Entry>);
+pub(super) struct KnownKeaDifferences(Vec<KnownKeaDifference>);
 
-impl Known {
+impl KnownKeaDifferences {
     /// Reads the file.
-    pub(super) fn read(family: Family, kea: Make) -> Self {
+    pub(super) fn read(family: ScenarioFamily, kea: ServerMake) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
         let text = std::fs::read_to_string(root.join("differences.toml")).expect("it is there");
         let mut file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -110,7 +110,7 @@ impl Known {
         let unsound: Vec<_> =
             file.difference.iter().filter(|entry| !entry.is_sound(&manual)).collect();
         assert!(unsound.is_empty(), "no sound verdicts with words of the manual: {unsound:#?}");
-        let version = if kea == Make::Kea3 { "3.0" } else { "2.2" };
+        let version = if kea == ServerMake::Kea3 { "3.0" } else { "2.2" };
         file.difference
             .retain(|entry| entry.family == family && entry.kea.iter().any(|kea| kea == version));
         Self(file.difference)

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::batch::Signature;
 use super::commands;
-use super::known::{Differing, Known};
+use super::known::{Differing, KnownKeaDifferences};
 use super::value::{self, Fields};
 
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
@@ -32,7 +32,11 @@ pub(super) fn by_sequence(answer: &str, count: usize) -> Result<Vec<Vec<Fields>>
 }
 
 /// Returns the first unknown difference in the leases of a sequence.
-pub(super) fn signature(known: &Known, ours: &[Fields], theirs: &[Fields]) -> Option<Signature> {
+pub(super) fn signature(
+    known: &KnownKeaDifferences,
+    ours: &[Fields],
+    theirs: &[Fields],
+) -> Option<Signature> {
     let by_address = |leases: &[Fields]| -> BTreeMap<String, Fields> {
         let key = |lease: &Fields| {
             let parts = ["ip-address", "prefix-len", "type"];

@@ -2,7 +2,7 @@
 //! part of a configuration, and the test compares their replies.
 //!
 //! A sequence is a subnet or a shared network and some messages of a few clients, through its relay
-//! agents or on a link of their own. [`Protocol::at_a_time`] sequences share two servers: no
+//! agents or on a link of their own. [`DifferProtocol::at_a_time`] sequences share two servers: no
 //! sequence can see another's subnet. The test compares the replies in the order of the messages
 //! field by field, and at the end the leases. It reduces a difference to the smallest input that
 //! shows it. The signature of a difference (the messages and fields that differ) has to be in
@@ -34,15 +34,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::json;
 
 use crate::common;
 use crate::crash::from_environment;
-use crate::subjects::process::Make;
-use batch::{Comparison, Difference};
-use known::Known;
-use protocol::Protocol;
+use crate::subjects::process::ServerMake;
+use batch::{KeaComparison, SequenceDifference};
+use known::KnownKeaDifferences;
+use protocol::DifferProtocol;
 use wires::BothWires;
 
 /// Number of batches in the test command.
@@ -53,52 +53,56 @@ const REDUCED_MAX: u64 = 8;
 #[test]
 fn what_dhcpv4_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(&v4::V4, Make::Kea3, None);
+        assert_verdicts(&v4::RelayedDhcp4, ServerMake::Kea3, None);
     }
 }
 
 #[test]
 fn what_dhcpv6_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(&v6::V6, Make::Kea3, None);
+        assert_verdicts(&v6::V6, ServerMake::Kea3, None);
     }
 }
 
 #[test]
 fn what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict() {
     if common::require(&["kea-dhcp4"]) {
-        assert_verdicts(&v4::V4, Make::Kea, None);
+        assert_verdicts(&v4::RelayedDhcp4, ServerMake::Kea, None);
     }
 }
 
 #[test]
 fn what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13()
-        && let Some(wires) = BothWires::new(Family::V4, v4::DIRECT_LINKS)
+        && let Some(wires) = BothWires::new(ScenarioFamily::V4, v4::DIRECT_LINKS)
     {
-        assert_verdicts(&v4::V4Direct, Make::Kea3, Some(wires));
+        assert_verdicts(&v4::V4Direct, ServerMake::Kea3, Some(wires));
     }
 }
 
 #[test]
 fn what_dhcpv6_on_links_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13()
-        && let Some(wires) = BothWires::new(Family::V6, v6::DIRECT_LINKS)
+        && let Some(wires) = BothWires::new(ScenarioFamily::V6, v6::DIRECT_LINKS)
     {
-        assert_verdicts(&v6::V6_ON_LINKS, Make::Kea3, Some(wires));
+        assert_verdicts(&v6::V6_ON_LINKS, ServerMake::Kea3, Some(wires));
     }
 }
 
-fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make, wires: Option<BothWires>) {
+fn assert_verdicts(
+    protocol: &'static dyn DifferProtocol,
+    kea: ServerMake,
+    wires: Option<BothWires>,
+) {
     let at_a_time = protocol.at_a_time() as u64;
     let count = from_environment("GODWIT_DIFFER_SEQUENCES", SAMPLE * at_a_time);
     let first = from_environment("GODWIT_SIM_SEED", 1);
-    let known = Known::read(protocol.family(), kea);
-    let comparison = Comparison { protocol, kea, known, wires };
+    let known = KnownKeaDifferences::read(protocol.family(), kea);
+    let comparison = KeaComparison { protocol, kea, known, wires };
     if let Ok(path) = std::env::var("GODWIT_DIFFER_PLAY") {
         return play::show(&comparison, Path::new(&path));
     }
-    let mut found: BTreeMap<String, (u64, Difference)> = BTreeMap::new();
+    let mut found: BTreeMap<String, (u64, SequenceDifference)> = BTreeMap::new();
     for seed in first..first + count.div_ceil(at_a_time) {
         for difference in comparison.differences(seed) {
             let entry = found.entry(difference.signature.text.clone()).or_insert((0, difference));
@@ -122,7 +126,7 @@ fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make, wires: Option<Bot
             println!("{signature}: {smallest}");
             writeln!(faults, "{smallest}").unwrap();
         } else {
-            let Difference { globals, sequence, .. } = difference;
+            let SequenceDifference { globals, sequence, .. } = difference;
             writeln!(faults, "{}", json!({ "globals": globals, "sequence": sequence })).unwrap();
         }
     }

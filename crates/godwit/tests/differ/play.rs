@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use scenario::{Family, Subject};
+use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::{Value, json};
 
-use super::batch::Comparison;
+use super::batch::KeaComparison;
 use super::choices::{CLIENTS, RESTS};
 use super::commands;
 use super::held::ClientMessage;
@@ -14,7 +14,7 @@ use super::leases;
 use super::value::{Fields, Learned};
 use super::wires::Wires;
 use crate::common::PATIENCE;
-use crate::subjects::process::{Daemon, Make, Setup};
+use crate::subjects::process::{Daemon, ServerMake, Setup};
 
 /// Maximum of messages in flight, which fit into a socket's buffer.
 const BURST: usize = 32;
@@ -24,7 +24,7 @@ const BURST: usize = 32;
 const REST: Duration = Duration::from_millis(1_100);
 
 /// Messages, replies and final leases of a server in a sequence.
-pub(super) struct Played {
+pub(super) struct SequenceTranscript {
     /// Time that the server took for all sequences, in whole seconds.
     pub(super) took_s: u64,
     /// True if a second passed after each message.
@@ -36,14 +36,14 @@ pub(super) struct Played {
     pub(super) leases: Vec<Fields>,
 }
 
-impl Comparison {
+impl KeaComparison {
     /// Returns `value` with the marks replaced by the values of sequence `index`.
     pub(super) fn placed(&self, value: &Value, index: usize) -> Value {
         replaced(value, &self.protocol.marks(index))
     }
 
     /// Returns the configuration of a server: the globals with all scopes.
-    fn configuration(&self, make: Make, globals: &Value, sequences: &[Value]) -> String {
+    fn configuration(&self, make: ServerMake, globals: &Value, sequences: &[Value]) -> String {
         let key = self.subnets_key();
         let mut config = globals.clone();
         config.as_object_mut().map(|members| members.remove(RESTS));
@@ -65,15 +65,18 @@ impl Comparison {
         }
         config["shared-networks"] = Value::Array(networks);
         // Debian's Kea 2.2 has no commands for reservations.
-        let libraries: &[&str] =
-            if self.kea == Make::Kea { &["lease_cmds"] } else { &["lease_cmds", "host_cmds"] };
+        let libraries: &[&str] = if self.kea == ServerMake::Kea {
+            &["lease_cmds"]
+        } else {
+            &["lease_cmds", "host_cmds"]
+        };
         let library = |name: &&str| json!({ "library": format!("libdhcp_{name}.so") });
         config["hooks-libraries"] = libraries.iter().map(library).collect();
         config["statistic-default-sample-count"] = json!(1);
         // On a busy machine chance would decide which of the two reclaims by its timer before a
         // message.
         config["expired-leases-processing"] = json!({ "reclaim-timer-wait-time": 3600 });
-        if make == Make::Kea {
+        if make == ServerMake::Kea {
             // Kea repeats no leases by default, and refuses the setting that says so.
             config.as_object_mut().map(|members| members.remove("cache-threshold"));
         }
@@ -85,10 +88,10 @@ impl Comparison {
     /// Plays `sequences` on one server, all first messages, then all second ones.
     pub(super) fn play(
         &self,
-        make: Make,
+        make: ServerMake,
         globals: &Value,
         sequences: &[Value],
-    ) -> Result<Vec<Played>, String> {
+    ) -> Result<Vec<SequenceTranscript>, String> {
         let config = self.configuration(make, globals, sequences);
         let family = self.protocol.family();
         let wires = self.wires.as_ref().map(|wires| wires.of(make));
@@ -96,10 +99,10 @@ impl Comparison {
         let setup = Setup { family, config: &config, has_commands: true, persists: false, link };
         let mut daemon = Daemon::start(make, setup, 0, PATIENCE)?;
         let begin = Instant::now();
-        let mut players: Vec<Player<'_>> = sequences
+        let mut players: Vec<RunningSequence<'_>> = sequences
             .iter()
             .enumerate()
-            .map(|(index, sequence)| Player {
+            .map(|(index, sequence)| RunningSequence {
                 index,
                 steps: sequence["steps"].as_array().map_or(&[], Vec::as_slice),
                 relay: self.placed(&sequence["relay"], index),
@@ -126,24 +129,25 @@ impl Comparison {
             for player in commanded {
                 self.play_command(&mut daemon, round, player)?;
             }
-            if self.kea == Make::Kea3 {
+            if self.kea == ServerMake::Kea3 {
                 take_counters(&mut daemon, round, &mut players)?;
             }
-            let is_release =
-                |player: &Player<'_>| player.sent.get(round).is_some_and(|sent| sent.is_release);
+            let is_release = |player: &RunningSequence<'_>| {
+                player.sent.get(round).is_some_and(|sent| sent.is_release)
+            };
             if rested && players.iter().any(is_release) {
                 std::thread::sleep(REST);
             }
         }
         let command = match family {
-            Family::V4 => r#"{ "command": "lease4-get-all" }"#,
-            Family::V6 => r#"{ "command": "lease6-get-all" }"#,
+            ScenarioFamily::V4 => r#"{ "command": "lease4-get-all" }"#,
+            ScenarioFamily::V6 => r#"{ "command": "lease6-get-all" }"#,
         };
         let leases = leases::by_sequence(&daemon.command(command)?, sequences.len())?;
         let took_s = begin.elapsed().as_secs();
         let played = players.into_iter().zip(leases).map(|(player, leases)| {
-            let Player { sent, answers, counters, .. } = player;
-            Played { took_s, rested, sent, answers, counters, leases }
+            let RunningSequence { sent, answers, counters, .. } = player;
+            SequenceTranscript { took_s, rested, sent, answers, counters, leases }
         });
         Ok(played.collect())
     }
@@ -153,7 +157,7 @@ impl Comparison {
         &self,
         daemon: &mut Daemon,
         round: usize,
-        player: &mut Player<'_>,
+        player: &mut RunningSequence<'_>,
     ) -> Result<(), String> {
         let learned = self.protocol.learned_marks(&player.clients);
         let step = replaced(&player.steps[round], &learned);
@@ -173,10 +177,10 @@ impl Comparison {
         &self,
         daemon: &Daemon,
         round: usize,
-        burst: &mut [&mut Player<'_>],
+        burst: &mut [&mut RunningSequence<'_>],
     ) -> Result<(), String> {
         let protocol = self.protocol;
-        let message = |player: &&mut Player<'_>| {
+        let message = |player: &&mut RunningSequence<'_>| {
             let step = &player.steps[round];
             let learned = &player.clients[client_of(step)];
             protocol.message(step, &player.relay, xid(round, player.index), learned)
@@ -209,7 +213,7 @@ impl Comparison {
         &self,
         wires: &Wires,
         round: usize,
-        here: &mut [&mut Player<'_>],
+        here: &mut [&mut RunningSequence<'_>],
     ) -> Result<(), String> {
         let protocol = self.protocol;
         for player in here {
@@ -255,7 +259,7 @@ impl Comparison {
 }
 
 /// Sequence on its way through a server.
-struct Player<'s> {
+struct RunningSequence<'s> {
     index: usize,
     steps: &'s [Value],
     relay: Value,
@@ -276,7 +280,7 @@ fn replaced(value: &Value, marks: &[(String, String)]) -> Value {
 fn take_counters(
     daemon: &mut Daemon,
     round: usize,
-    players: &mut [Player<'_>],
+    players: &mut [RunningSequence<'_>],
 ) -> Result<(), String> {
     let answer = daemon.command(r#"{ "command": "statistic-get-all" }"#)?;
     let counters = commands::counters(&answer, players.len())?;
@@ -299,11 +303,11 @@ fn client_of(step: &Value) -> usize {
 }
 
 /// Plays the sequence in a file and prints the replies of both servers, with their statistics.
-pub(super) fn show(comparison: &Comparison, path: &Path) {
+pub(super) fn show(comparison: &KeaComparison, path: &Path) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{path:?}: {why}"));
     let input: Value = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{path:?}: {why}"));
     let sequence = std::slice::from_ref(&input["sequence"]);
-    let played = [Make::Godwit, comparison.kea]
+    let played = [ServerMake::Godwit, comparison.kea]
         .map(|make| comparison.play(make, &input["globals"], sequence));
     let [ours, theirs] = played.map(|played| played.unwrap_or_else(|why| panic!("{why}")));
     for (ours, theirs) in ours.iter().zip(&theirs) {

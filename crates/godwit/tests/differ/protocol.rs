@@ -1,7 +1,7 @@
 //! Differences between the families: configurations, messages, and the reading of replies.
 
 use base::Random;
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::held::{ClientMessage, PoolNumber};
@@ -12,14 +12,14 @@ use super::value::{Fields, Learned};
 /// A sequence does not say where it is played. Its texts have marks such as `@mac1`, which are
 /// replaced by values of the sequence. Its bytes are hexadecimal digits with names such as `$net`,
 /// which are replaced by values that a client knows.
-pub(super) trait Protocol: Sync {
+pub(super) trait DifferProtocol: Sync {
     /// Returns how many sequences share two daemons.
     fn at_a_time(&self) -> usize {
         100
     }
 
     /// Returns the family.
-    fn family(&self) -> Family;
+    fn family(&self) -> ScenarioFamily;
 
     /// Returns the common part of all sequences of a batch: the classes, and random globals.
     fn globals(&self, random: &mut Random) -> Value;

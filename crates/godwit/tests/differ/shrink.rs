@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::batch::{Comparison, Difference, Outcome};
+use super::batch::{KeaComparison, SequenceDifference, SequenceOutcome};
 
 /// Maximum of rounds of removing members.
 const ROUNDS_MAX: usize = 60;
 
 /// Returns the globals and the sequence of `difference` without all parts that it does not need.
-pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Value {
+pub(super) fn smallest(comparison: &KeaComparison, difference: &SequenceDifference) -> Value {
     let globals = smaller(&difference.globals, |candidates| {
         let sequence = std::slice::from_ref(&difference.sequence);
         let found = candidates.iter().flat_map(|globals| comparison.outcomes(globals, sequence));
@@ -20,8 +20,8 @@ pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Valu
     });
     let found = comparison.outcomes(&globals, std::slice::from_ref(&sequence));
     let values = found.into_iter().find_map(|outcome| match outcome {
-        Outcome::Differs(found) => Some(found.values),
-        Outcome::Alike | Outcome::Refused(_) => None,
+        SequenceOutcome::Differs(found) => Some(found.values),
+        SequenceOutcome::Alike | SequenceOutcome::Refused(_) => None,
     });
     json!({ "globals": globals, "sequence": sequence, "values": values })
 }

@@ -9,9 +9,9 @@ mod station;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use crate::common::{require, run_bounded, waited_until};
-use crate::generator::responder::{Act, Door, Responder};
+use crate::generator::responder::{ClientTreatment, DhcpResponder, ResponderListener};
 use packet_wire::arp;
 use packet_wire::frame::Endpoints;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use station::Station;
 
 /// Returns `godwit perfdhcp --direct` at the client's end, run by `wrapper`, with `line` and a JSON
 /// document as its output.
-fn command(link: &Link, wrapper: &str, line: &str) -> Command {
+fn command(link: &LinkNamespaces, wrapper: &str, line: &str) -> Command {
     let mut command = link.at_client();
     command.args(wrapper.split_whitespace()).arg(env!("CARGO_BIN_EXE_godwit"));
     command.args(["perfdhcp", "--direct", "-l", CLIENT_END, "--json", "-"]);
@@ -28,7 +28,7 @@ fn command(link: &Link, wrapper: &str, line: &str) -> Command {
 }
 
 /// Runs the command and returns its document and its exit code.
-fn measured(link: &Link, line: &str) -> (Value, i32) {
+fn measured(link: &LinkNamespaces, line: &str) -> (Value, i32) {
     let output = run_bounded(&mut command(link, "env", line));
     let text = String::from_utf8(output.stdout).unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
@@ -46,25 +46,25 @@ fn link_figures(json: &Value) -> [u64; 4] {
 }
 
 /// Returns a link without a server.
-fn bare_link() -> Option<Link> {
-    let link = Link::new()?;
+fn bare_link() -> Option<LinkNamespaces> {
+    let link = LinkNamespaces::new()?;
     link.join(SERVER_END, CLIENT_END, "10.77.0.1/16");
     Some(link)
 }
 
 /// Returns the misbehaviour towards each client, a tenth of the clients each.
-fn misbehave(client: u32) -> Act {
+fn misbehave(client: u32) -> ClientTreatment {
     match client % 10 {
-        1 => Act::Nothing,
-        2 => Act::NothingTo(3),
-        3 => Act::Nak,
-        4 => Act::Twice,
-        5 => Act::WrongNumber,
-        6 => Act::OtherClient,
-        7 => Act::NoAddress,
-        8 => Act::Cut,
-        9 => Act::SameAddress,
-        _ => Act::Good,
+        1 => ClientTreatment::Nothing,
+        2 => ClientTreatment::NothingTo(3),
+        3 => ClientTreatment::Nak,
+        4 => ClientTreatment::Twice,
+        5 => ClientTreatment::WrongNumber,
+        6 => ClientTreatment::OtherClient,
+        7 => ClientTreatment::NoAddress,
+        8 => ClientTreatment::Cut,
+        9 => ClientTreatment::SameAddress,
+        _ => ClientTreatment::Good,
     }
 }
 
@@ -72,7 +72,7 @@ fn misbehave(client: u32) -> Act {
 fn an_unhealthy_servers_ledger_is_ours_by_unicast_and_by_broadcast() {
     let Some(link) = bare_link() else { return };
     for flag in ["", "--broadcast-flag"] {
-        let responder = Responder::behind(Station::at(&link), 67, false, misbehave);
+        let responder = DhcpResponder::behind(Station::at(&link), 67, false, misbehave);
         let (json, code) = measured(&link, &format!("-r 400 -n 400 -R 400 -d 20 {flag}"));
         assert_eq!(code, 3, "{json}");
         let names = [
@@ -105,7 +105,7 @@ fn an_unhealthy_servers_ledger_is_ours_by_unicast_and_by_broadcast() {
 
 /// Returns true if the packet sockets of the client's namespace, which the generator opened, are
 /// empty.
-fn is_all_read(link: &Link) -> bool {
+fn is_all_read(link: &LinkNamespaces) -> bool {
     let output = link.at_client().args(["cat", "/proc/net/packet"]).output().unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
     let mut rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -124,7 +124,7 @@ fn of_a_burst_that_the_socket_does_not_hold_each_frame_is_accounted_for() {
     let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
     let held: u32 = 2 * most.trim().parse::<u32>().unwrap() / 768;
     let copies = (held * 3 / 2).div_ceil(300);
-    let responder = Responder::behind(Station::at(&link), 67, false, |_| Act::Good);
+    let responder = DhcpResponder::behind(Station::at(&link), 67, false, |_| ClientTreatment::Good);
     responder.hold(copies);
     // No deadline passes while it reads its socket: it would leave the rest unread.
     let mut command = command(&link, wrapper, "-i -r 300 -n 300 -R 300 -d 1800");
@@ -175,7 +175,7 @@ fn answer(station: &mut Station, request: &[u8], from: &Endpoints) {
     station.send(&answer, from);
 }
 
-fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &Link) {
+fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &LinkNamespaces) {
     for flag in ["", "--answer-arp"] {
         let mut station = Station::at(link);
         let line = format!("-r 20 -n 3 -R 3 -d 60 {flag}");

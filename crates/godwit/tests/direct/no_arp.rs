@@ -8,7 +8,7 @@ use netio::{FrameReceiver, FrameSender, PollFd, interface, poll};
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::{self, Endpoints};
 
-use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
 use crate::common::{ServerProcess, TempFolder, figure, waited_until};
 
 use super::bare_link;
@@ -29,7 +29,7 @@ const INFORM: u8 = 8;
 
 /// Message and its way of sending.
 #[derive(Clone, Copy, Debug)]
-struct Case {
+struct NoArpCase {
     number: u16,
     kind: u8,
     /// Destination address of the frame.
@@ -42,7 +42,7 @@ struct Case {
     giaddr: Ipv4Addr,
 }
 
-impl Case {
+impl NoArpCase {
     /// Returns every combination for the server at hardware address `server`.
     fn all(server: MacAddress) -> Vec<Self> {
         let mut all = Vec::new();
@@ -140,13 +140,13 @@ impl Case {
 }
 
 /// Clients' end of the link, which answers no ARP.
-struct Clients {
+struct NoArpClients {
     receiver: FrameReceiver,
     sender: FrameSender,
 }
 
-impl Clients {
-    fn at(link: &Link) -> Self {
+impl NoArpClients {
+    fn at(link: &LinkNamespaces) -> Self {
         link.opened_at_client(|| {
             let found = interface::named(CLIENT_END).unwrap();
             Self {
@@ -156,7 +156,7 @@ impl Clients {
         })
     }
 
-    fn send(&mut self, case: &Case) {
+    fn send(&mut self, case: &NoArpCase) {
         let endpoints = Endpoints {
             source_mac: case.station(),
             destination_mac: case.mac,
@@ -191,8 +191,13 @@ impl Clients {
 
 /// Starts a server with `terms` as its own settings and an address reserved for the client of each
 /// case.
-fn server(link: &Link, folder: &TempFolder, terms: &str, cases: &[Case]) -> ServerProcess {
-    let reserve = |case: &Case| {
+fn server(
+    link: &LinkNamespaces,
+    folder: &TempFolder,
+    terms: &str,
+    cases: &[NoArpCase],
+) -> ServerProcess {
+    let reserve = |case: &NoArpCase| {
         let mac: Vec<String> = case.client().0.iter().map(|octet| format!("{octet:02x}")).collect();
         format!(r#"{{ "hw-address": "{}", "ip-address": "{}" }}"#, mac.join(":"), case.address())
     };
@@ -222,7 +227,7 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
         "neigh add {RELAY} lladdr 02:00:00:09:09:09 dev {SERVER_END} nud permanent"
     ));
     let mac = link.opened_at_server(|| interface::named(SERVER_END).unwrap().mac.unwrap());
-    let cases = Case::all(MacAddress(mac));
+    let cases = NoArpCase::all(MacAddress(mac));
     for case in cases.iter().filter(|case| case.kind == INFORM && case.giaddr == RELAY) {
         let (address, client) = (case.address(), case.client());
         link.ip_at_server(&format!(
@@ -232,13 +237,13 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
     for shards in [1, 3] {
         let folder = TempFolder::new("direct-no-arp");
         let server = server(&link, &folder, &format!(r#""shards": {shards}"#), &cases);
-        let mut clients = Clients::at(&link);
+        let mut clients = NoArpClients::at(&link);
         let mut answers = Vec::new();
         for case in &cases {
             clients.send(case);
             clients.collect(&mut answers);
         }
-        let expected = |case: &&Case| case.answered_at().is_some();
+        let expected = |case: &&NoArpCase| case.answered_at().is_some();
         let count = cases.iter().filter(expected).count();
         waited_until(|| {
             clients.collect(&mut answers);
@@ -273,7 +278,7 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
 fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
     let Some(link) = bare_link() else { return };
     let mac = link.opened_at_server(|| interface::named(SERVER_END).unwrap().mac.unwrap());
-    let discover = |number| Case {
+    let discover = |number| NoArpCase {
         number,
         kind: DISCOVER,
         mac: MacAddress::BROADCAST,
@@ -283,7 +288,7 @@ fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
         giaddr: NOWHERE,
     };
     let mut cases: Vec<_> = (0..200).map(discover).collect();
-    let renewal = Case {
+    let renewal = NoArpCase {
         number: 200,
         kind: REQUEST,
         mac: MacAddress(mac),
@@ -296,7 +301,7 @@ fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
     let folder = TempFolder::new("direct-renewal-first");
     // Only the queues of one shard decide the order of the replies.
     let server = server(&link, &folder, r#""durability": "none", "shards": 1"#, &cases);
-    let mut clients = Clients::at(&link);
+    let mut clients = NoArpClients::at(&link);
     server.signal("STOP");
     let stat = format!("/proc/{}/stat", server.pid());
     let is_stopped = || fs::read_to_string(&stat).is_ok_and(|text| text.contains(") T "));

@@ -10,9 +10,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{bare_link, figures, link_figures, measured};
-use crate::common::capture::{self, Capture, Captured};
+use crate::common::capture::{self, CaptureFile, TcpdumpProcess};
 use crate::common::kea::KeaProcess;
-use crate::common::link::{Link, SERVER_END};
+use crate::common::link::{LinkNamespaces, SERVER_END};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// Writes a configuration that either server accepts, with additions that only one needs, and
@@ -100,13 +100,13 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// Returns the contents of a capture file, packet by packet, sorted.
-fn messages(captured: &Captured) -> Vec<String> {
+fn messages(captured: &CaptureFile) -> Vec<String> {
     let mut all = captured.packets(&FIELDS, "dhcp");
     all.sort_unstable();
     all
 }
 
-fn server(link: &Link, config: &Path, folder: &Path) -> ServerProcess {
+fn server(link: &LinkNamespaces, config: &Path, folder: &Path) -> ServerProcess {
     ServerProcess::start_on_standard_ports(link.at_server(), "dhcp4", config, folder)
 }
 
@@ -122,7 +122,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
         let mut tcpdump = link.at_server();
         tcpdump.arg("tcpdump");
         let path = folder.path().join("link.pcap");
-        let on_link = Capture::start(tcpdump, SERVER_END, "port 67 or port 68", &path);
+        let on_link = TcpdumpProcess::start(tcpdump, SERVER_END, "port 67 or port 68", &path);
         let server = server(&link, &config, folder.path());
         let own = folder.path().join("own.pcap");
         let flag = if is_flagged { "--broadcast-flag" } else { "" };
@@ -142,7 +142,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
         assert!(waited_until(|| messages(&on_link.so_far()).len() >= all), "{all}: {json}");
         let on_link = on_link.end();
         assert_eq!(on_link.packets(&[], capture::MALFORMED), Vec::<String>::new());
-        let (theirs, ours) = (messages(&on_link), messages(&Captured::of(&own)));
+        let (theirs, ours) = (messages(&on_link), messages(&CaptureFile::of(&own)));
         assert_eq!(ours.len(), all);
         assert_eq!(ours, theirs, "what is told of the link is what went over it");
         // Each client sends its own frames, and sets its flag while it has no address.
@@ -159,7 +159,7 @@ fn ours_serves_clients_on_its_link_and_both_sides_have_counted_the_same() {
     all_at_once_and_whole_lives(&link);
 }
 
-fn all_at_once_and_whole_lives(link: &Link) {
+fn all_at_once_and_whole_lives(link: &LinkNamespaces) {
     // These clients get former addresses of other clients.
     let folder = TempFolder::new("direct-lives");
     let config = configuration(folder.path(), "");

@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use base::Writer;
+use base::ByteWriter;
 use netio::{FrameReceiver, FrameSender, PollFd, interface, poll};
 use packet_wire::arp;
 use packet_wire::ethernet::{self, MacAddress};
 use packet_wire::frame::{self, Endpoints};
 
-use crate::common::link::{Link, SERVER_END};
-use crate::generator::responder::Door;
+use crate::common::link::{LinkNamespaces, SERVER_END};
+use crate::generator::responder::ResponderListener;
 
 /// Hardware address of the server, and its IP address.
 pub(crate) const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -27,12 +27,12 @@ pub(crate) struct Station {
     sender: FrameSender,
     requests: VecDeque<(Vec<u8>, Endpoints)>,
     /// ARP answers received, each with the hardware address of its frame.
-    pub(crate) arp_answers: Vec<(MacAddress, arp::Message)>,
+    pub(crate) arp_answers: Vec<(MacAddress, arp::ArpMessage)>,
 }
 
 impl Station {
     /// Opens the server's end of `link`.
-    pub(crate) fn at(link: &Link) -> Self {
+    pub(crate) fn at(link: &LinkNamespaces) -> Self {
         link.opened_at_server(|| {
             let found = interface::named(SERVER_END).unwrap();
             let receiver = FrameReceiver::open(&found).unwrap();
@@ -51,10 +51,10 @@ impl Station {
                 if endpoints.destination.port() == 67 {
                     self.requests.push_back((payload.to_vec(), endpoints));
                 }
-            } else if let Ok((header, payload)) = ethernet::Header::parse(octets)
+            } else if let Ok((header, payload)) = ethernet::EthernetHeader::parse(octets)
                 && header.ether_type == ethernet::TYPE_ARP
             {
-                let message = arp::Message::parse(payload).unwrap();
+                let message = arp::ArpMessage::parse(payload).unwrap();
                 self.arp_answers.push((header.source, message));
             }
         }
@@ -74,15 +74,15 @@ impl Station {
 
     /// Sends an ARP request for `address` as a broadcast.
     pub(crate) fn ask(&mut self, address: Ipv4Addr) {
-        let message = arp::Message {
+        let message = arp::ArpMessage {
             operation: arp::REQUEST,
             sender_mac: MAC,
             sender: ADDRESS,
             target_mac: MacAddress::default(),
             target: address,
         };
-        let mut writer = Writer::new(self.sender.slot().unwrap());
-        let header = ethernet::Header {
+        let mut writer = ByteWriter::new(self.sender.slot().unwrap());
+        let header = ethernet::EthernetHeader {
             destination: MacAddress::BROADCAST,
             source: MAC,
             tags: [None; ethernet::TAGS_MAX],
@@ -102,7 +102,7 @@ impl Station {
     }
 }
 
-impl Door for Station {
+impl ResponderListener for Station {
     type From = Endpoints;
 
     fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, Endpoints)> {

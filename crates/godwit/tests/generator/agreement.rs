@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use super::responder::{Act, Responder};
+use super::responder::{ClientTreatment, DhcpResponder};
 use super::{TRIES_MAX, figures, measured, way, words};
 use crate::common::perfdhcp::figures as lines_of;
 use crate::common::{free_port, require, run_bounded};
@@ -17,7 +17,7 @@ const LINE: &str = "-4 -r 200 -n 400 -n 400 -R 5000 -d 60 -d 60";
 type Done = [u64; 4];
 
 fn ours() -> Done {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured(LINE, &responder);
     let [sent, received] = figures(&json, 0, ["sent", "on_time"]);
     let [requests, acks] = figures(&json, 1, ["sent", "on_time"]);
@@ -30,7 +30,7 @@ fn ours() -> Done {
 /// few replies, was full while the program was delayed.
 fn debians() -> Done {
     let run = || {
-        let responder = Responder::start(false, |_| Act::Good);
+        let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
         let mut command = Command::new("/usr/sbin/perfdhcp");
         command.args(words(LINE)).args(["-W", "60000000"]).args(way(&responder, free_port()));
         let output = run_bounded(&mut command);

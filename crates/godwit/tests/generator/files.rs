@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::responder::{Act, Responder};
+use super::responder::{ClientTreatment, DhcpResponder};
 use super::{figures, godwit, measured};
 use crate::common::{TempFolder, free_port, require, run_bounded};
 
@@ -27,23 +27,23 @@ fn a_capture_has_all_messages_or_those_of_failed_exchanges() {
     }
     let folder = TempFolder::new("perfdhcp-capture");
     let plan = |client: u32| match client % 20 {
-        3 => Act::Nak,
-        7 => Act::Nothing,
-        9 => Act::WrongNumber,
-        _ => Act::Good,
+        3 => ClientTreatment::Nak,
+        7 => ClientTreatment::Nothing,
+        9 => ClientTreatment::WrongNumber,
+        _ => ClientTreatment::Good,
     };
     let file = folder.path().join("run.pcap");
     let count = |message_type: &str, decoded: &[String]| {
         decoded.iter().filter(|found| *found == message_type).count()
     };
     let line = format!("-r 400 -n 200 -R 200 -d 20 --pcap {}", file.display());
-    let (json, code) = measured(&line, &Responder::start(false, plan));
+    let (json, code) = measured(&line, &DhcpResponder::start(false, plan));
     assert_eq!(code, 3, "{json}");
     let all = decoded(&file, "dhcp");
     let by_type = ["1", "2", "3", "5", "6"].map(|message_type| count(message_type, &all));
     assert_eq!(by_type, [200, 190, 180, 170, 10], "{json}");
     assert_eq!(decoded(&file, "_ws.malformed || udp.checksum.status == 0"), Vec::<String>::new());
-    let (json, _) = measured(&format!("{line} --pcap-failed"), &Responder::start(false, plan));
+    let (json, _) = measured(&format!("{line} --pcap-failed"), &DhcpResponder::start(false, plan));
     assert_eq!(json["warnings"], Value::Array(Vec::new()));
     let failed = decoded(&file, "dhcp");
     let by_type = ["1", "2", "3", "5", "6"].map(|message_type| count(message_type, &failed));
@@ -55,7 +55,7 @@ fn a_capture_has_all_messages_or_those_of_failed_exchanges() {
 fn histograms_are_written_for_every_kind_of_exchange() {
     let folder = TempFolder::new("perfdhcp-hdr");
     let file = folder.path().join("run.hlog");
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let line = format!("-r 400 -n 100 -R 100 -d 60 -f 50 --hdr {}", file.display());
     let (json, code) = measured(&line, &responder);
     assert_eq!(code, 0, "{json}");
@@ -88,8 +88,9 @@ fn packets_of_dhcpv6_are_sent_with_their_clients_and_the_servers_options() {
     let given = format!("0003 0028 00000009 0000000000000000 0005 0018 {}", "00".repeat(24));
     let request =
         packet("request", &format!("03000000 {id} {server} {given} 0008 0002 0000 {asks}"));
-    let responder =
-        Responder::start(true, |client| if client % 10 == 4 { Act::Nak } else { Act::Good });
+    let responder = DhcpResponder::start(true, |client| {
+        if client % 10 == 4 { ClientTreatment::Nak } else { ClientTreatment::Good }
+    });
     let line = format!("-6 -r 500 -n 100 -R 100 -d 60 -T {solicit} -T {request} -E 84");
     let (json, code) = measured(&line, &responder);
     assert_eq!((code, responder.counts()), (3, [100, 100, 0, 0]), "{json}");
@@ -126,7 +127,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
         text += &format!("192.0.2.{number},00:0c:01:02:03:04,3600,{},0\n", s + 3_600);
     }
     fs::write(&leases, text).unwrap();
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let line =
         format!("-R 50 -d 60 --shape replay:{} --pcap {}", leases.display(), capture.display());
     let (json, code) = measured(&line, &responder);
@@ -153,7 +154,7 @@ fn sent(json: &Value, names: &[&str]) -> u64 {
 
 #[test]
 fn a_population_lives_and_the_responder_has_the_same_ledger() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     // Leases of an hour, with T1 after a second.
     let line = "--scenario lifecycle -R 60 -r 60 -p 6 --speed 1800 --stay 3000 --away 1800 \
                 --releasing 50 --informing 30 --declining 10 -d 20";
@@ -178,7 +179,7 @@ fn the_live_view_fills_the_terminal_and_gives_it_back() {
     if !require(&["script"]) {
         return;
     }
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let way = super::way(&responder, free_port()).join(" ");
     let ours = env!("CARGO_BIN_EXE_godwit");
     let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {way}");

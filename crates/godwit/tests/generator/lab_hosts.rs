@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::several_hosts::Hosts;
+use super::several_hosts::SshHosts;
 use crate::common::link::{inside, ip};
 use crate::common::run_bounded;
 
 /// Returns a short plan with these machines.
-fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
+fn plan(hosts: &SshHosts, name: &str, protocol: &str, parts: &str) -> String {
     let godwit = env!("CARGO_BIN_EXE_godwit");
     let text = format!(
         "name = \"{name}\"\ntitle = \"Elsewhere\"\nprotocol = \"{protocol}\"\nservers = [\"godwit\"]\n\
@@ -28,7 +28,7 @@ fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
 }
 
 /// Runs the plan, and returns the result folder and the output.
-fn ran(hosts: &Hosts, plan: &str) -> (PathBuf, String) {
+fn ran(hosts: &SshHosts, plan: &str) -> (PathBuf, String) {
     let mut command = inside(&hosts.namespaces[0]);
     let results = hosts.path("results");
     command.args([env!("CARGO_BIN_EXE_godwit"), "lab", "run", plan, "--results", &results]);
@@ -74,14 +74,14 @@ const INTERFACE_COUNTS: [&str; 2] =
 
 #[test]
 fn servers_and_generators_on_other_machines_are_measured_as_here() {
-    let Some(hosts) = Hosts::set() else { return };
+    let Some(hosts) = SshHosts::set() else { return };
     a_machine_that_cannot_be_reached_is_told_by_name(&hosts);
     a_server_and_a_generator_elsewhere(&hosts);
     ip(&format!("-n {} addr add fd77::13/64 dev eth0 nodad", hosts.namespaces[2]));
     the_parts_of_two_generators_are_added_up(&hosts);
 }
 
-fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
+fn a_server_and_a_generator_elsewhere(hosts: &SshHosts) {
     let parts = "server = \"one\"\nserver_address = \"10.77.0.2\"\ngenerators = [\"two\"]\n\
                  generator_addresses = [\"10.77.0.3\"]\n";
     let (folder, said) = ran(hosts, &plan(hosts, "elsewhere", "dhcp4", parts));
@@ -129,7 +129,7 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
     assert!(said.contains("The servers ran on one"), "{said}");
 }
 
-fn the_parts_of_two_generators_are_added_up(hosts: &Hosts) {
+fn the_parts_of_two_generators_are_added_up(hosts: &SshHosts) {
     let parts = "server = \"one\"\nserver_address = \"fd77::2\"\ngenerators = [\"two\", \"two\"]\n\
                  generator_addresses = [\"fd77::3\", \"fd77::13\"]\n";
     let (folder, said) = ran(hosts, &plan(hosts, "divided", "dhcp6", parts));
@@ -156,7 +156,7 @@ fn the_parts_of_two_generators_are_added_up(hosts: &Hosts) {
     }
 }
 
-fn a_machine_that_cannot_be_reached_is_told_by_name(hosts: &Hosts) {
+fn a_machine_that_cannot_be_reached_is_told_by_name(hosts: &SshHosts) {
     let parts = "server = \"nowhere.invalid\"\nserver_address = \"10.77.0.9\"\n";
     let path = plan(hosts, "nowhere", "dhcp4", parts);
     let mut command = inside(&hosts.namespaces[0]);

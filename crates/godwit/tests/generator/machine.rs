@@ -9,20 +9,20 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use super::responder::{Act, Responder};
+use super::responder::{ClientTreatment, DhcpResponder};
 use super::{figures, way, words};
 use crate::common::link::{inside, ip, within};
 use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, free_port, is_root, require, run_bounded, waited_until};
 
 /// Run of Godwit's generator under `wrapper`, which ends with the value.
-struct Run {
+struct GeneratorProcess {
     child: Child,
     port: u16,
 }
 
-impl Run {
-    fn start(wrapper: &str, line: &str, responder: &Responder) -> Self {
+impl GeneratorProcess {
+    fn start(wrapper: &str, line: &str, responder: &DhcpResponder) -> Self {
         let mut all = words(wrapper).chain([env!("CARGO_BIN_EXE_godwit"), "perfdhcp"]);
         let mut command = Command::new(all.next().unwrap());
         command.args(all).args(words(line)).args(["--json", "-"]);
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for GeneratorProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -74,8 +74,8 @@ impl Drop for Run {
 
 #[test]
 fn a_stall_of_the_generator_is_told_from_a_slow_server() {
-    let responder = Responder::start(false, |_| Act::Good);
-    let run = Run::start("env", "-r 100 -n 1000 -R 1000 -d 60", &responder);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
+    let run = GeneratorProcess::start("env", "-r 100 -n 1000 -R 1000 -d 60", &responder);
     responder.wait_for(20);
     run.stop();
     // The stall itself, which may become longer; exchanges that come due meanwhile leave after it.
@@ -105,10 +105,10 @@ fn of_a_burst_that_the_socket_does_not_hold_each_datagram_is_accounted_for() {
     ip(&format!("-n {} link set lo up", namespace[0]));
     let socket = within(&namespace[0], || UdpSocket::bind("127.0.0.1:0").unwrap());
     let wrapper = format!("ip netns exec {} {wrapper}", namespace[0]);
-    let responder = Responder::on(socket, false, |_| Act::Good);
+    let responder = DhcpResponder::on(socket, false, |_| ClientTreatment::Good);
     responder.hold(copies);
     // No deadline passes while it reads its socket: it would leave the rest unread.
-    let run = Run::start(&wrapper, "-i -r 300 -n 300 -R 300 -d 1800", &responder);
+    let run = GeneratorProcess::start(&wrapper, "-i -r 300 -n 300 -R 300 -d 1800", &responder);
     responder.wait_for(300);
     run.stop();
     responder.release();
@@ -180,15 +180,17 @@ fn a_clock_that_is_set_changes_nothing_of_ours_and_ends_debians() {
     }
     let folder = TempFolder::new("perfdhcp-clock");
     let library = unsteady_clock(folder.path());
-    let responder =
-        Responder::start(false, |client| if client % 10 == 3 { Act::Nothing } else { Act::Good });
+    let responder = DhcpResponder::start(false, |client| {
+        if client % 10 == 3 { ClientTreatment::Nothing } else { ClientTreatment::Good }
+    });
     let wrapper = format!("env LD_PRELOAD={}", library.display());
-    let (json, code) = Run::start(&wrapper, "-r 300 -n 300 -R 300 -d 20", &responder).end();
+    let (json, code) =
+        GeneratorProcess::start(&wrapper, "-r 300 -n 300 -R 300 -d 20", &responder).end();
     assert_eq!((code, responder.counts()), (3, [300, 270, 0, 0]), "{json}");
     let names = ["sent", "on_time", "late", "lost"];
     assert_eq!(figures(&json, 0, names), [300, 270, 0, 30], "{json}");
     assert_eq!(figures(&json, 1, names), [270, 270, 0, 0], "{json}");
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut debians = Command::new("/usr/sbin/perfdhcp");
     debians.env("LD_PRELOAD", &library);
     debians.args(words("-4 -r 300 -n 300 -R 300 -W 1000000"));

@@ -16,7 +16,7 @@ const ROOM_BYTES: usize = 16 << 20;
 
 /// Treatment of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum ClientTreatment {
     Good,
     /// No reply to any message.
     Nothing,
@@ -41,7 +41,7 @@ pub(crate) enum Act {
 }
 
 #[derive(Default)]
-struct Ledger {
+struct ResponderState {
     /// Requests received: first, second, renewal, release.
     requests: [u64; 4],
     clients: BTreeSet<u32>,
@@ -53,16 +53,16 @@ struct Ledger {
     is_released: bool,
 }
 
-pub(crate) struct Responder {
+pub(crate) struct DhcpResponder {
     pub(crate) port: u16,
     pub(crate) is_v6: bool,
-    ledger: Arc<(Mutex<Ledger>, Condvar)>,
+    ledger: Arc<(Mutex<ResponderState>, Condvar)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Listener of the responder: it receives requests and sends replies.
-pub(crate) trait Door: Send + 'static {
+pub(crate) trait ResponderListener: Send + 'static {
     /// Address of a client, for the reply.
     type From;
 
@@ -73,7 +73,7 @@ pub(crate) trait Door: Send + 'static {
     fn send(&mut self, answer: &[u8], to: &Self::From);
 }
 
-impl Door for UdpSocket {
+impl ResponderListener for UdpSocket {
     type From = SocketAddr;
 
     fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, SocketAddr)> {
@@ -89,18 +89,18 @@ fn loopback(is_v6: bool) -> IpAddr {
     if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() }
 }
 
-impl Responder {
-    pub(crate) fn start(is_v6: bool, plan: fn(u32) -> Act) -> Self {
+impl DhcpResponder {
+    pub(crate) fn start(is_v6: bool, plan: fn(u32) -> ClientTreatment) -> Self {
         Self::on(UdpSocket::bind((loopback(is_v6), 0)).unwrap(), is_v6, plan)
     }
 
-    pub(crate) fn start_at(port: u16, plan: fn(u32) -> Act) -> io::Result<Self> {
+    pub(crate) fn start_at(port: u16, plan: fn(u32) -> ClientTreatment) -> io::Result<Self> {
         Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
     }
 
     /// Starts a responder on a socket that the test opened. The socket gets room for all requests
     /// that may wait for this thread.
-    pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
+    pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> ClientTreatment) -> Self {
         let same = OwnedFd::from(socket.try_clone().unwrap());
         netio::UdpSocket::from(same).set_receive_buffer(ROOM_BYTES).unwrap();
         let port = socket.local_addr().unwrap().port();
@@ -110,12 +110,12 @@ impl Responder {
 
     /// Starts a responder on a listener of another kind, at `port`.
     pub(crate) fn behind(
-        mut door: impl Door,
+        mut door: impl ResponderListener,
         port: u16,
         is_v6: bool,
-        plan: fn(u32) -> Act,
+        plan: fn(u32) -> ClientTreatment,
     ) -> Self {
-        let ledger = Arc::new((Mutex::new(Ledger::default()), Condvar::new()));
+        let ledger = Arc::new((Mutex::new(ResponderState::default()), Condvar::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
@@ -177,7 +177,7 @@ impl Responder {
         self.ledger.0.lock().unwrap().relays.len()
     }
 
-    /// Holds all replies back, until [`Responder::release`] sends each `copies` times.
+    /// Holds all replies back, until [`DhcpResponder::release`] sends each `copies` times.
     pub(crate) fn hold(&self, copies: u32) {
         self.ledger.0.lock().unwrap().copies = Some(copies as usize);
     }
@@ -195,7 +195,7 @@ impl Responder {
         self.wait_while(|ledger| ledger.requests[0] < count);
     }
 
-    fn wait_while(&self, is_so: impl Fn(&Ledger) -> bool) {
+    fn wait_while(&self, is_so: impl Fn(&ResponderState) -> bool) {
         let ledger = self.ledger.0.lock().unwrap();
         let waited = self.ledger.1.wait_timeout_while(ledger, PATIENCE, |ledger| is_so(ledger));
         let (ledger, waited) = waited.unwrap();
@@ -203,7 +203,7 @@ impl Responder {
     }
 }
 
-impl Drop for Responder {
+impl Drop for DhcpResponder {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -236,7 +236,11 @@ fn parameters(request: &[u8]) -> Vec<u8> {
     answer
 }
 
-fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+fn v4(
+    request: &[u8],
+    plan: fn(u32) -> ClientTreatment,
+    ledger: &mut ResponderState,
+) -> Vec<Vec<u8>> {
     let (message_type, mac) = (request[242], word(request, 30));
     let client = number(mac);
     let holds = request[12..16] != [0; 4];
@@ -254,16 +258,19 @@ fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
     ledger.clients.insert(mac);
     ledger.relays.insert(request[24..28].try_into().unwrap());
     let act = plan(client);
-    if kind == 3 || act == Act::Nothing || act == Act::NothingTo(message_type) {
+    if kind == 3
+        || act == ClientTreatment::Nothing
+        || act == ClientTreatment::NothingTo(message_type)
+    {
         return Vec::new();
     }
     let (is_offer, is_ack) = (kind == 0, kind == 1);
     let address = match act {
-        Act::NoAddress if is_offer => Ipv4Addr::UNSPECIFIED,
-        Act::SameAddress => Ipv4Addr::new(10, 255, 0, 1),
+        ClientTreatment::NoAddress if is_offer => Ipv4Addr::UNSPECIFIED,
+        ClientTreatment::SameAddress => Ipv4Addr::new(10, 255, 0, 1),
         _ => Ipv4Addr::from(0x0a00_0000 + (client & 0xff_ffff)),
     };
-    let is_nak = act == Act::Nak && is_ack;
+    let is_nak = act == ClientTreatment::Nak && is_ack;
     let mut answer = request[..240].to_vec();
     answer[0] = 2;
     if !is_nak {
@@ -271,20 +278,24 @@ fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
     }
     let answer_type = if is_nak { 6 } else { [2, 5][usize::from(!is_offer)] };
     answer.extend([53, 1, answer_type]);
-    if act != Act::NoServer || !is_offer {
+    if act != ClientTreatment::NoServer || !is_offer {
         answer.extend([54, 4, 127, 0, 0, 1]);
     }
     answer.extend([51, 4, 0, 0, 14, 16, 255]);
     match act {
-        Act::WrongNumber if is_offer => answer[4] ^= 0x40,
-        Act::OtherClient if is_ack => answer[29] ^= 1,
-        Act::Cut if is_offer => answer.truncate(250),
+        ClientTreatment::WrongNumber if is_offer => answer[4] ^= 0x40,
+        ClientTreatment::OtherClient if is_ack => answer[29] ^= 1,
+        ClientTreatment::Cut if is_offer => answer.truncate(250),
         _ => {}
     }
-    vec![answer; if act == Act::Twice { 2 } else { 1 }]
+    vec![answer; if act == ClientTreatment::Twice { 2 } else { 1 }]
 }
 
-fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+fn v6(
+    request: &[u8],
+    plan: fn(u32) -> ClientTreatment,
+    ledger: &mut ResponderState,
+) -> Vec<Vec<u8>> {
     if request[0] == 12 {
         return relayed(request, plan, ledger);
     }
@@ -318,7 +329,7 @@ fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
     if is_rapid {
         put(14, &[]);
     }
-    if plan(client) == Act::Nak && kind > 0 {
+    if plan(client) == ClientTreatment::Nak && kind > 0 {
         put(13, &[0, 2]);
         return vec![answer];
     }
@@ -344,7 +355,11 @@ fn v6(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
     vec![answer]
 }
 
-fn relayed(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>> {
+fn relayed(
+    request: &[u8],
+    plan: fn(u32) -> ClientTreatment,
+    ledger: &mut ResponderState,
+) -> Vec<Vec<u8>> {
     // The Relay Message option is the last one.
     let mut at = 34;
     while request[at..at + 2] != [0, 9] {

@@ -8,25 +8,25 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::responder::{Act, Responder};
+use super::responder::{ClientTreatment, DhcpResponder};
 use super::{figures, way, words};
 use crate::common::{TempFolder, free_port, run_bounded};
 
 /// Returns the treatment of each residue by eleven: a hundred clients of 1,100 each, on either
 /// generator.
-pub(crate) fn misbehave(client: u32) -> Act {
+pub(crate) fn misbehave(client: u32) -> ClientTreatment {
     match client % 11 {
-        1 => Act::Nothing,
-        2 => Act::NothingTo(3),
-        3 => Act::Nak,
-        4 => Act::Twice,
-        5 => Act::WrongNumber,
-        6 => Act::OtherClient,
-        7 => Act::NoAddress,
-        8 => Act::NoServer,
-        9 => Act::Cut,
-        10 => Act::SameAddress,
-        _ => Act::Good,
+        1 => ClientTreatment::Nothing,
+        2 => ClientTreatment::NothingTo(3),
+        3 => ClientTreatment::Nak,
+        4 => ClientTreatment::Twice,
+        5 => ClientTreatment::WrongNumber,
+        6 => ClientTreatment::OtherClient,
+        7 => ClientTreatment::NoAddress,
+        8 => ClientTreatment::NoServer,
+        9 => ClientTreatment::Cut,
+        10 => ClientTreatment::SameAddress,
+        _ => ClientTreatment::Good,
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn misbehave(client: u32) -> Act {
 pub(crate) const MISBEHAVED: &str = "-r 1100 -n 1100 -R 1100 -d 20";
 
 /// Checks the counts of that run and of the responder, by two generators together.
-pub(crate) fn check_misbehaved(json: &Value, responder: &Responder) {
+pub(crate) fn check_misbehaved(json: &Value, responder: &DhcpResponder) {
     let names = [
         "sent",
         "on_time",
@@ -79,11 +79,11 @@ pub(crate) fn check_misbehaved(json: &Value, responder: &Responder) {
 }
 
 /// Replacement of SSH: `FOLDER/ssh HOST COMMAND`.
-struct Stage {
+struct SshReplacement {
     folder: TempFolder,
 }
 
-impl Stage {
+impl SshReplacement {
     fn new(label: &str) -> Self {
         let folder = TempFolder::new(label);
         let script = format!(
@@ -116,14 +116,14 @@ esac
         Self { folder }
     }
 
-    fn run(&self, line: &str, remote: &str, responder: &Responder) -> Output {
+    fn run(&self, line: &str, remote: &str, responder: &DhcpResponder) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         command.arg("perfdhcp").args(words(line)).args(["--remote-godwit", remote]);
         command.arg("--ssh-command").arg(self.folder.path().join("ssh"));
         run_bounded(command.args(way(responder, free_port())))
     }
 
-    fn measured(&self, line: &str, responder: &Responder) -> (Value, i32) {
+    fn measured(&self, line: &str, responder: &DhcpResponder) -> (Value, i32) {
         let output = self.run(&format!("{line} --json -"), env!("CARGO_BIN_EXE_godwit"), responder);
         let text = String::from_utf8(output.stdout).unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -140,8 +140,8 @@ esac
 
 #[test]
 fn two_generators_have_the_ledger_of_the_responder() {
-    let stage = Stage::new("several-ledger");
-    let responder = Responder::start(false, misbehave);
+    let stage = SshReplacement::new("several-ledger");
+    let responder = DhcpResponder::start(false, misbehave);
     let line = format!("--generators a=127.0.0.2,b=127.0.0.3 {MISBEHAVED}");
     let (json, code) = stage.measured(&line, &responder);
     assert_eq!(code, 3, "{json}");
@@ -151,12 +151,12 @@ fn two_generators_have_the_ledger_of_the_responder() {
 
 #[test]
 fn lists_go_with_the_run_and_its_parts_are_disjoint() {
-    let stage = Stage::new("several-lists");
+    let stage = SshReplacement::new("several-lists");
     let folder = TempFolder::new("several-lists-files");
     let macs = folder.path().join("macs");
     let list: String = (1..=5).map(|n| format!("02:00:00:00:00:0{n}\n")).collect();
     fs::write(&macs, list).unwrap();
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let generators = "--generators a=127.0.0.2,b=127.0.0.3,c=127.0.0.4";
     let line = format!("{generators} -r 600 -n 301 -d 60 -s 3 -M {}", macs.display());
     let (json, code) = stage.measured(&line, &responder);
@@ -177,8 +177,8 @@ fn lists_go_with_the_run_and_its_parts_are_disjoint() {
 
 #[test]
 fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
-    let stage = Stage::new("several-text");
-    let responder = Responder::start(false, |_| Act::Good);
+    let stage = SshReplacement::new("several-text");
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let line = "--generators a=127.0.0.2,b=127.0.0.3 -r 100 -p 3 -R 100 -d 60 -t 1";
     let output = stage.run(line, env!("CARGO_BIN_EXE_godwit"), &responder);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -207,7 +207,7 @@ fn runs(pid: &str) -> bool {
 
 #[test]
 fn a_host_that_fails_is_named_and_the_others_are_ended() {
-    let responder = Responder::start(false, |_| Act::Good);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let godwit = env!("CARGO_BIN_EXE_godwit");
     for (hosts, remote, named, told) in [
         ("a=127.0.0.2,refusing", godwit, "refusing", "255): ssh: connect to host refusing port"),
@@ -218,7 +218,7 @@ fn a_host_that_fails_is_named_and_the_others_are_ended() {
         ("a=127.0.0.2,b=127.0.0.2", godwit, "", "127.0.0.2"),
         ("a=127.0.0.2,dying=127.0.0.3", godwit, "dying", "ended too early (exit status: 9)"),
     ] {
-        let stage = Stage::new("several-fail");
+        let stage = SshReplacement::new("several-fail");
         let output =
             stage.run(&format!("--generators {hosts} -r 50 -p 50 -R 50"), remote, &responder);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -232,8 +232,8 @@ fn a_host_that_fails_is_named_and_the_others_are_ended() {
 
 #[test]
 fn a_signal_ends_all_and_what_they_counted_is_told() {
-    let stage = Stage::new("several-signal");
-    let responder = Responder::start(false, |_| Act::Good);
+    let stage = SshReplacement::new("several-signal");
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(words("perfdhcp --generators a=127.0.0.2,b=127.0.0.3 -r 200 -p 50 -R 50 -d 60"));
     command.args(["--json", "-", "--remote-godwit", env!("CARGO_BIN_EXE_godwit")]);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::figures;
-use super::responder::{Act, Responder};
+use super::responder::{ClientTreatment, DhcpResponder};
 use super::several::{MISBEHAVED, check_misbehaved, misbehave};
 use super::words;
 use crate::common::link::{inside, ip, within};
@@ -21,14 +21,14 @@ const PORT: u16 = 2_222;
 const SERVER: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
 /// Bridge with the coordinator on it and two further hosts, each with an SSH server.
-pub(super) struct Hosts {
+pub(super) struct SshHosts {
     daemons: Vec<Child>,
     /// Namespaces of the responder and of the generators.
     pub(super) namespaces: Namespaces<3>,
     folder: TempFolder,
 }
 
-impl Hosts {
+impl SshHosts {
     /// Sets the hosts up. Returns `None`, with a message, if tools or rights are missing.
     pub(super) fn set() -> Option<Self> {
         if !require(&["ip", "ssh", "sshd", "ssh-keygen"]) || !is_root() {
@@ -111,10 +111,10 @@ impl Hosts {
         }
     }
 
-    fn responder(&self, is_v6: bool, plan: fn(u32) -> Act) -> Responder {
+    fn responder(&self, is_v6: bool, plan: fn(u32) -> ClientTreatment) -> DhcpResponder {
         let address = if is_v6 { "[fd77::1]:547" } else { "10.77.0.1:67" };
         let socket = within(&self.namespaces[0], || UdpSocket::bind(address));
-        Responder::on(socket.expect("the namespace is ours"), is_v6, plan)
+        DhcpResponder::on(socket.expect("the namespace is ours"), is_v6, plan)
     }
 
     /// Runs the command and returns its document and its exit code.
@@ -132,7 +132,7 @@ impl Hosts {
     }
 }
 
-impl Drop for Hosts {
+impl Drop for SshHosts {
     fn drop(&mut self) {
         for daemon in &mut self.daemons {
             daemon.kill().ok();
@@ -143,7 +143,7 @@ impl Drop for Hosts {
 
 #[test]
 fn two_generators_in_two_namespaces_have_the_ledger_of_the_responder() {
-    let Some(hosts) = Hosts::set() else { return };
+    let Some(hosts) = SshHosts::set() else { return };
     let responder = hosts.responder(false, misbehave);
     let (json, code) = hosts.measured(&format!("{MISBEHAVED} {}", SERVER[0]));
     assert_eq!(code, 3, "{json}");
@@ -152,7 +152,8 @@ fn two_generators_in_two_namespaces_have_the_ledger_of_the_responder() {
     assert!(locals.eq([Some("10.77.0.2:67"), Some("10.77.0.3:67")]), "{json}");
     drop(responder);
 
-    let nak = |client: u32| if client % 10 == 3 { Act::Nak } else { Act::Good };
+    let nak =
+        |client: u32| if client % 10 == 3 { ClientTreatment::Nak } else { ClientTreatment::Good };
     let responder = hosts.responder(true, nak);
     let line = format!("-6 -A 1 -r 500 -n 201 -R 201 -d 20 -f 50 {}", SERVER[1]);
     let (json, code) = hosts.measured(&line);

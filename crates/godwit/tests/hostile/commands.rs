@@ -66,12 +66,12 @@ const ARGUMENTS: [&str; 14] = [
 ];
 
 /// Sockets of a server.
-struct Sockets {
+struct ControlSocketAddresses {
     unix: PathBuf,
     http_port: u16,
 }
 
-impl Sockets {
+impl ControlSocketAddresses {
     /// Sends `octets` to the unix socket, and returns the answer up to the end of the connection.
     fn ask_unix(&self, octets: &[u8]) -> Vec<u8> {
         let mut stream = UnixStream::connect(&self.unix).expect("the server takes commands");
@@ -171,7 +171,8 @@ fn hostile_commands_do_no_harm() {
     );
     let folder = TempFolder::new("hostile-commands");
     let config = configuration(folder.path(), "always", 2);
-    let sockets = Sockets { unix: folder.path().join("socket"), http_port: free_port() };
+    let sockets =
+        ControlSocketAddresses { unix: folder.path().join("socket"), http_port: free_port() };
     let entries = json!([
         { "socket-type": "unix", "socket-name": sockets.unix },
         { "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": sockets.http_port },

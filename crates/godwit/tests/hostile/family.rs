@@ -7,7 +7,7 @@ use dhcp_wire::v4::option;
 use dhcp_wire::{v4, v6};
 
 use crate::common;
-use crate::crash::{self, Answer, Ask, Family, Message, replace};
+use crate::crash::{self, CrashFamily, CrashMessage, CrashReply, CrashRequest, replace};
 
 /// Room for every datagram of either family.
 pub(super) const BUFFER_LEN: usize = 65_507;
@@ -28,16 +28,16 @@ fn loggers(folder: &std::path::Path, name: &str) -> String {
 }
 
 /// Family with hostile clients.
-pub(super) struct Hostile {
+pub(super) struct HostileFamily {
     /// Honest clients and the server.
-    pub(super) family: Family,
+    pub(super) family: CrashFamily,
     /// Function that writes the next hostile datagram to the front of a buffer and returns its
     /// length.
     pub(super) datagram: fn(&mut Random, &mut [u8]) -> usize,
 }
 
-pub(super) const V4: Hostile = Hostile {
-    family: Family {
+pub(super) const V4: HostileFamily = HostileFamily {
+    family: CrashFamily {
         configuration: |folder| {
             let path = common::configuration(folder, "always", 2);
             replace(
@@ -74,8 +74,8 @@ pub(super) const V4: Hostile = Hostile {
     datagram: datagram_v4,
 };
 
-pub(super) const V6: Hostile = Hostile {
-    family: Family {
+pub(super) const V6: HostileFamily = HostileFamily {
+    family: CrashFamily {
         configuration: |folder| {
             let path = (crash::V6.configuration)(folder);
             replace(
@@ -120,18 +120,18 @@ pub(super) const V6: Hostile = Hostile {
 
 /// Returns a reply that no honest client waits for: it came through the relay agent of the hostile
 /// ones.
-fn nothing() -> Option<Answer> {
-    Some(Answer { xid: u32::MAX, is_offer: false, address: None, server: Vec::new() })
+fn nothing() -> Option<CrashReply> {
+    Some(CrashReply { xid: u32::MAX, is_offer: false, address: None, server: Vec::new() })
 }
 
 /// Returns a client's request about any address of the hostile clients.
-fn ask(random: &mut Random, address: impl Fn(u64) -> IpAddr) -> Ask {
+fn ask(random: &mut Random, address: impl Fn(u64) -> IpAddr) -> CrashRequest {
     let address = address(random.below(2_048));
     match random.below(4) {
-        0 => Ask::Offer,
-        1 => Ask::Lease(address),
-        2 => Ask::Renewal(address),
-        _ => Ask::Release(address),
+        0 => CrashRequest::Offer,
+        1 => CrashRequest::Lease(address),
+        2 => CrashRequest::Renewal(address),
+        _ => CrashRequest::Release(address),
     }
 }
 
@@ -139,8 +139,12 @@ fn datagram_v4(random: &mut Random, buffer: &mut [u8]) -> usize {
     let client = FIRST + random.below(CLIENTS) as u32;
     let xid = random.next_u32() | 1 << 31;
     let lease = |number| Ipv4Addr::from_bits(0x7f81_0001 + number as u32).into();
-    let message =
-        Message { client, xid, ask: ask(random, lease), server: &Ipv4Addr::LOCALHOST.octets() };
+    let message = CrashMessage {
+        client,
+        xid,
+        ask: ask(random, lease),
+        server: &Ipv4Addr::LOCALHOST.octets(),
+    };
     let mut plain = (crash::V4.write)(&message);
     plain[24..28].copy_from_slice(&LINK4.octets());
     let shaped = sim::hostile::v4::message(random, None, LINK4, Ipv4Addr::LOCALHOST);
@@ -183,7 +187,7 @@ fn datagram_v6(random: &mut Random, buffer: &mut [u8]) -> usize {
         let step = if is_prefix { 64 } else { 0 };
         Ipv6Addr::from_bits(first + (u128::from(number) << step)).into()
     };
-    let message = Message { client, xid, ask: ask(random, lease), server: &SERVER_DUID };
+    let message = CrashMessage { client, xid, ask: ask(random, lease), server: &SERVER_DUID };
     let mut plain = (crash::V6.write)(&message);
     plain[2..18].copy_from_slice(&LINK6.octets());
     let shaped = sim::hostile::v6::message(random, LINK6);

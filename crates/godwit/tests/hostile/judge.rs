@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base::Random;
-use testbed::Progress;
+use testbed::TestProgress;
 
 use super::family;
 
@@ -22,7 +22,7 @@ const WHOLE: u64 = 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Server under attack, with its honest clients.
-pub(super) trait Scene {
+pub(super) trait AttackedServer {
     /// Sends a hostile datagram.
     fn strike(&mut self, datagram: &[u8]);
 
@@ -80,14 +80,14 @@ impl AttackReport {
 /// Sends `count` hostile datagrams with honest clients between them.
 pub(super) fn attack(
     datagram: fn(&mut Random, &mut [u8]) -> usize,
-    scene: &mut impl Scene,
+    scene: &mut impl AttackedServer,
     random: &mut Random,
     count: u64,
 ) -> Result<AttackReport, String> {
     let mut report =
         AttackReport { count, warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
     let mut served = scene.now();
-    let mut progress = Progress::of(count);
+    let mut progress = TestProgress::of(count);
     let mut buffer = vec![0; family::BUFFER_LEN];
     for number in 0..count {
         let len = datagram(random, &mut buffer);
@@ -116,7 +116,7 @@ pub(super) fn attack(
 const ENDED: &str = "the server has ended";
 
 /// Returns the reason why honest clients get no reply.
-fn cause(scene: &mut impl Scene, silence: String) -> String {
+fn cause(scene: &mut impl AttackedServer, silence: String) -> String {
     if scene.has_ended() { ENDED.to_owned() } else { silence }
 }
 
@@ -136,7 +136,7 @@ enum Mistake {
 }
 
 /// Server that makes a mistake, on a clock that only its replies advance.
-struct Planted {
+struct FaultyServer {
     mistake: Mistake,
     received: u64,
     now: Duration,
@@ -145,13 +145,13 @@ struct Planted {
 /// Number of datagrams before a planted server makes its mistake.
 const SOUND: u64 = 700;
 
-impl Planted {
+impl FaultyServer {
     fn errs(&self) -> bool {
         self.received > SOUND
     }
 }
 
-impl Scene for Planted {
+impl AttackedServer for FaultyServer {
     fn strike(&mut self, _datagram: &[u8]) {
         self.received += 1;
     }
@@ -193,7 +193,7 @@ impl Scene for Planted {
 }
 
 fn judged(mistake: Mistake, count: u64) -> Result<(), String> {
-    let mut planted = Planted { mistake, received: 0, now: Duration::ZERO };
+    let mut planted = FaultyServer { mistake, received: 0, now: Duration::ZERO };
     let one_octet = |_: &mut Random, _: &mut [u8]| 1;
     attack(one_octet, &mut planted, &mut Random::from_seed(1), count)?.verdict()
 }

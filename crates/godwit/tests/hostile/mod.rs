@@ -16,12 +16,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use base::Random;
-use testbed::database::Engine;
+use testbed::database::DatabaseEngine;
 
 use crate::common::{ServerProcess, free_port};
-use crate::crash::{Backend, Clients, Family, Kind, Place, from_environment};
-use family::{Hostile, V4, V6};
-use judge::{Scene, attack};
+use crate::crash::{
+    CrashClients, CrashFamily, LeaseStorage, LeaseStorageKind, LeaseStorageProcesses,
+    from_environment,
+};
+use family::{HostileFamily, V4, V6};
+use judge::{AttackedServer, attack};
 
 /// Number of datagrams in the test command.
 const DATAGRAMS: u64 = 10_000;
@@ -46,14 +49,14 @@ fn dropped(pid: u32, port: u16) -> u64 {
 
 /// Running server with honest clients.
 struct Live<'s> {
-    family: Family,
+    family: CrashFamily,
     socket: UdpSocket,
     server: &'s mut ServerProcess,
-    clients: &'s mut Clients,
+    clients: &'s mut CrashClients,
     started: Instant,
 }
 
-impl Scene for Live<'_> {
+impl AttackedServer for Live<'_> {
     fn strike(&mut self, datagram: &[u8]) {
         // An empty datagram counts, too.
         self.socket.send_to(datagram, (self.family.loopback, self.server.port)).unwrap();
@@ -86,16 +89,16 @@ impl Scene for Live<'_> {
 
 /// Attacks a server of one family over one store, and checks all leases of honest clients after a
 /// restart.
-fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
-    let Some(backend) = Backend::start(kind) else { return };
+fn withstands(suite: &str, kind: LeaseStorageKind, hostile: &HostileFamily) {
+    let Some(backend) = LeaseStorageProcesses::start(kind) else { return };
     let count = from_environment("GODWIT_HOSTILE_DATAGRAMS", DATAGRAMS);
     let seed = from_environment("GODWIT_SIM_SEED", 1);
     let repeat = format!(
         "seed {seed}; repeat with: cargo xtask hostile --only {suite} --count {count} --seed {seed}"
     );
     println!("{repeat}");
-    let family: Family = hostile.family;
-    let place = Place::new(&backend, family, &format!("hostile-{suite}"));
+    let family: CrashFamily = hostile.family;
+    let place = LeaseStorage::new(&backend, family, &format!("hostile-{suite}"));
     let ports = [free_port(), free_port()];
     let start = || {
         let (config, folder) = (&place.config, place.folder.path());
@@ -103,7 +106,7 @@ fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
     };
     let mut random = Random::from_seed(seed);
     let mut server = start();
-    let mut clients = Clients::new(family, ports, random.next_u64());
+    let mut clients = CrashClients::new(family, ports, random.next_u64());
     let mut scene = Live {
         family,
         socket: UdpSocket::bind((family.loopback, 0)).unwrap(),
@@ -132,30 +135,30 @@ fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv4_over_a_lease_file() {
-    withstands("dhcp4-memfile", Kind::Memfile, &V4);
+    withstands("dhcp4-memfile", LeaseStorageKind::Memfile, &V4);
 }
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv4_over_mariadb() {
-    withstands("dhcp4-mariadb", Kind::Server(Engine::MariaDb), &V4);
+    withstands("dhcp4-mariadb", LeaseStorageKind::Server(DatabaseEngine::MariaDb), &V4);
 }
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv4_over_postgresql() {
-    withstands("dhcp4-postgresql", Kind::Server(Engine::PostgreSql), &V4);
+    withstands("dhcp4-postgresql", LeaseStorageKind::Server(DatabaseEngine::PostgreSql), &V4);
 }
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv6_over_a_lease_file() {
-    withstands("dhcp6-memfile", Kind::Memfile, &V6);
+    withstands("dhcp6-memfile", LeaseStorageKind::Memfile, &V6);
 }
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv6_over_mariadb() {
-    withstands("dhcp6-mariadb", Kind::Server(Engine::MariaDb), &V6);
+    withstands("dhcp6-mariadb", LeaseStorageKind::Server(DatabaseEngine::MariaDb), &V6);
 }
 
 #[test]
 fn hostile_datagrams_do_no_harm_to_dhcpv6_over_postgresql() {
-    withstands("dhcp6-postgresql", Kind::Server(Engine::PostgreSql), &V6);
+    withstands("dhcp6-postgresql", LeaseStorageKind::Server(DatabaseEngine::PostgreSql), &V6);
 }

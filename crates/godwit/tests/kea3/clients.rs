@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::json;
 
 use super::{commands, daemon};
 use crate::common::{free_port, has_debian_13, run_bounded};
-use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
+use crate::subjects::process::{CREDENTIALS, SOCKETS_MARK, ServerMake};
 
 pub(super) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kea3/clients.py");
 
@@ -35,7 +35,7 @@ pub(super) fn folder() -> Option<PathBuf> {
 }
 
 /// Returns the output of `clients.py` for `client` with a fresh server of `make`.
-fn printed(python: &Path, client: &str, make: Make, family: Family) -> Vec<String> {
+fn printed(python: &Path, client: &str, make: ServerMake, family: ScenarioFamily) -> Vec<String> {
     let port = free_port();
     let authentication = json!({
         "type": "basic", "realm": "x", "directory": SOCKETS_MARK,
@@ -50,7 +50,7 @@ fn printed(python: &Path, client: &str, make: Make, family: Family) -> Vec<Strin
     let daemon = daemon(make, family, &config);
     let mut command = Command::new(python);
     command.args(["-B", SCRIPT, client, &format!("http://127.0.0.1:{port}"), "user", "password"]);
-    command.arg(daemon.control_path()).arg(if family == Family::V4 { "4" } else { "6" });
+    command.arg(daemon.control_path()).arg(if family == ScenarioFamily::V4 { "4" } else { "6" });
     let output = run_bounded(&mut command);
     let text = String::from_utf8(output.stdout).expect("text");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -90,9 +90,9 @@ fn clients_by_others_get_what_kea_3_gives_them() {
     let mut faults = Vec::new();
     for (client, environment) in CLIENTS {
         let python = folder.join(environment).join("bin/python");
-        for family in [Family::V4, Family::V6] {
-            let [ours, keas] =
-                [Make::Godwit, Make::Kea3].map(|make| printed(&python, client, make, family));
+        for family in [ScenarioFamily::V4, ScenarioFamily::V6] {
+            let [ours, keas] = [ServerMake::Godwit, ServerMake::Kea3]
+                .map(|make| printed(&python, client, make, family));
             let found = differing(client, &ours, &keas);
             faults.extend(found.into_iter().map(|fault| format!("{client} {family:?}: {fault}")));
         }

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use scenario::{Family, Verdict, is_like};
+use scenario::{DeviationReason, ScenarioFamily, is_like};
 use serde_json::{Value, json};
 
 use super::{answer, daemon};
 use crate::common::has_debian_13;
 use crate::common::manual::running_text;
-use crate::subjects::process::{Daemon, Make};
+use crate::subjects::process::{Daemon, ServerMake};
 
 /// Hook libraries that add commands.
 const LIBRARIES: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
@@ -23,25 +23,27 @@ const NOT_HERE: &str = "subnet4o6-select-test";
 /// Difference, or command that is not sent, with its verdict.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct CommandVerdict {
     command: String,
     /// Reason not to send the command.
     skipped: Option<Skipped>,
     #[serde(default)]
     differences: Vec<String>,
-    verdict: Verdict,
+    verdict: DeviationReason,
     /// Words of the manual that inform users, unless later versions of Kea do the same.
     manual: Option<String>,
     note: String,
 }
 
-impl Entry {
+impl CommandVerdict {
     /// Returns true if users can read about the difference: in `manual`, or, if Kea has changed
     /// since, in the note, which names the version.
     fn is_told(&self, manual: &str) -> bool {
         match (self.verdict, &self.manual) {
-            (Verdict::Newer, None) => self.note.contains("Kea 3."),
-            (Verdict::Bug | Verdict::Ours, Some(words)) => manual.contains(words.as_str()),
+            (DeviationReason::Newer, None) => self.note.contains("Kea 3."),
+            (DeviationReason::Bug | DeviationReason::Ours, Some(words)) => {
+                manual.contains(words.as_str())
+            }
             _ => false,
         }
     }
@@ -60,8 +62,8 @@ enum Skipped {
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Verdicts {
-    verdict: Vec<Entry>,
+struct CommandVerdicts {
+    verdict: Vec<CommandVerdict>,
 }
 
 pub(super) fn conformance(name: &str) -> String {
@@ -71,16 +73,16 @@ pub(super) fn conformance(name: &str) -> String {
 
 /// Returns the members of a configuration with a subnet, a shared network with another subnet, a
 /// reservation and a class.
-pub(super) fn configuration(family: Family) -> String {
+pub(super) fn configuration(family: ScenarioFamily) -> String {
     let libraries = LIBRARIES.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
     let (own, other, host, further) = match family {
-        Family::V4 => (
+        ScenarioFamily::V4 => (
             json!({ "subnet": "10.0.0.0/24", "pools": [{ "pool": "10.0.0.10 - 10.0.0.20" }] }),
             "10.0.1.0/24",
             json!({ "hw-address": "01:02:03:04:05:06", "ip-address": "10.0.0.5" }),
             json!({}),
         ),
-        Family::V6 => (
+        ScenarioFamily::V6 => (
             json!({ "subnet": "2001:db8:1::/64",
                     "pools": [{ "pool": "2001:db8:1::10 - 2001:db8:1::20" }] }),
             "2001:db8:2::/64",
@@ -92,10 +94,10 @@ pub(super) fn configuration(family: Family) -> String {
     host["hostname"] = json!("h");
     own["id"] = json!(1);
     own["reservations"] = json!([host]);
-    if family == Family::V6 {
+    if family == ScenarioFamily::V6 {
         own["pd-pools"] = json!([further]);
     }
-    let key = if family == Family::V4 { "subnet4" } else { "subnet6" };
+    let key = if family == ScenarioFamily::V4 { "subnet4" } else { "subnet6" };
     let network = json!({ "name": "n", key: [{ "id": 2, "subnet": other }] });
     let class = json!({ "name": "a", "test": "member('KNOWN')" });
     format!(
@@ -138,7 +140,11 @@ pub(super) fn differences(ours: &Value, keas: &Value) -> Vec<String> {
 
 /// Returns the commands to send: those that both servers list, with arguments of each type, and
 /// those of the file.
-fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<Value> {
+fn commands(
+    family: ScenarioFamily,
+    both: &mut [Daemon; 2],
+    verdicts: &[CommandVerdict],
+) -> Vec<Value> {
     let listed = both.each_mut().map(|daemon| {
         let names = answer(daemon, &json!({ "command": "list-commands" }));
         let names = names["arguments"].as_array().expect("a list").clone();
@@ -146,8 +152,8 @@ fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<V
     });
     let [ours, keas]: [BTreeSet<String>; 2] = listed;
     let file = match family {
-        Family::V4 => "dhcp4.jsonl",
-        Family::V6 => "dhcp6.jsonl",
+        ScenarioFamily::V4 => "dhcp4.jsonl",
+        ScenarioFamily::V6 => "dhcp6.jsonl",
     };
     let lacks = |name: &&String| **name != NOT_HERE;
     assert_eq!(keas.difference(&ours).filter(lacks).collect::<Vec<_>>(), [""; 0]);
@@ -174,13 +180,13 @@ fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<V
 
 /// Returns the number of the verdict on `difference` in the answers to the command `name`.
 pub(super) fn verdict_on(
-    verdicts: &[Entry],
-    family: Family,
+    verdicts: &[CommandVerdict],
+    family: ScenarioFamily,
     name: &str,
     difference: &str,
 ) -> Option<usize> {
-    let number = if family == Family::V4 { "4" } else { "6" };
-    let is_about = |entry: &Entry| {
+    let number = if family == ScenarioFamily::V4 { "4" } else { "6" };
+    let is_about = |entry: &CommandVerdict| {
         let mut patterns = entry.differences.iter().map(|pattern| pattern.replace('#', number));
         entry.is_of(name) && patterns.any(|pattern| is_like(difference, &pattern))
     };
@@ -188,8 +194,8 @@ pub(super) fn verdict_on(
 }
 
 /// Returns the verdicts of the repository.
-pub(super) fn verdicts() -> Vec<Entry> {
-    let Verdicts { verdict } =
+pub(super) fn verdicts() -> Vec<CommandVerdict> {
+    let CommandVerdicts { verdict } =
         toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));
     verdict
 }
@@ -206,9 +212,10 @@ fn commands_are_answered_as_kea_3_answers_them() {
     assert!(untold.is_empty(), "verdicts that the manual does not have: {untold:?}");
     let mut used = BTreeSet::new();
     let mut faults = Vec::new();
-    for family in [Family::V4, Family::V6] {
+    for family in [ScenarioFamily::V4, ScenarioFamily::V6] {
         let config = configuration(family);
-        let mut both = [Make::Godwit, Make::Kea3].map(|make| daemon(make, family, &config));
+        let mut both =
+            [ServerMake::Godwit, ServerMake::Kea3].map(|make| daemon(make, family, &config));
         let sent = commands(family, &mut both, &verdicts);
         assert!(sent.len() > 300, "{}", sent.len());
         for command in sent {
@@ -223,7 +230,8 @@ fn commands_are_answered_as_kea_3_answers_them() {
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-    let is_unused = |(at, entry): &(usize, &Entry)| entry.skipped.is_none() && !used.contains(at);
+    let is_unused =
+        |(at, entry): &(usize, &CommandVerdict)| entry.skipped.is_none() && !used.contains(at);
     let unused: Vec<_> = verdicts.iter().enumerate().filter(is_unused).collect();
     assert!(unused.is_empty(), "verdicts without a difference: {unused:?}");
 }

@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use scenario::{Family, Scenario, play};
+use scenario::{Scenario, ScenarioFamily, play};
 
 use super::clients::{SCRIPT, folder};
 use super::daemon;
 use crate::common::{has_debian_13, run_bounded, waited_until};
-use crate::subjects::process::{Daemon, Make};
+use crate::subjects::process::{Daemon, ServerMake};
 
 /// Steps that make every counter that both servers have by then: one client gets a lease, another
 /// finds none.
@@ -70,8 +70,8 @@ get = "ADVERTISE"
 type Series = (String, BTreeSet<String>);
 
 /// Returns the metrics that kea-exporter makes of the server at the unix socket `path`.
-fn exported(python: &Path, path: &Path, family: Family) -> BTreeSet<Series> {
-    let number = if family == Family::V4 { "4" } else { "6" };
+fn exported(python: &Path, path: &Path, family: ScenarioFamily) -> BTreeSet<Series> {
+    let number = if family == ScenarioFamily::V4 { "4" } else { "6" };
     let mut command = Command::new(python);
     command.args(["-B", SCRIPT, "kea-exporter", "none", "user", "password"]);
     let output = run_bounded(command.arg(path).arg(number));
@@ -109,7 +109,7 @@ fn exposed(path: &Path) -> BTreeSet<Series> {
 }
 
 /// Returns a server that has played the steps and counted the last reply.
-fn played(make: Make, scenario: &Scenario) -> Daemon {
+fn played(make: ServerMake, scenario: &Scenario) -> Daemon {
     let mut daemon = daemon(make, scenario.family, &scenario.config);
     play(scenario, &mut daemon).unwrap_or_else(|finding| panic!("{make:?}: {finding:?}"));
     daemon
@@ -127,10 +127,10 @@ fn metrics_have_the_names_and_labels_of_kea_exporter() {
     let python = folder.join("first/bin/python");
     for steps in [STEPS_4, STEPS_6] {
         let scenario = Scenario::parse(steps).expect("it is sound");
-        let kea = played(Make::Kea3, &scenario);
+        let kea = played(ServerMake::Kea3, &scenario);
         let expected = exported(&python, &kea.control_path(), scenario.family);
         assert!(expected.len() > 20, "{expected:#?}");
-        let own = played(Make::Godwit, &scenario);
+        let own = played(ServerMake::Godwit, &scenario);
         let path = own.control_path();
         waited_until(|| exposed(&path).is_superset(&expected));
         let found = exposed(&path);

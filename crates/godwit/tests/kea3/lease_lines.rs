@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use dhcp_wire::v4::{self, Header};
+use dhcp_wire::v4::{self, Dhcp4Header};
 use dhcp_wire::v6::{self, IaKind};
-use scenario::{Family, Subject};
+use scenario::{ScenarioFamily, ScenarioServer};
 
 use super::daemon;
 use crate::common::{has_debian_13, waited_at_most};
-use crate::subjects::process::{Daemon, Make};
+use crate::subjects::process::{Daemon, ServerMake};
 
 /// Returns loggers that write lines about leases to the log file, from INFO up.
 fn loggers(number: u8) -> String {
@@ -49,7 +49,7 @@ fn message4(
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, client]);
     let nowhere = Ipv4Addr::UNSPECIFIED;
-    let header = Header {
+    let header = Dhcp4Header {
         op: 1,
         htype: 1,
         hlen: 6,
@@ -82,7 +82,7 @@ fn message4(
 
 /// Returns the lines that a server with four addresses logs about clients that take, renew, release
 /// and decline leases.
-fn logged4(make: Make) -> Vec<String> {
+fn logged4(make: ServerMake) -> Vec<String> {
     use v4::MessageType::{Ack, Decline, Discover, Offer, Release, Request};
     let config = format!(
         r#"{}, "valid-lifetime": 600, "cache-threshold": 0.0,
@@ -90,7 +90,7 @@ fn logged4(make: Make) -> Vec<String> {
                            "pools": [ {{ "pool": "127.1.0.1 - 127.1.0.4" }} ] }} ]"#,
         loggers(4)
     );
-    let mut daemon = daemon(make, Family::V4, &config);
+    let mut daemon = daemon(make, ScenarioFamily::V4, &config);
     let mut ask = |octets: Vec<u8>, answer: v4::MessageType| -> Ipv4Addr {
         let is_answer = |reply: &[u8]| {
             v4::Message::parse(reply).is_ok_and(|reply| reply.message_type() == Some(answer))
@@ -120,8 +120,8 @@ fn lines_of_dhcpv4_leases_are_those_of_kea_3() {
     if !has_debian_13() {
         return;
     }
-    let kea = logged4(Make::Kea3);
-    assert_eq!(logged4(Make::Godwit), kea);
+    let kea = logged4(ServerMake::Kea3);
+    assert_eq!(logged4(ServerMake::Godwit), kea);
     assert!(kea.len() == 8, "{kea:#?}");
 }
 
@@ -160,7 +160,7 @@ fn message6(kind: v6::MessageType, client: u8, granted: Option<&[u8]>) -> Vec<u8
 
 /// Returns the lines that a server logs about clients that take, renew, release and decline
 /// addresses and prefixes.
-fn logged6(make: Make) -> Vec<String> {
+fn logged6(make: ServerMake) -> Vec<String> {
     use v6::MessageType::{Decline, Rebind, Release, Renew, Request, Solicit};
     let config = format!(
         r#"{}, "valid-lifetime": 600, "preferred-lifetime": 500, "cache-threshold": 0.0,
@@ -170,7 +170,7 @@ fn logged6(make: Make) -> Vec<String> {
                                  "delegated-len": 58 }} ] }} ]"#,
         loggers(6)
     );
-    let mut daemon = daemon(make, Family::V6, &config);
+    let mut daemon = daemon(make, ScenarioFamily::V6, &config);
     let mut ask = |octets: &[u8]| -> Vec<u8> {
         let replies = daemon.exchange(octets, false, &|_| true).expect("it answers");
         replies.last().expect("there is one").clone()
@@ -194,7 +194,7 @@ fn lines_of_dhcpv6_leases_are_those_of_kea_3() {
     if !has_debian_13() {
         return;
     }
-    let kea = logged6(Make::Kea3);
-    assert_eq!(logged6(Make::Godwit), kea);
+    let kea = logged6(ServerMake::Kea3);
+    assert_eq!(logged6(ServerMake::Godwit), kea);
     assert!(kea.len() == 17, "{kea:#?}");
 }

@@ -15,17 +15,17 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use scenario::{Family, Subject};
+use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::Value;
 
 use crate::common::PATIENCE;
-use crate::subjects::process::{Daemon, Make, Setup};
+use crate::subjects::process::{Daemon, ServerMake, Setup};
 
 /// Starts `make` with the members `config` and a control socket, unless these contain one.
-fn daemon(make: Make, family: Family, config: &str) -> Daemon {
+fn daemon(make: ServerMake, family: ScenarioFamily, config: &str) -> Daemon {
     // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
-    let identifier = if family == Family::V6 { identifier } else { "" };
+    let identifier = if family == ScenarioFamily::V6 { identifier } else { "" };
     let config = &format!("{identifier}{config}");
     let has_commands = !config.contains("\"control-sockets\"");
     let setup = Setup { family, config, has_commands, persists: true, link: None };

@@ -6,13 +6,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::json;
 use testbed::Debian13;
 
 use super::daemon;
 use crate::common::{TempFolder, free_port, has_debian_13};
-use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
+use crate::subjects::process::{CREDENTIALS, SOCKETS_MARK, ServerMake};
 
 /// Runs `command` with `input` as its standard input.
 fn fed(command: &mut Command, input: &str) -> Output {
@@ -57,7 +57,7 @@ fn kea_shell_prints_what_keas_own_prints() {
     let sockets = json!([{ "socket-type": "http", "socket-address": "127.0.0.1",
                            "socket-port": port, "authentication": authentication }]);
     let config = format!("\"control-sockets\": {sockets}");
-    let _server = daemon(Make::Godwit, Family::V4, &config);
+    let _server = daemon(ServerMake::Godwit, ScenarioFamily::V4, &config);
     let [port, closed] = [port, closed].map(|port| port.to_string());
     let place = ["--port", &port];
     let user = ["--auth-user", "user", "--auth-password", "password"];

@@ -2,13 +2,13 @@
 //! server as Kea 3 does. `conformance/commands/stork4.jsonl` and `stork6.jsonl` contain them, as
 //! Stork's source writes them (`backend/daemonctrl/kea`).
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::commands::{configuration, conformance, differences, verdict_on, verdicts};
 use super::{answer, daemon};
 use crate::common::has_debian_13;
-use crate::subjects::process::Make;
+use crate::subjects::process::ServerMake;
 
 /// Commands that Kea has since 3.1, which Stork sends if a server lists them.
 const LATER: [&str; 2] = ["lease4-get-by-state", "lease6-get-by-state"];
@@ -20,9 +20,12 @@ fn requests_of_stork_are_answered_as_kea_3_answers_them() {
     }
     let verdicts = verdicts();
     let mut faults = Vec::new();
-    for (family, file) in [(Family::V4, "stork4.jsonl"), (Family::V6, "stork6.jsonl")] {
+    for (family, file) in
+        [(ScenarioFamily::V4, "stork4.jsonl"), (ScenarioFamily::V6, "stork6.jsonl")]
+    {
         let config = configuration(family);
-        let mut both = [Make::Godwit, Make::Kea3].map(|make| daemon(make, family, &config));
+        let mut both =
+            [ServerMake::Godwit, ServerMake::Kea3].map(|make| daemon(make, family, &config));
         let text = conformance(file);
         let requests: Vec<Value> = text
             .lines()

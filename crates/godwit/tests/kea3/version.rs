@@ -3,24 +3,24 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::{Value, json};
 use testbed::Debian13;
 
 use super::{answer, daemon};
 use crate::common::{TempFolder, has_debian_13};
-use crate::subjects::process::Make;
+use crate::subjects::process::ServerMake;
 
 /// Keys of `status-get` that Kea 3.0 does not have, each with the reason why Godwit has it.
 const FURTHER_KEYS: [(&str, &str); 2] =
     [("csv-lease-file", "later versions of Kea have it"), ("lease-file-size", "Godwit's own")];
 
 /// Returns the output of the server of `family` of `make` with `flag`.
-fn printed(make: Make, family: Family, flag: &str) -> String {
-    let number = if family == Family::V4 { 4 } else { 6 };
+fn printed(make: ServerMake, family: ScenarioFamily, flag: &str) -> String {
+    let number = if family == ScenarioFamily::V4 { 4 } else { 6 };
     let folder = TempFolder::new("version");
     let mut command = match make {
-        Make::Godwit => {
+        ServerMake::Godwit => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
             command.arg(format!("dhcp{number}"));
             command
@@ -46,13 +46,13 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
     if !has_debian_13() {
         return;
     }
-    for family in [Family::V4, Family::V6] {
-        let [short, long] = ["-v", "-V"].map(|flag| printed(Make::Godwit, family, flag));
-        let kea = printed(Make::Kea3, family, "-v");
+    for family in [ScenarioFamily::V4, ScenarioFamily::V6] {
+        let [short, long] = ["-v", "-V"].map(|flag| printed(ServerMake::Godwit, family, flag));
+        let kea = printed(ServerMake::Kea3, family, "-v");
         let (ours, theirs) = (numbers(&short), numbers(&kea));
         // A later repair release of Kea has the same level.
         assert!(ours[..2] == theirs[..2] && ours <= theirs, "{short} {kea}");
-        let kea_long = printed(Make::Kea3, family, "-V");
+        let kea_long = printed(ServerMake::Kea3, family, "-V");
         for (text, version) in [(&long, &short), (&kea_long, &kea)] {
             assert!(text.starts_with(&format!("{} (", version.trim_end())), "{text}");
         }
@@ -62,8 +62,10 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
         };
         assert_eq!(lease_backend(&long), lease_backend(&kea_long));
         assert!(long.contains(&format!("(godwit {}", env!("CARGO_PKG_VERSION"))), "{long}");
-        let shown =
-            answer(&mut daemon(Make::Godwit, family, ""), &json!({ "command": "version-get" }));
+        let shown = answer(
+            &mut daemon(ServerMake::Godwit, family, ""),
+            &json!({ "command": "version-get" }),
+        );
         let expected = json!({
             "result": 0, "text": short.trim_end(), "arguments": { "extended": long.trim_end() },
         });
@@ -93,7 +95,7 @@ fn the_state_has_every_key_of_kea_3_and_no_other() {
     if !has_debian_13() {
         return;
     }
-    for family in [Family::V4, Family::V6] {
+    for family in [ScenarioFamily::V4, ScenarioFamily::V6] {
         for threads in ["false", "true, \"thread-pool-size\": 3, \"packet-queue-size\": 17"] {
             let config =
                 format!("\"multi-threading\": {{ \"enable-multi-threading\": {threads} }}, ");
@@ -103,7 +105,7 @@ fn the_state_has_every_key_of_kea_3_and_no_other() {
                 assert_eq!(disable["result"], 0, "{disable}");
                 answer(&mut daemon, &json!({ "command": "status-get" }))
             };
-            let (ours, kea) = (state(Make::Godwit), state(Make::Kea3));
+            let (ours, kea) = (state(ServerMake::Godwit), state(ServerMake::Kea3));
             let [mut own, mut theirs] = [BTreeSet::new(), BTreeSet::new()];
             keys(&ours, "", &mut own);
             keys(&kea, "", &mut theirs);

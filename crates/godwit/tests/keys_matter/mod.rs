@@ -15,12 +15,12 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use crate::common::manual::{self, Told, place_below};
-use crate::subjects::process::{Daemon, Make, Setup};
-use crate::subjects::{Named, REAL_WAIT_MAX_S, document, engine, in_parallel};
+use crate::common::manual::{self, ManualKey, place_below};
+use crate::subjects::process::{Daemon, ServerMake, Setup};
+use crate::subjects::{NamedScenario, REAL_WAIT_MAX_S, document, engine, in_parallel};
 use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
 use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
-use scenario::{Family, Scenario, Subject, play};
+use scenario::{Scenario, ScenarioFamily, ScenarioServer, play};
 use serde_json::{Map, Value};
 
 /// Maximum time to wait for an answer, which most variants of a scenario do not get.
@@ -37,7 +37,7 @@ type KeyAt = (char, String, String);
 
 /// Result of one scenario without its keys.
 #[derive(Default)]
-struct Trial {
+struct KeyTrial {
     /// Keys without which a step fails.
     shown: Vec<(String, String)>,
     /// Covered names that none of the scenario's steps needs.
@@ -45,21 +45,21 @@ struct Trial {
 }
 
 /// Results of all scenarios.
-struct Findings {
+struct KeyFindings {
     /// Keys that matter, each with the name of a scenario that shows it.
     shown: BTreeMap<KeyAt, String>,
     /// Scenarios with names that they cover without needing them.
     idle: BTreeSet<(String, String)>,
     /// Keys of the manual.
-    told: Vec<Told>,
+    told: Vec<ManualKey>,
 }
 
 /// Results of all scenarios, computed once for all tests.
-static FINDINGS: LazyLock<Findings> = LazyLock::new(find);
+static FINDINGS: LazyLock<KeyFindings> = LazyLock::new(find);
 
-fn find() -> Findings {
+fn find() -> KeyFindings {
     let scenarios = subjects::all();
-    let mut findings = Findings {
+    let mut findings = KeyFindings {
         shown: BTreeMap::new(),
         idle: BTreeSet::new(),
         told: manual::keys(&manual::page("coming-from-kea.md")),
@@ -75,10 +75,10 @@ fn find() -> Findings {
     findings
 }
 
-fn digit(family: Family) -> char {
+fn digit(family: ScenarioFamily) -> char {
     match family {
-        Family::V4 => '4',
-        Family::V6 => '6',
+        ScenarioFamily::V4 => '4',
+        ScenarioFamily::V6 => '6',
     }
 }
 
@@ -93,8 +93,8 @@ fn means(name: &str, key: &str, place: &str) -> bool {
 
 /// Removes every key that the scenario claims to cover from its configuration. `number`
 /// distinguishes the folders of its servers.
-fn tried(named: &Named, number: usize) -> Trial {
-    let mut trial = Trial::default();
+fn tried(named: &NamedScenario, number: usize) -> KeyTrial {
+    let mut trial = KeyTrial::default();
     let config = config_of(&named.scenario);
     let keys: BTreeSet<_> = change::keys(&config).into_iter().collect();
     let (mut needed, mut claimed) = (BTreeSet::new(), BTreeSet::new());
@@ -125,7 +125,7 @@ fn config_of(scenario: &Scenario) -> Map<String, Value> {
 
 /// Returns true if a step fails without `key` in `place`, or, if not, with another value.
 fn matters(
-    named: &Named,
+    named: &NamedScenario,
     config: &Map<String, Value>,
     (place, key): (&str, &str),
     number: usize,
@@ -146,23 +146,23 @@ fn fails(scenario: &Scenario, config: Map<String, Value>, number: usize) -> bool
     }
     let scenario = Scenario { config: inside, ..scenario.clone() };
     let is_slow = scenario.wait_total_s() > REAL_WAIT_MAX_S;
-    let fails_at = |subject: Result<Box<dyn Subject>, String>| {
+    let fails_at = |subject: Result<Box<dyn ScenarioServer>, String>| {
         subject.is_ok_and(|mut subject| play(&scenario, subject.as_mut()).is_err())
     };
     if !scenario.has_commands() || is_slow {
         return fails_at(engine::start(&scenario));
     }
     (0..TIMES).all(|_| {
-        let daemon = Daemon::start(Make::Godwit, Setup::of(&scenario), number, ANSWER_LIMIT);
-        fails_at(daemon.map(|daemon| Box::new(daemon) as Box<dyn Subject>))
+        let daemon = Daemon::start(ServerMake::Godwit, Setup::of(&scenario), number, ANSWER_LIMIT);
+        fails_at(daemon.map(|daemon| Box::new(daemon) as Box<dyn ScenarioServer>))
     })
 }
 
-fn is_valid(family: Family, config: &str) -> bool {
+fn is_valid(family: ScenarioFamily, config: &str) -> bool {
     let text = document(family, config, "");
     match family {
-        Family::V4 => parse_dhcp4("variant", &text, &mut NoIncludes).is_ok(),
-        Family::V6 => parse_dhcp6("variant", &text, &mut NoIncludes).is_ok(),
+        ScenarioFamily::V4 => parse_dhcp4("variant", &text, &mut NoIncludes).is_ok(),
+        ScenarioFamily::V6 => parse_dhcp6("variant", &text, &mut NoIncludes).is_ok(),
     }
 }
 

@@ -7,15 +7,15 @@ use serde_json::Value;
 use testbed::command::find_program;
 use testbed::topology::allowed_cpus;
 
-use super::{GODWIT, Place, is_root, nothing_runs_in, said};
+use super::{GODWIT, LabTestFolder, is_root, nothing_runs_in, said};
 
 /// Table of a plan with which no trial is void, because the load of a test machine does not matter
 /// here.
 const NEVER_VOID: &str = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
                           softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
-fn place(name: &str, more: &str) -> Place {
-    let place = Place::new(name);
+fn place(name: &str, more: &str) -> LabTestFolder {
+    let place = LabTestFolder::new(name);
     place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
     let path = place.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");

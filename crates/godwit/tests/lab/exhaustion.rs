@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Place, said};
+use super::{LabTestFolder, said};
 
 /// Maximum of runs until the machine lets the generator send everything that is due: a trial
 /// without that is void and proves nothing about the pool.
@@ -20,7 +20,7 @@ fn exhausted(protocol: &str) -> (Value, Value) {
 
 /// Returns both records of one run; `None` if its trial is void.
 fn run_once(protocol: &str) -> Option<(Value, Value)> {
-    let place = Place::new(&format!("exhausted-{protocol}"));
+    let place = LabTestFolder::new(&format!("exhausted-{protocol}"));
     place.plan(protocol, &format!("protocol = \"{protocol}\""));
     place.more(
         protocol,

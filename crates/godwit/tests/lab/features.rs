@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Place, nothing_runs_in, said};
+use super::{LabTestFolder, nothing_runs_in, said};
 
 fn json(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON only")
@@ -12,7 +12,7 @@ fn json(output: &std::process::Output) -> Value {
 
 #[test]
 fn every_feature_is_served_and_set_over_its_baseline() {
-    let place = Place::new("features");
+    let place = LabTestFolder::new("features");
     place.plan("features", "");
     let features = [
         "plain",
@@ -92,7 +92,7 @@ fn machine(folder: &Path) -> Value {
 
 #[test]
 fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
-    let place = Place::new("suite");
+    let place = LabTestFolder::new("suite");
     place.more("tiny", "");
     place.plan("second", "");
     place.more("second", "");

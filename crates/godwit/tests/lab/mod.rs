@@ -15,14 +15,14 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::waited_until;
 use testbed::command::find_program;
-use testbed::{Engine, namespace, registry};
+use testbed::{DatabaseEngine, namespace, registry};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Folder of one test, with the plans that it uses.
-struct Place(PathBuf);
+struct LabTestFolder(PathBuf);
 
-impl Place {
+impl LabTestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-cli-{name}-{}", std::process::id()));
         std::fs::create_dir_all(path.join("plans")).expect("a folder");
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LabTestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -101,7 +101,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Returns the one sentence of a failed run, after checking its exit code and that nothing is left.
-fn refused(place: &Place, words: &[&str], code: i32) -> String {
+fn refused(place: &LabTestFolder, words: &[&str], code: i32) -> String {
     let output = place.lab(words);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
@@ -152,7 +152,7 @@ pub(crate) fn nothing_runs_in(folder: &Path) {
 
 #[test]
 fn bad_arguments_and_plans_are_refused_in_words() {
-    let place = Place::new("bad");
+    let place = LabTestFolder::new("bad");
     assert!(refused(&place, &["run", "no-such-plan"], 2).contains("`godwit lab plans` lists all"));
     assert!(refused(&place, &["run", "dhcp4-qick"], 2).contains("dhcp4-quick"));
     assert!(refused(&place, &["run", "x/none.toml"], 2).contains("x/none.toml"));
@@ -173,7 +173,7 @@ fn bad_arguments_and_plans_are_refused_in_words() {
 
 /// Runs a bad plan. Problems of plans have first words of their own, so it checks only exit code
 /// and leftovers.
-fn refused_plan(place: &Place, plan: &str) -> String {
+fn refused_plan(place: &LabTestFolder, plan: &str) -> String {
     let output = place.lab(&["run", plan]);
     assert_eq!((output.status.code(), place.results().len()), (Some(2), 0));
     said(&output)
@@ -181,7 +181,7 @@ fn refused_plan(place: &Place, plan: &str) -> String {
 
 #[test]
 fn missing_programs_and_servers_that_fail_are_named() {
-    let place = Place::new("missing");
+    let place = LabTestFolder::new("missing");
     let missing = ["run", "tiny", "--server-command", "godwit-no-such-server {config}"];
     assert!(refused(&place, &missing, 1).contains("godwit-no-such-server: not found"));
     let failing = ["run", "tiny", "--server-command", "sh -c 'echo the reason >&2; exit 7'"];
@@ -199,7 +199,7 @@ fn missing_programs_and_servers_that_fail_are_named() {
 
 #[test]
 fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
-    let place = Place::new("run");
+    let place = LabTestFolder::new("run");
     // The responder instead of a server: its answers are no leases, so the service falls short.
     let responder = format!("{GODWIT} lab limit --listen {{address}}:{{port}}");
     let output = place.lab(&["run", "tiny", "--json", "--server-command", &responder]);
@@ -228,7 +228,7 @@ fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
 
 #[test]
 fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
-    let place = Place::new("whole");
+    let place = LabTestFolder::new("whole");
     for (server, program) in [("isc-dhcpd", "dhcpd"), ("dnsmasq", "dnsmasq")] {
         if find_program(program).is_none() {
             assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
@@ -280,7 +280,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
         eprintln!("skipped: needs root, kea-dhcp6, dhcpd and dnsmasq");
         return;
     }
-    let place = Place::new("six");
+    let place = LabTestFolder::new("six");
     place.plan("six", "protocol = \"dhcp6\"");
     let runs: [(&[&str], &[&str]); 2] = [
         (&["--topology", "veth", "--server", "kea,isc-dhcpd,dnsmasq"], &["kea", "isc", "dnsmasq"]),
@@ -310,7 +310,8 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
 
 /// Returns true if Kea and both databases are installed; prints why not otherwise.
 fn has_stores() -> bool {
-    let missing: Vec<String> = Engine::ALL.into_iter().filter_map(Engine::missing).collect();
+    let missing: Vec<String> =
+        DatabaseEngine::ALL.into_iter().filter_map(DatabaseEngine::missing).collect();
     let able = missing.is_empty() && find_program("kea-dhcp4").is_some();
     if !able {
         eprintln!("skipped: needs kea-dhcp4 and databases: {missing:?}");
@@ -320,7 +321,7 @@ fn has_stores() -> bool {
 }
 
 /// Returns the contents of `leases.json` of the only result: leases given and found per server.
-fn verified(place: &Place) -> Vec<(String, u64, u64)> {
+fn verified(place: &LabTestFolder) -> Vec<(String, u64, u64)> {
     let text = std::fs::read_to_string(place.results()[0].join("leases.json")).expect("a record");
     let leases: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
     let count = |of: &serde_json::Value| of.as_u64().expect("a count");
@@ -337,7 +338,7 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
     if !has_stores() {
         return;
     }
-    let place = Place::new("stores");
+    let place = LabTestFolder::new("stores");
     let stores =
         "[server]\nstores = [\"mysql\", \"postgresql\"]\nsharing = [\"open\", \"two-servers\"]\n";
     place.plan("stores", "");
@@ -371,7 +372,7 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
     if !has_stores() {
         return;
     }
-    let place = Place::new("every");
+    let place = LabTestFolder::new("every");
     place.plan("every", "");
     let stores = "[server]\nstores = [\"memfile\", \"sqlite\", \"mysql\", \"postgresql\"]\n\
                   sharing = [\"exclusive\", \"two-servers\"]\ndurability = [\"always\"]\n\
@@ -416,7 +417,7 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
 
 #[test]
 fn plans_and_peers_are_listed() {
-    let place = Place::new("lists");
+    let place = LabTestFolder::new("lists");
     let output = place.lab(&["plans"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("dhcp4-quick") && text.contains("tiny"), "{text}");
@@ -433,7 +434,7 @@ fn plans_and_peers_are_listed() {
 
 /// Starts a run whose server never answers, in namespaces, and waits until the run waits for the
 /// server.
-fn waiting_run(place: &Place) -> std::process::Child {
+fn waiting_run(place: &LabTestFolder) -> std::process::Child {
     place.plan("veth", "");
     let words = ["lab", "run", "veth", "--topology", "veth", "--server-command", "sleep 1000.5"];
     let child = place.godwit(&words).stderr(Stdio::null()).spawn().expect("godwit starts");
@@ -450,7 +451,7 @@ fn an_interrupt_leaves_nothing() {
     if !is_root() {
         return;
     }
-    let place = Place::new("interrupt");
+    let place = LabTestFolder::new("interrupt");
     let mut child = waiting_run(&place);
     assert_eq!(namespaces_of(child.id()).len(), 2);
     interrupt_impatiently(child.id());
@@ -472,7 +473,7 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
     if !is_root() {
         return;
     }
-    let place = Place::new("middle");
+    let place = LabTestFolder::new("middle");
     // Once a rate was met, a trial follows that lasts as long as this test may take to interrupt
     // it.
     place.plan("middle", "servers = [\"godwit\"]");
@@ -499,7 +500,7 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
 
 #[test]
 fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
-    let place = Place::new("suite-interrupt");
+    let place = LabTestFolder::new("suite-interrupt");
     // Trials that last as long as this test may take to interrupt them.
     for (name, more) in [("four", "protocol = \"dhcp4\""), ("six", "protocol = \"dhcp6\"")] {
         place.plan(name, more);
@@ -531,7 +532,7 @@ fn what_a_killed_run_left_is_cleaned() {
     if !is_root() {
         return;
     }
-    let place = Place::new("killed");
+    let place = LabTestFolder::new("killed");
     let mut child = waiting_run(&place);
     child.kill().expect("it runs");
     child.wait().expect("it ends");
@@ -551,7 +552,7 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
     if !is_root() {
         return;
     }
-    let place = Place::new("nobody");
+    let place = LabTestFolder::new("nobody");
     place.plan("auto", "");
     let auto = place.0.join("plans/auto.toml");
     let text = std::fs::read_to_string(&auto).expect("the plan");

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use super::{Place, said};
+use super::{LabTestFolder, said};
 
 /// Process that computes until it is dropped.
 struct Busy(Child);
@@ -24,7 +24,7 @@ impl Drop for Busy {
 
 #[test]
 fn other_programs_are_named_before_a_run_unless_nobody_asks() {
-    let place = Place::new("other-load");
+    let place = LabTestFolder::new("other-load");
     place.more("tiny", "");
     let _busy = Busy::start();
     let output = place.lab(&["run", "tiny"]);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use testbed::command::find_program;
 
-use super::{GODWIT, Place, nothing_runs_in, said};
+use super::{GODWIT, LabTestFolder, nothing_runs_in, said};
 
 /// Plan with a rate high enough for samples, which any machine meets because almost everything may
 /// be lost.
@@ -20,15 +20,15 @@ const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nserver
     [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
     softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
-fn place(name: &str) -> Place {
-    let place = Place::new(name);
+fn place(name: &str) -> LabTestFolder {
+    let place = LabTestFolder::new(name);
     std::fs::write(place.0.join("plans/dns.toml"), PLAN).expect("the plan");
     place
 }
 
 /// Returns a folder with the programs that the lab starts. It has no perf, or the script `perf` in
 /// place of it.
-fn tools(place: &Place, perf: Option<&str>) -> String {
+fn tools(place: &LabTestFolder, perf: Option<&str>) -> String {
     let folder = place.0.join("tools");
     std::fs::create_dir_all(&folder).expect("a folder");
     for name in ["sh", "setpriv", "taskset", "kill", "ip", "nice"] {
@@ -44,7 +44,7 @@ fn tools(place: &Place, perf: Option<&str>) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-fn run_with(place: &Place, path: &str) -> Output {
+fn run_with(place: &LabTestFolder, path: &str) -> Output {
     let mut command = place.godwit(&["lab", "run", "dns", "--json"]);
     command.env("PATH", path).output().expect("godwit starts")
 }
@@ -147,10 +147,10 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
 }
 
 /// Echo under load, which ends with the value.
-struct Loaded(Vec<Child>);
+struct LoadedEcho(Vec<Child>);
 
-impl Loaded {
-    fn start(place: &Place) -> Self {
+impl LoadedEcho {
+    fn start(place: &LabTestFolder) -> Self {
         let mut echo = place.godwit(&["dns", "echo", "--listen", "127.0.0.1:0"]);
         let mut echo = echo.stderr(Stdio::piped()).spawn().expect("an echo");
         let mut said = String::new();
@@ -163,7 +163,7 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
+impl Drop for LoadedEcho {
     fn drop(&mut self) {
         for child in &mut self.0 {
             let _ = child.kill();
@@ -175,7 +175,7 @@ impl Drop for Loaded {
 #[test]
 fn the_functions_of_a_running_server_are_shown() {
     let place = place("top");
-    let loaded = Loaded::start(&place);
+    let loaded = LoadedEcho::start(&place);
     let pid = loaded.0[0].id().to_string();
     let output = place.lab(&["top", "--pid", &pid, "-n", "2", "--interval", "2", "--json"]);
     if !works(&said(&output)) {

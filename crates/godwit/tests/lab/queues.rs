@@ -6,7 +6,7 @@ use serde_json::Value;
 use testbed::command::find_program;
 use testbed::namespace;
 
-use super::{Place, is_root, namespaces_of, said, until};
+use super::{LabTestFolder, is_root, namespaces_of, said, until};
 
 /// Returns the standard output of `words`, which may name a namespace that no longer exists.
 fn output(words: &[&str]) -> String {
@@ -16,8 +16,8 @@ fn output(words: &[&str]) -> String {
 
 const FEATURES: [&str; 4] = ["plain", "buffer-64-kib", "buffer-1-mib", "qdisc-pfifo-16"];
 
-fn place(name: &str) -> Place {
-    let place = Place::new(name);
+fn place(name: &str) -> LabTestFolder {
+    let place = LabTestFolder::new(name);
     place.plan("queues", "");
     place.more(
         "queues",

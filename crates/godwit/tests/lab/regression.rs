@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use testbed::registry;
 
-use crate::lab::{GODWIT, Place, is_root, refused, refused_plan, said};
+use crate::lab::{GODWIT, LabTestFolder, is_root, refused, refused_plan, said};
 
 /// Writes a plan with one lossy link, so short that it ends at once by the virtual clock.
-fn small(place: &Place, name: &str, more: &str, case: &str) {
+fn small(place: &LabTestFolder, name: &str, more: &str, case: &str) {
     let text = format!(
         "name = \"{name}\"\ntitle = \"A small link\"\nprotocol = \"dccp\"\nseconds = 2\nruns = 2\n\
          quick_seconds = 1\n{more}\n[[case]]\nname = \"lossy\"\ntitle = \"2 % loss\"\n\
@@ -27,7 +27,7 @@ fn json(octets: &[u8]) -> serde_json::Value {
 }
 
 /// Returns `run.json` and the page of the only result folder of a place.
-fn kept(place: &Place, name: &str) -> (serde_json::Value, String) {
+fn kept(place: &LabTestFolder, name: &str) -> (serde_json::Value, String) {
     let results = place.results();
     assert_eq!(results.len(), 1, "{results:?}");
     assert!(results[0].to_string_lossy().ends_with(&format!("Z-{name}")), "{results:?}");
@@ -37,7 +37,7 @@ fn kept(place: &Place, name: &str) -> (serde_json::Value, String) {
 
 #[test]
 fn a_small_plan_gives_a_table_a_record_and_a_page() {
-    let place = Place::new("regression");
+    let place = LabTestFolder::new("regression");
     small(&place, "mine", "clocks = [\"virtual\"]", "accepted_mbps = [0.5, 20]");
     let output = place.lab(&["run", "mine", "--quick"]);
     let printed = text(&output.stdout);
@@ -73,7 +73,7 @@ fn a_small_plan_gives_a_table_a_record_and_a_page() {
 
 #[test]
 fn a_mean_outside_of_what_is_accepted_falls_short() {
-    let place = Place::new("regression-short");
+    let place = LabTestFolder::new("regression-short");
     small(&place, "high", "clocks = [\"virtual\"]\nccids = [3]", "accepted_mbps = [900, 1000]");
     let words = ["run", "high", "--json", "--runs", "3", "--results", "results"];
     let output = place.lab(&words);
@@ -91,7 +91,7 @@ fn a_mean_outside_of_what_is_accepted_falls_short() {
 
 #[test]
 fn what_makes_no_sense_of_it_is_refused() {
-    let place = Place::new("regression-bad");
+    let place = LabTestFolder::new("regression-bad");
     small(&place, "mine", "clocks = [\"virtual\"]", "");
     for (flag, value, why) in [
         ("--server", "kea", "has no servers"),
@@ -116,7 +116,7 @@ fn what_makes_no_sense_of_it_is_refused() {
 }
 
 /// Runs the lab as a user without rights.
-fn lab_as_nobody(place: &Place, words: &[&str]) -> Output {
+fn lab_as_nobody(place: &LabTestFolder, words: &[&str]) -> Output {
     let mut command = Command::new(GODWIT);
     let program = place.0.join("godwit");
     if registry::user_id() == 0 {
@@ -132,7 +132,7 @@ fn lab_as_nobody(place: &Place, words: &[&str]) -> Output {
 
 #[test]
 fn without_root_the_real_clock_is_left_out_and_that_is_said() {
-    let place = Place::new("regression-nobody");
+    let place = LabTestFolder::new("regression-nobody");
     small(&place, "both", "ccids = [2]", "");
     let output = lab_as_nobody(&place, &["run", "both", "--quick"]);
     let told = said(&output);
@@ -155,7 +155,7 @@ fn with_both_clocks_both_are_in_the_report() {
     if !is_root() {
         return;
     }
-    let place = Place::new("regression-both");
+    let place = LabTestFolder::new("regression-both");
     small(&place, "both", "ccids = [3]", "");
     // Real time, in which a busy machine must get some of the data through.
     place.change("both", "quick_seconds = 1\n", "quick_seconds = 10\n");

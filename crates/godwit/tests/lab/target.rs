@@ -7,17 +7,22 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Place, refused, said};
-use crate::common::link::Link;
+use super::{LabTestFolder, refused, said};
+use crate::common::link::LinkNamespaces;
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
-use crate::generator::responder::{Act, Responder};
+use crate::generator::responder::{ClientTreatment, DhcpResponder};
 
 /// Number of addresses in the pools of the servers below.
 const POOL: &str = "65534";
 
 /// Measures by `plan` with the arguments `words`, in a lab started by `wrapper`, and returns
 /// summary and page.
-fn measured(place: &Place, wrapper: Command, plan: &str, words: &[&str]) -> (Value, String) {
+fn measured(
+    place: &LabTestFolder,
+    wrapper: Command,
+    plan: &str,
+    words: &[&str],
+) -> (Value, String) {
     // The speed of this machine is not part of these tests.
     place.more(plan, "");
     let all = [&["run", plan, "--pool-size", POOL, "--json"][..], words].concat();
@@ -60,7 +65,7 @@ fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
 }
 
 /// Returns the number of exchanges due in all trials, and of leases given to clients.
-fn ledger(place: &Place) -> (u64, u64) {
+fn ledger(place: &LabTestFolder) -> (u64, u64) {
     let trials = std::fs::read_dir(place.results()[0].join("trials")).expect("a folder");
     let records = trials.map(|trial| {
         let path = trial.expect("an entry").path().join("trial.json");
@@ -82,7 +87,7 @@ fn addresses(file: &Path) -> u64 {
 
 #[test]
 fn a_server_that_runs_is_measured_and_left_running() {
-    let (place, folder) = (Place::new("target"), TempFolder::new("lab-target"));
+    let (place, folder) = (LabTestFolder::new("target"), TempFolder::new("lab-target"));
     let config = configuration(folder.path(), "none", 1);
     let mut server = ServerProcess::start(&config, folder.path());
     let target = format!("127.0.0.1:{}", server.port);
@@ -107,9 +112,9 @@ fn a_server_that_runs_is_measured_and_left_running() {
 /// lab has no lease file of a server on another machine.
 #[test]
 fn one_address_for_every_client_is_seen_of_a_server_that_runs() {
-    let place = Place::new("target-same");
+    let place = LabTestFolder::new("target-same");
     place.more("tiny", "");
-    let responder = Responder::start(false, |_| Act::SameAddress);
+    let responder = DhcpResponder::start(false, |_| ClientTreatment::SameAddress);
     let target = format!("127.0.0.1:{}", responder.port);
     let relay = format!("127.0.0.1:{}", free_port());
     let words = ["run", "tiny", "--pool-size", POOL, "--json", "--target", &target];
@@ -123,7 +128,7 @@ fn one_address_for_every_client_is_seen_of_a_server_that_runs() {
 
 #[test]
 fn a_dhcpv6_server_that_runs_is_measured() {
-    let (place, folder) = (Place::new("target6"), TempFolder::new("lab-target6"));
+    let (place, folder) = (LabTestFolder::new("target6"), TempFolder::new("lab-target6"));
     place.plan("tiny6", "protocol = \"dhcp6\"");
     let subnet = "{ \"id\": 1, \"subnet\": \"2001:db8::/32\", \
                   \"relay\": { \"ip-addresses\": [ \"::1\" ] }, \
@@ -142,10 +147,10 @@ fn a_dhcpv6_server_that_runs_is_measured() {
 
 #[test]
 fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
-    let Some(link) = Link::new() else { return };
+    let Some(link) = LinkNamespaces::new() else { return };
     link.join("sv0", "cv0", "10.66.0.1/16");
     link.ip_at_client("addr add 10.66.0.2/16 dev cv0");
-    let (place, folder) = (Place::new("target-far"), TempFolder::new("lab-target-far"));
+    let (place, folder) = (LabTestFolder::new("target-far"), TempFolder::new("lab-target-far"));
     let config = configuration(folder.path(), "none", 1);
     let text = std::fs::read_to_string(&config).expect("it was written here");
     let text = text.replace("lo/127.0.0.1", "sv0/10.66.0.1").replace("127.0.0.0/8", "10.66.0.0/16");
@@ -164,7 +169,7 @@ fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
 
 #[test]
 fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
-    let (place, folder) = (Place::new("target-gone"), TempFolder::new("lab-target-gone"));
+    let (place, folder) = (LabTestFolder::new("target-gone"), TempFolder::new("lab-target-gone"));
     let config = configuration(folder.path(), "none", 1);
     let server = ServerProcess::start(&config, folder.path());
     let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
@@ -191,7 +196,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
 
 #[test]
 fn what_makes_no_sense_with_a_server_that_runs_is_refused_in_one_message() {
-    let place = Place::new("no-target");
+    let place = LabTestFolder::new("no-target");
     let with = |plan: &str, more: &[&str], code| {
         refused(&place, &[&["run", plan, "--target", "127.0.0.1:9"][..], more].concat(), code)
     };
@@ -220,7 +225,7 @@ fn what_makes_no_sense_with_a_server_that_runs_is_refused_in_one_message() {
 
 #[test]
 fn a_server_that_does_not_answer_is_told_with_what_it_needs() {
-    let place = Place::new("silent");
+    let place = LabTestFolder::new("silent");
     let [target, relay] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
     let silent = refused(&place, &["run", "tiny", "--target", &target, "--relay", &relay], 1);
     let sentence = format!("no OFFER came from UDP {target} to the relay {relay} within 15 s");

@@ -6,14 +6,14 @@ pub(crate) mod slower;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use measure::summary::Summary;
+use measure::summary::RunSummary;
 
 pub(crate) const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Folder of one test, in which it makes results and runs `godwit lab`.
-pub(crate) struct Place(pub(crate) PathBuf);
+pub(crate) struct TestResultsFolder(pub(crate) PathBuf);
 
-impl Place {
+impl TestResultsFolder {
     /// Makes an empty folder.
     pub(crate) fn new(name: &str) -> Self {
         let path =
@@ -23,9 +23,9 @@ impl Place {
     }
 
     /// Makes a result folder with a summary that `change` has changed.
-    pub(crate) fn result(&self, name: &str, change: impl FnOnce(&mut Summary)) -> String {
+    pub(crate) fn result(&self, name: &str, change: impl FnOnce(&mut RunSummary)) -> String {
         let text = include_str!("../../../measure/tests/data/summary.json");
-        let mut summary: Summary = serde_json::from_str(text).expect("a summary");
+        let mut summary: RunSummary = serde_json::from_str(text).expect("a summary");
         for result in &mut summary.results {
             result.segmentation = Some(true);
         }
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestResultsFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -1,13 +1,13 @@
 //! Stored runs in which Godwit reaches a share of its usual rate.
 
-use measure::summary::Summary;
+use measure::summary::RunSummary;
 
-use crate::results::Place;
+use crate::results::TestResultsFolder;
 
 /// Stores a result with its report below `results`, begun in the year at the beginning of its name
 /// and built from `commit`. The limit responder has the same rate in all rounds.
-pub(crate) fn stored(place: &Place, name: &str, share: f64, commit: &str) {
-    let mut whole = Summary::default();
+pub(crate) fn stored(place: &TestResultsFolder, name: &str, share: f64, commit: &str) {
+    let mut whole = RunSummary::default();
     place.result(&format!("results/{name}"), |summary| {
         let last = name.rsplit('/').next().unwrap_or(name);
         commit.clone_into(&mut summary.environment.commit);
@@ -20,7 +20,7 @@ pub(crate) fn stored(place: &Place, name: &str, share: f64, commit: &str) {
 }
 
 /// Lowers Godwit's rates to that share.
-pub(crate) fn slow_down(summary: &mut Summary, share: f64) {
+pub(crate) fn slow_down(summary: &mut RunSummary, share: f64) {
     let godwit = &mut summary.results[0];
     for round in &mut godwit.rounds {
         round.leases_per_s *= share;

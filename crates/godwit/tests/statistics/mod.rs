@@ -14,17 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use crate::common::{require, waited_until};
-use player::{Make, Player};
+use player::{ScriptedServer, StatisticsServerMake};
 
 /// Differences between the families.
-struct Family {
+struct StatisticsFamily {
     is_v6: bool,
     config: &'static str,
-    play: fn(&Player),
+    play: fn(&ScriptedServer),
     /// Statistics that are not zero after [`Self::play`].
     played: &'static [(&'static str, u64)],
     /// Function that makes one client send three messages at once.
-    hurry: fn(&Player),
+    hurry: fn(&ScriptedServer),
     /// Statistics that are not zero after [`Self::hurry`] alone.
     hurried: &'static [(&'static str, u64)],
     /// Statistics that the end of leases changes.
@@ -37,7 +37,7 @@ struct Family {
 const FAILED_LAST: &str = "looks first where it gave something last, by the wall clock, which may be set back \
     meanwhile, and counts where it looked last";
 
-const V4: Family = Family {
+const V4: StatisticsFamily = StatisticsFamily {
     is_v6: false,
     config: v4::CONFIG,
     play: v4::play,
@@ -56,7 +56,7 @@ const V4: Family = Family {
     ],
 };
 
-const V6: Family = Family {
+const V6: StatisticsFamily = StatisticsFamily {
     is_v6: true,
     config: v6::CONFIG,
     play: v6::play,
@@ -90,7 +90,7 @@ fn expected(is_v6: bool, changes: &[&[(&str, u64)]]) -> BTreeMap<String, u64> {
 }
 
 /// Returns the statistics of the server that differ from `expected`, over any channel.
-fn wrong(player: &Player, is_v6: bool, expected: &BTreeMap<String, u64>) -> Vec<String> {
+fn wrong(player: &ScriptedServer, is_v6: bool, expected: &BTreeMap<String, u64>) -> Vec<String> {
     let all = player.statistics();
     let metrics = player.metrics();
     let mut wrong = Vec::new();
@@ -107,8 +107,8 @@ fn wrong(player: &Player, is_v6: bool, expected: &BTreeMap<String, u64>) -> Vec<
     wrong
 }
 
-fn is_as_implied(family: &Family) {
-    let player = Player::start(Make::Godwit, family.is_v6, family.config);
+fn is_as_implied(family: &StatisticsFamily) {
+    let player = ScriptedServer::start(StatisticsServerMake::Godwit, family.is_v6, family.config);
     (family.play)(&player);
     let played = expected(family.is_v6, &[family.played]);
     // The server counts the last replies when it has sent them.
@@ -144,7 +144,7 @@ fn is_good_exposition(metrics: &str) {
 
 /// Returns Kea's statistics that differ from `expected` and are not known to differ.
 fn differing(
-    family: &Family,
+    family: &StatisticsFamily,
     statistics: &BTreeMap<String, u64>,
     expected: &BTreeMap<String, u64>,
 ) -> Vec<String> {
@@ -156,12 +156,12 @@ fn differing(
     wrong.collect()
 }
 
-fn is_as_in_kea(family: &Family, reclaimed: u64) {
+fn is_as_in_kea(family: &StatisticsFamily, reclaimed: u64) {
     let program = if family.is_v6 { "kea-dhcp6" } else { "kea-dhcp4" };
     if !require(&[program]) {
         return;
     }
-    let player = Player::start(Make::Kea, family.is_v6, family.config);
+    let player = ScriptedServer::start(StatisticsServerMake::Kea, family.is_v6, family.config);
     (family.play)(&player);
     // The server counts the last replies when it has sent them.
     let differ = |expected: &BTreeMap<String, u64>| {
@@ -182,7 +182,7 @@ fn is_as_in_kea(family: &Family, reclaimed: u64) {
 }
 
 /// Checks that every name either moves in one of the scripts or is listed with the reason.
-fn is_complete(family: &Family) {
+fn is_complete(family: &StatisticsFamily) {
     let moved: BTreeSet<String> = [family.played, family.ended, family.hurried]
         .iter()
         .copied()
@@ -199,9 +199,14 @@ fn is_complete(family: &Family) {
 }
 
 /// Checks that the third message of a client that has one in flight and one held is a duplicate.
-fn counts_duplicates(family: &Family) {
+fn counts_duplicates(family: &StatisticsFamily) {
     // The first one is in flight while its row is flushed.
-    let player = Player::start_with("always", Make::Godwit, family.is_v6, family.config);
+    let player = ScriptedServer::start_with(
+        "always",
+        StatisticsServerMake::Godwit,
+        family.is_v6,
+        family.config,
+    );
     (family.hurry)(&player);
     let mut sizes: Vec<(&str, u64)> = family.played.to_vec();
     sizes.retain(|(name, _)| name.contains("total-"));

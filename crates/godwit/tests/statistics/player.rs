@@ -14,14 +14,14 @@ use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
 
 /// Make of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
+pub(crate) enum StatisticsServerMake {
     Godwit,
     Kea,
 }
 
 /// Server under a script.
-pub(crate) struct Player {
-    make: Make,
+pub(crate) struct ScriptedServer {
+    make: StatisticsServerMake,
     is_v6: bool,
     child: Child,
     folder: TempFolder,
@@ -37,16 +37,21 @@ struct GlobalMembers<'c> {
     durability: &'c str,
 }
 
-impl Player {
+impl ScriptedServer {
     /// Starts `make` with a configuration whose global members are `config`. Replies of ours do not
     /// wait for their rows: one that waited too long would be dropped, and counted.
-    pub(crate) fn start(make: Make, is_v6: bool, config: &str) -> Self {
+    pub(crate) fn start(make: StatisticsServerMake, is_v6: bool, config: &str) -> Self {
         Self::start_with("none", make, is_v6, config)
     }
 
     /// Starts `make` with a configuration whose global members are `config`, ours with
     /// `durability`.
-    pub(crate) fn start_with(durability: &str, make: Make, is_v6: bool, config: &str) -> Self {
+    pub(crate) fn start_with(
+        durability: &str,
+        make: StatisticsServerMake,
+        is_v6: bool,
+        config: &str,
+    ) -> Self {
         let name = if is_v6 { "dhcp6" } else { "dhcp4" };
         let folder = TempFolder::new(&format!("statistics-{name}-{make:?}").to_lowercase());
         let address: IpAddr =
@@ -60,10 +65,10 @@ impl Player {
         let text = document(make, is_v6, &folder, http_port, &GlobalMembers { config, durability });
         fs::write(&file, text).expect("the test's folder can be written");
         let mut command = match make {
-            Make::Kea => Command::new(format!("kea-{name}")),
-            Make::Godwit => Command::new(env!("CARGO_BIN_EXE_godwit")),
+            StatisticsServerMake::Kea => Command::new(format!("kea-{name}")),
+            StatisticsServerMake::Godwit => Command::new(env!("CARGO_BIN_EXE_godwit")),
         };
-        if make == Make::Godwit {
+        if make == StatisticsServerMake::Godwit {
             // The HTTP socket has no authentication.
             command.arg(name).arg("-X");
         }
@@ -79,7 +84,7 @@ impl Player {
     }
 
     fn wait_until_serving(&mut self) {
-        let mark = if self.make == Make::Kea { "_STARTED " } else { "serving" };
+        let mark = if self.make == StatisticsServerMake::Kea { "_STARTED " } else { "serving" };
         let is_serving = waited_until(|| {
             self.log().contains(mark) || matches!(self.child.try_wait(), Ok(Some(_)))
         });
@@ -168,7 +173,7 @@ impl Player {
 
     /// Returns true if the server is Kea 2.2.
     pub(crate) fn is_kea(&self) -> bool {
-        self.make == Make::Kea
+        self.make == StatisticsServerMake::Kea
     }
 
     /// Waits until the server has counted `count` messages.
@@ -208,7 +213,7 @@ impl Player {
     }
 }
 
-impl Drop for Player {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -217,7 +222,7 @@ impl Drop for Player {
 
 /// Returns the whole configuration. One shard, and one thread of Kea's, take messages in order.
 fn document(
-    make: Make,
+    make: StatisticsServerMake,
     is_v6: bool,
     folder: &TempFolder,
     http_port: u16,
@@ -232,12 +237,12 @@ fn document(
     let data = if is_v6 { format!(r#""data-directory": "{path}","#) } else { String::new() };
     let unix = format!(r#"{{ "socket-type": "unix", "socket-name": "{path}/control" }}"#);
     let own = match make {
-        Make::Kea => format!(
+        StatisticsServerMake::Kea => format!(
             r#""control-socket": {unix}, "multi-threading": {{ "enable-multi-threading": false }},
                "loggers": [ {{ "name": "{name}", "severity": "INFO",
                                "output_options": [ {{ "output": "{path}/kea.log" }} ] }} ],"#
         ),
-        Make::Godwit => format!(
+        StatisticsServerMake::Godwit => format!(
             r#""control-sockets": [ {unix}, {{ "socket-type": "http",
                    "socket-address": "127.0.0.1", "socket-port": {http_port} }} ],
                "user-context": {{ "godwit": {{ "shards": 1, "durability": "{durability}" }} }},"#
@@ -245,8 +250,10 @@ fn document(
     };
     // Kea 2.2 has no pool numbers, and repeats no leases by default.
     let config = match make {
-        Make::Kea => without_pool_ids(config).replace(r#""cache-threshold": 0.0,"#, ""),
-        Make::Godwit => config.to_owned(),
+        StatisticsServerMake::Kea => {
+            without_pool_ids(config).replace(r#""cache-threshold": 0.0,"#, "")
+        }
+        StatisticsServerMake::Godwit => config.to_owned(),
     };
     format!(
         r#"{{ "{top}": {{ {own} {data}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::statistics::player::Player;
+use crate::statistics::player::ScriptedServer;
 
 /// Configuration in which each subnet moves other statistics. 1: everything ordinary; the two hosts
 /// share a reserved address. 2: one address. 3: no pool. 4: leases of a second. 5: leases are
@@ -73,7 +73,7 @@ fn plain(kind: u8, client: u8, subnet: u8) -> Vec<u8> {
 
 /// Sends a message, and returns the address and server identifier of the reply, which must be of
 /// type `kind`.
-fn answer(player: &Player, octets: &[u8], kind: u8) -> ([u8; 4], [u8; 4]) {
+fn answer(player: &ScriptedServer, octets: &[u8], kind: u8) -> ([u8; 4], [u8; 4]) {
     let answer = player.ask(octets);
     let (mut found, mut server) = (0, [0; 4]);
     let mut rest = &answer[240..];
@@ -91,7 +91,7 @@ fn answer(player: &Player, octets: &[u8], kind: u8) -> ([u8; 4], [u8; 4]) {
 }
 
 /// Plays DISCOVER, OFFER, REQUEST, ACK, and returns the address and the server's identifier.
-fn lease(player: &Player, client: u8, subnet: u8) -> ([u8; 4], [u8; 4]) {
+fn lease(player: &ScriptedServer, client: u8, subnet: u8) -> ([u8; 4], [u8; 4]) {
     let (offered, server) = answer(player, &plain(DISCOVER, client, subnet), OFFER);
     let options: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &offered), (SERVER_ID, &server)];
     let request = message(REQUEST, client, subnet, [0; 4], &options);
@@ -100,7 +100,7 @@ fn lease(player: &Player, client: u8, subnet: u8) -> ([u8; 4], [u8; 4]) {
 }
 
 /// Plays everything except the end of leases.
-pub(crate) fn play(player: &Player) {
+pub(crate) fn play(player: &ScriptedServer) {
     // Client 1 gets an address, renews it, requests a wrong one, and releases its own.
     let (address, server) = lease(player, 1, 1);
     answer(player, &message(REQUEST, 1, 1, address, &[]), ACK);
@@ -147,7 +147,7 @@ pub(crate) fn play(player: &Player) {
 
 /// Requests the lease of client 6 three times at once: the server holds the second until it has
 /// answered the first.
-pub(crate) fn hurry(player: &Player) {
+pub(crate) fn hurry(player: &ScriptedServer) {
     let (offered, server) = answer(player, &plain(DISCOVER, 6, 2), OFFER);
     let options: [(u8, &[u8]); 2] = [(REQUESTED_ADDRESS, &offered), (SERVER_ID, &server)];
     let request = message(REQUEST, 6, 2, [0; 4], &options);
@@ -179,7 +179,7 @@ pub(crate) const HURRIED: &[(&str, u64)] = &[
 pub(crate) const SENT: u64 = 43;
 
 /// Sends messages that the server drops, each for another reason.
-fn dropped(player: &Player, server: [u8; 4]) {
+fn dropped(player: &ScriptedServer, server: [u8; 4]) {
     // Without the magic cookie.
     let mut malformed = plain(DISCOVER, 5, 1);
     malformed[236] = 0;

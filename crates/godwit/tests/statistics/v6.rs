@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::statistics::player::Player;
+use crate::statistics::player::ScriptedServer;
 
 /// Configuration like that of DHCPv4, with prefixes as well as addresses.
 pub(crate) const CONFIG: &str = r#"
@@ -96,7 +96,7 @@ fn asked(code: u16) -> Vec<u8> {
 
 /// Sends a message, and returns the options of the reply inside the relay agent's, which must be of
 /// type `kind`.
-fn answer(player: &Player, octets: &[u8], kind: u8) -> Vec<(u16, Vec<u8>)> {
+fn answer(player: &ScriptedServer, octets: &[u8], kind: u8) -> Vec<(u16, Vec<u8>)> {
     let answer = player.ask(octets);
     let relayed = options(&answer[34..]);
     let (_, inner) = relayed.iter().find(|(code, _)| *code == RELAY_MESSAGE).expect("relayed");
@@ -123,7 +123,7 @@ fn echoed(options: &[(u16, Vec<u8>)]) -> Vec<Vec<u8>> {
 
 /// Plays SOLICIT, ADVERTISE, REQUEST, REPLY for `associations`, and returns the options that the
 /// client sends about its lease from then on.
-fn lease(player: &Player, client: u8, subnet: u8, associations: &[u16]) -> Vec<Vec<u8>> {
+fn lease(player: &ScriptedServer, client: u8, subnet: u8, associations: &[u16]) -> Vec<Vec<u8>> {
     let wanted: Vec<_> = associations.iter().map(|&code| asked(code)).collect();
     let offered = answer(player, &message(SOLICIT, client, subnet, &wanted), ADVERTISE);
     let request = message(REQUEST, client, subnet, &echoed(&offered));
@@ -137,7 +137,7 @@ fn to_any_server(held: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// Requests the lease of client 6 three times at once: the server holds the second until it has
 /// answered the first.
-pub(crate) fn hurry(player: &Player) {
+pub(crate) fn hurry(player: &ScriptedServer) {
     let offered = answer(player, &message(SOLICIT, 6, 2, &[asked(IA_NA)]), ADVERTISE);
     let request = message(REQUEST, 6, 2, &echoed(&offered));
     player.tell_at_once(&[&request, &request, &request]);
@@ -168,7 +168,7 @@ pub(crate) const HURRIED: &[(&str, u64)] = &[
 pub(crate) const SENT: u64 = 44;
 
 /// Plays everything except the end of leases.
-pub(crate) fn play(player: &Player) {
+pub(crate) fn play(player: &ScriptedServer) {
     // Client 1 gets an address and a prefix, renews them in every way, and releases them.
     let held = lease(player, 1, 1, &[IA_NA, IA_PD]);
     answer(player, &message(RENEW, 1, 1, &held), REPLY);
@@ -223,7 +223,7 @@ pub(crate) fn play(player: &Player) {
 }
 
 /// Sends messages that the server drops, each for another reason.
-fn dropped(player: &Player, held: &[Vec<u8>]) {
+fn dropped(player: &ScriptedServer, held: &[Vec<u8>]) {
     // Too short to be a message.
     player.tell(&[1; 3]);
     // For another server; for a server without naming one.

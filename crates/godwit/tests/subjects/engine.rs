@@ -8,11 +8,11 @@ use std::sync::Arc;
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::{ExpiredLeases, NoIncludes};
-use dhcp_engine::{InFlight, InterfaceNames, Protocol, Shard, Transmit, reclaim};
+use dhcp_engine::{InFlight, InterfaceNames, Protocol, ReplySink, Shard, reclaim};
 use dhcp_lease::v4::V4;
-use dhcp_lease::v6::{IaKind, Resource, V6};
-use dhcp_lease::{LeaseState, LeaseTable, Leased, MemoryStore};
-use scenario::{Family, Scenario, Subject, SubjectError};
+use dhcp_lease::v6::{Resource, ResourceKind, V6};
+use dhcp_lease::{LeaseState, LeaseTable, MemoryStore, TableFamily};
+use scenario::{Scenario, ScenarioFamily, ScenarioServer, SubjectError};
 use serde_json::{Value, json};
 
 use super::document;
@@ -25,7 +25,7 @@ const LOOPBACK: u32 = 1;
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 
 /// Interface of a family to the engine in these tests.
-pub(crate) trait Rig: Protocol + Leased {
+pub(crate) trait EngineTestFamily: Protocol + TableFamily {
     const INGRESS: Self::Ingress;
 
     fn compile(
@@ -37,7 +37,7 @@ pub(crate) trait Rig: Protocol + Leased {
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState>;
 }
 
-impl Rig for V4 {
+impl EngineTestFamily for V4 {
     const INGRESS: Self::Ingress = dhcp_engine::v4::Ingress::routed(
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, 67),
         Ipv4Addr::LOCALHOST,
@@ -59,7 +59,7 @@ impl Rig for V4 {
     }
 }
 
-impl Rig for V6 {
+impl EngineTestFamily for V6 {
     const INGRESS: Self::Ingress = dhcp_engine::v6::Ingress {
         source: SocketAddrV6::new(Ipv6Addr::LOCALHOST, 547, 0, 0),
         local: Ipv6Addr::LOCALHOST,
@@ -81,26 +81,26 @@ impl Rig for V6 {
 
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState> {
         let address = address.parse().ok()?;
-        let resource = Resource { kind: IaKind::Address, len: 128, address };
+        let resource = Resource { kind: ResourceKind::Address, len: 128, address };
         table.lease(resource).map(|lease| lease.state)
     }
 }
 
-fn told(problems: &[dhcp_config::Problem]) -> String {
+fn told(problems: &[dhcp_config::ConfigProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Engine with a configuration.
-pub(crate) struct Engine<P: Rig> {
-    family: Family,
+pub(crate) struct EngineSubject<P: EngineTestFamily> {
+    family: ScenarioFamily,
     now: Now,
     table: Arc<LeaseTable<P>>,
     shard: Shard<P, MemoryStore<P>>,
 }
 
-struct Replies(Vec<Vec<u8>>);
+struct TransmittedReplies(Vec<Vec<u8>>);
 
-impl<P: Protocol> Transmit<P> for Replies {
+impl<P: Protocol> ReplySink<P> for TransmittedReplies {
     fn transmit(&mut self, _to: P::Destination, _ingress: P::Ingress, octets: &[u8]) -> bool {
         self.0.push(octets.to_vec());
         true
@@ -108,14 +108,14 @@ impl<P: Protocol> Transmit<P> for Replies {
 }
 
 /// Starts the engine with the configuration of `scenario`.
-pub(crate) fn start(scenario: &Scenario) -> Result<Box<dyn Subject>, String> {
+pub(crate) fn start(scenario: &Scenario) -> Result<Box<dyn ScenarioServer>, String> {
     Ok(match scenario.family {
-        Family::V4 => Box::new(Engine::<V4>::start(scenario)?),
-        Family::V6 => Box::new(Engine::<V6>::start(scenario)?),
+        ScenarioFamily::V4 => Box::new(EngineSubject::<V4>::start(scenario)?),
+        ScenarioFamily::V6 => Box::new(EngineSubject::<V6>::start(scenario)?),
     })
 }
 
-impl<P: Rig> Engine<P> {
+impl<P: EngineTestFamily> EngineSubject<P> {
     fn start(scenario: &Scenario) -> Result<Self, String> {
         let table = Arc::new(LeaseTable::new(7));
         let text = document(scenario.family, &scenario.config, "");
@@ -130,14 +130,14 @@ impl<P: Rig> Engine<P> {
     }
 }
 
-impl<P: Rig> Subject for Engine<P> {
+impl<P: EngineTestFamily> ScenarioServer for EngineSubject<P> {
     fn exchange(
         &mut self,
         octets: &[u8],
         _expects_none: bool,
         _is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError> {
-        let mut replies = Replies(Vec::new());
+        let mut replies = TransmittedReplies(Vec::new());
         self.shard.handle(self.now, octets, P::INGRESS, &mut replies);
         self.shard.end_batch(self.now, &mut replies);
         Ok(replies.0)

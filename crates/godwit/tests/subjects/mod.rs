@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
-use scenario::{Family, Scenario};
+use scenario::{Scenario, ScenarioFamily};
 
 /// Maximum of seconds that a scenario may wait on the real clock; only the virtual clock plays
 /// longer ones.
 pub(crate) const REAL_WAIT_MAX_S: u64 = 6;
 
 /// Scenario and its name: its path below `conformance/scenarios`, without the extension.
-pub(crate) struct Named {
+pub(crate) struct NamedScenario {
     pub(crate) name: String,
     pub(crate) scenario: Scenario,
 }
 
 /// Returns every scenario of the repository, ordered by name; only those whose name contains
 /// `GODWIT_SCENARIO` if that is set.
-pub(crate) fn all() -> Vec<Named> {
+pub(crate) fn all() -> Vec<NamedScenario> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/scenarios");
     let mut paths = Vec::new();
     collect(&root, &mut paths);
@@ -36,7 +36,7 @@ pub(crate) fn all() -> Vec<Named> {
         let text = std::fs::read_to_string(&path).expect("it was just listed");
         let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         if name.contains(&wanted) {
-            scenarios.push(Named { name, scenario });
+            scenarios.push(NamedScenario { name, scenario });
         }
     }
     scenarios
@@ -55,10 +55,10 @@ pub(crate) fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
 }
 
 /// Returns a whole document around the scenario's map; `further` are members that the subject adds.
-pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
+pub(crate) fn document(family: ScenarioFamily, config: &str, further: &str) -> String {
     let top = match family {
-        Family::V4 => "Dhcp4",
-        Family::V6 => "Dhcp6",
+        ScenarioFamily::V4 => "Dhcp4",
+        ScenarioFamily::V6 => "Dhcp6",
     };
     format!("{{ \"{top}\": {{ {further} {config} }} }}")
 }

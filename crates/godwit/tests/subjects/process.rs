@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use scenario::{Family, Scenario, Subject, SubjectError};
+use scenario::{Scenario, ScenarioFamily, ScenarioServer, SubjectError};
 
 use testbed::Debian13;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
@@ -33,7 +33,7 @@ const TAKING: Duration = Duration::from_secs(60);
 
 /// Make of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
+pub(crate) enum ServerMake {
     Godwit,
     /// Kea 2.2 of Debian 12.
     Kea,
@@ -41,7 +41,7 @@ pub(crate) enum Make {
     Kea3,
 }
 
-impl Make {
+impl ServerMake {
     /// Returns true for any version of Kea.
     pub(crate) const fn is_kea(self) -> bool {
         matches!(self, Self::Kea | Self::Kea3)
@@ -51,7 +51,7 @@ impl Make {
 /// Inputs to the start of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
-    pub(crate) family: Family,
+    pub(crate) family: ScenarioFamily,
     /// Map inside `Dhcp4` or `Dhcp6`, without interfaces, lease database and loggers.
     pub(crate) config: &'a str,
     /// True if the server has a control socket.
@@ -87,8 +87,8 @@ impl<'a> Setup<'a> {
 
 /// Server with a configuration of its own.
 pub(crate) struct Daemon {
-    make: Make,
-    family: Family,
+    make: ServerMake,
+    family: ScenarioFamily,
     /// Command that starts the process, also again.
     command: Command,
     child: Child,
@@ -104,7 +104,7 @@ impl Daemon {
     /// Starts `make` with `setup`. `number` distinguishes its folder, and an expected reply may
     /// take as long as `answer_limit`.
     pub(crate) fn start(
-        make: Make,
+        make: ServerMake,
         setup: Setup<'_>,
         number: usize,
         answer_limit: Duration,
@@ -116,15 +116,15 @@ impl Daemon {
     /// Starts `make` with `setup` in a folder that may have files already, such as leases.
     pub(crate) fn start_in(
         folder: TempFolder,
-        make: Make,
+        make: ServerMake,
         setup: Setup<'_>,
         answer_limit: Duration,
     ) -> Result<Self, String> {
         let (address, interface): (IpAddr, _) = match setup.family {
-            Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
-            Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
+            ScenarioFamily::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
+            ScenarioFamily::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
         };
-        let places = Places::of(make, &folder);
+        let places = ServerPaths::of(make, &folder);
         let further = members(make, &places, setup, interface);
         let config = setup.config.replace(SOCKETS_MARK, &places.sockets.display().to_string());
         let text = document(setup.family, &config, &further);
@@ -204,8 +204,8 @@ impl Daemon {
     /// Returns words that the log has once for each start.
     const fn mark_of_start(&self) -> &'static str {
         match self.make {
-            Make::Godwit => "serving",
-            Make::Kea | Make::Kea3 => "_STARTED ",
+            ServerMake::Godwit => "serving",
+            ServerMake::Kea | ServerMake::Kea3 => "_STARTED ",
         }
     }
 
@@ -222,8 +222,8 @@ impl Daemon {
     /// Returns how often the server has taken a configuration.
     fn reloads(&self) -> usize {
         let mark = match self.make {
-            Make::Godwit => "reloaded",
-            Make::Kea | Make::Kea3 => "CONFIG_COMPLETE",
+            ServerMake::Godwit => "reloaded",
+            ServerMake::Kea | ServerMake::Kea3 => "CONFIG_COMPLETE",
         };
         self.log().matches(mark).count()
     }
@@ -231,11 +231,11 @@ impl Daemon {
 
 /// Replaces the plain names of hook libraries, which newer versions of Kea accept, by paths, which
 /// Debian's needs.
-fn with_libraries(make: Make, text: String) -> String {
+fn with_libraries(make: ServerMake, text: String) -> String {
     let folders = fs::read_dir("/usr/lib").into_iter().flatten().filter_map(Result::ok);
     let hooks = folders.map(|entry| entry.path().join("kea/hooks")).find(|path| path.is_dir());
     match (make, hooks) {
-        (Make::Kea, Some(folder)) => {
+        (ServerMake::Kea, Some(folder)) => {
             text.replace("\"libdhcp_", &format!("\"{}/libdhcp_", folder.display()))
         }
         _ => text,
@@ -257,20 +257,24 @@ fn spawn(command: &mut Command, folder: &Path) -> std::io::Result<Child> {
 }
 
 /// Returns the command that starts a server with the configuration in `folder`.
-fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, String> {
+fn program(
+    make: ServerMake,
+    family: ScenarioFamily,
+    folder: &TempFolder,
+) -> Result<Command, String> {
     let name = match family {
-        Family::V4 => "dhcp4",
-        Family::V6 => "dhcp6",
+        ScenarioFamily::V4 => "dhcp4",
+        ScenarioFamily::V6 => "dhcp6",
     };
     let path = folder.path();
-    if make == Make::Kea3 {
+    if make == ServerMake::Kea3 {
         let debian = Debian13::find().ok_or("there is no root folder of Debian 13")?;
         let mut command = debian.command(path, &format!("kea-{name}")).to_command();
         command.arg("-c").arg(Path::new(LEASES).join(CONFIGURATION));
         return Ok(command);
     }
     let mut command = Command::new(format!("kea-{name}"));
-    if make == Make::Godwit {
+    if make == ServerMake::Godwit {
         command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         command.arg(name);
     }
@@ -290,16 +294,16 @@ fn in_namespace(command: &Command, namespace: &str) -> Command {
 
 /// Paths at which a server sees its folder: unchanged, or in Kea 3's root folder at the folder for
 /// each kind of file.
-struct Places {
+struct ServerPaths {
     leases: PathBuf,
     sockets: PathBuf,
     logs: PathBuf,
 }
 
-impl Places {
-    fn of(make: Make, folder: &TempFolder) -> Self {
+impl ServerPaths {
+    fn of(make: ServerMake, folder: &TempFolder) -> Self {
         let path = folder.path();
-        let [leases, sockets, logs] = if make == Make::Kea3 {
+        let [leases, sockets, logs] = if make == ServerMake::Kea3 {
             [LEASES, SOCKETS, LOGS].map(PathBuf::from)
         } else {
             [path, path, path].map(Path::to_owned)
@@ -309,17 +313,17 @@ impl Places {
 }
 
 /// Returns the members that the subject adds to the scenario's configuration.
-fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> String {
-    let Places { leases, sockets, logs } = places;
+fn members(make: ServerMake, places: &ServerPaths, setup: Setup<'_>, interface: &str) -> String {
+    let ServerPaths { leases, sockets, logs } = places;
     let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
     let interfaces =
         setup.link.map_or_else(|| format!("\"{interface}\""), |link| link.interfaces.to_owned());
     let mut members = format!(
         r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},"#,
         match setup.family {
-            Family::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
-            Family::V4 => r#", "dhcp-socket-type": "udp""#,
-            Family::V6 => "",
+            ScenarioFamily::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
+            ScenarioFamily::V4 => r#", "dhcp-socket-type": "udp""#,
+            ScenarioFamily::V6 => "",
         },
     );
     if !setup.config.contains("\"lease-database\"") {
@@ -331,18 +335,18 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     }
     if !setup.config.contains("\"loggers\"") {
         let name = match setup.family {
-            Family::V4 => "kea-dhcp4",
-            Family::V6 => "kea-dhcp6",
+            ScenarioFamily::V4 => "kea-dhcp4",
+            ScenarioFamily::V6 => "kea-dhcp6",
         };
         members += &format!(
             r#""loggers": [ {{ "name": "{name}", "severity": "INFO",
                                "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#
         );
     }
-    if setup.family == Family::V6 {
+    if setup.family == ScenarioFamily::V6 {
         members += &format!(r#""data-directory": "{leases}","#);
     }
-    if make != Make::Kea && !setup.config.contains("\"multi-threading\"") {
+    if make != ServerMake::Kea && !setup.config.contains("\"multi-threading\"") {
         // With several threads, the default of both, Kea counts a reply some time after it was
         // sent, and Godwit serves clients in no certain order.
         members += r#""multi-threading": { "enable-multi-threading": false },"#;
@@ -355,7 +359,7 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     members
 }
 
-impl Subject for Daemon {
+impl ScenarioServer for Daemon {
     fn exchange(
         &mut self,
         octets: &[u8],

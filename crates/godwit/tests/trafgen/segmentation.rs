@@ -4,10 +4,10 @@
 use std::time::Instant;
 
 use netio::frame::TrainKind;
-use netio::{Frame, FrameReceiver, PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
+use netio::{FrameReceiver, PollFd, ReceivedFrame, RecvBatch, UdpOptions, UdpSocket, poll};
 use packet_wire::checksum::checksum;
 
-use super::{GODWIT, Link, MOMENT_NS, said, take, trafgen};
+use super::{GODWIT, MOMENT_NS, TrafgenLink, said, take, trafgen};
 use crate::common::{PATIENCE, waited_until};
 
 /// Frame of 85 bytes; its IPv4 identification counts as that of segments does.
@@ -19,14 +19,14 @@ const IP_LEN_AT: usize = 16;
 const IP_SUM_AT: usize = 24;
 const UDP_LEN_AT: usize = 38;
 
-fn link() -> Option<Link> {
-    let link = Link::new()?;
+fn link() -> Option<TrafgenLink> {
+    let link = TrafgenLink::new()?;
     link.inside("ip link set in0 address 02:00:00:00:00:05", &[]);
     Some(link)
 }
 
 /// Returns the frames in received data, without their checksums.
-fn frames_of(frame: Frame<'_>) -> Vec<Vec<u8>> {
+fn frames_of(frame: ReceivedFrame<'_>) -> Vec<Vec<u8>> {
     let Some(train) = frame.train else { return vec![without_sums(frame.octets)] };
     assert_eq!(train.kind, TrainKind::Udp);
     let (headers, payload) = frame.octets.split_at(HEADER_BYTES);
@@ -53,7 +53,7 @@ fn without_sums(frame: &[u8]) -> Vec<u8> {
 fn taken<T>(
     receiver: &mut FrameReceiver,
     count: usize,
-    of: impl Fn(Frame<'_>) -> Vec<T>,
+    of: impl Fn(ReceivedFrame<'_>) -> Vec<T>,
 ) -> Vec<T> {
     let mut all = Vec::new();
     let ends = Instant::now() + PATIENCE;
@@ -83,7 +83,7 @@ fn segments_are_the_frames_that_plain_sending_sends() {
         let counted = if datagrams_counted { datagrams } else { 1_001 };
         assert_eq!((after.0 - before.0, after.1 - before.1), (counted, counted), "{most}");
         assert!(report["path"].as_str().is_some_and(|path| path.contains("segmented")), "{report}");
-        let sums = |frame: Frame<'_>| {
+        let sums = |frame: ReceivedFrame<'_>| {
             let pending = frame.checksum.map_or(0, |pending| pending.start);
             let ip_sum = checksum(&frame.octets[14..34]);
             frames_of(frame).into_iter().map(|octets| (octets, pending, ip_sum)).collect()

@@ -5,14 +5,14 @@ use std::fs;
 use std::process::Command;
 
 use netio::{PollFd, poll};
-use packet_gen::language::{Settings, compile};
+use packet_gen::language::{PacketParserSettings, compile};
 use serde_json::Value;
 
-use super::{GODWIT, Link, MOMENT_NS, PACKET, said, take, trafgen};
+use super::{GODWIT, MOMENT_NS, PACKET, TrafgenLink, said, take, trafgen};
 
 /// Returns a link whose namespace pings itself.
-fn link() -> Option<Link> {
-    let link = Link::new()?;
+fn link() -> Option<TrafgenLink> {
+    let link = TrafgenLink::new()?;
     link.inside("sh -ec", &["echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6"]);
     link.inside("ip link set lo up", &[]);
     Some(link)
@@ -76,7 +76,8 @@ fn the_last_frame_before_the_silence_is_told() {
     let silent_after = &report["smoke_test"]["silent_after"];
     assert_eq!((&silent_after["number"], arrived.len() as u64 + dropped), (&sent.into(), sent));
     let text = silent_after["text"].as_str().expect("the frame");
-    let program = compile(text.as_bytes(), &Settings::default()).expect("it is of the language");
+    let program =
+        compile(text.as_bytes(), &PacketParserSettings::default()).expect("it is of the language");
     assert_eq!(program.packets[0].octets, *last);
     let (error, code) = said(&output);
     assert!(error.contains("127.0.0.1 answers no ping any more since packet"), "{error}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use scenario::{Family, Twin, Verdict};
+use scenario::{ComparisonScenario, DeviationReason, ScenarioFamily};
 
 use super::{NamedTwin, all};
 use crate::common::manual::{keys, page, quoted, rows};
@@ -23,15 +23,15 @@ fn statuses(digit: char, row: &str) -> Vec<String> {
 }
 
 /// Returns the rows that differ on purpose by a difference of the twin.
-fn different(twin: &Twin) -> BTreeSet<&str> {
-    let meant = |verdict| matches!(verdict, Verdict::Ours | Verdict::Rfc);
+fn different(twin: &ComparisonScenario) -> BTreeSet<&str> {
+    let meant = |verdict| matches!(verdict, DeviationReason::Ours | DeviationReason::Rfc);
     let meant = twin.differences.iter().filter(|known| meant(known.verdict));
     let rows = meant.flat_map(|known| known.rows.as_ref().unwrap_or(&twin.rows));
     rows.map(String::as_str).collect()
 }
 
 fn faults(NamedTwin { name, twin, .. }: &NamedTwin) -> Vec<String> {
-    let digit = if twin.family == Family::V4 { '4' } else { '6' };
+    let digit = if twin.family == ScenarioFamily::V4 { '4' } else { '6' };
     let different = different(twin);
     let mut faults = Vec::new();
     for row in &twin.rows {

@@ -11,14 +11,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use scenario::{Family, Maker, Player, Twin};
-use testbed::database::Engine;
+use scenario::{ComparedServer, ComparisonScenario, ScenarioFamily, ScenarioPlayer};
+use testbed::database::DatabaseEngine;
 
 use crate::common::{TempFolder, has_debian_13, waited_at_most};
-use crate::subjects::process::{Daemon, Make, Setup};
+use crate::subjects::process::{Daemon, ServerMake, Setup};
 use crate::subjects::{collect, in_parallel};
 use tables::{LeaseTables, TwinDatabaseServers};
-use views::{Observed, now_s};
+use views::{ObservedServer, now_s};
 
 /// Number of twins played at a time.
 const AT_ONCE: usize = 2;
@@ -32,9 +32,9 @@ const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-regi
 /// Twin and its name: its path below `conformance/twins`, without the extension.
 struct NamedTwin {
     name: String,
-    twin: Twin,
+    twin: ComparisonScenario,
     /// Server of the database that leases are in; `None` for a lease file.
-    engine: Option<Engine>,
+    engine: Option<DatabaseEngine>,
 }
 
 /// Returns every twin of the repository, ordered by name; only those whose name contains
@@ -50,12 +50,13 @@ fn all() -> Vec<NamedTwin> {
         let relative = path.strip_prefix(&root).expect("it was found below it");
         let name = relative.with_extension("").display().to_string();
         let text = fs::read_to_string(&path).expect("it was just listed");
-        let twin = Twin::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let twin =
+            ComparisonScenario::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         if !name.contains(&wanted) {
             continue;
         }
         if twin.database {
-            for engine in Engine::ALL {
+            for engine in DatabaseEngine::ALL {
                 let twin = twin.clone();
                 let name = format!("{name} ({engine:?})");
                 twins.push(NamedTwin { name, twin, engine: Some(engine) });
@@ -74,22 +75,23 @@ type StepViews = Vec<(String, Vec<String>)>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Lone {
     view: String,
-    maker: Maker,
+    maker: ComparedServer,
     line: String,
 }
 
 fn start<'s>(
-    make: Make,
-    twin: &Twin,
+    make: ServerMake,
+    twin: &ComparisonScenario,
     tables: Option<LeaseTables<'s>>,
-) -> Result<Observed<'s>, String> {
+) -> Result<ObservedServer<'s>, String> {
     let folder = TempFolder::new(&format!("twin-{make:?}").to_lowercase());
     for (name, text) in &twin.files {
         fs::write(folder.path().join(name), text).expect("the folder is ours");
     }
     // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
-    let needs_identifier = twin.family == Family::V6 && !twin.config.contains("\"server-id\"");
+    let needs_identifier =
+        twin.family == ScenarioFamily::V6 && !twin.config.contains("\"server-id\"");
     let config =
         if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
     let config = tables.as_ref().map_or_else(|| config.clone(), |tables| tables.add_to(&config));
@@ -102,19 +104,19 @@ fn start<'s>(
     };
     let begun_s = now_s();
     let daemon = Daemon::start_in(folder, make, setup, LIMIT)?;
-    Ok(Observed::new(make, daemon, begun_s, tables))
+    Ok(ObservedServer::new(make, daemon, begun_s, tables))
 }
 
 /// Plays `twin` on `make`; `look` is called after each step with its number.
 fn play<'s>(
-    make: Make,
-    twin: &Twin,
+    make: ServerMake,
+    twin: &ComparisonScenario,
     tables: Option<LeaseTables<'s>>,
-    mut look: impl FnMut(usize, &mut Observed<'s>),
+    mut look: impl FnMut(usize, &mut ObservedServer<'s>),
 ) -> Result<(), String> {
     let mut observed = start(make, twin, tables)?;
     let scenario = twin.scenario();
-    let mut player = Player::new(&scenario);
+    let mut player = ScenarioPlayer::new(&scenario);
     look(0, &mut observed);
     for (index, step) in scenario.steps.iter().enumerate() {
         let is_silent = step.get.as_deref() == Some("nothing");
@@ -135,7 +137,7 @@ fn play<'s>(
 }
 
 /// Returns the present views of `twin`, after the step with the number `step`.
-fn seen(twin: &Twin, step: usize, observed: &mut Observed<'_>) -> StepViews {
+fn seen(twin: &ComparisonScenario, step: usize, observed: &mut ObservedServer<'_>) -> StepViews {
     let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
     if !looked.is_empty() {
         waited_at_most(LIMIT, || observed.is_settled(twin));
@@ -160,12 +162,12 @@ fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
         match rest.iter().position(|kea| *kea == line) {
             Some(at) => drop(rest.remove(at)),
             None if view == "statistics" && is_later(line) => {}
-            None => found.push(lone(Maker::Godwit, line)),
+            None => found.push(lone(ComparedServer::Godwit, line)),
         }
     }
-    found.extend(rest.into_iter().map(|line| lone(Maker::Kea, line)));
+    found.extend(rest.into_iter().map(|line| lone(ComparedServer::Kea, line)));
     if found.is_empty() && view != "statistics" && ours != keas {
-        found.push(lone(Maker::Godwit, &format!("in another order: {ours:?}")));
+        found.push(lone(ComparedServer::Godwit, &format!("in another order: {ours:?}")));
     }
     found
 }
@@ -173,7 +175,7 @@ fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
 /// Returns the differences without a verdict after a step, and adds the numbers of the matching
 /// verdicts to `used`.
 fn unexplained(
-    twin: &Twin,
+    twin: &ComparisonScenario,
     ours: &StepViews,
     keas: &StepViews,
     used: &mut BTreeSet<usize>,
@@ -198,12 +200,12 @@ fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
     let mut keas = Vec::new();
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
-    let played = play(Make::Kea3, twin, tables(), |step, observed| {
+    let played = play(ServerMake::Kea3, twin, tables(), |step, observed| {
         keas.push(seen(twin, step, observed));
     });
     let mut used = BTreeSet::new();
     let played = played.and_then(|()| {
-        play(Make::Godwit, twin, tables(), |step, observed| {
+        play(ServerMake::Godwit, twin, tables(), |step, observed| {
             let mut lone = Vec::new();
             // A difference stays in later steps.
             let limit = if told.is_empty() { LIMIT } else { Duration::ZERO };

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::subjects::process::Make;
+use crate::subjects::process::ServerMake;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
 
 /// Identity of a server in its views.
-pub(super) struct Rules {
+pub(super) struct ViewRules {
     /// Paths at which the server sees its own folder.
     folders: Vec<String>,
     /// Process id of the server.
@@ -27,11 +27,11 @@ const TIMES: [&str; 2] = ["cltt", "timestamp"];
 /// Keys of answers whose values differ between any two runs.
 const VOLATILE: [&str; 3] = ["pid", "uptime", "reload"];
 
-impl Rules {
+impl ViewRules {
     /// Returns the rules for the server of `make` in `folder`, which has run for `span_s`.
-    pub(super) fn new(make: Make, folder: &Path, pid: u32, span_s: (i64, i64)) -> Self {
+    pub(super) fn new(make: ServerMake, folder: &Path, pid: u32, span_s: (i64, i64)) -> Self {
         let mut folders = vec![folder.display().to_string()];
-        if make == Make::Kea3 {
+        if make == ServerMake::Kea3 {
             folders.extend([LEASES, SOCKETS, LOGS].map(str::to_owned));
         }
         Self { folders, pid: pid.to_string(), span_s }
@@ -152,7 +152,7 @@ fn dates(text: &str) -> String {
 
 #[test]
 fn rules_take_out_what_differs_between_any_two_servers() {
-    let rules = Rules::new(Make::Kea3, Path::new("/tmp/x"), 7, (1000, 1010));
+    let rules = ViewRules::new(ServerMake::Kea3, Path::new("/tmp/x"), 7, (1000, 1010));
     let rows = "address,valid_lifetime,expire\n10.0.0.1,60,1065\n10.0.0.2,60,900\n";
     let expected = ["address,valid_lifetime,expire", "10.0.0.1,60,<now>+60", "10.0.0.2,60,840+60"];
     assert_eq!(rules.file("leases.csv", rows), expected);

@@ -6,36 +6,44 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testbed::Debian13;
-use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
-use super::rules::Rules;
+use super::rules::ViewRules;
 
 /// Database servers of the twins, each started for the first twin that needs it.
 #[derive(Default)]
 pub(super) struct TwinDatabaseServers {
-    mariadb: OnceLock<Database>,
-    postgresql: OnceLock<Database>,
+    mariadb: OnceLock<PrivateDatabase>,
+    postgresql: OnceLock<PrivateDatabase>,
     count: AtomicUsize,
 }
 
 impl TwinDatabaseServers {
     /// Makes an empty database on `engine` with the tables of Debian 13's Kea.
-    pub(super) fn make_tables(&self, engine: Engine) -> LeaseTables<'_> {
+    pub(super) fn make_tables(&self, engine: DatabaseEngine) -> LeaseTables<'_> {
         let cell = match engine {
-            Engine::MariaDb => &self.mariadb,
-            Engine::PostgreSql => &self.postgresql,
+            DatabaseEngine::MariaDb => &self.mariadb,
+            DatabaseEngine::PostgreSql => &self.postgresql,
         };
         let server = cell.get_or_init(|| {
-            let settings = Settings { is_durable: false, on_loopback: true, ..Settings::default() };
-            Database::start(engine, settings).expect("the database server starts")
+            let settings = PrivateDatabaseSettings {
+                is_durable: false,
+                on_loopback: true,
+                ..PrivateDatabaseSettings::default()
+            };
+            PrivateDatabase::start(engine, settings).expect("the database server starts")
         });
         let name = format!("twin{}", self.count.fetch_add(1, Ordering::Relaxed));
         server.create(&name).expect("a database can be made");
         let tables = LeaseTables { server, name };
         let debian = Debian13::find().expect("the caller has looked for it");
         let (script, command) = match engine {
-            Engine::MariaDb => ("usr/share/kea/scripts/mysql/dhcpdb_create.mysql", "source"),
-            Engine::PostgreSql => ("usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql", "\\i"),
+            DatabaseEngine::MariaDb => {
+                ("usr/share/kea/scripts/mysql/dhcpdb_create.mysql", "source")
+            }
+            DatabaseEngine::PostgreSql => {
+                ("usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql", "\\i")
+            }
         };
         // The client may run as a user who cannot enter the root folder.
         let own = server.folder().join(&tables.name);
@@ -47,7 +55,7 @@ impl TwinDatabaseServers {
 
 /// Database with Kea's tables.
 pub(super) struct LeaseTables<'s> {
-    server: &'s Database,
+    server: &'s PrivateDatabase,
     name: String,
 }
 
@@ -66,8 +74,8 @@ impl LeaseTables<'_> {
     /// other members, whose hook libraries are kept.
     pub(super) fn add_to(&self, config: &str) -> String {
         let (kind, library) = match self.server.engine() {
-            Engine::MariaDb => ("mysql", "libdhcp_mysql.so"),
-            Engine::PostgreSql => ("postgresql", "libdhcp_pgsql.so"),
+            DatabaseEngine::MariaDb => ("mysql", "libdhcp_mysql.so"),
+            DatabaseEngine::PostgreSql => ("postgresql", "libdhcp_pgsql.so"),
         };
         let port = self.server.port().expect("it listens on loopback");
         let name = &self.name;
@@ -86,8 +94,8 @@ impl LeaseTables<'_> {
 
     fn columns(&self, table: &str) -> Vec<TableColumn> {
         let schema = match self.server.engine() {
-            Engine::MariaDb => self.name.as_str(),
-            Engine::PostgreSql => "public",
+            DatabaseEngine::MariaDb => self.name.as_str(),
+            DatabaseEngine::PostgreSql => "public",
         };
         let rows = self.query(&format!(
             "SELECT column_name, data_type FROM information_schema.columns \
@@ -102,7 +110,7 @@ impl LeaseTables<'_> {
 
     /// Returns the names of the columns of `table`, and its rows in their order, values separated
     /// by commas: octets in hexadecimal digits, times in seconds since 1970, `NULL` for none.
-    pub(super) fn rows(&self, table: &str, rules: &Rules) -> Vec<String> {
+    pub(super) fn rows(&self, table: &str, rules: &ViewRules) -> Vec<String> {
         let columns = self.columns(table);
         assert!(!columns.is_empty(), "there is no table {table}");
         let values: Vec<String> = columns
@@ -120,8 +128,10 @@ impl LeaseTables<'_> {
                     _ => name.clone(),
                 };
                 match self.server.engine() {
-                    Engine::MariaDb => format!("COALESCE(CONVERT({value}, CHAR), 'NULL')"),
-                    Engine::PostgreSql => format!("COALESCE(CAST({value} AS TEXT), 'NULL')"),
+                    DatabaseEngine::MariaDb => format!("COALESCE(CONVERT({value}, CHAR), 'NULL')"),
+                    DatabaseEngine::PostgreSql => {
+                        format!("COALESCE(CAST({value} AS TEXT), 'NULL')")
+                    }
                 }
             })
             .collect();

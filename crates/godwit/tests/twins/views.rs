@@ -5,16 +5,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use scenario::{Family, Subject, SubjectError, Twin};
+use scenario::{ComparisonScenario, ScenarioFamily, ScenarioServer, SubjectError};
 use serde_json::{Value, json};
 
-use super::rules::Rules;
+use super::rules::ViewRules;
 use super::tables::LeaseTables;
-use crate::subjects::process::{CREDENTIALS, Daemon, Make};
+use crate::subjects::process::{CREDENTIALS, Daemon, ServerMake};
 
 /// Server that plays a twin, with its last answer to a command.
-pub(super) struct Observed<'s> {
-    make: Make,
+pub(super) struct ObservedServer<'s> {
+    make: ServerMake,
     pub(super) daemon: Daemon,
     answer: Option<Value>,
     begun_s: i64,
@@ -25,9 +25,9 @@ pub(super) struct Observed<'s> {
 /// Files in a server's folder that the test has put there, or that are not part of its service.
 const OWN: [&str; 5] = ["server.conf", CREDENTIALS, "stderr", "kea.log", "logger_lockfile"];
 
-impl<'s> Observed<'s> {
+impl<'s> ObservedServer<'s> {
     pub(super) fn new(
-        make: Make,
+        make: ServerMake,
         daemon: Daemon,
         begun_s: i64,
         tables: Option<LeaseTables<'s>>,
@@ -35,13 +35,13 @@ impl<'s> Observed<'s> {
         Self { make, daemon, answer: None, begun_s, tables }
     }
 
-    fn rules(&self) -> Rules {
+    fn rules(&self) -> ViewRules {
         let span_s = (self.begun_s, now_s());
-        Rules::new(self.make, self.daemon.folder(), self.daemon.pid(), span_s)
+        ViewRules::new(self.make, self.daemon.folder(), self.daemon.pid(), span_s)
     }
 
     /// Returns the lines of `view`.
-    pub(super) fn lines(&mut self, view: &str, twin: &Twin) -> Vec<String> {
+    pub(super) fn lines(&mut self, view: &str, twin: &ComparisonScenario) -> Vec<String> {
         if let Some(name) = view.strip_prefix("file ") {
             let text = fs::read(self.daemon.folder().join(name));
             let text = text.map(|octets| String::from_utf8_lossy(&octets).into_owned());
@@ -68,7 +68,7 @@ impl<'s> Observed<'s> {
 
     /// Returns true if the files and log messages that `twin` waits for exist, and the other files
     /// are gone.
-    pub(super) fn is_settled(&self, twin: &Twin) -> bool {
+    pub(super) fn is_settled(&self, twin: &ComparisonScenario) -> bool {
         let is_there = |name: &String| self.daemon.folder().join(name).exists();
         let log = fs::read(self.daemon.folder().join("kea.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -98,7 +98,7 @@ impl<'s> Observed<'s> {
 
     /// Returns severity, logger, identifier and text of the log lines whose identifiers the twin
     /// names.
-    fn log(&self, twin: &Twin) -> Vec<String> {
+    fn log(&self, twin: &ComparisonScenario) -> Vec<String> {
         let rules = self.rules();
         let path = self.daemon.folder().join("kea.log");
         let text = fs::read(path).unwrap_or_default();
@@ -133,15 +133,15 @@ impl<'s> Observed<'s> {
     }
 
     /// Returns the number of messages that the server has received.
-    pub(super) fn received(&mut self, family: Family) -> u64 {
-        let name = if family == Family::V4 { "pkt4-received" } else { "pkt6-received" };
+    pub(super) fn received(&mut self, family: ScenarioFamily) -> u64 {
+        let name = if family == ScenarioFamily::V4 { "pkt4-received" } else { "pkt6-received" };
         let arguments = json!({ "name": name });
         let answer = self.asked(&json!({ "command": "statistic-get", "arguments": arguments }));
         answer["arguments"][name][0][0].as_u64().unwrap_or_default()
     }
 }
 
-impl Subject for Observed<'_> {
+impl ScenarioServer for ObservedServer<'_> {
     fn exchange(
         &mut self,
         octets: &[u8],

@@ -11,7 +11,7 @@ use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use serde_json::Value;
 use testbed::CommandLine;
 
-use crate::family::Version;
+use crate::family::AddressFamily;
 
 /// Name of the file with the generator's report, in the trial's folder.
 pub(super) const REPORT: &str = "avalanche.json";
@@ -27,7 +27,7 @@ fn clients((rate_per_s, dwell_s): (f64, f64)) -> u64 {
 /// Makes the command of `godwit` that leaves its `report`: clients that only trial `number` has.
 pub(super) fn command(
     (godwit, report): (&Path, &Path),
-    version: Version,
+    version: AddressFamily,
     (relay, server): (SocketAddr, SocketAddr),
     load: (f64, f64),
     (number, seed): (u32, u64),
@@ -36,8 +36,8 @@ pub(super) fn command(
     let mut command =
         CommandLine::new(godwit.to_string_lossy()).args(["perfdhcp", "--scenario", "avalanche"]);
     command = match version {
-        Version::V4 => command.args(["-4"]),
-        Version::V6 => command.args(["-6", "-A", "1"]),
+        AddressFamily::V4 => command.args(["-4"]),
+        AddressFamily::V6 => command.args(["-6", "-A", "1"]),
     };
     command
         .args(["-l", &relay.ip().to_string(), "-L", &relay.port().to_string()])
@@ -99,7 +99,7 @@ mod tests {
     fn each_trial_has_clients_of_its_own() {
         let ends = ("10.0.0.9:67".parse().unwrap(), "10.0.0.1:67".parse().unwrap());
         let paths = (Path::new("godwit"), Path::new("avalanche.json"));
-        let words = command(paths, Version::V4, ends, (1_234.5, 2.0), (258, 7)).to_string();
+        let words = command(paths, AddressFamily::V4, ends, (1_234.5, 2.0), (258, 7)).to_string();
         assert_eq!(
             words,
             "godwit perfdhcp --scenario avalanche -4 -l 10.0.0.9 -L 67 -N 67 -R 2469 \

@@ -5,7 +5,7 @@ use measure::record::Exhaustion;
 
 use super::ProcessBench;
 use crate::error::LabError;
-use crate::runner::Request;
+use crate::runner::TrialRequest;
 
 /// Interval of the generator's counts in long trials, in seconds.
 pub(super) const INTERVAL_S: &str = "1";
@@ -15,7 +15,10 @@ pub(super) const LONG_S: f64 = 10.0;
 impl ProcessBench<'_> {
     /// Starts the server of `request` anew, without leases and with a pool that runs out at the
     /// plan's time.
-    pub(super) fn give_short_pool(&mut self, request: &Request) -> Result<Exhaustion, LabError> {
+    pub(super) fn give_short_pool(
+        &mut self,
+        request: &TrialRequest,
+    ) -> Result<Exhaustion, LabError> {
         let (rate_per_s, dwell_s) = (request.rate_per_s, request.dwell_s);
         let wanted = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);
         for position in self.halves(request.subject) {

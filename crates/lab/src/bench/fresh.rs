@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
-use testbed::Side;
+use testbed::TopologySide;
 
 use super::ProcessBench;
-use super::service::Service;
+use super::service::MeasuredServer;
 use crate::driver::{self, features};
 use crate::error::LabError;
 use crate::leases::{self, Verified};
@@ -92,7 +92,7 @@ impl ProcessBench<'_> {
         let place = self.place(&subject, pool_size, (address, &topology), store);
         let prepared = driver::prepare(&subject, &place)?;
         let cpu = Some(self.processors.server);
-        let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
         let command = self.at_its_machine(position, &place.folder, command)?;
         let service = &mut self.services[position];
         service.next_client = 0;
@@ -107,7 +107,7 @@ impl ProcessBench<'_> {
 
 /// Renames the lease files of a run with missing leases, so that they are kept when the next run
 /// writes its own.
-fn set_aside(files: &[PathBuf], service: &Service) {
+fn set_aside(files: &[PathBuf], service: &MeasuredServer) {
     let generation = service.started.as_ref().map_or(0, |started| started.generation);
     for file in files {
         let mut name = std::ffi::OsString::from(format!("run-{generation}-"));

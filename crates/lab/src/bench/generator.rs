@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use measure::plan::Feature;
+use measure::plan::ServerFeature;
 use measure::record::Purpose;
-use testbed::{CommandLine, Side, Topology};
+use testbed::{CommandLine, MeasurementTopology, TopologySide};
 
-use super::service::Service;
+use super::service::MeasuredServer;
 use super::{ProcessBench, avalanche, exhaustion, perfdhcp, restart};
 use crate::driver::features;
-use crate::family::Version;
-use crate::runner::Request;
+use crate::family::AddressFamily;
+use crate::runner::TrialRequest;
 
 /// Name of the file with the generator's record, in the trial's folder.
 pub(super) const RECORD: &str = "load.json";
@@ -35,20 +35,20 @@ impl ProcessBench<'_> {
     /// verified.
     pub(super) fn generator(
         &self,
-        request: &Request,
+        request: &TrialRequest,
         seed: u64,
         folder: &Path,
         from: From,
     ) -> (CommandLine, Option<PathBuf>) {
         let service = &self.services[request.subject];
         let cpu = Some(self.processors.generator);
-        if service.subject.feature == Feature::Perfdhcp {
+        if service.subject.feature == ServerFeature::Perfdhcp {
             let command = perfdhcp::command(
                 (self.relay, service.address),
                 (request.rate_per_s, request.dwell_s),
                 (request.number, service.terms.clients),
             );
-            return (service.topology.command(Side::Client, cpu, command), None);
+            return (service.topology.command(TopologySide::Client, cpu, command), None);
         }
         if request.purpose == Purpose::Avalanche {
             let command = avalanche::command(
@@ -58,7 +58,7 @@ impl ProcessBench<'_> {
                 (request.rate_per_s, request.dwell_s),
                 (request.number, seed),
             );
-            return (service.topology.command(Side::Client, cpu, command), None);
+            return (service.topology.command(TopologySide::Client, cpu, command), None);
         }
         let mut command = CommandLine::new(self.godwit.to_string_lossy());
         command = if self.family.protocol.is_dhcp() {
@@ -88,19 +88,19 @@ impl ProcessBench<'_> {
         }
         // The processor of a generator on another machine is chosen there.
         let cpu = cpu.filter(|_| !self.has_far_generators());
-        (service.topology.command(Side::Client, cpu, command), list)
+        (service.topology.command(TopologySide::Client, cpu, command), list)
     }
 
     /// Returns the time for which the generator waits for late answers, in seconds, so that they
     /// are in the latencies: the deadline, 1 s at most. The criterion treats late and lost alike,
     /// so a search does not wait for them.
-    fn drain_s(&self, request: &Request) -> f64 {
+    fn drain_s(&self, request: &TrialRequest) -> f64 {
         if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }
 
     /// Returns the interval of the generator's counts in this trial, in seconds; `None` when they
     /// are not used.
-    fn timeline_of(&self, request: &Request) -> Option<&'static str> {
+    fn timeline_of(&self, request: &TrialRequest) -> Option<&'static str> {
         if request.purpose.ends_database() {
             return Some(restart::INTERVAL_S);
         }
@@ -114,8 +114,8 @@ impl ProcessBench<'_> {
     fn dhcp_load(
         &self,
         command: CommandLine,
-        service: &Service,
-        request: &Request,
+        service: &MeasuredServer,
+        request: &TrialRequest,
         from: From,
     ) -> CommandLine {
         let (first_client, _) = service.terms.next_clients(service.next_client, request);
@@ -130,11 +130,11 @@ impl ProcessBench<'_> {
             .args(["--relay", &from.relay.to_string()])
             .args(["--clients", &clients.to_string()])
             .args(["--client-offset", &first_client.to_string()]);
-        if self.family.version() == Version::V6 {
+        if self.family.version() == AddressFamily::V6 {
             command = command.args(["--ia", "na"]);
         }
         let (feature, version) = (service.subject.feature, self.family.version());
-        if version == Version::V6 && !features::has_links(feature) {
+        if version == AddressFamily::V6 && !features::has_links(feature) {
             command = command.args(["--link-address", &self.link.to_string()]);
         }
         let words = features::generator_words(feature, version);
@@ -157,7 +157,7 @@ impl ProcessBench<'_> {
     }
 
     /// Makes a load of one query, repeated.
-    fn dns_load(&self, command: CommandLine, service: &Service, from: From) -> CommandLine {
+    fn dns_load(&self, command: CommandLine, service: &MeasuredServer, from: From) -> CommandLine {
         let dns = self.plan.dns;
         let command = command
             .args(["dns", "load", "--server", &service.address.to_string()])
@@ -169,10 +169,10 @@ impl ProcessBench<'_> {
     }
 
     /// Returns the words that make messages leave as frames, if that is wanted and possible.
-    fn frame_words(&self, service: &Service) -> Vec<String> {
+    fn frame_words(&self, service: &MeasuredServer) -> Vec<String> {
         match &service.topology {
             // Each of two servers has a thread, and the interface one queue only.
-            Topology::Namespaces { client_interface, server_mac, .. }
+            MeasurementTopology::Namespaces { client_interface, server_mac, .. }
                 if self.sends_frames && service.partner.is_none() =>
             {
                 ["--interface", client_interface, "--server-mac", server_mac]
@@ -184,7 +184,7 @@ impl ProcessBench<'_> {
     }
 
     /// Returns the words that send half of the load to the second server, if there is one.
-    fn second_server(&self, service: &Service) -> Vec<String> {
+    fn second_server(&self, service: &MeasuredServer) -> Vec<String> {
         let Some(partner) = service.partner else { return Vec::new() };
         let address = self.services[partner].address.to_string();
         ["--second-server", &address, "--threads", "2"].map(str::to_owned).into()

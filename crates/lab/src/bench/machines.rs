@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::time::NS_PER_MS;
-use measure::record::{LoadRecord, Sample};
+use measure::record::{LoadRecord, MachineSample};
 use netio::Clock;
-use testbed::{ChildProcess, CommandLine, Side};
+use testbed::{ChildProcess, CommandLine, TopologySide};
 
 use super::ProcessBench;
 use super::generator::{From, RECORD};
 use crate::error::LabError;
 use crate::folder;
-use crate::hosts::{GENERATOR_CPUS, Origin, Stream, joined};
-use crate::runner::Request;
+use crate::hosts::{GENERATOR_CPUS, RunOrigin, SampleFileReader, joined};
+use crate::runner::TrialRequest;
 
 /// Time from the start of generators on other machines until they begin together, in nanoseconds:
 /// SSH and their memory allocation take it.
@@ -22,7 +22,7 @@ const LEAD_NS: u64 = 1_500 * NS_PER_MS;
 
 /// One generator of a trial.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct TrialGenerator {
     pub(super) command: CommandLine,
     /// Folder of the generator's files.
     pub(super) folder: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Part {
     pub(super) list: Option<PathBuf>,
 }
 
-impl Part {
+impl TrialGenerator {
     /// Returns the generator's record, if it can be read.
     pub(super) fn record(&self) -> Option<LoadRecord> {
         let text = std::fs::read_to_string(self.folder.join(RECORD)).ok()?;
@@ -62,7 +62,7 @@ impl ProcessBench<'_> {
         let Some(machines) = &mut self.machines else { return Ok(command) };
         let address = machines.server_address(position);
         machines.server.put(folder)?;
-        machines.server.command((Side::Server, address, cpu), interval_ms, folder, command)
+        machines.server.command((TopologySide::Server, address, cpu), interval_ms, folder, command)
     }
 
     /// Ends the server at `position` in order and copies its files to this machine.
@@ -79,17 +79,17 @@ impl ProcessBench<'_> {
     /// with an equal part each.
     pub(super) fn parts(
         &self,
-        request: &Request,
+        request: &TrialRequest,
         seed: u64,
         folder: &Path,
-    ) -> Result<Vec<Part>, LabError> {
+    ) -> Result<Vec<TrialGenerator>, LabError> {
         let Some(machines) = self.machines.as_ref().filter(|_| self.has_far_generators()) else {
             let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
             let (command, list) = self.generator(request, seed, folder, from);
-            return Ok(vec![Part { command, folder: folder.to_owned(), list }]);
+            return Ok(vec![TrialGenerator { command, folder: folder.to_owned(), list }]);
         };
         let count = machines.generators.len();
-        let part = Request { rate_per_s: request.rate_per_s / count as f64, ..*request };
+        let part = TrialRequest { rate_per_s: request.rate_per_s / count as f64, ..*request };
         let clients = (part.rate_per_s * part.dwell_s).ceil() as u32 + 1;
         let begin_ns = Clock::mono_ns() + LEAD_NS;
         let mut parts = Vec::new();
@@ -101,18 +101,21 @@ impl ProcessBench<'_> {
             let (command, list) = self.generator(&part, seed + u64::from(index), &own, from);
             let cpu = host.processors()[0];
             let command = host.command(
-                (Side::Client, *address, cpu),
+                (TopologySide::Client, *address, cpu),
                 self.plan.sampling_interval_ms,
                 &own,
                 command,
             )?;
-            parts.push(Part { command, folder: own, list });
+            parts.push(TrialGenerator { command, folder: own, list });
         }
         Ok(parts)
     }
 
     /// Starts the generators of a trial.
-    pub(super) fn start_generators(&self, parts: &[Part]) -> Result<Vec<ChildProcess>, LabError> {
+    pub(super) fn start_generators(
+        &self,
+        parts: &[TrialGenerator],
+    ) -> Result<Vec<ChildProcess>, LabError> {
         let start = match self.has_far_generators() {
             true => ChildProcess::start_held,
             false => ChildProcess::start,
@@ -130,7 +133,11 @@ impl ProcessBench<'_> {
     }
 
     /// Copies the generators' files to this machine, and merges their records in `folder`.
-    pub(super) fn collect(&mut self, parts: &[Part], folder: &Path) -> Result<(), LabError> {
+    pub(super) fn collect(
+        &mut self,
+        parts: &[TrialGenerator],
+        folder: &Path,
+    ) -> Result<(), LabError> {
         let Some(machines) = &mut self.machines else { return Ok(()) };
         if machines.generators.is_empty() {
             return Ok(());
@@ -138,7 +145,7 @@ impl ProcessBench<'_> {
         for ((host, _), part) in machines.generators.iter_mut().zip(parts) {
             host.get(&part.folder)?;
         }
-        let records: Option<Vec<LoadRecord>> = parts.iter().map(Part::record).collect();
+        let records: Option<Vec<LoadRecord>> = parts.iter().map(TrialGenerator::record).collect();
         match records.and_then(LoadRecord::merged) {
             Some(whole) => folder::write_json(&folder.join(RECORD), &whole),
             None => Ok(()),
@@ -148,18 +155,21 @@ impl ProcessBench<'_> {
     /// Merges `own`, the samples of this machine, with those of the others.
     pub(super) fn with_far_samples(
         &mut self,
-        own: Vec<Sample>,
-        (position, parts): (usize, &[Part]),
+        own: Vec<MachineSample>,
+        (position, parts): (usize, &[TrialGenerator]),
         times_s: (f64, f64),
-    ) -> Vec<Sample> {
+    ) -> Vec<MachineSample> {
         let Some(machines) = &self.machines else { return own };
-        let origin = Origin::of(self.origin);
+        let origin = RunOrigin::of(self.origin);
         let mut far = Vec::new();
         for ((host, _), (part, number)) in machines.generators.iter().zip(parts.iter().zip(1..)) {
             let path = part.folder.join("generator.out");
             // The whole file counts: it was written for this trial.
-            let mut samples =
-                Stream::default().samples(&path, (origin, host.clock()), (times_s.0, 0.0));
+            let mut samples = SampleFileReader::default().samples(
+                &path,
+                (origin, host.clock()),
+                (times_s.0, 0.0),
+            );
             renumber(&mut samples, number * GENERATOR_CPUS);
             far.push(samples);
         }
@@ -196,7 +206,7 @@ impl ProcessBench<'_> {
 }
 
 /// Gives processors of another machine numbers of their own.
-fn renumber(samples: &mut [Sample], first: u32) {
+fn renumber(samples: &mut [MachineSample], first: u32) {
     for of in samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
         of.cpu += first;
     }

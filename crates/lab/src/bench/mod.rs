@@ -25,32 +25,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
-use measure::plan::Feature;
+use measure::plan::ServerFeature;
 use measure::record::{
-    FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
+    FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, TrialRecord,
+    VoidReason,
 };
 use netio::Clock;
 use testbed::process::PinnedSelf;
-use testbed::{ChildProcess, Database, Run, Sampler, Side, Target, Topology};
+use testbed::{
+    ChildProcess, MeasurementTopology, PrivateDatabase, RegisteredRun, Sampler, SamplerTarget,
+    TopologySide,
+};
 
 pub(crate) use perfdhcp::dwell_s as perfdhcp_dwell_s;
 pub use set_up::BenchSettings;
 
 use crate::driver;
 use crate::error::LabError;
-use crate::family::Family;
+use crate::family::ProtocolAddressing;
 use crate::folder;
 use crate::hosts::Machines;
 use crate::leases::Verified;
-use crate::profiler::{Recording, Samples};
-use crate::progress::Progress;
-use crate::runner::{Bench, Ran, Request, RunTime, Stage};
+use crate::profiler::{PerfRecording, UnreadSamples};
+use crate::progress::ProgressWriter;
+use crate::runner::{Ran, RunStage, RunTime, TrialRequest, TrialRunner};
 use crate::samples::samples_of;
-use machines::Part;
+use machines::TrialGenerator;
 use poll::Poller;
 use profile::Profiler;
 use restart::DatabaseRestart;
-use service::{Service, last_words};
+use service::{MeasuredServer, last_words};
 
 /// Time that a generator may take beyond its trial and the deadline before the lab gives it up.
 const GENERATOR_GRACE: Duration = Duration::from_secs(60);
@@ -64,9 +68,9 @@ pub(crate) struct Processors {
 
 /// Events recorded while the generator ran.
 #[derive(Debug, Default)]
-struct Meanwhile {
+struct TrialEvents {
     restart: Option<DatabaseRestart>,
-    samples: Option<Samples>,
+    samples: Option<UnreadSamples>,
 }
 
 /// Bench with its running servers. Dropping it ends them and removes everything that was built.
@@ -81,30 +85,30 @@ pub struct ProcessBench<'a> {
     processors: Processors,
     /// Guard that keeps the lab off the server's processor.
     _pinned: Option<PinnedSelf>,
-    family: Family,
+    family: ProtocolAddressing,
     /// Address of the generator; for DHCP it acts as the relay there.
     relay: SocketAddr,
     /// Address by which DHCP servers choose the subnet of messages from the relay.
     link: IpAddr,
-    topology: Topology,
+    topology: MeasurementTopology,
     /// True if messages may leave as frames of the generator's interface.
     sends_frames: bool,
     // Servers end before the register removes their namespaces.
-    services: Vec<Service>,
+    services: Vec<MeasuredServer>,
     /// Number of services that are subjects; those after them are second servers of subjects.
     subjects: usize,
     /// Processes that delay connections between servers and databases that are further away.
     distances: Vec<ChildProcess>,
-    databases: Vec<Database>,
+    databases: Vec<PrivateDatabase>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
     profiler: Profiler,
     /// Machines that the measurement uses, if other than this one.
     machines: Option<Machines>,
-    run: Run,
+    run: RegisteredRun,
     origin: Instant,
     stop: &'a AtomicBool,
-    progress: &'a mut Progress,
+    progress: &'a mut ProgressWriter,
     warnings: Vec<String>,
     /// Verified leases of servers that were ended.
     verified: Vec<Verified>,
@@ -112,7 +116,7 @@ pub struct ProcessBench<'a> {
     problems: Vec<String>,
 }
 
-impl Bench for ProcessBench<'_> {
+impl TrialRunner for ProcessBench<'_> {
     fn elapsed_s(&self) -> f64 {
         self.origin.elapsed().as_secs_f64()
     }
@@ -125,11 +129,11 @@ impl Bench for ProcessBench<'_> {
         matches!(self.profiler, Profiler::On(_))
     }
 
-    fn reached(&mut self, stage: Stage) {
+    fn reached(&mut self, stage: RunStage) {
         self.progress.expect_left(self.time.left_after_s(stage));
     }
 
-    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
@@ -147,11 +151,11 @@ impl Bench for ProcessBench<'_> {
         }
         let service = &self.services[request.subject];
         let mut dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
-        if service.subject.feature == Feature::Perfdhcp {
+        if service.subject.feature == ServerFeature::Perfdhcp {
             dwell_s = perfdhcp::dwell_s(dwell_s);
         }
-        let before = Trial { wait_s, flush_us, exhaustion, ..Trial::default() };
-        let trial = self.measure(&Request { dwell_s, ..*request }, before)?;
+        let before = TrialRecord { wait_s, flush_us, exhaustion, ..TrialRecord::default() };
+        let trial = self.measure(&TrialRequest { dwell_s, ..*request }, before)?;
         for position in self.halves(request.subject) {
             if self.services[position].has_ended() {
                 return Ok(self.gone(position));
@@ -176,7 +180,11 @@ impl Bench for ProcessBench<'_> {
 impl ProcessBench<'_> {
     /// Runs one trial, from starting the generator to its record on the disk; `before` has the data
     /// known in advance.
-    fn measure(&mut self, request: &Request, before: Trial) -> Result<Trial, LabError> {
+    fn measure(
+        &mut self,
+        request: &TrialRequest,
+        before: TrialRecord,
+    ) -> Result<TrialRecord, LabError> {
         let file_name = self.services[request.subject].subject.file_name();
         let name = format!("{:03}-{file_name}", request.number);
         let folder = self.folder.join(folder::TRIALS).join(name);
@@ -187,12 +195,12 @@ impl ProcessBench<'_> {
         let queues = self.set_queues(request.subject)?;
         let service = &self.services[request.subject];
         let (sampler, server_pid) = (self.sampler(service), service.pid());
-        let poller = (service.subject.feature == Feature::PolledSubnets)
+        let poller = (service.subject.feature == ServerFeature::PolledSubnets)
             .then(|| Poller::start(&service.topology, service.address));
         let (start_s, start_ns) = (self.elapsed_s(), Clock::mono_ns());
         let mut processes = self.start_generators(&parts)?;
         if !self.has_far_generators() {
-            sampler.watch(service.target(Side::Client, processes[0].pid(), self.relay));
+            sampler.watch(service.target(TopologySide::Client, processes[0].pid(), self.relay));
         }
         let (ended, meanwhile) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
@@ -218,7 +226,7 @@ impl ProcessBench<'_> {
             Some(load) => self.plan.void.judge(load, &digest),
             None => vec![VoidReason::GeneratorFailed],
         };
-        let trial = Trial {
+        let trial = TrialRecord {
             start_s,
             end_s,
             timeline_s: load
@@ -246,10 +254,10 @@ impl ProcessBench<'_> {
     }
 
     /// Begins to sample the machine and, if the lab runs it, the process of `service`.
-    fn sampler(&self, service: &Service) -> Sampler {
-        let server = service.pid().map(|pid| Target {
+    fn sampler(&self, service: &MeasuredServer) -> Sampler {
+        let server = service.pid().map(|pid| SamplerTarget {
             helpers: self.helpers(service),
-            ..service.target(Side::Server, pid, service.address)
+            ..service.target(TopologySide::Server, pid, service.address)
         });
         let server_cpu = service.pid().map(|_| self.processors.server);
         let generator_cpu = (!self.has_far_generators()).then_some(self.processors.generator);
@@ -263,7 +271,7 @@ impl ProcessBench<'_> {
 
     /// Returns the processes that work for `service` in addition to its own: its database, and the
     /// second server.
-    fn helpers(&self, service: &Service) -> Vec<u32> {
+    fn helpers(&self, service: &MeasuredServer) -> Vec<u32> {
         let engine = driver::engine(service.subject.store);
         let database = engine.and_then(|engine| {
             let mut of_run = self.databases.iter();
@@ -274,9 +282,9 @@ impl ProcessBench<'_> {
     }
 
     /// Returns `before` with the data of the request.
-    fn heading(&self, request: &Request, seed: u64, before: Trial) -> Trial {
+    fn heading(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
         let subject = &self.services[request.subject].subject;
-        Trial {
+        TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             number: request.number,
             server: subject.server.clone(),
@@ -289,7 +297,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    fn commands(&self, position: usize, parts: &[Part]) -> BTreeMap<String, String> {
+    fn commands(&self, position: usize, parts: &[TrialGenerator]) -> BTreeMap<String, String> {
         let halves = self.halves(position).into_iter().zip(["server", "second server"]);
         let servers = halves.filter_map(|(at, role)| {
             let started = self.services[at].started.as_ref()?;
@@ -307,10 +315,10 @@ impl ProcessBench<'_> {
     /// server's database meanwhile, or lets `recording` take samples.
     fn wait_for_generators(
         &mut self,
-        request: &Request,
+        request: &TrialRequest,
         processes: &mut [ChildProcess],
-        recording: Option<Recording>,
-    ) -> Result<(Option<ExitStatus>, Meanwhile), LabError> {
+        recording: Option<PerfRecording>,
+    ) -> Result<(Option<ExitStatus>, TrialEvents), LabError> {
         let began = Instant::now() + self.lead();
         let share = if request.purpose == Purpose::Avalanche { avalanche::PATIENCE } else { 1.0 };
         let lasts_s = request.dwell_s * share + self.plan.search.deadline_s;
@@ -328,7 +336,7 @@ impl ProcessBench<'_> {
             }
             Ok::<_, LabError>(worst)
         };
-        let mut meanwhile = Meanwhile::default();
+        let mut meanwhile = TrialEvents::default();
         if request.purpose.ends_database() {
             wait(began + Duration::from_secs_f64(self.plan.restart.at_s))?;
             meanwhile.restart = self.restart_database(request)?;
@@ -353,7 +361,7 @@ impl ProcessBench<'_> {
     /// Returns the generator's record; `None` when it failed in a way that may be temporary.
     fn record_of(
         &self,
-        request: &Request,
+        request: &TrialRequest,
         processes: &[ChildProcess],
         ended: Option<ExitStatus>,
         folder: &Path,
@@ -362,7 +370,7 @@ impl ProcessBench<'_> {
         let load = (request.rate_per_s, request.dwell_s);
         let record = if request.purpose == Purpose::Avalanche {
             avalanche::record(&read(avalanche::REPORT), load)
-        } else if self.services[request.subject].subject.feature == Feature::Perfdhcp {
+        } else if self.services[request.subject].subject.feature == ServerFeature::Perfdhcp {
             perfdhcp::record(&read("generator.out"), load.0, load.1)
         } else {
             serde_json::from_str(&read(generator::RECORD)).ok()
@@ -439,9 +447,9 @@ impl ProcessBench<'_> {
     #[must_use]
     pub fn topology_name(&self) -> &'static str {
         match self.topology {
-            Topology::Loopback => "loopback",
-            Topology::Namespaces { .. } => "veth",
-            Topology::Network { .. } => NETWORK,
+            MeasurementTopology::Loopback => "loopback",
+            MeasurementTopology::Namespaces { .. } => "veth",
+            MeasurementTopology::Network { .. } => NETWORK,
         }
     }
 
@@ -463,7 +471,7 @@ fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 1.0 { format!("{percent:.3}") } else { format!("{percent:.1}") }
 }
 
-fn step_words(request: &Request) -> String {
+fn step_words(request: &TrialRequest) -> String {
     let purpose = request.purpose.name();
     match request.purpose {
         Purpose::Curve

@@ -79,13 +79,13 @@ pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<Load
 }
 
 /// Counts of one exchange in perfdhcp's report.
-struct Counts {
+struct PerfdhcpReportCounts {
     sent: u64,
     received: u64,
     orphans: u64,
 }
 
-fn counts(report: &str, exchange: &str) -> Option<Counts> {
+fn counts(report: &str, exchange: &str) -> Option<PerfdhcpReportCounts> {
     let head = format!("***Statistics for: {exchange}***");
     let lines: Vec<&str> =
         report.lines().skip_while(|line| line.trim() != head).skip(1).take(6).collect();
@@ -93,7 +93,7 @@ fn counts(report: &str, exchange: &str) -> Option<Counts> {
         let value = lines.iter().find_map(|line| line.strip_prefix(label))?;
         value.trim().parse().ok()
     };
-    Some(Counts {
+    Some(PerfdhcpReportCounts {
         sent: number("sent packets:")?,
         received: number("received packets:")?,
         orphans: number("orphans:")?,

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use measure::record::Polls;
-use testbed::Topology;
+use testbed::MeasurementTopology;
 
 use crate::error::LabError;
 
@@ -35,11 +35,11 @@ pub(super) struct Poller {
 
 impl Poller {
     /// Begins to send requests to the server at `address`, from the generator's namespace.
-    pub(super) fn start(topology: &Topology, address: SocketAddr) -> Self {
+    pub(super) fn start(topology: &MeasurementTopology, address: SocketAddr) -> Self {
         let (going, gone) = channel();
         let namespace = match topology {
-            Topology::Loopback | Topology::Network { .. } => None,
-            Topology::Namespaces { client, .. } => Some(client.clone()),
+            MeasurementTopology::Loopback | MeasurementTopology::Network { .. } => None,
+            MeasurementTopology::Namespaces { client, .. } => Some(client.clone()),
         };
         let thread = std::thread::spawn(move || {
             if let Some(name) = namespace {

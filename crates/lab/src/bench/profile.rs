@@ -11,8 +11,8 @@ use measure::record::Purpose;
 use testbed::proc::process_tree;
 
 use super::ProcessBench;
-use crate::profiler::{Perf, Recording, Samples};
-use crate::runner::Request;
+use crate::profiler::{Perf, PerfRecording, UnreadSamples};
+use crate::runner::TrialRequest;
 
 /// Time from the start of the generator until samples are taken, so that it has reached its rate by
 /// then.
@@ -54,7 +54,11 @@ impl ProcessBench<'_> {
     /// Returns `perf` on the server of `request`, not taking samples yet; `None` when the trial has
     /// another purpose, or when profiling is impossible, of which the lab warns once for all
     /// servers.
-    pub(super) fn attach(&mut self, request: &Request, folder: &Path) -> Option<Recording> {
+    pub(super) fn attach(
+        &mut self,
+        request: &TrialRequest,
+        folder: &Path,
+    ) -> Option<PerfRecording> {
         if request.purpose != Purpose::Profile {
             return None;
         }
@@ -71,7 +75,7 @@ impl ProcessBench<'_> {
     }
 
     /// Reads functions and counts from the samples.
-    pub(super) fn read(&mut self, samples: Option<Samples>) -> Option<Profile> {
+    pub(super) fn read(&mut self, samples: Option<UnreadSamples>) -> Option<Profile> {
         let profile = samples?.read();
         self.noted(profile)
     }

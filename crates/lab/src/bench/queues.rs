@@ -12,10 +12,10 @@ use measure::record::{Qdisc, Queues};
 use netio::UdpSocket;
 use netio::foreign::udp_socket_of;
 use serde::Deserialize;
-use testbed::{Side, proc, qdisc};
+use testbed::{TopologySide, proc, qdisc};
 
 use super::ProcessBench;
-use super::service::Service;
+use super::service::MeasuredServer;
 use crate::error::LabError;
 
 impl ProcessBench<'_> {
@@ -33,7 +33,7 @@ impl ProcessBench<'_> {
                     .map_err(|e| LabError::cannot("set a server's receive buffer", e))?;
             }
         }
-        for side in [Side::Client, Side::Server] {
+        for side in [TopologySide::Client, TopologySide::Server] {
             if let Some(namespace) = service.topology.namespace(side) {
                 let words = service.subject.feature.qdisc();
                 qdisc::put(namespace, service.topology.interface(side), words)?;
@@ -74,13 +74,13 @@ impl ProcessBench<'_> {
                 queues.note_socket(bytes as u64);
             }
         }
-        let leaving = |side: Side| -> Result<Option<Qdisc>, LabError> {
+        let leaving = |side: TopologySide| -> Result<Option<Qdisc>, LabError> {
             let Some(namespace) = service.topology.namespace(side) else { return Ok(None) };
             let shown = qdisc::show(namespace, service.topology.interface(side))?;
             Ok(qdisc_in(&shown))
         };
-        queues.to_server = leaving(Side::Client)?;
-        queues.from_server = leaving(Side::Server)?;
+        queues.to_server = leaving(TopologySide::Client)?;
+        queues.from_server = leaving(TopologySide::Server)?;
         Ok(queues)
     }
 
@@ -111,7 +111,7 @@ impl ProcessBench<'_> {
 
 /// Returns the sockets at which the server of `service` receives messages, as far as they are
 /// accessible.
-fn sockets_of(service: &Service) -> Vec<UdpSocket> {
+fn sockets_of(service: &MeasuredServer) -> Vec<UdpSocket> {
     let Some(server) = service.pid() else { return Vec::new() };
     let table = if service.address.is_ipv6() { "udp6" } else { "udp" };
     let rows = parse_udp_rows(&proc::read(format!("/proc/{server}/net/{table}")));
@@ -134,10 +134,10 @@ fn sockets_of(service: &Service) -> Vec<UdpSocket> {
 /// Line of the output of `tc -s -j qdisc`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Shown {
+struct TcQdisc {
     kind: String,
     root: bool,
-    options: Options,
+    options: TcQdiscOptions,
     packets: u64,
     drops: u64,
     requeues: u64,
@@ -145,14 +145,14 @@ struct Shown {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Options {
+struct TcQdiscOptions {
     limit: u64,
 }
 
 /// Returns the discipline at the root, which counts for those below it; `None` when there is none.
 fn qdisc_in(shown: &str) -> Option<Qdisc> {
-    let all: Vec<Shown> = serde_json::from_str(shown).ok()?;
-    let Shown { kind, options, packets, drops, requeues, .. } =
+    let all: Vec<TcQdisc> = serde_json::from_str(shown).ok()?;
+    let TcQdisc { kind, options, packets, drops, requeues, .. } =
         all.into_iter().find(|shown| shown.root)?;
     Some(Qdisc { kind, limit_packets: options.limit, packets, drops, requeues })
 }

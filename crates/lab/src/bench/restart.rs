@@ -1,12 +1,12 @@
 //! End and restart of a database in the middle of a trial.
 
-use measure::record::{LoadRecord, Purpose, Restart};
+use measure::record::{LoadRecord, Purpose, RestartTimes};
 use netio::Clock;
 
 use super::ProcessBench;
 use crate::driver;
 use crate::error::LabError;
-use crate::runner::Request;
+use crate::runner::TrialRequest;
 
 /// Interval of the generator's counts in such trials, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
@@ -22,10 +22,10 @@ pub(super) struct DatabaseRestart {
 
 impl DatabaseRestart {
     /// Converts the times to seconds from the due time of the first exchange of `load`.
-    pub(super) fn since_due(self, load: &LoadRecord) -> Restart {
+    pub(super) fn since_due(self, load: &LoadRecord) -> RestartTimes {
         let due_ns = load.timeline.as_ref().map_or(self.ended_ns, |timeline| timeline.start_ns);
         let since = |ns: u64| (ns as f64 - due_ns as f64) / 1e9;
-        Restart {
+        RestartTimes {
             ended_at_s: since(self.ended_ns),
             started_at_s: since(self.started_ns),
             answered_at_s: since(self.answered_ns),
@@ -38,7 +38,7 @@ impl ProcessBench<'_> {
     /// again at once; `None` for a server without a database.
     pub(super) fn restart_database(
         &mut self,
-        request: &Request,
+        request: &TrialRequest,
     ) -> Result<Option<DatabaseRestart>, LabError> {
         let wanted = driver::engine(self.services[request.subject].subject.store);
         let Some(database) =

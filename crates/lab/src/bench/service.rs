@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use measure::record::Polls;
 use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Quota, Side, Target, Topology};
+use testbed::{ChildProcess, CommandLine, MeasurementTopology, Quota, SamplerTarget, TopologySide};
 
 use super::settle::Waits;
-use crate::driver::{Prepared, StorePlace};
+use crate::driver::{PreparedServer, StorePlace};
 use crate::error::LabError;
-use crate::hosts::Stream;
+use crate::hosts::SampleFileReader;
 use crate::leases::LeaseFile;
-use crate::subject::Subject;
-use crate::terms::Terms;
+use crate::subject::MeasurementSubject;
+use crate::terms::MeasurementTerms;
 
 /// Longest time that a server may take to end after the polite signal. A server that is killed has
 /// not written all its leases, and would be blamed for those that are missing.
@@ -25,9 +25,9 @@ const STOP_GRACE: Duration = Duration::from_secs(60);
 
 /// Server that runs.
 #[derive(Debug)]
-pub(super) struct Service {
-    pub(super) subject: Subject,
-    pub(super) terms: Terms,
+pub(super) struct MeasuredServer {
+    pub(super) subject: MeasurementSubject,
+    pub(super) terms: MeasurementTerms,
     /// Folder of the server.
     pub(super) folder: PathBuf,
     /// Store of its leases.
@@ -36,7 +36,7 @@ pub(super) struct Service {
     pub(super) partner: Option<usize>,
     pub(super) address: SocketAddr,
     /// Topology in which it and its generator meet.
-    pub(super) topology: Topology,
+    pub(super) topology: MeasurementTopology,
     /// Process of the server; `None` for a server that ran before the lab.
     pub(super) started: Option<Started>,
     /// Number of the first client that has not been played yet.
@@ -47,13 +47,13 @@ pub(super) struct Service {
     /// Counts of its answers to requests for statistics.
     pub(super) polls: Polls,
     /// Samples of it from another machine.
-    pub(super) stream: Stream,
+    pub(super) stream: SampleFileReader,
 }
 
 /// Server's process that the lab started, with its command.
 #[derive(Debug)]
 pub(super) struct Started {
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedServer,
     /// Command as it was started, namespace and processor included.
     pub(super) command: CommandLine,
     /// Control group that keeps the server to its share of a processor.
@@ -82,7 +82,7 @@ impl Started {
     }
 }
 
-impl Service {
+impl MeasuredServer {
     /// Returns the exit status, or `None` while it runs; the status of a server that the lab did
     /// not start is unknown.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
@@ -138,9 +138,14 @@ impl Service {
     }
 
     /// Returns the target of a sampler on `side`, where `pid` receives datagrams at `address`.
-    pub(super) fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
+    pub(super) fn target(
+        &self,
+        side: TopologySide,
+        pid: u32,
+        address: SocketAddr,
+    ) -> SamplerTarget {
         let interface = self.topology.interface(side).to_owned();
-        Target { pid, address, interface, helpers: Vec::new() }
+        SamplerTarget { pid, address, interface, helpers: Vec::new() }
     }
 }
 

@@ -7,27 +7,27 @@ use std::time::Instant;
 
 use counters::parse_resident_bytes;
 use measure::Plan;
-use measure::plan::{Sharing, Topology as Wanted};
+use measure::plan::{DatabaseAccess, Topology as Wanted};
 use measure::record::{Polls, Start};
 use netio::XdpSender;
 use testbed::process::{PinnedSelf, pin_self};
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
-use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
+use testbed::{ChildProcess, MeasurementTopology, Quota, RegisteredRun, Registry, TopologySide};
 
 use super::profile::Profiler;
-use super::service::{Service, Started};
+use super::service::{MeasuredServer, Started};
 use super::settle::Waits;
 use super::{ProcessBench, Processors};
-use crate::driver::{self, Place, StorePlace};
+use crate::driver::{self, ServerDeployment, StorePlace};
 use crate::error::LabError;
-use crate::family::Family;
+use crate::family::ProtocolAddressing;
 use crate::folder;
-use crate::hosts::{Machines, Stream};
-use crate::progress::Progress;
+use crate::hosts::{Machines, SampleFileReader};
+use crate::progress::ProgressWriter;
 use crate::runner::RunTime;
-use crate::subject::{Kind, Subject};
-use crate::target::{self, Running};
-use crate::terms::Terms;
+use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::target::{self, RunningTarget};
+use crate::terms::MeasurementTerms;
 
 /// Settings from which a bench is built.
 #[derive(Debug)]
@@ -37,13 +37,13 @@ pub struct BenchSettings<'a> {
     /// Time that the run takes, as it was announced.
     pub time: &'a RunTime,
     /// Subjects that run on the bench.
-    pub subjects: &'a [Subject],
+    pub subjects: &'a [MeasurementSubject],
     /// Path of this binary.
     pub godwit: PathBuf,
     /// Path of the result folder, which does not exist yet.
     pub folder: PathBuf,
     /// Server that ran before the lab, if that is the one to be measured.
-    pub running: Option<&'a Running>,
+    pub running: Option<&'a RunningTarget>,
     /// Flag that is set when the user wants the run to end.
     pub stop: &'a AtomicBool,
 }
@@ -57,7 +57,7 @@ impl<'a> ProcessBench<'a> {
     /// Everything built so far is removed.
     pub fn build(
         settings: BenchSettings<'a>,
-        progress: &'a mut Progress,
+        progress: &'a mut ProgressWriter,
     ) -> Result<Self, LabError> {
         let BenchSettings { plan, time, subjects, godwit, folder, running, stop } = settings;
         let origin = Instant::now();
@@ -65,7 +65,7 @@ impl<'a> ProcessBench<'a> {
         run.note_folder(&folder)?;
         folder::create(&folder)?;
         let mut warnings = Vec::new();
-        let family = Family::of(plan.protocol);
+        let family = ProtocolAddressing::of(plan.protocol);
         progress.step("building the topology");
         let machines = Machines::open(plan, subjects, (&folder, &godwit))?;
         let (processors, pinned) = assign(machines.as_ref(), running.is_none(), &mut warnings)?;
@@ -73,7 +73,7 @@ impl<'a> ProcessBench<'a> {
             warnings.extend(machines.notes());
             let relay = machines.own_address(family)?;
             let interface = target::interface_of(relay)?;
-            (Topology::Network { interface }, relay, family.link(relay.ip()))
+            (MeasurementTopology::Network { interface }, relay, family.link(relay.ip()))
         } else if let Some(running) = running {
             warnings.extend_from_slice(&running.notes);
             (running.topology(), running.relay, running.relay.ip())
@@ -119,12 +119,12 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Starts the servers of `subjects`, then the second ones of those that are two.
-    fn start_all(&mut self, subjects: &[Subject]) -> Result<(), LabError> {
+    fn start_all(&mut self, subjects: &[MeasurementSubject]) -> Result<(), LabError> {
         for subject in subjects {
             self.start(subject, None)?;
         }
         for (position, subject) in subjects.iter().enumerate() {
-            if subject.sharing == Sharing::TwoServers {
+            if subject.sharing == DatabaseAccess::TwoServers {
                 let store = self.services[position].store.clone();
                 self.services[position].partner = Some(self.services.len());
                 self.start(&second(subject), Some(store))?;
@@ -134,10 +134,14 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Starts one more server, with tables of its own unless `store` is given.
-    fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
+    fn start(
+        &mut self,
+        subject: &MeasurementSubject,
+        store: Option<StorePlace>,
+    ) -> Result<(), LabError> {
         let position = self.services.len();
         let service = match subject.kind {
-            Kind::Running(address) => self.running(subject, address),
+            SubjectKind::Running(address) => self.running(subject, address),
             _ => self.service(position, subject, store)?,
         };
         let began = service.started.as_ref().map(|started| started.began).zip(service.pid());
@@ -155,10 +159,10 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Makes the service of the server at `address`, which ran before the lab.
-    fn running(&self, subject: &Subject, address: SocketAddr) -> Service {
-        Service {
+    fn running(&self, subject: &MeasurementSubject, address: SocketAddr) -> MeasuredServer {
+        MeasuredServer {
             subject: subject.clone(),
-            terms: Terms::of(subject, self.plan),
+            terms: MeasurementTerms::of(subject, self.plan),
             folder: self.folder.clone(),
             store: StorePlace::Memfile,
             partner: None,
@@ -169,16 +173,16 @@ impl<'a> ProcessBench<'a> {
             lists: Vec::new(),
             waits: Waits::default(),
             polls: Polls::default(),
-            stream: Stream::default(),
+            stream: SampleFileReader::default(),
         }
     }
 
     fn service(
         &mut self,
         position: usize,
-        subject: &Subject,
+        subject: &MeasurementSubject,
         store: Option<StorePlace>,
-    ) -> Result<Service, LabError> {
+    ) -> Result<MeasuredServer, LabError> {
         self.progress.step(&format!("starting {}", subject.label()));
         let folder = self.folder.join(folder::SERVERS).join(subject.file_name());
         folder::create(&folder)?;
@@ -189,16 +193,18 @@ impl<'a> ProcessBench<'a> {
         let topology = self.topology_for(position, subject)?;
         let address = match (&topology, &self.machines) {
             (_, Some(machines)) => machines.server_address(position),
-            (Topology::Namespaces { .. }, None) => {
+            (MeasurementTopology::Namespaces { .. }, None) => {
                 SocketAddr::new(self.family.server(position), self.family.port)
             }
-            (Topology::Loopback | Topology::Network { .. }, None) => loopback_address(self.family)?,
+            (MeasurementTopology::Loopback | MeasurementTopology::Network { .. }, None) => {
+                loopback_address(self.family)?
+            }
         };
-        let terms = Terms::of(subject, self.plan);
+        let terms = MeasurementTerms::of(subject, self.plan);
         let place = self.place(subject, terms.pool_size, (address, &topology), store.clone());
         let prepared = driver::prepare(subject, &place)?;
         let cpu = Some(self.processors.server);
-        let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
         let command = self.at_its_machine(position, &folder, command)?;
         let quota = self.quota(position)?;
         let began = Instant::now();
@@ -218,7 +224,7 @@ impl<'a> ProcessBench<'a> {
             ));
         }
         self.warnings.extend(terms.note(&subject.server, self.plan));
-        Ok(Service {
+        Ok(MeasuredServer {
             subject: subject.clone(),
             terms,
             folder,
@@ -239,7 +245,7 @@ impl<'a> ProcessBench<'a> {
             lists: Vec::new(),
             waits: Waits::default(),
             polls: Polls::default(),
-            stream: Stream::default(),
+            stream: SampleFileReader::default(),
         })
     }
 
@@ -262,22 +268,22 @@ impl<'a> ProcessBench<'a> {
     /// Returns the place in which `subject` runs, with `pool_size` addresses for clients.
     pub(super) fn place(
         &self,
-        subject: &Subject,
+        subject: &MeasurementSubject,
         pool_size: u32,
-        (address, topology): (SocketAddr, &Topology),
+        (address, topology): (SocketAddr, &MeasurementTopology),
         store: StorePlace,
-    ) -> Place {
+    ) -> ServerDeployment {
         let machines = self.machines.as_ref();
         // An error is reported with its reason when the command is made.
         let there = machines.and_then(|of| of.server.interface_of(address.ip()).ok());
-        Place {
+        ServerDeployment {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
             family: self.family,
             address,
             relay: self.relay,
-            relays: if subject.sharing == Sharing::TwoServers { 2 } else { 1 },
+            relays: if subject.sharing == DatabaseAccess::TwoServers { 2 } else { 1 },
             further_relays: machines.map(Machines::relays).unwrap_or_default(),
-            interface: there.unwrap_or_else(|| topology.interface(Side::Server)).to_owned(),
+            interface: there.unwrap_or_else(|| topology.interface(TopologySide::Server)).to_owned(),
             // The pool has one more address, for the client that checks whether the server answers.
             pool: self.family.pool(pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
@@ -290,11 +296,15 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Returns the topology of all servers, or one with a server side of its own.
-    fn topology_for(&mut self, position: usize, subject: &Subject) -> Result<Topology, LabError> {
+    fn topology_for(
+        &mut self,
+        position: usize,
+        subject: &MeasurementSubject,
+    ) -> Result<MeasurementTopology, LabError> {
         if !driver::needs_own_link(subject) {
             return Ok(self.topology.clone());
         }
-        if self.topology == Topology::Loopback {
+        if self.topology == MeasurementTopology::Loopback {
             return Err(LabError::Failed(format!(
                 "{} cannot be measured on loopback: it takes the messages of a whole interface and \
                  answers relays on port {} only; run as root, with --topology veth",
@@ -310,13 +320,16 @@ impl<'a> ProcessBench<'a> {
 }
 
 /// Makes the second of two servers on the same database.
-fn second(subject: &Subject) -> Subject {
+fn second(subject: &MeasurementSubject) -> MeasurementSubject {
     let and = if subject.variant.is_empty() { "" } else { ", " };
-    Subject { variant: format!("{}{and}second server", subject.variant), ..subject.clone() }
+    MeasurementSubject {
+        variant: format!("{}{and}second server", subject.variant),
+        ..subject.clone()
+    }
 }
 
 fn namespace_settings(
-    family: Family,
+    family: ProtocolAddressing,
     server_addresses: Vec<IpAddr>,
     relays: u32,
     processors: Processors,
@@ -331,15 +344,20 @@ fn namespace_settings(
 }
 
 /// Returns the generator's address in `topology`.
-fn relay_in(topology: &Topology, family: Family) -> Result<SocketAddr, LabError> {
+fn relay_in(
+    topology: &MeasurementTopology,
+    family: ProtocolAddressing,
+) -> Result<SocketAddr, LabError> {
     match topology {
-        Topology::Namespaces { .. } => Ok(SocketAddr::new(family.relay, family.relay_port)),
+        MeasurementTopology::Namespaces { .. } => {
+            Ok(SocketAddr::new(family.relay, family.relay_port))
+        }
         _ if family.relay_port == 0 => Ok(SocketAddr::new(family.loopback, 0)),
         _ => loopback_address(family),
     }
 }
 
-fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
+fn loopback_address(family: ProtocolAddressing) -> Result<SocketAddr, LabError> {
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
@@ -377,14 +395,20 @@ fn choose_processors(
 }
 
 /// Returns true if messages leave as frames; warns if the plan wants that and it is not possible.
-fn can_send_frames(plan: &Plan, topology: &Topology, warnings: &mut Vec<String>) -> bool {
+fn can_send_frames(
+    plan: &Plan,
+    topology: &MeasurementTopology,
+    warnings: &mut Vec<String>,
+) -> bool {
     if !(plan.clients.frames || plan.dns.frames) {
         return false;
     }
     let missing = match (topology, XdpSender::probe()) {
-        (Topology::Namespaces { .. }, Ok(())) => return true,
-        (Topology::Namespaces { .. }, Err(error)) => error.to_string(),
-        (Topology::Loopback | Topology::Network { .. }, _) => "there is no veth pair".to_owned(),
+        (MeasurementTopology::Namespaces { .. }, Ok(())) => return true,
+        (MeasurementTopology::Namespaces { .. }, Err(error)) => error.to_string(),
+        (MeasurementTopology::Loopback | MeasurementTopology::Network { .. }, _) => {
+            "there is no veth pair".to_owned()
+        }
     };
     warnings.push(format!(
         "Messages left as datagrams, not as frames past UDP of the kernel as the plan wants: {missing}."
@@ -394,19 +418,19 @@ fn can_send_frames(plan: &Plan, topology: &Topology, warnings: &mut Vec<String>)
 
 fn choose_topology(
     plan: &Plan,
-    subjects: &[Subject],
+    subjects: &[MeasurementSubject],
     processors: Processors,
-    run: &mut Run,
+    run: &mut RegisteredRun,
     warnings: &mut Vec<String>,
-) -> Result<Topology, LabError> {
-    let (wanted, family) = (plan.topology, Family::of(plan.protocol));
+) -> Result<MeasurementTopology, LabError> {
+    let (wanted, family) = (plan.topology, ProtocolAddressing::of(plan.protocol));
     let is_root = testbed::registry::user_id() == 0;
     let loopback = |why: &str, warnings: &mut Vec<String>| {
         warnings.push(format!(
             "Measured on loopback ({why}): packets are received on the sender's processor, so the \
              generator bears part of the server's work."
         ));
-        Ok(Topology::Loopback)
+        Ok(MeasurementTopology::Loopback)
     };
     match wanted {
         Wanted::Loopback => return loopback("as the plan says", warnings),
@@ -422,13 +446,14 @@ fn choose_topology(
     }
     let shared =
         subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
-    let pairs = subjects.iter().filter(|subject| subject.sharing == Sharing::TwoServers).count();
+    let pairs =
+        subjects.iter().filter(|subject| subject.sharing == DatabaseAccess::TwoServers).count();
     let second = subjects.len()..subjects.len() + pairs;
     let positions = shared.map(|(position, _)| position).chain(second);
     let addresses = positions.map(|position| family.server(position)).collect();
     let relays = if pairs > 0 { 2 } else { 1 };
     let settings = namespace_settings(family, addresses, relays, processors);
-    match Topology::namespaces(run, &settings) {
+    match MeasurementTopology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
         // The root user of a container may lack permissions.
         Err(e) if wanted == Wanted::Auto => loopback(&e.to_string(), warnings),

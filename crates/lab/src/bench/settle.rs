@@ -12,13 +12,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use measure::Plan;
-use measure::plan::Feature;
-use testbed::Side;
+use measure::plan::ServerFeature;
+use testbed::TopologySide;
 
 use super::ProcessBench;
 use crate::driver;
 use crate::error::LabError;
-use crate::probe::{Probe, Question};
+use crate::probe::{ProbeRequest, ServerProbe};
 
 /// Longest time until a server answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ impl ProcessBench<'_> {
         let service = &self.services[position];
         let patience = match service.subject.feature {
             _ if service.started.is_none() => THERE_PATIENCE,
-            Feature::Plain => START_PATIENCE,
+            ServerFeature::Plain => START_PATIENCE,
             _ => LARGE_PATIENCE,
         };
         let began = service.started.as_ref().map(|started| started.began);
@@ -144,12 +144,15 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    fn probe(&self) -> Result<Probe, LabError> {
-        let namespace = self.topology.namespace(Side::Client);
+    fn probe(&self) -> Result<ServerProbe, LabError> {
+        let namespace = self.topology.namespace(TopologySide::Client);
         let path = namespace.map(|name| Path::new("/run/netns").join(name));
-        let question =
-            if self.family.protocol.is_dhcp() { Question::Dhcp(self.link) } else { Question::Dns };
-        Probe::open(self.relay, question, path.as_deref())
+        let question = if self.family.protocol.is_dhcp() {
+            ProbeRequest::Dhcp(self.link)
+        } else {
+            ProbeRequest::Dns
+        };
+        ServerProbe::open(self.relay, question, path.as_deref())
     }
 
     /// Returns true if the server answers within `patience`; false when it ends first. A server
@@ -157,7 +160,7 @@ impl ProcessBench<'_> {
     fn answers(
         &mut self,
         position: usize,
-        probe: &mut Probe,
+        probe: &mut ServerProbe,
         patience: Duration,
         began: Option<Instant>,
     ) -> Result<bool, LabError> {

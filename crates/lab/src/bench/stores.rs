@@ -10,16 +10,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use measure::plan::{Sharing, Store};
+use measure::plan::{DatabaseAccess, LeaseStoreKind};
 use measure::record::FlushCost;
-use testbed::database::{PASSWORD, Settings, USER};
-use testbed::{ChildProcess, CommandLine, Database, Engine, Side};
+use testbed::database::{PASSWORD, PrivateDatabaseSettings, USER};
+use testbed::{ChildProcess, CommandLine, DatabaseEngine, PrivateDatabase, TopologySide};
 
-use super::{ProcessBench, Service};
+use super::{MeasuredServer, ProcessBench};
 use crate::driver::{self, LEASE_FILE, StorePlace};
 use crate::error::LabError;
-use crate::family::Version;
-use crate::subject::Subject;
+use crate::family::AddressFamily;
+use crate::subject::MeasurementSubject;
 
 /// Age from which a flush cost is measured again, in seconds: every trial has one of its own
 /// minute.
@@ -41,7 +41,7 @@ const DATABASES: &str = "databases";
 /// database.
 fn tool(
     godwit: &Path,
-    databases: &[Database],
+    databases: &[PrivateDatabase],
     place: &StorePlace,
     command: &str,
 ) -> Option<CommandLine> {
@@ -53,8 +53,8 @@ fn tool(
             let database = databases.iter().find(|database| database.engine() == *engine)?;
             let socket = database.socket().to_string_lossy().into_owned();
             let line = match engine {
-                Engine::MariaDb => line.args(["mysql", "--socket", &socket]),
-                Engine::PostgreSql => {
+                DatabaseEngine::MariaDb => line.args(["mysql", "--socket", &socket]),
+                DatabaseEngine::PostgreSql => {
                     let port = database.socket_port().to_string();
                     line.args(["pgsql", "-h", &socket, "-P", &port])
                 }
@@ -66,17 +66,17 @@ fn tool(
 
 impl ProcessBench<'_> {
     /// Returns the database server of `engine`, started by the first call.
-    fn database(&mut self, engine: Engine) -> Result<&Database, LabError> {
+    fn database(&mut self, engine: DatabaseEngine) -> Result<&PrivateDatabase, LabError> {
         let found = self.databases.iter().position(|database| database.engine() == engine);
         if let Some(position) = found {
             return Ok(&self.databases[position]);
         }
         self.progress.step(&format!("starting {engine:?}"));
-        let settings = Settings { is_durable: true, on_loopback: true, cpu: None };
+        let settings = PrivateDatabaseSettings { is_durable: true, on_loopback: true, cpu: None };
         let cpu = Some(self.processors.server);
-        let line = self.topology.command(Side::Server, cpu, CommandLine::new("program"));
+        let line = self.topology.command(TopologySide::Server, cpu, CommandLine::new("program"));
         let words = &line.words()[..line.words().len() - 1];
-        let database = Database::start_through(engine, settings, words)?;
+        let database = PrivateDatabase::start_through(engine, settings, words)?;
         self.run.note_folder(database.folder())?;
         if let Some(pid) = database.pid() {
             self.run.note_group(pid)?;
@@ -88,7 +88,7 @@ impl ProcessBench<'_> {
     /// Returns the store of `subject`, in `folder` or in empty tables of its own.
     pub(super) fn store_of(
         &mut self,
-        subject: &Subject,
+        subject: &MeasurementSubject,
         folder: &Path,
     ) -> Result<StorePlace, LabError> {
         let place = match (subject.store, driver::engine(subject.store)) {
@@ -99,10 +99,10 @@ impl ProcessBench<'_> {
                 if let Some(round_trip_ms) = subject.sharing.round_trip_ms() {
                     port = self.further_away(port, round_trip_ms, folder)?;
                 }
-                let is_exclusive = subject.sharing == Sharing::Exclusive;
+                let is_exclusive = subject.sharing == DatabaseAccess::Exclusive;
                 StorePlace::Database { engine, name, port, is_exclusive }
             }
-            (Store::Sqlite, None) => StorePlace::Sqlite(folder.join("leases.sqlite")),
+            (LeaseStoreKind::Sqlite, None) => StorePlace::Sqlite(folder.join("leases.sqlite")),
             (_, None) => return Ok(StorePlace::Memfile),
         };
         self.make_tables(&place)?;
@@ -123,7 +123,7 @@ impl ProcessBench<'_> {
             .args(["--to", &format!("127.0.0.1:{port}")])
             .args(["--round-trip-ms", &round_trip_ms.to_string()]);
         let cpu = Some(self.processors.generator);
-        let command = self.topology.command(Side::Server, cpu, command);
+        let command = self.topology.command(TopologySide::Server, cpu, command);
         let mut process = ChildProcess::start(&command, DISTANCE, folder)?;
         self.run.note_group(process.pid())?;
         let (said, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
@@ -177,13 +177,13 @@ impl ProcessBench<'_> {
 
     /// Writes the leases of a database to the lease file of `service`, and has the database's own
     /// client count them as well.
-    pub(super) fn write_leases(&self, service: &Service) -> Result<(), LabError> {
+    pub(super) fn write_leases(&self, service: &MeasuredServer) -> Result<(), LabError> {
         let Some(line) = tool(&self.godwit, &self.databases, &service.store, "dump") else {
             return Ok(());
         };
         let family = match self.family.version() {
-            Version::V4 => "-4",
-            Version::V6 => "-6",
+            AddressFamily::V4 => "-4",
+            AddressFamily::V6 => "-6",
         };
         let file = service.folder.join(LEASE_FILE);
         let said = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;

@@ -1,15 +1,15 @@
 //! A server that the user gives by a command with placeholders.
 
-use measure::plan::Protocol;
+use measure::plan::MeasuredProtocol;
 use testbed::CommandLine;
 use testbed::command::{find_program, split_words};
 
-use super::{Place, Prepared, common_configuration, dns, write_configuration};
+use super::{PreparedServer, ServerDeployment, common_configuration, dns, write_configuration};
 use crate::error::LabError;
 
 /// Returns the placeholders of a template: for DHCP a configuration in Kea's form, for DNS the
 /// zone.
-const fn placeholders(protocol: Protocol) -> &'static [&'static str] {
+const fn placeholders(protocol: MeasuredProtocol) -> &'static [&'static str] {
     if protocol.is_dhcp() {
         &["config", "address", "port", "folder", "relay", "relay_port"]
     } else {
@@ -18,7 +18,7 @@ const fn placeholders(protocol: Protocol) -> &'static [&'static str] {
 }
 
 /// Returns the program of a template, after checking the template itself.
-pub(super) fn program(template: &str, protocol: Protocol) -> Result<String, LabError> {
+pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> Result<String, LabError> {
     let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
     let words = split_words(template).map_err(|why| wrong(&why))?;
     let program = words.first().ok_or_else(|| wrong("it is empty"))?;
@@ -33,7 +33,10 @@ pub(super) fn program(template: &str, protocol: Protocol) -> Result<String, LabE
     Ok(program.clone())
 }
 
-pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabError> {
+pub(super) fn prepare(
+    template: &str,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     let protocol = place.family.protocol;
     program(template, protocol)?;
     let configuration = if protocol.is_dhcp() {
@@ -62,13 +65,13 @@ pub(super) fn prepare(template: &str, place: &Place) -> Result<Prepared, LabErro
     for word in &words[1..] {
         command = command.arg(word.clone());
     }
-    Ok(Prepared { command, lease_file: None, version: String::new(), reads_frames: false })
+    Ok(PreparedServer { command, lease_file: None, version: String::new(), reads_frames: false })
 }
 
 /// Returns `word` with every `{name}` replaced; `{{` and `}}` are literal braces.
 fn fill(
     word: &str,
-    protocol: Protocol,
+    protocol: MeasuredProtocol,
     value: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
     let known_names = placeholders(protocol);

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{Place, Prepared, netmask, version_of};
+use super::{PreparedServer, ServerDeployment, netmask, version_of};
 use crate::error::LabError;
-use crate::family::Version;
+use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
 /// Name of the file with its leases.
@@ -22,11 +22,11 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dnsmasq", "dnsmasq-base")?))
 }
 
-pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
+pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabError> {
     let program = program()?;
     let arguments = arguments(place);
     let command = CommandLine::new(program.to_string_lossy());
-    Ok(Prepared {
+    Ok(PreparedServer {
         command: command.args(arguments.iter().map(String::as_str)),
         lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.version())),
         version: version_of(&program, "--version"),
@@ -35,16 +35,16 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
 }
 
 /// Returns the arguments of dnsmasq(8), for one range.
-pub(super) fn arguments(place: &Place) -> Vec<String> {
+pub(super) fn arguments(place: &ServerDeployment) -> Vec<String> {
     let (first, last) = place.pool;
     let (_, length) = place.family.subnet;
     let prefix = match place.family.version() {
-        Version::V4 => netmask(length).to_string(),
-        Version::V6 => length.to_string(),
+        AddressFamily::V4 => netmask(length).to_string(),
+        AddressFamily::V6 => length.to_string(),
     };
     let quiet = match place.family.version() {
-        Version::V4 => "--quiet-dhcp",
-        Version::V6 => "--quiet-dhcp6",
+        AddressFamily::V4 => "--quiet-dhcp",
+        AddressFamily::V6 => "--quiet-dhcp6",
     };
     let fixed = ["--keep-in-foreground", "--conf-file=/dev/null", "--log-facility=-"]
         .into_iter()

@@ -10,12 +10,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use measure::plan::Feature;
+use measure::plan::ServerFeature;
 use serde_json::{Value, json};
 
-use super::{LEASE_FILE, Place};
+use super::{LEASE_FILE, ServerDeployment};
 use crate::error::LabError;
-use crate::family::Version;
+use crate::family::AddressFamily;
 
 /// Number of classes in a configuration with classes.
 const CLASSES: u32 = 100;
@@ -52,41 +52,41 @@ const INCLUDED: &str = "reservations are included here";
 
 /// Returns the number of the links that clients come from and the step from one to the next; `None`
 /// if all are on the relay's own.
-const fn links(feature: Feature) -> Option<(u32, u32)> {
+const fn links(feature: ServerFeature) -> Option<(u32, u32)> {
     match feature {
-        Feature::ManySubnets | Feature::PolledSubnets => Some((SUBNETS, 1)),
-        Feature::SharedNetworks => Some((NETWORKS.0, NETWORKS.1)),
+        ServerFeature::ManySubnets | ServerFeature::PolledSubnets => Some((SUBNETS, 1)),
+        ServerFeature::SharedNetworks => Some((NETWORKS.0, NETWORKS.1)),
         _ => None,
     }
 }
 
 /// Returns true if clients come from other links than the relay's own.
-pub(crate) const fn has_links(feature: Feature) -> bool {
+pub(crate) const fn has_links(feature: ServerFeature) -> bool {
     links(feature).is_some()
 }
 
 /// Returns the number of distinct clients that the configuration can serve; `None` when only the
 /// pool limits them.
-pub(crate) const fn room(feature: Feature) -> Option<u32> {
+pub(crate) const fn room(feature: ServerFeature) -> Option<u32> {
     match feature {
         // Clients beyond those with a reservation would be served in another way.
         feature if feature.has_reservations() => match feature {
-            Feature::ReservationsOff | Feature::ReservationsOfOthers => None,
+            ServerFeature::ReservationsOff | ServerFeature::ReservationsOfOthers => None,
             _ => Some(RESERVATIONS),
         },
-        Feature::ManySubnets | Feature::PolledSubnets => Some(SUBNETS * SUBNET_POOL),
-        Feature::SharedNetworks => Some(NETWORKS.0 * NETWORKS.1 * SUBNET_POOL),
+        ServerFeature::ManySubnets | ServerFeature::PolledSubnets => Some(SUBNETS * SUBNET_POOL),
+        ServerFeature::SharedNetworks => Some(NETWORKS.0 * NETWORKS.1 * SUBNET_POOL),
         _ => None,
     }
 }
 
 /// Returns the additional words of the generator's command line.
-pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String> {
+pub(crate) fn generator_words(feature: ServerFeature, version: AddressFamily) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((count, step)) = links(feature) {
         let first = match version {
-            Version::V4 => ["--link-selection".to_owned(), subnet_v4(0, 1).to_string()],
-            Version::V6 => ["--link-address".to_owned(), subnet_v6(0, 1).to_string()],
+            AddressFamily::V4 => ["--link-selection".to_owned(), subnet_v4(0, 1).to_string()],
+            AddressFamily::V6 => ["--link-address".to_owned(), subnet_v6(0, 1).to_string()],
         };
         words.extend(first);
         words.extend(["--links".to_owned(), count.to_string()]);
@@ -95,7 +95,7 @@ pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String>
     if feature.gives_back() {
         words.push("--release".to_owned());
     }
-    if feature == Feature::Renewals {
+    if feature == ServerFeature::Renewals {
         words.push("--renew".to_owned());
     }
     if feature.is_chatty() {
@@ -124,7 +124,7 @@ fn duid(number: u32) -> String {
 }
 
 /// Changes `configuration` as the place's feature requires.
-pub(super) fn apply(place: &Place, configuration: &mut Value) {
+pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
     let version = place.family.version();
     let key = format!("subnet{}", place.digit());
     let class = |number: u32, test: Option<String>| {
@@ -132,41 +132,41 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         test.map_or_else(|| json!({ "name": name }), |test| json!({ "name": name, "test": test }))
     };
     match place.feature {
-        Feature::EmptyClasses => {
+        ServerFeature::EmptyClasses => {
             configuration["client-classes"] = (0..CLASSES).map(|n| class(n, None)).collect();
         }
-        Feature::SimpleClasses => {
-            let option = if version == Version::V4 { 60 } else { 15 };
+        ServerFeature::SimpleClasses => {
+            let option = if version == AddressFamily::V4 { 60 } else { 15 };
             let test = |n| Some(format!("option[{option}].hex == 'vendor:{n}'"));
             configuration["client-classes"] = (0..CLASSES).map(|n| class(n, test(n))).collect();
         }
-        Feature::OredAddresses => {
+        ServerFeature::OredAddresses => {
             // No client has these addresses, so the server compares all of them.
             let term = |n: u32| match version {
-                Version::V4 => format!("pkt4.mac == 0x0299{n:08x}"),
-                Version::V6 => format!("option[1].hex == 0x000100012a0000000299{n:08x}"),
+                AddressFamily::V4 => format!("pkt4.mac == 0x0299{n:08x}"),
+                AddressFamily::V6 => format!("option[1].hex == 0x000100012a0000000299{n:08x}"),
             };
             let test = (0..ADDRESSES).map(term).collect::<Vec<_>>().join(" or ");
             configuration["client-classes"] = json!([class(0, Some(test))]);
         }
-        Feature::Reservations
-        | Feature::ReservationsOff
-        | Feature::ReservationsOfOthers
-        | Feature::ReservationsByOne
-        | Feature::ReservationsOutOfPool
-        | Feature::ReservationsGlobal
-        | Feature::ReservationsEarlyGlobal => reserve(place, configuration),
-        Feature::NotPersisted => configuration["lease-database"]["persist"] = json!(false),
-        Feature::LogInfo => configuration["loggers"][0]["severity"] = json!("INFO"),
-        Feature::LogDebug => {
+        ServerFeature::Reservations
+        | ServerFeature::ReservationsOff
+        | ServerFeature::ReservationsOfOthers
+        | ServerFeature::ReservationsByOne
+        | ServerFeature::ReservationsOutOfPool
+        | ServerFeature::ReservationsGlobal
+        | ServerFeature::ReservationsEarlyGlobal => reserve(place, configuration),
+        ServerFeature::NotPersisted => configuration["lease-database"]["persist"] = json!(false),
+        ServerFeature::LogInfo => configuration["loggers"][0]["severity"] = json!("INFO"),
+        ServerFeature::LogDebug => {
             configuration["loggers"][0]["severity"] = json!("DEBUG");
             configuration["loggers"][0]["debuglevel"] = json!(99);
         }
-        Feature::ChattyCached => configuration["cache-threshold"] = json!(0.25),
-        Feature::ManySubnets | Feature::PolledSubnets => {
+        ServerFeature::ChattyCached => configuration["cache-threshold"] = json!(0.25),
+        ServerFeature::ManySubnets | ServerFeature::PolledSubnets => {
             many_subnets(place, &mut configuration[key]);
         }
-        Feature::SharedNetworks => {
+        ServerFeature::SharedNetworks => {
             let (networks, subnets) = NETWORKS;
             let network = |network: u32| {
                 let all = network * subnets..(network + 1) * subnets;
@@ -184,24 +184,28 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
 
 /// Sets the place of reservations in the configuration, and the identifiers by which they are
 /// looked up.
-fn reserve(place: &Place, configuration: &mut Value) {
+fn reserve(place: &ServerDeployment, configuration: &mut Value) {
     let identifiers = match (place.family.version(), place.feature) {
-        (Version::V4, Feature::ReservationsByOne) => json!(["hw-address"]),
-        (Version::V4, _) => json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"]),
-        (Version::V6, Feature::ReservationsByOne) => json!(["duid"]),
-        (Version::V6, _) => json!(["hw-address", "duid", "flex-id"]),
+        (AddressFamily::V4, ServerFeature::ReservationsByOne) => json!(["hw-address"]),
+        (AddressFamily::V4, _) => {
+            json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"])
+        }
+        (AddressFamily::V6, ServerFeature::ReservationsByOne) => json!(["duid"]),
+        (AddressFamily::V6, _) => json!(["hw-address", "duid", "flex-id"]),
     };
-    let is_global =
-        matches!(place.feature, Feature::ReservationsGlobal | Feature::ReservationsEarlyGlobal);
-    let is_off = place.feature == Feature::ReservationsOff;
+    let is_global = matches!(
+        place.feature,
+        ServerFeature::ReservationsGlobal | ServerFeature::ReservationsEarlyGlobal
+    );
+    let is_off = place.feature == ServerFeature::ReservationsOff;
     configuration["host-reservation-identifiers"] = identifiers;
     configuration["reservations-global"] = json!(is_global);
     configuration["reservations-in-subnet"] = json!(!is_global && !is_off);
     match place.feature {
-        Feature::ReservationsOutOfPool => {
+        ServerFeature::ReservationsOutOfPool => {
             configuration["reservations-out-of-pool"] = json!(true);
         }
-        Feature::ReservationsEarlyGlobal => {
+        ServerFeature::ReservationsEarlyGlobal => {
             configuration["early-global-reservations-lookup"] = json!(true);
         }
         _ => {}
@@ -214,7 +218,7 @@ fn reserve(place: &Place, configuration: &mut Value) {
     }
 }
 
-fn many_subnets(place: &Place, list: &mut Value) {
+fn many_subnets(place: &ServerDeployment, list: &mut Value) {
     let version = place.family.version();
     beside_others(version, list);
     let list = list.as_array_mut().expect("subnets are a list");
@@ -223,20 +227,20 @@ fn many_subnets(place: &Place, list: &mut Value) {
 
 /// Shrinks the only subnet of DHCPv4, which has all of 10.0.0.0/8, so that others can follow above
 /// it.
-fn beside_others(version: Version, list: &mut Value) {
-    if version == Version::V4 {
+fn beside_others(version: AddressFamily, list: &mut Value) {
+    if version == AddressFamily::V4 {
         list[0]["subnet"] = json!("10.0.0.0/9");
     }
 }
 
 /// Returns one of many subnets. The identifier 1 is the relay's own subnet's.
-fn subnet(version: Version, number: u32) -> Value {
+fn subnet(version: AddressFamily, number: u32) -> Value {
     let (network, first, last): (String, IpAddr, IpAddr) = match version {
-        Version::V4 => {
+        AddressFamily::V4 => {
             let at = |host| subnet_v4(number, host);
             (format!("{}/24", at(0)), at(1).into(), at(SUBNET_POOL).into())
         }
-        Version::V6 => {
+        AddressFamily::V6 => {
             let at = |host| subnet_v6(number, host);
             (format!("{}/64", at(0)), at(1).into(), at(SUBNET_POOL).into())
         }
@@ -251,13 +255,13 @@ pub(super) fn with_includes(folder: &Path, text: &str) -> String {
 }
 
 /// Writes the additional files that the configuration or the server reads.
-pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
+pub(super) fn write_files(place: &ServerDeployment) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = place.folder.join(name);
         write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
     };
     if place.feature.has_reservations() {
-        let is_of_others = place.feature == Feature::ReservationsOfOthers;
+        let is_of_others = place.feature == ServerFeature::ReservationsOfOthers;
         let clients = (if is_of_others { OTHERS } else { 0 }, place.reservations);
         write(RESERVATIONS_FILE, &|file| reservations(place.family.version(), clients, file))?;
     }
@@ -280,14 +284,14 @@ fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io:
 
 /// Writes reservations of `count` clients from number `first` on.
 fn reservations(
-    version: Version,
+    version: AddressFamily,
     (first, count): (u32, u32),
     file: &mut dyn Write,
 ) -> io::Result<()> {
     for number in 0..count {
         let comma = if number == 0 { "" } else { ",\n" };
         match version {
-            Version::V4 => {
+            AddressFamily::V4 => {
                 let address = Ipv4Addr::from(RESERVED_V4.to_bits() + number);
                 let client = hardware(first + number);
                 write!(
@@ -295,7 +299,7 @@ fn reservations(
                     r#"{comma}{{ "hw-address": "{client}", "ip-address": "{address}" }}"#
                 )?;
             }
-            Version::V6 => {
+            AddressFamily::V6 => {
                 let address = Ipv6Addr::from(RESERVED_V6.to_bits() + u128::from(number));
                 let client = duid(first + number);
                 write!(file, r#"{comma}{{ "duid": "{client}", "ip-addresses": ["{address}"] }}"#)?;
@@ -355,16 +359,16 @@ mod tests {
     #[test]
     fn the_generator_comes_from_every_link_and_gives_back_where_the_pool_stays_full() {
         let words = |feature, version| generator_words(feature, version).join(" ");
-        assert_eq!(words(Feature::Plain, Version::V4), "");
-        assert_eq!(words(Feature::Pool99, Version::V4), "--release");
-        assert_eq!(words(Feature::Releases, Version::V4), "--release");
-        assert_eq!(words(Feature::Renewals, Version::V6), "--renew");
+        assert_eq!(words(ServerFeature::Plain, AddressFamily::V4), "");
+        assert_eq!(words(ServerFeature::Pool99, AddressFamily::V4), "--release");
+        assert_eq!(words(ServerFeature::Releases, AddressFamily::V4), "--release");
+        assert_eq!(words(ServerFeature::Renewals, AddressFamily::V6), "--renew");
         assert_eq!(
-            words(Feature::ManySubnets, Version::V4),
+            words(ServerFeature::ManySubnets, AddressFamily::V4),
             "--link-selection 10.128.0.1 --links 10000 --link-step 1"
         );
         assert_eq!(
-            words(Feature::SharedNetworks, Version::V6),
+            words(ServerFeature::SharedNetworks, AddressFamily::V6),
             "--link-address 2001:db8:1::1 --links 100 --link-step 50"
         );
     }

@@ -1,22 +1,25 @@
 //! Godwit's own DHCP server, started like any other.
 
-use measure::plan::{Durability, Feature};
+use measure::plan::{ServerDurability, ServerFeature};
 use serde_json::json;
 use testbed::CommandLine;
 
 use super::{
-    Place, Prepared, common_configuration, confined, lease_file, version_of, with_ports,
-    write_configuration,
+    PreparedServer, ServerDeployment, common_configuration, confined, lease_file, version_of,
+    with_ports, write_configuration,
 };
 use crate::error::LabError;
 
-pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
+pub(super) fn prepare(
+    durability: ServerDurability,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     let mut configuration = common_configuration(place);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
-    if place.feature != Feature::ChattyCached {
+    if place.feature != ServerFeature::ChattyCached {
         configuration["cache-threshold"] = json!(0.0);
     }
-    if place.feature == Feature::PolledSubnets {
+    if place.feature == ServerFeature::PolledSubnets {
         // The number of the DHCP port, for TCP.
         configuration["control-sockets"] = json!([{
             "socket-type": "http",
@@ -25,7 +28,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         }]);
     }
     let mut own = json!({ "durability": durability.name() });
-    if place.feature == Feature::Segmentation {
+    if place.feature == ServerFeature::Segmentation {
         own["segmentation"] = json!(true);
     }
     if let Some(bytes) = place.feature.receive_buffer_bytes() {
@@ -44,11 +47,11 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         CommandLine::new(place.godwit.to_string_lossy()).args([server, "-c", &path]),
         &place.folder,
     );
-    if place.feature == Feature::PolledSubnets {
+    if place.feature == ServerFeature::PolledSubnets {
         // Only the poller reaches the socket.
         command = command.args(["-X"]);
     }
-    Ok(Prepared {
+    Ok(PreparedServer {
         command: with_ports(command, place),
         lease_file: lease_file(place),
         version: version_of(&place.godwit, "--version"),

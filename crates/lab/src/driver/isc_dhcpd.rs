@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{Place, Prepared, netmask, version_of, write};
+use super::{PreparedServer, ServerDeployment, netmask, version_of, write};
 use crate::error::LabError;
-use crate::family::Version;
+use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
 /// Name of the file with its configuration.
@@ -35,7 +35,7 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
 }
 
-pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
+pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabError> {
     let program = program()?.to_string_lossy().into_owned();
     let path = |name: &str| place.folder.join(name);
     let word = |name: &str| path(name).to_string_lossy().into_owned();
@@ -46,16 +46,16 @@ pub(super) fn prepare(place: &Place) -> Result<Prepared, LabError> {
     let command = CommandLine::new(program.clone())
         .args([&format!("-{}", place.digit()), "-f", "-cf", &word(CONFIGURATION)])
         .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
-    Ok(Prepared {
+    Ok(PreparedServer {
         command: command.through(&WITHOUT_SYSLOG),
         lease_file: Some(LeaseFile::dhcpd(leases, place.family.version())),
         version: version_of(Path::new(&program), "--version"),
-        reads_frames: place.family.version() == Version::V4,
+        reads_frames: place.family.version() == AddressFamily::V4,
     })
 }
 
 /// Returns the text of dhcpd.conf(5), for one subnet and one pool.
-pub(super) fn configuration(place: &Place) -> String {
+pub(super) fn configuration(place: &ServerDeployment) -> String {
     let ((first, last), lifetime_s) = (place.pool, place.lease_time_s);
     let (network, length) = place.family.subnet;
     let common = format!(
@@ -67,13 +67,13 @@ pub(super) fn configuration(place: &Place) -> String {
          max-lease-time {lifetime_s};\n"
     );
     match place.family.version() {
-        Version::V4 => format!(
+        AddressFamily::V4 => format!(
             "local-address {};\nping-check false;\n{common}\
              subnet {network} netmask {} {{\n    range {first} {last};\n}}\n",
             place.address.ip(),
             netmask(length)
         ),
-        Version::V6 => format!(
+        AddressFamily::V6 => format!(
             "preferred-lifetime {lifetime_s};\n{common}\
              subnet6 {network}/{length} {{\n    range6 {first} {last};\n}}\n"
         ),

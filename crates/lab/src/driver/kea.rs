@@ -7,43 +7,43 @@
 
 use std::path::PathBuf;
 
-use measure::plan::Store;
+use measure::plan::LeaseStoreKind;
 use serde_json::{Value, json};
 use testbed::command::require_program;
 use testbed::{CommandLine, Debian13, debian};
 
 use super::{
-    CONFIGURATION, Place, Prepared, common_configuration, confined, lease_file, version_of,
-    with_ports, write_configuration, write_configuration_seen_at,
+    CONFIGURATION, PreparedServer, ServerDeployment, common_configuration, confined, lease_file,
+    version_of, with_ports, write_configuration, write_configuration_seen_at,
 };
 use crate::error::LabError;
-use crate::family::Version;
+use crate::family::AddressFamily;
 use crate::subject::KeaVersion;
 
 /// Returns threads and packets in the queue per store: for databases the values that Kea's manual
 /// found best, and for memfile its threads with a longer queue.
-const fn threads(store: Store) -> (u32, u32) {
+const fn threads(store: LeaseStoreKind) -> (u32, u32) {
     match store {
-        Store::Memfile | Store::Sqlite => (4, 4 * 28),
-        Store::Mysql => (12, 12 * 66),
-        Store::Postgresql => (8, 8 * 11),
+        LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => (4, 4 * 28),
+        LeaseStoreKind::Mysql => (12, 12 * 66),
+        LeaseStoreKind::Postgresql => (8, 8 * 11),
     }
 }
 
-pub(super) fn program(version: Version) -> Result<PathBuf, LabError> {
+pub(super) fn program(version: AddressFamily) -> Result<PathBuf, LabError> {
     let name = name_of(version);
     Ok(PathBuf::from(require_program(name, &format!("{name}-server"))?))
 }
 
-const fn name_of(version: Version) -> &'static str {
+const fn name_of(version: AddressFamily) -> &'static str {
     match version {
-        Version::V4 => "kea-dhcp4",
-        Version::V6 => "kea-dhcp6",
+        AddressFamily::V4 => "kea-dhcp4",
+        AddressFamily::V6 => "kea-dhcp6",
     }
 }
 
 /// Returns the root folder of Debian 13 that has the server.
-pub(super) fn debian_13(version: Version) -> Result<Debian13, LabError> {
+pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
     let debian = Debian13::find().filter(|debian| debian.program(name_of(version)).is_some());
     debian.ok_or_else(|| {
         LabError::Failed(
@@ -57,20 +57,23 @@ pub(super) fn debian_13(version: Version) -> Result<Debian13, LabError> {
 pub(super) fn prepare(
     version: KeaVersion,
     multi_threaded: bool,
-    place: &Place,
-) -> Result<Prepared, LabError> {
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     match version {
         KeaVersion::Installed => prepare_installed(multi_threaded, place),
         KeaVersion::Debian13 => prepare_debian_13(multi_threaded, place),
     }
 }
 
-fn prepare_installed(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
+fn prepare_installed(
+    multi_threaded: bool,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     let program = program(place.family.version())?;
     let path = write_configuration(place, &configuration(multi_threaded, place))?;
     let command =
         confined(CommandLine::new(program.to_string_lossy()).args(["-c", &path]), &place.folder);
-    Ok(Prepared {
+    Ok(PreparedServer {
         command: with_ports(command, place),
         lease_file: lease_file(place),
         version: version_of(&program, "-v"),
@@ -80,17 +83,20 @@ fn prepare_installed(multi_threaded: bool, place: &Place) -> Result<Prepared, La
 
 /// Prepares Kea 3, which sees the place's folder as its own folders for leases and logs, and finds
 /// each database by a library.
-fn prepare_debian_13(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
+fn prepare_debian_13(
+    multi_threaded: bool,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     let name = name_of(place.family.version());
     let debian = debian_13(place.family.version())?;
-    let seen = Place { folder: debian::LEASES.into(), ..place.clone() };
+    let seen = ServerDeployment { folder: debian::LEASES.into(), ..place.clone() };
     let mut configuration = configuration(multi_threaded, &seen);
     configuration["loggers"][0]["output_options"][0]["output"] =
         json!(format!("{}/server.log", debian::LOGS));
     let library = match place.store.store() {
-        Store::Mysql => Some("libdhcp_mysql.so"),
-        Store::Postgresql => Some("libdhcp_pgsql.so"),
-        Store::Memfile | Store::Sqlite => None,
+        LeaseStoreKind::Mysql => Some("libdhcp_mysql.so"),
+        LeaseStoreKind::Postgresql => Some("libdhcp_pgsql.so"),
+        LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => None,
     };
     if let Some(library) = library {
         configuration["hooks-libraries"] = json!([{ "library": library }]);
@@ -98,7 +104,7 @@ fn prepare_debian_13(multi_threaded: bool, place: &Place) -> Result<Prepared, La
     write_configuration_seen_at(&seen.folder, place, &configuration)?;
     let path = seen.folder.join(CONFIGURATION);
     let command = debian.command(&place.folder, name).args(["-c", &path.to_string_lossy()]);
-    Ok(Prepared {
+    Ok(PreparedServer {
         command: with_ports(command, place),
         lease_file: lease_file(place),
         version: debian.version(name),
@@ -106,7 +112,7 @@ fn prepare_debian_13(multi_threaded: bool, place: &Place) -> Result<Prepared, La
     })
 }
 
-fn configuration(multi_threaded: bool, place: &Place) -> Value {
+fn configuration(multi_threaded: bool, place: &ServerDeployment) -> Value {
     let mut configuration = common_configuration(place);
     let (threads, best_packets) = threads(place.store.store());
     let queue_packets = place.feature.queue_packets().unwrap_or(best_packets);

@@ -13,15 +13,15 @@ mod store;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use measure::plan::{Feature, Protocol};
+use measure::plan::{MeasuredProtocol, ServerFeature};
 use serde_json::{Value, json};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
 use crate::error::LabError;
-use crate::family::{Family, Version};
+use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::leases::LeaseFile;
-use crate::subject::{KeaVersion, Kind, Subject};
+use crate::subject::{KeaVersion, MeasurementSubject, SubjectKind};
 pub(crate) use dns::ANSWER;
 pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
@@ -29,11 +29,11 @@ pub use store::{StorePlace, engine};
 
 /// Place in which a server runs, and data that it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ServerDeployment {
     /// Folder of the server, absolute.
     pub folder: PathBuf,
     /// Addresses, ports and protocol.
-    pub family: Family,
+    pub family: ProtocolAddressing,
     /// Address at which it receives messages.
     pub address: SocketAddr,
     /// Relay from which messages come and to which answers go.
@@ -55,14 +55,14 @@ pub struct Place {
     /// Store of its leases.
     pub store: StorePlace,
     /// Feature of its configuration beyond one subnet with one pool.
-    pub feature: Feature,
+    pub feature: ServerFeature,
     /// Number of clients that have a reservation, if the feature gives them one.
     pub reservations: u32,
 }
 
 /// Server that is ready to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedServer {
     /// Command, without namespace and processor.
     pub command: CommandLine,
     /// Lease file that it writes; rotated ones have further suffixes. `None` when unknown.
@@ -83,19 +83,26 @@ const CONFIGURATION: &str = "config.json";
 ///
 /// # Errors
 /// The server is not installed, its template is wrong, or a file cannot be written.
-pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
+pub fn prepare(
+    subject: &MeasurementSubject,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     match &subject.kind {
-        Kind::Godwit(durability) => godwit::prepare(*durability, place),
-        Kind::Kea { version, multi_threaded } => kea::prepare(*version, *multi_threaded, place),
-        Kind::IscDhcpd => isc_dhcpd::prepare(place),
-        Kind::Dnsmasq => dnsmasq::prepare(place),
-        Kind::Command(template) => command::prepare(template, place),
-        Kind::Dns(server) => dns::prepare(*server, place),
-        Kind::Running(_) => {
+        SubjectKind::Godwit(durability) => godwit::prepare(*durability, place),
+        SubjectKind::Kea { version, multi_threaded } => {
+            kea::prepare(*version, *multi_threaded, place)
+        }
+        SubjectKind::IscDhcpd => isc_dhcpd::prepare(place),
+        SubjectKind::Dnsmasq => dnsmasq::prepare(place),
+        SubjectKind::Command(template) => command::prepare(template, place),
+        SubjectKind::Dns(server) => dns::prepare(*server, place),
+        SubjectKind::Running(_) => {
             Err(LabError::Failed("a server that runs already is not to be started".to_owned()))
         }
-        Kind::Limit if !place.family.protocol.is_dhcp() => dns::prepare(DnsServer::Echo, place),
-        Kind::Limit => Ok(Prepared {
+        SubjectKind::Limit if !place.family.protocol.is_dhcp() => {
+            dns::prepare(DnsServer::Echo, place)
+        }
+        SubjectKind::Limit => Ok(PreparedServer {
             command: CommandLine::new(place.godwit.to_string_lossy()).args([
                 "lab",
                 "limit",
@@ -112,17 +119,17 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
 /// Returns true for a server that takes the messages of a whole interface or of every address of
 /// the machine, so that it must have both to itself. It answers relays on port 67 only.
 #[must_use]
-pub fn needs_own_link(subject: &Subject) -> bool {
-    matches!(subject.kind, Kind::IscDhcpd | Kind::Dnsmasq)
+pub fn needs_own_link(subject: &MeasurementSubject) -> bool {
+    matches!(subject.kind, SubjectKind::IscDhcpd | SubjectKind::Dnsmasq)
 }
 
 /// Returns true if the server is known to have leases or a zone to answer from, so that this can be
 /// checked; a plain responder has neither, and any command may be one where leases do not show it.
 #[must_use]
-pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
+pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> bool {
     match subject.kind {
-        Kind::Limit | Kind::Dns(DnsServer::Echo | DnsServer::Dumresp) => false,
-        Kind::Command(_) | Kind::Running(_) => protocol.is_dhcp(),
+        SubjectKind::Limit | SubjectKind::Dns(DnsServer::Echo | DnsServer::Dumresp) => false,
+        SubjectKind::Command(_) | SubjectKind::Running(_) => protocol.is_dhcp(),
         _ => true,
     }
 }
@@ -130,13 +137,18 @@ pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
 /// Returns the name of the file with the server's configuration; `None` when the command line
 /// contains all settings.
 #[must_use]
-pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'static str> {
+pub fn configuration_name(
+    subject: &MeasurementSubject,
+    protocol: MeasuredProtocol,
+) -> Option<&'static str> {
     match subject.kind {
-        Kind::Command(_) if !protocol.is_dhcp() => Some(dns::ZONE_FILE),
-        Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) => Some(CONFIGURATION),
-        Kind::IscDhcpd => Some(isc_dhcpd::CONFIGURATION),
-        Kind::Dns(server) => server.configuration_name(),
-        Kind::Dnsmasq | Kind::Limit | Kind::Running(_) => None,
+        SubjectKind::Command(_) if !protocol.is_dhcp() => Some(dns::ZONE_FILE),
+        SubjectKind::Godwit(_) | SubjectKind::Kea { .. } | SubjectKind::Command(_) => {
+            Some(CONFIGURATION)
+        }
+        SubjectKind::IscDhcpd => Some(isc_dhcpd::CONFIGURATION),
+        SubjectKind::Dns(server) => server.configuration_name(),
+        SubjectKind::Dnsmasq | SubjectKind::Limit | SubjectKind::Running(_) => None,
     }
 }
 
@@ -144,32 +156,32 @@ pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'sta
 ///
 /// # Errors
 /// The missing program and the package that holds it.
-pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
-    if subject.feature == Feature::Perfdhcp {
+pub fn require(subject: &MeasurementSubject, family: ProtocolAddressing) -> Result<(), LabError> {
+    if subject.feature == ServerFeature::Perfdhcp {
         let (program, package) = PERFDHCP;
         require_program(program, package)?;
     }
     match &subject.kind {
-        Kind::Godwit(_) | Kind::Limit | Kind::Running(_) => Ok(()),
-        Kind::Kea { version: KeaVersion::Installed, .. } => {
+        SubjectKind::Godwit(_) | SubjectKind::Limit | SubjectKind::Running(_) => Ok(()),
+        SubjectKind::Kea { version: KeaVersion::Installed, .. } => {
             kea::program(family.version()).map(drop)
         }
-        Kind::Kea { version: KeaVersion::Debian13, .. } => {
+        SubjectKind::Kea { version: KeaVersion::Debian13, .. } => {
             kea::debian_13(family.version()).map(drop)
         }
-        Kind::IscDhcpd => isc_dhcpd::program().map(drop),
-        Kind::Dnsmasq => dnsmasq::program().map(drop),
-        Kind::Dns(server) => server.program(Path::new("")).map(drop),
-        Kind::Command(template) => command::program(template, family.protocol).map(drop),
+        SubjectKind::IscDhcpd => isc_dhcpd::program().map(drop),
+        SubjectKind::Dnsmasq => dnsmasq::program().map(drop),
+        SubjectKind::Dns(server) => server.program(Path::new("")).map(drop),
+        SubjectKind::Command(template) => command::program(template, family.protocol).map(drop),
     }
 }
 
-impl Place {
+impl ServerDeployment {
     /// Returns the last character of a key of Kea's, or of a word on a command line: `4` or `6`.
     const fn digit(&self) -> char {
         match self.family.version() {
-            Version::V4 => '4',
-            Version::V6 => '6',
+            AddressFamily::V4 => '4',
+            AddressFamily::V6 => '6',
         }
     }
 
@@ -187,7 +199,7 @@ impl Place {
 
 /// Returns Kea's configuration for a place, equal for every server that takes it: one subnet, one
 /// pool, relayed messages only, leases in a file or a database, messages of errors alone.
-fn common_configuration(place: &Place) -> Value {
+fn common_configuration(place: &ServerDeployment) -> Value {
     let (first, last) = place.pool;
     let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
     let (network, length) = place.family.subnet;
@@ -215,8 +227,8 @@ fn common_configuration(place: &Place) -> Value {
         "pools": [{ "pool": format!("{first} - {last}") }]
     }]);
     match place.family.version() {
-        Version::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
-        Version::V6 => {
+        AddressFamily::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
+        AddressFamily::V6 => {
             configuration["preferred-lifetime"] = json!(place.lease_time_s);
             // The folder in which it keeps its identifier.
             configuration["data-directory"] = json!(place.folder.to_string_lossy());
@@ -241,20 +253,24 @@ fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
 }
 
 /// Returns the lease file that Kea's configuration names; `None` if the configuration writes none.
-fn lease_file(place: &Place) -> Option<LeaseFile> {
+fn lease_file(place: &ServerDeployment) -> Option<LeaseFile> {
     let path = place.folder.join(LEASE_FILE);
-    (place.feature != Feature::NotPersisted).then(|| LeaseFile::kea(path, place.family.version()))
+    (place.feature != ServerFeature::NotPersisted)
+        .then(|| LeaseFile::kea(path, place.family.version()))
 }
 
 /// Writes a configuration into the place's folder and returns its path.
-fn write_configuration(place: &Place, configuration: &Value) -> Result<String, LabError> {
+fn write_configuration(
+    place: &ServerDeployment,
+    configuration: &Value,
+) -> Result<String, LabError> {
     write_configuration_seen_at(&place.folder, place, configuration)
 }
 
 /// Writes the configuration for a server that sees the place's folder at `seen`.
 fn write_configuration_seen_at(
     seen: &Path,
-    place: &Place,
+    place: &ServerDeployment,
     configuration: &Value,
 ) -> Result<String, LabError> {
     let path = place.folder.join(CONFIGURATION);
@@ -275,7 +291,7 @@ fn netmask(length: u8) -> Ipv4Addr {
 }
 
 /// Adds `-p` and, if answers go to a relay on another port than its own, `-P`.
-fn with_ports(command: CommandLine, place: &Place) -> CommandLine {
+fn with_ports(command: CommandLine, place: &ServerDeployment) -> CommandLine {
     let (port, relay_port) = (place.address.port(), place.relay.port());
     if (port, relay_port) == (place.family.port, place.family.port) {
         return command;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use measure::plan::Store;
+use measure::plan::LeaseStoreKind;
 use serde_json::{Value, json};
-use testbed::database::{Engine, PASSWORD, USER};
+use testbed::database::{DatabaseEngine, PASSWORD, USER};
 
 /// Name of the lease file in a server's folder. The lab writes leases of databases to it for the
 /// check.
@@ -24,7 +24,7 @@ pub enum StorePlace {
     /// Database of a server on this machine.
     Database {
         /// Kind of the database server.
-        engine: Engine,
+        engine: DatabaseEngine,
         /// Name of the database.
         name: String,
         /// Port on the loopback interface of the measured server's network.
@@ -47,8 +47,8 @@ impl StorePlace {
             }),
             Self::Database { engine, name, port, .. } => json!({
                 "type": match engine {
-                    Engine::MariaDb => Store::Mysql.name(),
-                    Engine::PostgreSql => Store::Postgresql.name(),
+                    DatabaseEngine::MariaDb => LeaseStoreKind::Mysql.name(),
+                    DatabaseEngine::PostgreSql => LeaseStoreKind::Postgresql.name(),
                 },
                 "name": name,
                 "host": "127.0.0.1",
@@ -73,22 +73,22 @@ impl StorePlace {
 
     /// Returns the store in the plans' terms.
     #[must_use]
-    pub fn store(&self) -> Store {
+    pub fn store(&self) -> LeaseStoreKind {
         match self {
-            Self::Memfile => Store::Memfile,
-            Self::Sqlite(_) => Store::Sqlite,
-            Self::Database { engine: Engine::MariaDb, .. } => Store::Mysql,
-            Self::Database { engine: Engine::PostgreSql, .. } => Store::Postgresql,
+            Self::Memfile => LeaseStoreKind::Memfile,
+            Self::Sqlite(_) => LeaseStoreKind::Sqlite,
+            Self::Database { engine: DatabaseEngine::MariaDb, .. } => LeaseStoreKind::Mysql,
+            Self::Database { engine: DatabaseEngine::PostgreSql, .. } => LeaseStoreKind::Postgresql,
         }
     }
 }
 
 /// Returns the database server of a store; `None` when the store needs none.
 #[must_use]
-pub fn engine(store: Store) -> Option<Engine> {
+pub fn engine(store: LeaseStoreKind) -> Option<DatabaseEngine> {
     match store {
-        Store::Memfile | Store::Sqlite => None,
-        Store::Mysql => Some(Engine::MariaDb),
-        Store::Postgresql => Some(Engine::PostgreSql),
+        LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => None,
+        LeaseStoreKind::Mysql => Some(DatabaseEngine::MariaDb),
+        LeaseStoreKind::Postgresql => Some(DatabaseEngine::PostgreSql),
     }
 }

@@ -2,35 +2,35 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use measure::plan::Durability;
-use testbed::Engine;
+use measure::plan::ServerDurability;
+use testbed::DatabaseEngine;
 
 use super::*;
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-drv-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    Place {
+    ServerDeployment {
         folder,
-        family: Family::of(Protocol::Dhcp4),
+        family: ProtocolAddressing::of(MeasuredProtocol::Dhcp4),
         address: "127.0.0.1:6767".parse().unwrap(),
         relay: "127.0.0.1:6768".parse().unwrap(),
         relays: 1,
         further_relays: Vec::new(),
         interface: "lo".to_owned(),
-        pool: Family::of(Protocol::Dhcp4).pool(1000),
+        pool: ProtocolAddressing::of(MeasuredProtocol::Dhcp4).pool(1000),
         lease_time_s: 3600,
         threads: 1,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
-        feature: Feature::Plain,
+        feature: ServerFeature::Plain,
         reservations: 10,
     }
 }
 
 /// Returns a place as in namespaces.
-fn own_place(name: &str) -> Place {
-    Place {
+fn own_place(name: &str) -> ServerDeployment {
+    ServerDeployment {
         address: "10.0.0.3:67".parse().unwrap(),
         relay: "10.0.255.254:67".parse().unwrap(),
         interface: "gw0".to_owned(),
@@ -39,9 +39,9 @@ fn own_place(name: &str) -> Place {
 }
 
 /// Returns a place as in namespaces for DHCPv6.
-fn own_place_v6(name: &str) -> Place {
-    let family = Family::of(Protocol::Dhcp6);
-    Place {
+fn own_place_v6(name: &str) -> ServerDeployment {
+    let family = ProtocolAddressing::of(MeasuredProtocol::Dhcp6);
+    ServerDeployment {
         family,
         address: "[2001:db8::3]:547".parse().unwrap(),
         relay: SocketAddr::new(family.relay, 547),
@@ -52,9 +52,9 @@ fn own_place_v6(name: &str) -> Place {
 
 /// Moves a place to the loopback interface: interfaces of a configuration must exist when Kea
 /// checks it.
-fn on_loopback(place: Place) -> Place {
+fn on_loopback(place: ServerDeployment) -> ServerDeployment {
     let address = SocketAddr::new(place.family.loopback, place.family.port);
-    Place { interface: "lo".to_owned(), address, ..place }
+    ServerDeployment { interface: "lo".to_owned(), address, ..place }
 }
 
 /// Returns true when `program` is installed; prints the reason otherwise.
@@ -66,14 +66,15 @@ fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
     program.is_ok()
 }
 
-fn subject(kind: Kind) -> Subject {
-    Subject::new("x", "", kind)
+fn subject(kind: SubjectKind) -> MeasurementSubject {
+    MeasurementSubject::new("x", "", kind)
 }
 
 #[test]
 fn godwit_gets_its_durability_beside_keas_keys() {
     let place = place("godwit");
-    let prepared = prepare(&subject(Kind::Godwit(Durability::Interval)), &place).unwrap();
+    let prepared =
+        prepare(&subject(SubjectKind::Godwit(ServerDurability::Interval)), &place).unwrap();
     let words = prepared.command.words();
     assert_eq!(words[1..3], ["dhcp4", "-c"]);
     assert_eq!(words[4..], ["-p", "6767", "-P", "6768"]);
@@ -94,7 +95,7 @@ fn kea_itself_accepts_all_configurations() {
         (true, on_loopback(own_place_v6("kea-mt6"))),
     ] {
         if is_installed(&kea::program(place.family.version())) {
-            let kind = Kind::Kea { version: KeaVersion::Installed, multi_threaded };
+            let kind = SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded };
             let prepared = prepare(&subject(kind), &place).unwrap();
             let words = prepared.command.words();
             let config = words.iter().position(|word| word == "-c").unwrap() + 1;
@@ -109,12 +110,13 @@ fn kea_itself_accepts_all_configurations() {
 
 #[test]
 fn kea_itself_accepts_every_feature() {
-    for (number, feature) in Feature::ALL.into_iter().enumerate() {
+    for (number, feature) in ServerFeature::ALL.into_iter().enumerate() {
         let v6 = on_loopback(own_place_v6(&format!("kea-f6-{number}")));
         for place in [place(&format!("kea-f4-{number}")), v6] {
-            let place = Place { feature, ..place };
+            let place = ServerDeployment { feature, ..place };
             if is_installed(&kea::program(place.family.version())) {
-                let kind = Kind::Kea { version: KeaVersion::Installed, multi_threaded: false };
+                let kind =
+                    SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: false };
                 let prepared = prepare(&subject(kind), &place).unwrap();
                 let program = prepared.command.words()[0].clone();
                 let config = place.folder.join(CONFIGURATION).to_string_lossy().into_owned();
@@ -127,7 +129,7 @@ fn kea_itself_accepts_every_feature() {
 
 /// Returns true if Kea 3 can run here; if it is required, its absence fails the test.
 fn has_kea_3() -> bool {
-    let reason = match kea::debian_13(Version::V4) {
+    let reason = match kea::debian_13(AddressFamily::V4) {
         Err(error) => error.to_string(),
         Ok(_) if std::fs::metadata("/proc/self").map_or(1, |own| own.uid()) != 0 => {
             "chroot needs root".to_owned()
@@ -144,14 +146,18 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
     if !has_kea_3() {
         return;
     }
-    let stores = [StorePlace::Memfile, database(Engine::MariaDb), database(Engine::PostgreSql)];
-    let memfile = Feature::ALL.map(|feature| (feature, &stores[0]));
-    let databases = stores[1..].iter().map(|store| (Feature::Plain, store));
+    let stores = [
+        StorePlace::Memfile,
+        database(DatabaseEngine::MariaDb),
+        database(DatabaseEngine::PostgreSql),
+    ];
+    let memfile = ServerFeature::ALL.map(|feature| (feature, &stores[0]));
+    let databases = stores[1..].iter().map(|store| (ServerFeature::Plain, store));
     for (number, (feature, store)) in memfile.into_iter().chain(databases).enumerate() {
         let v6 = on_loopback(own_place_v6(&format!("kea3-f6-{number}")));
         for place in [place(&format!("kea3-f4-{number}")), v6] {
-            let place = Place { feature, store: store.clone(), ..place };
-            let kind = Kind::Kea { version: KeaVersion::Debian13, multi_threaded: true };
+            let place = ServerDeployment { feature, store: store.clone(), ..place };
+            let kind = SubjectKind::Kea { version: KeaVersion::Debian13, multi_threaded: true };
             let prepared = prepare(&subject(kind), &place).unwrap();
             assert!(prepared.version.starts_with('3'), "{prepared:?}");
             // Kea's own check of a configuration, instead of its start.
@@ -165,30 +171,34 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
     }
 }
 
-fn database(engine: Engine) -> StorePlace {
+fn database(engine: DatabaseEngine) -> StorePlace {
     StorePlace::Database { engine, name: "leases".to_owned(), port: 4321, is_exclusive: true }
 }
 
 #[test]
 fn databases_are_told_to_kea_and_godwit_in_keas_words() {
-    for (engine, kind, threads) in
-        [(Engine::MariaDb, "mysql", [12, 792]), (Engine::PostgreSql, "postgresql", [8, 88])]
-    {
+    for (engine, kind, threads) in [
+        (DatabaseEngine::MariaDb, "mysql", [12, 792]),
+        (DatabaseEngine::PostgreSql, "postgresql", [8, 88]),
+    ] {
         let (v4, v6) = (place(&format!("db-{kind}")), own_place_v6(&format!("db6-{kind}")));
         for mut place in [v4, on_loopback(v6)] {
             place.store = database(engine);
-            let read = |prepared: &Prepared| -> Value {
+            let read = |prepared: &PreparedServer| -> Value {
                 let words = prepared.command.words();
                 let at = words.iter().position(|word| word == "-c").unwrap() + 1;
                 let text = std::fs::read_to_string(&words[at]).unwrap();
                 let whole: Value = serde_json::from_str(&text).unwrap();
                 whole[format!("Dhcp{}", place.digit())].clone()
             };
-            let ours = read(&prepare(&subject(Kind::Godwit(Durability::Always)), &place).unwrap());
+            let ours = read(
+                &prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &place).unwrap(),
+            );
             assert_eq!(ours["lease-database"]["type"], kind);
             assert_eq!(ours["user-context"]["godwit"]["lease-database"]["exclusive"], true);
             if is_installed(&kea::program(place.family.version())) {
-                let kind = Kind::Kea { version: KeaVersion::Installed, multi_threaded: true };
+                let kind =
+                    SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: true };
                 let prepared = prepare(&subject(kind), &place).unwrap();
                 let theirs = read(&prepared);
                 assert_eq!(theirs["lease-database"], ours["lease-database"]);
@@ -208,7 +218,8 @@ fn databases_are_told_to_kea_and_godwit_in_keas_words() {
 fn a_file_of_sqlite_is_told_in_godwits_own_part() {
     let mut place = place("sqlite");
     place.store = StorePlace::Sqlite(place.folder.join("leases.sqlite"));
-    let prepared = prepare(&subject(Kind::Godwit(Durability::Always)), &place).unwrap();
+    let prepared =
+        prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &place).unwrap();
     let text = std::fs::read_to_string(&prepared.command.words()[3]).unwrap();
     let dhcp4 = &serde_json::from_str::<Value>(&text).unwrap()["Dhcp4"];
     let own = &dhcp4["user-context"]["godwit"];
@@ -231,7 +242,7 @@ fn two_relays_are_both_known_to_the_subnet() {
 #[test]
 fn configurations_for_dhcpv6_are_those_of_dhcpv4_in_its_words() {
     let place = own_place_v6("common6");
-    let kind = Kind::Godwit(Durability::None);
+    let kind = SubjectKind::Godwit(ServerDurability::None);
     let prepared = prepare(&subject(kind), &place).unwrap();
     let words = prepared.command.words();
     assert_eq!((words[1].as_str(), words.len()), ("dhcp6", 4));
@@ -267,11 +278,11 @@ fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
     std::fs::remove_dir_all(place.folder).unwrap();
 }
 
-fn accepted_by_dhcpd(place: &Place, family: &str, reads_frames: bool) {
+fn accepted_by_dhcpd(place: &ServerDeployment, family: &str, reads_frames: bool) {
     if !is_installed(&isc_dhcpd::program()) {
         return;
     }
-    let prepared = prepare(&subject(Kind::IscDhcpd), place).unwrap();
+    let prepared = prepare(&subject(SubjectKind::IscDhcpd), place).unwrap();
     assert_eq!(prepared.reads_frames, reads_frames);
     assert!(prepared.version.starts_with("isc-dhcpd-"), "{prepared:?}");
     let words = prepared.command.words();
@@ -307,7 +318,7 @@ fn dnsmasq_gets_everything_as_arguments() {
         ]
     );
     if is_installed(&dnsmasq::program()) {
-        let prepared = prepare(&subject(Kind::Dnsmasq), &place).unwrap();
+        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &place).unwrap();
         assert!(prepared.version.starts_with("Dnsmasq version "), "{prepared:?}");
         prepared.command.arg("--test").run().unwrap();
     }
@@ -319,7 +330,7 @@ fn dnsmasq_gets_everything_as_arguments() {
         assert!(arguments.iter().any(|other| other == argument), "{arguments:?}");
     }
     if is_installed(&dnsmasq::program()) {
-        let prepared = prepare(&subject(Kind::Dnsmasq), &place).unwrap();
+        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &place).unwrap();
         prepared.command.arg("--test").run().unwrap();
     }
     std::fs::remove_dir_all(&place.folder).unwrap();
@@ -329,7 +340,7 @@ fn dnsmasq_gets_everything_as_arguments() {
 fn templates_are_filled_in() {
     let place = place("command");
     let template = "sh -c 'echo {address} {port}' --config={config} {folder} {relay} {{x}}";
-    let kind = Kind::Command(template.to_owned());
+    let kind = SubjectKind::Command(template.to_owned());
     let prepared = prepare(&subject(kind), &place).unwrap();
     let folder = place.folder.to_string_lossy();
     assert_eq!(
@@ -354,9 +365,11 @@ fn bad_templates_are_refused_before_anything_starts() {
         ("sh {prot}", "{prot}"),
         ("godwit-no-such-server {config}", "godwit-no-such-server: not found"),
     ] {
-        let error =
-            require(&subject(Kind::Command(template.to_owned())), Family::of(Protocol::Dhcp4))
-                .unwrap_err();
+        let error = require(
+            &subject(SubjectKind::Command(template.to_owned())),
+            ProtocolAddressing::of(MeasuredProtocol::Dhcp4),
+        )
+        .unwrap_err();
         assert!(error.to_string().contains(said), "{template}: {error}");
     }
 }

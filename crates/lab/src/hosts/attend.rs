@@ -10,13 +10,13 @@ use std::path::{Component, Path, PathBuf};
 use netio::Clock;
 use testbed::topology::allowed_cpus;
 
-use super::message::{Answer, Copy, Hello, Order};
+use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
 use crate::error::LabError;
 
 /// Folder that is removed with the value.
-struct Folder(PathBuf);
+struct SessionFolder(PathBuf);
 
-impl Drop for Folder {
+impl Drop for SessionFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -29,22 +29,22 @@ impl Drop for Folder {
 /// The folder cannot be made, or the answers cannot be written.
 pub fn attend(orders: impl BufRead, mut answers: impl Write) -> Result<(), LabError> {
     let name = format!("godwit-lab-{}-{}", std::process::id(), Clock::mono_ns());
-    let folder = Folder(std::env::temp_dir().join(name));
+    let folder = SessionFolder(std::env::temp_dir().join(name));
     fs::DirBuilder::new()
         .mode(0o700)
         .create(&folder.0)
         .map_err(|e| LabError::cannot(format!("create {}", folder.0.display()), e))?;
-    let mut say = |answer: &Answer| {
+    let mut say = |answer: &RemoteAnswer| {
         let line = serde_json::to_string(answer).expect("answers are plain data");
         let written = writeln!(answers, "{line}").and_then(|()| answers.flush());
         written.map_err(|e| LabError::cannot("answer the lab", e))
     };
-    say(&Answer::Hello(hello(&folder.0)?))?;
+    say(&RemoteAnswer::Hello(hello(&folder.0)?))?;
     for line in orders.lines() {
         let line = line.map_err(|e| LabError::cannot("read what the lab says", e))?;
         say(&match serde_json::from_str(&line) {
             Ok(order) => done(order, &folder.0),
-            Err(e) => Answer::Failed(format!("`{line}` is no order: {e}")),
+            Err(e) => RemoteAnswer::Failed(format!("`{line}` is no order: {e}")),
         })?;
     }
     Ok(())
@@ -69,23 +69,25 @@ fn hello(folder: &Path) -> Result<Hello, LabError> {
 const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
 
-fn done(order: Order, folder: &Path) -> Answer {
+fn done(order: RemoteOrder, folder: &Path) -> RemoteAnswer {
     let path = match &order {
-        Order::Clock => return Answer::Clock(Clock::mono_ns()),
-        Order::Put(Copy { path, .. }) | Order::Clear(path) | Order::Get(path) => path.clone(),
+        RemoteOrder::Clock => return RemoteAnswer::Clock(Clock::mono_ns()),
+        RemoteOrder::Put(Copy { path, .. }) | RemoteOrder::Clear(path) | RemoteOrder::Get(path) => {
+            path.clone()
+        }
     };
     if !is_inside(Path::new(&path), folder) {
-        return Answer::Failed(format!("{path} is not in {}", folder.display()));
+        return RemoteAnswer::Failed(format!("{path} is not in {}", folder.display()));
     }
     let tried = match order {
-        Order::Put(Copy { text, .. }) => put(Path::new(&path), &text),
-        Order::Clear(_) => clear(Path::new(&path)),
-        Order::Get(_) => return get(Path::new(&path)),
-        Order::Clock => unreachable!("answered above"),
+        RemoteOrder::Put(Copy { text, .. }) => put(Path::new(&path), &text),
+        RemoteOrder::Clear(_) => clear(Path::new(&path)),
+        RemoteOrder::Get(_) => return get(Path::new(&path)),
+        RemoteOrder::Clock => unreachable!("answered above"),
     };
     match tried {
-        Ok(()) => Answer::Done,
-        Err(e) => Answer::Failed(format!("{path}: {e}")),
+        Ok(()) => RemoteAnswer::Done,
+        Err(e) => RemoteAnswer::Failed(format!("{path}: {e}")),
     }
 }
 
@@ -107,20 +109,20 @@ fn clear(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the text files in `folder`; none if the folder does not exist.
-fn get(folder: &Path) -> Answer {
+fn get(folder: &Path) -> RemoteAnswer {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file()).filter_map(|entry| {
         let text = fs::read_to_string(entry.path()).ok()?;
         Some(Copy { path: entry.file_name().to_string_lossy().into_owned(), text })
     });
-    Answer::Files(files.collect())
+    RemoteAnswer::Files(files.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answers(orders: &[Order]) -> Vec<Answer> {
+    fn answers(orders: &[RemoteOrder]) -> Vec<RemoteAnswer> {
         let lines: Vec<String> =
             orders.iter().map(|order| serde_json::to_string(order).unwrap() + "\n").collect();
         let mut said = Vec::new();
@@ -131,8 +133,10 @@ mod tests {
 
     #[test]
     fn it_says_who_it_is_and_its_folder_goes_with_it() {
-        let said = answers(&[Order::Clock]);
-        let [Answer::Hello(hello), Answer::Clock(at_ns)] = &said[..] else { panic!("{said:?}") };
+        let said = answers(&[RemoteOrder::Clock]);
+        let [RemoteAnswer::Hello(hello), RemoteAnswer::Clock(at_ns)] = &said[..] else {
+            panic!("{said:?}")
+        };
         assert_eq!(hello.version, env!("CARGO_PKG_VERSION"));
         assert!(!hello.processors.is_empty() && *at_ns > 0);
         let has = |ip: &IpAddr| hello.interfaces.iter().any(|(_, own)| own.contains(ip));
@@ -144,11 +148,14 @@ mod tests {
     fn nothing_outside_its_folder_is_touched() {
         let path = |text: &str| text.to_owned();
         let outside = answers(&[
-            Order::Put(Copy { path: path("/tmp/godwit-lab-x/y"), text: path("z") }),
-            Order::Clear(path("/tmp")),
-            Order::Get(path("/etc")),
+            RemoteOrder::Put(Copy { path: path("/tmp/godwit-lab-x/y"), text: path("z") }),
+            RemoteOrder::Clear(path("/tmp")),
+            RemoteOrder::Get(path("/etc")),
         ]);
-        assert!(outside[1..].iter().all(|said| matches!(said, Answer::Failed(_))), "{outside:?}");
+        assert!(
+            outside[1..].iter().all(|said| matches!(said, RemoteAnswer::Failed(_))),
+            "{outside:?}"
+        );
         let folder = Path::new("/tmp/godwit-lab-1");
         for (path, wanted) in [
             ("/tmp/godwit-lab-1/servers/x", true),
@@ -163,14 +170,18 @@ mod tests {
     fn files_come_back_as_they_were_put() {
         let folder = std::env::temp_dir().join(format!("godwit-hosts-{}", std::process::id()));
         let path = folder.join("servers/godwit/config.json").display().to_string();
-        let put = done(Order::Put(Copy { path, text: "{}".to_owned() }), &folder);
-        assert_eq!(put, Answer::Done);
+        let put = done(RemoteOrder::Put(Copy { path, text: "{}".to_owned() }), &folder);
+        assert_eq!(put, RemoteAnswer::Done);
         let at = folder.join("servers/godwit").display().to_string();
         let copy = Copy { path: "config.json".to_owned(), text: "{}".to_owned() };
-        assert_eq!(done(Order::Get(at.clone()), &folder), Answer::Files(vec![copy]));
-        assert_eq!(done(Order::Clear(at.clone()), &folder), Answer::Done);
-        assert_eq!(done(Order::Clear(at.clone()), &folder), Answer::Done, "it is gone already");
-        assert_eq!(done(Order::Get(at), &folder), Answer::Files(Vec::new()));
+        assert_eq!(done(RemoteOrder::Get(at.clone()), &folder), RemoteAnswer::Files(vec![copy]));
+        assert_eq!(done(RemoteOrder::Clear(at.clone()), &folder), RemoteAnswer::Done);
+        assert_eq!(
+            done(RemoteOrder::Clear(at.clone()), &folder),
+            RemoteAnswer::Done,
+            "it is gone already"
+        );
+        assert_eq!(done(RemoteOrder::Get(at), &folder), RemoteAnswer::Files(Vec::new()));
         fs::remove_dir_all(folder).unwrap();
     }
 }

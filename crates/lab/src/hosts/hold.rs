@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use base::time::NS_PER_S;
-use measure::record::Sample;
+use measure::record::MachineSample;
 use netio::Clock;
 use testbed::process::pin_self;
 use testbed::topology::allowed_cpus;
-use testbed::{ChildProcess, CommandLine, Side, Target, sampler};
+use testbed::{ChildProcess, CommandLine, SamplerTarget, TopologySide, sampler};
 
 use crate::error::LabError;
-use crate::samples::Sampling;
+use crate::samples::SampleConverter;
 
 /// Longest time that a program may take to end after the polite signal.
 const GRACE: Duration = Duration::from_secs(60);
@@ -30,9 +30,9 @@ pub(super) const PROGRAM: &str = "program";
 
 /// Program that is run, and its sampling.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct RemoteProgram {
     /// Side whose part the program plays.
-    pub side: Side,
+    pub side: TopologySide,
     /// Address at which it receives datagrams.
     pub address: SocketAddr,
     /// Name of the interface that has that address.
@@ -54,7 +54,7 @@ pub struct Held {
 /// # Errors
 /// The program cannot be started.
 pub fn hold(
-    held: &Held,
+    held: &RemoteProgram,
     input: impl Read + Send + 'static,
     mut output: impl Write,
 ) -> Result<u8, LabError> {
@@ -74,11 +74,11 @@ pub fn hold(
         ]);
     let mut process = ChildProcess::start(&command, PROGRAM, folder)?;
     let (pid, interface) = (process.pid(), held.interface.clone());
-    let target = Target { pid, address: held.address, interface, helpers: Vec::new() };
+    let target = SamplerTarget { pid, address: held.address, interface, helpers: Vec::new() };
     let is_over = over(input);
     let origin = (Instant::now(), Clock::mono_ns());
     let read = || sampler::read(origin.0, &held.cpus, std::slice::from_ref(&target));
-    let mut sampling = Sampling::new(read(), held.side == Side::Server);
+    let mut sampling = SampleConverter::new(read(), held.side == TopologySide::Server);
     let mut ended = None;
     while ended.is_none() && !is_over.load(Ordering::Acquire) {
         let next = Instant::now() + held.interval;
@@ -105,7 +105,7 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(SIGNALLED)
 }
 
-fn write(output: &mut impl Write, sample: &Sample) -> io::Result<()> {
+fn write(output: &mut impl Write, sample: &MachineSample) -> io::Result<()> {
     let line = serde_json::to_string(sample)?;
     writeln!(output, "{line}")?;
     output.flush()

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use base::{Offset, RoundTrip};
 use measure::plan::HostsPlan;
 use netio::Clock;
-use testbed::{CommandLine, Side};
+use testbed::{CommandLine, TopologySide};
 
-use super::message::{Answer, Copy, Hello, Order};
+use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
 use crate::error::LabError;
 
 /// Longest time that SSH and the other side may take for an answer.
@@ -29,7 +29,7 @@ const PINGS: usize = 16;
 
 /// Connection to another machine.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct RemoteHost {
     /// Name of the machine for SSH.
     name: String,
     /// Words of the SSH command before the name.
@@ -40,12 +40,12 @@ pub(crate) struct Host {
     here: (PathBuf, PathBuf),
     hello: Hello,
     clock: Offset,
-    session: Session,
+    session: RemoteSession,
 }
 
 /// Session with the lab's copy there.
 #[derive(Debug)]
-struct Session {
+struct RemoteSession {
     child: Child,
     /// Pipe for orders; taken when there are no more orders.
     orders: Option<ChildStdin>,
@@ -54,8 +54,8 @@ struct Session {
     complaints: PathBuf,
 }
 
-impl Session {
-    fn answer(&self) -> Result<(Answer, u64), String> {
+impl RemoteSession {
+    fn answer(&self) -> Result<(RemoteAnswer, u64), String> {
         let (line, at_ns) = match self.answers.recv_timeout(PATIENCE) {
             Ok(said) => said,
             Err(RecvTimeoutError::Timeout) => {
@@ -64,13 +64,13 @@ impl Session {
             Err(RecvTimeoutError::Disconnected) => return Err("ended".to_owned()),
         };
         match serde_json::from_str(&line) {
-            Ok(Answer::Failed(problem)) => Err(problem),
+            Ok(RemoteAnswer::Failed(problem)) => Err(problem),
             Ok(answer) => Ok((answer, at_ns)),
             Err(_) => Err(format!("wrote `{line}`, which is no answer of godwit's")),
         }
     }
 
-    fn ask(&mut self, order: &Order) -> Result<(Answer, u64), String> {
+    fn ask(&mut self, order: &RemoteOrder) -> Result<(RemoteAnswer, u64), String> {
         let line = serde_json::to_string(order).expect("orders are plain data");
         let orders = self.orders.as_mut().expect("it is open until the value goes");
         // A copy that has ended is detected by the missing answer.
@@ -86,7 +86,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for RemoteSession {
     fn drop(&mut self) {
         self.orders = None;
         let until = Instant::now() + GRACE;
@@ -98,7 +98,7 @@ impl Drop for Session {
     }
 }
 
-impl Host {
+impl RemoteHost {
     /// Connects to the machine `name`. Paths in `folder`, the result folder, and `godwit`, this
     /// binary, are translated for it.
     ///
@@ -142,12 +142,12 @@ impl Host {
                 }
             }
         });
-        let mut session = Session { child, orders, answers, complaints };
-        let wrong = |session: &Session, problem: &str| {
+        let mut session = RemoteSession { child, orders, answers, complaints };
+        let wrong = |session: &RemoteSession, problem: &str| {
             failed(&format!("{problem}{}", session.last_words()))
         };
         let hello = match session.answer() {
-            Ok((Answer::Hello(hello), _)) => hello,
+            Ok((RemoteAnswer::Hello(hello), _)) => hello,
             Ok(_) => return Err(wrong(&session, "did not say who it is")),
             Err(problem) => return Err(wrong(&session, &problem)),
         };
@@ -197,7 +197,7 @@ impl Host {
     /// replaces the content of its copy.
     pub(crate) fn put(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.there(&folder.to_string_lossy());
-        self.done(&Order::Clear(there.clone()))?;
+        self.done(&RemoteOrder::Clear(there.clone()))?;
         let entries = fs::read_dir(folder)
             .map_err(|e| LabError::cannot(format!("read {}", folder.display()), e))?;
         for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
@@ -205,7 +205,7 @@ impl Host {
                 .map_err(|e| LabError::cannot(format!("read {}", path.display()), e))?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let copy = Copy { path: format!("{there}/{name}"), text: self.there(&text) };
-            self.done(&Order::Put(copy))?;
+            self.done(&RemoteOrder::Put(copy))?;
         }
         Ok(())
     }
@@ -213,8 +213,8 @@ impl Host {
     /// Copies the files of the copy of `folder` to this machine.
     pub(crate) fn get(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.there(&folder.to_string_lossy());
-        match self.session.ask(&Order::Get(there)) {
-            Ok((Answer::Files(files), _)) => {
+        match self.session.ask(&RemoteOrder::Get(there)) {
+            Ok((RemoteAnswer::Files(files), _)) => {
                 for Copy { path, text } in files {
                     let path = folder.join(Path::new(&path).file_name().unwrap_or_default());
                     fs::write(&path, text)
@@ -232,12 +232,12 @@ impl Host {
     /// datagrams at `address`, on processor `cpu`, sampled every `interval_ms`.
     pub(crate) fn command(
         &self,
-        (side, address, cpu): (Side, SocketAddr, usize),
+        (side, address, cpu): (TopologySide, SocketAddr, usize),
         interval_ms: u32,
         folder: &Path,
         inner: CommandLine,
     ) -> Result<CommandLine, LabError> {
-        let side = if side == Side::Server { "server" } else { "generator" };
+        let side = if side == TopologySide::Server { "server" } else { "generator" };
         let hold = CommandLine::new(self.godwit.clone())
             .args(["lab", "hold", "--side", side, "--address", &address.to_string()])
             .args(["--interface", self.interface_of(address.ip())?])
@@ -251,9 +251,9 @@ impl Host {
             .args([self.name.as_str(), &hold.to_string()]))
     }
 
-    fn done(&mut self, order: &Order) -> Result<(), LabError> {
+    fn done(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
         match self.session.ask(order) {
-            Ok((Answer::Done, _)) => Ok(()),
+            Ok((RemoteAnswer::Done, _)) => Ok(()),
             Ok(_) => Err(self.failed("answered something else than was asked")),
             Err(problem) => Err(self.failed(&problem)),
         }
@@ -265,12 +265,12 @@ impl Host {
 }
 
 /// Measures the offset of the clock there from this machine's.
-fn clock(session: &mut Session) -> Result<Offset, String> {
+fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
     let mut trips = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {
         let asked_ns = Clock::mono_ns();
-        match session.ask(&Order::Clock)? {
-            (Answer::Clock(there_ns), answered_ns) => trips.push(RoundTrip {
+        match session.ask(&RemoteOrder::Clock)? {
+            (RemoteAnswer::Clock(there_ns), answered_ns) => trips.push(RoundTrip {
                 asked_ns,
                 received_ns: there_ns,
                 sent_ns: there_ns,

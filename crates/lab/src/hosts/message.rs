@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Order of the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum RemoteOrder {
     /// Request for the time there.
     Clock,
     /// Order to write a file.
@@ -22,7 +22,7 @@ pub(super) enum Order {
 /// Answer of the other side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum RemoteAnswer {
     /// Greeting, once, before any order.
     Hello(Hello),
     /// Monotonic clock, in nanoseconds.

@@ -16,17 +16,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use measure::Plan;
-use measure::plan::{Feature, Restarts, Sharing, Store};
+use measure::plan::{DatabaseAccess, LeaseStoreKind, Restarts, ServerFeature};
 
 pub use attend::attend;
-pub use hold::{Held, hold};
-pub(crate) use host::Host;
-pub(crate) use stream::{Origin, Stream, joined};
+pub use hold::{RemoteProgram, hold};
+pub(crate) use host::RemoteHost;
+pub(crate) use stream::{RunOrigin, SampleFileReader, joined};
 
 use crate::driver;
 use crate::error::LabError;
-use crate::family::Family;
-use crate::subject::Subject;
+use crate::family::ProtocolAddressing;
+use crate::subject::MeasurementSubject;
 
 /// First number of generators' processors, whose multiples are those of further generators, if
 /// another machine takes part: the number of one machine's processor means nothing on another.
@@ -38,10 +38,10 @@ const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 #[derive(Debug)]
 pub(crate) struct Machines {
     /// Machine of the servers.
-    pub(crate) server: Host,
+    pub(crate) server: RemoteHost,
     /// Machines of the generators, each with the address that it sends from; empty for this
     /// machine.
-    pub(crate) generators: Vec<(Host, SocketAddr)>,
+    pub(crate) generators: Vec<(RemoteHost, SocketAddr)>,
     server_ip: IpAddr,
     first_port: u16,
 }
@@ -55,7 +55,7 @@ impl Machines {
     /// program.
     pub(crate) fn open(
         plan: &Plan,
-        subjects: &[Subject],
+        subjects: &[MeasurementSubject],
         (folder, godwit): (&Path, &Path),
     ) -> Result<Option<Self>, LabError> {
         let hosts = &plan.hosts;
@@ -74,7 +74,7 @@ impl Machines {
                 problems.join("\n  ")
             )));
         }
-        let reach = |name: &String| Host::open(name, hosts, (folder, godwit));
+        let reach = |name: &String| RemoteHost::open(name, hosts, (folder, godwit));
         let server = reach(&hosts.server)?;
         let port = if plan.protocol.is_dhcp() { hosts.first_port } else { 0 };
         let mut generators = Vec::new();
@@ -93,7 +93,7 @@ impl Machines {
 
     /// Returns the address that this machine sends from: as the generator, if there is no other,
     /// and for the probe whether servers answer.
-    pub(crate) fn own_address(&self, family: Family) -> Result<SocketAddr, LabError> {
+    pub(crate) fn own_address(&self, family: ProtocolAddressing) -> Result<SocketAddr, LabError> {
         let route = netio::route::to(self.server_address(0))
             .map_err(|e| LabError::Failed(e.to_string()))?;
         let port = if family.relay_port == 0 { 0 } else { self.first_port };
@@ -135,13 +135,13 @@ impl Machines {
 }
 
 /// Returns the settings of `plan` that the lab supports on its own machine only, a sentence each.
-fn unfit(plan: &Plan, subjects: &[Subject]) -> Vec<String> {
+fn unfit(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();
-    if server.stores != [Store::Memfile] {
+    if server.stores != [LeaseStoreKind::Memfile] {
         found.push("server.stores: databases are started beside the lab only".to_owned());
     }
-    if server.sharing != [Sharing::Open] {
+    if server.sharing != [DatabaseAccess::Open] {
         found.push("server.sharing: databases are started beside the lab only".to_owned());
     }
     if plan.restart.database != Restarts::None {
@@ -154,9 +154,9 @@ fn unfit(plan: &Plan, subjects: &[Subject]) -> Vec<String> {
         let share = server.processor_share;
         found.push(format!("server.processor_share ({share}): control groups are the lab's own"));
     }
-    let is_here = |of: &Feature| {
+    let is_here = |of: &ServerFeature| {
         let is_queue = of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
-        is_queue || matches!(of, Feature::Perfdhcp | Feature::PolledSubnets)
+        is_queue || matches!(of, ServerFeature::Perfdhcp | ServerFeature::PolledSubnets)
     };
     for feature in server.features.iter().filter(|of| is_here(of)) {
         found.push(format!(
@@ -186,10 +186,10 @@ mod tests {
         plan.hosts.server = "one".to_owned();
         plan.hosts.server_address = "192.0.2.1".to_owned();
         assert_eq!(unfit(&plan, &[]), [""; 0]);
-        plan.server.stores = vec![Store::Mysql];
-        plan.server.sharing = vec![Sharing::TwoServers];
+        plan.server.stores = vec![LeaseStoreKind::Mysql];
+        plan.server.sharing = vec![DatabaseAccess::TwoServers];
         plan.server.processor_share = 0.5;
-        plan.server.features = vec![Feature::Plain, Feature::PolledSubnets];
+        plan.server.features = vec![ServerFeature::Plain, ServerFeature::PolledSubnets];
         plan.restart.database = Restarts::Both;
         plan.curve.avalanche_s = 1.0;
         plan.profile.fractions = vec![0.5];

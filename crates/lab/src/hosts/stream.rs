@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base::Offset;
 use base::time::NS_PER_S;
-use measure::record::Sample;
+use measure::record::MachineSample;
 use netio::Clock;
 
 /// Longest wait for the last sample of a trial.
@@ -18,11 +18,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Begin of the run on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct RunOrigin {
     mono_ns: u64,
 }
 
-impl Origin {
+impl RunOrigin {
     /// Converts `origin` to the monotonic clock.
     pub(crate) fn of(origin: Instant) -> Self {
         let since_ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(0);
@@ -38,21 +38,21 @@ impl Origin {
 
 /// File to which samples are written, a line each, with the position up to which it has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct SampleFileReader {
     path: PathBuf,
     read_bytes: u64,
 }
 
-impl Stream {
+impl SampleFileReader {
     /// Returns the samples that were written to `path` since the last call for it and that ended
     /// after `from_s`, their times since `origin`. Waits up to `PATIENCE` for one that ended at
     /// `until_s` or later.
     pub(crate) fn samples(
         &mut self,
         path: &Path,
-        (origin, clock): (Origin, Offset),
+        (origin, clock): (RunOrigin, Offset),
         (from_s, until_s): (f64, f64),
-    ) -> Vec<Sample> {
+    ) -> Vec<MachineSample> {
         if self.path != path {
             *self = Self { path: path.to_owned(), read_bytes: 0 };
         }
@@ -63,7 +63,7 @@ impl Stream {
                 sample.at_s = origin.seconds(sample.at_s, clock);
                 samples.push(sample);
             }
-            let is_there = samples.last().is_some_and(|last: &Sample| last.at_s >= until_s);
+            let is_there = samples.last().is_some_and(|last: &MachineSample| last.at_s >= until_s);
             if is_there || Instant::now() >= give_up {
                 samples.retain(|sample| sample.at_s > from_s);
                 return samples;
@@ -73,7 +73,7 @@ impl Stream {
     }
 
     /// Returns the samples of the whole lines that were written since the last call.
-    fn more(&mut self) -> Vec<Sample> {
+    fn more(&mut self) -> Vec<MachineSample> {
         let mut text = String::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read_bytes))?;
@@ -90,7 +90,10 @@ impl Stream {
 
 /// Merges `others`, samples of other machines at the same times, into `base`. Each of their samples
 /// is added to the first of `base` that does not end before it, the last ones to the last.
-pub(crate) fn joined(mut base: Vec<Sample>, others: &[Vec<Sample>]) -> Vec<Sample> {
+pub(crate) fn joined(
+    mut base: Vec<MachineSample>,
+    others: &[Vec<MachineSample>],
+) -> Vec<MachineSample> {
     for stream in others {
         let mut rest = stream.iter().peekable();
         let count = base.len();
@@ -111,7 +114,7 @@ pub(crate) fn joined(mut base: Vec<Sample>, others: &[Vec<Sample>]) -> Vec<Sampl
 }
 
 /// Adds all counts but memory, which does not add up over time.
-fn add(into: &mut Sample, of: &Sample) {
+fn add(into: &mut MachineSample, of: &MachineSample) {
     into.server_socket_drops += of.server_socket_drops;
     into.generator_socket_drops += of.generator_socket_drops;
     into.softnet_drops += of.softnet_drops;
@@ -137,21 +140,21 @@ mod tests {
 
     use super::*;
 
-    fn sample(at_s: f64, drops: u64, cpu: u32) -> Sample {
+    fn sample(at_s: f64, drops: u64, cpu: u32) -> MachineSample {
         let cpus = vec![CpuSample { cpu, busy_s: 0.1, ..CpuSample::default() }];
-        Sample {
+        MachineSample {
             at_s,
             generator_socket_drops: drops,
             generator_rss_bytes: 7,
             cpus,
-            ..Sample::default()
+            ..MachineSample::default()
         }
     }
 
     #[test]
     fn every_sample_of_another_machine_counts_once() {
-        let base: Vec<Sample> =
-            [0.1, 0.2, 0.3].map(|at_s| Sample { at_s, ..Sample::default() }).into();
+        let base: Vec<MachineSample> =
+            [0.1, 0.2, 0.3].map(|at_s| MachineSample { at_s, ..MachineSample::default() }).into();
         let one = [0.05, 0.08, 0.15, 0.29, 0.31, 0.35].map(|at_s| sample(at_s, 1, 1_000));
         let two = [0.12, 0.31].map(|at_s| sample(at_s, 10, 2_001));
         let joined = joined(base, &[one.into(), two.into()]);
@@ -171,10 +174,12 @@ mod tests {
         let path = std::env::temp_dir().join(format!("godwit-stream-{}", std::process::id()));
         let line = |at_s: f64| serde_json::to_string(&sample(at_s, 0, 0)).unwrap() + "\n";
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + "{\"at_s\": 1").unwrap();
-        let times =
-            (Origin { mono_ns: 500 * NS_PER_S }, Offset { ns: 500_000_000_000, uncertainty_ns: 0 });
-        let mut stream = Stream::default();
-        let ends = |samples: Vec<Sample>| samples.iter().map(|s| s.at_s).collect::<Vec<_>>();
+        let times = (
+            RunOrigin { mono_ns: 500 * NS_PER_S },
+            Offset { ns: 500_000_000_000, uncertainty_ns: 0 },
+        );
+        let mut stream = SampleFileReader::default();
+        let ends = |samples: Vec<MachineSample>| samples.iter().map(|s| s.at_s).collect::<Vec<_>>();
         assert_eq!(ends(stream.samples(&path, times, (1.0, 2.0))), [2.0]);
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + &line(1_003.0)).unwrap();
         assert_eq!(ends(stream.samples(&path, times, (0.0, 3.0))), [3.0]);

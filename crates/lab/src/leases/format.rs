@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::family::Version;
+use crate::family::AddressFamily;
 
 /// Address or prefix with its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Lease {
+pub(super) struct LeaseFileEntry {
     pub(super) address: IpAddr,
     /// Length of the prefix, 32 or 128 for an address.
     pub(super) prefix_len: u8,
@@ -14,7 +14,7 @@ pub(super) struct Lease {
     pub(super) owner: Box<[u8]>,
 }
 
-impl Lease {
+impl LeaseFileEntry {
     /// Formats the lease as a line of the generator's list, without the columns that the address
     /// implies.
     pub(super) fn show(&self) -> String {
@@ -34,7 +34,7 @@ impl Lease {
 
 /// Format of a file, line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum LeaseLineFormat {
     /// List of the generator: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
     List,
     /// Kea's CSV: for DHCPv4 address and hardware address are the first two columns.
@@ -47,37 +47,37 @@ pub(super) enum Format {
 
 /// Reader of one file.
 #[derive(Debug)]
-pub(super) struct Lines {
-    format: Format,
-    version: Version,
+pub(super) struct LeaseLineParser {
+    format: LeaseLineFormat,
+    version: AddressFamily,
     block: Block,
 }
 
-impl Lines {
-    pub(super) fn new(format: Format, version: Version) -> Self {
+impl LeaseLineParser {
+    pub(super) fn new(format: LeaseLineFormat, version: AddressFamily) -> Self {
         Self { format, version, block: Block::default() }
     }
 
     /// Returns the lease that ends with `line`; `None` for headings and rows cut off in the middle.
-    pub(super) fn take(&mut self, line: &str) -> Option<Lease> {
+    pub(super) fn take(&mut self, line: &str) -> Option<LeaseFileEntry> {
         match (self.format, self.version) {
-            (Format::List | Format::Kea, Version::V4) => two_columns(line),
-            (Format::List, Version::V6) => columns_v6(line, [0, 1, 2, 3, 4]),
-            (Format::Kea, Version::V6) => columns_v6(line, [0, 8, 6, 1, 7]),
-            (Format::Dhcpd, _) => self.block.take(line),
-            (Format::Dnsmasq, version) => dnsmasq(line, version),
+            (LeaseLineFormat::List | LeaseLineFormat::Kea, AddressFamily::V4) => two_columns(line),
+            (LeaseLineFormat::List, AddressFamily::V6) => columns_v6(line, [0, 1, 2, 3, 4]),
+            (LeaseLineFormat::Kea, AddressFamily::V6) => columns_v6(line, [0, 8, 6, 1, 7]),
+            (LeaseLineFormat::Dhcpd, _) => self.block.take(line),
+            (LeaseLineFormat::Dnsmasq, version) => dnsmasq(line, version),
         }
     }
 }
 
-fn two_columns(line: &str) -> Option<Lease> {
+fn two_columns(line: &str) -> Option<LeaseFileEntry> {
     let (address, rest) = line.split_once(',')?;
     v4(address.trim(), rest.split([',', '\n']).next()?.trim())
 }
 
 /// Parses the columns at the positions of address, prefix length, lease type, DUID and IAID.
 /// Another column or the line's end must follow, as the last number may be cut off.
-fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
+fn columns_v6(line: &str, places: [usize; 5]) -> Option<LeaseFileEntry> {
     let columns: Vec<&str> = line.strip_suffix('\n')?.split(',').collect();
     let [address, length, kind, duid, iaid] = places.map(|at| columns.get(at).copied());
     let (address, iaid) = (address?.parse().ok()?, iaid?.parse().ok()?);
@@ -86,27 +86,27 @@ fn columns_v6(line: &str, places: [usize; 5]) -> Option<Lease> {
 }
 
 /// Parses the words of a whole line; `None` for those of the other family.
-fn dnsmasq(line: &str, version: Version) -> Option<Lease> {
+fn dnsmasq(line: &str, version: AddressFamily) -> Option<LeaseFileEntry> {
     let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
     let &[_, first, address, _, last] = words.as_slice() else { return None };
     match version {
-        Version::V4 => v4(address, first),
-        Version::V6 => {
+        AddressFamily::V4 => v4(address, first),
+        AddressFamily::V6 => {
             let address = address.parse().ok().filter(IpAddr::is_ipv6)?;
             Some(v6(address, 128, parse_octets(last)?, first.parse().ok()?))
         }
     }
 }
 
-fn v4(address: &str, mac: &str) -> Option<Lease> {
+fn v4(address: &str, mac: &str) -> Option<LeaseFileEntry> {
     let address = address.parse().ok().filter(IpAddr::is_ipv4)?;
     let owner = parse_octets(mac).filter(|mac| mac.len() == 6)?;
-    Some(Lease { address, prefix_len: 32, owner: owner.into() })
+    Some(LeaseFileEntry { address, prefix_len: 32, owner: owner.into() })
 }
 
-fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> Lease {
+fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> LeaseFileEntry {
     duid.extend_from_slice(&iaid.to_be_bytes());
-    Lease { address, prefix_len, owner: duid.into() }
+    LeaseFileEntry { address, prefix_len, owner: duid.into() }
 }
 
 /// Parses bytes with or without colons between them.
@@ -134,7 +134,7 @@ struct Block {
 
 impl Block {
     /// Takes a line; returns the lease at the end of a block in which it is active.
-    fn take(&mut self, line: &str) -> Option<Lease> {
+    fn take(&mut self, line: &str) -> Option<LeaseFileEntry> {
         let line = line.trim();
         let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
         if let Some(address) = opened("lease ") {
@@ -150,7 +150,7 @@ impl Block {
         } else if line == "}" {
             let (address, prefix_len) = self.address.take()?;
             let owner = self.owner.clone()?.into();
-            return self.is_active.then_some(Lease { address, prefix_len, owner });
+            return self.is_active.then_some(LeaseFileEntry { address, prefix_len, owner });
         }
         None
     }
@@ -201,8 +201,8 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn shown(format: Format, version: Version, text: &str) -> Vec<String> {
-        let mut lines = Lines::new(format, version);
+    fn shown(format: LeaseLineFormat, version: AddressFamily, text: &str) -> Vec<String> {
+        let mut lines = LeaseLineParser::new(format, version);
         text.split_inclusive('\n')
             .filter_map(|line| lines.take(line))
             .map(|lease| lease.show())
@@ -220,7 +220,7 @@ mod tests {
             hardware ethernet 02:00:00:00:00:02;\n}\n\
             lease 10.1.0.7 {\n  binding state active;\n}\n\
             lease 10.1.0.6 {\n  binding state active;\n  hardware ethernet 02:00:00:00:00:03;\n";
-        let leases = shown(Format::Dhcpd, Version::V4, text);
+        let leases = shown(LeaseLineFormat::Dhcpd, AddressFamily::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
     }
 
@@ -238,10 +238,10 @@ mod tests {
             &block[..block.len() - 6]
         );
         if cfg!(target_endian = "little") {
-            assert_eq!(shown(Format::Dhcpd, Version::V6, &text), [one]);
+            assert_eq!(shown(LeaseLineFormat::Dhcpd, AddressFamily::V6, &text), [one]);
             let prefix = block.replace("ia-na", "ia-pd");
             let prefix = prefix.replace("iaaddr 2001:db8::1:3c:f713", "iaprefix 2001:db8:7::/56");
-            let leases = shown(Format::Dhcpd, Version::V6, &prefix);
+            let leases = shown(LeaseLineFormat::Dhcpd, AddressFamily::V6, &prefix);
             assert!(leases[0].starts_with("2001:db8:7::/56,00:01:"), "{leases:?}");
         }
         assert_eq!(unescape("a\\\"\\\\2\\0412").unwrap(), b"a\"\\2!2");
@@ -253,14 +253,14 @@ mod tests {
         let text = "1795300000 02:00:00:00:00:01 10.1.0.9 * 01:02:00:00:00:00:01\n\
             duid 00:01:00:01:32:94:e9:22:52:95:48:35:12:43\n\
             1795308214 1 2001:db8::1:d:1581 * 00:01:00:01:32:94:e9:24:00:0c:01:02:03:17\n\n";
-        let leases = shown(Format::Dnsmasq, Version::V4, text);
+        let leases = shown(LeaseLineFormat::Dnsmasq, AddressFamily::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
-        let leases = shown(Format::Dnsmasq, Version::V6, text);
+        let leases = shown(LeaseLineFormat::Dnsmasq, AddressFamily::V6, text);
         let one = "2001:db8::1:d:1581/128,00:01:00:01:32:94:e9:24:00:0c:01:02:03:17,1";
         assert_eq!(leases, [one]);
-        for version in [Version::V4, Version::V6] {
+        for version in [AddressFamily::V4, AddressFamily::V6] {
             let cut = text.lines().next_back().unwrap_or_default();
-            assert!(shown(Format::Dnsmasq, version, cut).is_empty());
+            assert!(shown(LeaseLineFormat::Dnsmasq, version, cut).is_empty());
         }
     }
 
@@ -274,8 +274,8 @@ mod tests {
         let list = "2001:db8::1:0:5,128,0,00:03:00:01:02:67,7\n\
             2001:db8:8::,56,2,000300010267,7\n\
             2001:db8:9::,56,2,000300010267,";
-        let leases = shown(Format::Kea, Version::V6, rows);
-        assert_eq!(leases, shown(Format::List, Version::V6, list));
+        let leases = shown(LeaseLineFormat::Kea, AddressFamily::V6, rows);
+        assert_eq!(leases, shown(LeaseLineFormat::List, AddressFamily::V6, list));
         assert_eq!(
             leases,
             ["2001:db8::1:0:5/128,00:03:00:01:02:67,7", "2001:db8:8::/56,00:03:00:01:02:67,7"]

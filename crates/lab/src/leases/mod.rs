@@ -11,36 +11,36 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::family::Version;
+use crate::family::AddressFamily;
 use serde::{Deserialize, Serialize};
 
-use format::{Format, Lease, Lines};
+use format::{LeaseFileEntry, LeaseLineFormat, LeaseLineParser};
 
 /// Lease file of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFile {
     path: PathBuf,
-    format: Format,
-    version: Version,
+    format: LeaseLineFormat,
+    version: AddressFamily,
 }
 
 impl LeaseFile {
     /// Makes a file in Kea's format, which is also Godwit's.
     #[must_use]
-    pub fn kea(path: PathBuf, version: Version) -> Self {
-        Self { path, format: Format::Kea, version }
+    pub fn kea(path: PathBuf, version: AddressFamily) -> Self {
+        Self { path, format: LeaseLineFormat::Kea, version }
     }
 
     /// Makes a file in ISC dhcpd's format.
     #[must_use]
-    pub fn dhcpd(path: PathBuf, version: Version) -> Self {
-        Self { path, format: Format::Dhcpd, version }
+    pub fn dhcpd(path: PathBuf, version: AddressFamily) -> Self {
+        Self { path, format: LeaseLineFormat::Dhcpd, version }
     }
 
     /// Makes a file in dnsmasq's format.
     #[must_use]
-    pub fn dnsmasq(path: PathBuf, version: Version) -> Self {
-        Self { path, format: Format::Dnsmasq, version }
+    pub fn dnsmasq(path: PathBuf, version: AddressFamily) -> Self {
+        Self { path, format: LeaseLineFormat::Dnsmasq, version }
     }
 
     /// Returns the file and every file next to it whose name continues with a dot.
@@ -106,15 +106,15 @@ impl Verified {
 /// # Errors
 /// A file cannot be read; the message names it.
 pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result<Verified, String> {
-    let mut known: HashSet<Lease> = HashSet::new();
+    let mut known: HashSet<LeaseFileEntry> = HashSet::new();
     for path in lease_file.companions() {
         read_into(&path, lease_file.format, lease_file.version, &mut known)?;
     }
-    let mut given: HashSet<Lease> = HashSet::new();
+    let mut given: HashSet<LeaseFileEntry> = HashSet::new();
     for path in lists {
-        read_into(path, Format::List, lease_file.version, &mut given)?;
+        read_into(path, LeaseLineFormat::List, lease_file.version, &mut given)?;
     }
-    let mut missing: Vec<&Lease> = given.difference(&known).collect();
+    let mut missing: Vec<&LeaseFileEntry> = given.difference(&known).collect();
     missing.sort_unstable();
     let (shared, sharing) = shared(&given);
     Ok(Verified {
@@ -128,11 +128,11 @@ pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result
 }
 
 /// Returns the number of addresses with several owners, and the first few of those.
-fn shared(given: &HashSet<Lease>) -> (u64, Vec<String>) {
-    let mut given: Vec<&Lease> = given.iter().collect();
+fn shared(given: &HashSet<LeaseFileEntry>) -> (u64, Vec<String>) {
+    let mut given: Vec<&LeaseFileEntry> = given.iter().collect();
     given.sort_unstable();
-    let place = |lease: &Lease| (lease.address, lease.prefix_len);
-    let several: Vec<&[&Lease]> =
+    let place = |lease: &LeaseFileEntry| (lease.address, lease.prefix_len);
+    let several: Vec<&[&LeaseFileEntry]> =
         given.chunk_by(|a, b| place(a) == place(b)).filter(|owners| owners.len() > 1).collect();
     let sharing = several.iter().copied().flatten().take(NAMED).map(|lease| lease.show());
     (several.len() as u64, sharing.collect())
@@ -158,13 +158,13 @@ fn companions(lease_file: &Path) -> Vec<PathBuf> {
 
 fn read_into(
     path: &Path,
-    format: Format,
-    version: Version,
-    leases: &mut HashSet<Lease>,
+    format: LeaseLineFormat,
+    version: AddressFamily,
+    leases: &mut HashSet<LeaseFileEntry>,
 ) -> Result<(), String> {
     let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
     let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
-    let (mut line, mut lines) = (Vec::new(), Lines::new(format, version));
+    let (mut line, mut lines) = (Vec::new(), LeaseLineParser::new(format, version));
     while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
         leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.take(text)));
         line.clear();
@@ -207,7 +207,7 @@ mod tests {
              10.1.0.2,02:00:00:00:00:01\n10.1.0.1,02:00:00:00:00:01\n\
              10.1.0.1,02:00:00:00:00:02\n",
         );
-        let file = LeaseFile::kea(folder.join("leases.csv"), Version::V4);
+        let file = LeaseFile::kea(folder.join("leases.csv"), AddressFamily::V4);
         let found = verify("godwit", &[folder.join("list")], &file).unwrap();
         assert_eq!((found.given, found.found, found.is_complete()), (5, 2, false));
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use measure::Plan;
-use measure::plan::{Protocol, Store, Topology};
+use measure::plan::{LeaseStoreKind, MeasuredProtocol, Topology};
 use serde_json::{Value, json};
 
 use super::{load, load_regression, load_suite, names};
@@ -19,7 +19,7 @@ const NAME: usize = 16;
 
 /// Plan as it is listed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct PlanListEntry {
     /// Name of the plan.
     pub name: String,
     /// Description in one line.
@@ -45,17 +45,18 @@ const GROUPS: [&str; 7] = [
 
 /// Returns all plans, group by group.
 #[must_use]
-pub fn listed() -> Vec<Listed> {
-    let mut plans: Vec<Listed> =
+pub fn listed() -> Vec<PlanListEntry> {
+    let mut plans: Vec<PlanListEntry> =
         names().into_iter().map(|(name, title)| entry(name, title)).collect();
     plans.sort_by_key(|plan| GROUPS.iter().position(|group| *group == plan.group));
     plans
 }
 
-fn entry(name: String, title: String) -> Listed {
-    let of = |group| Listed { name: name.clone(), title, group, time_s: None, needs: Vec::new() };
+fn entry(name: String, title: String) -> PlanListEntry {
+    let of =
+        |group| PlanListEntry { name: name.clone(), title, group, time_s: None, needs: Vec::new() };
     if let Ok(Some(suite)) = load_suite(&name) {
-        return Listed {
+        return PlanListEntry {
             time_s: Some(forecast_s(&suite, false)),
             needs: vec!["root"],
             ..of(GROUPS[5])
@@ -63,16 +64,16 @@ fn entry(name: String, title: String) -> Listed {
     }
     if let Ok(Some(plan)) = load_regression(&name) {
         let time_s = Some(plan.forecast_s(false, None));
-        return Listed { time_s, needs: vec!["root"], ..of(GROUPS[4]) };
+        return PlanListEntry { time_s, needs: vec!["root"], ..of(GROUPS[4]) };
     }
     let Ok(plan) = load(&name) else { return of(GROUPS[6]) };
     let group = match plan.protocol {
         _ if START.contains(&&*name) => GROUPS[0],
-        Protocol::Dhcp4 => GROUPS[1],
-        Protocol::Dhcp6 => GROUPS[2],
-        Protocol::Dns => GROUPS[3],
+        MeasuredProtocol::Dhcp4 => GROUPS[1],
+        MeasuredProtocol::Dhcp6 => GROUPS[2],
+        MeasuredProtocol::Dns => GROUPS[3],
     };
-    Listed { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
+    PlanListEntry { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
 }
 
 /// Returns the time of a plan with all its lines, in seconds.
@@ -92,7 +93,9 @@ fn needs(plan: &Plan) -> Vec<&'static str> {
             needs.push(shown);
         }
     }
-    for (store, shown) in [(Store::Mysql, "MariaDB"), (Store::Postgresql, "PostgreSQL")] {
+    for (store, shown) in
+        [(LeaseStoreKind::Mysql, "MariaDB"), (LeaseStoreKind::Postgresql, "PostgreSQL")]
+    {
         if plan.server.stores.contains(&store) {
             needs.push(shown);
         }
@@ -120,7 +123,8 @@ pub fn table() -> String {
     let name_width = plans.iter().map(|plan| plan.name.len()).max().unwrap_or(0).max(NAME);
     let mut text = String::new();
     for group in GROUPS {
-        let of_group: Vec<&Listed> = plans.iter().filter(|plan| plan.group == group).collect();
+        let of_group: Vec<&PlanListEntry> =
+            plans.iter().filter(|plan| plan.group == group).collect();
         if of_group.is_empty() {
             continue;
         }

@@ -5,11 +5,11 @@ mod list;
 use std::path::Path;
 
 use measure::Plan;
-use measure::plan::Problem;
+use measure::plan::PlanProblem;
 use measure::regression::RegressionPlan;
 use measure::suite::Suite;
 
-pub use list::{Listed, json, listed, table};
+pub use list::{PlanListEntry, json, listed, table};
 
 use crate::error::LabError;
 use crate::peers::PEERS;
@@ -110,7 +110,7 @@ fn installed_dns_servers() -> Vec<String> {
 }
 
 /// Joins all problems of a plan in one error.
-fn all_of(problems: &[Problem]) -> LabError {
+fn all_of(problems: &[PlanProblem]) -> LabError {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     LabError::Usage(lines.join("\n"))
 }

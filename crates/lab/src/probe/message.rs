@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use base::Writer;
+use base::ByteWriter;
 
 /// Hardware address of the probe's client, with a prefix that no generator uses.
 const MAC: [u8; 6] = [0x02, 0x67, 0x77, 0xff, 0x00, 0x00];
@@ -25,7 +25,7 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
         IpAddr::V4(giaddr) => bootp(giaddr, xid, &[53, 1, 1, 55, 2, 1, 51]),
         IpAddr::V6(link) => {
             let mut options = [0; 64];
-            let mut writer = Writer::new(&mut options);
+            let mut writer = ByteWriter::new(&mut options);
             // A client identifier from the hardware address (RFC 9915 section 11.4), an elapsed
             // time of 0, and one identity association without preferences.
             writer.u16(1).u16(10).u16(3).u16(1).put(&MAC);
@@ -72,7 +72,7 @@ pub(super) fn xid_of(link: IpAddr, message: &[u8]) -> Option<u32> {
 /// Makes a request of 300 bytes (RFC 1542 section 2.1), relayed once.
 fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; 300];
-    let mut writer = Writer::new(&mut octets);
+    let mut writer = ByteWriter::new(&mut octets);
     writer.put(&[1, 1, 6, 1]).u32(xid).fill(0, 16).put(&giaddr.octets()).put(&MAC);
     writer.fill(0, 10 + 64 + 128).put(&MAGIC).put(options).u8(255);
     octets
@@ -82,7 +82,7 @@ fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
 fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     let len = 4 + options.len();
     let mut octets = vec![0; RELAY_HEADER + 4 + len];
-    let mut writer = Writer::new(&mut octets);
+    let mut writer = ByteWriter::new(&mut octets);
     let client = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x6777, 0xff00);
     writer.u8(RELAY_FORW).u8(0).put(&link.octets()).put(&client.octets());
     writer.u16(RELAY_MSG).u16(len as u16).u32(xid & 0x00ff_ffff | u32::from(kind) << 24);

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
-pub(crate) use question::Question;
+pub(crate) use question::ProbeRequest;
 use question::XID;
 
 const EVERY: Duration = Duration::from_millis(50);
@@ -32,13 +32,13 @@ const REPEATS: u32 = 100;
 
 /// Socket of the probe, bound to an address of the generator's side.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(crate) struct ServerProbe {
     socket: UdpSocket,
-    question: Question,
+    question: ProbeRequest,
     xid: u32,
 }
 
-impl Probe {
+impl ServerProbe {
     /// Opens a socket at `local`, which for DHCP is the relay's address, inside the network
     /// namespace at `namespace` if given.
     ///
@@ -46,7 +46,7 @@ impl Probe {
     /// The address cannot be bound (a port in use, no permission), or the namespace entered.
     pub(crate) fn open(
         local: SocketAddr,
-        question: Question,
+        question: ProbeRequest,
         namespace: Option<&Path>,
     ) -> Result<Self, LabError> {
         let bind = || {
@@ -88,7 +88,7 @@ impl Probe {
     /// than 50 ms old; returns true then, and false when `give_up` returns true.
     ///
     /// # Errors
-    /// As for [`Probe::wait_for_answer`].
+    /// As for [`ServerProbe::wait_for_answer`].
     pub(crate) fn wait_for_start(
         &mut self,
         server: SocketAddr,
@@ -119,11 +119,11 @@ impl Probe {
     /// as `Some`.
     ///
     /// # Errors
-    /// As for [`Probe::wait_for_answer`].
+    /// As for [`ServerProbe::wait_for_answer`].
     pub(crate) fn check(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
         match self.question {
-            Question::Dhcp(link) => self.take_lease(link, server).map(|()| None),
-            Question::Dns => self.check_answer(server),
+            ProbeRequest::Dhcp(link) => self.take_lease(link, server).map(|()| None),
+            ProbeRequest::Dns => self.check_answer(server),
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn an_answer_to_the_last_question_ends_the_wait_and_silence_does_not() {
         for ip in LOCALHOSTS {
-            let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
+            let mut probe = ServerProbe::open(any(ip), ProbeRequest::Dhcp(ip), None).unwrap();
             let server = UdpSocket::bind(any(ip)).unwrap();
             let address = server.local_addr().unwrap();
             let mut rounds = 0;
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_server_that_starts_is_asked_again_before_its_answer_has_come() {
         let ip = LOCALHOSTS[0];
-        let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
+        let mut probe = ServerProbe::open(any(ip), ProbeRequest::Dhcp(ip), None).unwrap();
         let server = UdpSocket::bind(any(ip)).unwrap();
         let address = server.local_addr().unwrap();
         let answering = std::thread::spawn(move || {
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn the_lease_that_is_offered_is_taken() {
         let ip = LOCALHOSTS[0];
-        let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
+        let mut probe = ServerProbe::open(any(ip), ProbeRequest::Dhcp(ip), None).unwrap();
         let server = UdpSocket::bind(any(ip)).unwrap();
         let address = server.local_addr().unwrap();
         let answering = std::thread::spawn(move || {
@@ -343,7 +343,7 @@ mod tests {
     fn a_port_in_use_is_said_in_one_sentence() {
         let taken = UdpSocket::bind(any(LOCALHOSTS[0])).unwrap();
         let local = taken.local_addr().unwrap();
-        let error = Probe::open(local, Question::Dhcp(local.ip()), None).unwrap_err();
+        let error = ServerProbe::open(local, ProbeRequest::Dhcp(local.ip()), None).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().ends_with("the port is in use by another program"), "{error}");
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use base::Random;
-use dns_wire::{Edns, Flags, Kind, Message, Query, Rcode};
+use dns_wire::{DnsMessage, Edns, Flags, Query, Rcode, RecordType};
 use measure::plan::QUERY;
 
 use super::message;
@@ -16,14 +16,14 @@ const PAYLOAD_BYTES: u16 = 4_096;
 
 /// Request of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum ProbeRequest {
     /// DISCOVER or SOLICIT through a relay, with the address by which servers choose the subnet.
     Dhcp(IpAddr),
     /// Query of DNS plans.
     Dns,
 }
 
-impl Question {
+impl ProbeRequest {
     /// Returns the message with identifier `xid`.
     pub(super) fn message(self, xid: u32) -> Vec<u8> {
         match self {
@@ -40,7 +40,7 @@ impl Question {
     pub(super) fn is_answered_by(self, answer: &[u8], xid: u32) -> bool {
         match self {
             Self::Dhcp(link) => message::xid_of(link, answer) == Some(xid),
-            Self::Dns => Message::parse(answer).is_ok_and(|message| {
+            Self::Dns => DnsMessage::parse(answer).is_ok_and(|message| {
                 let header = message.header();
                 header.flags.has(Flags::RESPONSE) && header.id == xid as u16
             }),
@@ -64,7 +64,7 @@ fn query() -> Vec<u8> {
         Edns { udp_payload_bytes: PAYLOAD_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
     let mut octets = Vec::new();
     let (name, kind) = QUERY.split_once(' ').expect("a name and a type");
-    let kind: Kind = kind.parse().expect("a type that is known");
+    let kind: RecordType = kind.parse().expect("a type that is known");
     Query { edns: Some(edns), ..Query::PLAIN }
         .append(&mut octets, name.as_bytes(), kind)
         .expect("a name that is sound");
@@ -74,7 +74,7 @@ fn query() -> Vec<u8> {
 /// Returns the fault of an answer to the query of DNS plans by a server with the lab's zone; `None`
 /// when it is the answer that all of them must give: the one record, nothing truncated.
 pub(super) fn objection(answer: &[u8]) -> Option<String> {
-    let message = match Message::parse(answer) {
+    let message = match DnsMessage::parse(answer) {
         Ok(message) => message,
         Err(malformed) => return Some(format!("what is no DNS message ({malformed})")),
     };
@@ -101,7 +101,7 @@ mod tests {
 
     /// Makes the answer as servers give it: a pointer to the name, AAAA, IN, 300 s, 16 bytes.
     fn answer() -> Vec<u8> {
-        let mut octets = Question::Dns.message(XID | 0x1234);
+        let mut octets = ProbeRequest::Dns.message(XID | 0x1234);
         let opt = octets.split_off(octets.len() - 11);
         octets[2] |= 0x84;
         octets[7] = 1;
@@ -114,15 +114,15 @@ mod tests {
     #[test]
     fn the_query_is_that_of_the_plans_frame() {
         // Headers of Ethernet, IPv4 and UDP around it.
-        let frame = 14 + 20 + 8 + Question::Dns.message(XID).len();
+        let frame = 14 + 20 + 8 + ProbeRequest::Dns.message(XID).len();
         assert_eq!(frame as f64, measure::plan::QUERY_FRAME_BYTES);
     }
 
     #[test]
     fn answers_are_known_by_identifier_and_direction() {
-        let answered = |octets: &[u8]| Question::Dns.is_answered_by(octets, XID | 0x1234);
+        let answered = |octets: &[u8]| ProbeRequest::Dns.is_answered_by(octets, XID | 0x1234);
         assert!(answered(&answer()));
-        let query = Question::Dns.message(XID | 0x1234);
+        let query = ProbeRequest::Dns.message(XID | 0x1234);
         assert!(!answered(&query), "a query is no answer");
         let mut other = answer();
         other[1] ^= 1;
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(changed(2, 0x86).as_deref(), Some("a truncated message"));
         let last_of_address = answer().len() - 12;
         assert!(changed(last_of_address, 9).is_some_and(|words| words.contains("not the one")));
-        let mut echo = Question::Dns.message(XID);
+        let mut echo = ProbeRequest::Dns.message(XID);
         echo[2] |= 0x80;
         assert!(objection(&echo).is_some_and(|words| words.starts_with("0 records")));
         assert!(objection(&[1, 2]).is_some_and(|words| words.starts_with("what is no DNS")));

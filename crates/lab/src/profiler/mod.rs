@@ -16,7 +16,7 @@ use measure::profile::{Profile, fold};
 use testbed::CommandLine;
 use testbed::command::find_program;
 
-pub use recording::{Recording, Samples};
+pub use recording::{PerfRecording, UnreadSamples};
 
 /// Name of Debian's package with perf.
 const PACKAGE: &str = "linux-perf";
@@ -27,7 +27,7 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// Settings of the sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampling {
+pub struct SamplingSettings {
     /// Event at which the kernel takes a sample.
     pub event: ProfileEvent,
     /// Method that finds the callers of a function.
@@ -36,7 +36,7 @@ pub struct Sampling {
     pub frequency_hz: u32,
 }
 
-impl From<&ProfilePlan> for Sampling {
+impl From<&ProfilePlan> for SamplingSettings {
     fn from(plan: &ProfilePlan) -> Self {
         let &ProfilePlan { event, call_graph, frequency_hz, .. } = plan;
         Self { event, call_graph, frequency_hz }
@@ -79,10 +79,10 @@ impl Perf {
     /// It cannot; in one sentence.
     pub fn attach(
         &self,
-        sampling: Sampling,
+        sampling: SamplingSettings,
         pids: &[u32],
         data: PathBuf,
-    ) -> Result<Recording, String> {
+    ) -> Result<PerfRecording, String> {
         let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
         let mut command = self
             .command()
@@ -98,7 +98,7 @@ impl Perf {
         if self.is_ahead {
             command = command.through(&["nice", "-n", NICENESS]);
         }
-        Recording::start(&command, self.clone(), sampling, data)
+        PerfRecording::start(&command, self.clone(), sampling, data)
     }
 
     /// Reads raw samples.
@@ -145,7 +145,7 @@ fn sentence(complaint: &str, paranoid: &str) -> String {
 }
 
 /// Makes a profile from perf's output.
-fn profile_of(text: &str, sampling: Sampling, seconds: f64) -> Profile {
+fn profile_of(text: &str, sampling: SamplingSettings, seconds: f64) -> Profile {
     let folded = fold(text);
     Profile {
         event: folded.event,
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_profile_says_how_it_was_taken() {
-        let sampling = Sampling::from(&ProfilePlan::default());
+        let sampling = SamplingSettings::from(&ProfilePlan::default());
         let text = "a 1 cycles:P: \n\t 12 f (/b)\n\n";
         let profile = profile_of(text, sampling, 0.5);
         assert_eq!(

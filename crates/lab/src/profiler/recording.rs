@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use measure::profile::Profile;
 use testbed::CommandLine;
 
-use super::{PARANOID, Perf, Sampling, profile_of, sentence};
+use super::{PARANOID, Perf, SamplingSettings, profile_of, sentence};
 
 /// Longest time that perf may take to carry out an order: it shares a processor with a generator.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -20,9 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Recording of a server by `perf record`. Dropping it ends perf and removes its data.
 #[derive(Debug)]
-pub struct Recording {
+pub struct PerfRecording {
     perf: Perf,
-    sampling: Sampling,
+    sampling: SamplingSettings,
     data: PathBuf,
     child: Child,
     orders: Option<ChildStdin>,
@@ -33,12 +33,12 @@ pub struct Recording {
     began: Option<Instant>,
 }
 
-impl Recording {
+impl PerfRecording {
     /// Starts `command` and waits until it is attached.
     pub(super) fn start(
         command: &CommandLine,
         perf: Perf,
-        sampling: Sampling,
+        sampling: SamplingSettings,
         data: PathBuf,
     ) -> Result<Self, String> {
         let mut child = command
@@ -90,7 +90,7 @@ impl Recording {
     ///
     /// # Errors
     /// perf has ended before it began, or does not obey; in one sentence.
-    pub fn end(mut self) -> Result<Samples, String> {
+    pub fn end(mut self) -> Result<UnreadSamples, String> {
         let began = self.began.ok_or("perf was never told to begin")?;
         // perf ends by itself with the last process that it is attached to.
         let is_obeyed = self.order("disable").is_ok();
@@ -100,7 +100,7 @@ impl Recording {
         }
         self.orders = None;
         match self.wait() {
-            Some(status) if status.success() => Ok(Samples { recording: self, seconds }),
+            Some(status) if status.success() => Ok(UnreadSamples { recording: self, seconds }),
             Some(_) => Err(self.why()),
             None => Err("perf did not end when it was told to".to_owned()),
         }
@@ -145,7 +145,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for PerfRecording {
     fn drop(&mut self) {
         self.kill();
         // Raw samples are megabytes for each second; the profile has their content.
@@ -155,18 +155,18 @@ impl Drop for Recording {
 
 /// Samples that were taken and not read yet.
 #[derive(Debug)]
-pub struct Samples {
-    recording: Recording,
+pub struct UnreadSamples {
+    recording: PerfRecording,
     seconds: f64,
 }
 
-impl Samples {
+impl UnreadSamples {
     /// Looks up the functions, which takes about a second of a processor.
     ///
     /// # Errors
     /// perf cannot read them; in one sentence.
     pub fn read(self) -> Result<Profile, String> {
-        let Recording { perf, sampling, data, .. } = &self.recording;
+        let PerfRecording { perf, sampling, data, .. } = &self.recording;
         Ok(profile_of(&perf.script(data)?, *sampling, self.seconds))
     }
 }

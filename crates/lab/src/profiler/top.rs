@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use measure::profile::{Profile, Share, top_functions, top_objects};
+use measure::profile::{Profile, ProfileShare, top_functions, top_objects};
 use serde::Serialize;
 use testbed::proc::{process_stat, process_tree, read};
 
-use super::{Perf, Sampling};
+use super::{Perf, SamplingSettings};
 use crate::error::LabError;
 use crate::peers::PEERS;
 
-/// Value of `schema` in a [`Look`].
+/// Value of `schema` in a [`ShortProfile`].
 pub const TOP_SCHEMA: &str = "godwit.top.v1";
 /// Time between checks of a waiting loop whether the user wants it to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -23,14 +23,14 @@ const NAME_COLUMNS: usize = 56;
 
 /// Server that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ProfiledServer {
     /// Name of the program.
     pub name: String,
     /// Topmost process of the server.
     pub pid: u32,
 }
 
-impl Server {
+impl ProfiledServer {
     /// Returns the server that is process `pid`.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ fn is_named(name: &str, words: &[String]) -> bool {
 
 /// Figures of one short profile of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Look {
+pub struct ShortProfile {
     /// Name of the schema, [`TOP_SCHEMA`].
     pub schema: &'static str,
     /// Name of the server.
@@ -133,13 +133,13 @@ pub struct Look {
     /// True if the kernel's part was not visible.
     pub is_user_only: bool,
     /// Functions by the share of samples taken in them.
-    pub functions: Vec<Share>,
+    pub functions: Vec<ProfileShare>,
     /// Programs, libraries and the kernel.
-    pub objects: Vec<Share>,
+    pub objects: Vec<ProfileShare>,
 }
 
-impl Look {
-    fn of(server: &Server, profile: Profile, rows: usize) -> Self {
+impl ShortProfile {
+    fn of(server: &ProfiledServer, profile: Profile, rows: usize) -> Self {
         let mut functions = top_functions(&profile.stacks);
         functions.truncate(rows);
         Self {
@@ -206,20 +206,20 @@ fn cut(name: &str) -> String {
 
 /// Profiler that looks at a server again and again.
 #[derive(Debug)]
-pub struct Watch {
+pub struct TopProfiler {
     perf: Perf,
-    sampling: Sampling,
+    sampling: SamplingSettings,
     seconds: f64,
     rows: usize,
     data: PathBuf,
 }
 
-impl Watch {
+impl TopProfiler {
     /// Makes a watch whose looks take samples for `seconds` and have at most `rows` functions.
     ///
     /// # Errors
     /// perf is not installed.
-    pub fn new(sampling: Sampling, seconds: f64, rows: usize) -> Result<Self, LabError> {
+    pub fn new(sampling: SamplingSettings, seconds: f64, rows: usize) -> Result<Self, LabError> {
         let perf = Perf::find().map_err(LabError::Failed)?;
         let name = format!("godwit-top-{}.data", std::process::id());
         let data = std::env::temp_dir().join(name);
@@ -230,7 +230,11 @@ impl Watch {
     ///
     /// # Errors
     /// The server has ended, or perf does not work.
-    pub fn look(&self, server: &Server, stop: &AtomicBool) -> Result<Option<Look>, LabError> {
+    pub fn look(
+        &self,
+        server: &ProfiledServer,
+        stop: &AtomicBool,
+    ) -> Result<Option<ShortProfile>, LabError> {
         if !server.is_there() {
             return Err(LabError::Failed(format!("process {} has ended", server.pid)));
         }
@@ -245,8 +249,9 @@ impl Watch {
         if stop.load(Ordering::Acquire) {
             return Ok(None);
         }
-        let profile = recording.end().and_then(super::Samples::read).map_err(LabError::Failed)?;
-        Ok(Some(Look::of(server, profile, self.rows)))
+        let profile =
+            recording.end().and_then(super::UnreadSamples::read).map_err(LabError::Failed)?;
+        Ok(Some(ShortProfile::of(server, profile, self.rows)))
     }
 }
 
@@ -292,7 +297,7 @@ mod tests {
             std::process::Command::new("sleep").arg0(program).arg("1000").spawn().unwrap()
         };
         let mut first = start();
-        let found = |name| Server::named(name).map(|server| server.pid);
+        let found = |name| ProfiledServer::named(name).map(|server| server.pid);
         let alone = (0..1_000).find_map(|_| {
             std::thread::yield_now();
             found(program).ok()
@@ -313,16 +318,16 @@ mod tests {
             "{told}"
         );
         assert!(found("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
-        assert_eq!(Server::of_pid(u32::MAX).unwrap_err().exit_code(), 2);
+        assert_eq!(ProfiledServer::of_pid(u32::MAX).unwrap_err().exit_code(), 2);
     }
 
     #[test]
     fn a_look_shows_shares_and_cuts_long_names() {
-        let server = Server { name: "echo".to_owned(), pid: 7 };
+        let server = ProfiledServer { name: "echo".to_owned(), pid: 7 };
         let long = "f".repeat(80);
         let text = format!("e 1 cycles:u: \n\t 12 {long} (/b)\n\ne 1 cycles:u: \n\t 13 g (/c)\n\n");
-        let profile = profile_of(&text, Sampling::from(&ProfilePlan::default()), 1.0);
-        let look = Look::of(&server, profile, 1);
+        let profile = profile_of(&text, SamplingSettings::from(&ProfilePlan::default()), 1.0);
+        let look = ShortProfile::of(&server, profile, 1);
         let text = look.text();
         assert!(text.starts_with(
             "echo (process 7): 0.00 processors busy; 2 samples in 1.0 s, 0 lost; cycles at 997 Hz, \
@@ -330,7 +335,7 @@ mod tests {
         ), "{text}");
         let row = text.lines().last().unwrap();
         assert!(row.starts_with("   50.0    50.0  ffff") && row.ends_with("fff… b"), "{row}");
-        let idle = profile_of("", Sampling::from(&ProfilePlan::default()), 1.0);
-        assert!(Look::of(&server, idle, 1).text().contains("It did not run."));
+        let idle = profile_of("", SamplingSettings::from(&ProfilePlan::default()), 1.0);
+        assert!(ShortProfile::of(&server, idle, 1).text().contains("It did not run."));
     }
 }

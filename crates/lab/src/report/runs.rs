@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use measure::summary::{RunFigure, RunState, Summary};
+use measure::summary::{RunFigure, RunState, RunSummary};
 
 use crate::bench::grouped;
 use crate::columns;
@@ -13,7 +13,7 @@ const NAME: usize = 14;
 const PER_LINE: usize = 5;
 
 /// Formats the runs of every server with their states; nothing when the plan has none.
-pub(super) fn lines(summary: &Summary) -> String {
+pub(super) fn lines(summary: &RunSummary) -> String {
     let planned = summary.plan.runs.count;
     if planned == 0 {
         return String::new();
@@ -66,9 +66,9 @@ mod tests {
             state,
             ..RunFigure::default()
         };
-        let mut summary = Summary { runs_done: 5, ..Summary::default() };
+        let mut summary = RunSummary { runs_done: 5, ..RunSummary::default() };
         summary.plan.runs.count = 9;
-        assert!(lines(&Summary::default()).is_empty());
+        assert!(lines(&RunSummary::default()).is_empty());
         summary.results.push(ServerResult {
             server: "kea".to_owned(),
             runs: vec![

@@ -2,7 +2,7 @@
 
 use measure::record::Purpose;
 
-use super::Course;
+use super::RunExecution;
 use crate::error::LabError;
 
 /// Time that a trial with a pool that runs out takes in addition, in seconds, to start the server
@@ -13,7 +13,7 @@ const EXHAUSTION_LEAST_S: f64 = 6.0;
 /// Largest share of the time that is kept for those trials.
 const EXHAUSTION_SHARE: f64 = 0.7;
 
-impl Course<'_> {
+impl RunExecution<'_> {
     /// Runs constant load with a pool that runs out in its middle, last of all, as servers are left
     /// with that pool. Such trials are the purpose of their plan: they are shortened rather than
     /// left out.

@@ -1,13 +1,17 @@
 //! The runner against a bench that computes the results of servers with known capacities.
 
-use measure::plan::{Protocol, Restarts, Store};
+use measure::plan::{LeaseStoreKind, MeasuredProtocol, Restarts};
 use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 
 use super::*;
-use crate::subject::Kind;
+use crate::subject::SubjectKind;
 
 /// Runs `plan` on `bench` in its forecast time.
-fn run(plan: &Plan, subjects: &[Subject], bench: &mut Imagined) -> Result<Outcomes, LabError> {
+fn run(
+    plan: &Plan,
+    subjects: &[MeasurementSubject],
+    bench: &mut Imagined,
+) -> Result<Outcomes, LabError> {
     super::run(plan, subjects, &RunTime::of(plan, subjects), bench)
 }
 
@@ -23,7 +27,7 @@ struct Imagined {
     void_reason: VoidReason,
     /// Number of the trial from which the first subject is gone.
     gone_at: Option<u32>,
-    asked: Vec<Request>,
+    asked: Vec<TrialRequest>,
     /// Numbers of the trials before which subjects were started anew, with the subjects.
     fresh: Vec<(usize, Vec<usize>)>,
     /// Number of the trial that the user interrupts.
@@ -31,10 +35,10 @@ struct Imagined {
     /// True if perf is installed.
     can_profile: bool,
     /// Parts of the run that have come to their end.
-    reached: Vec<Stage>,
+    reached: Vec<RunStage>,
 }
 
-impl Bench for Imagined {
+impl TrialRunner for Imagined {
     fn elapsed_s(&self) -> f64 {
         self.elapsed_s
     }
@@ -48,11 +52,11 @@ impl Bench for Imagined {
         self.can_profile
     }
 
-    fn reached(&mut self, stage: Stage) {
+    fn reached(&mut self, stage: RunStage) {
         self.reached.push(stage);
     }
 
-    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
         if self.interrupted_at == Some(request.number) {
             return Err(LabError::Interrupted);
         }
@@ -75,7 +79,7 @@ impl Bench for Imagined {
             ..LoadRecord::default()
         };
         let is_void = self.void.contains(&request.number);
-        Ok(Ran::Trial(Box::new(Trial {
+        Ok(Ran::Trial(Box::new(TrialRecord {
             number: request.number,
             purpose: request.purpose,
             round: request.round,
@@ -84,7 +88,7 @@ impl Bench for Imagined {
             end_s: self.elapsed_s,
             load: Some(load),
             void: if is_void { vec![self.void_reason] } else { Vec::new() },
-            ..Trial::default()
+            ..TrialRecord::default()
         })))
     }
 }
@@ -105,8 +109,10 @@ fn imagined(capacity_per_s: &[f64]) -> Imagined {
     }
 }
 
-fn subjects(names: &[(&str, &str)]) -> Vec<Subject> {
-    let make = |&(server, variant): &(&str, &str)| Subject::new(server, variant, Kind::Limit);
+fn subjects(names: &[(&str, &str)]) -> Vec<MeasurementSubject> {
+    let make = |&(server, variant): &(&str, &str)| {
+        MeasurementSubject::new(server, variant, SubjectKind::Limit)
+    };
     names.iter().map(make).collect()
 }
 
@@ -131,15 +137,15 @@ fn turns_run_to_and_fro_within_one_search() {
 fn profiles_come_last_for_every_server_but_the_limit() {
     let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
     for subject in &mut subjects[..2] {
-        subject.kind = Kind::Dns(crate::driver::DnsServer::Echo);
+        subject.kind = SubjectKind::Dns(crate::driver::DnsServer::Echo);
     }
     let mut plan = plan();
     plan.profile.fractions = vec![0.1, 0.5];
     let mut bench = imagined(&[8_000.0, 4_000.0, 9_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
-    let is_profile = |request: &&Request| request.purpose == Purpose::Profile;
-    let asked: Vec<&Request> = bench.asked.iter().filter(is_profile).collect();
-    let last: Vec<&Request> = bench.asked.iter().rev().take(4).collect();
+    let is_profile = |request: &&TrialRequest| request.purpose == Purpose::Profile;
+    let asked: Vec<&TrialRequest> = bench.asked.iter().filter(is_profile).collect();
+    let last: Vec<&TrialRequest> = bench.asked.iter().rev().take(4).collect();
     assert_eq!(asked, last.into_iter().rev().collect::<Vec<_>>());
     for request in asked {
         let name = &subjects[request.subject].server;
@@ -158,7 +164,7 @@ fn profiles_come_last_for_every_server_but_the_limit() {
 fn servers_are_loaded_alike_and_with_all_clients_at_once() {
     let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
     for subject in &mut subjects[..2] {
-        subject.kind = Kind::Godwit(measure::plan::Durability::None);
+        subject.kind = SubjectKind::Godwit(measure::plan::ServerDurability::None);
     }
     let mut plan = plan();
     (plan.curve.fractions, plan.curve.same_rate, plan.curve.avalanche_s) = (vec![], true, 5.0);
@@ -186,7 +192,7 @@ fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
     plan.curve.fractions = vec![0.5; 40];
     plan.time_budget_s = 40.0;
     let mut subjects = subjects(&[("a", "")]);
-    subjects[0].kind = Kind::Dns(crate::driver::DnsServer::Echo);
+    subjects[0].kind = SubjectKind::Dns(crate::driver::DnsServer::Echo);
     let mut bench = imagined(&[8_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
     let count = |bench: &Imagined, purpose| {
@@ -206,7 +212,7 @@ fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
 fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
     let mut bench = imagined(&[8_000.0, 8_000.0]);
     let mut subjects = subjects(&[("a", ""), ("b", "")]);
-    subjects[1].store = Store::Mysql;
+    subjects[1].store = LeaseStoreKind::Mysql;
     let mut plan = plan();
     plan.restart.database = Restarts::Both;
     let out = run(&plan, &subjects, &mut bench).unwrap();
@@ -224,8 +230,8 @@ fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
 #[test]
 fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
     let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
-    subjects[0].kind = Kind::Godwit(measure::plan::Durability::None);
-    subjects[1].kind = Kind::Dnsmasq;
+    subjects[0].kind = SubjectKind::Godwit(measure::plan::ServerDurability::None);
+    subjects[1].kind = SubjectKind::Dnsmasq;
     let mut plan = plan();
     (plan.exhaustion.dwell_s, plan.exhaustion.at_s) = (40.0, 20.0);
     for (budget_s, least_s, most_s) in [(1e6, 40.0, 40.0), (40.0, 6.0, 39.0), (9.0, 6.0, 6.0)] {
@@ -411,7 +417,7 @@ fn when_time_is_short_runs_are_left_out_and_none_is_hurried() {
 
 /// Makes a plan of DNS with a ramp of `steps` steps of 25 Mbit/s, 36,765 queries per second each.
 fn ramp(steps: u32) -> Plan {
-    let mut plan = Plan { protocol: Protocol::Dns, ..plan() };
+    let mut plan = Plan { protocol: MeasuredProtocol::Dns, ..plan() };
     plan.curve.fractions = Vec::new();
     plan.ramp.dwell_s = 1.0;
     plan.ramp.last_mbit_s = 25.0 * f64::from(steps);

@@ -8,16 +8,16 @@
 use std::collections::BTreeMap;
 
 use measure::Plan;
-use measure::plan::Feature;
-use measure::record::{ExchangeCounts, LoadRecord, Purpose, Trial};
+use measure::plan::ServerFeature;
+use measure::record::{ExchangeCounts, LoadRecord, Purpose, TrialRecord};
 
-use super::{Bench, Ran, Request, course};
+use super::{Ran, TrialRequest, TrialRunner, course};
 use crate::bench::perfdhcp_dwell_s;
 use crate::driver::DnsServer;
 use crate::error::LabError;
 use crate::profiler::Perf;
-use crate::subject::{Kind, Subject};
-use crate::terms::Terms;
+use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::terms::MeasurementTerms;
 
 /// Factor by which a run may exceed its forecast before searches are hurried and rounds left out,
 /// so that it ends within a tenth of the announced time.
@@ -51,7 +51,7 @@ const QUIET_S: f64 = 0.1;
 
 /// Part of a run that has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum RunStage {
     /// Start of the servers.
     Started,
     /// Round of this number, from 0.
@@ -80,7 +80,7 @@ pub struct RunTime {
     /// Limit that the user or the plan has set, in seconds; 0 for none.
     limit_s: f64,
     /// Time at which each stage ends, in seconds.
-    ends_s: BTreeMap<Stage, f64>,
+    ends_s: BTreeMap<RunStage, f64>,
     /// Time after the last trial, in seconds.
     end_s: f64,
 }
@@ -88,7 +88,7 @@ pub struct RunTime {
 impl RunTime {
     /// Forecasts the time of `plan` with `subjects` on a machine without other load.
     #[must_use]
-    pub fn of(plan: &Plan, subjects: &[Subject]) -> Self {
+    pub fn of(plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         Self::beside(0.0, plan, subjects)
     }
 
@@ -96,7 +96,7 @@ impl RunTime {
     /// processors. If the plan's budget is too short for all rounds, the forecast has as many as
     /// fit, and one at least.
     #[must_use]
-    pub fn beside(others: f64, plan: &Plan, subjects: &[Subject]) -> Self {
+    pub fn beside(others: f64, plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         let rounds = plan.rounds();
         let slower = 1.0 + others * VOID_SHARE;
         let forecast = |rounds: u32| Self::forecast(plan, subjects, rounds).scaled(slower);
@@ -113,7 +113,7 @@ impl RunTime {
         Self { whole_s, limit_s, ..time }
     }
 
-    fn forecast(plan: &Plan, subjects: &[Subject], rounds: u32) -> Self {
+    fn forecast(plan: &Plan, subjects: &[MeasurementSubject], rounds: u32) -> Self {
         let mut rehearsal = Rehearsal::new(plan, subjects);
         let time = Self { rounds, limit_s: f64::INFINITY, ..Self::default() };
         // The bench of a rehearsal refuses nothing.
@@ -149,13 +149,13 @@ impl RunTime {
             // Short budgets are for tests, and have no room for the work after the trials.
             return self.limit_s - self.end_s.min(self.limit_s * 0.1);
         }
-        let forecast_s = self.announced_s - self.end_s - self.at(Stage::Started);
+        let forecast_s = self.announced_s - self.end_s - self.at(RunStage::Started);
         started_s + forecast_s * SLACK
     }
 
     /// Returns the share of the time of all rounds that the first one may take.
     pub(super) fn first_round_share(&self) -> f64 {
-        let (first_s, last_s) = (self.at(Stage::Round(0)), self.at(self.last_round()));
+        let (first_s, last_s) = (self.at(RunStage::Round(0)), self.at(self.last_round()));
         let share = if last_s > 0.0 { first_s / last_s * SLACK } else { 0.0 };
         share.clamp(super::FIRST_ROUND_SHARE, 1.0)
     }
@@ -163,29 +163,29 @@ impl RunTime {
     /// Returns the time at which the last round is to end, in seconds since the run began; `None`
     /// if a limit divides the time.
     pub(super) fn rounds_until_s(&self, started_s: f64) -> Option<f64> {
-        let forecast_s = self.at(self.last_round()) - self.at(Stage::Started);
+        let forecast_s = self.at(self.last_round()) - self.at(RunStage::Started);
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
     }
 
     /// Returns the stage that ends with the rounds.
-    pub(super) const fn last_round(&self) -> Stage {
-        Stage::Round(self.rounds.saturating_sub(1))
+    pub(super) const fn last_round(&self) -> RunStage {
+        RunStage::Round(self.rounds.saturating_sub(1))
     }
 
-    fn at(&self, stage: Stage) -> f64 {
+    fn at(&self, stage: RunStage) -> f64 {
         self.ends_s.get(&stage).copied().unwrap_or(0.0)
     }
 
     /// Returns the seconds that are left at the end of `stage`.
     #[must_use]
-    pub fn left_after_s(&self, stage: Stage) -> f64 {
+    pub fn left_after_s(&self, stage: RunStage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
     }
 
     /// Returns the sentence for the user before the run.
     #[must_use]
-    pub fn words(&self, subjects: &[Subject]) -> String {
-        let labels: Vec<String> = subjects.iter().map(Subject::label).collect();
+    pub fn words(&self, subjects: &[MeasurementSubject]) -> String {
+        let labels: Vec<String> = subjects.iter().map(MeasurementSubject::label).collect();
         let most = if self.limit_s > self.announced_s {
             format!(", {} at most", duration(self.limit_s))
         } else {
@@ -229,16 +229,16 @@ pub fn duration(seconds: f64) -> String {
 /// Bench whose servers have typical speed and whose trials take no time.
 struct Rehearsal<'a> {
     plan: &'a Plan,
-    subjects: &'a [Subject],
+    subjects: &'a [MeasurementSubject],
     elapsed_s: f64,
     can_profile: bool,
-    ends_s: BTreeMap<Stage, f64>,
+    ends_s: BTreeMap<RunStage, f64>,
     /// Exchanges completed by each subject since its last start.
     completed: Vec<u64>,
 }
 
 impl<'a> Rehearsal<'a> {
-    fn new(plan: &'a Plan, subjects: &'a [Subject]) -> Self {
+    fn new(plan: &'a Plan, subjects: &'a [MeasurementSubject]) -> Self {
         let start_s: f64 = subjects.iter().map(start_s).sum();
         let mut databases: Vec<_> = subjects.iter().map(|subject| subject.store).collect();
         databases.sort_unstable_by_key(|store| store.name());
@@ -267,7 +267,7 @@ impl<'a> Rehearsal<'a> {
 
     /// Returns the seconds that a trial takes beyond its dwell, depending on whether exchanges are
     /// lost.
-    fn overhead_s(&self, request: &Request, is_lossy: bool) -> f64 {
+    fn overhead_s(&self, request: &TrialRequest, is_lossy: bool) -> f64 {
         let search = &self.plan.search;
         let drain_s = match request.purpose {
             _ if !is_lossy => 0.0,
@@ -288,7 +288,7 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-impl Bench for Rehearsal<'_> {
+impl TrialRunner for Rehearsal<'_> {
     fn elapsed_s(&self) -> f64 {
         self.elapsed_s
     }
@@ -305,15 +305,15 @@ impl Bench for Rehearsal<'_> {
         self.can_profile
     }
 
-    fn reached(&mut self, stage: Stage) {
+    fn reached(&mut self, stage: RunStage) {
         self.ends_s.insert(stage, self.elapsed_s);
     }
 
-    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
         let subject = &self.subjects[request.subject];
-        let terms = Terms::of(subject, self.plan);
+        let terms = MeasurementTerms::of(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
-        if subject.feature == Feature::Perfdhcp {
+        if subject.feature == ServerFeature::Perfdhcp {
             dwell_s = perfdhcp_dwell_s(dwell_s);
         }
         let due = (request.rate_per_s * dwell_s).ceil() as u64;
@@ -332,7 +332,7 @@ impl Bench for Rehearsal<'_> {
             exchanges,
             ..LoadRecord::default()
         };
-        Ok(Ran::Trial(Box::new(Trial {
+        Ok(Ran::Trial(Box::new(TrialRecord {
             number: request.number,
             purpose: request.purpose,
             round: request.round,
@@ -340,41 +340,43 @@ impl Bench for Rehearsal<'_> {
             start_s,
             end_s: self.elapsed_s,
             load: Some(load),
-            ..Trial::default()
+            ..TrialRecord::default()
         })))
     }
 }
 
 /// Returns the highest rate of a subject on a small machine, in exchanges per second. An error of a
 /// factor of two changes the time of a search by one trial.
-fn typical_per_s(subject: &Subject) -> f64 {
+fn typical_per_s(subject: &MeasurementSubject) -> f64 {
     match &subject.kind {
-        Kind::Godwit(_) if subject.store.is_database() => 3_000.0,
-        Kind::Godwit(_) => 20_000.0,
-        Kind::Kea { .. } if subject.store.is_database() => 300.0,
-        Kind::Kea { .. } => 3_000.0,
-        Kind::IscDhcpd => 1_000.0,
-        Kind::Dnsmasq => 300.0,
-        Kind::Dns(DnsServer::Bind) => 30_000.0,
-        Kind::Dns(_) => 60_000.0,
-        Kind::Command(_) | Kind::Running(_) => 10_000.0,
-        Kind::Limit => 60_000.0,
+        SubjectKind::Godwit(_) if subject.store.is_database() => 3_000.0,
+        SubjectKind::Godwit(_) => 20_000.0,
+        SubjectKind::Kea { .. } if subject.store.is_database() => 300.0,
+        SubjectKind::Kea { .. } => 3_000.0,
+        SubjectKind::IscDhcpd => 1_000.0,
+        SubjectKind::Dnsmasq => 300.0,
+        SubjectKind::Dns(DnsServer::Bind) => 30_000.0,
+        SubjectKind::Dns(_) => 60_000.0,
+        SubjectKind::Command(_) | SubjectKind::Running(_) => 10_000.0,
+        SubjectKind::Limit => 60_000.0,
     }
 }
 
 /// Returns the seconds until a subject answers after its start.
-fn start_s(subject: &Subject) -> f64 {
-    let is_kea = matches!(subject.kind, Kind::Kea { .. });
+fn start_s(subject: &MeasurementSubject) -> f64 {
+    let is_kea = matches!(subject.kind, SubjectKind::Kea { .. });
     let large_s = match subject.feature {
-        Feature::MillionLeases if is_kea => 12.0,
-        Feature::MillionLeases => 1.0,
-        Feature::TenMillionLeases => 8.0,
-        Feature::ManySubnets | Feature::PolledSubnets | Feature::SharedNetworks => 1.5,
+        ServerFeature::MillionLeases if is_kea => 12.0,
+        ServerFeature::MillionLeases => 1.0,
+        ServerFeature::TenMillionLeases => 8.0,
+        ServerFeature::ManySubnets
+        | ServerFeature::PolledSubnets
+        | ServerFeature::SharedNetworks => 1.5,
         feature if feature.has_reservations() => 6.0,
         _ => 0.0,
     };
     match subject.kind {
-        Kind::Limit | Kind::Running(_) => 0.1,
+        SubjectKind::Limit | SubjectKind::Running(_) => 0.1,
         _ => START_S + large_s,
     }
 }
@@ -396,7 +398,7 @@ mod tests {
         more_s: f64,
     }
 
-    impl Bench for Other<'_> {
+    impl TrialRunner for Other<'_> {
         fn elapsed_s(&self) -> f64 {
             self.typical.elapsed_s()
         }
@@ -409,16 +411,16 @@ mod tests {
             self.typical.can_profile()
         }
 
-        fn reached(&mut self, stage: Stage) {
+        fn reached(&mut self, stage: RunStage) {
             self.typical.reached(stage);
         }
 
-        fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+        fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
             self.typical.elapsed_s += self.more_s;
-            let asked = Request { rate_per_s: request.rate_per_s / self.speed, ..*request };
+            let asked = TrialRequest { rate_per_s: request.rate_per_s / self.speed, ..*request };
             Ok(match self.typical.trial(&asked)? {
                 Ran::Trial(trial) => {
-                    Ran::Trial(Box::new(Trial { rate_per_s: request.rate_per_s, ..*trial }))
+                    Ran::Trial(Box::new(TrialRecord { rate_per_s: request.rate_per_s, ..*trial }))
                 }
                 gone @ Ran::ServerGone(_) => gone,
             })
@@ -427,14 +429,19 @@ mod tests {
 
     /// Runs `plan` on another machine than the typical one; returns the outcomes, and the seconds
     /// in all.
-    fn elsewhere(plan: &Plan, lines: &[Subject], speed: f64, more_s: f64) -> (Outcomes, f64) {
+    fn elsewhere(
+        plan: &Plan,
+        lines: &[MeasurementSubject],
+        speed: f64,
+        more_s: f64,
+    ) -> (Outcomes, f64) {
         let mut bench = Other { typical: Rehearsal::new(plan, lines), speed, more_s };
         let outcomes = run(plan, lines, &RunTime::of(plan, lines), &mut bench).unwrap();
         (outcomes, bench.typical.elapsed_s + bench.typical.end_s())
     }
 
     /// Asserts that runs of `plan` keep to the announced time, and have all rounds.
-    fn assert_kept(plan: &Plan, lines: &[Subject]) {
+    fn assert_kept(plan: &Plan, lines: &[MeasurementSubject]) {
         let announced_s = RunTime::of(plan, lines).announced_s;
         for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {
             let (outcomes, took_s) = elsewhere(plan, lines, speed, more_s);
@@ -518,8 +525,9 @@ mod tests {
         let plan = load("dns-ramp").unwrap();
         let lines = subjects(&plan, &["bind".to_owned()], None).unwrap();
         let time = RunTime::of(&plan, &lines);
-        let last = Stage::Round(plan.rounds() - 1);
-        let stages = [Stage::Started, Stage::Round(0), last, Stage::Ramp, Stage::Trials];
+        let last = RunStage::Round(plan.rounds() - 1);
+        let stages =
+            [RunStage::Started, RunStage::Round(0), last, RunStage::Ramp, RunStage::Trials];
         let left: Vec<f64> = stages.iter().map(|&stage| time.left_after_s(stage)).collect();
         assert!(left.is_sorted_by(|a, b| a >= b), "{left:?}");
         assert!(left[0] < time.announced_s && left[4] > 0.0, "{left:?}");

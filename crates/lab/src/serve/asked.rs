@@ -4,14 +4,14 @@ use hyper::Method;
 
 /// Request of a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct BrowserRequest {
     pub(super) method: Method,
     /// Path without the query, decoded.
     pub(super) path: String,
     /// Fields of the query, decoded.
-    pub(super) query: Fields,
+    pub(super) query: UrlEncodedFields,
     /// Fields of the form that was sent, decoded; empty for requests without a form.
-    pub(super) form: Fields,
+    pub(super) form: UrlEncodedFields,
     /// Value of the `Host` header.
     pub(super) host: String,
     /// Page that sends the request; `None` where the browser does not report it.
@@ -20,9 +20,9 @@ pub(super) struct Asked {
 
 /// Names and values in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct UrlEncodedFields(Vec<(String, String)>);
 
-impl Fields {
+impl UrlEncodedFields {
     /// Parses `a=1&b=2`, with `+` for a space and `%41` for bytes. `None` when the result is no
     /// text.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -62,16 +62,16 @@ mod tests {
 
     #[test]
     fn queries_are_read_as_browsers_write_them() {
-        let fields = Fields::parse("q=a+b%20c&margin=&run=x%2Fy&q=second&flag").unwrap();
+        let fields = UrlEncodedFields::parse("q=a+b%20c&margin=&run=x%2Fy&q=second&flag").unwrap();
         assert_eq!(fields.get("q"), Some("a b c"));
         assert_eq!(fields.get("run"), Some("x/y"));
         assert_eq!(
             (fields.get("margin"), fields.get("flag"), fields.get("no")),
             (None, None, None)
         );
-        assert_eq!(Fields::parse(""), Some(Fields::default()));
+        assert_eq!(UrlEncodedFields::parse(""), Some(UrlEncodedFields::default()));
         for odd in ["q=%", "q=%4", "q=%zz", "q=%ff", "%+1=2"] {
-            assert_eq!(Fields::parse(odd), None, "{odd}");
+            assert_eq!(UrlEncodedFields::parse(odd), None, "{odd}");
         }
         assert_eq!(decoded("/results/%C3%A9+"), Some("/results/é+".to_owned()));
     }

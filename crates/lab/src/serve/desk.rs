@@ -8,12 +8,12 @@ use measure::report::served::{ListPage, LivePage, report_of, words_at};
 use measure::report::{render_comparison, render_list, render_live, render_trend};
 use serde_json::json;
 
-use super::asked::{Asked, Fields};
+use super::asked::{BrowserRequest, UrlEncodedFields};
 use super::files;
 use crate::compare::{self, CompareSettings, GateSettings, margin_percent};
 use crate::error::LabError;
 use crate::folder;
-use crate::journal::{self, Entry, Told};
+use crate::journal::{self, JournalEntry, RunProgress};
 use crate::stored;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -22,7 +22,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Answer for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct BrowserResponse {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Answer {
     pub(super) is_foreign: bool,
 }
 
-impl Answer {
+impl BrowserResponse {
     fn of(kind: &'static str, octets: impl Into<Vec<u8>>) -> Self {
         let octets = octets.into();
         Self { status: StatusCode::OK, kind, octets, elsewhere: None, is_foreign: false }
@@ -50,31 +50,31 @@ impl Answer {
 
 /// HTTP handler: serves stored results and checks the session token.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ResultsServer {
     results: PathBuf,
     /// Accepted values of the `Host` header.
     hosts: [String; 2],
     token: String,
 }
 
-impl Desk {
+impl ResultsServer {
     pub(super) fn new(results: PathBuf, port: u16, token: String) -> Self {
         let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         Self { results, hosts, token }
     }
 
     /// Returns the answer to a request.
-    pub(super) fn answer(&self, asked: &Asked) -> Answer {
+    pub(super) fn answer(&self, asked: &BrowserRequest) -> BrowserResponse {
         if !self.hosts.contains(&asked.host) {
             let words = format!("This is {}, not {}.", self.hosts[0], asked.host);
-            return Answer::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
+            return BrowserResponse::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
         }
         let answered = match asked.method {
             Method::GET | Method::HEAD => self.shown(asked),
             Method::POST => self.changed(asked),
             _ => {
                 let words = "Only GET and POST are understood.";
-                return Answer::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
+                return BrowserResponse::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
             }
         };
         answered.unwrap_or_else(|error| {
@@ -82,11 +82,11 @@ impl Desk {
                 LabError::Usage(_) => StatusCode::BAD_REQUEST,
                 LabError::Failed(_) | LabError::Interrupted => StatusCode::INTERNAL_SERVER_ERROR,
             };
-            Answer::refusal(status, &error.to_string())
+            BrowserResponse::refusal(status, &error.to_string())
         })
     }
 
-    fn shown(&self, asked: &Asked) -> Result<Answer, LabError> {
+    fn shown(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
         match asked.path.as_str() {
             "/" => self.list(&asked.query),
             "/compare" => self.compare(&asked.query),
@@ -99,31 +99,31 @@ impl Desk {
 
     /// Makes a change if the form has the token of this server's pages and does not come from a
     /// foreign page.
-    fn changed(&self, asked: &Asked) -> Result<Answer, LabError> {
+    fn changed(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
         let is_same_token = asked.form.get("token") == Some(self.token.as_str());
         if !is_same_token || !asked.origin.as_ref().is_none_or(is_ours) {
             let words = "This form is not from a page of this server. Load the list anew.";
-            return Ok(Answer::refusal(StatusCode::FORBIDDEN, words));
+            return Ok(BrowserResponse::refusal(StatusCode::FORBIDDEN, words));
         }
         match asked.path.as_str() {
             "/pin" => stored::pin(&self.results, &self.run(&asked.form, "run")?.1).map(|_| ()),
             "/unpin" => stored::unpin(&self.results, named(&asked.form, "plan")?).map(|_| ()),
             _ => return Ok(not_found()),
         }?;
-        Ok(Answer::to_list())
+        Ok(BrowserResponse::to_list())
     }
 
-    fn list(&self, query: &Fields) -> Result<Answer, LabError> {
+    fn list(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let query = query.get("q").unwrap_or_default();
         let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
         let found = stored::list(&self.results, &words)?;
         let results = self.results.to_string_lossy();
         let page = ListPage { results: &results, query, token: &self.token, found: &found };
-        Ok(Answer::of(HTML, render_list(&page)))
+        Ok(BrowserResponse::of(HTML, render_list(&page)))
     }
 
-    fn compare(&self, query: &Fields) -> Result<Answer, LabError> {
+    fn compare(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let (name_b, b) = self.run(query, "b")?;
         let (name_a, a) = match query.get("a") {
             Some(_) => self.run(query, "a").map(|(id, folder)| (id.to_owned(), folder))?,
@@ -140,18 +140,18 @@ impl Desk {
         };
         let settings = CompareSettings { a, b, force: false, html: None, gate };
         let comparison = compare::judged(&settings, (&name_a, name_b))?;
-        Ok(Answer::of(HTML, render_comparison(&comparison)))
+        Ok(BrowserResponse::of(HTML, render_comparison(&comparison)))
     }
 
-    fn trend(&self, query: &Fields) -> Result<Answer, LabError> {
+    fn trend(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let plan = named(query, "plan")?;
         let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
         let found = stored::list(&self.results, &[])?;
         let trend = stored::trend(&self.results, &found, plan, &servers, None)?;
-        Ok(Answer::of(HTML, render_trend(&trend)))
+        Ok(BrowserResponse::of(HTML, render_trend(&trend)))
     }
 
-    fn live(&self, query: &Fields) -> Result<Answer, LabError> {
+    fn live(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let (id, folder, told) = self.told(query)?;
         // Trials are counted first: the browser will request a trial that ends meanwhile again.
         let trials = journal::trials_done(&folder);
@@ -166,10 +166,10 @@ impl Desk {
         let is_running = told.is_running;
         let (summary, told) = (&summary, &lines[..]);
         let page = LivePage { id, summary, trials, told, now, is_running };
-        Ok(Answer::of(HTML, render_live(&page)))
+        Ok(BrowserResponse::of(HTML, render_live(&page)))
     }
 
-    fn progress(&self, query: &Fields) -> Result<Answer, LabError> {
+    fn progress(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let (id, folder, told) = self.told(query)?;
         let from = query.get("from").unwrap_or("0").parse::<usize>();
         let from = from.map_err(|e| LabError::Usage(format!("from: {e}")))?;
@@ -188,20 +188,26 @@ impl Desk {
             "has_report": folder.join(folder::REPORT).is_file(),
             "report": report_of(id),
         });
-        Ok(Answer::of(JSON, seen.to_string()))
+        Ok(BrowserResponse::of(JSON, seen.to_string()))
     }
 
-    fn file(&self, path: &str) -> Answer {
+    fn file(&self, path: &str) -> BrowserResponse {
         let found =
             path.strip_prefix("/results/").and_then(|path| files::read(&self.results, path));
         match found {
-            Some(found) => Answer { is_foreign: true, ..Answer::of(found.kind, found.octets) },
+            Some(found) => BrowserResponse {
+                is_foreign: true,
+                ..BrowserResponse::of(found.kind, found.octets)
+            },
             None => not_found(),
         }
     }
 
     /// Returns a run that records its progress.
-    fn told<'f>(&self, query: &'f Fields) -> Result<(&'f str, PathBuf, Told), LabError> {
+    fn told<'f>(
+        &self,
+        query: &'f UrlEncodedFields,
+    ) -> Result<(&'f str, PathBuf, RunProgress), LabError> {
         let (id, folder) = self.run(query, "run")?;
         let told = journal::read(&folder);
         let told = told.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
@@ -209,7 +215,11 @@ impl Desk {
     }
 
     /// Returns the run that a field names, and its folder.
-    fn run<'f>(&self, fields: &'f Fields, field: &str) -> Result<(&'f str, PathBuf), LabError> {
+    fn run<'f>(
+        &self,
+        fields: &'f UrlEncodedFields,
+        field: &str,
+    ) -> Result<(&'f str, PathBuf), LabError> {
         let id = named(fields, field)?;
         let folder = files::folder(&self.results, id);
         let none = || LabError::Usage(format!("there is no run {id}"));
@@ -217,15 +227,15 @@ impl Desk {
     }
 }
 
-fn named<'f>(fields: &'f Fields, field: &str) -> Result<&'f str, LabError> {
+fn named<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
     fields.get(field).ok_or_else(|| LabError::Usage(format!("`{field}` is not named")))
 }
 
-fn not_found() -> Answer {
-    Answer::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
+fn not_found() -> BrowserResponse {
+    BrowserResponse::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
 }
 
 /// Returns the words of a run's last entry.
-fn now(entries: &[Entry]) -> &str {
+fn now(entries: &[JournalEntry]) -> &str {
     entries.last().map_or("", |entry| entry.words.as_str())
 }

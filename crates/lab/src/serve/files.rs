@@ -5,13 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 /// File with its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct ResultFile {
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
 }
 
 /// Reads the file at `below` in the results folder; `None` when there is none, or it is outside.
-pub(super) fn read(results: &Path, below: &str) -> Option<Stored> {
+pub(super) fn read(results: &Path, below: &str) -> Option<ResultFile> {
     let path = inside(results, below)?;
     let octets = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn read(results: &Path, below: &str) -> Option<Stored> {
         "txt" | "out" | "err" | "conf" | "csv" | "jsonl" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     };
-    Some(Stored { kind, octets })
+    Some(ResultFile { kind, octets })
 }
 
 /// Returns the folder of the run `id`; `None` when there is none, or it is outside.

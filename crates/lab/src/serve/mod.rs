@@ -33,9 +33,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::error::LabError;
-use asked::{Asked, Fields, decoded};
-use desk::{Answer, Desk};
-use stream::{Stream, Waiting};
+use asked::{BrowserRequest, UrlEncodedFields, decoded};
+use desk::{BrowserResponse, ResultsServer};
+use stream::{BrowserConnection, RequestHeadWait};
 
 /// Time between checks whether the user wants the server to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -88,7 +88,7 @@ pub fn serve(
             .map_err(|e| LabError::cannot(format!("listen on {wanted}"), e))?;
         let address =
             listener.local_addr().map_err(|e| LabError::cannot("listen on 127.0.0.1", e))?;
-        let desk = Rc::new(Desk::new(results.clone(), address.port(), token()?));
+        let desk = Rc::new(ResultsServer::new(results.clone(), address.port(), token()?));
         ready(address)?;
         spawn_local(accept(listener, desk));
         while !stop.load(Ordering::Acquire) {
@@ -107,7 +107,7 @@ fn token() -> Result<String, LabError> {
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 
-async fn accept(listener: TcpListener, desk: Rc<Desk>) {
+async fn accept(listener: TcpListener, desk: Rc<ResultsServer>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
@@ -127,8 +127,8 @@ async fn accept(listener: TcpListener, desk: Rc<Desk>) {
 
 /// Serves one connection to its end. The server answers the browser's errors; when the browser has
 /// gone, there is no one to report an error to.
-async fn connection(stream: TcpStream, desk: Rc<Desk>) {
-    let waiting = Waiting::new();
+async fn connection(stream: TcpStream, desk: Rc<ResultsServer>) {
+    let waiting = RequestHeadWait::new();
     let service = {
         let waiting = Rc::clone(&waiting);
         service_fn(move |request| {
@@ -139,7 +139,7 @@ async fn connection(stream: TcpStream, desk: Rc<Desk>) {
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(HEAD_MAX_BYTES)
-        .serve_connection(Stream::new(stream, Rc::clone(&waiting)), service);
+        .serve_connection(BrowserConnection::new(stream, Rc::clone(&waiting)), service);
     tokio::select! {
         _ = tokio::time::timeout(CONNECTION, connection) => {}
         () = waiting.overdue(HEAD) => {}
@@ -148,34 +148,37 @@ async fn connection(stream: TcpStream, desk: Rc<Desk>) {
 
 async fn respond(
     request: Request<Incoming>,
-    desk: Rc<Desk>,
+    desk: Rc<ResultsServer>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let answer = match asked(request).await {
         Some(asked) => desk.answer(&asked),
-        None => Answer::refusal(StatusCode::BAD_REQUEST, "This is no request that is understood."),
+        None => BrowserResponse::refusal(
+            StatusCode::BAD_REQUEST,
+            "This is no request that is understood.",
+        ),
     };
     Ok(response(answer))
 }
 
 /// Returns the parts of a request; `None` when no browser sends such a request.
-async fn asked(request: Request<Incoming>) -> Option<Asked> {
+async fn asked(request: Request<Incoming>) -> Option<BrowserRequest> {
     let text = |headers: &HeaderMap, name: HeaderName| {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, FORM_MAX_BYTES).collect();
     let body = tokio::time::timeout(HEAD, body).await.ok()?.ok()?.to_bytes();
-    Some(Asked {
+    Some(BrowserRequest {
         path: decoded(parts.uri.path())?,
-        query: Fields::parse(parts.uri.query().unwrap_or_default())?,
-        form: Fields::parse(std::str::from_utf8(&body).ok()?)?,
+        query: UrlEncodedFields::parse(parts.uri.query().unwrap_or_default())?,
+        form: UrlEncodedFields::parse(std::str::from_utf8(&body).ok()?)?,
         host: text(&parts.headers, header::HOST)?,
         origin: text(&parts.headers, header::ORIGIN),
         method: parts.method,
     })
 }
 
-fn response(answer: Answer) -> Response<Full<Bytes>> {
+fn response(answer: BrowserResponse) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(answer.octets)));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();

@@ -17,16 +17,16 @@ use tokio::time::Instant;
 const READ_BYTES: usize = 4 << 10;
 
 /// TCP connection.
-pub(super) struct Stream {
+pub(super) struct BrowserConnection {
     tcp: TcpStream,
-    waiting: Rc<Waiting>,
+    waiting: Rc<RequestHeadWait>,
 }
 
 /// Time since which a connection waits for the head of a request, if it does.
 #[derive(Debug)]
-pub(super) struct Waiting(Cell<Option<Instant>>);
+pub(super) struct RequestHeadWait(Cell<Option<Instant>>);
 
-impl Waiting {
+impl RequestHeadWait {
     /// Makes the state of a connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self(Cell::new(Some(Instant::now()))))
@@ -54,14 +54,14 @@ impl Waiting {
     }
 }
 
-impl Stream {
+impl BrowserConnection {
     /// Makes a stream of the connection `tcp`; each write restarts `waiting`.
-    pub(super) const fn new(tcp: TcpStream, waiting: Rc<Waiting>) -> Self {
+    pub(super) const fn new(tcp: TcpStream, waiting: Rc<RequestHeadWait>) -> Self {
         Self { tcp, waiting }
     }
 }
 
-impl hyper::rt::Read for Stream {
+impl hyper::rt::Read for BrowserConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -76,7 +76,7 @@ impl hyper::rt::Read for Stream {
     }
 }
 
-impl hyper::rt::Write for Stream {
+impl hyper::rt::Write for BrowserConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -6,29 +6,29 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hyper::{Method, StatusCode};
-use measure::record::Run;
-use measure::summary::Summary;
+use measure::record::RunRecord;
+use measure::summary::RunSummary;
 
-use super::asked::{Asked, Fields};
-use super::desk::{Answer, Desk};
-use crate::journal::{Journal, Kind};
+use super::asked::{BrowserRequest, UrlEncodedFields};
+use super::desk::{BrowserResponse, ResultsServer};
+use crate::journal::{JournalEntryKind, RunJournal};
 
 const HOST: &str = "127.0.0.1:8067";
 const TOKEN: &str = "0123456789abcdef";
 
 /// Results folder with two runs, and its handler.
-struct Place {
+struct ResultsFixture {
     results: PathBuf,
-    desk: Desk,
+    desk: ResultsServer,
 }
 
-impl Place {
+impl ResultsFixture {
     fn new(name: &str) -> Self {
         let results =
             std::env::temp_dir().join(format!("godwit-desk-{name}-{}", std::process::id()));
         for run in ["a", "b"] {
             let text = include_str!("../../../measure/tests/data/summary.json");
-            let mut summary: Summary = serde_json::from_str(text).unwrap();
+            let mut summary: RunSummary = serde_json::from_str(text).unwrap();
             for result in &mut summary.results {
                 result.segmentation = Some(true);
             }
@@ -40,18 +40,18 @@ impl Place {
             fs::write(folder.join("summary.json"), text).unwrap();
             fs::write(folder.join("report.html"), "<p>the report").unwrap();
         }
-        let desk = Desk::new(results.clone(), 8067, TOKEN.to_owned());
+        let desk = ResultsServer::new(results.clone(), 8067, TOKEN.to_owned());
         Self { results, desk }
     }
 
-    fn get(&self, target: &str) -> Answer {
+    fn get(&self, target: &str) -> BrowserResponse {
         self.desk.answer(&get(target))
     }
 
-    fn post(&self, path: &str, form: &str, origin: Option<&str>) -> Answer {
-        let asked = Asked {
+    fn post(&self, path: &str, form: &str, origin: Option<&str>) -> BrowserResponse {
+        let asked = BrowserRequest {
             method: Method::POST,
-            form: Fields::parse(form).unwrap(),
+            form: UrlEncodedFields::parse(form).unwrap(),
             origin: origin.map(str::to_owned),
             ..get(path)
         };
@@ -63,31 +63,31 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ResultsFixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.results);
     }
 }
 
-fn get(target: &str) -> Asked {
+fn get(target: &str) -> BrowserRequest {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Asked {
+    BrowserRequest {
         method: Method::GET,
         path: path.to_owned(),
-        query: Fields::parse(query).unwrap(),
-        form: Fields::default(),
+        query: UrlEncodedFields::parse(query).unwrap(),
+        form: UrlEncodedFields::default(),
         host: HOST.to_owned(),
         origin: None,
     }
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &BrowserResponse) -> String {
     String::from_utf8(answer.octets.clone()).unwrap()
 }
 
 #[test]
 fn a_name_that_is_not_this_servers_is_not_answered() {
-    let place = Place::new("host");
+    let place = ResultsFixture::new("host");
     for (host, status) in [
         (HOST, StatusCode::OK),
         ("localhost:8067", StatusCode::OK),
@@ -95,14 +95,14 @@ fn a_name_that_is_not_this_servers_is_not_answered() {
         ("127.0.0.1", StatusCode::MISDIRECTED_REQUEST),
         ("127.0.0.1:8068", StatusCode::MISDIRECTED_REQUEST),
     ] {
-        let answer = place.desk.answer(&Asked { host: host.to_owned(), ..get("/") });
+        let answer = place.desk.answer(&BrowserRequest { host: host.to_owned(), ..get("/") });
         assert_eq!(answer.status, status, "{host}");
     }
 }
 
 #[test]
 fn only_our_own_pages_change_anything() {
-    let place = Place::new("token");
+    let place = ResultsFixture::new("token");
     let right = format!("token={TOKEN}&run=a");
     let ours = Some("http://127.0.0.1:8067");
     for (form, origin) in [
@@ -116,7 +116,7 @@ fn only_our_own_pages_change_anything() {
         assert_eq!(place.post("/pin", form, origin).status, StatusCode::FORBIDDEN, "{form}");
         assert!(!place.has_baselines(), "{form} {origin:?}");
     }
-    let in_query = Asked { method: Method::POST, ..get(&format!("/pin?{right}")) };
+    let in_query = BrowserRequest { method: Method::POST, ..get(&format!("/pin?{right}")) };
     assert_eq!(place.desk.answer(&in_query).status, StatusCode::FORBIDDEN);
     assert_eq!(place.get(&format!("/pin?{right}")).status, StatusCode::NOT_FOUND);
     let answer = place.post("/pin", &right, ours);
@@ -132,7 +132,7 @@ fn only_our_own_pages_change_anything() {
 
 #[test]
 fn runs_are_compared_and_drawn() {
-    let place = Place::new("compare");
+    let place = ResultsFixture::new("compare");
     assert!(text(&place.get("/compare?a=a&b=b")).contains("data-chart=\"ratios\""));
     let judged = text(&place.get("/compare?a=a&b=b&margin=50"));
     assert!(judged.contains("data-gate="), "{judged}");
@@ -154,7 +154,7 @@ fn runs_are_compared_and_drawn() {
 
 #[test]
 fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
-    let place = Place::new("files");
+    let place = ResultsFixture::new("files");
     let answer = place.get("/results/a/report.html");
     assert_eq!((answer.status, answer.is_foreign), (StatusCode::OK, true));
     assert_eq!(text(&answer), "<p>the report");
@@ -163,25 +163,25 @@ fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
     for target in ["/results/../desk", "/results/", "/results/a", &outside, "/etc/passwd", "/x"] {
         assert_eq!(place.get(target).status, StatusCode::NOT_FOUND, "{target}");
     }
-    let put = Asked { method: Method::PUT, ..get("/") };
+    let put = BrowserRequest { method: Method::PUT, ..get("/") };
     assert_eq!(place.desk.answer(&put).status, StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[test]
 fn a_run_that_goes_on_tells_what_it_does() {
-    let place = Place::new("live");
+    let place = ResultsFixture::new("live");
     let folder = place.results.join("running");
     fs::create_dir_all(&folder).unwrap();
-    let mut run = Run::default();
+    let mut run = RunRecord::default();
     "<b>mine".clone_into(&mut run.plan.title);
-    let mut journal = Journal::new(&folder, &run);
-    journal.note(1.0, Kind::Step, "first");
+    let mut journal = RunJournal::new(&folder, &run);
+    journal.note(1.0, JournalEntryKind::Step, "first");
     let seen = |from: usize| -> serde_json::Value {
         let answer = place.get(&format!("/progress?run=running&from={from}"));
         serde_json::from_slice(&answer.octets).unwrap()
     };
     assert_eq!(seen(0)["lines"], serde_json::json!(["[  1 s] first"]));
-    journal.note(2.0, Kind::Done, "second");
+    journal.note(2.0, JournalEntryKind::Done, "second");
     let more = seen(1);
     assert_eq!(more["lines"], serde_json::json!(["[  2 s] second"]));
     assert_eq!((&more["next"], &more["now"]), (&2.into(), &"second".into()));
@@ -217,11 +217,11 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
         .start_paused(true)
         .build()
         .unwrap();
-    let place = Place::new("room");
+    let place = ResultsFixture::new("room");
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let desk = Desk::new(place.results.clone(), address.port(), TOKEN.to_owned());
+        let desk = ResultsServer::new(place.results.clone(), address.port(), TOKEN.to_owned());
         tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(desk)));
         let (sender, answered) = tokio::sync::oneshot::channel();
         let client = std::thread::spawn(move || {

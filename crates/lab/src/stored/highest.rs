@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use measure::plan::Protocol;
-use measure::summary::{ServerResult, Summary};
+use measure::plan::MeasuredProtocol;
+use measure::summary::{RunSummary, ServerResult};
 
 use crate::compare;
 use crate::error::LabError;
@@ -12,7 +12,7 @@ use crate::error::LabError;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Highest {
     /// Protocol of the measurement.
-    pub protocol: Protocol,
+    pub protocol: MeasuredProtocol,
     /// Highest rate, in exchanges per second, each of which made one lease.
     pub leases_per_s: f64,
     /// True if the server never failed above that rate.
@@ -30,7 +30,11 @@ pub fn highest(folder: &Path, server: Option<&str>) -> Result<Highest, LabError>
     of_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
 }
 
-fn of_summary(folder: &Path, summary: &Summary, server: Option<&str>) -> Result<Highest, String> {
+fn of_summary(
+    folder: &Path,
+    summary: &RunSummary,
+    server: Option<&str>,
+) -> Result<Highest, String> {
     let names = || summary.results.iter().map(|each| each.server.as_str()).collect::<Vec<_>>();
     let choice = || format!("{} has {}", folder.display(), names().join(", "));
     let result: &ServerResult = match (server, &summary.results[..]) {
@@ -50,7 +54,7 @@ fn of_summary(folder: &Path, summary: &Summary, server: Option<&str>) -> Result<
         "" => String::new(),
         variant => format!(" ({variant})"),
     };
-    let Summary { title, started, .. } = summary;
+    let RunSummary { title, started, .. } = summary;
     let source = format!("{}: {title}, {started}, {}{variant}", folder.display(), result.server);
     let (protocol, is_at_least) = (summary.plan.protocol, result.is_at_least);
     Ok(Highest { protocol, leases_per_s, is_at_least, source })
@@ -60,7 +64,7 @@ fn of_summary(folder: &Path, summary: &Summary, server: Option<&str>) -> Result<
 mod tests {
     use super::*;
 
-    fn summary(servers: &[(&str, Option<f64>)]) -> Summary {
+    fn summary(servers: &[(&str, Option<f64>)]) -> RunSummary {
         let result = |&(server, leases_per_s): &(&str, Option<f64>)| ServerResult {
             server: server.to_owned(),
             variant: "4 threads".to_owned(),
@@ -68,7 +72,7 @@ mod tests {
             ..ServerResult::default()
         };
         let results = servers.iter().map(result).collect();
-        Summary { title: "a plan".to_owned(), results, ..Summary::default() }
+        RunSummary { title: "a plan".to_owned(), results, ..RunSummary::default() }
     }
 
     #[test]

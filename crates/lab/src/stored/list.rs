@@ -6,7 +6,7 @@ use std::path::Path;
 
 use measure::record::{Environment, RUN_SCHEMA};
 use measure::stored::{
-    Head, RunKind, STORED_SCHEMA, StoredFigure, StoredRun, StoredRuns, StoredState,
+    RunKind, STORED_SCHEMA, StoredFigure, StoredRun, StoredRuns, StoredState, SummaryHead,
 };
 use measure::suite::SuiteSummary;
 use measure::summary::SUMMARY_SCHEMA;
@@ -88,7 +88,7 @@ fn collect(path: &Path, id: &str, found: &mut StoredRuns) {
 fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
     let summary = path.join(folder::SUMMARY);
     if summary.is_file() {
-        let head: Head = folder::read_json(&summary)?;
+        let head: SummaryHead = folder::read_json(&summary)?;
         if head.schema == SUMMARY_SCHEMA {
             return Ok(Some(head.line(id)));
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{RatioInterval, ratio_of_means};
-use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
+use crate::summary::{LatencyAt, LimitResult, RoundResult, RunFigure, RunSummary, ServerResult};
 
 /// One server in both results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,9 +78,9 @@ type Values = Vec<(u32, f64)>;
 
 fn values(
     runs: &[RunFigure],
-    rounds: &[Round],
+    rounds: &[RoundResult],
     of_run: impl Fn(&RunFigure) -> Option<f64>,
-    of_round: impl Fn(&Round) -> Option<f64>,
+    of_round: impl Fn(&RoundResult) -> Option<f64>,
 ) -> Values {
     if runs.is_empty() {
         rounds.iter().filter_map(|round| Some((round.round, of_round(round)?))).collect()
@@ -93,14 +93,14 @@ fn rates(result: &ServerResult) -> Values {
     values(&result.runs, &result.rounds, |run| run.counts_as, |round| Some(round.leases_per_s))
 }
 
-fn limit_rates(limit: Option<&Limit>) -> Values {
-    let of = |limit: &Limit| {
+fn limit_rates(limit: Option<&LimitResult>) -> Values {
+    let of = |limit: &LimitResult| {
         values(&limit.runs, &limit.rounds, |run| run.counts_as, |round| Some(round.leases_per_s))
     };
     limit.map(of).unwrap_or_default()
 }
 
-fn per_cpu(runs: &[RunFigure], rounds: &[Round]) -> Values {
+fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
     let of_run = |run: &RunFigure| run.leases_per_cpu_s.filter(|_| !run.is_void());
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
@@ -115,15 +115,15 @@ fn over(figures: &Values, limits: &Values) -> Values {
 }
 
 /// Values of one server in one result that are compared with the other result's.
-struct Counted {
+struct ComparedValues {
     rates: Values,
     per_cpu: Values,
     of_limit: Values,
     cpu_of_limit: Values,
 }
 
-impl Counted {
-    fn of(result: &ServerResult, limit: Option<&Limit>) -> Self {
+impl ComparedValues {
+    fn of(result: &ServerResult, limit: Option<&LimitResult>) -> Self {
         let limit_cpu = limit.map(|limit| per_cpu(&limit.runs, &limit.rounds)).unwrap_or_default();
         let (rates, per_cpu) = (rates(result), per_cpu(&result.runs, &result.rounds));
         Self {
@@ -148,11 +148,11 @@ struct Method {
 }
 
 impl Method {
-    fn of(a: &Summary, b: &Summary) -> Self {
-        let drop = |summary: &Summary| {
+    fn of(a: &RunSummary, b: &RunSummary) -> Self {
+        let drop = |summary: &RunSummary| {
             if summary.plan.has_runs() { summary.plan.runs.drop.at_each_end() } else { 0 }
         };
-        let resolution = |summary: &Summary| {
+        let resolution = |summary: &RunSummary| {
             if summary.plan.has_runs() { 1.0 } else { summary.plan.search.resolution() }
         };
         Self { drop: drop(a).min(drop(b)), resolution: resolution(a).max(resolution(b)) }
@@ -168,7 +168,7 @@ impl Method {
 }
 
 /// Describes how ratios are computed, in words.
-pub(super) fn method(a: &Summary, b: &Summary) -> String {
+pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     let method = Method::of(a, b);
     let mut words = if method.drop > 0 {
         "B over A: the ratio of means over the logarithms of all runs that count, without the best \
@@ -190,15 +190,15 @@ pub(super) fn method(a: &Summary, b: &Summary) -> String {
 }
 
 /// Compares every server that is in both results.
-pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
+pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     let method = Method::of(a, b);
     let both = a
         .results
         .iter()
         .filter_map(|of_a| Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?)));
     both.map(|(of_a, of_b)| {
-        let counted_a = Counted::of(of_a, a.limit.as_ref());
-        let counted_b = Counted::of(of_b, b.limit.as_ref());
+        let counted_a = ComparedValues::of(of_a, a.limit.as_ref());
+        let counted_b = ComparedValues::of(of_b, b.limit.as_ref());
         ServerComparison {
             server: of_a.server.clone(),
             a: figures(of_a),
@@ -213,7 +213,7 @@ pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
 }
 
 /// Compares the limit responder, if both results measured it.
-pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
+pub(super) fn limit(a: &RunSummary, b: &RunSummary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
     let ratio = Method::of(a, b)
         .ratio_of_rates(&limit_rates(b.limit.as_ref()), &limit_rates(a.limit.as_ref()));

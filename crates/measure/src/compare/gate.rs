@@ -124,21 +124,22 @@ fn lines_of(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine> {
         Some(share) => (GateFigure::ShareOfLimit, Some(share)),
         None => (GateFigure::Rate, server.leases_per_s),
     };
-    let open = Open { is_at_most: server.a.is_at_least, is_at_least: server.b.is_at_least };
+    let open =
+        OpenRatioSides { is_at_most: server.a.is_at_least, is_at_least: server.b.is_at_least };
     let mut lines = vec![line(server, figure, ratio, open, margin_percent)];
     let (figure, ratio) = match server.cpu_of_limit.filter(has_interval) {
         Some(share) => (GateFigure::PerCpuShareOfLimit, Some(share)),
         None => (GateFigure::PerCpuSecond, server.leases_per_cpu_s),
     };
     if ratio.is_some() {
-        lines.push(line(server, figure, ratio, Open::default(), margin_percent));
+        lines.push(line(server, figure, ratio, OpenRatioSides::default(), margin_percent));
     }
     lines
 }
 
 /// Sides on which a ratio is open, because a search ended before the server failed.
 #[derive(Clone, Copy, Default)]
-struct Open {
+struct OpenRatioSides {
     /// True if the first result's figure may be larger.
     is_at_most: bool,
     /// True if the second result's figure may be larger.
@@ -149,7 +150,7 @@ fn line(
     server: &ServerComparison,
     figure: GateFigure,
     ratio: Option<RatioInterval>,
-    open: Open,
+    open: OpenRatioSides,
     margin_percent: f64,
 ) -> GateLine {
     let line =

@@ -2,7 +2,7 @@
 //!
 //! The two results were not measured in turn, so every change between them is in their ratio: the
 //! machine, its neighbors, the plan, the tool. [`compare`] therefore first looks for reasons
-//! against a comparison ([`Reason`]), and computes ratios only if there is none or the caller
+//! against a comparison ([`IncomparabilityReason`]), and computes ratios only if there is none or the caller
 //! insists. The lab reads the folders.
 //!
 //! Ratios are of means of logarithms over runs (or rounds), with the interval of Yuen (1974), which
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub use figures::{Figures, LimitChange, ServerComparison};
 pub use gate::{Gate, GateFigure, GateLine, GateVerdict, judge};
 pub(crate) use reasons::plan_hash;
-pub use reasons::{Reason, ReasonKind};
+pub use reasons::{IncomparabilityReason, ReasonKind};
 
 use crate::record::Environment;
 use crate::statistics::NoiseFloor;
-use crate::summary::Summary;
+use crate::summary::RunSummary;
 
 /// Value of `schema` in a [`Comparison`].
 pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
@@ -37,15 +37,15 @@ pub struct Comparison {
     /// True if figures are shown in spite of reasons against the comparison.
     pub is_forced: bool,
     /// Reasons why the two results may not be compared; empty when they may.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<IncomparabilityReason>,
     /// Differences that are no reason against the comparison.
     pub notes: Vec<String>,
     /// Method by which ratios and intervals were computed, one sentence.
     pub method: String,
     /// The first result.
-    pub a: Side,
+    pub a: ComparedResult,
     /// The second result.
-    pub b: Side,
+    pub b: ComparedResult,
     /// Servers that are in both results, in the order of the first; empty when nothing may be
     /// shown.
     pub servers: Vec<ServerComparison>,
@@ -59,7 +59,7 @@ pub struct Comparison {
 /// One of the two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Side {
+pub struct ComparedResult {
     /// Name that the user gave to the result.
     pub name: String,
     /// Name of the plan.
@@ -82,8 +82,8 @@ pub struct Side {
 /// Compares `b` with `a`, each with the name that the user gave it. With `force`, the comparison
 /// has figures in spite of reasons against it.
 #[must_use]
-pub fn compare(a: (&str, &Summary), b: (&str, &Summary), force: bool) -> Comparison {
-    let side = |(name, summary): (&str, &Summary)| Side {
+pub fn compare(a: (&str, &RunSummary), b: (&str, &RunSummary), force: bool) -> Comparison {
+    let side = |(name, summary): (&str, &RunSummary)| ComparedResult {
         name: name.to_owned(),
         plan: summary.plan.name.clone(),
         plan_hash: plan_hash(&summary.plan),

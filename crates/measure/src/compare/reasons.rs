@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::LimitChange;
 use crate::plan::Plan;
 use crate::statistics::LEAST_TO_DROP;
-use crate::summary::{ServerResult, Summary};
+use crate::summary::{RunSummary, ServerResult};
 
 /// Largest noise floor of a server within one result, in percent; a result above it is too noisy.
 const NOISE_LIMIT_PERCENT: f64 = 20.0;
@@ -69,7 +69,7 @@ impl ReasonKind {
 
 /// One reason why two results may not be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct IncomparabilityReason {
     /// Kind of the reason.
     pub kind: ReasonKind,
     /// Sentence that names both sides and completes "not comparable because".
@@ -77,14 +77,14 @@ pub struct Reason {
 }
 
 #[derive(Default)]
-struct Found {
-    reasons: Vec<Reason>,
+struct ComparabilityFindings {
+    reasons: Vec<IncomparabilityReason>,
     notes: Vec<String>,
 }
 
-impl Found {
+impl ComparabilityFindings {
     fn reason(&mut self, kind: ReasonKind, words: String) {
-        self.reasons.push(Reason { kind, words });
+        self.reasons.push(IncomparabilityReason { kind, words });
     }
 
     /// Adds a reason when the two values differ; an empty value means unknown.
@@ -102,11 +102,11 @@ impl Found {
 
 /// Returns all reasons against comparing, then all other differences.
 pub(super) fn find(
-    a: &Summary,
-    b: &Summary,
+    a: &RunSummary,
+    b: &RunSummary,
     limit: Option<&LimitChange>,
-) -> (Vec<Reason>, Vec<String>) {
-    let mut found = Found::default();
+) -> (Vec<IncomparabilityReason>, Vec<String>) {
+    let mut found = ComparabilityFindings::default();
     plans(&mut found, &a.plan, &b.plan);
     servers(&mut found, a, b);
     machine(&mut found, a, b);
@@ -157,7 +157,7 @@ pub(crate) fn plan_hash(plan: &Plan) -> String {
     format!("{hash:016x}")
 }
 
-fn plans(found: &mut Found, a: &Plan, b: &Plan) {
+fn plans(found: &mut ComparabilityFindings, a: &Plan, b: &Plan) {
     let (of_a, of_b) = (leaves(a), leaves(b));
     let mut decisive = Vec::new();
     for (key, a) in &of_a {
@@ -180,7 +180,7 @@ fn plans(found: &mut Found, a: &Plan, b: &Plan) {
     }
 }
 
-fn servers(found: &mut Found, a: &Summary, b: &Summary) {
+fn servers(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     let mut both = 0;
     for of_a in &a.results {
         match b.results.iter().find(|of_b| of_b.server == of_a.server) {
@@ -216,7 +216,7 @@ fn servers(found: &mut Found, a: &Summary, b: &Summary) {
     }
 }
 
-fn server(found: &mut Found, a: &ServerResult, b: &ServerResult) {
+fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult) {
     let name = &a.server;
     for (side, result) in [("A", a), ("B", b)] {
         let counted = result.runs.iter().filter(|run| !run.is_void()).count();
@@ -266,7 +266,7 @@ fn shown(variant: &str) -> &str {
     if variant.is_empty() { "plain" } else { variant }
 }
 
-fn machine(found: &mut Found, a: &Summary, b: &Summary) {
+fn machine(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     let (of_a, of_b) = (&a.environment, &b.environment);
     let count = |cpus: u32| if cpus == 0 { String::new() } else { cpus.to_string() };
     for (what, a, b) in [
@@ -301,14 +301,14 @@ fn machine(found: &mut Found, a: &Summary, b: &Summary) {
 }
 
 /// Returns the share of the processors' time that was stolen, over all trials weighted by length.
-pub(super) fn steal_share(summary: &Summary) -> f64 {
+pub(super) fn steal_share(summary: &RunSummary) -> f64 {
     let time = || summary.trials.iter().map(|row| (row.end_s - row.start_s).max(0.0));
     let total: f64 = time().sum();
     let stolen: f64 = summary.trials.iter().zip(time()).map(|(row, s)| row.steal_share * s).sum();
     if total > 0.0 { stolen / total } else { 0.0 }
 }
 
-fn noise(found: &mut Found, a: &Summary, b: &Summary) {
+fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     for (side, summary) in [("A", a), ("B", b)] {
         match summary.noise {
             Some(noise) if noise.typical_percent > NOISE_LIMIT_PERCENT => {
@@ -342,7 +342,12 @@ fn noise(found: &mut Found, a: &Summary, b: &Summary) {
     }
 }
 
-fn limit_shift(found: &mut Found, a: &Summary, b: &Summary, limit: Option<&LimitChange>) {
+fn limit_shift(
+    found: &mut ComparabilityFindings,
+    a: &RunSummary,
+    b: &RunSummary,
+    limit: Option<&LimitChange>,
+) {
     if let Some(change) = limit {
         // Without rounds of both results there is no interval, and the shift alone decides.
         let factor = change.ratio.map_or(change.b_per_s / change.a_per_s, |ratio| ratio.ratio);

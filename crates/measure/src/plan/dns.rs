@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Protocol};
+use super::{MeasuredProtocol, Plan};
 
 /// Query that plans of DNS send, `NAME TYPE`.
 pub const QUERY: &str = "www.google.com AAAA";
@@ -126,7 +126,7 @@ impl Plan {
     }
 }
 
-impl Protocol {
+impl MeasuredProtocol {
     /// Returns true for DHCP, whose servers have pools and stores of leases.
     #[must_use]
     pub const fn is_dhcp(self) -> bool {

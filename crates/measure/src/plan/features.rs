@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Durability, Plan};
+use super::{Plan, ServerDurability};
 
 /// Feature of a server's configuration (and of its clients' requests) whose cost is measured
 /// against another feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Feature {
+pub enum ServerFeature {
     /// One subnet with one pool.
     #[default]
     Plain,
@@ -137,7 +137,7 @@ pub enum Feature {
     Pool99_99,
 }
 
-impl Feature {
+impl ServerFeature {
     /// All features, in order.
     pub const ALL: [Self; 50] = [
         Self::Plain,
@@ -392,28 +392,29 @@ impl Plan {
     /// Returns true if the plan measures features, so that they are in the names of lines.
     #[must_use]
     pub fn names_features(&self) -> bool {
-        self.server.features != [Feature::Plain]
+        self.server.features != [ServerFeature::Plain]
     }
 
     /// Returns true if the plan varies buffers or queueing disciplines, so that every trial samples
     /// the queues.
     #[must_use]
     pub fn is_about_queues(&self) -> bool {
-        let is_one = |of: &Feature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
+        let is_one =
+            |of: &ServerFeature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
         self.server.features.iter().any(is_one)
     }
 
     /// Returns the server and the feature in the name of a line (`kea` and `plain` of `kea-plain`);
     /// `None` when the plan does not name features, and for lines of other servers.
     #[must_use]
-    pub fn feature_of<'n>(&self, line: &'n str) -> Option<(&'n str, Feature)> {
+    pub fn feature_of<'n>(&self, line: &'n str) -> Option<(&'n str, ServerFeature)> {
         if !self.names_features() {
             return None;
         }
         self.servers.iter().find_map(|server| {
             let rest = line.strip_prefix(server.as_str())?.strip_prefix('-')?;
-            let (rest, _) = Durability::of_line(rest);
-            let feature = Feature::ALL.into_iter().find(|feature| feature.name() == rest)?;
+            let (rest, _) = ServerDurability::of_line(rest);
+            let feature = ServerFeature::ALL.into_iter().find(|feature| feature.name() == rest)?;
             Some((&line[..server.len()], feature))
         })
     }
@@ -446,7 +447,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn plan(features: &[Feature]) -> Plan {
+    fn plan(features: &[ServerFeature]) -> Plan {
         let mut plan = Plan { servers: vec!["godwit".into(), "kea".into()], ..Plan::default() };
         plan.server.features = features.to_vec();
         plan
@@ -454,7 +455,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_plans() {
-        for feature in Feature::ALL {
+        for feature in ServerFeature::ALL {
             let text = serde_json::to_string(&feature).unwrap();
             assert_eq!(text, format!("\"{}\"", feature.name()));
         }
@@ -462,11 +463,11 @@ mod tests {
 
     #[test]
     fn features_are_read_from_the_names_of_lines() {
-        let plan = plan(&[Feature::Plain, Feature::Pool99]);
-        assert_eq!(plan.feature_of("godwit-plain"), Some(("godwit", Feature::Plain)));
+        let plan = plan(&[ServerFeature::Plain, ServerFeature::Pool99]);
+        assert_eq!(plan.feature_of("godwit-plain"), Some(("godwit", ServerFeature::Plain)));
         let none = plan.feature_of("godwit-pool-99-none");
-        assert_eq!(none, Some(("godwit", Feature::Pool99)));
-        assert_eq!(plan.feature_of("kea-pool-99"), Some(("kea", Feature::Pool99)));
+        assert_eq!(none, Some(("godwit", ServerFeature::Pool99)));
+        assert_eq!(plan.feature_of("kea-pool-99"), Some(("kea", ServerFeature::Pool99)));
         assert_eq!((plan.feature_of("limit"), plan.feature_of("kea-pool-9")), (None, None));
         let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_place(line));
         assert_eq!(places, [1, 0, 0]);
@@ -476,7 +477,7 @@ mod tests {
 
     #[test]
     fn a_line_is_set_over_its_baseline_and_over_the_next_servers() {
-        let plan = plan(&Feature::ALL);
+        let plan = plan(&ServerFeature::ALL);
         for (a, b, is_pair) in [
             ("godwit-empty-classes", "godwit-plain", true),
             ("godwit-plain", "godwit-empty-classes", false),

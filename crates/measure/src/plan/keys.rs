@@ -1,11 +1,11 @@
 //! Keys that a plan may have: type of value, default, meaning. The checker and the manual are made
 //! from this one table.
 
-use super::{Feature, Headline};
+use super::{Headline, ServerFeature};
 
 /// One key of a plan.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct PlanKey {
     /// Table and name of the key, e.g. `search.dwell_s`.
     pub path: &'static str,
     /// Values that the key takes.
@@ -48,8 +48,8 @@ pub(crate) const fn key(
     takes: Takes,
     default: &'static str,
     meaning: &'static str,
-) -> Key {
-    Key { path, takes, default, meaning }
+) -> PlanKey {
+    PlanKey { path, takes, default, meaning }
 }
 
 const DURABILITIES: &[&str] = &["none", "interval", "always"];
@@ -58,10 +58,10 @@ const SHARINGS: &[&str] =
     &["open", "exclusive", "two-servers", "1-ms-away", "5-ms-away", "20-ms-away"];
 
 const FEATURES: &[&str] = &{
-    let mut names = [""; Feature::ALL.len()];
+    let mut names = [""; ServerFeature::ALL.len()];
     let mut at = 0;
     while at < names.len() {
-        names[at] = Feature::ALL[at].name();
+        names[at] = ServerFeature::ALL[at].name();
         at += 1;
     }
     names
@@ -78,7 +78,7 @@ const HEADLINES: &[&str] = &{
 };
 
 /// All keys, in the order of the manual.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[PlanKey] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
     key("protocol", Takes::Choice(&["dhcp4", "dhcp6", "dns"]), "\"dhcp4\"", "What is spoken."),

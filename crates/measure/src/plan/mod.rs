@@ -21,16 +21,16 @@ pub use dns::{
     DnsPlan, GIGABIT_BYTES_PER_S, QUERY, QUERY_FRAME_BYTES, RampPlan, WIRE_BYTES, mbit_per_s,
 };
 pub use exhaustion::ExhaustionPlan;
-pub use features::Feature;
+pub use features::ServerFeature;
 pub use headline::Headline;
 pub use hosts::HostsPlan;
 pub(crate) use keys::key;
-pub use keys::{KEYS, Key, Takes};
-pub use parse::Problem;
-pub(crate) use parse::{Check, in_order};
+pub use keys::{KEYS, PlanKey, Takes};
+pub use parse::PlanProblem;
+pub(crate) use parse::{KeyChecker, in_order};
 pub use profile::{CallGraph, ProfileEvent, ProfilePlan};
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
-pub use stores::{RestartPlan, Restarts, Sharing, Store};
+pub use stores::{DatabaseAccess, LeaseStoreKind, RestartPlan, Restarts};
 
 use crate::record::VoidRules;
 
@@ -43,7 +43,7 @@ pub struct Plan {
     /// Title of the plan in one line, for people.
     pub title: String,
     /// Protocol under test.
-    pub protocol: Protocol,
+    pub protocol: MeasuredProtocol,
     /// Figure that the report shows first.
     pub headline: Headline,
     /// Connection of generator and server.
@@ -89,7 +89,7 @@ pub struct Plan {
 /// Protocols that can be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum MeasuredProtocol {
     /// DHCPv4, whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
     #[default]
     Dhcp4,
@@ -99,7 +99,7 @@ pub enum Protocol {
     Dns,
 }
 
-impl Protocol {
+impl MeasuredProtocol {
     /// Returns the protocol's word in plans and on the generator's command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -268,22 +268,22 @@ pub struct ServerPlan {
     pub lease_time_s: u32,
     /// Durabilities of Godwit that are measured. The first is the one next to other servers,
     /// further ones are lines of their own.
-    pub durability: Vec<Durability>,
+    pub durability: Vec<ServerDurability>,
     /// Stores in which servers keep their leases, each a line of its own.
-    pub stores: Vec<Store>,
+    pub stores: Vec<LeaseStoreKind>,
     /// Ways in which servers use a database that more than one server may write to, each a line of
     /// its own.
-    pub sharing: Vec<Sharing>,
+    pub sharing: Vec<DatabaseAccess>,
     /// Share of a processor that each server gets, above 0; 1 for all of it.
     pub processor_share: f64,
     /// Features of the configuration beyond one subnet with one pool, each a line of its own.
-    pub features: Vec<Feature>,
+    pub features: Vec<ServerFeature>,
 }
 
 /// Durability: the time at which a lease is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Durability {
+pub enum ServerDurability {
     /// Written, not flushed, as Kea does.
     #[default]
     None,
@@ -293,7 +293,7 @@ pub enum Durability {
     Always,
 }
 
-impl Durability {
+impl ServerDurability {
     /// Returns the durability's word in plans and in Godwit's configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -319,7 +319,7 @@ impl Durability {
     }
 
     /// Splits a line's name into the name without its durability, and that durability;
-    /// [`Durability::Always`] for a name without one.
+    /// [`ServerDurability::Always`] for a name without one.
     #[must_use]
     pub fn of_line(line: &str) -> (&str, Self) {
         let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
@@ -333,7 +333,7 @@ impl Default for Plan {
         Self {
             name: String::new(),
             title: String::new(),
-            protocol: Protocol::default(),
+            protocol: MeasuredProtocol::default(),
             headline: Headline::default(),
             topology: Topology::default(),
             servers: vec!["godwit".to_owned()],
@@ -404,11 +404,11 @@ impl Default for ServerPlan {
         Self {
             pool_size: 262_144,
             lease_time_s: 3_600,
-            durability: vec![Durability::None, Durability::Always],
-            stores: vec![Store::Memfile],
-            sharing: vec![Sharing::Open],
+            durability: vec![ServerDurability::None, ServerDurability::Always],
+            stores: vec![LeaseStoreKind::Memfile],
+            sharing: vec![DatabaseAccess::Open],
             processor_share: 1.0,
-            features: vec![Feature::Plain],
+            features: vec![ServerFeature::Plain],
         }
     }
 }
@@ -419,7 +419,7 @@ impl Plan {
     /// # Errors
     ///
     /// Every problem of the text, in the order of their positions.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<PlanProblem>> {
         parse::parse(file, text)
     }
 

@@ -6,13 +6,13 @@ use core::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, Key, Takes};
-use super::{Plan, Protocol, Sharing};
+use super::keys::{KEYS, PlanKey, Takes};
+use super::{DatabaseAccess, MeasuredProtocol, Plan};
 use crate::statistics::LEAST_TO_DROP;
 
 /// One mistake in a plan, for the operator who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// Name of the file as the operator wrote it.
     pub file: String,
     /// Line of the mistake, from 1.
@@ -27,7 +27,7 @@ pub struct Problem {
     pub excerpt: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, message, .. } = self;
         write!(f, "{file}:{line}:{column}: error: {message}")?;
@@ -42,8 +42,8 @@ impl fmt::Display for Problem {
 }
 
 /// Reads a plan. See [`Plan::parse`].
-pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
-    let mut check = Check::new(file, text, KEYS);
+pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
+    let mut check = KeyChecker::new(file, text, KEYS);
     let table = check.read();
     if check.problems.is_empty() {
         check.table("", table.get_ref());
@@ -66,23 +66,23 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<Problem>> {
 }
 
 /// Sorts problems by their positions in the file.
-pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+pub(crate) fn in_order(mut problems: Vec<PlanProblem>) -> Vec<PlanProblem> {
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 
 /// Text that is being checked against a table of keys.
-pub(crate) struct Check<'t> {
+pub(crate) struct KeyChecker<'t> {
     file: &'t str,
     text: &'t str,
-    keys: &'static [Key],
+    keys: &'static [PlanKey],
     /// Keys seen so far, with the positions of their values.
     found: Vec<(String, Range<usize>)>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<PlanProblem>,
 }
 
-impl<'t> Check<'t> {
-    pub(crate) const fn new(file: &'t str, text: &'t str, keys: &'static [Key]) -> Self {
+impl<'t> KeyChecker<'t> {
+    pub(crate) const fn new(file: &'t str, text: &'t str, keys: &'static [PlanKey]) -> Self {
         Self { file, text, keys, found: Vec::new(), problems: Vec::new() }
     }
 
@@ -107,14 +107,14 @@ impl<'t> Check<'t> {
         span: Range<usize>,
         message: String,
         help: Option<String>,
-    ) -> Problem {
+    ) -> PlanProblem {
         let start = (0..=span.start.min(self.text.len()))
             .rev()
             .find(|&at| self.text.is_char_boundary(at))
             .unwrap_or(0);
         let before = &self.text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Problem {
+        PlanProblem {
             file: self.file.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
@@ -167,7 +167,7 @@ impl<'t> Check<'t> {
     }
 }
 
-impl Check<'_> {
+impl KeyChecker<'_> {
     /// Checks settings that depend on each other.
     fn together(&mut self, plan: &Plan) {
         let search = &plan.search;
@@ -197,18 +197,21 @@ impl Check<'_> {
             );
             self.problem(self.place("restart.at_s"), message, None);
         }
-        if plan.protocol == Protocol::Dhcp6 && plan.server.sharing.contains(&Sharing::TwoServers) {
+        if plan.protocol == MeasuredProtocol::Dhcp6
+            && plan.server.sharing.contains(&DatabaseAccess::TwoServers)
+        {
             let message = "two servers on one database are measured with DHCPv4 only".to_owned();
             self.problem(self.place("server.sharing"), message, None);
         }
-        if plan.names_features() && (plan.names_stores() || plan.server.sharing != [Sharing::Open])
+        if plan.names_features()
+            && (plan.names_stores() || plan.server.sharing != [DatabaseAccess::Open])
         {
             let message = "features are measured with leases in a file only".to_owned();
             let help = "leave server.stores and server.sharing out";
             self.problem(self.place("server.features"), message, Some(help.to_owned()));
         }
         let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_of_dhcp4());
-        if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == Protocol::Dhcp6) {
+        if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == MeasuredProtocol::Dhcp6) {
             let message = format!("`{}` is measured with DHCPv4 only", feature.name());
             self.problem(self.place("server.features"), message, None);
         }
@@ -223,7 +226,7 @@ impl Check<'_> {
     }
 }
 
-impl Check<'_> {
+impl KeyChecker<'_> {
     /// Checks that the protocol allows a ramp, and that the ramp has a step.
     fn ramp(&mut self, plan: &Plan) {
         let ramp = &plan.ramp;
@@ -364,7 +367,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the known key that the operator probably meant by `path`.
-fn suggestion(keys: &[Key], path: &str) -> Option<String> {
+fn suggestion(keys: &[PlanKey], path: &str) -> Option<String> {
     let (distance, key) =
         keys.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
     let leaf = |path: &str| path.rsplit('.').next().map(str::to_owned);
@@ -397,7 +400,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::plan::{Durability, Topology};
+    use crate::plan::{ServerDurability, Topology};
 
     fn problems(text: &str) -> Vec<String> {
         let problems = Plan::parse("p.toml", text).expect_err("problems");
@@ -439,7 +442,7 @@ mod tests {
         assert_eq!(plan.topology, Topology::Veth);
         assert_eq!(plan.search.dwell_s, 2.0);
         assert_eq!(plan.search.loss_percent, 2.5);
-        assert_eq!(plan.server.durability, [Durability::Always]);
+        assert_eq!(plan.server.durability, [ServerDurability::Always]);
         assert_eq!(plan.servers, ["godwit"]);
     }
 
@@ -564,7 +567,7 @@ mod tests {
             ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
         ] {
             let plan = Plan::parse(file, text).unwrap_or_else(|problems| {
-                panic!("{}", problems.iter().map(Problem::to_string).collect::<String>())
+                panic!("{}", problems.iter().map(PlanProblem::to_string).collect::<String>())
             });
             assert_eq!(plan.name, file);
         }

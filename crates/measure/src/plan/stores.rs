@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Durability, Plan};
+use super::{Plan, ServerDurability};
 use crate::record::Purpose;
 
 /// Store in which a server keeps its leases; the words are those of Kea's `type`, and `sqlite`,
@@ -11,7 +11,7 @@ use crate::record::Purpose;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Store {
+pub enum LeaseStoreKind {
     /// Memory, with a lease file.
     #[default]
     Memfile,
@@ -23,7 +23,7 @@ pub enum Store {
     Sqlite,
 }
 
-impl Store {
+impl LeaseStoreKind {
     /// All stores, in order.
     pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
 
@@ -49,7 +49,7 @@ impl Store {
 /// Way in which servers reach and use a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sharing {
+pub enum DatabaseAccess {
     /// One server, which expects that other servers write to the database as well.
     #[default]
     Open,
@@ -68,7 +68,7 @@ pub enum Sharing {
     Away20Ms,
 }
 
-impl Sharing {
+impl DatabaseAccess {
     /// Returns the word in plans and in the names of lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -151,15 +151,15 @@ impl Plan {
     /// Returns true if the plan measures stores of leases, so that they are in the names of lines.
     #[must_use]
     pub fn names_stores(&self) -> bool {
-        self.server.stores != [Store::Memfile]
+        self.server.stores != [LeaseStoreKind::Memfile]
     }
 
     /// Returns the store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does
     /// not name stores, and for lines of other servers.
     #[must_use]
-    pub fn store_of(&self, line: &str) -> Option<Store> {
+    pub fn store_of(&self, line: &str) -> Option<LeaseStoreKind> {
         let rest = self.rest_of(line)?;
-        Store::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
+        LeaseStoreKind::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
     }
 
     /// Returns the part of a line's name after its server's: `mysql-exclusive` of
@@ -199,7 +199,7 @@ impl Plan {
     /// that is compared with other servers: for Godwit, the line with the plan's first durability.
     fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
-        let (whole, durability) = Durability::of_line(line);
+        let (whole, durability) = ServerDurability::of_line(line);
         self.servers.iter().find_map(|server| {
             let rest =
                 if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;
@@ -207,7 +207,7 @@ impl Plan {
                 "" => "",
                 rest => rest.strip_prefix('-').filter(|_| self.names_stores())?,
             };
-            let is_database = self.store_of(line).is_some_and(Store::is_database);
+            let is_database = self.store_of(line).is_some_and(LeaseStoreKind::is_database);
             let is_main =
                 !is_durable(server) || is_database || durability == self.server.durability[0];
             is_main.then_some((server.as_str(), rest))
@@ -225,9 +225,9 @@ mod tests {
         assert_eq!((plan.store_of("godwit-mysql"), plan.names_stores()), (None, false));
         assert!(plan.is_pair("godwit", "kea") && plan.is_main_pair("godwit-none", "kea"));
         assert!(!plan.is_main_pair("godwit", "kea") && !plan.is_main_pair("kea", "godwit-none"));
-        plan.server.stores = Store::ALL.to_vec();
-        assert_eq!(plan.store_of("kea-postgresql"), Some(Store::Postgresql));
-        assert_eq!(plan.store_of("godwit-memfile-none"), Some(Store::Memfile));
+        plan.server.stores = LeaseStoreKind::ALL.to_vec();
+        assert_eq!(plan.store_of("kea-postgresql"), Some(LeaseStoreKind::Postgresql));
+        assert_eq!(plan.store_of("godwit-memfile-none"), Some(LeaseStoreKind::Memfile));
         assert_eq!((plan.store_of("limit"), plan.store_of("kea-x")), (None, None));
         assert!(plan.is_pair("godwit-mysql-exclusive", "kea-mysql"));
         assert!(!plan.is_pair("godwit-mysql", "kea-postgresql"));

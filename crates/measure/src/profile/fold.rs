@@ -4,7 +4,7 @@
 //! for each sample a line with thread and event, a line for each frame from the innermost on, and
 //! an empty line; between samples a line for each time that samples were lost. See perf-script(1).
 
-use super::{Frame, Stacks, StacksBuilder};
+use super::{StackFrame, Stacks, StacksBuilder};
 
 /// Samples of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Folded {
 pub fn fold(text: &str) -> Folded {
     let mut folded = Folded::default();
     let mut builder = StacksBuilder::default();
-    let mut sample = Sample::default();
+    let mut sample = StackSample::default();
     for line in text.lines() {
         if line.is_empty() {
             sample.end(&mut builder, &mut folded);
@@ -44,7 +44,7 @@ pub fn fold(text: &str) -> Folded {
                 folded.is_user_only = modifiers.contains('u');
             }
             // Without callers perf prints the one frame after the head.
-            sample = Sample { thread: Some(threads(head.thread)), frames: Vec::new() };
+            sample = StackSample { thread: Some(threads(head.thread)), frames: Vec::new() };
             sample.frames.extend(frame(head.rest));
         }
     }
@@ -55,19 +55,19 @@ pub fn fold(text: &str) -> Folded {
 
 /// Sample that is being read.
 #[derive(Default)]
-struct Sample<'t> {
+struct StackSample<'t> {
     thread: Option<String>,
     /// Frames, the innermost first.
     frames: Vec<(String, &'t str)>,
 }
 
-impl Sample<'_> {
+impl StackSample<'_> {
     /// Counts the sample, if one was begun.
     fn end(&mut self, builder: &mut StacksBuilder, folded: &mut Folded) {
         let Some(thread) = self.thread.take() else { return };
-        let thread = Frame { function: &thread, object: "" };
+        let thread = StackFrame { function: &thread, object: "" };
         let frames = self.frames.iter().rev();
-        let frames = frames.map(|(function, object)| Frame { function, object });
+        let frames = frames.map(|(function, object)| StackFrame { function, object });
         builder.add(&core::iter::once(thread).chain(frames).collect::<Vec<_>>());
         folded.samples += 1;
         self.frames.clear();
@@ -75,14 +75,14 @@ impl Sample<'_> {
 }
 
 /// Line before the frames.
-struct Head<'t> {
+struct StackSampleHeader<'t> {
     thread: &'t str,
     event: &'t str,
     rest: &'t str,
 }
 
 /// Parses `THREAD NUMBER EVENT:`; a thread's name may have spaces and digits.
-fn head(line: &str) -> Option<Head<'_>> {
+fn head(line: &str) -> Option<StackSampleHeader<'_>> {
     let mut from = 0;
     while let Some(at) = line[from..].find(": ").map(|at| from + at).or_else(|| {
         let end = line.trim_end();
@@ -92,7 +92,7 @@ fn head(line: &str) -> Option<Head<'_>> {
         let before = before.trim_end();
         let (thread, number) = before.rsplit_once(' ').unwrap_or(("", before));
         if !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit()) {
-            return Some(Head { thread: thread.trim(), event, rest: &line[at + 1..] });
+            return Some(StackSampleHeader { thread: thread.trim(), event, rest: &line[at + 1..] });
         }
         from = at + 1;
     }

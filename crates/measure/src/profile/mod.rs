@@ -11,8 +11,8 @@ mod top;
 use serde::{Deserialize, Serialize};
 
 pub use fold::{Folded, fold};
-pub use stacks::{Frame, Node, Stacks, StacksBuilder};
-pub use top::{Share, top_functions, top_objects};
+pub use stacks::{CallTreeNode, StackFrame, Stacks, StacksBuilder};
+pub use top::{ProfileShare, top_functions, top_objects};
 
 use crate::plan::CallGraph;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Function in a stack, with borrowed names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Frame<'t> {
+pub struct StackFrame<'t> {
     /// Name of the function, or of the thread for the outermost frame.
     pub function: &'t str,
     /// Name of the file with the function: a program, a library, `kernel`; empty for a thread.
@@ -16,7 +16,7 @@ pub struct Frame<'t> {
 /// Function at its position in the tree of calls. As JSON `[parent, function, samples]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, u32)", into = "(u32, u32, u32)")]
-pub struct Node {
+pub struct CallTreeNode {
     /// Position of the caller's node plus one; 0 for the outermost.
     pub parent: u32,
     /// Position of the function in [`Stacks::functions`].
@@ -25,14 +25,14 @@ pub struct Node {
     pub samples: u32,
 }
 
-impl From<(u32, u32, u32)> for Node {
+impl From<(u32, u32, u32)> for CallTreeNode {
     fn from((parent, function, samples): (u32, u32, u32)) -> Self {
         Self { parent, function, samples }
     }
 }
 
-impl From<Node> for (u32, u32, u32) {
-    fn from(node: Node) -> Self {
+impl From<CallTreeNode> for (u32, u32, u32) {
+    fn from(node: CallTreeNode) -> Self {
         (node.parent, node.function, node.samples)
     }
 }
@@ -46,18 +46,18 @@ pub struct Stacks {
     /// Functions: the name, and the position of the file in `objects`.
     pub functions: Vec<(String, u32)>,
     /// Tree of calls; callers come before the functions that they call.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<CallTreeNode>,
 }
 
 impl Stacks {
     /// Returns the frame of a node; empty names where the tree is not sound.
     #[must_use]
-    pub fn frame(&self, node: &Node) -> Frame<'_> {
+    pub fn frame(&self, node: &CallTreeNode) -> StackFrame<'_> {
         let Some((function, object)) = self.functions.get(node.function as usize) else {
-            return Frame { function: "", object: "" };
+            return StackFrame { function: "", object: "" };
         };
         let object = self.objects.get(*object as usize).map_or("", String::as_str);
-        Frame { function, object }
+        StackFrame { function, object }
     }
 
     /// Returns the number of all samples.
@@ -79,7 +79,7 @@ impl Stacks {
     }
 
     /// Returns the stack that ends at the node at `position`, the innermost frame first.
-    pub fn path(&self, position: usize) -> impl Iterator<Item = &Node> {
+    pub fn path(&self, position: usize) -> impl Iterator<Item = &CallTreeNode> {
         let mut next = Some(position);
         core::iter::from_fn(move || {
             let position = next?;
@@ -92,7 +92,7 @@ impl Stacks {
 
 /// Returns the position of a node's caller. Only a smaller position counts, so that a wrong stored
 /// file cannot form a cycle.
-fn caller(position: usize, node: &Node) -> Option<usize> {
+fn caller(position: usize, node: &CallTreeNode) -> Option<usize> {
     (node.parent as usize).checked_sub(1).filter(|&caller| caller < position)
 }
 
@@ -108,13 +108,13 @@ pub struct StacksBuilder {
 
 impl StacksBuilder {
     /// Counts one sample of `stack`, the outermost frame first; an empty stack is not counted.
-    pub fn add(&mut self, stack: &[Frame<'_>]) {
+    pub fn add(&mut self, stack: &[StackFrame<'_>]) {
         let mut parent = 0;
         for frame in stack {
             let function = self.function(frame);
             let nodes = &mut self.stacks.nodes;
             let position = *self.nodes.entry((parent, function)).or_insert_with(|| {
-                nodes.push(Node { parent, function, samples: 0 });
+                nodes.push(CallTreeNode { parent, function, samples: 0 });
                 nodes.len() as u32 - 1
             });
             parent = position + 1;
@@ -124,7 +124,7 @@ impl StacksBuilder {
         }
     }
 
-    fn function(&mut self, frame: &Frame<'_>) -> u32 {
+    fn function(&mut self, frame: &StackFrame<'_>) -> u32 {
         let object = match self.objects.get(frame.object) {
             Some(&object) => object,
             None => {
@@ -153,8 +153,8 @@ impl StacksBuilder {
 mod tests {
     use super::*;
 
-    fn frames<'t>(names: &[&'t str]) -> Vec<Frame<'t>> {
-        names.iter().map(|&function| Frame { function, object: "program" }).collect()
+    fn frames<'t>(names: &[&'t str]) -> Vec<StackFrame<'t>> {
+        names.iter().map(|&function| StackFrame { function, object: "program" }).collect()
     }
 
     fn built(stacks: &[&[&str]]) -> Stacks {
@@ -180,7 +180,10 @@ mod tests {
     #[test]
     fn a_function_may_stand_in_several_places_and_objects() {
         let mut builder = StacksBuilder::default();
-        builder.add(&[Frame { function: "f", object: "a" }, Frame { function: "f", object: "b" }]);
+        builder.add(&[
+            StackFrame { function: "f", object: "a" },
+            StackFrame { function: "f", object: "b" },
+        ]);
         builder.add(&frames(&["f"]));
         let stacks = builder.finish();
         assert_eq!((stacks.objects.len(), stacks.functions.len(), stacks.nodes.len()), (3, 3, 3));

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Frame, Stacks};
+use super::{StackFrame, Stacks};
 
 /// Share of a function, or of all functions of an object, in a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Share {
+pub struct ProfileShare {
     /// Name of the function; empty for an object.
     pub function: String,
     /// Name of the file with the function.
@@ -21,19 +21,22 @@ pub struct Share {
 
 /// Returns functions by their own share, the largest first, without threads.
 #[must_use]
-pub fn top_functions(stacks: &Stacks) -> Vec<Share> {
+pub fn top_functions(stacks: &Stacks) -> Vec<ProfileShare> {
     shares(stacks, |frame| frame)
 }
 
 /// Returns objects (programs, libraries, the kernel) by the share of samples taken in them.
 #[must_use]
-pub fn top_objects(stacks: &Stacks) -> Vec<Share> {
-    shares(stacks, |frame| Frame { function: "", object: frame.object })
+pub fn top_objects(stacks: &Stacks) -> Vec<ProfileShare> {
+    shares(stacks, |frame| StackFrame { function: "", object: frame.object })
 }
 
 /// Returns own and total samples of each group; `group` maps a frame to its group.
-fn shares<'t>(stacks: &'t Stacks, group: impl Fn(Frame<'t>) -> Frame<'t>) -> Vec<Share> {
-    let mut counts: BTreeMap<Frame<'t>, (u64, u64)> = BTreeMap::new();
+fn shares<'t>(
+    stacks: &'t Stacks,
+    group: impl Fn(StackFrame<'t>) -> StackFrame<'t>,
+) -> Vec<ProfileShare> {
+    let mut counts: BTreeMap<StackFrame<'t>, (u64, u64)> = BTreeMap::new();
     for (position, node) in stacks.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0) {
         let samples = u64::from(node.samples);
         let mut seen = BTreeSet::new();
@@ -50,9 +53,9 @@ fn shares<'t>(stacks: &'t Stacks, group: impl Fn(Frame<'t>) -> Frame<'t>) -> Vec
         }
     }
     let all = stacks.samples() as f64;
-    let mut shares: Vec<Share> = counts
+    let mut shares: Vec<ProfileShare> = counts
         .into_iter()
-        .map(|(frame, (own, total))| Share {
+        .map(|(frame, (own, total))| ProfileShare {
             function: frame.function.to_owned(),
             object: frame.object.to_owned(),
             own: own as f64 / all,
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn recursion_counts_once_and_threads_not_at_all() {
-        let frame = |function, object| Frame { function, object };
+        let frame = |function, object| StackFrame { function, object };
         let (thread, walk) = (frame("worker", ""), frame("walk", "program"));
         let (send, copy) = (frame("send", "libc"), frame("copy", "kernel"));
         let mut builder = StacksBuilder::default();
@@ -80,7 +83,7 @@ mod tests {
         builder.add(&[thread, walk, send, copy]);
         builder.add(&[thread, walk, send]);
         let stacks = builder.finish();
-        let words = |shares: Vec<Share>| -> Vec<(String, String, f64, f64)> {
+        let words = |shares: Vec<ProfileShare>| -> Vec<(String, String, f64, f64)> {
             shares.into_iter().map(|s| (s.function, s.object, s.own, s.total)).collect()
         };
         let row = |function: &str, object: &str, own, total| {

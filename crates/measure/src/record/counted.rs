@@ -1,6 +1,6 @@
 //! Conversion of a generator's counts to its record.
 
-use ::load::{Class, Health, Ledger, Point, Timeline, Verdict};
+use ::load::{ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, Timeline, TimelinePoint};
 use base::time::NS_PER_S;
 
 use super::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline};
@@ -10,12 +10,17 @@ impl LoadRecord {
     /// generator counts alike: outcomes, latencies, lateness, its own health. The generator adds
     /// settings, datagrams and processor time.
     #[must_use]
-    pub fn counted(ledger: &Ledger, timeline: &Timeline, health: Health, duration_ns: u64) -> Self {
+    pub fn counted(
+        ledger: &ExchangeLedger,
+        timeline: &Timeline,
+        health: Health,
+        duration_ns: u64,
+    ) -> Self {
         let duration_s = duration_ns as f64 / NS_PER_S as f64;
         let exchanges = ExchangeCounts::of_ledger(ledger);
         let reason = match ledger.verdict(health) {
-            Verdict::Sound => String::new(),
-            Verdict::GeneratorLimited(reasons) => reasons.join("; "),
+            GeneratorVerdict::Sound => String::new(),
+            GeneratorVerdict::GeneratorLimited(reasons) => reasons.join("; "),
         };
         Self {
             schema: LOAD_SCHEMA.into(),
@@ -44,18 +49,18 @@ impl LoadRecord {
 impl ExchangeCounts {
     /// Returns the outcomes in a ledger.
     #[must_use]
-    pub fn of_ledger(ledger: &Ledger) -> Self {
+    pub fn of_ledger(ledger: &ExchangeLedger) -> Self {
         Self {
             due: ledger.due(),
             sent: ledger.sent(),
-            on_time: ledger.count(Class::OnTime),
-            behind: ledger.behind().min(ledger.count(Class::OnTime)),
-            late: ledger.count(Class::Late),
-            lost: ledger.count(Class::Lost),
-            nak: ledger.count(Class::Nak),
-            invalid: ledger.count(Class::Invalid),
-            wrong_client: ledger.count(Class::WrongClient),
-            duplicate_answered: ledger.count(Class::DuplicateAnswered),
+            on_time: ledger.count(ExchangeClass::OnTime),
+            behind: ledger.behind().min(ledger.count(ExchangeClass::OnTime)),
+            late: ledger.count(ExchangeClass::Late),
+            lost: ledger.count(ExchangeClass::Lost),
+            nak: ledger.count(ExchangeClass::Nak),
+            invalid: ledger.count(ExchangeClass::Invalid),
+            wrong_client: ledger.count(ExchangeClass::WrongClient),
+            duplicate_answered: ledger.count(ExchangeClass::DuplicateAnswered),
             in_flight_at_end: ledger.in_flight(),
         }
     }
@@ -79,7 +84,10 @@ impl LoadTimeline {
 }
 
 /// Returns the counts of every interval; none if all are 0.
-fn where_any<const N: usize>(counted: &Timeline, of: fn(&Point) -> [u64; N]) -> Vec<[u64; N]> {
+fn where_any<const N: usize>(
+    counted: &Timeline,
+    of: fn(&TimelinePoint) -> [u64; N],
+) -> Vec<[u64; N]> {
     let all: Vec<_> = counted.points().iter().map(of).collect();
     if all.iter().all(|counts| *counts == [0; N]) { Vec::new() } else { all }
 }
@@ -92,12 +100,18 @@ mod tests {
 
     #[test]
     fn every_outcome_stands_in_its_field() {
-        let (mut ledger, mut timeline) = (Ledger::default(), Timeline::new(0, NS_PER_S / 2, 2));
-        let outcomes = [(Class::Late, 2), (Class::Lost, 3), (Class::Nak, 4), (Class::Invalid, 5)];
+        let (mut ledger, mut timeline) =
+            (ExchangeLedger::default(), Timeline::new(0, NS_PER_S / 2, 2));
+        let outcomes = [
+            (ExchangeClass::Late, 2),
+            (ExchangeClass::Lost, 3),
+            (ExchangeClass::Nak, 4),
+            (ExchangeClass::Invalid, 5),
+        ];
         let outcomes = outcomes.into_iter().chain([
-            (Class::OnTime, 1),
-            (Class::WrongClient, 6),
-            (Class::DuplicateAnswered, 7),
+            (ExchangeClass::OnTime, 1),
+            (ExchangeClass::WrongClient, 6),
+            (ExchangeClass::DuplicateAnswered, 7),
         ]);
         for (class, count) in outcomes {
             for _ in 0..count {

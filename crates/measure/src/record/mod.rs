@@ -18,11 +18,11 @@ pub use load::{
 };
 pub use polls::Polls;
 pub use queues::{Qdisc, Queues};
-pub use restart::{Exhaustion, LoadTimeline, Restart};
-pub use sample::{CpuSample, Sample, SampleDigest, server_cpu_s};
+pub use restart::{Exhaustion, LoadTimeline, RestartTimes};
+pub use sample::{CpuSample, MachineSample, SampleDigest, server_cpu_s};
 pub use side::{SideCounts, TrafficCounts};
 pub use trial::{
-    Environment, FlushCost, LIMIT_SERVER, NETWORK, Purpose, RUN_SCHEMA, Run, SearchEnd, Start,
-    TRIAL_SCHEMA, Trial,
+    Environment, FlushCost, LIMIT_SERVER, NETWORK, Purpose, RUN_SCHEMA, RunRecord, SearchEnd,
+    Start, TRIAL_SCHEMA, TrialRecord,
 };
 pub use void::{VoidReason, VoidRules};

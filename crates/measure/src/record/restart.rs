@@ -42,7 +42,7 @@ pub struct Exhaustion {
 /// first exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Restart {
+pub struct RestartTimes {
     /// Time of the order to end, or of the kill of the processes, in seconds.
     pub ended_at_s: f64,
     /// Time at which the database was started again, in seconds.

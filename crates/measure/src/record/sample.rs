@@ -8,7 +8,7 @@ use super::SideCounts;
 /// the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Sample {
+pub struct MachineSample {
     /// End of the interval, in seconds since the run began.
     pub at_s: f64,
     /// Length of the interval, in seconds.
@@ -64,7 +64,10 @@ pub struct CpuSample {
 /// at most all time used (elapsed minus idle minus steal); it is that time when the samples have no
 /// processes.
 #[must_use]
-pub fn server_cpu_s<'s>(samples: impl Iterator<Item = &'s Sample>, server_cpus: &[u32]) -> f64 {
+pub fn server_cpu_s<'s>(
+    samples: impl Iterator<Item = &'s MachineSample>,
+    server_cpus: &[u32],
+) -> f64 {
     let (mut busy_s, mut softirq_s, mut process_s) = (0.0, 0.0, Some(0.0));
     for sample in samples {
         for cpu in sample.cpus.iter().filter(|cpu| server_cpus.contains(&cpu.cpu)) {
@@ -117,7 +120,11 @@ impl SampleDigest {
     /// `generator_cpus` overlap), the time used on the shared ones is charged to both: the caller
     /// should know that and warn.
     #[must_use]
-    pub fn of_samples(samples: &[Sample], server_cpus: &[u32], generator_cpus: &[u32]) -> Self {
+    pub fn of_samples(
+        samples: &[MachineSample],
+        server_cpus: &[u32],
+        generator_cpus: &[u32],
+    ) -> Self {
         let mut digest = Self::default();
         let mut elapsed_s = 0.0;
         for sample in samples {
@@ -162,7 +169,7 @@ mod tests {
         let of = |busy_s, softirq_s, server_process_s| {
             let (cpus, other) = (vec![cpu(busy_s, softirq_s)], cpu(1.0, 0.5));
             let cpus = [cpus, vec![CpuSample { cpu: 0, ..other }]].concat();
-            let sample = Sample { cpus, server_process_s, ..Sample::default() };
+            let sample = MachineSample { cpus, server_process_s, ..MachineSample::default() };
             server_cpu_s([sample].iter(), &[1])
         };
         let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
@@ -191,19 +198,19 @@ mod tests {
             ..SideCounts::default()
         };
         let samples = [
-            Sample {
+            MachineSample {
                 cpus: vec![cpu(0, 0.5, 0.25), cpu(1, 0.125, 0.0)],
                 server_rss_bytes: 10,
                 softnet_drops: 3,
                 server_counts: counts(7, 0.25),
-                ..Sample::default()
+                ..MachineSample::default()
             },
-            Sample {
+            MachineSample {
                 cpus: vec![cpu(0, 0.25, 0.25), cpu(1, 0.5, 0.0)],
                 server_rss_bytes: 7,
                 softnet_drops: 1,
                 server_counts: counts(5, 0.5),
-                ..Sample::default()
+                ..MachineSample::default()
             },
         ];
         let digest = SampleDigest::of_samples(&samples, &[0], &[1]);

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Exhaustion, LoadRecord, Polls, Queues, Restart, Sample, SampleDigest, VoidReason};
+use super::{
+    Exhaustion, LoadRecord, MachineSample, Polls, Queues, RestartTimes, SampleDigest, VoidReason,
+};
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::search::Stop;
+use crate::search::SearchStopReason;
 
-/// Value of `schema` in a [`Trial`].
+/// Value of `schema` in a [`TrialRecord`].
 pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
-/// Value of `schema` in a [`Run`].
+/// Value of `schema` in a [`RunRecord`].
 pub const RUN_SCHEMA: &str = "godwit.run.v1";
 /// Topology of an [`Environment`] whose server ran already, somewhere on the network.
 pub const NETWORK: &str = "network";
@@ -82,7 +84,7 @@ impl Purpose {
 /// Record of one trial. The lab writes one per trial folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Trial {
+pub struct TrialRecord {
     /// Name of the schema, [`TRIAL_SCHEMA`].
     pub schema: String,
     /// Position in the run, from 0; unique.
@@ -123,7 +125,7 @@ pub struct Trial {
     pub digest: SampleDigest,
     /// Sample stream. Empty when it is kept in a file of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub samples: Vec<Sample>,
+    pub samples: Vec<MachineSample>,
     /// Time that the disk took to flush a small append, in microseconds, median, measured at most a
     /// minute before; 0 when unknown.
     pub flush_us: f64,
@@ -135,7 +137,7 @@ pub struct Trial {
     pub profile: Option<Profile>,
     /// Times at which the server's database was ended and started again, if that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub restart: Option<Restart>,
+    pub restart: Option<RestartTimes>,
     /// Pool, if it was to run out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exhaustion: Option<Exhaustion>,
@@ -148,7 +150,7 @@ pub struct Trial {
     pub files: Vec<String>,
 }
 
-impl Trial {
+impl TrialRecord {
     /// Returns true if the lab saw the server's use: its processors, its memory, its sockets.
     #[must_use]
     pub const fn sees_server(&self) -> bool {
@@ -218,13 +220,13 @@ pub struct SearchEnd {
     /// Rate offered in the trial that confirmed, in exchanges per second; `None` when none did.
     pub rate_per_s: Option<f64>,
     /// Reason why the search did not go higher.
-    pub stop: Stop,
+    pub stop: SearchStopReason,
 }
 
 /// Data that all trials of a run have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Run {
+pub struct RunRecord {
     /// Name of the schema, [`RUN_SCHEMA`].
     pub schema: String,
     /// Plan as it was run, overrides of the command line included.

@@ -10,9 +10,9 @@ mod quantity;
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
-pub use quantity::{Delay, LineRate};
+pub use quantity::{LineRate, LinkDelay};
 
-use crate::plan::Problem;
+use crate::plan::PlanProblem;
 
 /// Plan of regressions that has been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,11 +23,11 @@ pub struct RegressionPlan {
     /// Title of the plan in one line, for people.
     pub title: String,
     /// Clocks by which every case is measured, in this order; at least one.
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<RegressionClock>,
     /// Congestion controls with which every case is measured, 2 or 3, in this order; at least one.
     pub ccids: Vec<u8>,
     /// Carrier of the packets.
-    pub carrier: Carrier,
+    pub carrier: RegressionCarrier,
     /// Size of a datagram, in bytes.
     pub datagram_bytes: usize,
     /// Number of datagrams that the send queue holds.
@@ -57,9 +57,9 @@ impl RegressionPlan {
             true => (1, self.quick_seconds),
             false => (runs.unwrap_or(self.runs), self.seconds),
         };
-        let of_clock = |clock: &Clock| match clock {
-            Clock::Real => seconds + REAL_OVERHEAD_S,
-            Clock::Virtual => seconds * VIRTUAL_SHARE,
+        let of_clock = |clock: &RegressionClock| match clock {
+            RegressionClock::Real => seconds + REAL_OVERHEAD_S,
+            RegressionClock::Virtual => seconds * VIRTUAL_SHARE,
         };
         let each_s: f64 = self.clocks.iter().map(of_clock).sum();
         each_s * f64::from(runs) * (self.cases.len() * self.ccids.len()) as f64
@@ -71,9 +71,9 @@ impl Default for RegressionPlan {
         Self {
             name: String::new(),
             title: String::new(),
-            clocks: vec![Clock::Virtual, Clock::Real],
+            clocks: vec![RegressionClock::Virtual, RegressionClock::Real],
             ccids: vec![3, 2],
-            carrier: Carrier::Raw,
+            carrier: RegressionCarrier::Raw,
             datagram_bytes: 1_424,
             tx_qlen: 5,
             seconds: 60.0,
@@ -92,7 +92,7 @@ pub struct CasePlan {
     /// Title of the case, for people.
     pub title: String,
     /// Time that a packet takes in each direction over a link.
-    pub delay: Delay,
+    pub delay: LinkDelay,
     /// Rate of the line; without it there is no limit.
     #[serde(default)]
     pub rate: Option<LineRate>,
@@ -117,14 +117,14 @@ pub struct CasePlan {
 /// Clock by which the length of a run is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Clock {
+pub enum RegressionClock {
     /// Real clock, over network namespaces; needs root.
     Real,
     /// Virtual clock, which is as fast as the processor.
     Virtual,
 }
 
-impl Clock {
+impl RegressionClock {
     /// Returns the clock's name for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -138,7 +138,7 @@ impl Clock {
 /// Carrier of DCCP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Carrier {
+pub enum RegressionCarrier {
     /// IP protocol 33.
     Raw,
     /// UDP (RFC 6773).
@@ -158,7 +158,7 @@ impl RegressionPlan {
     ///
     /// # Errors
     /// All mistakes of the text, in the order of the file.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<PlanProblem>> {
         parse::parse(file, text)
     }
 }

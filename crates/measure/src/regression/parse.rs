@@ -5,14 +5,14 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{CasePlan, Delay, LineRate, RegressionPlan};
-use crate::plan::{Check, Key, Problem, Takes, in_order, key};
+use super::{CasePlan, LineRate, LinkDelay, RegressionPlan};
+use crate::plan::{KeyChecker, PlanKey, PlanProblem, Takes, in_order, key};
 
 /// Value of the key `protocol`.
 pub(super) const PROTOCOL: &str = "dccp";
 
 /// Keys of a plan, without those of its cases.
-const KEYS: &[Key] = &[
+const KEYS: &[PlanKey] = &[
     key("name", Takes::Name, "", "Becomes part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people."),
     key("protocol", Takes::Choice(&[PROTOCOL]), "", "Tells such plans from those of servers."),
@@ -42,7 +42,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Keys of a case.
-const CASE_KEYS: &[Key] = &[
+const CASE_KEYS: &[PlanKey] = &[
     key("case.name", Takes::Name, "", "Names the case."),
     key("case.title", Takes::Text, "", "What it is, for people."),
     key("case.delay", Takes::Text, "", "How long a packet takes each way over a link, like 75ms."),
@@ -65,8 +65,8 @@ const CASE_KEYS: &[Key] = &[
 ];
 
 /// Reads a plan. See [`RegressionPlan::parse`].
-pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<Problem>> {
-    let mut check = Check::new(file, text, KEYS);
+pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanProblem>> {
+    let mut check = KeyChecker::new(file, text, KEYS);
     let mut table = check.read().into_inner();
     if !check.problems.is_empty() {
         return Err(in_order(check.problems));
@@ -97,7 +97,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<Proble
             return Err(check.problems);
         }
     };
-    let mut note = |check: &Check<'_>, path: &str, message: &str| {
+    let mut note = |check: &KeyChecker<'_>, path: &str, message: &str| {
         problems.push(check.problem_of(check.place(path), message.to_owned(), None));
     };
     if plan.ccids.is_empty()
@@ -117,8 +117,8 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<Proble
 }
 
 /// Checks the keys of a case.
-fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> Check<'t> {
-    let mut check = Check::new(file, text, CASE_KEYS);
+fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> KeyChecker<'t> {
+    let mut check = KeyChecker::new(file, text, CASE_KEYS);
     let Some(table) = case.get_ref().as_table() else {
         check.problem(case.span(), "a case must be a table".to_owned(), None);
         return check;
@@ -126,7 +126,7 @@ fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> 
     check.table("case.", table);
     check.missing(case.span());
     let quantities = [
-        quantity(table, "delay", |word| Delay::try_from(word).err()),
+        quantity(table, "delay", |word| LinkDelay::try_from(word).err()),
         quantity(table, "rate", |word| LineRate::try_from(word).err()),
     ];
     let range = table.get("accepted_mbps");
@@ -178,7 +178,7 @@ fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Carrier, Clock};
+    use super::super::{RegressionCarrier, RegressionClock};
     use super::*;
 
     const HEAD: &str = "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\n";
@@ -224,8 +224,11 @@ mod tests {
                     rate = '2mbit'\noverhead_bytes = 4\nrouted = true\nlinux_2007_mbps = [1, 2]\n\
                     accepted_mbps = [1.5, 2]\n";
         let plan = RegressionPlan::parse("r.toml", text).unwrap();
-        assert_eq!((&plan.clocks[..], &plan.ccids[..]), (&[Clock::Real][..], &[2][..]));
-        assert_eq!((plan.carrier, plan.datagram_bytes, plan.tx_qlen), (Carrier::Udp, 100, 9));
+        assert_eq!((&plan.clocks[..], &plan.ccids[..]), (&[RegressionClock::Real][..], &[2][..]));
+        assert_eq!(
+            (plan.carrier, plan.datagram_bytes, plan.tx_qlen),
+            (RegressionCarrier::Udp, 100, 9)
+        );
         let case = &plan.cases[0];
         assert_eq!(case.rate.as_ref().unwrap().bits_per_s().to_bits(), 2e6_f64.to_bits());
         assert!(case.is_routed && case.linux_2007_mbps.len() == 2);

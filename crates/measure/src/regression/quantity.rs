@@ -14,12 +14,12 @@ const RATE_MAX: f64 = 1e12;
 /// Delay of a packet on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Delay {
+pub struct LinkDelay {
     words: String,
     seconds: f64,
 }
 
-impl Delay {
+impl LinkDelay {
     /// Returns the delay as the plan has it.
     #[must_use]
     pub fn words(&self) -> &str {
@@ -33,7 +33,7 @@ impl Delay {
     }
 }
 
-impl TryFrom<String> for Delay {
+impl TryFrom<String> for LinkDelay {
     type Error = &'static str;
 
     fn try_from(words: String) -> Result<Self, Self::Error> {
@@ -45,8 +45,8 @@ impl TryFrom<String> for Delay {
     }
 }
 
-impl From<Delay> for String {
-    fn from(delay: Delay) -> Self {
+impl From<LinkDelay> for String {
+    fn from(delay: LinkDelay) -> Self {
         delay.words
     }
 }
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn units_are_those_of_tc() {
-        let seconds = |word: &str| Delay::try_from(word.to_owned()).map(|delay| delay.seconds());
+        let seconds =
+            |word: &str| LinkDelay::try_from(word.to_owned()).map(|delay| delay.seconds());
         for (word, expected) in [("75ms", 0.075), ("100us", 1e-4), ("1.5s", 1.5), ("0ms", 0.0)] {
             assert_eq!(seconds(word).unwrap().to_bits(), f64::to_bits(expected), "{word}");
         }

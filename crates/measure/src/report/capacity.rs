@@ -3,16 +3,16 @@
 
 use maud::{Markup, html};
 
-use super::plot::{self, Axis, Frame, Label, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, Label, PlotArea};
+use super::scale::AxisScale;
 use super::{format, page};
-use crate::capacity::{Cell, Chart, Line};
+use crate::capacity::{CapacityCell, CapacityChart, CapacityLine};
 
 /// Title of the browser's window.
 pub(super) const TITLE: &str = "Operations per second — godwit";
 
 /// Draws the whole page.
-pub(super) fn body(chart: &Chart) -> Markup {
+pub(super) fn body(chart: &CapacityChart) -> Markup {
     html! {
         header {
             div {
@@ -26,7 +26,7 @@ pub(super) fn body(chart: &Chart) -> Markup {
             section class="figures" data-chart="capacity" {
                 h2 { "Operations per second" }
                 @if !drawn(chart).is_empty() {
-                    @for size in Size::BOTH { (drawing(size, chart)) }
+                    @for size in ChartWidth::BOTH { (drawing(size, chart)) }
                 }
                 div class="scroll" { (table(chart)) }
                 @for note in &chart.notes { p { (note) } }
@@ -37,7 +37,7 @@ pub(super) fn body(chart: &Chart) -> Markup {
 }
 
 /// Lists the assumptions behind the numbers.
-fn facts(chart: &Chart) -> String {
+fn facts(chart: &CapacityChart) -> String {
     let habits = &chart.habits;
     let mut facts = vec![format!(
         "clients renew after {} of their lease time",
@@ -63,30 +63,34 @@ fn facts(chart: &Chart) -> String {
 }
 
 /// Returns the lines with a value above 0.
-fn drawn(chart: &Chart) -> Vec<&Line> {
-    let has_points = |line: &&Line| line.cells.iter().any(|cell| cell.operations_per_s() > 0.0);
+fn drawn(chart: &CapacityChart) -> Vec<&CapacityLine> {
+    let has_points =
+        |line: &&CapacityLine| line.cells.iter().any(|cell| cell.operations_per_s() > 0.0);
     chart.lines.iter().filter(has_points).collect()
 }
 
-fn drawing(size: Size, chart: &Chart) -> Markup {
+fn drawing(size: ChartWidth, chart: &CapacityChart) -> Markup {
     let lines = drawn(chart);
     let cells = || lines.iter().flat_map(|line| &line.cells);
     let bounds = |values: &[f64]| {
         let low = values.iter().copied().fold(f64::MAX, f64::min);
-        Scale::log(low, values.iter().copied().fold(low, f64::max))
+        AxisScale::log(low, values.iter().copied().fold(low, f64::max))
     };
     let leases: Vec<f64> = cells().map(|cell| cell.leases as f64).collect();
-    let rates = cells().map(Cell::operations_per_s).chain(chart.measured_per_s);
+    let rates = cells().map(CapacityCell::operations_per_s).chain(chart.measured_per_s);
     // Rates below one operation in a thousand seconds do not matter for planning.
     let rates: Vec<f64> = rates.map(|rate| rate.max(1e-3)).collect();
     let (width, height, left, right) = match size {
-        Size::Wide => (960.0, 430.0, 58.0, 118.0),
-        Size::Narrow => (380.0, 340.0, 44.0, 16.0),
+        ChartWidth::Wide => (960.0, 430.0, 58.0, 118.0),
+        ChartWidth::Narrow => (380.0, 340.0, 44.0, 16.0),
     };
     let (x, y) = (bounds(&leases), bounds(&rates));
-    let frame = Frame { width, height, left, right, top: 34.0, bottom: 44.0, x, y };
-    let axis =
-        |title| Axis { title, ticks: if size == Size::Wide { 9 } else { 4 }, format: rate_tick };
+    let frame = PlotArea { width, height, left, right, top: 34.0, bottom: 44.0, x, y };
+    let axis = |title| Axis {
+        title,
+        ticks: if size == ChartWidth::Wide { 9 } else { 4 },
+        format: rate_tick,
+    };
     let content = html! {
         (frame.axes(&axis("leases"), &axis("operations/s")))
         @if let Some(rate) = chart.measured_per_s { (measured(&frame, rate)) }
@@ -104,13 +108,14 @@ fn rate_tick(rate: f64) -> String {
     if rate < 1.0 { format::trimmed(rate, 3) } else { format::axis_rate(rate) }
 }
 
-fn places(frame: &Frame, line: &Line) -> Vec<(f64, f64)> {
-    let place = |cell: &Cell| (frame.at_x(cell.leases as f64), frame.at_y(cell.operations_per_s()));
+fn places(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
+    let place =
+        |cell: &CapacityCell| (frame.at_x(cell.leases as f64), frame.at_y(cell.operations_per_s()));
     line.cells.iter().map(place).collect()
 }
 
 /// Draws a level line with its figure.
-fn measured(frame: &Frame, rate: f64) -> Markup {
+fn measured(frame: &PlotArea, rate: f64) -> Markup {
     let y = frame.at_y(rate);
     let label = Label {
         class: plot::LIMIT_CLASS.to_owned(),
@@ -125,9 +130,9 @@ fn measured(frame: &Frame, rate: f64) -> Markup {
     }
 }
 
-fn mark(frame: &Frame, index: usize, line: &Line, cell: &Cell) -> Markup {
+fn mark(frame: &PlotArea, index: usize, line: &CapacityLine, cell: &CapacityCell) -> Markup {
     let rate = cell.operations_per_s();
-    Mark {
+    ChartMark {
         class: &plot::series_class(index),
         shape: index,
         at: (frame.at_x(cell.leases as f64), frame.at_y(rate)),
@@ -147,20 +152,21 @@ fn mark(frame: &Frame, index: usize, line: &Line, cell: &Cell) -> Markup {
 }
 
 /// Writes every line's lease time next to its last point.
-fn names(frame: &Frame, size: Size, lines: &[&Line]) -> Markup {
-    let label = |(index, line): (usize, &&Line)| {
+fn names(frame: &PlotArea, size: ChartWidth, lines: &[&CapacityLine]) -> Markup {
+    let label = |(index, line): (usize, &&CapacityLine)| {
         let &(x, y) = places(frame, line).last()?;
-        let at = if size == Size::Wide { (x + 10.0, y) } else { (x - 44.0, y - 8.0) };
+        let at = if size == ChartWidth::Wide { (x + 10.0, y) } else { (x - 44.0, y - 8.0) };
         Some(Label { class: plot::series_class(index), text: line.lease_time.clone(), at })
     };
     let labels = lines.iter().enumerate().filter_map(label).collect();
     plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
 }
 
-fn table(chart: &Chart) -> Markup {
+fn table(chart: &CapacityChart) -> Markup {
     let rows = chart.lines.first().map_or(0, |line| line.cells.len());
-    let is_too_much =
-        |cell: &Cell| chart.measured_per_s.is_some_and(|rate| cell.operations_per_s() > rate);
+    let is_too_much = |cell: &CapacityCell| {
+        chart.measured_per_s.is_some_and(|rate| cell.operations_per_s() > rate)
+    };
     html! {
         table {
             thead {

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::{format, headline, plot, runs};
 use crate::plan::Headline;
-use crate::summary::{Carried, LatencyAt, ServerResult, Summary};
+use crate::summary::{LatencyAt, LinkTraffic, RunSummary, ServerResult};
 
 /// Draws the card of a server: the plan's headline figure, then further ones.
-pub(super) fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
+pub(super) fn card(index: usize, result: &ServerResult, summary: &RunSummary) -> Markup {
     html! {
         article class={ "card " (plot::series_class(index)) } {
             h2 { (glyph(index)) (result.server) }
@@ -31,7 +31,7 @@ pub(super) fn card(index: usize, result: &ServerResult, summary: &Summary) -> Ma
 }
 
 /// Draws the headline figure of a plan that is not about highest rates.
-fn other_headline(result: &ServerResult, summary: &Summary) -> Markup {
+fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
     let shown = headline::shown(summary, result);
     let name = summary.plan.headline.name();
     html! {
@@ -49,7 +49,7 @@ fn other_headline(result: &ServerResult, summary: &Summary) -> Markup {
 }
 
 /// Draws the highest rate as the headline figure.
-fn highest_rate(result: &ServerResult, summary: &Summary) -> Markup {
+fn highest_rate(result: &ServerResult, summary: &RunSummary) -> Markup {
     let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.yields());
     let name = summary.plan.headline.name();
     html! {
@@ -85,7 +85,7 @@ fn highest_rate(result: &ServerResult, summary: &Summary) -> Markup {
 }
 
 /// Draws further figures of a server.
-fn facts(result: &ServerResult, summary: &Summary) -> Markup {
+fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
     let yields = summary.plan.protocol.yields();
     html! {
         dl {
@@ -126,7 +126,7 @@ fn facts(result: &ServerResult, summary: &Summary) -> Markup {
 }
 
 /// Draws the link's throughput at the highest rate.
-fn carried(carried: Option<Carried>) -> Markup {
+fn carried(carried: Option<LinkTraffic>) -> Markup {
     html! {
         @if let Some(carried) = carried {
             dt { "Mbit/s at the maximum" }

@@ -3,9 +3,11 @@
 
 use maud::{Markup, html};
 
-use super::ratios::{self, Row};
+use super::ratios::{self, RatioRow};
 use super::{figure, format, page, plot};
-use crate::compare::{Comparison, Figures, Gate, GateVerdict, LimitChange, ServerComparison, Side};
+use crate::compare::{
+    ComparedResult, Comparison, Figures, Gate, GateVerdict, LimitChange, ServerComparison,
+};
 use crate::statistics::{NoiseFloor, RatioInterval};
 use crate::summary::LatencyAt;
 
@@ -107,7 +109,7 @@ fn notes(comparison: &Comparison) -> Markup {
     }
 }
 
-fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
+fn ratio_rows(comparison: &Comparison) -> Vec<RatioRow> {
     let mut rows = Vec::new();
     for (index, server) in comparison.servers.iter().enumerate() {
         let bound = ratios::bound(server.b.is_at_least, server.a.is_at_least);
@@ -117,7 +119,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
             ("per CPU-second", server.leases_per_cpu_s, ""),
         ] {
             if let Some(interval) = interval {
-                rows.push(Row {
+                rows.push(RatioRow {
                     name: server.server.clone(),
                     what: what.to_owned(),
                     server: server.server.clone(),
@@ -130,7 +132,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<Row> {
         }
     }
     if let Some(interval) = comparison.limit.and_then(|limit| limit.ratio) {
-        rows.push(Row {
+        rows.push(RatioRow {
             name: "limit".to_owned(),
             what: "kernel and generator".to_owned(),
             server: "limit".to_owned(),
@@ -287,7 +289,7 @@ fn limit_line(limit: &LimitChange) -> Markup {
 
 /// Draws the properties of the two results.
 fn sides(comparison: &Comparison) -> Markup {
-    let of = |side: &Side| {
+    let of = |side: &ComparedResult| {
         let environment = &side.environment;
         let noise = side.noise.map(|n| format!("± {} %", format::trimmed(n.typical_percent, 1)));
         // True if a difference of the property matters.

@@ -6,7 +6,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::format;
-use crate::profile::{Frame, Stacks};
+use crate::profile::{StackFrame, Stacks};
 
 /// Height of a row, in pixels; the script has the same.
 const ROW_PX: usize = 18;
@@ -14,7 +14,7 @@ const ROW_PX: usize = 18;
 const LEAST_SHARE: f64 = 0.002;
 
 /// Node at its position in the drawing.
-struct Placed {
+struct FlameBox {
     position: usize,
     depth: usize,
     /// Left end of the box, as a share of the whole drawing from 0 to 1; `width` likewise.
@@ -24,14 +24,14 @@ struct Placed {
 
 /// Returns the positions of all nodes that are wide enough, callers before the functions that they
 /// call.
-fn places(stacks: &Stacks) -> Vec<Placed> {
+fn places(stacks: &Stacks) -> Vec<FlameBox> {
     let (totals, samples) = (stacks.totals(), stacks.samples() as f64);
     let mut calls: Vec<Vec<usize>> = vec![Vec::new(); stacks.nodes.len() + 1];
     for (position, node) in stacks.nodes.iter().enumerate() {
         calls[(node.parent as usize).min(position)].push(position);
     }
     let name = |&position: &usize| {
-        let Frame { function, object } = stacks.frame(&stacks.nodes[position]);
+        let StackFrame { function, object } = stacks.frame(&stacks.nodes[position]);
         (function.to_owned(), object.to_owned())
     };
     calls.iter_mut().for_each(|calls| calls.sort_by_cached_key(name));
@@ -42,7 +42,7 @@ fn places(stacks: &Stacks) -> Vec<Placed> {
         for &position in &calls[list] {
             let width = totals[position] as f64 / samples;
             if width >= LEAST_SHARE {
-                placed.push(Placed { position, depth, left, width });
+                placed.push(FlameBox { position, depth, left, width });
                 waiting.push((position + 1, depth + 1, left));
             }
             left += width;
@@ -88,7 +88,7 @@ pub(super) fn drawing(stacks: &Stacks, name: &str) -> Markup {
     }
 }
 
-fn words(frame: Frame<'_>, total: u64, samples: u64) -> String {
+fn words(frame: StackFrame<'_>, total: u64, samples: u64) -> String {
     let object = if frame.object.is_empty() { "thread" } else { frame.object };
     let (total, samples) = (total as f64, samples as f64);
     format!(
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn boxes_are_as_wide_as_their_shares_and_stand_on_their_callers() {
-        let frame = |function, object| Frame { function, object };
+        let frame = |function, object| StackFrame { function, object };
         let (thread, main) = (frame("t", ""), frame("main", "p"));
         let (a, b) = (frame("a", "kernel"), frame("b", "c.so.6"));
         let mut builder = StacksBuilder::default();

@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::plot::{self, Axis, Frame, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use super::{document, format, theme_button};
 use crate::statistics::standard_deviation;
 
@@ -26,7 +26,7 @@ pub struct Set {
 
 /// Sets with one goal.
 #[derive(Clone, Debug, Serialize)]
-pub struct Chart {
+pub struct GoalChart {
     /// One word that names the drawing.
     pub name: String,
     /// Heading above the drawing.
@@ -45,7 +45,7 @@ pub struct Chart {
 
 /// Explanation of the figures: a text, and lines that are printed verbatim.
 #[derive(Clone, Debug, Serialize)]
-pub struct Note {
+pub struct FigureNote {
     /// Heading above the note.
     pub heading: &'static str,
     /// Lines with a formula or with figures.
@@ -60,8 +60,8 @@ pub fn render(
     kicker: &str,
     title: &str,
     facts: &[String],
-    charts: &[Chart],
-    notes: &[Note],
+    charts: &[GoalChart],
+    notes: &[FigureNote],
 ) -> String {
     let body = html! {
         header {
@@ -87,7 +87,7 @@ pub fn render(
     document(&format!("{title} — godwit"), "charts", &serde_json::to_string(charts), &body)
 }
 
-fn figure(chart: &Chart) -> Markup {
+fn figure(chart: &GoalChart) -> Markup {
     html! {
         figure data-chart=(chart.name) {
             figcaption {
@@ -100,14 +100,14 @@ fn figure(chart: &Chart) -> Markup {
                     }
                 }
             }
-            @for size in Size::BOTH { (drawing(chart, size)) }
+            @for size in ChartWidth::BOTH { (drawing(chart, size)) }
             div class="scroll" { (table(chart)) }
         }
     }
 }
 
 /// Returns the range that the axis must contain.
-fn reach(chart: &Chart) -> (f64, f64) {
+fn reach(chart: &GoalChart) -> (f64, f64) {
     let accepted = chart.accepted.into_iter().flat_map(|(least, most, _)| [least, most]);
     let values = chart.sets.iter().flat_map(|set| set.values.iter().copied());
     let all = values.chain(accepted).chain([chart.goal]);
@@ -118,22 +118,22 @@ fn reach(chart: &Chart) -> (f64, f64) {
     ((low - margin).max(0.0), high + margin)
 }
 
-fn drawing(chart: &Chart, size: Size) -> Markup {
+fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
     let c = format::coordinate;
     let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 190.0, 170.0, 40.0, 8.0),
-        Size::Narrow => (380.0, 14.0, 20.0, 58.0, 8.0),
+        ChartWidth::Wide => (960.0, 190.0, 170.0, 40.0, 8.0),
+        ChartWidth::Narrow => (380.0, 14.0, 20.0, 58.0, 8.0),
     };
     let (low, high) = reach(chart);
-    let frame = Frame {
+    let frame = PlotArea {
         width,
         height: top + chart.sets.len() as f64 * row_height + 44.0,
         left,
         right,
         top,
         bottom: 44.0,
-        x: Scale::between(low, high, TICKS),
-        y: Scale::Linear { max: 1.0 },
+        x: AxisScale::between(low, high, TICKS),
+        y: AxisScale::Linear { max: 1.0 },
     };
     let goal = c(frame.at_x(chart.goal));
     let content = html! {
@@ -156,9 +156,9 @@ fn drawing(chart: &Chart, size: Size) -> Markup {
 
 /// Draws one set: its name, its values and their mean.
 fn strip(
-    frame: &Frame,
-    size: Size,
-    chart: &Chart,
+    frame: &PlotArea,
+    size: ChartWidth,
+    chart: &GoalChart,
     (index, set): (usize, &Set),
     top: f64,
     height: f64,
@@ -170,24 +170,24 @@ fn strip(
         let spread = s.deviation.map_or_else(String::new, |d| format!(" ± {}", value(d)));
         format!("{}{spread} {}", value(s.mean), chart.unit)
     });
-    let at_y = if size == Size::Wide { top + height / 2.0 } else { top + height - 14.0 };
+    let at_y = if size == ChartWidth::Wide { top + height / 2.0 } else { top + height - 14.0 };
     html! {
         @match size {
-            Size::Wide => {
+            ChartWidth::Wide => {
                 text class="row-name" x="0" y=(c(at_y)) dy="0.32em" { (set.name) }
                 text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(at_y)) dy="0.32em" { (figure) }
             }
-            Size::Narrow => {
+            ChartWidth::Narrow => {
                 text class="row-name" x="0" y=(c(top + 12.0)) dy="0.32em" { (set.name) }
                 text class="row-figure" x="0" y=(c(top + 28.0)) dy="0.32em" { (figure) }
             }
         }
-        @if let Some(Summary { mean, .. }) = summary(set) {
+        @if let Some(SetStatistics { mean, .. }) = summary(set) {
             @let x = c(frame.at_x(mean));
             line class={ "whisker " (class) } x1=(x) y1=(c(at_y - 11.0)) x2=(x) y2=(c(at_y + 11.0)) {}
         }
         @for (run, &found) in set.values.iter().enumerate() {
-            (Mark {
+            (ChartMark {
                 class: &marks,
                 shape: index,
                 at: (frame.at_x(found), at_y),
@@ -199,19 +199,19 @@ fn strip(
 }
 
 /// Statistics of a set's values.
-struct Summary {
+struct SetStatistics {
     mean: f64,
     /// Standard deviation; `None` for one value.
     deviation: Option<f64>,
 }
 
-fn summary(set: &Set) -> Option<Summary> {
+fn summary(set: &Set) -> Option<SetStatistics> {
     let mean = set.values.iter().sum::<f64>() / set.values.len() as f64;
     let deviation = standard_deviation(&set.values);
-    (!set.values.is_empty()).then_some(Summary { mean, deviation })
+    (!set.values.is_empty()).then_some(SetStatistics { mean, deviation })
 }
 
-fn table(chart: &Chart) -> Markup {
+fn table(chart: &GoalChart) -> Markup {
     let runs = chart.sets.iter().map(|set| set.values.len()).max().unwrap_or(0);
     html! {
         table class="runs" {
@@ -255,13 +255,13 @@ fn value(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn chart(values: &[f64]) -> Chart {
+    fn chart(values: &[f64]) -> GoalChart {
         let set = |name: &str, is_reference| Set {
             name: name.to_owned(),
             values: values.to_vec(),
             is_reference,
         };
-        Chart {
+        GoalChart {
             name: "case".to_owned(),
             heading: "A <b> case".to_owned(),
             caption: "What was done.".to_owned(),
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_value_is_a_mark_and_stands_in_the_table() {
-        let note = Note {
+        let note = FigureNote {
             heading: "Desired",
             lines: vec!["X = s / R".to_owned()],
             text: "That.".to_owned(),

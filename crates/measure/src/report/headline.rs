@@ -3,7 +3,7 @@
 use super::format;
 use crate::plan::Headline;
 use crate::record::Start;
-use crate::summary::{CurvePoint, LongTrial, RestartResult, ServerResult, Summary};
+use crate::summary::{CurvePoint, LongTrial, RestartResult, RunSummary, ServerResult};
 
 /// Figure in the form that people read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl HeadlineText {
 
 /// Returns the headline figure of `result`; `None` when it was not measured.
 #[must_use]
-pub fn shown(summary: &Summary, result: &ServerResult) -> Option<HeadlineText> {
+pub fn shown(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
         Headline::HighestRate => {
             let sign = if result.is_at_least { "≥ " } else { "" };
@@ -81,7 +81,7 @@ pub fn shown(summary: &Summary, result: &ServerResult) -> Option<HeadlineText> {
 }
 
 /// Returns the first start of the variant that represents a server.
-fn start<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s Start> {
+fn start<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s Start> {
     let of_server =
         summary.starts.iter().filter(|of| of.server == result.server && of.took_s > 0.0);
     let own = of_server.clone().find(|of| of.variant == result.variant);
@@ -94,14 +94,17 @@ fn last_point(result: &ServerResult) -> Option<&CurvePoint> {
 }
 
 /// Returns the restart after which clients waited longest.
-fn longest_restart<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s RestartResult> {
+fn longest_restart<'s>(
+    summary: &'s RunSummary,
+    result: &ServerResult,
+) -> Option<&'s RestartResult> {
     let waited_s = |of: &RestartResult| of.first_lease_s.unwrap_or(f64::INFINITY);
     let of_server = summary.restarts.iter().filter(|of| of.server == result.server);
     of_server.max_by(|a, b| waited_s(a).total_cmp(&waited_s(b)))
 }
 
 /// Returns the trial in which the pool ran out.
-fn exhausted<'s>(summary: &'s Summary, result: &ServerResult) -> Option<&'s LongTrial> {
+fn exhausted<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s LongTrial> {
     let mut of_server = summary.long_trials.iter().filter(|of| of.server == result.server);
     of_server.find(|of| of.pool_size.is_some())
 }

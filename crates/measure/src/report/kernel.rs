@@ -6,22 +6,22 @@ use maud::{Markup, html};
 use super::format;
 use super::tables::server_drops;
 use crate::record::{SideCounts, TrafficCounts};
-use crate::summary::{Note, Summary, TrialRow};
+use crate::summary::{RunSummary, TrialNote, TrialRow};
 
 /// Returns true if there is nothing to show: neither counters nor notes. Records of versions that
 /// did not count have none.
-fn is_empty(summary: &Summary) -> bool {
+fn is_empty(summary: &RunSummary) -> bool {
     summary.trials.iter().all(|row| row.kernel.is_none() && row.notes.is_empty())
 }
 
 /// Joins notes to one text.
-pub(super) fn words(notes: &[Note]) -> String {
+pub(super) fn words(notes: &[TrialNote]) -> String {
     let words: Vec<&str> = notes.iter().map(|note| note.words()).collect();
     words.join("; ")
 }
 
 /// Draws the section with the notes of all servers and the counters of all trials.
-pub(super) fn section(summary: &Summary) -> Markup {
+pub(super) fn section(summary: &RunSummary) -> Markup {
     html! {
         @if !is_empty(summary) {
             section class="kernel" {
@@ -46,7 +46,7 @@ pub(super) fn section(summary: &Summary) -> Markup {
 }
 
 /// Returns each server's notes: in how many trials, and from which rate on.
-fn notes(summary: &Summary) -> Vec<String> {
+fn notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     let mut servers: Vec<&str> = Vec::new();
     for row in &summary.trials {
@@ -55,7 +55,7 @@ fn notes(summary: &Summary) -> Vec<String> {
         }
     }
     for server in servers {
-        for note in Note::ALL {
+        for note in TrialNote::ALL {
             let has = |row: &&TrialRow| row.server == server && row.notes.contains(&note);
             let rates = summary.trials.iter().filter(has).map(|row| row.offered_per_s);
             let (count, lowest) = rates
@@ -70,7 +70,7 @@ fn notes(summary: &Summary) -> Vec<String> {
     lines
 }
 
-fn table(summary: &Summary) -> Markup {
+fn table(summary: &RunSummary) -> Markup {
     html! {
         table id="kernel" {
             thead {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn notes_and_counters_are_told_by_server_and_trial() {
-        assert_eq!(section(&Summary::default()).into_string(), "");
+        assert_eq!(section(&RunSummary::default()).into_string(), "");
         let kernel = |packets| KernelCounts {
             server: SideCounts {
                 received: TrafficCounts { packets, ..TrafficCounts::default() },
@@ -148,7 +148,7 @@ mod tests {
             },
             ..KernelCounts::default()
         };
-        let row = |server: &str, rate, packets, notes: &[Note]| TrialRow {
+        let row = |server: &str, rate, packets, notes: &[TrialNote]| TrialRow {
             server: server.to_owned(),
             offered_per_s: rate,
             server_load: Some(0.5),
@@ -156,14 +156,14 @@ mod tests {
             notes: notes.to_vec(),
             ..TrialRow::default()
         };
-        let (full, wrong) = (Note::ServerSocketFull, Note::Wrong);
+        let (full, wrong) = (TrialNote::ServerSocketFull, TrialNote::Wrong);
         let trials = vec![
             row("knot", 900.0, 1_234_567, &[full, wrong]),
             row("knot", 500.0, 2, &[full]),
             row("bind", 500.0, 3, &[]),
             TrialRow { server_load: None, ..row("elsewhere", 500.0, 7_654_321, &[]) },
         ];
-        let text = section(&Summary { trials, ..Summary::default() }).into_string();
+        let text = section(&RunSummary { trials, ..RunSummary::default() }).into_string();
         for words in [
             "knot: queries dropped at the server's full sockets, in 2 trials, from 500/s on",
             "knot: answers to something else, in 1 trial, from 900/s on",

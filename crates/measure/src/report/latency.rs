@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::load_curve::{self, Line, lines};
-use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark};
-use super::scale::Scale;
-use crate::plan::Protocol;
+use super::load_curve::{self, LoadCurveLine, lines};
+use super::plot::{self, Axis, ChartMark, LIMIT_CLASS, Label, PlotArea};
+use super::scale::AxisScale;
+use crate::plan::MeasuredProtocol;
 use crate::record::LatencySummary;
-use crate::summary::{CurvePoint, Summary};
+use crate::summary::{CurvePoint, RunSummary};
 
 /// Multiple of a server's highest rate up to which loads are drawn; higher loads are only in the
 /// table.
@@ -26,18 +26,18 @@ const PERCENTILES: [Percentile; 3] = [
     ("p99.9", "p999", |latency| latency.p999_us),
 ];
 
-fn drawn<'s>(line: &Line<'s>) -> Vec<&'s CurvePoint> {
+fn drawn<'s>(line: &LoadCurveLine<'s>) -> Vec<&'s CurvePoint> {
     let most = line.highest_per_s.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
     let all = line.points.iter().copied();
     all.filter(|point| point.offered_per_s <= most && point.latency.p50_us.is_some()).collect()
 }
 
 /// Draws one panel per server; the limit responder's latencies are only in the table.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     let mut lines = lines(summary);
     lines.retain(|line| line.class != LIMIT_CLASS);
     let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
-    let y = Scale::log(
+    let y = AxisScale::log(
         all().filter_map(|latency| latency.p50_us).fold(f64::INFINITY, f64::min),
         PERCENTILES.iter().flat_map(|(.., read)| all().filter_map(read)).fold(0.0, f64::max),
     );
@@ -48,17 +48,17 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     }
 }
 
-fn panel(line: &Line<'_>, y: Scale, protocol: Protocol) -> Markup {
+fn panel(line: &LoadCurveLine<'_>, y: AxisScale, protocol: MeasuredProtocol) -> Markup {
     let points = drawn(line);
     let most = points.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
-    let frame = Frame {
+    let frame = PlotArea {
         width: 340.0,
         height: 290.0,
         left: 52.0,
         right: 44.0,
         top: 34.0,
         bottom: 44.0,
-        x: Scale::linear(most, 4),
+        x: AxisScale::linear(most, 4),
         y,
     };
     let content = html! {
@@ -87,7 +87,7 @@ fn panel(line: &Line<'_>, y: Scale, protocol: Protocol) -> Markup {
 }
 
 fn places(
-    frame: &Frame,
+    frame: &PlotArea,
     points: &[&CurvePoint],
     read: fn(&LatencySummary) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
@@ -99,7 +99,7 @@ fn places(
 
 /// Draws the position of the highest confirmed rate; the area to the right of it is beyond the
 /// criterion.
-fn highest(frame: &Frame, line: &Line<'_>) -> Markup {
+fn highest(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Markup {
     let Some(rate) = line.highest_per_s else { return html! {} };
     let x = frame.at_x(rate);
     html! {
@@ -113,14 +113,14 @@ fn highest(frame: &Frame, line: &Line<'_>) -> Markup {
 }
 
 fn mark(
-    frame: &Frame,
-    line: &Line<'_>,
+    frame: &PlotArea,
+    line: &LoadCurveLine<'_>,
     point: &CurvePoint,
     shape: usize,
     name: &str,
     us: f64,
 ) -> Markup {
-    Mark {
+    ChartMark {
         class: &format!("small {}", line.class),
         shape,
         at: (frame.at_x(point.offered_per_s), frame.at_y(us)),
@@ -141,7 +141,7 @@ fn mark(
     .draw()
 }
 
-fn names(frame: &Frame, line: &Line<'_>, points: &[&CurvePoint]) -> Markup {
+fn names(frame: &PlotArea, line: &LoadCurveLine<'_>, points: &[&CurvePoint]) -> Markup {
     let labels = PERCENTILES
         .into_iter()
         .filter_map(|(name, _, read)| {

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, LIMIT_CLASS, Label, Mark, Size};
-use super::scale::Scale;
-use crate::plan::{Plan, Protocol};
-use crate::summary::{CurvePoint, Summary};
+use super::plot::{self, Axis, ChartMark, ChartWidth, LIMIT_CLASS, Label, PlotArea};
+use super::scale::AxisScale;
+use crate::plan::{MeasuredProtocol, Plan};
+use crate::summary::{CurvePoint, RunSummary};
 
 /// Multiple of a server's highest rate up to which points are drawn; higher ones are only in the
 /// table.
@@ -15,7 +15,7 @@ const DRAWN_UP_TO: f64 = 2.2;
 const LOGARITHMIC_FROM: f64 = 4.0;
 
 /// One line of the chart.
-pub(super) struct Line<'s> {
+pub(super) struct LoadCurveLine<'s> {
     pub(super) name: &'s str,
     pub(super) class: String,
     pub(super) shape: usize,
@@ -24,26 +24,26 @@ pub(super) struct Line<'s> {
 }
 
 /// Returns the title of an axis with offered rates.
-pub(super) const fn offered_title(protocol: Protocol) -> &'static str {
+pub(super) const fn offered_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "offered, exchanges/s" } else { "offered, queries/s" }
 }
 
 /// Returns the title of an axis with achieved rates.
-pub(super) const fn achieved_title(protocol: Protocol) -> &'static str {
+pub(super) const fn achieved_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }
 
 /// Returns the lines of all servers, the limit responder's last.
-pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
+pub(super) fn lines(summary: &RunSummary) -> Vec<LoadCurveLine<'_>> {
     let drawn = |points: &'_ [CurvePoint], highest: Option<f64>| -> Vec<usize> {
         let most = highest.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
         (0..points.len()).filter(|&at| points[at].offered_per_s <= most).collect()
     };
-    let mut lines: Vec<Line<'_>> = summary
+    let mut lines: Vec<LoadCurveLine<'_>> = summary
         .results
         .iter()
         .enumerate()
-        .map(|(index, result)| Line {
+        .map(|(index, result)| LoadCurveLine {
             name: &result.server,
             class: plot::series_class(index),
             shape: index,
@@ -55,7 +55,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
         })
         .collect();
     if let Some(limit) = &summary.limit {
-        lines.push(Line {
+        lines.push(LoadCurveLine {
             name: "limit",
             class: LIMIT_CLASS.to_owned(),
             shape: plot::SERIES - 1,
@@ -71,46 +71,46 @@ pub(super) fn lines(summary: &Summary) -> Vec<Line<'_>> {
 }
 
 /// Returns the scale of both axes. Both have the same, so that the diagonal means "all on time".
-fn scale(lines: &[Line<'_>], ticks: usize) -> Scale {
+fn scale(lines: &[LoadCurveLine<'_>], ticks: usize) -> AxisScale {
     let offered = || lines.iter().flat_map(|line| &line.points).map(|point| point.offered_per_s);
     let highest = || lines.iter().filter_map(|line| line.highest_per_s);
     let (low, high) = (highest().fold(f64::MAX, f64::min), highest().fold(0.0, f64::max));
     let most = offered().fold(0.0, f64::max);
     if low < f64::MAX && high / low >= LOGARITHMIC_FROM {
-        Scale::log((low / 8.0).max(offered().fold(f64::MAX, f64::min)), most)
+        AxisScale::log((low / 8.0).max(offered().fold(f64::MAX, f64::min)), most)
     } else {
-        Scale::linear(most, ticks)
+        AxisScale::linear(most, ticks)
     }
 }
 
-fn frame(size: Size, lines: &[Line<'_>]) -> Frame {
+fn frame(size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> PlotArea {
     let (width, height, left, right) = match size {
-        Size::Wide => (960.0, 430.0, 58.0, 118.0),
-        Size::Narrow => (380.0, 340.0, 44.0, 16.0),
+        ChartWidth::Wide => (960.0, 430.0, 58.0, 118.0),
+        ChartWidth::Narrow => (380.0, 340.0, 44.0, 16.0),
     };
-    let scale = scale(lines, if size == Size::Wide { 6 } else { 4 });
-    Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: scale, y: scale }
+    let scale = scale(lines, if size == ChartWidth::Wide { 6 } else { 4 });
+    PlotArea { width, height, left, right, top: 34.0, bottom: 44.0, x: scale, y: scale }
 }
 
 /// Draws the chart in both sizes.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     let lines = lines(summary);
     html! {
-        @for size in Size::BOTH {
+        @for size in ChartWidth::BOTH {
             (drawing(&frame(size, &lines), size, &lines, &summary.plan))
         }
     }
 }
 
-fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], plan: &Plan) -> Markup {
+fn drawing(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>], plan: &Plan) -> Markup {
     let loss_percent = plan.search.loss_percent;
     let axis = |title| Axis {
         title,
-        ticks: if size == Size::Wide { 9 } else { 4 },
+        ticks: if size == ChartWidth::Wide { 9 } else { 4 },
         format: format::axis_rate,
     };
     // On a phone all names are at the left end of their lines or near it.
-    let beside = if size == Size::Narrow { names(frame, size, lines) } else { Vec::new() };
+    let beside = if size == ChartWidth::Narrow { names(frame, size, lines) } else { Vec::new() };
     let figures = highest(frame, size, lines).into_iter().chain(beside).collect();
     let content = html! {
         (loss_region(frame, loss_percent))
@@ -123,14 +123,14 @@ fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], plan: &Plan) -> Markup
         @for line in lines {
             @for point in &line.points { (mark(frame, line, point, loss_percent)) }
         }
-        @if size == Size::Wide {
+        @if size == ChartWidth::Wide {
             (plot::labels(names(frame, size, lines), 15.0, 8.0, frame.floor() - REGION))
         }
     };
     frame.svg(size.class(), "Load curve: offered against achieved rate", "xy", &content)
 }
 
-fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
+fn places(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
     let place =
         |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s));
     line.points.iter().map(place).collect()
@@ -141,7 +141,7 @@ fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
 const REGION: f64 = 32.0;
 
 /// Draws the area in which more exchanges are missed than the criterion allows, below the diagonal.
-fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
+fn loss_region(frame: &PlotArea, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = frame.x.range();
     // The border is straight on either kind of axis.
@@ -150,8 +150,8 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
         .map(|step| {
             let share = f64::from(step) / f64::from(steps);
             let value = match frame.x {
-                Scale::Linear { .. } | Scale::Between { .. } => low + (high - low) * share,
-                Scale::Log { .. } => low * (high / low).powf(share),
+                AxisScale::Linear { .. } | AxisScale::Between { .. } => low + (high - low) * share,
+                AxisScale::Log { .. } => low * (high / low).powf(share),
             };
             (frame.at_x(value), frame.at_y(value * keep))
         })
@@ -169,7 +169,7 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
 }
 
 /// Draws level lines at the highest confirmed rates.
-fn levels(frame: &Frame, lines: &[Line<'_>]) -> Markup {
+fn levels(frame: &PlotArea, lines: &[LoadCurveLine<'_>]) -> Markup {
     html! {
         @for (line, rate) in lines.iter().filter_map(|line| Some((line, line.highest_per_s?))) {
             @let y = format::coordinate(frame.at_y(rate));
@@ -181,10 +181,10 @@ fn levels(frame: &Frame, lines: &[Line<'_>]) -> Markup {
 
 /// Returns the figures on level lines; on a phone with the names, as there is no room next to the
 /// lines.
-fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
-    let text = |line: &Line<'_>, rate| match size {
-        Size::Wide => format!("{}/s", format::rate(rate)),
-        Size::Narrow => format!("{} {}/s", line.name, format::rate(rate)),
+fn highest(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
+    let text = |line: &LoadCurveLine<'_>, rate| match size {
+        ChartWidth::Wide => format!("{}/s", format::rate(rate)),
+        ChartWidth::Narrow => format!("{} {}/s", line.name, format::rate(rate)),
     };
     let rates = lines.iter().filter_map(|line| Some((line, line.highest_per_s?)));
     rates
@@ -196,7 +196,12 @@ fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
         .collect()
 }
 
-fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -> Markup {
+fn mark(
+    frame: &PlotArea,
+    line: &LoadCurveLine<'_>,
+    point: &CurvePoint,
+    loss_percent: f64,
+) -> Markup {
     let is_within = point.loss * 100.0 <= loss_percent;
     let class = format!("{}{}", line.class, if is_within { "" } else { " beyond" });
     let trials = if point.trials == 1 { "trial" } else { "trials" };
@@ -210,7 +215,7 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
         format::percentile_us(point.latency.p99_us),
         point.trials,
     );
-    Mark {
+    ChartMark {
         class: &class,
         shape: line.shape,
         at: (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s)),
@@ -227,10 +232,10 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
 
 /// Writes every line's name next to its last point; on a phone only the names of lines without a
 /// level line.
-fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
+fn names(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
     lines
         .iter()
-        .filter(|line| size == Size::Wide || line.highest_per_s.is_none())
+        .filter(|line| size == ChartWidth::Wide || line.highest_per_s.is_none())
         .filter_map(|line| {
             let &(x, y) = places(frame, line).last()?;
             let width = plot::name_width(line.name);
@@ -241,7 +246,7 @@ fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
 }
 
 /// Draws the table of the chart's figures.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     let limit = summary.limit.iter().map(|limit| ("limit", &limit.curve));
     let all = summary.results.iter().map(|result| (result.server.as_str(), &result.curve));
     html! {

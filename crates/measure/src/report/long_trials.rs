@@ -4,9 +4,9 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, Size};
-use super::scale::Scale;
-use crate::summary::{LongTrial, LongTrialPoint, Summary};
+use super::plot::{self, Axis, ChartWidth, PlotArea};
+use super::scale::AxisScale;
+use crate::summary::{LongTrial, LongTrialPoint, RunSummary};
 
 /// Line next to that of completed exchanges: its class, and the count that it shows.
 type Other = (&'static str, fn(&LongTrialPoint) -> u64);
@@ -19,12 +19,12 @@ const OTHERS: [Other; 4] = [
 ];
 
 /// Returns true if there is nothing to draw.
-pub(super) fn is_empty(summary: &Summary) -> bool {
+pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.long_trials.is_empty()
 }
 
 /// Explains the lines to the reader.
-pub(super) fn caption(summary: &Summary) -> Markup {
+pub(super) fn caption(summary: &RunSummary) -> Markup {
     let has_pool = summary.long_trials.iter().any(|trial| trial.pool_size.is_some());
     html! {
         "Exchanges completed on time by when they were, under constant load (thin line), with the server's "
@@ -38,7 +38,7 @@ pub(super) fn caption(summary: &Summary) -> Markup {
 }
 
 /// Returns the names of the lines next to that of completed exchanges, by the protocol's messages.
-fn names(summary: &Summary) -> [String; 4] {
+fn names(summary: &RunSummary) -> [String; 4] {
     let messages = summary.plan.protocol.messages();
     let at = |index: usize| messages.get(index).copied().unwrap_or_default();
     [
@@ -50,7 +50,7 @@ fn names(summary: &Summary) -> [String; 4] {
 }
 
 /// Returns the lines that are not 0 all the time, with their names.
-fn others(summary: &Summary) -> impl Iterator<Item = (Other, String)> {
+fn others(summary: &RunSummary) -> impl Iterator<Item = (Other, String)> {
     let points = || summary.long_trials.iter().flat_map(|trial| &trial.points);
     let is_there: Vec<bool> =
         OTHERS.iter().map(|(_, count)| points().any(|point| count(point) > 0)).collect();
@@ -59,7 +59,7 @@ fn others(summary: &Summary) -> impl Iterator<Item = (Other, String)> {
 }
 
 /// Draws the legend of the lines.
-pub(super) fn legend(summary: &Summary) -> Markup {
+pub(super) fn legend(summary: &RunSummary) -> Markup {
     html! {
         p class="legend" {
             @for ((class, _), name) in others(summary) { span class={ "key " (class) } { (name) } }
@@ -68,11 +68,11 @@ pub(super) fn legend(summary: &Summary) -> Markup {
 }
 
 /// Draws three charts per trial, in both sizes.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for trial in &summary.long_trials {
             h3 { (name(trial)) }
-            @for size in Size::BOTH {
+            @for size in ChartWidth::BOTH {
                 (rates(size, trial, summary))
                 (processors(size, trial, summary))
                 (memory(size, trial, summary))
@@ -89,25 +89,25 @@ fn name(trial: &LongTrial) -> String {
     format!("{}{variant}, {purpose}: {rate}/s offered", trial.server)
 }
 
-fn frame(size: Size, trial: &LongTrial, height: f64, most: f64) -> Frame {
+fn frame(size: ChartWidth, trial: &LongTrial, height: f64, most: f64) -> PlotArea {
     let (width, left) = match size {
-        Size::Wide => (960.0, 58.0),
-        Size::Narrow => (380.0, 48.0),
+        ChartWidth::Wide => (960.0, 58.0),
+        ChartWidth::Narrow => (380.0, 48.0),
     };
     // The time axis ends at the end of the trial, not at the next round figure.
-    let x = Scale::Linear { max: trial.points.len() as f64 * trial.interval_s };
-    let y = Scale::linear(most, 4);
-    Frame { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
+    let x = AxisScale::Linear { max: trial.points.len() as f64 * trial.interval_s };
+    let y = AxisScale::linear(most, 4);
+    PlotArea { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
 }
 
-const fn ticks(size: Size) -> usize {
+const fn ticks(size: ChartWidth) -> usize {
     match size {
-        Size::Wide => 10,
-        Size::Narrow => 5,
+        ChartWidth::Wide => 10,
+        ChartWidth::Narrow => 5,
     }
 }
 
-fn class(trial: &LongTrial, summary: &Summary) -> String {
+fn class(trial: &LongTrial, summary: &RunSummary) -> String {
     let place = summary.results.iter().position(|result| result.server == trial.server);
     plot::series_class(place.unwrap_or(0))
 }
@@ -115,7 +115,7 @@ fn class(trial: &LongTrial, summary: &Summary) -> String {
 /// Returns a line of the values that `read` returns, each at the middle of its interval; no point
 /// without a value.
 fn line(
-    frame: &Frame,
+    frame: &PlotArea,
     trial: &LongTrial,
     read: impl Fn(&LongTrialPoint) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
@@ -127,7 +127,7 @@ fn line(
 }
 
 /// Shades the time from when the pool is used up to the end.
-fn shade(frame: &Frame, trial: &LongTrial) -> Markup {
+fn shade(frame: &PlotArea, trial: &LongTrial) -> Markup {
     let c = format::coordinate;
     let from = trial.exhausted_s().map(|s| frame.at_x(s));
     html! {
@@ -138,7 +138,7 @@ fn shade(frame: &Frame, trial: &LongTrial) -> Markup {
     }
 }
 
-fn rates(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
+fn rates(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     let per_s = |count: u64| count as f64 / trial.interval_s;
     let highest = |point: &LongTrialPoint| {
         OTHERS
@@ -175,7 +175,7 @@ fn rates(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
     frame.svg(size.class(), "Exchanges second by second", "x", &content)
 }
 
-fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &Summary) -> String {
+fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &RunSummary) -> String {
     let until_s = from_s + trial.interval_s;
     let mut words = format!(
         "{}, {} to {} s\ndue {}\ncompleted {}",
@@ -196,12 +196,12 @@ fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &Summa
     words
 }
 
-fn processors(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
+fn processors(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     let most = trial.points.iter().filter_map(|point| point.server_cpus_busy).fold(1.0, f64::max);
     used(size, trial, summary, "processors busy", (most, |point| point.server_cpus_busy))
 }
 
-fn memory(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
+fn memory(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     let mib = |point: &LongTrialPoint| {
         point.server_rss_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))
     };
@@ -211,9 +211,9 @@ fn memory(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
 
 /// Draws the server's use over the same seconds; nothing when it is unknown.
 fn used(
-    size: Size,
+    size: ChartWidth,
     trial: &LongTrial,
-    summary: &Summary,
+    summary: &RunSummary,
     title: &'static str,
     (most, read): (f64, fn(&LongTrialPoint) -> Option<f64>),
 ) -> Markup {
@@ -238,7 +238,7 @@ fn count(count: u64) -> String {
 }
 
 /// Draws the table of the figures, one line per trial.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     let names = names(summary);
     html! {
         table {
@@ -307,7 +307,7 @@ fn row(trial: &LongTrial) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Plan, Protocol};
+    use crate::plan::{MeasuredProtocol, Plan};
     use crate::record::Purpose;
 
     #[test]
@@ -330,8 +330,8 @@ mod tests {
             points: vec![point(100, 0), point(100, 0), point(0, 100), point(0, 100)],
             ..LongTrial::default()
         };
-        let plan = Plan { protocol: Protocol::Dhcp6, ..Plan::default() };
-        let summary = Summary { long_trials: vec![trial], plan, ..Summary::default() };
+        let plan = Plan { protocol: MeasuredProtocol::Dhcp6, ..Plan::default() };
+        let summary = RunSummary { long_trials: vec![trial], plan, ..RunSummary::default() };
         let legend = legend(&summary).into_string();
         assert!(legend.contains("rejected instead of ADVERTISE"), "{legend}");
         assert!(!legend.contains("REPLY") && !legend.contains("unanswered"), "{legend}");

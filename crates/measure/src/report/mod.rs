@@ -33,11 +33,11 @@ mod trend;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::capacity::Chart;
+use crate::capacity::CapacityChart;
 use crate::compare::Comparison;
 use crate::stored::Trend;
 use crate::suite::SuiteSummary;
-use crate::summary::Summary;
+use crate::summary::RunSummary;
 pub use page::theme_button;
 
 const STYLE: &str = include_str!("style.css");
@@ -56,7 +56,7 @@ const LIST_SCRIPT: &str = include_str!("list.js");
 const LIVE_SCRIPT: &str = include_str!("live.js");
 
 /// Scripts and policy of a page, by which pages differ apart from their words.
-struct Look {
+struct PageSettings {
     scripts: &'static [&'static str],
     policy: &'static str,
 }
@@ -67,7 +67,7 @@ struct Look {
 ///
 /// Never: a summary can always be written as JSON.
 #[must_use]
-pub fn render(summary: &Summary) -> String {
+pub fn render(summary: &RunSummary) -> String {
     let body = html! {
         (page::head(summary))
         main {
@@ -87,7 +87,13 @@ pub fn render(summary: &Summary) -> String {
     let data = serde_json::to_string(summary);
     let scripts: &[&str] =
         if summary.profiles.is_empty() { &[SCRIPT] } else { &[SCRIPT, FLAME_SCRIPT] };
-    document_with(&Look { scripts, policy: POLICY }, &page::title(summary), "summary", &data, &body)
+    document_with(
+        &PageSettings { scripts, policy: POLICY },
+        &page::title(summary),
+        "summary",
+        &data,
+        &body,
+    )
 }
 
 /// Draws two results next to each other, with the reasons against the comparison, if any.
@@ -131,7 +137,7 @@ pub fn render_trend(trend: &Trend) -> String {
 #[must_use]
 pub fn render_list(page: &served::ListPage<'_>) -> String {
     let data = serde_json::to_string(page.found);
-    let look = Look { scripts: &[SCRIPT, LIST_SCRIPT], policy: SERVED_POLICY };
+    let look = PageSettings { scripts: &[SCRIPT, LIST_SCRIPT], policy: SERVED_POLICY };
     document_with(&look, "Stored runs — godwit", "stored", &data, &served::list(page))
 }
 
@@ -143,7 +149,7 @@ pub fn render_list(page: &served::ListPage<'_>) -> String {
 #[must_use]
 pub fn render_live(page: &served::LivePage<'_>) -> String {
     let data = serde_json::to_string(page.id);
-    let look = Look { scripts: &[SCRIPT, LIVE_SCRIPT], policy: SERVED_POLICY };
+    let look = PageSettings { scripts: &[SCRIPT, LIVE_SCRIPT], policy: SERVED_POLICY };
     document_with(&look, &page::title(page.summary), "run", &data, &served::live(page))
 }
 
@@ -153,7 +159,7 @@ pub fn render_live(page: &served::LivePage<'_>) -> String {
 ///
 /// Never: a table can always be written as JSON.
 #[must_use]
-pub fn render_capacity(chart: &Chart) -> String {
+pub fn render_capacity(chart: &CapacityChart) -> String {
     let data = serde_json::to_string(chart);
     document(capacity::TITLE, "capacity", &data, &capacity::body(chart))
 }
@@ -165,11 +171,11 @@ pub fn render_capacity(chart: &Chart) -> String {
 /// When there is no data: all drawn values can be written as JSON.
 #[must_use]
 pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
-    document_with(&Look { scripts: &[SCRIPT], policy: POLICY }, title, id, data, body)
+    document_with(&PageSettings { scripts: &[SCRIPT], policy: POLICY }, title, id, data, body)
 }
 
 fn document_with(
-    look: &Look,
+    look: &PageSettings,
     title: &str,
     id: &str,
     data: &serde_json::Result<String>,
@@ -200,7 +206,7 @@ fn document_with(
     .into_string()
 }
 
-fn charts(summary: &Summary) -> Markup {
+fn charts(summary: &RunSummary) -> Markup {
     let last = summary.plan.protocol.last_message();
     let has_curve = summary.results.iter().any(|result| !result.curve.is_empty());
     html! {
@@ -255,7 +261,7 @@ fn charts(summary: &Summary) -> Markup {
 }
 
 /// Draws processors and memory over the run, as far as they are known.
-fn over_the_run(summary: &Summary) -> Markup {
+fn over_the_run(summary: &RunSummary) -> Markup {
     html! {
         @if !summary.timeline.is_empty() {
             (figure(
@@ -265,8 +271,8 @@ fn over_the_run(summary: &Summary) -> Markup {
                     "Of servers what their processes used, with their share of interrupts; of the "
                     "generator elapsed minus idle minus steal of its processor."
                 },
-                &timeline::legend(summary, timeline::Quantity::Cpu),
-                &timeline::chart(summary, timeline::Quantity::Cpu),
+                &timeline::legend(summary, timeline::TimelineQuantity::Cpu),
+                &timeline::chart(summary, timeline::TimelineQuantity::Cpu),
                 &timeline::table(summary),
             ))
         }
@@ -275,15 +281,15 @@ fn over_the_run(summary: &Summary) -> Markup {
                 "memory",
                 "Memory over the run",
                 &html! { "Resident memory of the server with its children." },
-                &timeline::legend(summary, timeline::Quantity::Memory),
-                &timeline::chart(summary, timeline::Quantity::Memory),
+                &timeline::legend(summary, timeline::TimelineQuantity::Memory),
+                &timeline::chart(summary, timeline::TimelineQuantity::Memory),
                 &timeline::table(summary),
             ))
         }
     }
 }
 
-fn processor_load(summary: &Summary) -> Markup {
+fn processor_load(summary: &RunSummary) -> Markup {
     html! {
         @if !system_load::is_empty(summary) {
             (figure(
@@ -304,7 +310,7 @@ fn processor_load(summary: &Summary) -> Markup {
     }
 }
 
-fn every_restart(summary: &Summary) -> Markup {
+fn every_restart(summary: &RunSummary) -> Markup {
     html! {
         @if !restarts::is_empty(summary) {
             (figure(
@@ -322,7 +328,7 @@ fn every_restart(summary: &Summary) -> Markup {
     }
 }
 
-fn second_by_second(summary: &Summary) -> Markup {
+fn second_by_second(summary: &RunSummary) -> Markup {
     html! {
         @if !long_trials::is_empty(summary) {
             (figure(
@@ -337,7 +343,7 @@ fn second_by_second(summary: &Summary) -> Markup {
     }
 }
 
-fn every_run(summary: &Summary) -> Markup {
+fn every_run(summary: &RunSummary) -> Markup {
     html! {
         @if !runs::is_empty(summary) {
             (figure(

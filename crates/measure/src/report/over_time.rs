@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::plot::{self, Axis, Frame, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use super::{document, format, theme_button};
 
 /// Stretches of a chart that a pointer finds.
@@ -12,7 +12,7 @@ const STRETCHES: usize = 60;
 
 /// A line in a chart.
 #[derive(Clone, Debug, Serialize)]
-pub struct Series {
+pub struct ChartSeries {
     /// Name of the line's subject.
     pub name: String,
     /// Seconds and value, by time.
@@ -21,7 +21,7 @@ pub struct Series {
 
 /// Chart of a quantity over time.
 #[derive(Clone, Debug, Serialize)]
-pub struct Chart {
+pub struct TimeChart {
     /// One word that names the drawing.
     pub name: &'static str,
     /// Heading above the drawing.
@@ -31,12 +31,12 @@ pub struct Chart {
     /// Unit of the vertical axis.
     pub axis: &'static str,
     /// Lines of the chart.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// Draws the page: `kicker` above its title, `facts` below. Equal charts always give equal bytes.
 #[must_use]
-pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[Chart]) -> String {
+pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[TimeChart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
     let body = html! {
         header {
@@ -55,11 +55,11 @@ pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[Chart]) -> 
     document(&format!("{title} — godwit"), "charts", &serde_json::to_string(charts), &body)
 }
 
-fn points(charts: &[Chart]) -> impl Iterator<Item = &(f64, f64)> {
+fn points(charts: &[TimeChart]) -> impl Iterator<Item = &(f64, f64)> {
     charts.iter().flat_map(|chart| &chart.series).flat_map(|series| &series.points)
 }
 
-fn figure(chart: &Chart, end_s: f64) -> Markup {
+fn figure(chart: &TimeChart, end_s: f64) -> Markup {
     html! {
         figure data-chart=(chart.name) {
             figcaption { h2 { (chart.heading) } p { (chart.caption) } }
@@ -68,23 +68,23 @@ fn figure(chart: &Chart, end_s: f64) -> Markup {
                     span class={ "key " (plot::series_class(index)) } { (series.name) }
                 }
             }
-            @for size in Size::BOTH { (drawing(chart, end_s, size)) }
+            @for size in ChartWidth::BOTH { (drawing(chart, end_s, size)) }
             details { summary { "Figures" } div class="scroll" { (table(chart)) } }
         }
     }
 }
 
-fn drawing(chart: &Chart, end_s: f64, size: Size) -> Markup {
+fn drawing(chart: &TimeChart, end_s: f64, size: ChartWidth) -> Markup {
     let most = points(core::slice::from_ref(chart)).fold(0.0_f64, |most, point| most.max(point.1));
     let (width, left) = match size {
-        Size::Wide => (960.0, 58.0),
-        Size::Narrow => (380.0, 44.0),
+        ChartWidth::Wide => (960.0, 58.0),
+        ChartWidth::Narrow => (380.0, 44.0),
     };
     // The time axis ends at the last sample, not at the next round figure.
-    let x = Scale::Linear { max: end_s.max(0.01) };
-    let y = Scale::linear(most, 4);
-    let frame = Frame { width, height: 230.0, left, right: 16.0, top: 34.0, bottom: 44.0, x, y };
-    let ticks = if size == Size::Wide { 10 } else { 5 };
+    let x = AxisScale::Linear { max: end_s.max(0.01) };
+    let y = AxisScale::linear(most, 4);
+    let frame = PlotArea { width, height: 230.0, left, right: 16.0, top: 34.0, bottom: 44.0, x, y };
+    let ticks = if size == ChartWidth::Wide { 10 } else { 5 };
     let content = html! {
         (frame.axes(
             &Axis { title: "seconds", ticks, format: |value| format::trimmed(value, 2) },
@@ -103,7 +103,7 @@ fn axis_value(value: f64) -> String {
 }
 
 /// Draws one line in stretches, so that a pointer finds the values of all lines at its position.
-fn stretches(chart: &Chart, series: &Series, class: &str, frame: &Frame) -> Markup {
+fn stretches(chart: &TimeChart, series: &ChartSeries, class: &str, frame: &PlotArea) -> Markup {
     let len = series.points.len().div_ceil(STRETCHES).max(1);
     let count = series.points.len().div_ceil(len);
     html! {
@@ -124,7 +124,7 @@ fn stretches(chart: &Chart, series: &Series, class: &str, frame: &Frame) -> Mark
 }
 
 /// Returns the values of all lines from one time to another.
-fn words(chart: &Chart, from_s: f64, to_s: f64) -> String {
+fn words(chart: &TimeChart, from_s: f64, to_s: f64) -> String {
     let mut text = format!("{} to {} s", format::trimmed(from_s, 2), format::trimmed(to_s, 2));
     for series in &chart.series {
         let within = series.points.iter().filter(|point| (from_s..=to_s).contains(&point.0));
@@ -146,7 +146,7 @@ fn value(value: f64) -> String {
 }
 
 /// Draws least, mean and largest value of each line.
-fn table(chart: &Chart) -> Markup {
+fn table(chart: &TimeChart) -> Markup {
     html! {
         table {
             thead {
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn every_line_is_drawn_whole_and_named() {
-        let series = |name: &str, scale: f64| Series {
+        let series = |name: &str, scale: f64| ChartSeries {
             name: name.to_owned(),
             points: (0..200).map(|at| (f64::from(at) / 10.0, f64::from(at % 7) * scale)).collect(),
         };
-        let chart = Chart {
+        let chart = TimeChart {
             name: "rate",
             heading: "Rate",
             caption: "What was sent.",

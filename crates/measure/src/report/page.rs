@@ -6,16 +6,16 @@ use super::{cards, format, ratios};
 use crate::plan::{DroppedRuns, Headline, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
 use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
-use crate::summary::{Ratio, Summary};
+use crate::summary::{Ratio, RunSummary};
 
 /// Returns the title of the browser's window.
-pub(super) fn title(summary: &Summary) -> String {
+pub(super) fn title(summary: &RunSummary) -> String {
     let title = if summary.title.is_empty() { "Measurement" } else { &summary.title };
     format!("{title} — godwit")
 }
 
 /// Draws the subject, time and machine of the measurement, and the switch between light and dark.
-pub(super) fn head(summary: &Summary) -> Markup {
+pub(super) fn head(summary: &RunSummary) -> Markup {
     let environment = &summary.environment;
     let facts = [
         &summary.started.replace('T', " "),
@@ -51,7 +51,7 @@ pub fn theme_button() -> Markup {
 
 /// Returns the ratios that the run was made for: the first server of the plan over the second, in
 /// each store where the plan names several.
-fn main_ratios(summary: &Summary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
+fn main_ratios(summary: &RunSummary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
     let is_main = |ratio: &&Ratio| summary.plan.is_main_pair(&ratio.server, &ratio.to);
     let ratios = summary.ratios.iter().filter(is_main);
     ratios.filter_map(|ratio| Some((ratio, ratio.leases_per_s?)))
@@ -59,7 +59,7 @@ fn main_ratios(summary: &Summary) -> impl Iterator<Item = (&Ratio, RatioInterval
 
 /// Draws the sentence with the ratio, or the subject of the figures if a ratio has no interval;
 /// then a card per server with the plan's headline figure.
-pub(super) fn headline(summary: &Summary) -> Markup {
+pub(super) fn headline(summary: &RunSummary) -> Markup {
     let headline = summary.plan.headline;
     let is_rate = headline == Headline::HighestRate;
     html! {
@@ -107,7 +107,7 @@ pub(super) fn headline(summary: &Summary) -> Markup {
 
 /// Lists the variant of each server that has a curve, if the variant has a name: "kea:
 /// multi-threaded".
-pub(super) fn variants(summary: &Summary) -> Option<String> {
+pub(super) fn variants(summary: &RunSummary) -> Option<String> {
     let named = summary.results.iter().filter(|result| !result.variant.is_empty());
     let words: Vec<String> =
         named.map(|result| format!("{}: {}", result.server, result.variant)).collect();
@@ -115,7 +115,7 @@ pub(super) fn variants(summary: &Summary) -> Option<String> {
 }
 
 /// Draws the warnings that the reader must know before believing the figures.
-pub(super) fn warnings(summary: &Summary) -> Markup {
+pub(super) fn warnings(summary: &RunSummary) -> Markup {
     html! {
         @if !summary.warnings.is_empty() {
             section class="warnings" {
@@ -127,7 +127,7 @@ pub(super) fn warnings(summary: &Summary) -> Markup {
 }
 
 /// Describes the method in plain words with this run's settings.
-pub(super) fn method(summary: &Summary) -> Markup {
+pub(super) fn method(summary: &RunSummary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
     let number = |value: f64| format::trimmed(value, 2);
@@ -281,7 +281,7 @@ fn runs_method(plan: &Plan) -> Markup {
 }
 
 /// Draws the footer with the location of the raw records.
-pub(super) fn foot(summary: &Summary) -> Markup {
+pub(super) fn foot(summary: &RunSummary) -> Markup {
     html! {
         footer {
             p {

@@ -7,7 +7,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::format::coordinate as c;
-use super::scale::Scale;
+use super::scale::AxisScale;
 
 /// Number of series that differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
@@ -25,12 +25,12 @@ pub(super) fn series_class(index: usize) -> String {
 
 /// Width for which a chart is drawn. Text keeps its size, so a phone gets a drawing of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum ChartWidth {
     Wide,
     Narrow,
 }
 
-impl Size {
+impl ChartWidth {
     pub(super) const BOTH: [Self; 2] = [Self::Wide, Self::Narrow];
 
     pub(super) const fn class(self) -> &'static str {
@@ -43,18 +43,18 @@ impl Size {
 
 /// Area of a drawing that axes enclose, in the drawing's units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PlotArea {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    pub(super) x: Scale,
-    pub(super) y: Scale,
+    pub(super) x: AxisScale,
+    pub(super) y: AxisScale,
 }
 
-impl Frame {
+impl PlotArea {
     pub(super) fn at_x(&self, value: f64) -> f64 {
         self.left + self.x.position(value) * (self.width - self.left - self.right)
     }
@@ -179,7 +179,7 @@ pub(super) fn outline(shape: usize) -> &'static str {
 }
 
 /// Mark that a pointer can find.
-pub(super) struct Mark<'a> {
+pub(super) struct ChartMark<'a> {
     pub(super) class: &'a str,
     pub(super) shape: usize,
     pub(super) at: (f64, f64),
@@ -189,7 +189,7 @@ pub(super) struct Mark<'a> {
     pub(super) title: String,
 }
 
-impl Mark<'_> {
+impl ChartMark<'_> {
     pub(super) fn draw(&self) -> Markup {
         let (x, y) = (c(self.at.0), c(self.at.1));
         let transform = format!("translate({x} {y})");
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn names_cannot_break_out_of_attributes() {
-        let mark = Mark {
+        let mark = ChartMark {
             class: "s0",
             shape: 0,
             at: (1.0, 2.0),

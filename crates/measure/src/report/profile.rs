@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 
 use super::{flame, format};
-use crate::profile::{Profile, Share, top_functions, top_objects};
-use crate::summary::{ServerProfile, Summary};
+use crate::profile::{Profile, ProfileShare, top_functions, top_objects};
+use crate::summary::{RunSummary, ServerProfile};
 
 /// Number of functions in a table.
 const FUNCTIONS: usize = 15;
@@ -15,7 +15,7 @@ const OBJECTS: usize = 8;
 const MANY_LOST: f64 = 0.1;
 
 /// Draws the whole figure; nothing without profiles.
-pub(super) fn figure(summary: &Summary) -> Markup {
+pub(super) fn figure(summary: &RunSummary) -> Markup {
     let profiles = &summary.profiles;
     html! {
         @if !profiles.is_empty() {
@@ -56,7 +56,7 @@ fn name(of: &ServerProfile) -> String {
     format!("{} at {}/s", of.server, format::rate(of.offered_per_s))
 }
 
-fn section(index: usize, of: &ServerProfile, summary: &Summary) -> Markup {
+fn section(index: usize, of: &ServerProfile, summary: &RunSummary) -> Markup {
     let name = name(of);
     html! {
         section class="profile" data-profile=(index) data-server=(of.server) {
@@ -107,7 +107,7 @@ fn doubts(profile: &Profile) -> Option<String> {
 
 /// Draws the tables of one server, with a column for each of its profiles.
 fn tables(profiles: &[ServerProfile]) -> Markup {
-    let of = |top: fn(&crate::profile::Stacks) -> Vec<Share>| -> Vec<Vec<Share>> {
+    let of = |top: fn(&crate::profile::Stacks) -> Vec<ProfileShare>| -> Vec<Vec<ProfileShare>> {
         profiles.iter().map(|of| top(&of.profile.stacks)).collect()
     };
     let (functions, objects) = (of(top_functions), of(top_objects));
@@ -153,8 +153,8 @@ fn tables(profiles: &[ServerProfile]) -> Markup {
 }
 
 /// Returns the largest rows of all profiles, by the largest share that each has in any.
-fn rows(profiles: &[Vec<Share>], count: usize) -> Vec<&Share> {
-    let mut rows: Vec<&Share> = Vec::new();
+fn rows(profiles: &[Vec<ProfileShare>], count: usize) -> Vec<&ProfileShare> {
+    let mut rows: Vec<&ProfileShare> = Vec::new();
     for share in profiles.iter().flatten().filter(|share| share.own > 0.0) {
         match rows.iter_mut().find(|row| is_same(row, share)) {
             Some(row) if row.own < share.own => *row = share,
@@ -167,11 +167,11 @@ fn rows(profiles: &[Vec<Share>], count: usize) -> Vec<&Share> {
     rows
 }
 
-fn is_same(a: &Share, b: &Share) -> bool {
+fn is_same(a: &ProfileShare, b: &ProfileShare) -> bool {
     (&a.function, &a.object) == (&b.function, &b.object)
 }
 
-fn cells(row: &Share, profiles: &[Vec<Share>]) -> Markup {
+fn cells(row: &ProfileShare, profiles: &[Vec<ProfileShare>]) -> Markup {
     html! {
         @for profile in profiles {
             @let own = profile.iter().find(|share| is_same(share, row)).map_or(0.0, |s| s.own);

@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use super::format;
 use super::tables::server_drops;
 use crate::record::{Purpose, Qdisc, Queues};
-use crate::summary::{Summary, TrialRow};
+use crate::summary::{RunSummary, TrialRow};
 
 /// Returns the rows for a line: its best confirmed trial, then the points of its load curve.
-fn rows<'s>(summary: &'s Summary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
+fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
     let of_it = || {
         summary.trials.iter().filter(|row| {
             (row.server.as_str(), row.variant.as_str()) == (server, variant)
@@ -25,7 +25,7 @@ fn rows<'s>(summary: &'s Summary, server: &str, variant: &str) -> Vec<&'s TrialR
 }
 
 /// Draws the section; nothing in plans that are not about queues.
-pub(super) fn section(summary: &Summary) -> Markup {
+pub(super) fn section(summary: &RunSummary) -> Markup {
     html! {
         @if summary.trials.iter().any(|row| row.queues.is_some()) {
             section class="figures" {
@@ -43,7 +43,7 @@ pub(super) fn section(summary: &Summary) -> Markup {
     }
 }
 
-fn table(summary: &Summary) -> Markup {
+fn table(summary: &RunSummary) -> Markup {
     html! {
         table id="queues" {
             thead {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_line_tells_what_its_queues_were_at_the_maximum_and_beyond() {
-        assert_eq!(section(&Summary::default()).into_string(), "");
+        assert_eq!(section(&RunSummary::default()).into_string(), "");
         let qdisc = Qdisc {
             kind: "pfifo".to_owned(),
             limit_packets: 1_000,
@@ -173,7 +173,7 @@ mod tests {
             void,
         ];
         let result = ServerResult { server: "godwit-plain".to_owned(), ..Default::default() };
-        let summary = Summary { trials, results: vec![result], ..Summary::default() };
+        let summary = RunSummary { trials, results: vec![result], ..RunSummary::default() };
         let text = section(&summary).into_string();
         let cell = |of: &str| format!("<td class=\"n\">{of}</td>");
         let at = |of: &str| text.find(&cell(of));

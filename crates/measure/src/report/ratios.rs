@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use crate::statistics::{NoiseFloor, RatioInterval};
-use crate::summary::{Ratio, Summary};
+use crate::summary::{Ratio, RunSummary};
 
 /// One line of the chart.
-pub(super) struct Row {
+pub(super) struct RatioRow {
     /// Name of the ratio, e.g. `godwit ÷ kea`.
     pub(super) name: String,
     /// Quantity of the ratio.
@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) class: String,
 }
 
-fn rows(summary: &Summary) -> Vec<Row> {
+fn rows(summary: &RunSummary) -> Vec<RatioRow> {
     let mut rows = Vec::new();
     for ratio in &summary.ratios {
         let place = summary.results.iter().position(|result| result.server == ratio.server);
@@ -35,7 +35,7 @@ fn rows(summary: &Summary) -> Vec<Row> {
             (format!("{yields} per CPU-second"), ratio.leases_per_cpu_s),
         ] {
             if let Some(interval) = interval {
-                rows.push(Row {
+                rows.push(RatioRow {
                     name: format!("{} ÷ {}", ratio.server, ratio.to),
                     what,
                     server: ratio.server.clone(),
@@ -66,7 +66,7 @@ pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
 }
 
 /// Returns true if there is nothing to draw.
-pub(super) fn is_empty(summary: &Summary) -> bool {
+pub(super) fn is_empty(summary: &RunSummary) -> bool {
     rows(summary).is_empty()
 }
 
@@ -88,14 +88,14 @@ pub(super) fn range(interval: &RatioInterval) -> String {
 }
 
 /// Draws the chart in both sizes.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     chart_of(&rows(summary), summary.noise)
 }
 
 /// Draws a chart of any ratios around the band that `noise` leaves open.
-pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
+pub(super) fn chart_of(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
     html! {
-        @for size in Size::BOTH { (drawing(size, rows, noise)) }
+        @for size in ChartWidth::BOTH { (drawing(size, rows, noise)) }
     }
 }
 
@@ -107,7 +107,7 @@ const NARROW: f64 = 380.0;
 /// Layout of the words of all rows.
 #[derive(Clone, Copy)]
 struct Setting {
-    size: Size,
+    size: ChartWidth,
     /// True if a name has no room next to its quantity, or on one line.
     is_long: bool,
     left: f64,
@@ -115,27 +115,27 @@ struct Setting {
 }
 
 impl Setting {
-    fn of(size: Size, rows: &[Row]) -> Self {
-        let widest = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
+    fn of(size: ChartWidth, rows: &[RatioRow]) -> Self {
+        let widest = |of: &dyn Fn(&RatioRow) -> f64| rows.iter().map(of).fold(0.0, f64::max);
         let name = widest(&|row| plot::name_width(&row.name));
         match size {
-            Size::Wide => {
+            ChartWidth::Wide => {
                 let what = widest(&|row| plot::name_width(&row.what));
                 let figure = widest(&|row| figure(row).chars().count() as f64 * FIGURE_CHARACTER);
                 let is_long = name + what + 8.0 > 330.0;
                 let left = if is_long { f64::clamp(name + 8.0, 330.0, 540.0) } else { 330.0 };
                 Self { size, is_long, left, right: f64::max(figure + 12.0, 250.0) }
             }
-            Size::Narrow => Self { size, is_long: name > NARROW, left: 14.0, right: 20.0 },
+            ChartWidth::Narrow => Self { size, is_long: name > NARROW, left: 14.0, right: 20.0 },
         }
     }
 
     const fn row_height(self) -> f64 {
         match (self.size, self.is_long) {
-            (Size::Wide, false) => 34.0,
-            (Size::Wide, true) => 42.0,
-            (Size::Narrow, false) => 78.0,
-            (Size::Narrow, true) => 94.0,
+            (ChartWidth::Wide, false) => 34.0,
+            (ChartWidth::Wide, true) => 42.0,
+            (ChartWidth::Narrow, false) => 78.0,
+            (ChartWidth::Narrow, true) => 94.0,
         }
     }
 
@@ -143,24 +143,24 @@ impl Setting {
     /// are above it.
     const fn lift(self) -> f64 {
         match (self.size, self.is_long) {
-            (Size::Wide, _) => 0.0,
-            (Size::Narrow, false) => 20.0,
-            (Size::Narrow, true) => 28.0,
+            (ChartWidth::Wide, _) => 0.0,
+            (ChartWidth::Narrow, false) => 20.0,
+            (ChartWidth::Narrow, true) => 28.0,
         }
     }
 }
 
 /// Formats a row's figure: `12.6×  (11.9 to 13.4)`.
-fn figure(row: &Row) -> String {
+fn figure(row: &RatioRow) -> String {
     format!("{}  ({})", times_bound(row.bound, &row.interval), range(&row.interval))
 }
 
-fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
+fn drawing(size: ChartWidth, rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
     let setting = Setting::of(size, rows);
     let (row_height, Setting { left, right, .. }) = (setting.row_height(), setting);
     let (width, top) = match size {
-        Size::Wide => (960.0, 12.0),
-        Size::Narrow => (NARROW, 26.0),
+        ChartWidth::Wide => (960.0, 12.0),
+        ChartWidth::Narrow => (NARROW, 26.0),
     };
     // Wide intervals of few pairs would squeeze the rest: they are cut at the end of the axis
     // instead.
@@ -170,20 +170,20 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     };
     let low = rows.iter().map(|row| reach(&row.interval).0).fold(1.0, f64::min);
     let high = rows.iter().map(|row| reach(&row.interval).1).fold(1.0, f64::max);
-    let frame = Frame {
+    let frame = PlotArea {
         width,
         height: top + rows.len() as f64 * row_height + 44.0,
         left,
         right,
         top,
         bottom: 44.0,
-        x: Scale::log(low * 0.95, high * 1.05),
-        y: Scale::Linear { max: 1.0 },
+        x: AxisScale::log(low * 0.95, high * 1.05),
+        y: AxisScale::Linear { max: 1.0 },
     };
     let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + setting.lift();
     let content = html! {
         @for index in 0..rows.len() {
-            (equal(&frame, noise, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
+            (equal(&frame, noise, at(index), if size == ChartWidth::Wide { row_height / 2.0 } else { 9.0 }))
         }
         (frame.axes(
             &Axis { title: "times as many", ticks: 6, format: |v| format!("{}×", format::trimmed(v, 3)) },
@@ -195,7 +195,7 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
 }
 
 /// Draws the line of equality and the band of noise around it, `reach` above and below a row.
-fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup {
+fn equal(frame: &PlotArea, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup {
     let c = format::coordinate;
     let (top, bottom) = (c(y - reach), c(y + reach));
     html! {
@@ -211,21 +211,21 @@ fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup
 }
 
 /// Draws the words of a row whose interval is at `y`.
-fn words(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
+fn words(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
     let c = format::coordinate;
-    let Row { name, what, server, to, .. } = row;
+    let RatioRow { name, what, server, to, .. } = row;
     html! {
         @match (setting.size, setting.is_long) {
-            (Size::Wide, false) => {
+            (ChartWidth::Wide, false) => {
                 text class="row-name" x="0" y=(c(y)) dy="0.32em" {
                     (name) tspan class="dim" dx="8" { (what) }
                 }
             }
-            (Size::Wide, true) => {
+            (ChartWidth::Wide, true) => {
                 text class="row-name" x="0" y=(c(y - 9.0)) dy="0.32em" { (name) }
                 text class="row-name dim" x="0" y=(c(y + 9.0)) dy="0.32em" { (what) }
             }
-            (Size::Narrow, is_long) => {
+            (ChartWidth::Narrow, is_long) => {
                 @if is_long {
                     text class="row-name" x="0" y=(c(y - 64.0)) dy="0.32em" { (server) " ÷" }
                     text class="row-name" x="0" y=(c(y - 48.0)) dy="0.32em" { (to) }
@@ -236,18 +236,18 @@ fn words(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
             }
         }
         @let (x, y) = match setting.size {
-            Size::Wide => (c(frame.end() + 12.0), c(y)),
-            Size::Narrow => (c(0.0), c(y - 16.0)),
+            ChartWidth::Wide => (c(frame.end() + 12.0), c(y)),
+            ChartWidth::Narrow => (c(0.0), c(y - 16.0)),
         };
         text class="row-figure" x=(x) y=(y) dy="0.32em" { (figure(row)) }
     }
 }
 
-fn line(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
+fn line(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
     let c = format::coordinate;
-    let Row { name, what, interval, class, bound, .. } = row;
+    let RatioRow { name, what, interval, class, bound, .. } = row;
     let (from, to) = (frame.at_x(interval.low), frame.at_x(interval.high));
-    let mark = Mark {
+    let mark = ChartMark {
         class,
         shape: 0,
         at: (frame.at_x(interval.ratio), y),
@@ -282,12 +282,12 @@ fn line(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
 }
 
 /// Draws the table of the chart's figures.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     table_of(&rows(summary))
 }
 
 /// Draws the table of the figures of any ratios.
-pub(super) fn table_of(rows: &[Row]) -> Markup {
+pub(super) fn table_of(rows: &[RatioRow]) -> Markup {
     html! {
         table {
             thead {

@@ -3,22 +3,22 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use crate::record::Purpose;
-use crate::summary::{RestartResult, Summary};
+use crate::summary::{RestartResult, RunSummary};
 
 /// Returns true if there is nothing to draw.
-pub(super) fn is_empty(summary: &Summary) -> bool {
+pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.restarts.is_empty()
 }
 
 /// Draws one chart per trial, in both sizes.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for restart in &summary.restarts {
             h3 { (name(restart)) }
-            @for size in Size::BOTH { (drawing(size, restart, summary)) }
+            @for size in ChartWidth::BOTH { (drawing(size, restart, summary)) }
         }
     }
 }
@@ -34,24 +34,24 @@ fn name(restart: &RestartResult) -> String {
     format!("{}{variant}: database {how} and started again", restart.server)
 }
 
-fn drawing(size: Size, restart: &RestartResult, summary: &Summary) -> Markup {
+fn drawing(size: ChartWidth, restart: &RestartResult, summary: &RunSummary) -> Markup {
     let interval_s = restart.timeline.interval_s;
     let per_s = |count: u64| count as f64 / interval_s;
     let points = &restart.timeline.points;
     let most = points.iter().map(|point| per_s(point[0].max(point[1]))).fold(1.0, f64::max);
     let (width, left, ticks) = match size {
-        Size::Wide => (960.0, 58.0, 10),
-        Size::Narrow => (380.0, 48.0, 5),
+        ChartWidth::Wide => (960.0, 58.0, 10),
+        ChartWidth::Narrow => (380.0, 48.0, 5),
     };
-    let frame = Frame {
+    let frame = PlotArea {
         width,
         height: 210.0,
         left,
         right: 16.0,
         top: 34.0,
         bottom: 44.0,
-        x: Scale::Linear { max: (points.len() as f64 * interval_s).max(1.0) },
-        y: Scale::linear(most, 4),
+        x: AxisScale::Linear { max: (points.len() as f64 * interval_s).max(1.0) },
+        y: AxisScale::linear(most, 4),
     };
     let line = |of: usize| -> Vec<(f64, f64)> {
         let middle = |index: usize| (index as f64 + 0.5) * interval_s;
@@ -105,7 +105,7 @@ fn short(seconds: f64) -> String {
 }
 
 /// Draws the table of the figures, one line per trial.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {
             thead {

@@ -4,10 +4,10 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use crate::statistics::MeanInterval;
-use crate::summary::{RunFigure, RunState, Summary};
+use crate::summary::{RunFigure, RunState, RunSummary};
 
 /// Margin of the axis beyond the values of the means, as a share of their span. Dropped runs that
 /// are farther out are drawn at the end of the axis, with their figure in words.
@@ -17,7 +17,7 @@ const LEAST_REACH: f64 = 4.0;
 const TICKS: usize = 6;
 
 /// One server's runs.
-struct Row<'s> {
+struct ServerRunsRow<'s> {
     name: &'s str,
     class: String,
     shape: usize,
@@ -28,7 +28,7 @@ struct Row<'s> {
     yields: &'static str,
 }
 
-impl Row<'_> {
+impl ServerRunsRow<'_> {
     fn percent(&self, rate: f64) -> f64 {
         rate / self.mean.mean * 100.0
     }
@@ -40,12 +40,12 @@ impl Row<'_> {
     }
 }
 
-fn rows(summary: &Summary) -> Vec<Row<'_>> {
+fn rows(summary: &RunSummary) -> Vec<ServerRunsRow<'_>> {
     let mut rows = Vec::new();
     let yields = summary.plan.protocol.yields();
     for (index, result) in summary.results.iter().enumerate() {
         if let Some(mean) = result.mean.filter(|mean| mean.mean > 0.0) {
-            rows.push(Row {
+            rows.push(ServerRunsRow {
                 name: &result.server,
                 class: plot::series_class(index),
                 shape: index,
@@ -57,7 +57,7 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
         }
     }
     if let Some((limit, mean)) = summary.limit.as_ref().and_then(|l| Some((l, l.mean?))) {
-        rows.push(Row {
+        rows.push(ServerRunsRow {
             name: "limit",
             class: plot::LIMIT_CLASS.to_owned(),
             shape: 0,
@@ -71,7 +71,7 @@ fn rows(summary: &Summary) -> Vec<Row<'_>> {
 }
 
 /// Returns true if there is nothing to draw.
-pub(super) fn is_empty(summary: &Summary) -> bool {
+pub(super) fn is_empty(summary: &RunSummary) -> bool {
     rows(summary).is_empty()
 }
 
@@ -91,18 +91,18 @@ pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
 }
 
 /// Draws the chart in both sizes, with the values below it.
-pub(super) fn chart(summary: &Summary) -> Markup {
+pub(super) fn chart(summary: &RunSummary) -> Markup {
     let rows = rows(summary);
     html! {
-        @for size in Size::BOTH { (drawing(size, &rows)) }
+        @for size in ChartWidth::BOTH { (drawing(size, &rows)) }
         div class="scroll" { (values(summary, &rows)) }
     }
 }
 
-fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
+fn drawing(size: ChartWidth, rows: &[ServerRunsRow<'_>]) -> Markup {
     let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 150.0, 205.0, 78.0, 8.0),
-        Size::Narrow => (380.0, 14.0, 20.0, 122.0, 16.0),
+        ChartWidth::Wide => (960.0, 150.0, 205.0, 78.0, 8.0),
+        ChartWidth::Narrow => (380.0, 14.0, 20.0, 122.0, 16.0),
     };
     let of_means = || {
         rows.iter().flat_map(|row| {
@@ -114,15 +114,15 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
     let low = of_means().fold(100.0 - LEAST_REACH, f64::min);
     let high = of_means().fold(100.0 + LEAST_REACH, f64::max);
     let margin = (high - low) * MARGIN;
-    let frame = Frame {
+    let frame = PlotArea {
         width,
         height: top + rows.len() as f64 * row_height + 44.0,
         left,
         right,
         top,
         bottom: 44.0,
-        x: Scale::between((low - margin).max(0.0), high + margin, TICKS),
-        y: Scale::Linear { max: 1.0 },
+        x: AxisScale::between((low - margin).max(0.0), high + margin, TICKS),
+        y: AxisScale::Linear { max: 1.0 },
     };
     let content = html! {
         (frame.axes(
@@ -137,9 +137,15 @@ fn drawing(size: Size, rows: &[Row<'_>]) -> Markup {
 }
 
 /// Draws one server: its interval as a band with the mean in it, its runs from top to bottom.
-fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Markup {
+fn strip(
+    frame: &PlotArea,
+    size: ChartWidth,
+    row: &ServerRunsRow<'_>,
+    top: f64,
+    height: f64,
+) -> Markup {
     let c = format::coordinate;
-    let words = if size == Size::Wide { 0.0 } else { 44.0 };
+    let words = if size == ChartWidth::Wide { 0.0 } else { 44.0 };
     let (first, last) = (top + words + 10.0, top + height - 10.0);
     let count = row.runs.iter().map(|run| run.run + 1).max().unwrap_or(1);
     let step = (last - first) / f64::from(count.max(2) - 1);
@@ -153,7 +159,7 @@ fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Mar
         line class={ "whisker " (row.class) } x1=(c(frame.at_x(100.0))) y1=(c(first - 6.0))
             x2=(c(frame.at_x(100.0))) y2=(c(last + 6.0)) {}
         @match size {
-            Size::Wide => {
+            ChartWidth::Wide => {
                 @let middle = top + height / 2.0;
                 text class="row-name" x="0" y=(c(middle)) dy="0.32em" { (row.name) }
                 text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(middle - 9.0)) dy="0.32em" {
@@ -162,7 +168,7 @@ fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Mar
                 text class="row-figure dim" x=(c(frame.end() + 12.0)) y=(c(middle + 9.0))
                     dy="0.32em" { (range(&row.mean)) }
             }
-            Size::Narrow => {
+            ChartWidth::Narrow => {
                 text class="row-name" x="0" y=(c(top + 14.0)) dy="0.32em" { (row.name) }
                 text class="row-figure" x="0" y=(c(top + 30.0)) dy="0.32em" {
                     (figure) "  (" (range(&row.mean)) ")"
@@ -175,7 +181,7 @@ fn strip(frame: &Frame, size: Size, row: &Row<'_>, top: f64, height: f64) -> Mar
     }
 }
 
-fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
+fn dot(frame: &PlotArea, row: &ServerRunsRow<'_>, run: &RunFigure, y: f64) -> Markup {
     let c = format::coordinate;
     let rate = run.counts_as.unwrap_or(0.0);
     let x = frame.at_x(row.percent(rate));
@@ -192,7 +198,7 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
         Some(_) => format!("{} beyond", row.class),
         None => row.class.clone(),
     };
-    let mark = Mark {
+    let mark = ChartMark {
         class: &class,
         shape: row.shape,
         at: (x, y),
@@ -227,7 +233,7 @@ fn dot(frame: &Frame, row: &Row<'_>, run: &RunFigure, y: f64) -> Markup {
 }
 
 /// Draws the values, a line per server.
-fn values(summary: &Summary, rows: &[Row<'_>]) -> Markup {
+fn values(summary: &RunSummary, rows: &[ServerRunsRow<'_>]) -> Markup {
     let planned = summary.plan.runs.count;
     html! {
         table class="runs" {
@@ -277,7 +283,7 @@ fn value(run: Option<&RunFigure>) -> Markup {
 }
 
 /// Draws the table of every run with its result.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     let optional = |rate: Option<f64>| rate.map(format::whole).unwrap_or_default();
     html! {
         table {

@@ -2,7 +2,7 @@
 
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     /// Linear scale from 0 to this value.
     Linear { max: f64 },
     /// Linear scale from the first to the second.
@@ -11,7 +11,7 @@ pub(super) enum Scale {
     Log { min: f64, max: f64 },
 }
 
-impl Scale {
+impl AxisScale {
     /// Returns a linear axis that contains `max`, ended by a tick of about `ticks`.
     pub(super) fn linear(max: f64, ticks: usize) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
@@ -113,16 +113,16 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_values() {
-        let Scale::Linear { max } = Scale::linear(173_000.0, 5) else { panic!() };
+        let AxisScale::Linear { max } = AxisScale::linear(173_000.0, 5) else { panic!() };
         assert_eq!(max, 200_000.0);
-        assert_eq!(Scale::linear(0.83, 4).ticks(4), [0.0, 0.25, 0.5, 0.75, 1.0]);
-        let Scale::Log { min, max } = Scale::log(1_700.0, 280_000.0) else { panic!() };
+        assert_eq!(AxisScale::linear(0.83, 4).ticks(4), [0.0, 0.25, 0.5, 0.75, 1.0]);
+        let AxisScale::Log { min, max } = AxisScale::log(1_700.0, 280_000.0) else { panic!() };
         assert!((min - 1_000.0).abs() < 1e-6 && (max - 500_000.0).abs() < 1e-6, "{min} {max}");
     }
 
     #[test]
     fn axes_between_two_values_hold_both() {
-        let scale = Scale::between(87.0, 104.5, 5);
+        let scale = AxisScale::between(87.0, 104.5, 5);
         assert_eq!(scale.ticks(5), [85.0, 90.0, 95.0, 100.0, 105.0]);
         assert_eq!(
             (scale.position(85.0), scale.position(105.0), scale.position(95.0)),
@@ -133,20 +133,20 @@ mod tests {
 
     #[test]
     fn log_ticks_thin_out() {
-        let wide = Scale::log(10.0, 2e6).ticks(6);
+        let wide = AxisScale::log(10.0, 2e6).ticks(6);
         assert!(wide.len() <= 6 && wide.iter().all(|v| is_power_of_ten(*v)), "{wide:?}");
-        assert_eq!(Scale::log(1.0, 10.0).ticks(6).len(), 4);
+        assert_eq!(AxisScale::log(1.0, 10.0).ticks(6).len(), 4);
     }
 
     #[test]
     fn positions_stay_on_the_axis() {
-        let log = Scale::log(10.0, 1_000.0);
+        let log = AxisScale::log(10.0, 1_000.0);
         assert!((log.position(100.0) - 0.5).abs() < 1e-9);
         assert_eq!((log.position(1.0), log.position(1e9)), (0.0, 1.0));
-        assert_eq!(Scale::linear(10.0, 5).position(-3.0), 0.0);
+        assert_eq!(AxisScale::linear(10.0, 5).position(-3.0), 0.0);
         for odd in [0.0, f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE] {
-            assert!(Scale::linear(odd, 5).position(0.5).is_finite());
-            assert!(Scale::log(odd, odd).position(0.5).is_finite());
+            assert!(AxisScale::linear(odd, 5).position(0.5).is_finite());
+            assert!(AxisScale::log(odd, odd).position(0.5).is_finite());
         }
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{charts, format, page, tables};
 use crate::stored::{RunKind, StoredFigure, StoredRun, StoredRuns, StoredState};
-use crate::summary::Summary;
+use crate::summary::RunSummary;
 
 /// Number of a run's progress lines on the page.
 const LINES: usize = 12;
@@ -29,7 +29,7 @@ pub struct LivePage<'a> {
     /// Identifier of the run.
     pub id: &'a str,
     /// Summary of the run so far.
-    pub summary: &'a Summary,
+    pub summary: &'a RunSummary,
     /// Number of finished trials.
     pub trials: usize,
     /// Progress lines of the run so far: seconds and words.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{format, page, plot};
-use crate::suite::{PartResult, RowResult, SuiteSummary, Verdict};
+use crate::suite::{PartResult, RowResult, SuiteSummary, TargetVerdict};
 
 /// Returns the title of the browser's window.
 pub(super) fn title(summary: &SuiteSummary) -> String {
@@ -12,8 +12,9 @@ pub(super) fn title(summary: &SuiteSummary) -> String {
 
 /// Draws the whole page.
 pub(super) fn body(summary: &SuiteSummary) -> Markup {
-    let met =
-        |wanted: &[Verdict]| summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count();
+    let met = |wanted: &[TargetVerdict]| {
+        summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count()
+    };
     html! {
         header {
             div {
@@ -31,9 +32,9 @@ pub(super) fn body(summary: &SuiteSummary) -> Markup {
                 section class="figures" data-chart="targets" {
                     h2 { "Targets" }
                     p {
-                        (met(&[Verdict::Met, Verdict::MetByFigure])) " of " (summary.rows.len())
-                        " met, " (met(&[Verdict::NotMeasured])) " not measured"
-                        @match met(&[Verdict::NotJudged]) {
+                        (met(&[TargetVerdict::Met, TargetVerdict::MetByFigure])) " of " (summary.rows.len())
+                        " met, " (met(&[TargetVerdict::NotMeasured])) " not measured"
+                        @match met(&[TargetVerdict::NotJudged]) {
                             0 => "."
                             count => { ", " (count) " not judged." }
                         }
@@ -82,8 +83,8 @@ fn targets(rows: &[RowResult]) -> Markup {
     }
 }
 
-const fn is_short(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Missed | Verdict::MissedByFigure)
+const fn is_short(verdict: TargetVerdict) -> bool {
+    matches!(verdict, TargetVerdict::Missed | TargetVerdict::MissedByFigure)
 }
 
 /// Draws the results of one plan as bars, with the limit.

@@ -7,14 +7,16 @@ use maud::{Markup, html};
 use super::format;
 use super::kernel;
 use super::load_curve::achieved_title;
-use super::plot::{self, Axis, Frame, Label, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, Label, PlotArea};
+use super::scale::AxisScale;
 use super::tables::server_drops;
-use crate::plan::{GIGABIT_BYTES_PER_S, Protocol, QUERY_FRAME_BYTES, WIRE_BYTES, mbit_per_s};
-use crate::summary::{Summary, TrialRow};
+use crate::plan::{
+    GIGABIT_BYTES_PER_S, MeasuredProtocol, QUERY_FRAME_BYTES, WIRE_BYTES, mbit_per_s,
+};
+use crate::summary::{RunSummary, TrialRow};
 
 /// Trials of one server, by offered rate.
-struct Series<'s> {
+struct ServerTrialSeries<'s> {
     name: &'s str,
     class: String,
     shape: usize,
@@ -22,7 +24,7 @@ struct Series<'s> {
 }
 
 /// Returns the trials of every server, with the steps of its ramp.
-fn series(summary: &Summary) -> Vec<Series<'_>> {
+fn series(summary: &RunSummary) -> Vec<ServerTrialSeries<'_>> {
     let all = summary.results.iter().enumerate().map(|(index, result)| {
         let is_drawn = |row: &&TrialRow| {
             row.server == result.server
@@ -33,38 +35,57 @@ fn series(summary: &Summary) -> Vec<Series<'_>> {
         };
         let mut rows: Vec<&TrialRow> = summary.trials.iter().filter(is_drawn).collect();
         rows.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
-        Series { name: &result.server, class: plot::series_class(index), shape: index, rows }
+        ServerTrialSeries {
+            name: &result.server,
+            class: plot::series_class(index),
+            shape: index,
+            rows,
+        }
     });
     all.filter(|series| !series.rows.is_empty()).collect()
 }
 
 /// Returns true if there is nothing to draw.
-pub(super) fn is_empty(summary: &Summary) -> bool {
+pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.plan.protocol.is_dhcp() || series(summary).is_empty()
 }
 
-fn frame(size: Size, series: &[Series<'_>]) -> Frame {
+fn frame(size: ChartWidth, series: &[ServerTrialSeries<'_>]) -> PlotArea {
     let (width, height, left, right) = match size {
-        Size::Wide => (960.0, 430.0, 58.0, 118.0),
-        Size::Narrow => (380.0, 340.0, 44.0, 16.0),
+        ChartWidth::Wide => (960.0, 430.0, 58.0, 118.0),
+        ChartWidth::Narrow => (380.0, 340.0, 44.0, 16.0),
     };
     let all = series.iter().flat_map(|series| &series.rows);
     let most = all.map(|row| row.achieved_per_s).fold(0.0, f64::max);
-    let y = Scale::linear(most, if size == Size::Wide { 6 } else { 4 });
-    Frame { width, height, left, right, top: 34.0, bottom: 44.0, x: Scale::linear(100.0, 5), y }
-}
-
-/// Draws the chart in both sizes.
-pub(super) fn chart(summary: &Summary) -> Markup {
-    let series = series(summary);
-    html! {
-        @for size in Size::BOTH { (drawing(&frame(size, &series), size, &series, summary)) }
+    let y = AxisScale::linear(most, if size == ChartWidth::Wide { 6 } else { 4 });
+    PlotArea {
+        width,
+        height,
+        left,
+        right,
+        top: 34.0,
+        bottom: 44.0,
+        x: AxisScale::linear(100.0, 5),
+        y,
     }
 }
 
-fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) -> Markup {
+/// Draws the chart in both sizes.
+pub(super) fn chart(summary: &RunSummary) -> Markup {
+    let series = series(summary);
+    html! {
+        @for size in ChartWidth::BOTH { (drawing(&frame(size, &series), size, &series, summary)) }
+    }
+}
+
+fn drawing(
+    frame: &PlotArea,
+    size: ChartWidth,
+    series: &[ServerTrialSeries<'_>],
+    summary: &RunSummary,
+) -> Markup {
     let (protocol, loss_percent) = (summary.plan.protocol, summary.plan.search.loss_percent);
-    let ticks = if size == Size::Wide { 6 } else { 4 };
+    let ticks = if size == ChartWidth::Wide { 6 } else { 4 };
     let content = html! {
         (frame.axes(
             &Axis { title: "load of the server's processors, %", ticks: 5, format: format::whole },
@@ -90,7 +111,7 @@ fn load(row: &TrialRow) -> f64 {
 
 /// Draws level lines at the capacity of Gigabit Ethernet: queries in one direction, answers as
 /// large as the observed ones in the other direction. Lines above the chart do not limit a rate.
-fn ceilings(frame: &Frame, summary: &Summary) -> Markup {
+fn ceilings(frame: &PlotArea, summary: &RunSummary) -> Markup {
     let answers = summary.trials.iter().filter_map(|row| {
         let sent = row.kernel?.server.sent;
         (sent.packets > 0).then(|| sent.bytes as f64 / sent.packets as f64)
@@ -115,12 +136,12 @@ fn ceilings(frame: &Frame, summary: &Summary) -> Markup {
     }
 }
 
-fn place(frame: &Frame, row: &TrialRow) -> (f64, f64) {
+fn place(frame: &PlotArea, row: &TrialRow) -> (f64, f64) {
     (frame.at_x(load(row) * 100.0), frame.at_y(row.achieved_per_s))
 }
 
 /// Formats the offered rate, in both units for DNS.
-fn offered(row: &TrialRow, protocol: Protocol) -> String {
+fn offered(row: &TrialRow, protocol: MeasuredProtocol) -> String {
     let rate = format::whole(row.offered_per_s);
     if protocol.is_dhcp() {
         return format!("{rate}/s");
@@ -129,14 +150,14 @@ fn offered(row: &TrialRow, protocol: Protocol) -> String {
 }
 
 fn mark(
-    frame: &Frame,
-    series: &Series<'_>,
+    frame: &PlotArea,
+    series: &ServerTrialSeries<'_>,
     row: &TrialRow,
-    protocol: Protocol,
+    protocol: MeasuredProtocol,
     loss_percent: f64,
 ) -> Markup {
     let is_within = row.loss * 100.0 <= loss_percent;
-    Mark {
+    ChartMark {
         class: &format!("{}{}", series.class, if is_within { "" } else { " beyond" }),
         shape: series.shape,
         at: place(frame, row),
@@ -163,7 +184,7 @@ fn mark(
     .draw()
 }
 
-fn names(frame: &Frame, series: &[Series<'_>]) -> Markup {
+fn names(frame: &PlotArea, series: &[ServerTrialSeries<'_>]) -> Markup {
     let labels = series
         .iter()
         .filter_map(|series| {
@@ -177,7 +198,7 @@ fn names(frame: &Frame, series: &[Series<'_>]) -> Markup {
 }
 
 /// Draws the table of the chart's figures.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     let protocol = summary.plan.protocol;
     html! {
         table {
@@ -219,10 +240,10 @@ pub(super) fn table(summary: &Summary) -> Markup {
 mod tests {
     use super::*;
     use crate::record::{Purpose, SideCounts, TrafficCounts};
-    use crate::summary::{KernelCounts, Note, ServerResult};
+    use crate::summary::{KernelCounts, ServerResult, TrialNote};
 
     /// Makes a trial at a rate that is all answered, with answers of 113 bytes.
-    fn summary(rate: f64) -> Summary {
+    fn summary(rate: f64) -> RunSummary {
         let sent = TrafficCounts { packets: 10, bytes: 1_130, ..TrafficCounts::default() };
         let server = SideCounts { sent, ..SideCounts::default() };
         let row = TrialRow {
@@ -232,13 +253,13 @@ mod tests {
             achieved_per_s: rate,
             server_load: Some(0.9),
             kernel: Some(KernelCounts { server, ..KernelCounts::default() }),
-            notes: vec![Note::InterruptBound],
+            notes: vec![TrialNote::InterruptBound],
             ..TrialRow::default()
         };
         let result = ServerResult { server: "knot".to_owned(), ..ServerResult::default() };
         let mut summary =
-            Summary { results: vec![result], trials: vec![row], ..Summary::default() };
-        summary.plan.protocol = Protocol::Dns;
+            RunSummary { results: vec![result], trials: vec![row], ..RunSummary::default() };
+        summary.plan.protocol = MeasuredProtocol::Dns;
         summary.environment.topology = "veth".to_owned();
         summary
     }

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::format;
 use crate::record::{LIMIT_SERVER, VoidReason};
-use crate::summary::{Summary, TrialRow};
+use crate::summary::{RunSummary, TrialRow};
 
 /// Draws every trial in the order of the run; void ones are highlighted, with their reasons.
-pub(super) fn trials(summary: &Summary) -> Markup {
+pub(super) fn trials(summary: &RunSummary) -> Markup {
     let voids = summary.trials.iter().filter(|row| !row.void.is_empty()).count();
     html! {
         @if !summary.trials.is_empty() {
@@ -86,7 +86,7 @@ pub(super) fn server_drops(row: &TrialRow) -> String {
 }
 
 /// Draws the reasons why trials were void, per server.
-fn reasons(summary: &Summary) -> Markup {
+fn reasons(summary: &RunSummary) -> Markup {
     let mut parts = Vec::new();
     for result in summary.results.iter().filter(|result| result.voids > 0) {
         let why: Vec<String> = result
@@ -106,7 +106,7 @@ fn reasons(summary: &Summary) -> Markup {
 }
 
 /// Draws the cost of flushes during the run; nothing when it was not measured.
-pub(super) fn flushes(summary: &Summary) -> Markup {
+pub(super) fn flushes(summary: &RunSummary) -> Markup {
     let is_one = summary.flushes.windows(2).all(|pair| pair[0].disk == pair[1].disk);
     html! {
         @if !summary.flushes.is_empty() {
@@ -149,7 +149,7 @@ pub(super) fn flushes(summary: &Summary) -> Markup {
 }
 
 /// Draws the environment of the run.
-pub(super) fn environment(summary: &Summary) -> Markup {
+pub(super) fn environment(summary: &RunSummary) -> Markup {
     let environment = &summary.environment;
     let memory = (environment.memory_bytes > 0).then(|| format::bytes(environment.memory_bytes));
     let processors = match (environment.cpus, environment.cpu_model.as_str()) {
@@ -187,7 +187,7 @@ pub(super) fn environment(summary: &Summary) -> Markup {
 }
 
 /// Draws the exact command lines.
-pub(super) fn commands(summary: &Summary) -> Markup {
+pub(super) fn commands(summary: &RunSummary) -> Markup {
     let generator = |row: &TrialRow| row.commands.get("generator").cloned();
     html! {
         section class="commands" {

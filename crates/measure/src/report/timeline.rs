@@ -3,33 +3,33 @@
 use maud::{Markup, html};
 
 use super::format;
-use super::plot::{self, Axis, Frame, LIMIT_CLASS, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartWidth, LIMIT_CLASS, PlotArea};
+use super::scale::AxisScale;
 use crate::record::LIMIT_SERVER;
-use crate::summary::{Summary, TimePoint, TrialRow};
+use crate::summary::{RunSummary, TimePoint, TrialRow};
 
 /// Quantity that is drawn over the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantity {
+pub(super) enum TimelineQuantity {
     Cpu,
     Memory,
 }
 
 /// Points of one trial.
-struct Stretch<'s> {
+struct TrialPoints<'s> {
     row: &'s TrialRow,
     class: String,
     points: &'s [TimePoint],
 }
 
-impl Stretch<'_> {
+impl TrialPoints<'_> {
     /// Returns true if the server's use is known.
     fn is_seen(&self) -> bool {
         self.row.server_cpu_s.is_some()
     }
 }
 
-fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
+fn stretches(summary: &RunSummary) -> Vec<TrialPoints<'_>> {
     summary
         .timeline
         .chunk_by(|a, b| a.trial == b.trial)
@@ -40,7 +40,7 @@ fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
                 _ if row.server == LIMIT_SERVER => LIMIT_CLASS.to_owned(),
                 place => plot::series_class(place.unwrap_or(0)),
             };
-            Some(Stretch { row, class, points })
+            Some(TrialPoints { row, class, points })
         })
         .collect()
 }
@@ -60,50 +60,57 @@ fn mib(point: &TimePoint) -> f64 {
 }
 
 /// Draws the chart in both sizes.
-pub(super) fn chart(summary: &Summary, quantity: Quantity) -> Markup {
+pub(super) fn chart(summary: &RunSummary, quantity: TimelineQuantity) -> Markup {
     let stretches = stretches(summary);
     let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
-        Quantity::Cpu => most.max(server_cpus(point)).max(point.generator_cpus_busy).max(1.0),
-        Quantity::Memory => most.max(mib(point)),
+        TimelineQuantity::Cpu => {
+            most.max(server_cpus(point)).max(point.generator_cpus_busy).max(1.0)
+        }
+        TimelineQuantity::Memory => most.max(mib(point)),
     });
     html! {
-        @for size in Size::BOTH {
+        @for size in ChartWidth::BOTH {
             @let frame = frame(size, quantity, summary.duration_s, most);
             (drawing(&frame, size, quantity, &stretches))
         }
     }
 }
 
-fn frame(size: Size, quantity: Quantity, duration_s: f64, most: f64) -> Frame {
+fn frame(size: ChartWidth, quantity: TimelineQuantity, duration_s: f64, most: f64) -> PlotArea {
     let (width, left) = match size {
-        Size::Wide => (960.0, 58.0),
-        Size::Narrow => (380.0, 44.0),
+        ChartWidth::Wide => (960.0, 58.0),
+        ChartWidth::Narrow => (380.0, 44.0),
     };
     let height = match quantity {
-        Quantity::Cpu => 250.0,
-        Quantity::Memory => 200.0,
+        TimelineQuantity::Cpu => 250.0,
+        TimelineQuantity::Memory => 200.0,
     };
     // The time axis ends at the end of the run, not at the next round figure.
-    let x = Scale::Linear { max: duration_s.max(1.0) };
-    let y = Scale::linear(most, 4);
-    Frame { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
+    let x = AxisScale::Linear { max: duration_s.max(1.0) };
+    let y = AxisScale::linear(most, 4);
+    PlotArea { width, height, left, right: 16.0, top: 34.0, bottom: 44.0, x, y }
 }
 
-fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'_>]) -> Markup {
+fn drawing(
+    frame: &PlotArea,
+    size: ChartWidth,
+    quantity: TimelineQuantity,
+    stretches: &[TrialPoints<'_>],
+) -> Markup {
     let place = |read: fn(&TimePoint) -> f64, points: &[TimePoint]| -> Vec<(f64, f64)> {
         points.iter().map(|point| (frame.at_x(point.at_s), frame.at_y(read(point)))).collect()
     };
     let (title, name, read): (_, _, fn(&TimePoint) -> f64) = match quantity {
-        Quantity::Cpu => ("processors busy", "Processors over the run", server_cpus),
-        Quantity::Memory => ("server memory, MiB", "Memory over the run", mib),
+        TimelineQuantity::Cpu => ("processors busy", "Processors over the run", server_cpus),
+        TimelineQuantity::Memory => ("server memory, MiB", "Memory over the run", mib),
     };
-    let ticks = if size == Size::Wide { 10 } else { 5 };
+    let ticks = if size == ChartWidth::Wide { 10 } else { 5 };
     let content = html! {
         (frame.axes(
             &Axis { title: "seconds since the run began", ticks, format: format::whole },
             &Axis { title, ticks: 4, format: |value| format::trimmed(value, 2) },
         ))
-        @if quantity == Quantity::Cpu {
+        @if quantity == TimelineQuantity::Cpu {
             @for stretch in stretches {
                 (plot::line("generator", &place(generator_cpus, stretch.points)))
                 (plot::line("stolen", &place(|point| point.stolen_cpus, stretch.points)))
@@ -112,7 +119,7 @@ fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'
         @for stretch in stretches.iter().filter(|stretch| stretch.is_seen()) {
             (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
         }
-        @for stretch in stretches.iter().filter(|of| of.is_seen() || quantity == Quantity::Cpu) {
+        @for stretch in stretches.iter().filter(|of| of.is_seen() || quantity == TimelineQuantity::Cpu) {
             @let (class, read) = if stretch.is_seen() {
                 (stretch.class.as_str(), read)
             } else {
@@ -132,7 +139,7 @@ fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'
     frame.svg(size.class(), name, "x", &content)
 }
 
-fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
+fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {
     let row = stretch.row;
     let count = stretch.points.len() as f64;
     let mean = |read: fn(&TimePoint) -> f64| stretch.points.iter().map(read).sum::<f64>() / count;
@@ -145,13 +152,13 @@ fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
     );
     let server_busy = stretch.is_seen().then(|| mean(server_cpus));
     match quantity {
-        Quantity::Cpu => format!(
+        TimelineQuantity::Cpu => format!(
             "{head}\nserver {} processors\ngenerator {}\nstolen {}",
             format::known(server_busy, |busy| format::trimmed(busy, 2)),
             format::trimmed(mean(generator_cpus), 2),
             format::trimmed(mean(|point| point.stolen_cpus), 2),
         ),
-        Quantity::Memory => {
+        TimelineQuantity::Memory => {
             let most = stretch.points.iter().map(|point| point.server_rss_bytes).max();
             format!("{head}\nmemory {}", format::bytes(most.unwrap_or(0)))
         }
@@ -159,12 +166,12 @@ fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
 }
 
 /// Returns true if a server's use is known in any of its trials.
-fn is_seen(summary: &Summary, server: &str) -> bool {
+fn is_seen(summary: &RunSummary, server: &str) -> bool {
     summary.trials.iter().any(|row| row.server == server && row.server_cpu_s.is_some())
 }
 
 /// Draws the legend of the servers' colors.
-pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
+pub(super) fn legend(summary: &RunSummary, quantity: TimelineQuantity) -> Markup {
     html! {
         p class="legend" {
             @for (index, result) in summary.results.iter().enumerate() {
@@ -173,7 +180,7 @@ pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
                 }
             }
             @if summary.limit.is_some() { span class={ "key " (LIMIT_CLASS) } { "limit" } }
-            @if quantity == Quantity::Cpu {
+            @if quantity == TimelineQuantity::Cpu {
                 span class="key generator" { "generator" }
                 span class="key stolen" { "stolen by the hypervisor" }
             }
@@ -182,7 +189,7 @@ pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
 }
 
 /// Draws the table of the figures of both charts, one line per trial.
-pub(super) fn table(summary: &Summary) -> Markup {
+pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {
             thead {

@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::plot::{self, Axis, Frame, Mark, Size};
-use super::scale::Scale;
+use super::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
+use super::scale::AxisScale;
 use super::{figure, format, page};
 use crate::stored::{StoredFigure, StoredRun, Trend};
 
@@ -36,7 +36,7 @@ pub(super) fn body(trend: &Trend) -> Markup {
         main {
             (caveats(trend))
             @for (index, server) in trend.servers().iter().enumerate() {
-                @for quantity in [Quantity::Rate, Quantity::PerCpu] {
+                @for quantity in [TrendQuantity::Rate, TrendQuantity::PerCpu] {
                     (chart(trend, server, index, quantity))
                 }
             }
@@ -71,12 +71,12 @@ fn caveats(trend: &Trend) -> Markup {
 
 /// Quantity that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantity {
+enum TrendQuantity {
     Rate,
     PerCpu,
 }
 
-impl Quantity {
+impl TrendQuantity {
     const fn name(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -102,7 +102,7 @@ impl Quantity {
 }
 
 /// One run in a chart.
-struct Point<'t> {
+struct TrendPoint<'t> {
     index: usize,
     run: &'t StoredRun,
     figure: &'t StoredFigure,
@@ -112,26 +112,26 @@ struct Point<'t> {
     is_like_last: bool,
 }
 
-impl Point<'_> {
+impl TrendPoint<'_> {
     /// Returns both ends, which are the figure itself if there is no range.
     fn reach(&self) -> (f64, f64) {
         self.ends.unwrap_or((self.value, self.value))
     }
 }
 
-fn points<'t>(trend: &'t Trend, server: &str, quantity: Quantity) -> Vec<Point<'t>> {
+fn points<'t>(trend: &'t Trend, server: &str, quantity: TrendQuantity) -> Vec<TrendPoint<'t>> {
     let point = |(index, run): (usize, &'t StoredRun)| {
         let figure = run.figure(server)?;
         let (value, ends) = quantity.of(figure)?;
         let is_like_last = trend.is_like_last(run, server);
-        Some(Point { index, run, figure, value, ends, is_like_last })
+        Some(TrendPoint { index, run, figure, value, ends, is_like_last })
     };
     trend.runs.iter().enumerate().filter_map(point).collect()
 }
 
-fn chart(trend: &Trend, server: &str, index: usize, quantity: Quantity) -> Markup {
+fn chart(trend: &Trend, server: &str, index: usize, quantity: TrendQuantity) -> Markup {
     let points = points(trend, server, quantity);
-    let is_rate = quantity == Quantity::Rate;
+    let is_rate = quantity == TrendQuantity::Rate;
     html! {
         @if !points.is_empty() {
             (figure(
@@ -148,7 +148,7 @@ fn chart(trend: &Trend, server: &str, index: usize, quantity: Quantity) -> Marku
                 },
                 &html! {},
                 &html! {
-                    @for size in Size::BOTH { (drawing(trend, &points, index, quantity, size)) }
+                    @for size in ChartWidth::BOTH { (drawing(trend, &points, index, quantity, size)) }
                 },
                 &table(trend, &points),
             ))
@@ -158,36 +158,37 @@ fn chart(trend: &Trend, server: &str, index: usize, quantity: Quantity) -> Marku
 
 fn drawing(
     trend: &Trend,
-    points: &[Point<'_>],
+    points: &[TrendPoint<'_>],
     series: usize,
-    quantity: Quantity,
-    size: Size,
+    quantity: TrendQuantity,
+    size: ChartWidth,
 ) -> Markup {
     let (width, left, labels) = match size {
-        Size::Wide => (960.0, 58.0, 12),
-        Size::Narrow => (380.0, 50.0, 4),
+        ChartWidth::Wide => (960.0, 58.0, 12),
+        ChartWidth::Narrow => (380.0, 50.0, 4),
     };
     let low = points.iter().map(|point| point.reach().0).fold(f64::INFINITY, f64::min);
     let high = points.iter().map(|point| point.reach().1).fold(0.0, f64::max);
     let reach = ((high - low) * MARGIN).max(high * 0.02).max(1.0);
     let count = trend.runs.len();
-    let frame = Frame {
+    let frame = PlotArea {
         width,
         height: 250.0,
         left,
         right: 16.0,
         top: 34.0,
         bottom: 58.0,
-        x: Scale::Linear { max: count as f64 },
-        y: Scale::between((low - reach).max(0.0), high + reach, 4),
+        x: AxisScale::Linear { max: count as f64 },
+        y: AxisScale::between((low - reach).max(0.0), high + reach, 4),
     };
     let class = plot::series_class(series);
-    let at = |point: &Point<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
+    let at =
+        |point: &TrendPoint<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
     // A line ends where plan, machine, profile or variant change.
-    let is_joined = |a: &Point<'_>, b: &Point<'_>| a.run.is_like(b.run, &a.figure.server);
+    let is_joined = |a: &TrendPoint<'_>, b: &TrendPoint<'_>| a.run.is_like(b.run, &a.figure.server);
     let lines = points.chunk_by(is_joined).filter(|points| points.len() > 1);
     let lines = lines.map(|points| points.iter().map(at).collect::<Vec<_>>());
-    let baseline = points.iter().find(|p| p.run.is_baseline && quantity == Quantity::Rate);
+    let baseline = points.iter().find(|p| p.run.is_baseline && quantity == TrendQuantity::Rate);
     let c = format::coordinate;
     let content = html! {
         (frame.axes(
@@ -208,7 +209,7 @@ fn drawing(
 
 /// Draws the commit of a run, or its day if the commit is unknown, below its position; at most
 /// `most`.
-fn labels_below(trend: &Trend, frame: &Frame, most: usize) -> Markup {
+fn labels_below(trend: &Trend, frame: &PlotArea, most: usize) -> Markup {
     let every = trend.runs.len().div_ceil(most).max(1);
     let c = format::coordinate;
     html! {
@@ -225,20 +226,20 @@ fn labels_below(trend: &Trend, frame: &Frame, most: usize) -> Markup {
 }
 
 fn mark(
-    frame: &Frame,
-    point: &Point<'_>,
+    frame: &PlotArea,
+    point: &TrendPoint<'_>,
     class: &str,
     shape: usize,
     yields: &str,
-    quantity: Quantity,
+    quantity: TrendQuantity,
 ) -> Markup {
     let c = format::coordinate;
     let x = frame.at_x(point.index as f64 + 0.5);
     let (low, high) = point.reach();
     let (from, to) = (frame.at_y(low), frame.at_y(high));
-    let is_open = quantity == Quantity::Rate && point.figure.is_at_least;
+    let is_open = quantity == TrendQuantity::Rate && point.figure.is_at_least;
     let rate = |rate: f64| format::trimmed(rate, 1);
-    let mark = Mark {
+    let mark = ChartMark {
         class: &if point.is_like_last { class.to_owned() } else { format!("{class} beyond") },
         shape,
         at: (x, frame.at_y(point.value)),
@@ -290,7 +291,7 @@ fn day(run: &StoredRun) -> &str {
     run.started.get(..10).unwrap_or_default()
 }
 
-fn table(trend: &Trend, points: &[Point<'_>]) -> Markup {
+fn table(trend: &Trend, points: &[TrendPoint<'_>]) -> Markup {
     html! {
         table {
             thead {

@@ -32,7 +32,7 @@ const LEAST_PER_S: f64 = 1.0;
 
 /// Outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// The criterion was met.
     Met,
     /// The criterion was missed.
@@ -43,7 +43,7 @@ pub enum Outcome {
 
 /// Trial that the search requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Probe {
+pub struct SearchTrial {
     /// Rate to offer, in exchanges per second.
     pub rate_per_s: f64,
     /// Length of the trial, in seconds.
@@ -54,20 +54,20 @@ pub struct Probe {
 
 /// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// Run of this trial, whose outcome the caller reports.
-    Probe(Probe),
+    Probe(SearchTrial),
     /// End of the search.
-    Done(Found),
+    Done(SearchResult),
 }
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// The highest rate that a confirming trial met; `None` when there is none.
     pub rate_per_s: Option<f64>,
     /// Reason why the search did not go higher.
-    pub stop: Stop,
+    pub stop: SearchStopReason,
     /// Trials requested, void ones included.
     pub trials: u32,
     /// Trials that were void.
@@ -77,7 +77,7 @@ pub struct Found {
 /// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stop {
+pub enum SearchStopReason {
     /// The server missed the criterion at a higher rate.
     Server,
     /// The highest rate that the plan allows was met.
@@ -108,7 +108,7 @@ struct Barrier {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
+enum SearchPhase {
     /// Coarse steps up or down until the highest met and the lowest missed rate are known.
     Coarse { rate_per_s: f64 },
     /// Bisection between the two, with this many steps left.
@@ -128,7 +128,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SearchPlan,
-    phase: Phase,
+    phase: SearchPhase,
     /// Factor of the next coarse step.
     factor: f64,
     /// Highest rate met in a search trial; 0 when none.
@@ -165,7 +165,7 @@ impl Search {
         let rate_per_s = rate_per_s.clamp(LEAST_PER_S, plan.max_per_s.max(LEAST_PER_S));
         Self {
             plan: *plan,
-            phase: Phase::Coarse { rate_per_s },
+            phase: SearchPhase::Coarse { rate_per_s },
             factor,
             met_per_s: 0.0,
             barriers: Vec::new(),
@@ -185,22 +185,24 @@ impl Search {
     ///
     /// Never: a bisection has a missed rate above it by construction.
     #[must_use]
-    pub fn next_step(&self) -> Step {
+    pub fn next_step(&self) -> SearchStep {
         let (rate_per_s, purpose) = match self.phase {
-            Phase::Coarse { rate_per_s } => (rate_per_s, Purpose::Search),
-            Phase::Bisect { .. } => ((self.met_per_s * self.barrier()).sqrt(), Purpose::Search),
-            Phase::Retest { .. } => (self.barrier(), Purpose::Search),
-            Phase::Confirm { rate_per_s, .. } => (rate_per_s, Purpose::Confirm),
-            Phase::Raise { confirmed_per_s, .. } => {
+            SearchPhase::Coarse { rate_per_s } => (rate_per_s, Purpose::Search),
+            SearchPhase::Bisect { .. } => {
+                ((self.met_per_s * self.barrier()).sqrt(), Purpose::Search)
+            }
+            SearchPhase::Retest { .. } => (self.barrier(), Purpose::Search),
+            SearchPhase::Confirm { rate_per_s, .. } => (rate_per_s, Purpose::Confirm),
+            SearchPhase::Raise { confirmed_per_s, .. } => {
                 ((confirmed_per_s * self.barrier()).sqrt(), Purpose::Confirm)
             }
-            Phase::Done(rate_per_s) => return Step::Done(self.found(rate_per_s)),
+            SearchPhase::Done(rate_per_s) => return SearchStep::Done(self.found(rate_per_s)),
         };
         let dwell_s = match purpose {
             Purpose::Confirm => self.plan.confirm_dwell_s,
             _ => self.plan.dwell_s,
         };
-        Step::Probe(Probe { rate_per_s, dwell_s, purpose })
+        SearchStep::Probe(SearchTrial { rate_per_s, dwell_s, purpose })
     }
 
     /// Takes the outcome of the trial that [`Search::next_step`] requested, when nothing else is
@@ -209,7 +211,7 @@ impl Search {
     /// # Panics
     ///
     /// When the search is over.
-    pub fn report(&mut self, outcome: Outcome) {
+    pub fn report(&mut self, outcome: TrialOutcome) {
         self.report_completed(outcome, 0.0);
     }
 
@@ -219,10 +221,10 @@ impl Search {
     /// # Panics
     ///
     /// When the search is over.
-    pub fn report_completed(&mut self, outcome: Outcome, completed_per_s: f64) {
-        let Step::Probe(probe) = self.next_step() else { panic!("the search is over") };
+    pub fn report_completed(&mut self, outcome: TrialOutcome, completed_per_s: f64) {
+        let SearchStep::Probe(probe) = self.next_step() else { panic!("the search is over") };
         self.trials += 1;
-        if outcome == Outcome::Void {
+        if outcome == TrialOutcome::Void {
             self.voids += 1;
             self.voids_in_a_row += 1;
             if self.voids_in_a_row <= self.plan.void_repeats {
@@ -232,27 +234,31 @@ impl Search {
         self.voids_in_a_row = 0;
         self.weigh(probe.rate_per_s, outcome, completed_per_s);
         match self.phase {
-            Phase::Confirm { rate_per_s, attempt } => self.confirmed(rate_per_s, attempt, outcome),
-            Phase::Raise { left, .. } if outcome == Outcome::Met => {
+            SearchPhase::Confirm { rate_per_s, attempt } => {
+                self.confirmed(rate_per_s, attempt, outcome)
+            }
+            SearchPhase::Raise { left, .. } if outcome == TrialOutcome::Met => {
                 self.raise(probe.rate_per_s, left - 1);
             }
-            Phase::Raise { confirmed_per_s, left } => {
+            SearchPhase::Raise { confirmed_per_s, left } => {
                 self.bar(probe.rate_per_s, outcome);
                 self.raise(confirmed_per_s, left - 1);
             }
-            _ if outcome == Outcome::Met => self.met(probe.rate_per_s),
-            _ => self.missed(probe.rate_per_s, outcome == Outcome::Void),
+            _ if outcome == TrialOutcome::Met => self.met(probe.rate_per_s),
+            _ => self.missed(probe.rate_per_s, outcome == TrialOutcome::Void),
         }
     }
 
     /// Records whether a miss can be due to load at all.
-    fn weigh(&mut self, rate_per_s: f64, outcome: Outcome, completed_per_s: f64) {
+    fn weigh(&mut self, rate_per_s: f64, outcome: TrialOutcome, completed_per_s: f64) {
         match outcome {
-            Outcome::Met => self.missed_without_load = 0,
-            Outcome::Missed if rate_per_s < self.completed_per_s => self.missed_without_load += 1,
-            Outcome::Missed | Outcome::Void => {}
+            TrialOutcome::Met => self.missed_without_load = 0,
+            TrialOutcome::Missed if rate_per_s < self.completed_per_s => {
+                self.missed_without_load += 1
+            }
+            TrialOutcome::Missed | TrialOutcome::Void => {}
         }
-        if outcome != Outcome::Void {
+        if outcome != TrialOutcome::Void {
             self.completed_per_s = self.completed_per_s.max(completed_per_s);
         }
     }
@@ -264,9 +270,9 @@ impl Search {
 
     /// Returns the confirmed rate, once the search is over.
     #[must_use]
-    pub fn result(&self) -> Option<Found> {
+    pub fn result(&self) -> Option<SearchResult> {
         match self.phase {
-            Phase::Done(rate_per_s) => Some(self.found(rate_per_s)),
+            SearchPhase::Done(rate_per_s) => Some(self.found(rate_per_s)),
             _ => None,
         }
     }
@@ -279,27 +285,27 @@ impl Search {
         let was_hurried = self.is_hurried;
         self.is_hurried |= self.result().is_none();
         match self.phase {
-            Phase::Raise { confirmed_per_s, .. } => {
-                self.phase = Phase::Done(Some(confirmed_per_s));
+            SearchPhase::Raise { confirmed_per_s, .. } => {
+                self.phase = SearchPhase::Done(Some(confirmed_per_s));
             }
-            Phase::Confirm { .. } if was_hurried => self.phase = Phase::Done(None),
-            Phase::Confirm { .. } | Phase::Done(_) => {}
+            SearchPhase::Confirm { .. } if was_hurried => self.phase = SearchPhase::Done(None),
+            SearchPhase::Confirm { .. } | SearchPhase::Done(_) => {}
             _ => self.confirm_or_end(),
         }
     }
 
-    fn found(&self, rate_per_s: Option<f64>) -> Found {
+    fn found(&self, rate_per_s: Option<f64>) -> SearchResult {
         let stop = match (rate_per_s, self.barriers.last()) {
-            (None, _) if self.is_hurried => Stop::Hurried,
-            (None, _) if self.loses_at_every_rate() => Stop::EveryRate,
-            (None, Some(barrier)) if barrier.is_void => Stop::Void,
-            (None, _) => Stop::Unconfirmed,
-            (Some(_), Some(barrier)) if barrier.is_void => Stop::Void,
-            (Some(_), Some(_)) => Stop::Server,
-            (Some(rate), None) if rate < self.plan.max_per_s => Stop::Hurried,
-            (Some(_), None) => Stop::MaxRate,
+            (None, _) if self.is_hurried => SearchStopReason::Hurried,
+            (None, _) if self.loses_at_every_rate() => SearchStopReason::EveryRate,
+            (None, Some(barrier)) if barrier.is_void => SearchStopReason::Void,
+            (None, _) => SearchStopReason::Unconfirmed,
+            (Some(_), Some(barrier)) if barrier.is_void => SearchStopReason::Void,
+            (Some(_), Some(_)) => SearchStopReason::Server,
+            (Some(rate), None) if rate < self.plan.max_per_s => SearchStopReason::Hurried,
+            (Some(_), None) => SearchStopReason::MaxRate,
         };
-        Found { rate_per_s, stop, trials: self.trials, voids: self.voids }
+        SearchResult { rate_per_s, stop, trials: self.trials, voids: self.voids }
     }
 
     fn barrier(&self) -> f64 {
@@ -314,7 +320,7 @@ impl Search {
         if let Some(barrier) = self.barriers.last_mut() {
             barrier.met_since += 1;
             let left = match self.phase {
-                Phase::Bisect { left } => left.saturating_sub(1),
+                SearchPhase::Bisect { left } => left.saturating_sub(1),
                 _ => self.plan.bisections,
             };
             self.narrow(left);
@@ -322,19 +328,19 @@ impl Search {
             self.confirm_or_end();
         } else {
             let next = (rate_per_s * self.widen()).min(self.plan.max_per_s);
-            self.phase = Phase::Coarse { rate_per_s: next };
+            self.phase = SearchPhase::Coarse { rate_per_s: next };
         }
     }
 
     fn missed(&mut self, rate_per_s: f64, is_void: bool) {
         let left = match self.phase {
-            Phase::Retest { left } => {
+            SearchPhase::Retest { left } => {
                 let barrier = self.barriers.last_mut().expect("retested barriers exist");
                 barrier.is_certain = true;
                 self.narrow(left);
                 return;
             }
-            Phase::Bisect { left } => left.saturating_sub(1),
+            SearchPhase::Bisect { left } => left.saturating_sub(1),
             _ => self.plan.bisections,
         };
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: is_void, met_since: 0 });
@@ -344,9 +350,9 @@ impl Search {
         }
         let next = rate_per_s / self.widen();
         if next < LEAST_PER_S || self.loses_at_every_rate() {
-            self.phase = Phase::Done(None);
+            self.phase = SearchPhase::Done(None);
         } else {
-            self.phase = Phase::Coarse { rate_per_s: next };
+            self.phase = SearchPhase::Coarse { rate_per_s: next };
         }
     }
 
@@ -362,13 +368,13 @@ impl Search {
         let barrier = *self.barriers.last().expect("a barrier bounds the bisection");
         let width = barrier.rate_per_s / self.met_per_s - 1.0;
         if left > 0 && width * 100.0 > self.plan.width_percent {
-            self.phase = Phase::Bisect { left };
+            self.phase = SearchPhase::Bisect { left };
         } else if !barrier.is_certain
             && barrier.met_since >= MET_BEFORE_DOUBT
             && self.retests < RETESTS
         {
             self.retests += 1;
-            self.phase = Phase::Retest { left };
+            self.phase = SearchPhase::Retest { left };
         } else {
             self.confirm_or_end();
         }
@@ -376,14 +382,14 @@ impl Search {
 
     fn confirm_or_end(&mut self) {
         self.phase = if self.met_per_s > 0.0 {
-            Phase::Confirm { rate_per_s: self.met_per_s, attempt: 0 }
+            SearchPhase::Confirm { rate_per_s: self.met_per_s, attempt: 0 }
         } else {
-            Phase::Done(None)
+            SearchPhase::Done(None)
         };
     }
 
-    fn confirmed(&mut self, rate_per_s: f64, attempt: u32, outcome: Outcome) {
-        if outcome == Outcome::Met {
+    fn confirmed(&mut self, rate_per_s: f64, attempt: u32, outcome: TrialOutcome) {
+        if outcome == TrialOutcome::Met {
             self.raise(rate_per_s, if attempt > 0 { RAISES } else { 0 });
             return;
         }
@@ -392,9 +398,9 @@ impl Search {
         let back_off = self.plan.width_percent / 100.0 * f64::from(1 << attempt.min(16)) / 2.0;
         let lower = rate_per_s * (1.0 - back_off.min(0.5));
         self.phase = if attempt >= self.plan.confirmations || lower < LEAST_PER_S {
-            Phase::Done(None)
+            SearchPhase::Done(None)
         } else {
-            Phase::Confirm { rate_per_s: lower, attempt }
+            SearchPhase::Confirm { rate_per_s: lower, attempt }
         };
     }
 
@@ -405,15 +411,15 @@ impl Search {
         // The gap that one step down leaves is within the width.
         let is_wide = room * 100.0 > self.plan.width_percent * 1.25;
         self.phase = if left > 0 && is_wide && !self.is_hurried {
-            Phase::Raise { confirmed_per_s, left }
+            SearchPhase::Raise { confirmed_per_s, left }
         } else {
-            Phase::Done(Some(confirmed_per_s))
+            SearchPhase::Done(Some(confirmed_per_s))
         };
     }
 
     /// Records a rate that a longer trial did not meet.
-    fn bar(&mut self, rate_per_s: f64, outcome: Outcome) {
-        let is_void = outcome == Outcome::Void;
+    fn bar(&mut self, rate_per_s: f64, outcome: TrialOutcome) {
+        let is_void = outcome == TrialOutcome::Void;
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });
     }
 }

@@ -7,16 +7,16 @@ use super::*;
 /// Drives a search; returns its result and every trial with its outcome.
 fn drive(
     mut search: Search,
-    mut server: impl FnMut(Probe) -> Outcome,
-) -> (Found, Vec<(Probe, Outcome)>) {
-    let mut trace: Vec<(Probe, Outcome)> = Vec::new();
+    mut server: impl FnMut(SearchTrial) -> TrialOutcome,
+) -> (SearchResult, Vec<(SearchTrial, TrialOutcome)>) {
+    let mut trace: Vec<(SearchTrial, TrialOutcome)> = Vec::new();
     loop {
         match search.next_step() {
-            Step::Done(found) => {
+            SearchStep::Done(found) => {
                 assert_eq!(search.result(), Some(found));
                 assert_eq!(found.trials as usize, trace.len());
                 let confirmed = trace.iter().rev().find(|(probe, outcome)| {
-                    probe.purpose == Purpose::Confirm && *outcome == Outcome::Met
+                    probe.purpose == Purpose::Confirm && *outcome == TrialOutcome::Met
                 });
                 assert_eq!(
                     confirmed.map(|(probe, _)| probe.rate_per_s),
@@ -25,7 +25,7 @@ fn drive(
                 );
                 return (found, trace);
             }
-            Step::Probe(probe) => {
+            SearchStep::Probe(probe) => {
                 assert!(trace.len() < 200, "no end: {trace:?}");
                 assert_eq!(search.result(), None);
                 assert!(probe.rate_per_s >= 1.0 && probe.rate_per_s <= search.plan.max_per_s);
@@ -37,8 +37,10 @@ fn drive(
     }
 }
 
-fn up_to(limit_per_s: f64) -> impl FnMut(Probe) -> Outcome {
-    move |probe| if probe.rate_per_s <= limit_per_s { Outcome::Met } else { Outcome::Missed }
+fn up_to(limit_per_s: f64) -> impl FnMut(SearchTrial) -> TrialOutcome {
+    move |probe| {
+        if probe.rate_per_s <= limit_per_s { TrialOutcome::Met } else { TrialOutcome::Missed }
+    }
 }
 
 /// Returns a limit between 50 and 900,000 per second, evenly on a logarithmic scale.
@@ -55,7 +57,7 @@ fn finds_a_hard_limit_to_the_width_asked_for() {
         let (found, trace) = drive(Search::new(&plan), up_to(limit));
         let rate = found.rate_per_s.unwrap();
         assert!(rate <= limit && rate * 1.05 >= limit, "{rate} of {limit}");
-        assert_eq!((found.stop, found.voids), (Stop::Server, 0));
+        assert_eq!((found.stop, found.voids), (SearchStopReason::Server, 0));
         assert!(trace.len() <= 20, "{} trials for {limit}", trace.len());
         assert_eq!(trace.last().unwrap().0.dwell_s, plan.confirm_dwell_s);
     }
@@ -101,9 +103,9 @@ fn false_misses_cost_little() {
         let mut noise = random.fork(9);
         let (found, _) = drive(Search::new(&plan), |probe| {
             if probe.rate_per_s > limit || noise.chance(1, 30) {
-                Outcome::Missed
+                TrialOutcome::Missed
             } else {
-                Outcome::Met
+                TrialOutcome::Met
             }
         });
         let rate = found.rate_per_s.unwrap_or(0.0);
@@ -127,7 +129,7 @@ fn a_soft_limit_is_found_where_trials_begin_to_fail() {
         let mut noise = random.fork(9);
         let (found, _) = drive(Search::new(&plan), |probe| {
             let fails = 1.0 / (1.0 + (-(probe.rate_per_s / limit - 1.0) * 22.0).exp());
-            if noise.unit() < fails { Outcome::Missed } else { Outcome::Met }
+            if noise.unit() < fails { TrialOutcome::Missed } else { TrialOutcome::Met }
         });
         if (0.7..=1.2).contains(&(found.rate_per_s.unwrap_or(0.0) / limit)) {
             inside += 1;
@@ -140,29 +142,29 @@ fn a_soft_limit_is_found_where_trials_begin_to_fail() {
 fn the_highest_rate_of_the_plan_ends_the_search() {
     let plan = SearchPlan { max_per_s: 5_000.0, ..SearchPlan::default() };
     let (found, trace) = drive(Search::new(&plan), up_to(f64::INFINITY));
-    assert_eq!((found.rate_per_s, found.stop), (Some(5_000.0), Stop::MaxRate));
+    assert_eq!((found.rate_per_s, found.stop), (Some(5_000.0), SearchStopReason::MaxRate));
     assert_eq!(trace.len(), 5, "1000, 2000, 4000, 5000, confirmation");
 }
 
 #[test]
 fn a_dead_server_has_no_rate() {
-    let (found, trace) = drive(Search::new(&SearchPlan::default()), |_| Outcome::Missed);
-    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Unconfirmed));
+    let (found, trace) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Missed);
+    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Unconfirmed));
     assert_eq!(trace.len(), 10, "1000 down to 1.95");
-    let (found, _) = drive(Search::new(&SearchPlan::default()), |_| Outcome::Void);
+    let (found, _) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Void);
     assert_eq!((found.rate_per_s, found.voids), (None, found.trials));
-    assert_eq!(found.stop, Stop::Void, "nothing is known about this server");
+    assert_eq!(found.stop, SearchStopReason::Void, "nothing is known about this server");
 }
 
 #[test]
 fn a_generator_that_cannot_go_on_gives_at_least() {
     let plan = SearchPlan { bisections: 8, ..SearchPlan::default() };
     let (found, trace) = drive(Search::new(&plan), |probe| {
-        if probe.rate_per_s > 30_000.0 { Outcome::Void } else { Outcome::Met }
+        if probe.rate_per_s > 30_000.0 { TrialOutcome::Void } else { TrialOutcome::Met }
     });
     let rate = found.rate_per_s.unwrap();
     assert!(rate <= 30_000.0 && rate * 1.05 >= 30_000.0, "{rate}");
-    assert_eq!(found.stop, Stop::Void);
+    assert_eq!(found.stop, SearchStopReason::Void);
     let first = trace.iter().filter(|(probe, _)| probe.rate_per_s == 32_000.0).count();
     assert_eq!(first as u32, 1 + plan.void_repeats, "repeated as often as the plan says");
 }
@@ -175,7 +177,7 @@ fn a_lone_void_changes_nothing_but_the_count() {
     let mut server = up_to(7_777.0);
     let (found, _) = drive(Search::new(&plan), |probe| {
         trial += 1;
-        if trial % 3 == 0 { Outcome::Void } else { server(probe) }
+        if trial % 3 == 0 { TrialOutcome::Void } else { server(probe) }
     });
     assert_eq!(found.rate_per_s, clean.rate_per_s);
     assert_eq!(found.trials, clean.trials + found.voids);
@@ -186,7 +188,7 @@ fn a_lone_void_changes_nothing_but_the_count() {
 fn a_failed_confirmation_backs_off_and_gives_up_in_the_end() {
     let plan = SearchPlan { width_percent: 5.0, confirmations: 3, ..SearchPlan::default() };
     // Short trials flatter this server: it holds 10,000 for a while but 9,000 for long.
-    let server = |probe: Probe| match probe.purpose {
+    let server = |probe: SearchTrial| match probe.purpose {
         Purpose::Confirm => up_to(9_000.0)(probe),
         _ => up_to(10_000.0)(probe),
     };
@@ -203,10 +205,10 @@ fn a_failed_confirmation_backs_off_and_gives_up_in_the_end() {
     assert!(down >= 2 && confirms.len() > down + 1, "{confirms:?}");
     assert!(confirms[down + 1..].iter().all(|&rate| rate > confirms[down]), "{confirms:?}");
     let (found, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
-        Purpose::Confirm => Outcome::Missed,
+        Purpose::Confirm => TrialOutcome::Missed,
         _ => up_to(10_000.0)(probe),
     });
-    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Unconfirmed));
+    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Unconfirmed));
     assert_eq!(trace.iter().filter(|(p, _)| p.purpose == Purpose::Confirm).count(), 3);
 }
 
@@ -238,13 +240,13 @@ fn what_is_confirmed_is_kept_when_time_is_short() {
     let plan = SearchPlan { width_percent: 5.0, confirmations: 5, ..SearchPlan::default() };
     let mut search = Search::new(&plan);
     let mut confirmed = None;
-    while let Step::Probe(probe) = search.next_step() {
+    while let SearchStep::Probe(probe) = search.next_step() {
         if probe.purpose == Purpose::Confirm && confirmed.is_some() {
             break;
         }
         let limit = if probe.purpose == Purpose::Confirm { 8_000.0 } else { 10_000.0 };
         let outcome = up_to(limit)(probe);
-        if probe.purpose == Purpose::Confirm && outcome == Outcome::Met {
+        if probe.purpose == Purpose::Confirm && outcome == TrialOutcome::Met {
             confirmed = Some(probe.rate_per_s);
         }
         search.report(outcome);
@@ -257,18 +259,21 @@ fn what_is_confirmed_is_kept_when_time_is_short() {
 #[test]
 fn hurry_confirms_what_is_there() {
     let mut search = Search::new(&SearchPlan::default());
-    search.report(Outcome::Met);
-    search.report(Outcome::Met);
+    search.report(TrialOutcome::Met);
+    search.report(TrialOutcome::Met);
     search.hurry();
-    let Step::Probe(probe) = search.next_step() else { panic!("a confirmation") };
+    let SearchStep::Probe(probe) = search.next_step() else { panic!("a confirmation") };
     assert_eq!((probe.rate_per_s, probe.purpose), (2_000.0, Purpose::Confirm));
-    search.report(Outcome::Met);
+    search.report(TrialOutcome::Met);
     let found_before = search.result().unwrap();
-    assert_eq!((found_before.rate_per_s, found_before.stop), (Some(2_000.0), Stop::Hurried));
+    assert_eq!(
+        (found_before.rate_per_s, found_before.stop),
+        (Some(2_000.0), SearchStopReason::Hurried)
+    );
     let mut nothing = Search::new(&SearchPlan::default());
     nothing.hurry();
     let found = nothing.result().unwrap();
-    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Hurried));
+    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Hurried));
     search.hurry();
     assert_eq!(search.result(), Some(found_before), "too late to change anything");
 }
@@ -278,25 +283,29 @@ fn hurry_lets_a_confirmation_go_on_once() {
     let begun = || {
         let mut search = Search::new(&SearchPlan::default());
         loop {
-            let Step::Probe(probe) = search.next_step() else { panic!("a trial") };
+            let SearchStep::Probe(probe) = search.next_step() else { panic!("a trial") };
             if probe.purpose == Purpose::Confirm {
                 return (search, probe.rate_per_s);
             }
-            search.report(if probe.rate_per_s < 9_000.0 { Outcome::Met } else { Outcome::Missed });
+            search.report(if probe.rate_per_s < 9_000.0 {
+                TrialOutcome::Met
+            } else {
+                TrialOutcome::Missed
+            });
         }
     };
     let (mut search, first_per_s) = begun();
     search.hurry();
-    search.report(Outcome::Missed);
-    let Step::Probe(second) = search.next_step() else { panic!("another confirmation") };
+    search.report(TrialOutcome::Missed);
+    let SearchStep::Probe(second) = search.next_step() else { panic!("another confirmation") };
     assert!(second.purpose == Purpose::Confirm && second.rate_per_s < first_per_s);
-    search.report(Outcome::Met);
+    search.report(TrialOutcome::Met);
     assert_eq!(search.result().unwrap().rate_per_s, Some(second.rate_per_s));
     let (mut search, _) = begun();
     search.hurry();
     search.hurry();
     let found = search.result().unwrap();
-    assert_eq!((found.rate_per_s, found.stop), (None, Stop::Hurried));
+    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Hurried));
 }
 
 #[test]
@@ -309,24 +318,24 @@ fn a_server_that_loses_at_every_rate_is_told_from_a_slow_one() {
     };
     let drive = |completed: &dyn Fn(f64) -> f64| {
         let mut search = Search::new(&plan);
-        while let Step::Probe(probe) = search.next_step() {
+        while let SearchStep::Probe(probe) = search.next_step() {
             let completed_per_s = completed(probe.rate_per_s);
             let is_met = completed_per_s >= probe.rate_per_s * 0.999;
-            let outcome = if is_met { Outcome::Met } else { Outcome::Missed };
+            let outcome = if is_met { TrialOutcome::Met } else { TrialOutcome::Missed };
             search.report_completed(outcome, completed_per_s);
         }
         search.result().unwrap()
     };
     let lossy = drive(&|rate| rate * 0.95);
-    assert_eq!((lossy.rate_per_s, lossy.stop), (None, Stop::EveryRate));
+    assert_eq!((lossy.rate_per_s, lossy.stop), (None, SearchStopReason::EveryRate));
     assert_eq!(lossy.trials, 4, "20,000, and three far below 19,000");
     // A server that answers up to its capacity, whatever is offered.
     for capacity in [15_000.0, 700.0, 3.0] {
         let slow = drive(&|rate| rate.min(capacity));
-        assert_eq!(slow.stop, Stop::Server, "{capacity}");
+        assert_eq!(slow.stop, SearchStopReason::Server, "{capacity}");
         assert!(slow.rate_per_s.is_some_and(|rate| rate <= capacity && rate > capacity * 0.8));
     }
     // A server that breaks down under load and needs a far lower rate to recover.
     let fragile = drive(&|rate| if rate > 900.0 { rate * 0.3 } else { rate });
-    assert_eq!(fragile.stop, Stop::Server);
+    assert_eq!(fragile.stop, SearchStopReason::Server);
 }

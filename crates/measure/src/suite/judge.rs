@@ -1,25 +1,26 @@
 //! Judgment of a suite: verdicts from summaries.
 
 use super::{
-    Figure, Line, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, Verdict,
+    FigureKind, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, SummaryLine,
+    TargetVerdict,
 };
 use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
-use crate::summary::{Bottleneck, Ratio, Round, ServerResult, Summary};
+use crate::summary::{Bottleneck, Ratio, RoundResult, RunSummary, ServerResult};
 
 /// Factor within which a point of the load curve represents a load.
 const NEAR: f64 = 1.25;
 
 /// Figure with its interval, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Found {
+struct FigureEstimate {
     value: f64,
     interval: Option<(f64, f64)>,
     /// Cause of the figure, if it was not the servers.
     bottleneck: Option<Bottleneck>,
 }
 
-impl From<RatioInterval> for Found {
+impl From<RatioInterval> for FigureEstimate {
     fn from(of: RatioInterval) -> Self {
         let interval = (of.pairs > 1).then_some((of.low, of.high));
         Self { value: of.ratio, interval, bottleneck: None }
@@ -30,7 +31,7 @@ impl From<RatioInterval> for Found {
 /// result folder (relative to the suite's) and the summary of each plan in the suite's order, or
 /// the reason why there is none.
 #[must_use]
-pub fn judge(suite: &Suite, parts: &[Result<(String, Summary), String>]) -> SuiteSummary {
+pub fn judge(suite: &Suite, parts: &[Result<(String, RunSummary), String>]) -> SuiteSummary {
     let rows = suite.rows.iter().map(|row| judge_row(suite, row, parts)).collect();
     let parts = suite.parts.iter().zip(parts).map(|(part, ran)| match ran {
         Ok((folder, summary)) => PartResult {
@@ -57,19 +58,19 @@ pub fn judge(suite: &Suite, parts: &[Result<(String, Summary), String>]) -> Suit
     }
 }
 
-fn lines(summary: &Summary) -> Vec<Line> {
-    let limit = summary.limit.as_ref().map(|limit| Line {
+fn lines(summary: &RunSummary) -> Vec<SummaryLine> {
+    let limit = summary.limit.as_ref().map(|limit| SummaryLine {
         server: LIMIT_SERVER.to_owned(),
         leases_per_s: Some(limit.leases_per_s),
-        ..Line::default()
+        ..SummaryLine::default()
     });
-    summary.results.iter().map(Line::of).chain(limit).collect()
+    summary.results.iter().map(SummaryLine::of).chain(limit).collect()
 }
 
 fn judge_row(
     suite: &Suite,
     row: &RowPlan,
-    parts: &[Result<(String, Summary), String>],
+    parts: &[Result<(String, RunSummary), String>],
 ) -> RowResult {
     let found = match &row.not_measured {
         Some(why) => Err(why.clone()),
@@ -103,54 +104,54 @@ fn judge_row(
         value: found.map(|found| found.value),
         low: found.and_then(|found| Some(found.interval?.0)),
         high: found.and_then(|found| Some(found.interval?.1)),
-        verdict: found.map_or(Verdict::NotMeasured, |found| verdict(found, row)),
+        verdict: found.map_or(TargetVerdict::NotMeasured, |found| verdict(found, row)),
         note,
     }
 }
 
-fn verdict(found: Found, row: &RowPlan) -> Verdict {
+fn verdict(found: FigureEstimate, row: &RowPlan) -> TargetVerdict {
     let meets = |value: f64| {
         row.at_least.is_none_or(|least| value >= least)
             && row.at_most.is_none_or(|most| value <= most)
     };
     if row.is_stated {
-        return Verdict::Stated;
+        return TargetVerdict::Stated;
     }
     if found.bottleneck.is_some() {
-        return Verdict::NotJudged;
+        return TargetVerdict::NotJudged;
     }
     let ends = found.interval.map(|(low, high)| (meets(low), meets(high)));
     match (meets(found.value), ends) {
-        (true, Some((true, true))) => Verdict::Met,
-        (true, _) => Verdict::MetByFigure,
-        (false, Some((false, false))) => Verdict::Missed,
-        (false, _) => Verdict::MissedByFigure,
+        (true, Some((true, true))) => TargetVerdict::Met,
+        (true, _) => TargetVerdict::MetByFigure,
+        (false, Some((false, false))) => TargetVerdict::Missed,
+        (false, _) => TargetVerdict::MissedByFigure,
     }
 }
 
-fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
+fn find(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let line = |name: &str| {
         let found = summary.results.iter().find(|result| result.server == name);
         found.ok_or_else(|| format!("nothing was measured of {name}"))
     };
     let of = line(&row.of);
     match row.figure {
-        Figure::LeasesPerSecond => {
+        FigureKind::LeasesPerSecond => {
             let found = of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_s))?;
-            Ok(Found { bottleneck: bottleneck(row, summary), ..found })
+            Ok(FigureEstimate { bottleneck: bottleneck(row, summary), ..found })
         }
-        Figure::LeasesPerCpuSecond => {
+        FigureKind::LeasesPerCpuSecond => {
             of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_cpu_s))
         }
-        Figure::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
-        Figure::ShareOfLimit => {
+        FigureKind::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
+        FigureKind::ShareOfLimit => {
             let of = of?;
             // This row asks whether a server reaches the limit, so that bottleneck is no objection.
             let bottleneck = of.bottleneck.filter(|of| *of == Bottleneck::Generator);
-            Ok(Found { bottleneck, ..share_of_limit(of, summary)? })
+            Ok(FigureEstimate { bottleneck, ..share_of_limit(of, summary)? })
         }
-        Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of?, summary),
-        Figure::LatencyAtHalf => {
+        FigureKind::ShareOfLimitPerCpuSecond => share_per_cpu_second(of?, summary),
+        FigureKind::LatencyAtHalf => {
             let p99_us = |result: &ServerResult| {
                 result
                     .latency_half
@@ -158,29 +159,29 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
                     .ok_or_else(|| format!("no latency of {} at half load", result.server))
             };
             let value = p99_us(of?)? / p99_us(line(&row.to)?)?;
-            Ok(Found { value, interval: None, bottleneck: None })
+            Ok(FigureEstimate { value, interval: None, bottleneck: None })
         }
-        Figure::LatencyAtSameRate => latency_at_same_rate(of?, line(&row.to)?),
-        Figure::OfferedOverLimit => offered_over_limit(summary),
-        Figure::StartUp => {
+        FigureKind::LatencyAtSameRate => latency_at_same_rate(of?, line(&row.to)?),
+        FigureKind::OfferedOverLimit => offered_over_limit(summary),
+        FigureKind::StartUp => {
             let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
-            Ok(Found { value, interval: None, bottleneck: None })
+            Ok(FigureEstimate { value, interval: None, bottleneck: None })
         }
-        Figure::BytesPerLease => {
+        FigureKind::BytesPerLease => {
             let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
-            Ok(Found {
+            Ok(FigureEstimate {
                 value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases,
                 interval: None,
                 bottleneck: None,
             })
         }
-        Figure::Goodput => goodput(of?, row.fraction),
-        Figure::Avalanche => avalanche(of?),
+        FigureKind::Goodput => goodput(of?, row.fraction),
+        FigureKind::Avalanche => avalanche(of?),
     }
 }
 
 /// Returns the first start of a line; the fastest of several variants.
-fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
+fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
         .min_by(|a, b| a.took_s.total_cmp(&b.took_s))
@@ -190,14 +191,14 @@ fn start<'s>(line: &str, summary: &'s Summary) -> Result<&'s Start, String> {
 /// Returns the ratio of two lines, whichever of them is above the line in the summary.
 fn ratio(
     row: &RowPlan,
-    summary: &Summary,
+    summary: &RunSummary,
     figure: impl Fn(&Ratio) -> Option<RatioInterval>,
-) -> Result<Found, String> {
+) -> Result<FigureEstimate, String> {
     let between = |above: &str, below: &str| {
         let found = summary.ratios.iter().find(|r| r.server == above && r.to == below);
-        found.and_then(&figure).map(Found::from)
+        found.and_then(&figure).map(FigureEstimate::from)
     };
-    let inverted = |found: Found| Found {
+    let inverted = |found: FigureEstimate| FigureEstimate {
         value: 1.0 / found.value,
         interval: found.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
         ..found
@@ -208,7 +209,7 @@ fn ratio(
 }
 
 /// Returns the cause of the ratio of two lines' rates, if it was not the servers.
-fn bottleneck(row: &RowPlan, summary: &Summary) -> Option<Bottleneck> {
+fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
     let is_meant = |r: &&Ratio| {
         let names = (r.server.as_str(), r.to.as_str());
         names == (row.of.as_str(), row.to.as_str()) || names == (row.to.as_str(), row.of.as_str())
@@ -217,46 +218,47 @@ fn bottleneck(row: &RowPlan, summary: &Summary) -> Option<Bottleneck> {
 }
 
 /// Compares two generators' results with the same server.
-fn generators(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
-    let pair = |above: &Round| {
+fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
+    let pair = |above: &RoundResult| {
         let below = to.rounds.iter().find(|below| below.round == above.round)?;
         Some((above.exchanges_per_generator_cpu_s?, below.exchanges_per_generator_cpu_s?))
     };
     let pairs: Vec<(f64, f64)> = of.rounds.iter().filter_map(pair).collect();
     paired_ratio(&pairs)
-        .map(Found::from)
+        .map(FigureEstimate::from)
         .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
 }
 
 /// Returns the share of the limit: round by round if both have rounds, else of the figures.
-fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
+fn share_of_limit(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
-    let share = || Some(Found { value: of.share_of_limit?, interval: None, bottleneck: None });
+    let share =
+        || Some(FigureEstimate { value: of.share_of_limit?, interval: None, bottleneck: None });
     let widened = |of: RatioInterval| of.widened(summary.plan.search.resolution());
-    let paired = paired_ratio(&pairs).map(|of| Found::from(widened(of)));
+    let paired = paired_ratio(&pairs).map(|of| FigureEstimate::from(widened(of)));
     paired.or_else(share).ok_or_else(|| format!("no rate of {} was confirmed", of.server))
 }
 
-fn share_per_cpu_second(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
+fn share_per_cpu_second(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| round.leases_per_cpu_s)?;
-    let paired = paired_ratio(&pairs).map(Found::from);
+    let paired = paired_ratio(&pairs).map(FigureEstimate::from);
     paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
 }
 
 /// Returns a figure of each round that both have.
 fn pairs_with_limit(
     of: &ServerResult,
-    summary: &Summary,
-    figure: impl Fn(&Round) -> Option<f64>,
+    summary: &RunSummary,
+    figure: impl Fn(&RoundResult) -> Option<f64>,
 ) -> Result<Vec<(f64, f64)>, String> {
     let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
-    let below = |round: &Round| limit.rounds.iter().find(|other| other.round == round.round);
-    let pair = |round: &Round| Some((figure(round)?, figure(below(round)?)?));
+    let below = |round: &RoundResult| limit.rounds.iter().find(|other| other.round == round.round);
+    let pair = |round: &RoundResult| Some((figure(round)?, figure(below(round)?)?));
     Ok(of.rounds.iter().filter_map(pair).collect())
 }
 
 /// Compares latencies at half of the highest rate of `to`, with the load of `of` nearest to it.
-fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
+fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
     let half = to.latency_half.and_then(|at| Some((at.offered_per_s, at.latency.p99_us?)));
     let (half_per_s, half_us) =
         half.ok_or_else(|| format!("no latency of {} at half load", to.server))?;
@@ -268,18 +270,18 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, S
         .min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
     let (_, us) = nearest
         .ok_or_else(|| format!("{} was not loaded with about {:.0}/s", of.server, half_per_s))?;
-    Ok(Found { value: us / half_us, interval: None, bottleneck: None })
+    Ok(FigureEstimate { value: us / half_us, interval: None, bottleneck: None })
 }
 
 /// Returns the highest offered rate over the limit. A generator that is late makes its trial void,
 /// and a void trial is not in the curve.
-fn offered_over_limit(summary: &Summary) -> Result<Found, String> {
+fn offered_over_limit(summary: &RunSummary) -> Result<FigureEstimate, String> {
     let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
-    Ok(Found { value: highest / limit.leases_per_s, interval: None, bottleneck: None })
+    Ok(FigureEstimate { value: highest / limit.leases_per_s, interval: None, bottleneck: None })
 }
 
-fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
+fn goodput(of: &ServerResult, fraction: f64) -> Result<FigureEstimate, String> {
     let highest =
         of.leases_per_s.ok_or_else(|| format!("no rate of {} was confirmed", of.server))?;
     let distance = |offered: f64| (offered / (highest * fraction)).ln().abs();
@@ -291,20 +293,24 @@ fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
     let point = nearest.ok_or_else(|| {
         format!("{} was not loaded with {fraction} × its highest rate", of.server)
     })?;
-    Ok(Found { value: point.achieved_per_s / highest, interval: None, bottleneck: None })
+    Ok(FigureEstimate { value: point.achieved_per_s / highest, interval: None, bottleneck: None })
 }
 
-fn avalanche(of: &ServerResult) -> Result<Found, String> {
+fn avalanche(of: &ServerResult) -> Result<FigureEstimate, String> {
     let none = || format!("{} did not serve all clients at once", of.server);
     let (all, highest) = of.avalanche.zip(of.leases_per_s).ok_or_else(none)?;
-    Ok(Found { value: all.took_s * highest / all.clients as f64, interval: None, bottleneck: None })
+    Ok(FigureEstimate {
+        value: all.took_s * highest / all.clients as f64,
+        interval: None,
+        bottleneck: None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::LatencySummary;
-    use crate::summary::{AvalancheResult, CurvePoint, LatencyAt, Limit};
+    use crate::summary::{AvalancheResult, CurvePoint, LatencyAt, LimitResult};
 
     fn row(of: &str, to: &str) -> RowPlan {
         RowPlan {
@@ -317,12 +323,12 @@ mod tests {
         }
     }
 
-    fn summary() -> Summary {
+    fn summary() -> RunSummary {
         let rounds = |rates: [f64; 2]| {
-            let round = |(round, &leases_per_s): (usize, &f64)| Round {
+            let round = |(round, &leases_per_s): (usize, &f64)| RoundResult {
                 round: round as u32,
                 leases_per_s,
-                ..Round::default()
+                ..RoundResult::default()
             };
             rates.iter().enumerate().map(round).collect::<Vec<_>>()
         };
@@ -338,7 +344,7 @@ mod tests {
             ..ServerResult::default()
         };
         let interval = RatioInterval { ratio: 3.0, low: 2.5, high: 3.5, pairs: 3 };
-        Summary {
+        RunSummary {
             title: "P".into(),
             results: vec![result("a", 30.0), result("b", 10.0)],
             ratios: vec![Ratio {
@@ -350,13 +356,14 @@ mod tests {
                 bottleneck: None,
                 is_at_least: false,
             }],
-            limit: Some(Limit { rounds: rounds([40.0, 40.0]), ..Limit::default() }),
-            ..Summary::default()
+            limit: Some(LimitResult { rounds: rounds([40.0, 40.0]), ..LimitResult::default() }),
+            ..RunSummary::default()
         }
     }
 
     fn judged(row: RowPlan) -> RowResult {
-        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
+        let part =
+            super::super::SuitePart { plan: "p".into(), ..super::super::SuitePart::default() };
         let suite = Suite { parts: vec![part], rows: vec![row], ..Suite::default() };
         judge(&suite, &[Ok(("f".into(), summary()))]).rows.remove(0)
     }
@@ -364,25 +371,27 @@ mod tests {
     #[test]
     fn a_verdict_says_no_more_than_the_interval_carries() {
         for (at_least, verdict) in [
-            (2.0, Verdict::Met),
-            (2.8, Verdict::MetByFigure),
-            (3.2, Verdict::MissedByFigure),
-            (4.0, Verdict::Missed),
+            (2.0, TargetVerdict::Met),
+            (2.8, TargetVerdict::MetByFigure),
+            (3.2, TargetVerdict::MissedByFigure),
+            (4.0, TargetVerdict::Missed),
         ] {
             let result = judged(RowPlan { at_least: Some(at_least), ..row("a", "b") });
             assert_eq!((result.value, result.verdict), (Some(3.0), verdict), "{at_least}");
         }
         let most = RowPlan { at_least: None, at_most: Some(0.5), ..row("b", "a") };
         let result = judged(most);
-        assert_eq!((result.value, result.verdict), (Some(1.0 / 3.0), Verdict::Met));
+        assert_eq!((result.value, result.verdict), (Some(1.0 / 3.0), TargetVerdict::Met));
         assert_eq!((result.low, result.high), (Some(1.0 / 3.5), Some(1.0 / 2.5)));
         assert_eq!(result.target, "≤ 0.5");
     }
 
     #[test]
     fn a_ratio_that_generator_or_limit_have_set_is_not_judged_and_the_row_says_why() {
-        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
-        let share = RowPlan { figure: Figure::ShareOfLimit, at_least: Some(0.7), ..row("a", "") };
+        let part =
+            super::super::SuitePart { plan: "p".into(), ..super::super::SuitePart::default() };
+        let share =
+            RowPlan { figure: FigureKind::ShareOfLimit, at_least: Some(0.7), ..row("a", "") };
         let rows = vec![row("a", "b"), RowPlan { is_stated: true, ..row("b", "a") }, share];
         let suite = Suite { parts: vec![part], rows, ..Suite::default() };
         for bound in [Bottleneck::Generator, Bottleneck::Limit] {
@@ -390,12 +399,12 @@ mod tests {
             summary.ratios[0].bottleneck = Some(bound);
             summary.results[0].bottleneck = Some(bound);
             let judged = judge(&suite, &[Ok(("f".into(), summary))]);
-            let verdicts: Vec<Verdict> = judged.rows.iter().map(|row| row.verdict).collect();
+            let verdicts: Vec<TargetVerdict> = judged.rows.iter().map(|row| row.verdict).collect();
             let share = match bound {
-                Bottleneck::Generator => Verdict::NotJudged,
-                Bottleneck::Limit => Verdict::Met,
+                Bottleneck::Generator => TargetVerdict::NotJudged,
+                Bottleneck::Limit => TargetVerdict::Met,
             };
-            assert_eq!(verdicts, [Verdict::NotJudged, Verdict::Stated, share]);
+            assert_eq!(verdicts, [TargetVerdict::NotJudged, TargetVerdict::Stated, share]);
             let first = &judged.rows[0];
             assert_eq!((first.value, first.note.as_str()), (Some(3.0), bound.words()));
             assert_eq!(first.words(), "not judged");
@@ -404,11 +413,11 @@ mod tests {
 
     #[test]
     fn shares_of_the_limit_are_taken_round_by_round() {
-        let share = RowPlan { figure: Figure::ShareOfLimit, ..row("a", "") };
+        let share = RowPlan { figure: FigureKind::ShareOfLimit, ..row("a", "") };
         let result = judged(RowPlan { at_least: Some(0.74), ..share });
         assert!((result.value.unwrap() - 0.75).abs() < 1e-9, "{result:?}");
-        assert_eq!(result.verdict, Verdict::MetByFigure, "the search tells no closer");
-        let per_cpu = RowPlan { figure: Figure::ShareOfLimitPerCpuSecond, ..row("a", "") };
+        assert_eq!(result.verdict, TargetVerdict::MetByFigure, "the search tells no closer");
+        let per_cpu = RowPlan { figure: FigureKind::ShareOfLimitPerCpuSecond, ..row("a", "") };
         let result = judged(per_cpu.clone());
         assert_eq!(result.note, "no round has processor time of a and of the limit");
         let mut summary = summary();
@@ -422,7 +431,7 @@ mod tests {
 
     #[test]
     fn generators_are_compared_round_by_round() {
-        let row = RowPlan { figure: Figure::ExchangesPerGeneratorCpuSecond, ..row("a", "b") };
+        let row = RowPlan { figure: FigureKind::ExchangesPerGeneratorCpuSecond, ..row("a", "b") };
         assert_eq!(find(&row, &summary()).unwrap_err(), "no round has generators of both a and b");
         let mut summary = summary();
         for result in &mut summary.results {
@@ -446,16 +455,16 @@ mod tests {
             start("a", 6.0, 250_000_000),
             start("b", 0.2, 50_000_000),
         ];
-        let summary = Summary { starts, ..summary() };
-        let startup = RowPlan { figure: Figure::StartUp, ..row("a", "b") };
+        let summary = RunSummary { starts, ..summary() };
+        let startup = RowPlan { figure: FigureKind::StartUp, ..row("a", "b") };
         assert_eq!(find(&startup, &summary).unwrap().value, 6.0 / 0.2);
-        let bytes = RowPlan { figure: Figure::BytesPerLease, leases: 1e6, ..row("a", "b") };
+        let bytes = RowPlan { figure: FigureKind::BytesPerLease, leases: 1e6, ..row("a", "b") };
         assert_eq!(find(&bytes, &summary).unwrap().value, 200.0);
     }
 
     #[test]
     fn latencies_are_compared_at_the_same_rate_where_both_had_it() {
-        let same = RowPlan { figure: Figure::LatencyAtSameRate, ..row("a", "b") };
+        let same = RowPlan { figure: FigureKind::LatencyAtSameRate, ..row("a", "b") };
         let mut summary = summary();
         let at = |offered_per_s, p99_us| LatencyAt {
             offered_per_s,
@@ -477,13 +486,13 @@ mod tests {
         summary.results[0].curve.extend([point(at(5.1, 200.0)), point(at(5.9, 999.0))]);
         assert_eq!(find(&same, &summary).unwrap().value, 0.25);
         let stated = RowPlan { is_stated: true, at_least: None, ..same };
-        let found = Found { value: 0.25, interval: None, bottleneck: None };
-        assert_eq!(verdict(found, &stated), Verdict::Stated);
+        let found = FigureEstimate { value: 0.25, interval: None, bottleneck: None };
+        assert_eq!(verdict(found, &stated), TargetVerdict::Stated);
     }
 
     #[test]
     fn a_generator_offers_more_than_the_limit_takes_or_it_is_the_limit() {
-        let offered = RowPlan { figure: Figure::OfferedOverLimit, ..row("limit", "") };
+        let offered = RowPlan { figure: FigureKind::OfferedOverLimit, ..row("limit", "") };
         let mut summary = summary();
         let limit = summary.limit.as_mut().unwrap();
         limit.leases_per_s = 40.0;
@@ -494,7 +503,7 @@ mod tests {
 
     #[test]
     fn all_at_once_is_set_over_one_after_the_other() {
-        let row = RowPlan { figure: Figure::Avalanche, ..row("a", "") };
+        let row = RowPlan { figure: FigureKind::Avalanche, ..row("a", "") };
         let mut summary = summary();
         assert_eq!(find(&row, &summary).unwrap_err(), "a did not serve all clients at once");
         summary.results[0].avalanche = Some(AvalancheResult { clients: 300, took_s: 12.0 });
@@ -503,11 +512,11 @@ mod tests {
 
     #[test]
     fn goodput_is_that_of_the_nearest_load() {
-        let goodput = RowPlan { figure: Figure::Goodput, fraction: 3.0, ..row("a", "") };
+        let goodput = RowPlan { figure: FigureKind::Goodput, fraction: 3.0, ..row("a", "") };
         let result = judged(RowPlan { at_least: Some(0.8), ..goodput.clone() });
-        assert_eq!((result.value, result.verdict), (Some(0.9), Verdict::MetByFigure));
+        assert_eq!((result.value, result.verdict), (Some(0.9), TargetVerdict::MetByFigure));
         let far = judged(RowPlan { fraction: 6.0, ..goodput });
-        assert_eq!(far.verdict, Verdict::NotMeasured);
+        assert_eq!(far.verdict, TargetVerdict::NotMeasured);
         assert!(far.note.contains("6 × its highest rate"), "{}", far.note);
     }
 
@@ -516,8 +525,9 @@ mod tests {
         assert!(judged(row("c", "b")).note.contains("nothing was measured of c"));
         let told = RowPlan { not_measured: Some("later".into()), ..row("a", "b") };
         let result = judged(told);
-        assert_eq!((result.verdict, result.note.as_str()), (Verdict::NotMeasured, "later"));
-        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
+        assert_eq!((result.verdict, result.note.as_str()), (TargetVerdict::NotMeasured, "later"));
+        let part =
+            super::super::SuitePart { plan: "p".into(), ..super::super::SuitePart::default() };
         let suite = Suite { parts: vec![part], rows: vec![row("a", "b")], ..Suite::default() };
         let all = judge(&suite, &[Err("kea is missing".into())]);
         assert_eq!(all.rows[0].note, "kea is missing");

@@ -25,7 +25,7 @@ pub struct Suite {
     pub title: String,
     /// Plans, in the order in which they are run.
     #[serde(rename = "part")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<SuitePart>,
     /// Figures with targets, in the order of the page.
     #[serde(rename = "row", default)]
     pub rows: Vec<RowPlan>,
@@ -34,7 +34,7 @@ pub struct Suite {
 /// One plan of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct SuitePart {
     /// Name of the plan.
     pub plan: String,
     /// Time budget of the plan, in seconds; `None` for the plan's own.
@@ -55,7 +55,7 @@ pub struct Part {
     pub quick_servers: Vec<String>,
 }
 
-impl Part {
+impl SuitePart {
     /// Returns true if a quick run includes the plan.
     #[must_use]
     pub fn has_quick_run(&self) -> bool {
@@ -74,17 +74,17 @@ pub struct RowPlan {
     pub part: String,
     /// Figure that is judged.
     #[serde(default)]
-    pub figure: Figure,
+    pub figure: FigureKind,
     /// Line of the summary.
     #[serde(default)]
     pub of: String,
     /// Line of the denominator, if the figure is a ratio.
     #[serde(default)]
     pub to: String,
-    /// Load for [`Figure::Goodput`], as a multiple of the line's highest rate.
+    /// Load for [`FigureKind::Goodput`], as a multiple of the line's highest rate.
     #[serde(default)]
     pub fraction: f64,
-    /// Difference of leases between the two lines, for [`Figure::BytesPerLease`].
+    /// Difference of leases between the two lines, for [`FigureKind::BytesPerLease`].
     #[serde(default)]
     pub leases: f64,
     /// Least value that meets the target.
@@ -104,7 +104,7 @@ pub struct RowPlan {
 /// Figure that a row can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Figure {
+pub enum FigureKind {
     /// Ratio of the highest rates.
     #[default]
     LeasesPerSecond,
@@ -137,7 +137,7 @@ pub enum Figure {
     Avalanche,
 }
 
-impl Figure {
+impl FigureKind {
     /// Returns the figure's name for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -195,7 +195,7 @@ pub struct RowResult {
     /// Upper end of the interval, like `low`.
     pub high: Option<f64>,
     /// Verdict on the target.
-    pub verdict: Verdict,
+    pub verdict: TargetVerdict,
     /// Reason why there is no figure, or no verdict.
     pub note: String,
 }
@@ -211,15 +211,17 @@ impl RowResult {
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match (self.verdict, self.low.is_some() && self.high.is_some()) {
-            (Verdict::MetByFigure, true) => "met; the interval reaches beyond the target",
-            (Verdict::MetByFigure, false) => "met; no interval",
-            (Verdict::MissedByFigure, true) => "missed; the interval reaches beyond the target",
-            (Verdict::MissedByFigure, false) => "missed; no interval",
-            (Verdict::NotMeasured, _) => "not measured",
-            (Verdict::NotJudged, _) => "not judged",
-            (Verdict::Met, _) => "met",
-            (Verdict::Missed, _) => "missed",
-            (Verdict::Stated, _) => "stated",
+            (TargetVerdict::MetByFigure, true) => "met; the interval reaches beyond the target",
+            (TargetVerdict::MetByFigure, false) => "met; no interval",
+            (TargetVerdict::MissedByFigure, true) => {
+                "missed; the interval reaches beyond the target"
+            }
+            (TargetVerdict::MissedByFigure, false) => "missed; no interval",
+            (TargetVerdict::NotMeasured, _) => "not measured",
+            (TargetVerdict::NotJudged, _) => "not judged",
+            (TargetVerdict::Met, _) => "met",
+            (TargetVerdict::Missed, _) => "missed",
+            (TargetVerdict::Stated, _) => "stated",
         }
     }
 }
@@ -227,7 +229,7 @@ impl RowResult {
 /// Verdict on a target, as far as the data supports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum TargetVerdict {
     /// No figure was measured.
     #[default]
     NotMeasured,
@@ -260,12 +262,12 @@ pub struct PartResult {
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Servers with their rates.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SummaryLine>,
 }
 
 /// Short form of one line of a plan's summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct SummaryLine {
     /// Name of the server; `limit` for the limit responder.
     pub server: String,
     /// Variant of the server.
@@ -278,7 +280,7 @@ pub struct Line {
     pub p99_half_us: Option<f64>,
 }
 
-impl Line {
+impl SummaryLine {
     pub(crate) fn of(result: &ServerResult) -> Self {
         Self {
             server: result.server.clone(),
@@ -324,19 +326,19 @@ impl Suite {
         }
         let is_ratio = !matches!(
             row.figure,
-            Figure::ShareOfLimit
-                | Figure::ShareOfLimitPerCpuSecond
-                | Figure::OfferedOverLimit
-                | Figure::Goodput
-                | Figure::Avalanche
+            FigureKind::ShareOfLimit
+                | FigureKind::ShareOfLimitPerCpuSecond
+                | FigureKind::OfferedOverLimit
+                | FigureKind::Goodput
+                | FigureKind::Avalanche
         );
         if row.of.is_empty() || is_ratio == row.to.is_empty() {
             return wrong("a ratio is `of` one line `to` another; other figures have no `to`");
         }
-        if (row.figure == Figure::Goodput) != (row.fraction > 0.0) {
+        if (row.figure == FigureKind::Goodput) != (row.fraction > 0.0) {
             return wrong("`fraction` is the load of the figure goodput");
         }
-        if (row.figure == Figure::BytesPerLease) != (row.leases > 0.0) {
+        if (row.figure == FigureKind::BytesPerLease) != (row.leases > 0.0) {
             return wrong("`leases` belongs to the figure bytes-per-lease");
         }
         None
@@ -355,7 +357,7 @@ mod tests {
             format!("{HEAD}[[row]]\nname = 'r'\npart = 'p'\nof = 'a'\nto = 'b'\nat_least = 2\n");
         let suite = Suite::parse("s.toml", &text).unwrap();
         assert_eq!((suite.parts.len(), suite.rows[0].at_least), (1, Some(2.0)));
-        assert_eq!(suite.rows[0].figure, Figure::LeasesPerSecond);
+        assert_eq!(suite.rows[0].figure, FigureKind::LeasesPerSecond);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ServerResult;
-use crate::record::{Run, SearchEnd, Trial, VoidReason};
-use crate::search::Stop;
+use crate::record::{RunRecord, SearchEnd, TrialRecord, VoidReason};
+use crate::search::SearchStopReason;
 
 /// Share of the limit responder's rate from which the measured rate is the responder's limit: the
 /// responder does next to nothing for an exchange, so no server comes as near by its own speed.
@@ -35,15 +35,15 @@ impl Bottleneck {
     /// generator's fault.
     pub(super) fn of_searches(
         (server, variant): (&str, &str),
-        trials: &[&Trial],
-        run: &Run,
+        trials: &[&TrialRecord],
+        run: &RunRecord,
     ) -> Option<Self> {
         let is_of = |end: &&SearchEnd| {
             (end.server.as_str(), end.variant.as_str()) == (server, variant)
                 && end.rate_per_s.is_some()
         };
         let found: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
-        let stopped = found.iter().filter(|end| end.stop == Stop::Void).count();
+        let stopped = found.iter().filter(|end| end.stop == SearchStopReason::Void).count();
         let mut voids = trials.iter().flat_map(|trial| &trial.void);
         let is_generator = voids.any(|reason: &VoidReason| reason.is_generator_limit());
         (2 * stopped > found.len() && is_generator).then_some(Self::Generator)

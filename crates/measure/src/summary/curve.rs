@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{CurvePoint, LatencyAt};
-use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, Trial};
+use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, TrialRecord};
 
 /// Rates within this factor of the lowest of a group are one point of the curve.
 const SAME_RATE: f64 = 1.02;
@@ -11,8 +11,8 @@ const SAME_RATE: f64 = 1.02;
 const ABOUT_HALF: core::ops::RangeInclusive<f64> = 0.35..=0.65;
 
 /// Returns the load curve of the trials that count, ascending by offered rate.
-pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
-    let mut counted: Vec<&Trial> =
+pub(super) fn curve(trials: &[&TrialRecord]) -> Vec<CurvePoint> {
+    let mut counted: Vec<&TrialRecord> =
         trials.iter().copied().filter(|trial| !trial.is_void()).collect();
     counted.sort_by(|a, b| {
         a.rate_per_s.total_cmp(&b.rate_per_s).then_with(|| a.number.cmp(&b.number))
@@ -32,7 +32,7 @@ pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
 }
 
 /// Makes one point from trials at about the same rate.
-fn point(group: &[&Trial]) -> CurvePoint {
+fn point(group: &[&TrialRecord]) -> CurvePoint {
     let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
     let seconds: f64 = loads().map(|load| load.duration_s).sum();
     let counts = counts(loads());

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AvalancheResult, Bottleneck, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile,
-    ServerResult, Summary, curve, long_trials, notes, restarts, rows, runs, server,
+    AvalancheResult, Bottleneck, LimitResult, Ratio, RoundResult, RunFigure, RunSummary,
+    SUMMARY_SCHEMA, ServerProfile, ServerResult, curve, long_trials, notes, restarts, rows, runs,
+    server,
 };
-use crate::plan::{Durability, Plan};
-use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
+use crate::plan::{Plan, ServerDurability};
+use crate::record::{LIMIT_SERVER, Purpose, RunRecord, TrialRecord};
 use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };
@@ -19,11 +20,11 @@ const LIMIT_WARNING_SHARE: f64 = 0.8;
 
 /// Judges the records of a run. Equal records give an equal summary in any order.
 #[must_use]
-pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
-    let mut ordered: Vec<&Trial> = trials.iter().collect();
+pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
+    let mut ordered: Vec<&TrialRecord> = trials.iter().collect();
     ordered.sort_by_key(|trial| trial.number);
     let loss_percent = run.plan.search.loss_percent;
-    let mut by_server: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    let mut by_server: BTreeMap<&str, Vec<&TrialRecord>> = BTreeMap::new();
     // Trials with a profile are no measurements.
     let measured = ordered.iter().filter(|trial| trial.purpose.is_at_a_rate());
     for trial in measured {
@@ -37,7 +38,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         .collect();
     results.sort_by_key(|result| {
         let name = &result.server;
-        let (whole, durability) = Durability::of_line(name);
+        let (whole, durability) = ServerDurability::of_line(name);
         let order = &run.plan.server.durability;
         let at = order.iter().position(|of| *of == durability).unwrap_or(order.len());
         let feature = run.plan.feature_place(name);
@@ -52,7 +53,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     }
     let mut files: BTreeSet<String> = run.files.iter().cloned().collect();
     files.extend(ordered.iter().flat_map(|trial| trial.files.iter().cloned()));
-    let mut summary = Summary {
+    let mut summary = RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         title: run.plan.title.clone(),
         started: run.started.clone(),
@@ -83,7 +84,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
 }
 
 /// Counts leases granted twice at a time, by server.
-fn conflicts(trials: &[&Trial]) -> BTreeMap<String, u64> {
+fn conflicts(trials: &[&TrialRecord]) -> BTreeMap<String, u64> {
     let mut conflicts = BTreeMap::new();
     for trial in trials {
         let count = trial.load.as_ref().map_or(0, |load| load.conflicts);
@@ -95,8 +96,8 @@ fn conflicts(trials: &[&Trial]) -> BTreeMap<String, u64> {
 }
 
 /// Returns the first avalanche of a server in which every client got a lease.
-fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult> {
-    let is_it = |trial: &&&Trial| {
+fn avalanche(trials: &[&TrialRecord], result: &ServerResult) -> Option<AvalancheResult> {
+    let is_it = |trial: &&&TrialRecord| {
         trial.purpose == Purpose::Avalanche
             && (&trial.server, &trial.variant) == (&result.server, &result.variant)
             && !trial.is_void()
@@ -110,8 +111,8 @@ fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult
 }
 
 /// Returns the profiles of all servers: by server in the order of `results`, then by rate.
-fn profiles(trials: &[&Trial], results: &[ServerResult]) -> Vec<ServerProfile> {
-    let of = |trial: &&Trial| {
+fn profiles(trials: &[&TrialRecord], results: &[ServerResult]) -> Vec<ServerProfile> {
+    let of = |trial: &&TrialRecord| {
         Some(ServerProfile {
             trial: trial.number,
             server: trial.server.clone(),
@@ -146,7 +147,7 @@ fn place(servers: &[String], name: &str) -> usize {
 
 /// Returns the limit: the median of its confirmed rates, else the highest rate that it achieved in
 /// any trial that met the criterion.
-fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
+fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
     let loss_percent = run.plan.search.loss_percent;
     let rounds = server::rounds(trials, loss_percent);
     let confirmed: Vec<f64> = rounds.iter().map(|round| round.leases_per_s).collect();
@@ -164,7 +165,7 @@ fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
     } else {
         server::is_at_least(trials, &rounds, loss_percent)
     };
-    Some(Limit {
+    Some(LimitResult {
         leases_per_s,
         answers_per_s: leases_per_s * run.plan.protocol.answers_per_exchange(),
         is_at_least: rounds.is_empty() || is_open,
@@ -178,7 +179,7 @@ fn limit(trials: &[&Trial], run: &Run) -> Option<Limit> {
 }
 
 /// Returns the number of runs that every server finished.
-fn runs_done(run: &Run, results: &[ServerResult], limit: Option<&Limit>) -> u32 {
+fn runs_done(run: &RunRecord, results: &[ServerResult], limit: Option<&LimitResult>) -> u32 {
     if !run.plan.has_runs() {
         return 0;
     }
@@ -227,9 +228,9 @@ fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
 fn pairs(
     above: &ServerResult,
     below: &ServerResult,
-    figure: impl Fn(&Round) -> Option<f64>,
+    figure: impl Fn(&RoundResult) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let pair = |a: &Round| {
+    let pair = |a: &RoundResult| {
         let b = below.rounds.iter().find(|b| b.round == a.round)?;
         Some((figure(a)?, figure(b)?))
     };
@@ -251,7 +252,7 @@ fn pairs_of_runs(
 /// Returns the noise floor: neighboring rounds of the same server and variant measured the same
 /// thing twice.
 fn noise(
-    by_server: &BTreeMap<&str, Vec<&Trial>>,
+    by_server: &BTreeMap<&str, Vec<&TrialRecord>>,
     results: &[ServerResult],
     loss_percent: f64,
 ) -> Option<NoiseFloor> {
@@ -265,7 +266,7 @@ fn noise(
 }
 
 /// Returns the warnings that the records themselves give reason for.
-fn warnings(summary: &Summary) -> Vec<String> {
+fn warnings(summary: &RunSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     let planned = summary.plan.runs.count;
     if summary.runs_done < planned {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{SideCounts, Trial};
+use crate::record::{SideCounts, TrialRecord};
 
 /// The kernel's counters over a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct KernelCounts {
 impl KernelCounts {
     /// Returns the counters of a trial; `None` when the lab did not read them.
     #[must_use]
-    pub fn of(trial: &Trial) -> Option<Self> {
+    pub fn of(trial: &TrialRecord) -> Option<Self> {
         let digest = &trial.digest;
         let is_known = !(digest.server_counts.is_empty() && digest.generator_counts.is_empty());
         is_known.then(|| Self {
@@ -40,7 +40,7 @@ impl KernelCounts {
     }
 }
 
-fn softirq_share(trial: &Trial) -> f64 {
+fn softirq_share(trial: &TrialRecord) -> f64 {
     let cpus = trial.samples.iter().flat_map(|sample| &sample.cpus);
     let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
     let (softirq_s, all_s) = given.fold((0.0, 0.0), |(softirq_s, all_s), cpu| {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{LoadTimeline, Purpose, Sample, Trial, server_cpu_s};
+use crate::record::{LoadTimeline, MachineSample, Purpose, TrialRecord, server_cpu_s};
 
 /// Trial whose course is recorded by intervals of about a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,8 +65,8 @@ impl LongTrial {
 
 /// Returns the long trials of a run: those in which a pool ran out, and those of whole seconds that
 /// met the criterion.
-pub(super) fn long_trials(trials: &[&Trial], loss_percent: f64) -> Vec<LongTrial> {
-    let is_told = |trial: &&&Trial| {
+pub(super) fn long_trials(trials: &[&TrialRecord], loss_percent: f64) -> Vec<LongTrial> {
+    let is_told = |trial: &&&TrialRecord| {
         !trial.is_void()
             && trial.restart.is_none()
             && (trial.purpose == Purpose::Exhaustion || trial.meets(loss_percent))
@@ -74,7 +74,7 @@ pub(super) fn long_trials(trials: &[&Trial], loss_percent: f64) -> Vec<LongTrial
     trials.iter().filter(is_told).filter_map(|trial| long_trial(trial)).collect()
 }
 
-fn long_trial(trial: &Trial) -> Option<LongTrial> {
+fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     let timeline = trial.load.as_ref()?.timeline.as_ref()?;
     let at = |counts: &[[u64; 2]], index: usize| counts.get(index).copied().unwrap_or_default();
     let mut points: Vec<LongTrialPoint> = (timeline.points.iter().enumerate())
@@ -109,10 +109,10 @@ fn long_trial(trial: &Trial) -> Option<LongTrial> {
 /// Adds the samples of the server; a sample belongs to the interval of its middle.
 fn add_samples(
     points: &mut [LongTrialPoint],
-    trial: &Trial,
+    trial: &TrialRecord,
     (began_s, timeline): (f64, &LoadTimeline),
 ) {
-    let index_of = |sample: &Sample| {
+    let index_of = |sample: &MachineSample| {
         let middle_s = sample.at_s - sample.interval_s / 2.0 - began_s;
         (middle_s >= 0.0).then(|| (middle_s / timeline.interval_s) as usize)
     };
@@ -134,8 +134,8 @@ mod tests {
 
     /// Makes a trial of three seconds, of which the last one has rejections; samples of half a
     /// second.
-    fn trial() -> Trial {
-        let sample = |at_s, busy_s, rss| Sample {
+    fn trial() -> TrialRecord {
+        let sample = |at_s, busy_s, rss| MachineSample {
             at_s,
             interval_s: 0.5,
             cpus: vec![
@@ -144,9 +144,9 @@ mod tests {
             ],
             server_rss_bytes: rss,
             server_socket_drops: 2,
-            ..Sample::default()
+            ..MachineSample::default()
         };
-        Trial {
+        TrialRecord {
             purpose: Purpose::Exhaustion,
             rate_per_s: 10.0,
             server_cpus: vec![1],
@@ -170,7 +170,7 @@ mod tests {
                 sample(9.6, 0.5, 4),
                 sample(20.0, 0.5, 5),
             ],
-            ..Trial::default()
+            ..TrialRecord::default()
         }
     }
 

@@ -22,7 +22,7 @@ pub use bottleneck::Bottleneck;
 pub use digest::digest;
 pub use kernel::KernelCounts;
 pub use long_trials::{LongTrial, LongTrialPoint};
-pub use notes::Note;
+pub use notes::TrialNote;
 pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
@@ -31,14 +31,14 @@ use crate::profile::Profile;
 use crate::record::{Environment, FlushCost, LatencySummary, Purpose, Queues, Start, VoidReason};
 use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
-/// Value of `schema` in a [`Summary`].
+/// Value of `schema` in a [`RunSummary`].
 pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
 
 /// Whole run in figures. Rates are exchanges per second, of which each makes one lease; in plans of
 /// DNS, fields named after leases contain answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Summary {
+pub struct RunSummary {
     /// Name of the schema, [`SUMMARY_SCHEMA`].
     pub schema: String,
     /// Title of the plan.
@@ -52,7 +52,7 @@ pub struct Summary {
     /// Ratios of every server over every later one of `results`.
     pub ratios: Vec<Ratio>,
     /// Limit responder: the most that kernel and generator can do; `None` when it was not measured.
-    pub limit: Option<Limit>,
+    pub limit: Option<LimitResult>,
     /// Noise floor, which a ratio must exceed to mean anything; `None` without two rounds.
     pub noise: Option<NoiseFloor>,
     /// Runs of every server that are finished; 0 when the plan measures in rounds.
@@ -62,7 +62,7 @@ pub struct Summary {
     /// Environment in which the run took place.
     pub environment: Environment,
     /// Distinct command lines: the lab's own first, then each server's.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandRecord>,
     /// Warnings that the reader must know before believing the figures.
     pub warnings: Vec<String>,
     /// Leases that a server granted to a client while another one held the address, over all of its
@@ -129,14 +129,14 @@ pub struct ServerResult {
     pub latency_max: Option<LatencyAt>,
     /// Traffic of the link at the highest rate; `None` when it was not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub carried_max: Option<Carried>,
+    pub carried_max: Option<LinkTraffic>,
     /// Load curve by offered rate.
     pub curve: Vec<CurvePoint>,
     /// Result of all clients at once, if that was tried and all got a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avalanche: Option<AvalancheResult>,
     /// Each round's confirmed rate.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<RoundResult>,
     /// Runs that are finished, void ones too; empty when the plan measures in rounds.
     pub runs: Vec<RunFigure>,
     /// Mean over the runs that count, without those dropped.
@@ -172,7 +172,7 @@ impl ServerResult {
 /// between frames and after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Carried {
+pub struct LinkTraffic {
     /// Traffic to the server, in Mbit/s.
     pub to_server_mbit_s: f64,
     /// Traffic from the server, in Mbit/s.
@@ -204,7 +204,7 @@ pub struct VariantResult {
 /// Result of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Round {
+pub struct RoundResult {
     /// Number of the round, from 0.
     pub round: u32,
     /// Rate offered in the confirming trial, in exchanges per second.
@@ -274,7 +274,7 @@ pub struct Ratio {
 /// Limit responder: the most that kernel and generator can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limit {
+pub struct LimitResult {
     /// Exchanges per second; for DHCP half of the responder's answers, as an exchange takes two.
     pub leases_per_s: f64,
     /// Answers per second.
@@ -286,7 +286,7 @@ pub struct Limit {
     /// Mean of the limit responder, as in [`ServerResult::mean`].
     pub mean: Option<MeanInterval>,
     /// Each round's confirmed rate.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<RoundResult>,
     /// Load curve of the limit responder.
     pub curve: Vec<CurvePoint>,
     /// Number of trials of the limit responder.
@@ -298,7 +298,7 @@ pub struct Limit {
 /// A command line that was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Command {
+pub struct CommandRecord {
     /// Owner of the command: `lab`, or a server with its variant and role.
     pub whose: String,
     /// Words as a shell would take them.
@@ -358,7 +358,7 @@ pub struct TrialRow {
     pub queues: Option<Queues>,
     /// Notes on wrong figures, or on places where load was lost; in plans of DNS.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<TrialNote>,
     /// Seed of the generator.
     pub seed: u64,
     /// Command lines by role.

@@ -6,9 +6,9 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{KernelCounts, ServerResult, Summary, TrialRow};
+use super::{KernelCounts, RunSummary, ServerResult, TrialRow};
 use crate::plan::{GIGABIT_BYTES_PER_S, WIRE_BYTES};
-use crate::record::{LoadRecord, Run, TrafficCounts, Trial};
+use crate::record::{LoadRecord, RunRecord, TrafficCounts, TrialRecord};
 
 /// Share of stolen time from which there is a note.
 const STOLEN_SHARE: f64 = 0.05;
@@ -26,7 +26,7 @@ const COUNTERS_PACKETS: u64 = 10;
 /// Note on a trial's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Note {
+pub enum TrialNote {
     /// Queries found the server's receive buffer full.
     ServerSocketFull,
     /// Answers found the server's send buffer full.
@@ -62,7 +62,7 @@ pub enum Note {
     BeyondGigabit,
 }
 
-impl Note {
+impl TrialNote {
     /// All notes, in the order in which they are reported.
     pub const ALL: [Self; 16] = [
         Self::ServerSocketFull,
@@ -119,47 +119,49 @@ impl Note {
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for TrialNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words())
     }
 }
 
-/// Returns the notes that a trial's own record gives reason for, in the order of [`Note::ALL`];
+/// Returns the notes that a trial's own record gives reason for, in the order of [`TrialNote::ALL`];
 /// none for plans of other protocols.
-pub(super) fn of_trial(trial: &Trial, run: &Run) -> Vec<Note> {
+pub(super) fn of_trial(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
     let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
         return Vec::new();
     };
     let kernel = KernelCounts::of(trial).unwrap_or_default();
     let (server, generator) = (&kernel.server, &kernel.generator);
     let is_veth = run.environment.topology == "veth";
-    let holds = |note: &Note| match note {
-        Note::ServerSocketFull => trial.digest.server_socket_drops > 0,
+    let holds = |note: &TrialNote| match note {
+        TrialNote::ServerSocketFull => trial.digest.server_socket_drops > 0,
         // On loopback the buffers of both sides are counted together.
-        Note::ServerSendFull => is_veth && server.send_full > 0,
-        Note::InterfaceDrops => [server.received, server.sent, generator.received, generator.sent]
-            .iter()
-            .any(|traffic| traffic.drops + traffic.errors > 0),
-        Note::BacklogFull => trial.digest.softnet_drops > 0,
-        Note::GeneratorSocketFull => {
+        TrialNote::ServerSendFull => is_veth && server.send_full > 0,
+        TrialNote::InterfaceDrops => {
+            [server.received, server.sent, generator.received, generator.sent]
+                .iter()
+                .any(|traffic| traffic.drops + traffic.errors > 0)
+        }
+        TrialNote::BacklogFull => trial.digest.softnet_drops > 0,
+        TrialNote::GeneratorSocketFull => {
             trial.digest.generator_socket_drops.max(load.own_socket_drops) > 0
         }
-        Note::NoPort => is_veth && generator.no_port > 0,
-        Note::Refused => load.exchanges.nak > 0,
-        Note::Wrong => load.exchanges.wrong_client + load.exchanges.invalid > 0,
-        Note::AnsweredTwice => load.exchanges.duplicate_answered > 0,
-        Note::SharedProcessor => {
+        TrialNote::NoPort => is_veth && generator.no_port > 0,
+        TrialNote::Refused => load.exchanges.nak > 0,
+        TrialNote::Wrong => load.exchanges.wrong_client + load.exchanges.invalid > 0,
+        TrialNote::AnsweredTwice => load.exchanges.duplicate_answered > 0,
+        TrialNote::SharedProcessor => {
             trial.server_cpus.iter().any(|cpu| trial.generator_cpus.contains(cpu))
         }
-        Note::Stolen => trial.digest.steal_share > STOLEN_SHARE,
-        Note::InterruptBound => kernel.softirq_share > SOFTIRQ_SHARE,
-        Note::AlwaysBusy => false,
-        Note::Segmented => load.segmentation,
-        Note::CountersDiffer => is_veth && do_differ(load, &kernel),
-        Note::BeyondGigabit => is_veth && is_beyond_gigabit(load, &kernel),
+        TrialNote::Stolen => trial.digest.steal_share > STOLEN_SHARE,
+        TrialNote::InterruptBound => kernel.softirq_share > SOFTIRQ_SHARE,
+        TrialNote::AlwaysBusy => false,
+        TrialNote::Segmented => load.segmentation,
+        TrialNote::CountersDiffer => is_veth && do_differ(load, &kernel),
+        TrialNote::BeyondGigabit => is_veth && is_beyond_gigabit(load, &kernel),
     };
-    Note::ALL.into_iter().filter(holds).collect()
+    TrialNote::ALL.into_iter().filter(holds).collect()
 }
 
 /// Returns true if the server's interface received another number of packets than the generator
@@ -184,7 +186,7 @@ fn is_beyond_gigabit(load: &LoadRecord, kernel: &KernelCounts) -> bool {
 }
 
 /// Adds the notes that follow from comparing trials.
-pub(super) fn compare(summary: &mut Summary) {
+pub(super) fn compare(summary: &mut RunSummary) {
     if summary.plan.protocol.is_dhcp() {
         return;
     }
@@ -200,7 +202,7 @@ pub(super) fn compare(summary: &mut Summary) {
             && row.offered_per_s < low
         {
             let notes = &mut summary.trials[at].notes;
-            notes.push(Note::AlwaysBusy);
+            notes.push(TrialNote::AlwaysBusy);
             notes.sort();
         }
     }
@@ -212,7 +214,7 @@ pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut 
         .iter()
         .filter(|row| row.server == result.server && row.meets && row.purpose.is_at_a_rate())
         .collect();
-    for note in Note::ALL.into_iter().filter(|note| note.spoils_rate()) {
+    for note in TrialNote::ALL.into_iter().filter(|note| note.spoils_rate()) {
         let count = met.iter().filter(|row| row.notes.contains(&note)).count();
         if count > 0 {
             warnings.push(format!(
@@ -227,21 +229,21 @@ pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Protocol;
+    use crate::plan::MeasuredProtocol;
     use crate::record::{
-        CpuSample, ExchangeCounts, MessageCounts, Purpose, Sample, SampleDigest, SideCounts,
+        CpuSample, ExchangeCounts, MachineSample, MessageCounts, Purpose, SampleDigest, SideCounts,
     };
 
-    fn run() -> Run {
-        let mut run = Run::default();
-        run.plan.protocol = Protocol::Dns;
+    fn run() -> RunRecord {
+        let mut run = RunRecord::default();
+        run.plan.protocol = MeasuredProtocol::Dns;
         run.environment.topology = "veth".to_owned();
         run
     }
 
     /// Makes a trial of a second at 1,000 queries of 85 bytes per second, all of which were
     /// answered with 113 bytes.
-    fn clean() -> Trial {
+    fn clean() -> TrialRecord {
         let traffic = |packets, frame| TrafficCounts {
             packets,
             bytes: packets * frame,
@@ -253,7 +255,7 @@ mod tests {
             user_s: 0.1,
             ..SideCounts::default()
         };
-        Trial {
+        TrialRecord {
             load: Some(LoadRecord {
                 duration_s: 1.0,
                 exchanges: ExchangeCounts {
@@ -271,7 +273,7 @@ mod tests {
             digest: SampleDigest { server_counts: server, ..SampleDigest::default() },
             server_cpus: vec![1],
             generator_cpus: vec![0],
-            ..Trial::default()
+            ..TrialRecord::default()
         }
     }
 
@@ -290,26 +292,26 @@ mod tests {
         };
         let interrupts =
             CpuSample { cpu: 1, busy_s: 0.9, idle_s: 0.1, softirq_s: 0.85, ..CpuSample::default() };
-        let samples = vec![Sample { cpus: vec![interrupts], ..Sample::default() }];
+        let samples = vec![MachineSample { cpus: vec![interrupts], ..MachineSample::default() }];
         for (note, trial) in [
-            (Note::ServerSocketFull, digest(|of| of.server_socket_drops = 1)),
-            (Note::ServerSendFull, digest(|of| of.server_counts.send_full = 1)),
-            (Note::InterfaceDrops, digest(|of| of.server_counts.sent.drops = 1)),
-            (Note::InterfaceDrops, digest(|of| of.generator_counts.sent.errors = 1)),
-            (Note::BacklogFull, digest(|of| of.softnet_drops = 1)),
-            (Note::GeneratorSocketFull, load(|of| of.own_socket_drops = 1)),
-            (Note::NoPort, digest(|of| of.generator_counts.no_port = 1)),
-            (Note::Refused, load(|of| of.exchanges.nak = 1)),
-            (Note::Wrong, load(|of| of.exchanges.wrong_client = 1)),
-            (Note::AnsweredTwice, load(|of| of.exchanges.duplicate_answered = 1)),
-            (Note::SharedProcessor, Trial { generator_cpus: vec![1], ..clean() }),
-            (Note::Stolen, digest(|of| of.steal_share = 0.06)),
-            (Note::InterruptBound, Trial { samples, ..clean() }),
-            (Note::Segmented, load(|of| of.segmentation = true)),
-            (Note::CountersDiffer, load(|of| of.messages.sent = 1_011)),
+            (TrialNote::ServerSocketFull, digest(|of| of.server_socket_drops = 1)),
+            (TrialNote::ServerSendFull, digest(|of| of.server_counts.send_full = 1)),
+            (TrialNote::InterfaceDrops, digest(|of| of.server_counts.sent.drops = 1)),
+            (TrialNote::InterfaceDrops, digest(|of| of.generator_counts.sent.errors = 1)),
+            (TrialNote::BacklogFull, digest(|of| of.softnet_drops = 1)),
+            (TrialNote::GeneratorSocketFull, load(|of| of.own_socket_drops = 1)),
+            (TrialNote::NoPort, digest(|of| of.generator_counts.no_port = 1)),
+            (TrialNote::Refused, load(|of| of.exchanges.nak = 1)),
+            (TrialNote::Wrong, load(|of| of.exchanges.wrong_client = 1)),
+            (TrialNote::AnsweredTwice, load(|of| of.exchanges.duplicate_answered = 1)),
+            (TrialNote::SharedProcessor, TrialRecord { generator_cpus: vec![1], ..clean() }),
+            (TrialNote::Stolen, digest(|of| of.steal_share = 0.06)),
+            (TrialNote::InterruptBound, TrialRecord { samples, ..clean() }),
+            (TrialNote::Segmented, load(|of| of.segmentation = true)),
+            (TrialNote::CountersDiffer, load(|of| of.messages.sent = 1_011)),
         ] {
             assert_eq!(of_trial(&trial, &run()), [note]);
-            let dhcp = Run { environment: run().environment, ..Run::default() };
+            let dhcp = RunRecord { environment: run().environment, ..RunRecord::default() };
             assert_eq!(of_trial(&trial, &dhcp), [], "{note} is of DNS");
         }
         assert_eq!(of_trial(&load(|of| of.messages.sent = 1_010), &run()), [], "a stray packet");
@@ -331,8 +333,8 @@ mod tests {
             of_trial(&trial, &run())
         };
         assert_eq!(at(1_146_788, 912_408), []);
-        assert_eq!(at(1_146_790, 912_408), [Note::BeyondGigabit]);
-        assert_eq!(at(912_410, 912_410), [Note::BeyondGigabit]);
+        assert_eq!(at(1_146_790, 912_408), [TrialNote::BeyondGigabit]);
+        assert_eq!(at(912_410, 912_410), [TrialNote::BeyondGigabit]);
     }
 
     #[test]
@@ -346,7 +348,7 @@ mod tests {
             purpose: Purpose::Ramp,
             ..TrialRow::default()
         };
-        let mut summary = Summary { plan: run().plan, ..Summary::default() };
+        let mut summary = RunSummary { plan: run().plan, ..RunSummary::default() };
         summary.trials = vec![
             row("spins", 100.0, Some(0.99)),
             row("spins", 1_000.0, Some(0.99)),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{LoadTimeline, Purpose, Restart, Trial};
+use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 
 /// Result of one trial in whose middle the database was ended and started again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct RestartResult {
     /// Exchanges offered per second.
     pub offered_per_s: f64,
     /// Times at which the database was ended and was available again.
-    pub restart: Restart,
+    pub restart: RestartTimes,
     /// Time from the end of the database to the first lease that was completed after the longest
     /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
     /// completed any more.
@@ -57,11 +57,11 @@ impl RestartResult {
 }
 
 /// Returns the results of every trial in which a database was ended.
-pub(super) fn restarts(trials: &[&Trial], deadline_s: f64) -> Vec<RestartResult> {
+pub(super) fn restarts(trials: &[&TrialRecord], deadline_s: f64) -> Vec<RestartResult> {
     trials.iter().filter_map(|trial| result(trial, deadline_s)).collect()
 }
 
-fn result(trial: &Trial, deadline_s: f64) -> Option<RestartResult> {
+fn result(trial: &TrialRecord, deadline_s: f64) -> Option<RestartResult> {
     let (restart, load) = (trial.restart?, trial.load.as_ref()?);
     let timeline = load.timeline.clone()?;
     let back_s = back_s(&timeline, restart.ended_at_s);
@@ -124,16 +124,16 @@ mod tests {
     use crate::record::{ExchangeCounts, LoadRecord};
 
     /// Makes a trial of ten exchanges per interval of 0.1 s over 3 s, none completed in `silence`.
-    fn trial(silence: std::ops::Range<usize>) -> Trial {
+    fn trial(silence: std::ops::Range<usize>) -> TrialRecord {
         let mut points = vec![[10, 10, 0]; 30];
         for point in &mut points[silence.clone()] {
             (point[1], point[2]) = (0, 10);
         }
         points.extend([[0; 3]; 5]);
         let missed: u64 = points.iter().map(|point| point[2]).sum();
-        Trial {
+        TrialRecord {
             rate_per_s: 100.0,
-            restart: Some(Restart { ended_at_s: 1.05, started_at_s: 1.1, answered_at_s: 1.5 }),
+            restart: Some(RestartTimes { ended_at_s: 1.05, started_at_s: 1.1, answered_at_s: 1.5 }),
             load: Some(LoadRecord {
                 exchanges: ExchangeCounts { due: 300, lost: missed, ..Default::default() },
                 timeline: Some(LoadTimeline {
@@ -144,11 +144,11 @@ mod tests {
                 }),
                 ..LoadRecord::default()
             }),
-            ..Trial::default()
+            ..TrialRecord::default()
         }
     }
 
-    fn first_lease_s(trial: &Trial) -> Option<f64> {
+    fn first_lease_s(trial: &TrialRecord) -> Option<f64> {
         let result = result(trial, 0.2).unwrap();
         result.first_lease_s.map(|s| (s * 100.0).round() / 100.0)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Command, KernelCounts, TimePoint, TrialRow, notes};
-use crate::record::{Run, Sample, Trial, server_cpu_s};
+use super::{CommandRecord, KernelCounts, TimePoint, TrialRow, notes};
+use crate::record::{MachineSample, RunRecord, TrialRecord, server_cpu_s};
 
 /// Most points of a timeline; a screen is hardly wider.
 const TIME_POINTS: usize = 900;
@@ -12,7 +12,7 @@ const TIME_POINTS: usize = 900;
 const STARTING_SAMPLES: usize = 2;
 
 /// Makes the row of a trial in a table.
-pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
+pub(super) fn row(trial: &TrialRecord, run: &RunRecord) -> TrialRow {
     let latency = trial.load.as_ref().map(|load| load.latency_due.supported()).unwrap_or_default();
     TrialRow {
         number: trial.number,
@@ -45,14 +45,14 @@ pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
 /// Returns the share of its processors that the server used while exchanges came due. The wait for
 /// late answers afterwards and the generator's start are left out, because they would dilute the
 /// share.
-fn server_load(trial: &Trial) -> f64 {
+fn server_load(trial: &TrialRecord) -> f64 {
     let duration_s = trial.load.as_ref().map_or(0.0, |load| load.duration_s);
     let (from_s, until_s) = (trial.start_s, trial.start_s + duration_s);
-    let within = |sample: &&Sample| {
+    let within = |sample: &&MachineSample| {
         sample.at_s - sample.interval_s >= from_s
             && sample.at_s <= until_s + sample.interval_s / 2.0
     };
-    let samples: Vec<&Sample> = trial.samples.iter().filter(within).collect();
+    let samples: Vec<&MachineSample> = trial.samples.iter().filter(within).collect();
     // The first intervals may be before the due time of the first exchange.
     let later = &samples[(samples.len() / 4).min(STARTING_SAMPLES)..];
     let cpus = later.iter().flat_map(|sample| &sample.cpus);
@@ -63,7 +63,7 @@ fn server_load(trial: &Trial) -> f64 {
 }
 
 /// Returns the samples of all trials, neighbors of the same trial joined until they can be drawn.
-pub(super) fn timeline(trials: &[&Trial]) -> Vec<TimePoint> {
+pub(super) fn timeline(trials: &[&TrialRecord]) -> Vec<TimePoint> {
     let total: usize = trials.iter().map(|trial| trial.samples.len()).sum();
     let joined = total.div_ceil(TIME_POINTS).max(1);
     let mut points = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn timeline(trials: &[&Trial]) -> Vec<TimePoint> {
 }
 
 /// Joins neighboring samples to one point: busy time over elapsed time, the larger memory.
-fn join(trial: &Trial, samples: &[Sample]) -> TimePoint {
+fn join(trial: &TrialRecord, samples: &[MachineSample]) -> TimePoint {
     let elapsed_s: f64 = samples.iter().map(|sample| sample.interval_s).sum();
     let rate = |seconds: f64| if elapsed_s > 0.0 { seconds / elapsed_s } else { 0.0 };
     let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
@@ -102,12 +102,12 @@ fn thousandths(value: f64) -> f64 {
 
 /// Returns every distinct command line that is not a generator's; those differ by rate and seed and
 /// stay with their trials.
-pub(super) fn commands(run: &Run, trials: &[&Trial]) -> Vec<Command> {
+pub(super) fn commands(run: &RunRecord, trials: &[&TrialRecord]) -> Vec<CommandRecord> {
     let mut seen = BTreeSet::new();
-    let mut commands: Vec<Command> = run
+    let mut commands: Vec<CommandRecord> = run
         .commands
         .iter()
-        .map(|command| Command { whose: "lab".to_owned(), command: command.clone() })
+        .map(|command| CommandRecord { whose: "lab".to_owned(), command: command.clone() })
         .collect();
     for trial in trials {
         for (role, command) in trial.commands.iter().filter(|(role, _)| *role != "generator") {
@@ -117,7 +117,7 @@ pub(super) fn commands(run: &Run, trials: &[&Trial]) -> Vec<Command> {
                 whose.push_str(part);
             }
             if seen.insert((whose.clone(), command.clone())) {
-                commands.push(Command { whose, command: command.clone() });
+                commands.push(CommandRecord { whose, command: command.clone() });
             }
         }
     }

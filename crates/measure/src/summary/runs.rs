@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Round;
+use super::RoundResult;
 use crate::plan::{Plan, Unconfirmed};
 use crate::record::SearchEnd;
-use crate::search::Stop;
+use crate::search::SearchStopReason;
 use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 
 /// Result of one run of one server.
@@ -92,7 +92,7 @@ impl RunFigure {
 pub(super) fn runs(
     plan: &Plan,
     searches: &[&SearchEnd],
-    rounds: &[Round],
+    rounds: &[RoundResult],
 ) -> (Vec<RunFigure>, Option<MeanInterval>) {
     let mut runs: Vec<RunFigure> = searches
         .iter()
@@ -112,11 +112,11 @@ pub(super) fn runs(
     (runs, mean.map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean }))
 }
 
-fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&Round>) -> RunFigure {
+fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&RoundResult>) -> RunFigure {
     let state = match (round, end.stop) {
-        (Some(_), Stop::Server) => RunState::Confirmed,
+        (Some(_), SearchStopReason::Server) => RunState::Confirmed,
         (Some(_), _) => RunState::AtLeast,
-        (None, Stop::Unconfirmed | Stop::EveryRate) => RunState::Failed,
+        (None, SearchStopReason::Unconfirmed | SearchStopReason::EveryRate) => RunState::Failed,
         (None, _) => RunState::Void,
     };
     let leases_per_s = round.map(|round| round.leases_per_s);

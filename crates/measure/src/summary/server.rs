@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Bottleneck, Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs,
+    Bottleneck, LatencyAt, LinkTraffic, RoundResult, RunFigure, ServerResult, VariantResult, curve,
+    runs,
 };
-use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
-use crate::search::Stop;
+use crate::record::{LoadRecord, Purpose, RunRecord, SearchEnd, TrialRecord};
+use crate::search::SearchStopReason;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
 /// The figures of one variant of one server.
 struct Variant<'t> {
     name: &'t str,
-    trials: Vec<&'t Trial>,
-    rounds: Vec<Round>,
+    trials: Vec<&'t TrialRecord>,
+    rounds: Vec<RoundResult>,
     runs: Vec<RunFigure>,
     mean: Option<MeanInterval>,
     mean_per_cpu: Option<MeanInterval>,
@@ -22,7 +23,7 @@ struct Variant<'t> {
 }
 
 /// Judges the trials of one server.
-pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult {
+pub(super) fn judge(server: &str, trials: &[&TrialRecord], run: &RunRecord) -> ServerResult {
     let loss_percent = run.plan.search.loss_percent;
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
     let variants: Vec<Variant<'_>> =
@@ -40,7 +41,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
     let rates = || best.rounds.iter().map(|round| round.leases_per_s);
     let is_range = best.rounds.len() > 1;
     // In a trial whose database was ended, the load does not cause the loss.
-    let undisturbed: Vec<&Trial> =
+    let undisturbed: Vec<&TrialRecord> =
         best.trials.iter().copied().filter(|trial| !trial.purpose.ends_database()).collect();
     let load_curve = curve::curve(&undisturbed);
     let mut void_reasons = BTreeMap::new();
@@ -88,9 +89,14 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
     }
 }
 
-fn variant<'t>(server: &str, name: &'t str, trials: &[&'t Trial], run: &Run) -> Variant<'t> {
+fn variant<'t>(
+    server: &str,
+    name: &'t str,
+    trials: &[&'t TrialRecord],
+    run: &RunRecord,
+) -> Variant<'t> {
     let loss_percent = run.plan.search.loss_percent;
-    let trials: Vec<&Trial> =
+    let trials: Vec<&TrialRecord> =
         trials.iter().copied().filter(|trial| trial.variant == name).collect();
     let rounds = rounds(&trials, loss_percent);
     if run.plan.has_runs() {
@@ -128,8 +134,8 @@ fn variant<'t>(server: &str, name: &'t str, trials: &[&'t Trial], run: &Run) -> 
 pub(super) fn runs_of(
     server: &str,
     variant: &str,
-    rounds: &[Round],
-    run: &Run,
+    rounds: &[RoundResult],
+    run: &RunRecord,
 ) -> (Vec<RunFigure>, Option<MeanInterval>) {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant;
     let searches: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
@@ -137,33 +143,34 @@ pub(super) fn runs_of(
 }
 
 /// Returns the least shortfall of a variant whose searches found that it loses at every rate.
-fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &Run) -> Option<f64> {
+fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &RunRecord) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
-    let found = run.searches.iter().filter(is_of).any(|end| end.stop == Stop::EveryRate);
+    let found =
+        run.searches.iter().filter(is_of).any(|end| end.stop == SearchStopReason::EveryRate);
     let counted = variant.trials.iter().filter(|trial| !trial.is_void());
     let least = counted.map(|trial| trial.shortfall()).min_by(f64::total_cmp);
     least.filter(|_| found && variant.leases_per_s.is_none())
 }
 
 /// Returns true if messages to the server left in groups; `None` when that is unknown or differs.
-fn segmentation(trials: &[&Trial]) -> Option<bool> {
+fn segmentation(trials: &[&TrialRecord]) -> Option<bool> {
     let mut used = trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.segmentation));
     let first = used.next()?;
     used.all(|other| other == first).then_some(first)
 }
 
 /// Returns each round's highest confirmed rate, ascending by round.
-pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
-    let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
+pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundResult> {
+    let mut rounds: BTreeMap<u32, RoundResult> = BTreeMap::new();
     let confirmed = trials
         .iter()
         .filter(|trial| trial.purpose == Purpose::Confirm && trial.meets(loss_percent));
     for trial in confirmed {
-        let found = Round {
+        let found = RoundResult {
             round: trial.round,
             offered_per_s: trial.rate_per_s,
             leases_per_s: trial.achieved_per_s(),
-            ..Round::default()
+            ..RoundResult::default()
         };
         let kept = rounds.entry(trial.round).or_insert(found);
         if found.leases_per_s > kept.leases_per_s {
@@ -172,12 +179,12 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
     }
     let blocks = near_highest(trials, loss_percent);
     for round in rounds.values_mut() {
-        let of_round = |figure: fn(&Trial) -> Option<f64>| {
+        let of_round = |figure: fn(&TrialRecord) -> Option<f64>| {
             let found = blocks.iter().filter(|trial| trial.round == round.round);
             trimmed_mean(&found.filter_map(|trial| figure(trial)).collect::<Vec<f64>>())
         };
-        let per_generator = of_round(Trial::exchanges_per_generator_cpu_s);
-        round.leases_per_cpu_s = of_round(Trial::leases_per_cpu_s);
+        let per_generator = of_round(TrialRecord::exchanges_per_generator_cpu_s);
+        round.leases_per_cpu_s = of_round(TrialRecord::leases_per_cpu_s);
         round.exchanges_per_generator_cpu_s = per_generator;
     }
     rounds.into_values().collect()
@@ -185,13 +192,17 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
 
 /// Returns the trials from which figures per processor second are computed: confirming trials and
 /// blocks at a fixed rate, those that met the criterion.
-fn near_highest<'t>(trials: &[&'t Trial], loss_percent: f64) -> Vec<&'t Trial> {
-    let near = |trial: &&Trial| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
+fn near_highest<'t>(trials: &[&'t TrialRecord], loss_percent: f64) -> Vec<&'t TrialRecord> {
+    let near = |trial: &&TrialRecord| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
     trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
 }
 
 /// Returns true if no trial that counts missed the criterion above the highest confirmed rate.
-pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64) -> bool {
+pub(super) fn is_at_least(
+    trials: &[&TrialRecord],
+    rounds: &[RoundResult],
+    loss_percent: f64,
+) -> bool {
     let highest = rounds.iter().map(|round| round.offered_per_s).fold(0.0, f64::max);
     let missed_above = trials
         .iter()
@@ -204,10 +215,10 @@ pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64
 fn at_highest<'t>(
     variant: &Variant<'t>,
     loss_percent: f64,
-) -> Option<(Round, Vec<&'t LoadRecord>)> {
+) -> Option<(RoundResult, Vec<&'t LoadRecord>)> {
     let highest = variant.leases_per_s?;
     // A median is a round's own figure; for a mean the nearest run is used.
-    let away = |round: &&Round| (round.leases_per_s - highest).abs();
+    let away = |round: &&RoundResult| (round.leases_per_s - highest).abs();
     let round = variant.rounds.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
     let confirming = variant.trials.iter().filter(|trial| {
         trial.purpose == Purpose::Confirm
@@ -228,7 +239,7 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
 }
 
 /// Returns the mean traffic of the link in these trials.
-fn carried_at_highest(variant: &Variant<'_>, run: &Run) -> Option<Carried> {
+fn carried_at_highest(variant: &Variant<'_>, run: &RunRecord) -> Option<LinkTraffic> {
     let (_, loads) = at_highest(variant, run.plan.search.loss_percent)?;
     let header_bytes = run.plan.protocol.header_bytes();
     let rates: Vec<[f64; 2]> = loads
@@ -236,5 +247,6 @@ fn carried_at_highest(variant: &Variant<'_>, run: &Run) -> Option<Carried> {
         .filter_map(|load| load.messages.mbit_per_s(header_bytes, load.duration_s))
         .collect();
     let mean = |way: usize| rates.iter().map(|rate| rate[way]).sum::<f64>() / rates.len() as f64;
-    (!rates.is_empty()).then(|| Carried { to_server_mbit_s: mean(0), from_server_mbit_s: mean(1) })
+    (!rates.is_empty())
+        .then(|| LinkTraffic { to_server_mbit_s: mean(0), from_server_mbit_s: mean(1) })
 }

@@ -8,15 +8,15 @@ use measure::plan::{CallGraph, Plan};
 use measure::profile::{Profile, fold};
 use measure::record::{
     CpuSample, Environment, ExchangeCounts, FlushCost, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary,
-    LoadRecord, MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, SearchEnd,
-    TRIAL_SCHEMA, Trial, VoidReason,
+    LoadRecord, MachineSample, MessageCounts, Purpose, RUN_SCHEMA, RunRecord, SampleDigest,
+    SearchEnd, TRIAL_SCHEMA, TrialRecord, VoidReason,
 };
-use measure::search::{Outcome, Search, Step};
-use measure::summary::{LongTrial, LongTrialPoint, Summary, digest};
+use measure::search::{Search, SearchStep, TrialOutcome};
+use measure::summary::{LongTrial, LongTrialPoint, RunSummary, digest};
 
 /// Model of a server in the simulation.
 #[derive(Clone, Copy)]
-pub(crate) struct Model {
+pub(crate) struct ServerModel {
     pub(crate) server: &'static str,
     pub(crate) variant: &'static str,
     /// Capacity of the server, in exchanges per second.
@@ -29,7 +29,7 @@ pub(crate) struct Model {
 }
 
 /// Models of the limit responder, Godwit twice and Kea in both ways.
-pub(crate) const MODELS: [Model; 5] = [
+pub(crate) const MODELS: [ServerModel; 5] = [
     model(LIMIT_SERVER, "", 236_000.0, 3.9e-6, 38.0, 4),
     model("godwit-none", "durability none", 182_000.0, 5.2e-6, 55.0, 46),
     model("godwit", "durability always", 141_000.0, 5.9e-6, 480.0, 47),
@@ -44,8 +44,8 @@ const fn model(
     cost_s: f64,
     latency_us: f64,
     rss_mib: u64,
-) -> Model {
-    Model { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
+) -> ServerModel {
+    ServerModel { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
 }
 
 /// Mishap of a server in a run.
@@ -68,7 +68,7 @@ pub(crate) struct Lab {
     pub(crate) plan: Plan,
     random: Random,
     clock_s: f64,
-    pub(crate) trials: Vec<Trial>,
+    pub(crate) trials: Vec<TrialRecord>,
     pub(crate) searches: Vec<SearchEnd>,
     /// Mishaps: server, run, mishap.
     pub(crate) mishaps: Vec<(&'static str, u32, Mishap)>,
@@ -94,13 +94,13 @@ impl Lab {
     }
 
     /// Measures `models` in turn, in the plan's number of rounds, with curve points at the end.
-    pub(crate) fn measure(&mut self, models: &[Model]) {
+    pub(crate) fn measure(&mut self, models: &[ServerModel]) {
         let mut found: BTreeMap<usize, f64> = BTreeMap::new();
         let mut models = models.to_vec();
         for round in 0..self.plan.rounds() {
             if round == 1 {
                 // Of several variants only the best continues.
-                let best = |of: &Model| {
+                let best = |of: &ServerModel| {
                     let same = self.trials.iter().filter(|t| t.server == of.server);
                     same.filter(|t| t.purpose == Purpose::Confirm)
                         .max_by(|a, b| a.achieved_per_s().total_cmp(&b.achieved_per_s()))
@@ -134,16 +134,16 @@ impl Lab {
     }
 
     /// Returns the rate of the last confirming trial of `model`.
-    fn known(&self, model: &Model) -> Option<f64> {
-        let same = |t: &&Trial| t.server == model.server && t.variant == model.variant;
+    fn known(&self, model: &ServerModel) -> Option<f64> {
+        let same = |t: &&TrialRecord| t.server == model.server && t.variant == model.variant;
         let mut confirmed = self.trials.iter().filter(same);
         confirmed.rfind(|t| t.purpose == Purpose::Confirm).map(|t| t.rate_per_s)
     }
 
-    fn search(&mut self, model: &Model, mut search: Search, round: u32) -> Option<f64> {
+    fn search(&mut self, model: &ServerModel, mut search: Search, round: u32) -> Option<f64> {
         loop {
             match search.next_step() {
-                Step::Done(found) => {
+                SearchStep::Done(found) => {
                     self.searches.push(SearchEnd {
                         server: model.server.to_owned(),
                         variant: model.variant.to_owned(),
@@ -153,7 +153,7 @@ impl Lab {
                     });
                     return found.rate_per_s;
                 }
-                Step::Probe(probe) => {
+                SearchStep::Probe(probe) => {
                     let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
                     search.report(self.trial(model, purpose, round, probe.rate_per_s, dwell_s));
                 }
@@ -163,12 +163,12 @@ impl Lab {
 
     fn trial(
         &mut self,
-        model: &Model,
+        model: &ServerModel,
         purpose: Purpose,
         round: u32,
         rate_per_s: f64,
         dwell_s: f64,
-    ) -> Outcome {
+    ) -> TrialOutcome {
         let number = self.trials.len() as u32;
         let drift = 1.0 + 0.04 * (self.clock_s / 9.0).sin();
         let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
@@ -192,7 +192,7 @@ impl Lab {
         let is_void = is_void
             || mishaps.contains(&Mishap::Void)
             || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
-        let mut trial = Trial {
+        let mut trial = TrialRecord {
             wait_s: 0.001,
             flush_us: 350.0,
             schema: TRIAL_SCHEMA.to_owned(),
@@ -213,7 +213,7 @@ impl Lab {
             samples,
             void: Vec::new(),
             files: vec![format!("trials/{number:03}/trial.json")],
-            ..Trial::default()
+            ..TrialRecord::default()
         };
         trial.digest.server_cpu_s =
             trial.load.as_ref().map_or(0.0, |load| load.exchanges.carried() as f64) * model.cost_s;
@@ -222,15 +222,15 @@ impl Lab {
         }
         self.clock_s += 0.1;
         let outcome = match (is_void, trial.meets(self.plan.search.loss_percent)) {
-            (true, _) => Outcome::Void,
-            (_, true) => Outcome::Met,
-            _ => Outcome::Missed,
+            (true, _) => TrialOutcome::Void,
+            (_, true) => TrialOutcome::Met,
+            _ => TrialOutcome::Missed,
         };
         self.trials.push(trial);
         outcome
     }
 
-    fn mishaps_of(&self, model: &Model, purpose: Purpose, round: u32) -> Vec<Mishap> {
+    fn mishaps_of(&self, model: &ServerModel, purpose: Purpose, round: u32) -> Vec<Mishap> {
         let is_of = |server: &str, of: u32| {
             server == model.server && of == round && purpose != Purpose::Curve
         };
@@ -240,7 +240,7 @@ impl Lab {
 
     fn load(
         &mut self,
-        model: &Model,
+        model: &ServerModel,
         capacity: f64,
         rate_per_s: f64,
         dwell_s: f64,
@@ -297,7 +297,13 @@ impl Lab {
         }
     }
 
-    fn samples(&mut self, model: &Model, per_s: f64, start_s: f64, is_over: bool) -> Vec<Sample> {
+    fn samples(
+        &mut self,
+        model: &ServerModel,
+        per_s: f64,
+        start_s: f64,
+        is_over: bool,
+    ) -> Vec<MachineSample> {
         let interval_s = f64::from(self.plan.sampling_interval_ms) / 1e3;
         let count = ((self.clock_s - start_s) / interval_s).floor() as u32;
         let drops = if is_over { (per_s * interval_s * 0.05) as u64 } else { 0 };
@@ -315,25 +321,25 @@ impl Lab {
                         softirq_s: busy_s * 0.3,
                     }
                 };
-                Sample {
+                MachineSample {
                     at_s: start_s + f64::from(index) * interval_s,
                     interval_s,
                     cpus: vec![cpu(0, per_s * model.cost_s), cpu(1, per_s * 3.4e-6 + 0.04)],
                     server_rss_bytes: (model.rss_mib << 20) + u64::from(index) * 90_000,
                     generator_rss_bytes: 21 << 20,
                     server_socket_drops: drops,
-                    ..Sample::default()
+                    ..MachineSample::default()
                 }
             })
             .collect()
     }
 
     /// Returns the run that the trials belong to.
-    pub(crate) fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> RunRecord {
         let pairs = |list: &[(&str, &str)]| {
             list.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect()
         };
-        Run {
+        RunRecord {
             schema: RUN_SCHEMA.to_owned(),
             plan: self.plan.clone(),
             started: "2026-03-14T15:09:26+01:00".to_owned(),
@@ -373,7 +379,7 @@ impl Lab {
     }
 }
 
-fn commands(model: &Model, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, String> {
+fn commands(model: &ServerModel, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, String> {
     let server = match model.server {
         "kea" => format!("kea-dhcp4 -c kea-{}.json -p 67", model.variant),
         LIMIT_SERVER => "godwit lab limit --listen 192.0.2.1:67".to_owned(),
@@ -387,7 +393,7 @@ fn commands(model: &Model, rate_per_s: f64, dwell_s: f64) -> BTreeMap<String, St
 }
 
 /// Runs the quick plan against all models, with some void trials.
-pub(crate) fn quick() -> Summary {
+pub(crate) fn quick() -> RunSummary {
     let text = include_str!("../../../../plans/dhcp4-quick.toml");
     let mut plan = Plan::parse("dhcp4-quick.toml", text).expect("the shipped plan is good");
     plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
@@ -407,7 +413,7 @@ pub(crate) fn full_plan() -> Plan {
 }
 
 /// Runs the full plan against all models, with one mishap of each kind.
-pub(crate) fn full() -> Summary {
+pub(crate) fn full() -> RunSummary {
     let mut plan = full_plan();
     plan.sampling_interval_ms = 1_000;
     let mut lab = Lab::new(plan);
@@ -424,7 +430,7 @@ pub(crate) fn full() -> Summary {
 }
 
 /// Runs the quick plan with few trials and samples.
-pub(crate) fn small() -> Summary {
+pub(crate) fn small() -> RunSummary {
     let mut plan = quick().plan;
     plan.search.start_per_s = 8_000.0;
     plan.search.growth = 8.0;
@@ -444,7 +450,7 @@ pub(crate) fn small() -> Summary {
 
 /// Makes servers with long names at rates close together, of which one is never confirmed, in one
 /// round, so that no ratio has an interval; and a long trial.
-pub(crate) fn crowded() -> Summary {
+pub(crate) fn crowded() -> RunSummary {
     const NAMES: [&str; 5] = [
         "godwit-postgresql",
         "godwit-postgresql-two-servers",
@@ -457,8 +463,8 @@ pub(crate) fn crowded() -> Summary {
     plan.sampling_interval_ms = 500;
     let mut lab = Lab::new(plan);
     lab.mishaps = vec![(NAMES[0], 0, Mishap::Fails), (NAMES[3], 0, Mishap::Blinded)];
-    let models: Vec<Model> = std::iter::zip(NAMES, 0_u32..)
-        .map(|(server, n)| Model {
+    let models: Vec<ServerModel> = std::iter::zip(NAMES, 0_u32..)
+        .map(|(server, n)| ServerModel {
             server,
             capacity_per_s: 14_000.0 + 300.0 * f64::from(n),
             ..MODELS[1]
@@ -508,14 +514,14 @@ pub(crate) fn profile(text: &str) -> Profile {
 
 /// Makes a plan of DNS for the echo, profiled at two rates; `others` are profiled at the first of
 /// them, with the samples of the second, under their own names.
-pub(crate) fn profiled(others: &[&'static str]) -> (Run, Vec<Trial>) {
+pub(crate) fn profiled(others: &[&'static str]) -> (RunRecord, Vec<TrialRecord>) {
     let text = include_str!("../../../../plans/dns-quick.toml");
     let mut plan = Plan::parse("dns-quick.toml", text).expect("the shipped plan is good");
     plan.servers = vec!["echo".to_owned()];
     let mut lab = Lab::new(plan);
     let echo = model("echo", "", 210_000.0, 4.4e-6, 40.0, 5);
-    let others: Vec<Model> =
-        others.iter().map(|&name| Model { server: name, ..MODELS[1] }).collect();
+    let others: Vec<ServerModel> =
+        others.iter().map(|&name| ServerModel { server: name, ..MODELS[1] }).collect();
     lab.measure(&[&[echo], &others[..]].concat());
     let measured = lab.trials.len();
     for (rate_per_s, text) in ECHO {

@@ -49,7 +49,7 @@ fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
 }
 
 /// Sends `count` frames and runs turns until the link has handled them.
-fn pass(direction: &mut Direction, source: &mut FrameSender, count: u64) {
+fn pass(direction: &mut LinkDirection, source: &mut FrameSender, count: u64) {
     let expected = direction.link.counters().received + count;
     for _ in 0..count {
         let frame = &mut source.slot().unwrap()[..1_000];
@@ -74,14 +74,15 @@ fn a_link_that_has_seen_its_busiest_time_allocates_nothing() {
         let open = |name: &str| interface::named(name).unwrap();
         let words = "delay 1ms 1ms loss 1% duplicate 3% corrupt 1% reorder 5%";
         let sockets = (
-            Input::Frames(FrameReceiver::open(&open("in1")).unwrap()),
-            Output::Frames(FrameSender::open(&open("out0")).unwrap()),
+            LinkInput::Frames(FrameReceiver::open(&open("in1")).unwrap()),
+            LinkOutput::Frames(FrameSender::open(&open("out0")).unwrap()),
         );
-        let names = Names { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
+        let names =
+            DirectionNames { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
         let (_orders, taken) = mpsc::channel();
         let waker = Arc::new(Waker::new().unwrap());
-        let link = Link::new(parse_words(words).unwrap(), 1);
-        let mut direction = Direction::new(names, link, sockets, (taken, waker));
+        let link = EmulatedLink::new(parse_words(words).unwrap(), 1);
+        let mut direction = LinkDirection::new(names, link, sockets, (taken, waker));
         let mut source = FrameSender::open(&open("in0")).unwrap();
         for _ in 0..5 {
             pass(&mut direction, &mut source, 60);

@@ -7,7 +7,7 @@ const VLAN: [u8; 4] = [0x81, 0, 0, 7];
 
 /// Properties of a train in a test.
 #[derive(Clone, Copy)]
-struct Case {
+struct TrainCase {
     is_v4: bool,
     is_tagged: bool,
     kind: TrainKind,
@@ -16,7 +16,7 @@ struct Case {
 }
 
 /// Returns the headers of a train and its payload, a frame in the form of a packet socket.
-fn train(case: Case) -> (Vec<u8>, PendingChecksum) {
+fn train(case: TrainCase) -> (Vec<u8>, PendingChecksum) {
     let mut frame = vec![2; 12];
     if case.is_tagged {
         frame.extend(VLAN);
@@ -48,16 +48,16 @@ fn train(case: Case) -> (Vec<u8>, PendingChecksum) {
     (frame, PendingChecksum { start, offset })
 }
 
-fn unpacked(frame: &Frame<'_>) -> Result<Vec<Vec<u8>>, Unfit> {
+fn unpacked(frame: &ReceivedFrame<'_>) -> Result<Vec<Vec<u8>>, FrameDescriptionError> {
     let (mut scratch, mut packets) = (vec![0; 70_000], Vec::new());
     unpack(frame, &mut scratch, |packet| packets.push(packet.to_vec()))?;
     Ok(packets)
 }
 
-fn cases() -> impl Iterator<Item = Case> {
+fn cases() -> impl Iterator<Item = TrainCase> {
     let sizes = [(1, 1_000), (1_000, 1_000), (1_001, 1_000), (64_000, 1_448), (3_000, 1_000)];
     sizes.into_iter().flat_map(|(payload_len, payload_bytes)| {
-        (0..8).map(move |bits| Case {
+        (0..8).map(move |bits| TrainCase {
             is_v4: bits & 1 != 0,
             is_tagged: bits & 2 != 0,
             kind: if bits & 4 != 0 { TrainKind::Tcp } else { TrainKind::Udp },
@@ -68,7 +68,7 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 /// Returns true if the transport checksum is right, computed in another way than it was written.
-fn is_right(case: Case, network: &[u8], segment: &[u8]) -> bool {
+fn is_right(case: TrainCase, network: &[u8], segment: &[u8]) -> bool {
     let addresses = if case.is_v4 { &network[12..20] } else { &network[8..40] };
     let number = if case.kind == TrainKind::Tcp { TCP } else { protocol::UDP };
     let len = (segment.len() as u16).to_be_bytes();
@@ -80,7 +80,7 @@ fn every_piece_is_a_packet_of_its_own_and_the_payload_is_whole() {
     for case in cases() {
         let (octets, pending) = train(case);
         let of = Train { kind: case.kind, payload_bytes: case.payload_bytes };
-        let frame = Frame { octets: &octets, checksum: Some(pending), train: Some(of) };
+        let frame = ReceivedFrame { octets: &octets, checksum: Some(pending), train: Some(of) };
         let packets = unpacked(&frame).unwrap();
         assert_eq!(packets.len(), case.payload_len.div_ceil(case.payload_bytes));
         let network_at = if case.is_tagged { 18 } else { 14 };
@@ -128,7 +128,7 @@ fn a_checksum_that_was_left_out_is_filled_in() {
         let pseudo = !checksum(&[addresses, &[0, number], &len.to_be_bytes()].concat());
         let field = pending.start + pending.offset;
         octets[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
-        let frame = Frame { octets: &octets, checksum: Some(pending), train: None };
+        let frame = ReceivedFrame { octets: &octets, checksum: Some(pending), train: None };
         let packets = unpacked(&frame).unwrap();
         let [packet] = &packets[..] else { panic!("{} packets", packets.len()) };
         if case.kind == TrainKind::Udp {
@@ -152,7 +152,7 @@ fn the_checksum_of_sctp_is_another_one() {
     frame.extend([0, 7, 0, 8, 0, 0, 0, 1, 0xaa, 0xbb, 0xcc, 0xdd, 1, 2, 3, 4]);
     let pending = PendingChecksum { start: 34, offset: 8 };
     let packets =
-        unpacked(&Frame { octets: &frame, checksum: Some(pending), train: None }).unwrap();
+        unpacked(&ReceivedFrame { octets: &frame, checksum: Some(pending), train: None }).unwrap();
     let expected = crc32c(&[&frame[34..42], &[0; 4], &frame[46..]].concat());
     assert_eq!(packets[0][42..46], expected.to_le_bytes());
 }
@@ -163,8 +163,8 @@ fn what_cannot_be_is_refused_and_never_a_panic() {
     for case in cases().filter(|case| case.payload_len < 4_000) {
         let (octets, pending) = train(case);
         let of = Train { kind: case.kind, payload_bytes: case.payload_bytes };
-        let headless = Frame { octets: &octets, checksum: None, train: Some(of) };
-        assert_eq!(unpacked(&headless), Err(Unfit));
+        let headless = ReceivedFrame { octets: &octets, checksum: None, train: Some(of) };
+        assert_eq!(unpacked(&headless), Err(FrameDescriptionError));
         for _ in 0..200 {
             let mut octets = octets[..random.below(octets.len() as u64) as usize].to_vec();
             for _ in 0..random.below(4) {
@@ -177,7 +177,7 @@ fn what_cannot_be_is_refused_and_never_a_panic() {
             let pending = pending[random.below(2) as usize];
             let payload_bytes = random.below(2_000) as usize;
             for train in [None, Some(Train { payload_bytes, ..of })] {
-                let frame = Frame { octets: &octets, checksum: Some(pending), train };
+                let frame = ReceivedFrame { octets: &octets, checksum: Some(pending), train };
                 unpacked(&frame).ok();
             }
         }

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use std::thread;
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, Endpoint, Limits, Peer, SenderFigures, ServiceCode,
+    BlockingEndpoint, CarrierKind, CarrierOptions, ConnectionConfig, EndpointLimits, Peer,
+    SenderFigures, ServiceCode,
 };
-use netem_link::{DirectionReport, Way, parse_words};
+use netem_link::{DirectionReport, DirectionSelector, parse_words};
 
-use crate::bridge::scene::{LEFT, RIGHT, Scene, assert_sums, forward};
+use crate::bridge::scene::{BridgeNamespaces, LEFT, RIGHT, assert_sums, forward};
 
 const PORT: u16 = 5_001;
 /// Datagrams of a transfer.
@@ -22,25 +23,25 @@ fn service() -> ServiceCode {
     "SC:TEST".parse().unwrap()
 }
 
-fn config(ccid: u8) -> Config {
-    Config {
+fn config(ccid: u8) -> ConnectionConfig {
+    ConnectionConfig {
         service_code: service(),
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
         receive_queue_len: COUNT as usize,
-        ..Config::default()
+        ..ConnectionConfig::default()
     }
 }
 
-fn open(kind: CarrierKind, address: IpAddr) -> Endpoint {
+fn open(kind: CarrierKind, address: IpAddr) -> BlockingEndpoint {
     let carrier = CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) };
-    Endpoint::open(&carrier, Limits::default()).unwrap()
+    BlockingEndpoint::open(&carrier, EndpointLimits::default()).unwrap()
 }
 
 /// Sends datagrams from left to right while the forward direction has the settings `words`. Returns
 /// the number that arrived, the sender's figures at the end, and the link's report.
 fn transfer(
-    scene: &Scene,
+    scene: &BridgeNamespaces,
     kind: CarrierKind,
     ccid: u8,
     words: &str,
@@ -53,7 +54,7 @@ fn transfer(
     let connection = scene.at_left(|| client.connect(peer, &config(ccid)).unwrap());
     let accepted = listener.accept().unwrap();
     // Packets that establish the connection cannot be marked, and would be lost.
-    bridge.change(Way::Forward, &parse_words(&format!("{PLAIN} {words}")).unwrap());
+    bridge.change(DirectionSelector::Forward, &parse_words(&format!("{PLAIN} {words}")).unwrap());
     let (arrived, figures) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             let mut count = 0;
@@ -76,7 +77,7 @@ fn transfer(
 }
 
 fn a_marked_transfer_is_whole_and_held_back(kind: CarrierKind) {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     for ccid in [2, 3] {
         let (arrived, plain, report) = transfer(&scene, kind, ccid, "");
         assert_eq!((arrived, report.marked, report.lost), (COUNT, 0, 0), "CCID {ccid}");

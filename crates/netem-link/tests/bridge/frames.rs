@@ -1,19 +1,19 @@
 //! Tests of frames, byte by byte.
 
-use netio::{Frame, FrameReceiver, FrameSender, PollFd, interface, poll};
+use netio::{FrameReceiver, FrameSender, PollFd, ReceivedFrame, interface, poll};
 use packet_wire::checksum::checksum;
 
 use crate::bridge::scene::{
-    LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward,
+    BridgeNamespaces, LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, assert_sums, forward,
 };
 
 /// Opens a sender of frames at the left station.
-fn sender(scene: &Scene) -> FrameSender {
+fn sender(scene: &BridgeNamespaces) -> FrameSender {
     scene.at_left(|| FrameSender::open(&interface::named(LEFT_END).unwrap()).unwrap())
 }
 
 /// Opens a receiver of frames at the right station.
-fn receiver(scene: &Scene) -> FrameReceiver {
+fn receiver(scene: &BridgeNamespaces) -> FrameReceiver {
     scene.at_right(|| FrameReceiver::open(&interface::named(RIGHT_END).unwrap()).unwrap())
 }
 
@@ -31,7 +31,7 @@ fn receive(receiver: &mut FrameReceiver, count: usize) -> Vec<Vec<u8>> {
     while frames.len() < count {
         assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(PATIENCE_NS)).unwrap(), 1);
         for index in 0..receiver.receive().unwrap() {
-            let Frame { octets, checksum, train } = receiver.frame(index).unwrap();
+            let ReceivedFrame { octets, checksum, train } = receiver.frame(index).unwrap();
             assert_eq!((checksum, train), (None, None), "frames of a wire are whole");
             frames.push(octets.to_vec());
         }
@@ -48,7 +48,7 @@ fn frame(to: [u8; 6], behind: &[u8], len: usize) -> Vec<u8> {
 
 #[test]
 fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     assert!(!scene.is_promiscuous());
     let bridge = scene.link("", "", 1);
     assert!(scene.is_promiscuous());
@@ -87,7 +87,7 @@ fn packet(tos: u8) -> Vec<u8> {
 
 #[test]
 fn a_mark_stands_in_the_packet_and_its_checksum_is_right() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("loss 100% ecn", "", 1);
     let (mut left, mut right) = (sender(&scene), receiver(&scene));
     // Not capable of ECN, the two capable ones, marked already.
@@ -104,7 +104,7 @@ fn a_mark_stands_in_the_packet_and_its_checksum_is_right() {
 
 #[test]
 fn a_corrupt_packet_differs_by_a_bit() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("corrupt 100%", "", 1);
     let (mut left, mut right) = (sender(&scene), receiver(&scene));
     let sent: Vec<Vec<u8>> = (0..20).map(|_| frame(RIGHT_MAC, &[0x88, 0xb5], 1_000)).collect();
@@ -118,7 +118,7 @@ fn a_corrupt_packet_differs_by_a_bit() {
 
 #[test]
 fn what_the_other_interface_does_not_take_is_said() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     scene.set_mtu(1_000);
     let bridge = scene.link("", "", 1);
     let warnings = bridge.warnings();
@@ -133,7 +133,7 @@ fn what_the_other_interface_does_not_take_is_said() {
 
 #[test]
 fn an_interface_whose_queue_is_full_is_tried_again() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     scene.slow_end_down();
     let bridge = scene.link("", "", 1);
     let (mut left, mut right) = (sender(&scene), receiver(&scene));
@@ -148,7 +148,7 @@ fn an_interface_whose_queue_is_full_is_tried_again() {
 
 #[test]
 fn an_interface_that_is_gone_ends_the_link_and_says_so() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("", "", 1);
     scene.remove_end();
     let ready = poll(&mut [PollFd::readable(bridge.ended())], Some(PATIENCE_NS)).unwrap();

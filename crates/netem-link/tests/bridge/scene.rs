@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use netem_link::{Bridge, DirectionReport, Place, Report, Request, parse_words};
+use netem_link::{Bridge, DirectionReport, LinkInterface, LinkReport, LinkRequest, parse_words};
 use testbed::namespace;
 
 pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
@@ -31,14 +31,14 @@ const LOOK: Duration = Duration::from_millis(1);
 static TURN: Mutex<()> = Mutex::new(());
 
 /// The namespaces, removed when the value is dropped.
-pub(crate) struct Scene {
+pub(crate) struct BridgeNamespaces {
     left: String,
     middle: String,
     right: String,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Scene {
+impl BridgeNamespaces {
     /// Creates the namespaces; prints a note and returns `None` where that is not possible.
     pub(crate) fn set() -> Option<Self> {
         let is_root = testbed::registry::user_id() == 0;
@@ -90,12 +90,12 @@ impl Scene {
     /// Starts a link with the settings `forward` from left to right and `backward` from right to
     /// left.
     pub(crate) fn link(&self, forward: &str, backward: &str, seed: u64) -> Bridge {
-        let place = |end| Place {
+        let place = |end| LinkInterface {
             namespace: Some(self.middle.clone()),
             interface: String::from(end),
             is_tun: false,
         };
-        let request = Request {
+        let request = LinkRequest {
             between: MIDDLE_ENDS.map(place),
             settings: [forward, backward].map(|words| parse_words(words).unwrap()),
             seed,
@@ -160,7 +160,7 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for BridgeNamespaces {
     fn drop(&mut self) {
         for name in self.names() {
             namespace::remove(name).ok();
@@ -169,7 +169,7 @@ impl Drop for Scene {
 }
 
 /// Returns the report of the forward direction.
-pub(crate) fn forward(report: &Report) -> &DirectionReport {
+pub(crate) fn forward(report: &LinkReport) -> &DirectionReport {
     &report.directions[0]
 }
 

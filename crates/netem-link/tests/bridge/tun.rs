@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use netem_link::{Bridge, Place, Request, parse_words};
-use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
+use netem_link::{Bridge, LinkInterface, LinkRequest, parse_words};
+use netio::{PollFd, RecvBatch, SendBatch, SendSource, UdpOptions, UdpSocket, poll};
 
-use crate::bridge::scene::{PATIENCE_NS, Scene, assert_sums, forward};
+use crate::bridge::scene::{BridgeNamespaces, PATIENCE_NS, assert_sums, forward};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
@@ -13,7 +13,7 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
 const HEADERS_LEN: u64 = 28;
 
 /// Returns true if TUN devices can be created here; prints a note if not.
-fn is_possible(scene: &Scene) -> bool {
+fn is_possible(scene: &BridgeNamespaces) -> bool {
     let tried = scene.at_left(|| netio::tun::open("probe0").map(drop));
     if let Err(error) = &tried {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{error}");
@@ -23,11 +23,11 @@ fn is_possible(scene: &Scene) -> bool {
 }
 
 /// Starts a link between `t0` of the left namespace and `t1` of the right one.
-fn link(scene: &Scene, words: &str) -> Bridge {
+fn link(scene: &BridgeNamespaces, words: &str) -> Bridge {
     scene.ip_at_right("tuntap add mode tun name t1");
     let between = [scene.left_place("t0/tun"), scene.right_place("t1/tun")];
-    let request = Request {
-        between: between.map(|place| place.parse::<Place>().unwrap()),
+    let request = LinkRequest {
+        between: between.map(|place| place.parse::<LinkInterface>().unwrap()),
         settings: [words, ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,
@@ -60,7 +60,7 @@ fn send(
     let mut batch = SendBatch::new(lens.len(), 60_000, false);
     for (number, &len) in lens.iter().enumerate() {
         batch.slot().unwrap()[..len].fill(number as u8);
-        let source = Source { address: source.ip(), interface: 0 };
+        let source = SendSource { address: source.ip(), interface: 0 };
         batch.commit_ecn(len, *destination, Some(source), ecn);
     }
     assert_eq!(batch.flush(from).sent, lens.len());
@@ -80,7 +80,7 @@ fn send(
 
 #[test]
 fn packets_pass_between_two_tun_devices_as_they_are() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     if !is_possible(&scene) {
         return;
     }
@@ -102,7 +102,7 @@ fn packets_pass_between_two_tun_devices_as_they_are() {
 
 #[test]
 fn a_mark_is_written_into_a_packet_without_a_frame() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     if !is_possible(&scene) {
         return;
     }
@@ -117,10 +117,10 @@ fn a_mark_is_written_into_a_packet_without_a_frame() {
 
 #[test]
 fn a_tun_device_and_an_ethernet_interface_do_not_go_together() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let between = [scene.left_place("l0"), scene.right_place("t1/tun")];
-    let request = Request {
-        between: between.map(|place| place.parse::<Place>().unwrap()),
+    let request = LinkRequest {
+        between: between.map(|place| place.parse::<LinkInterface>().unwrap()),
         settings: ["", ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,

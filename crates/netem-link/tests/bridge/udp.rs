@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::net::UdpSocket as StdUdpSocket;
 use std::time::{Duration, Instant};
 
-use netem_link::{Bridge, Way, parse_words};
+use netem_link::{Bridge, DirectionSelector, parse_words};
 use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
 
 use crate::bridge::scene::{
-    LEFT, PATIENCE, PATIENCE_NS, RIGHT, Scene, assert_sums, forward, wait_for,
+    BridgeNamespaces, LEFT, PATIENCE, PATIENCE_NS, RIGHT, assert_sums, forward, wait_for,
 };
 
 const PORT: u16 = 4_000;
@@ -18,7 +18,7 @@ const HEADERS_BYTES: u64 = 14 + 20 + 8;
 const BURST: u32 = 50;
 
 /// Opens a receiver with room for all datagrams of a test.
-fn receiver(scene: &Scene) -> UdpSocket {
+fn receiver(scene: &BridgeNamespaces) -> UdpSocket {
     scene.at_right(|| {
         let options =
             UdpOptions { receive_buffer_bytes: Some(32 << 20), ..UdpOptions::at((RIGHT, PORT)) };
@@ -26,7 +26,7 @@ fn receiver(scene: &Scene) -> UdpSocket {
     })
 }
 
-fn sender(scene: &Scene) -> StdUdpSocket {
+fn sender(scene: &BridgeNamespaces) -> StdUdpSocket {
     let socket = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT)).unwrap());
     socket.connect((RIGHT, PORT)).unwrap();
     socket
@@ -71,7 +71,7 @@ fn assert_empty(socket: &UdpSocket) {
 
 #[test]
 fn an_echo_takes_the_delays_of_both_ways() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("delay 30ms", "delay 20ms", 1);
     let (left, right) = (sender(&scene), receiver(&scene));
     let back = scene.at_right(|| StdUdpSocket::bind((RIGHT, PORT + 1)).unwrap());
@@ -97,7 +97,7 @@ fn an_echo_takes_the_delays_of_both_ways() {
 }
 
 /// Sends 2,000 datagrams through a link that loses some; returns those that arrive.
-fn survivors(scene: &Scene, words: &str, seed: u64) -> BTreeSet<u32> {
+fn survivors(scene: &BridgeNamespaces, words: &str, seed: u64) -> BTreeSet<u32> {
     const COUNT: u32 = 2_000;
     // The limit has room for all: a quick machine has more than the usual 1,000 on a link that
     // delays.
@@ -122,7 +122,7 @@ fn survivors(scene: &Scene, words: &str, seed: u64) -> BTreeSet<u32> {
 
 #[test]
 fn what_is_lost_is_what_the_link_says_and_a_seed_loses_the_same() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let first = survivors(&scene, "delay 3ms loss 10%", 7);
     assert_eq!(survivors(&scene, "delay 3ms loss 10%", 7), first);
     // Delays have a random stream of their own.
@@ -136,7 +136,7 @@ fn what_is_lost_is_what_the_link_says_and_a_seed_loses_the_same() {
 
 #[test]
 fn copies_arrive_and_are_counted() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("duplicate 100%", "", 1);
     let (left, right) = (sender(&scene), receiver(&scene));
     send(&bridge, &left, 0..100, 60);
@@ -151,7 +151,7 @@ fn copies_arrive_and_are_counted() {
 
 #[test]
 fn no_more_passes_than_the_rate_allows() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     // 1,000,000 bytes per second.
     for (words, burst_bytes) in [("tbf rate 8mbit burst 5000b limit 1mb", 5_000), ("rate 8mbit", 0)]
     {
@@ -172,7 +172,7 @@ fn no_more_passes_than_the_rate_allows() {
 
 #[test]
 fn what_exceeds_a_queue_is_dropped_and_counted() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("delay 500ms limit 10", "", 1);
     let (left, right) = (sender(&scene), receiver(&scene));
     // All datagrams are in the link before the first one leaves, or the machine is so slow that
@@ -189,12 +189,12 @@ fn what_exceeds_a_queue_is_dropped_and_counted() {
 
 #[test]
 fn a_change_holds_for_the_next_packet_of_its_direction() {
-    let Some(scene) = Scene::set() else { return };
+    let Some(scene) = BridgeNamespaces::set() else { return };
     let bridge = scene.link("loss 100%", "delay 1ms", 1);
     let (left, right) = (sender(&scene), receiver(&scene));
     send(&bridge, &left, 0..10, 50);
     wait_for(&bridge, |forward| forward.lost == 10);
-    bridge.change(Way::Forward, &parse_words("delay 1ms limit 7").unwrap());
+    bridge.change(DirectionSelector::Forward, &parse_words("delay 1ms limit 7").unwrap());
     let report = bridge.report().unwrap();
     assert_eq!(forward(&report).settings, "limit 7 delay 1ms");
     assert_eq!(report.directions[1].settings, "limit 1000 delay 1ms", "the other is as it was");
@@ -202,7 +202,7 @@ fn a_change_holds_for_the_next_packet_of_its_direction() {
         send(&bridge, &left, number..number + 1, 50);
         assert_eq!(receive(&right, 1), [number]);
     }
-    bridge.change(Way::Both, &parse_words("loss 100%").unwrap());
+    bridge.change(DirectionSelector::Both, &parse_words("loss 100%").unwrap());
     send(&bridge, &left, 20..30, 50);
     wait_for(&bridge, |forward| forward.lost == 20);
     let report = bridge.stop().unwrap();

@@ -3,18 +3,18 @@
 use core::num::NonZeroU64;
 
 use super::look_up;
-use super::reader::{Reader, Word};
-use super::units::{self, Unfit};
-use crate::settings::{LinkLayer, Peak, Room, TokenBucket};
+use super::reader::{SettingsWord, WordReader};
+use super::units::{self, WordValueError};
+use crate::settings::{BucketLimit, LinkLayer, Peak, TokenBucket};
 
 /// Values read so far.
 #[derive(Default)]
-struct Parts<'a> {
+struct BucketWordValues<'a> {
     rate: Option<NonZeroU64>,
     burst: Option<u64>,
-    limit: Option<(Word<'a>, u64)>,
-    latency_ns: Option<(Word<'a>, u64)>,
-    peak_rate: Option<(Word<'a>, NonZeroU64)>,
+    limit: Option<(SettingsWord<'a>, u64)>,
+    latency_ns: Option<(SettingsWord<'a>, u64)>,
+    peak_rate: Option<(SettingsWord<'a>, NonZeroU64)>,
     peak_burst: Option<u64>,
     packet_bytes_min: u32,
     overhead_bytes: u16,
@@ -33,9 +33,9 @@ fn full_name(word: &str) -> Option<&'static str> {
 }
 
 /// Reads to the end; `tbf` is the word before.
-pub(super) fn read(reader: &mut Reader<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
+pub(super) fn read(reader: &mut WordReader<'_>, tbf: SettingsWord<'_>) -> Option<TokenBucket> {
     reader.forget();
-    let mut parts = Parts::default();
+    let mut parts = BucketWordValues::default();
     while let Some(word) = reader.take() {
         let Some(name) = full_name(word.text) else {
             let message = format!("`{}` is no word of tbf", word.text);
@@ -50,7 +50,12 @@ pub(super) fn read(reader: &mut Reader<'_>, tbf: Word<'_>) -> Option<TokenBucket
     check(reader, &parts, tbf)
 }
 
-fn read_one<'a>(reader: &mut Reader<'a>, parts: &mut Parts<'a>, word: Word<'a>, name: &str) {
+fn read_one<'a>(
+    reader: &mut WordReader<'a>,
+    parts: &mut BucketWordValues<'a>,
+    word: SettingsWord<'a>,
+    name: &str,
+) {
     match name {
         "rate" => parts.rate = reader.value(name, units::bytes_per_s),
         "burst" => parts.burst = reader.value(name, burst),
@@ -69,23 +74,27 @@ fn read_one<'a>(reader: &mut Reader<'a>, parts: &mut Parts<'a>, word: Word<'a>, 
 }
 
 /// Reads the size of a bucket, which is not 0.
-fn burst(word: &str) -> Result<u64, Unfit> {
+fn burst(word: &str) -> Result<u64, WordValueError> {
     match units::size_and_cell(word)? {
-        0 => Err(Unfit::Size),
+        0 => Err(WordValueError::Size),
         bytes => Ok(bytes),
     }
 }
 
-fn link_layer(word: &str) -> Result<LinkLayer, Unfit> {
+fn link_layer(word: &str) -> Result<LinkLayer, WordValueError> {
     match word {
         "ethernet" => Ok(LinkLayer::Ethernet),
         "atm" | "adsl" => Ok(LinkLayer::Atm),
-        _ => Err(Unfit::LinkLayer),
+        _ => Err(WordValueError::LinkLayer),
     }
 }
 
 /// Checks for missing words, and for words that exclude each other.
-fn check(reader: &mut Reader<'_>, parts: &Parts<'_>, tbf: Word<'_>) -> Option<TokenBucket> {
+fn check(
+    reader: &mut WordReader<'_>,
+    parts: &BucketWordValues<'_>,
+    tbf: SettingsWord<'_>,
+) -> Option<TokenBucket> {
     // A word with a wrong value has its own problem already.
     let mut missing = |name: &'static str, help: &str| {
         if !reader.has_seen(name) {
@@ -111,8 +120,8 @@ fn check(reader: &mut Reader<'_>, parts: &Parts<'_>, tbf: Word<'_>) -> Option<To
         reader.problem_at(word, message, "give a higher one, or leave it out");
     }
     let room = match (parts.limit, parts.latency_ns) {
-        (Some((_, bytes)), _) => Room::Bytes(bytes),
-        (None, Some((_, latency_ns))) => Room::Time { latency_ns },
+        (Some((_, bytes)), _) => BucketLimit::Bytes(bytes),
+        (None, Some((_, latency_ns))) => BucketLimit::Time { latency_ns },
         (None, None) => return None,
     };
     let peak = parts.peak_rate.zip(parts.peak_burst);
@@ -127,7 +136,7 @@ fn check(reader: &mut Reader<'_>, parts: &Parts<'_>, tbf: Word<'_>) -> Option<To
     })
 }
 
-fn missing_room(reader: &mut Reader<'_>, tbf: Word<'_>) {
+fn missing_room(reader: &mut WordReader<'_>, tbf: SettingsWord<'_>) {
     if !reader.has_seen("latency") {
         let message = "`latency` or `limit` of tbf is missing".to_owned();
         reader.problem_at(tbf, message, "give how much may wait, such as `latency 50ms`");

@@ -9,20 +9,20 @@ mod print;
 mod reader;
 mod units;
 
-pub use reader::Problem;
+pub use reader::WordProblem;
 
-use crate::settings::Settings;
-use reader::Reader;
+use crate::settings::LinkSettings;
+use reader::WordReader;
 
-impl Settings {
+impl LinkSettings {
     /// Parses the words of `tc qdisc add dev … root netem` and, after the word `tbf`, those of a
     /// token bucket. Either part may be missing.
     ///
     /// # Errors
     ///
     /// All problems, in the order of the text.
-    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader::new(text);
+    pub fn parse(text: &str) -> Result<Self, Vec<WordProblem>> {
+        let mut reader = WordReader::new(text);
         let mut settings = Self::default();
         if reader.peek() == Some("netem") {
             reader.take();

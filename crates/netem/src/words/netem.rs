@@ -1,11 +1,11 @@
 //! Words of `tc-netem`.
 
 use super::look_up;
-use super::reader::{Reader, Word};
-use super::units::{self, Unfit};
+use super::reader::{SettingsWord, WordReader};
+use super::units::{self, WordValueError};
 use crate::distribution::Distribution;
-use crate::settings::{Loss, Opening, Rate, Reorder, Settings, Slot, Sometimes};
-use crate::share::Share;
+use crate::settings::{LinkSettings, Loss, Rate, Reorder, SlotInterval, SlotSettings, Sometimes};
+use crate::share::UnitShare;
 
 /// The words in the order in which `tc` searches for abbreviations.
 const WORDS: [&str; 15] = [
@@ -28,16 +28,16 @@ const WORDS: [&str; 15] = [
 
 /// Words that have no field of their own in the settings.
 #[derive(Default)]
-struct Found<'a> {
-    gap: Option<(Word<'a>, u32)>,
-    reorder: Option<(Word<'a>, Sometimes)>,
-    distribution: Option<Word<'a>>,
-    marks: Option<Word<'a>>,
+struct AuxiliaryWords<'a> {
+    gap: Option<(SettingsWord<'a>, u32)>,
+    reorder: Option<(SettingsWord<'a>, Sometimes)>,
+    distribution: Option<SettingsWord<'a>>,
+    marks: Option<SettingsWord<'a>>,
 }
 
 /// Reads up to `tbf` or the end.
-pub(super) fn read(reader: &mut Reader<'_>, settings: &mut Settings) {
-    let mut found = Found::default();
+pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
+    let mut found = AuxiliaryWords::default();
     while reader.peek().is_some_and(|word| word != "tbf") {
         let Some(word) = reader.take() else { break };
         let name = match look_up(&WORDS, word.text) {
@@ -59,10 +59,10 @@ pub(super) fn read(reader: &mut Reader<'_>, settings: &mut Settings) {
 }
 
 fn read_one<'a>(
-    reader: &mut Reader<'a>,
-    settings: &mut Settings,
-    found: &mut Found<'a>,
-    word: Word<'a>,
+    reader: &mut WordReader<'a>,
+    settings: &mut LinkSettings,
+    found: &mut AuxiliaryWords<'a>,
+    word: SettingsWord<'a>,
     name: &str,
 ) {
     match name {
@@ -98,18 +98,18 @@ fn read_one<'a>(
 }
 
 /// Reads a percentage and, if present, a correlation.
-fn sometimes(reader: &mut Reader<'_>, name: &str) -> Sometimes {
+fn sometimes(reader: &mut WordReader<'_>, name: &str) -> Sometimes {
     let share = reader.value(name, units::share).unwrap_or_default();
     let correlation = reader.further(name, units::share).unwrap_or_default();
     Sometimes { share, correlation }
 }
 
-fn distribution(word: &str) -> Result<Distribution, Unfit> {
+fn distribution(word: &str) -> Result<Distribution, WordValueError> {
     let mut all = Distribution::ALL.into_iter();
-    all.find(|distribution| distribution.name() == word).ok_or(Unfit::Distribution)
+    all.find(|distribution| distribution.name() == word).ok_or(WordValueError::Distribution)
 }
 
-fn read_delay(reader: &mut Reader<'_>, settings: &mut Settings) {
+fn read_delay(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
     let delay = &mut settings.delay;
     delay.base_ns = reader.value("delay", units::time_ns).unwrap_or_default();
     if reader.number_follows() {
@@ -118,7 +118,7 @@ fn read_delay(reader: &mut Reader<'_>, settings: &mut Settings) {
     }
 }
 
-fn read_loss(reader: &mut Reader<'_>) -> Loss {
+fn read_loss(reader: &mut WordReader<'_>) -> Loss {
     if reader.number_follows() {
         return random_loss(sometimes(reader, "loss"));
     }
@@ -133,10 +133,10 @@ fn read_loss(reader: &mut Reader<'_>) -> Loss {
             reader.take();
             let to_bad = reader.value(name, units::share).unwrap_or_default();
             let mut further =
-                |otherwise: Share| reader.further(name, units::share).unwrap_or(otherwise);
+                |otherwise: UnitShare| reader.further(name, units::share).unwrap_or(otherwise);
             let to_good = further(to_bad.rest());
-            let bad_loss = further(Share::ALL);
-            let good_loss = further(Share::NONE);
+            let bad_loss = further(UnitShare::ALL);
+            let good_loss = further(UnitShare::NONE);
             Loss::Gilbert { to_bad, to_good, bad_loss, good_loss }
         }
         _ => {
@@ -151,15 +151,16 @@ fn random_loss(often: Sometimes) -> Loss {
     if often == Sometimes::default() { Loss::None } else { Loss::Random(often) }
 }
 
-fn read_state(reader: &mut Reader<'_>) -> Loss {
+fn read_state(reader: &mut WordReader<'_>) -> Loss {
     let name = "loss state";
     let Some(word) = reader.take() else { return Loss::None };
     let p13 = reader.value(name, units::share).unwrap_or_default();
-    let mut further = |otherwise: Share| reader.further(name, units::share).unwrap_or(otherwise);
+    let mut further =
+        |otherwise: UnitShare| reader.further(name, units::share).unwrap_or(otherwise);
     let p31 = further(p13.rest());
-    let p32 = further(Share::NONE);
-    let p23 = further(Share::ALL);
-    let p14 = further(Share::NONE);
+    let p32 = further(UnitShare::NONE);
+    let p23 = further(UnitShare::ALL);
+    let p14 = further(UnitShare::NONE);
     for (first, second, names) in [(p13, p14, "p13 and p14"), (p31, p32, "p31 and p32")] {
         if first.rest() < second {
             let message = format!("{names} of `loss state` are more than 100 % together");
@@ -169,7 +170,7 @@ fn read_state(reader: &mut Reader<'_>) -> Loss {
     Loss::State { p13, p31, p32, p23, p14 }
 }
 
-fn read_rate(reader: &mut Reader<'_>) -> Option<Rate> {
+fn read_rate(reader: &mut WordReader<'_>) -> Option<Rate> {
     let bytes_per_s = reader.value("rate", units::bytes_per_s);
     let (mut overhead, mut cell, mut cell_overhead) = (0, 0, 0);
     if reader.signed_number_follows() {
@@ -187,7 +188,7 @@ fn read_rate(reader: &mut Reader<'_>) -> Option<Rate> {
     })
 }
 
-fn read_slot(reader: &mut Reader<'_>) -> Option<Slot> {
+fn read_slot(reader: &mut WordReader<'_>) -> Option<SlotSettings> {
     let opening = if reader.number_follows() {
         read_between(reader)
     } else if reader.peek() == Some("distribution") {
@@ -196,13 +197,16 @@ fn read_slot(reader: &mut Reader<'_>) -> Option<Slot> {
         let base_ns = reader.value("slot distribution", units::time_ns);
         let jitter_ns = reader.value("slot distribution", units::time_ns);
         distribution.zip(base_ns).zip(jitter_ns).map(|((distribution, base_ns), jitter_ns)| {
-            Opening::Around { base_ns, jitter_ns, distribution }
+            SlotInterval::Around { base_ns, jitter_ns, distribution }
         })
     } else {
-        reader.value("slot", |_| Err::<Opening, _>(Unfit::Time))
+        reader.value("slot", |_| Err::<SlotInterval, _>(WordValueError::Time))
     };
-    let mut slot =
-        Slot { opening: Opening::Between { min_ns: 0, max_ns: 0 }, packets_max: 0, bytes_max: 0 };
+    let mut slot = SlotSettings {
+        opening: SlotInterval::Between { min_ns: 0, max_ns: 0 },
+        packets_max: 0,
+        bytes_max: 0,
+    };
     // As in `tc`, only in this order, and directly after the times.
     if reader.peek().is_some_and(|word| look_up(&["packets"], word).is_some()) {
         reader.take();
@@ -212,10 +216,10 @@ fn read_slot(reader: &mut Reader<'_>) -> Option<Slot> {
         reader.take();
         slot.bytes_max = reader.value("bytes", units::size_u32).unwrap_or_default();
     }
-    opening.map(|opening| Slot { opening, ..slot })
+    opening.map(|opening| SlotSettings { opening, ..slot })
 }
 
-fn read_between(reader: &mut Reader<'_>) -> Option<Opening> {
+fn read_between(reader: &mut WordReader<'_>) -> Option<SlotInterval> {
     let min_ns = reader.value("slot", units::time_ns);
     let mut max_ns = min_ns;
     if reader.number_follows() {
@@ -235,11 +239,11 @@ fn read_between(reader: &mut Reader<'_>) -> Option<Opening> {
             }
         }
     }
-    min_ns.zip(max_ns).map(|(min_ns, max_ns)| Opening::Between { min_ns, max_ns })
+    min_ns.zip(max_ns).map(|(min_ns, max_ns)| SlotInterval::Between { min_ns, max_ns })
 }
 
 /// Checks words that need each other.
-fn check(reader: &mut Reader<'_>, settings: &mut Settings, found: &Found<'_>) {
+fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, found: &AuxiliaryWords<'_>) {
     let reorders = found.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {
         if settings.delay.base_ns == 0 {

@@ -5,8 +5,10 @@ use core::num::NonZeroU64;
 
 use super::units::in_units;
 use crate::distribution::Distribution;
-use crate::settings::{LinkLayer, Loss, Opening, Room, Settings, Slot, Sometimes, TokenBucket};
-use crate::share::Share;
+use crate::settings::{
+    BucketLimit, LinkLayer, LinkSettings, Loss, SlotInterval, SlotSettings, Sometimes, TokenBucket,
+};
+use crate::share::UnitShare;
 
 const TIMES: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
 const RATES: [(u64, &str); 5] = [
@@ -30,7 +32,7 @@ fn size(bytes: u64) -> String {
     in_units(bytes, &SIZES)
 }
 
-fn percent(share: Share) -> String {
+fn percent(share: UnitShare) -> String {
     format!("{}%", share.to_percent())
 }
 
@@ -45,7 +47,7 @@ impl fmt::Display for Sometimes {
 }
 
 /// Prints all settings except those with their default value; `limit` always.
-impl fmt::Display for Settings {
+impl fmt::Display for LinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "limit {}", self.limit_packets)?;
         let delay = &self.delay;
@@ -110,12 +112,12 @@ fn write_loss(f: &mut fmt::Formatter<'_>, loss: &Loss) -> fmt::Result {
     }
 }
 
-fn write_slot(f: &mut fmt::Formatter<'_>, slot: &Slot) -> fmt::Result {
+fn write_slot(f: &mut fmt::Formatter<'_>, slot: &SlotSettings) -> fmt::Result {
     match slot.opening {
-        Opening::Between { min_ns, max_ns } => {
+        SlotInterval::Between { min_ns, max_ns } => {
             write!(f, " slot {} {}", time(min_ns), time(max_ns))?;
         }
-        Opening::Around { base_ns, jitter_ns, distribution } => {
+        SlotInterval::Around { base_ns, jitter_ns, distribution } => {
             let name = distribution.name();
             write!(f, " slot distribution {name} {} {}", time(base_ns), time(jitter_ns))?;
         }
@@ -132,8 +134,8 @@ fn write_slot(f: &mut fmt::Formatter<'_>, slot: &Slot) -> fmt::Result {
 fn write_bucket(f: &mut fmt::Formatter<'_>, bucket: &TokenBucket) -> fmt::Result {
     write!(f, " tbf rate {} burst {}", rate(bucket.bytes_per_s), size(bucket.burst_bytes))?;
     match bucket.room {
-        Room::Bytes(bytes) => write!(f, " limit {}", size(bytes))?,
-        Room::Time { latency_ns } => write!(f, " latency {}", time(latency_ns))?,
+        BucketLimit::Bytes(bytes) => write!(f, " limit {}", size(bytes))?,
+        BucketLimit::Time { latency_ns } => write!(f, " latency {}", time(latency_ns))?,
     }
     if let Some(peak) = bucket.peak {
         write!(f, " peakrate {} mtu {}", rate(peak.bytes_per_s), size(peak.burst_bytes))?;

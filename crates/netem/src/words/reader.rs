@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-use super::units::Unfit;
+use super::units::WordValueError;
 
 /// A problem of the words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct WordProblem {
     /// Position of the word concerned, in bytes from the start of the text; the end of the text if
     /// a word is missing.
     pub offset_bytes: usize,
@@ -16,7 +16,7 @@ pub struct Problem {
     pub help: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for WordProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "column {}: {}; {}", self.offset_bytes + 1, self.message, self.help)
     }
@@ -24,27 +24,27 @@ impl fmt::Display for Problem {
 
 /// A word of the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'a> {
+pub(super) struct SettingsWord<'a> {
     pub(super) text: &'a str,
     pub(super) offset_bytes: usize,
 }
 
 /// The remaining words.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    words: Vec<Word<'a>>,
+pub(super) struct WordReader<'a> {
+    words: Vec<SettingsWord<'a>>,
     next: usize,
     end_bytes: usize,
     seen: Vec<&'static str>,
-    problems: Vec<Problem>,
+    problems: Vec<WordProblem>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WordReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
         let words = text.split_ascii_whitespace();
         Self {
-            words: words.map(|text| Word { text, offset_bytes: offset(text) }).collect(),
+            words: words.map(|text| SettingsWord { text, offset_bytes: offset(text) }).collect(),
             next: 0,
             end_bytes: text.trim_ascii_end().len(),
             seen: Vec::new(),
@@ -56,22 +56,22 @@ impl<'a> Reader<'a> {
         self.words.get(self.next).map(|word| word.text)
     }
 
-    pub(super) fn take(&mut self) -> Option<Word<'a>> {
+    pub(super) fn take(&mut self) -> Option<SettingsWord<'a>> {
         let word = self.words.get(self.next).copied();
         self.next += usize::from(word.is_some());
         word
     }
 
     pub(super) fn problem(&mut self, offset_bytes: usize, message: String, help: &str) {
-        self.problems.push(Problem { offset_bytes, message, help: help.to_owned() });
+        self.problems.push(WordProblem { offset_bytes, message, help: help.to_owned() });
     }
 
-    pub(super) fn problem_at(&mut self, word: Word<'_>, message: String, help: &str) {
+    pub(super) fn problem_at(&mut self, word: SettingsWord<'_>, message: String, help: &str) {
         self.problem(word.offset_bytes, message, help);
     }
 
     /// Records a word by its full name; a repeated word is a problem.
-    pub(super) fn note(&mut self, word: Word<'_>, full: &'static str) {
+    pub(super) fn note(&mut self, word: SettingsWord<'_>, full: &'static str) {
         if self.seen.contains(&full) {
             let message = format!("`{full}` is there twice");
             self.problem_at(word, message, "leave one of them out");
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     pub(super) fn value<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, Unfit>,
+        read: impl FnOnce(&str) -> Result<T, WordValueError>,
     ) -> Option<T> {
         let Some(word) = self.take() else {
             let message = format!("the value of `{name}` is missing");
@@ -124,12 +124,12 @@ impl<'a> Reader<'a> {
     pub(super) fn further<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, Unfit>,
+        read: impl FnOnce(&str) -> Result<T, WordValueError>,
     ) -> Option<T> {
         if self.number_follows() { self.value(name, read) } else { None }
     }
 
-    pub(super) fn finish<T>(mut self, value: T) -> Result<T, Vec<Problem>> {
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, Vec<WordProblem>> {
         if self.problems.is_empty() {
             return Ok(value);
         }

@@ -2,11 +2,11 @@
 
 use core::num::NonZeroU64;
 
-use crate::share::Share;
+use crate::share::UnitShare;
 
 /// Reason why a word is no value of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum WordValueError {
     Time,
     Rate,
     RateOfDevice,
@@ -19,7 +19,7 @@ pub(super) enum Unfit {
     Range,
 }
 
-impl Unfit {
+impl WordValueError {
     /// Returns a description of valid values.
     pub(super) const fn help(self) -> &'static str {
         match self {
@@ -72,8 +72,8 @@ impl Decimal {
     }
 
     /// Returns the whole part of the number times `unit`.
-    fn times(&self, unit: u128) -> Result<u64, Unfit> {
-        u64::try_from(self.digits * unit / self.denominator()).map_err(|_| Unfit::Range)
+    fn times(&self, unit: u128) -> Result<u64, WordValueError> {
+        u64::try_from(self.digits * unit / self.denominator()).map_err(|_| WordValueError::Range)
     }
 }
 
@@ -136,14 +136,14 @@ const SIZES: [(&str, u128); 8] = [
 const SIZES_IN_BITS: [(&str, u128); 3] = [("kbit", 1 << 7), ("mbit", 1 << 17), ("gbit", 1 << 27)];
 
 /// Parses a time in nanoseconds. As in `tc`, a number of netem without a unit is in nanoseconds.
-pub(super) fn time_ns(word: &str) -> Result<u64, Unfit> {
-    let (number, unit) = Decimal::split(word).ok_or(Unfit::Time)?;
+pub(super) fn time_ns(word: &str) -> Result<u64, WordValueError> {
+    let (number, unit) = Decimal::split(word).ok_or(WordValueError::Time)?;
     let scale = if unit.is_empty() { Some(1) } else { unit_of(&TIMES, unit) };
-    number.times(scale.ok_or(Unfit::Time)?)
+    number.times(scale.ok_or(WordValueError::Time)?)
 }
 
 /// Parses a time in nanoseconds, where a number without a unit is in microseconds.
-pub(super) fn time_of_us_ns(word: &str) -> Result<u64, Unfit> {
+pub(super) fn time_of_us_ns(word: &str) -> Result<u64, WordValueError> {
     match Decimal::split(word) {
         Some((number, "")) => number.times(1_000),
         _ => time_ns(word),
@@ -151,63 +151,63 @@ pub(super) fn time_of_us_ns(word: &str) -> Result<u64, Unfit> {
 }
 
 /// Parses a rate in bytes per second.
-pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, Unfit> {
+pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, WordValueError> {
     if word.ends_with('%') {
-        return Err(Unfit::RateOfDevice);
+        return Err(WordValueError::RateOfDevice);
     }
-    let (number, unit) = Decimal::split(word).ok_or(Unfit::Rate)?;
-    let scale = unit_of(&RATES, unit).ok_or(Unfit::Rate)?;
+    let (number, unit) = Decimal::split(word).ok_or(WordValueError::Rate)?;
+    let scale = unit_of(&RATES, unit).ok_or(WordValueError::Rate)?;
     let bytes = u64::try_from(number.digits * scale / number.denominator() / 8);
-    NonZeroU64::new(bytes.map_err(|_| Unfit::Range)?).ok_or(Unfit::Rate)
+    NonZeroU64::new(bytes.map_err(|_| WordValueError::Range)?).ok_or(WordValueError::Rate)
 }
 
 /// Parses a size in bytes, with or without a unit.
-pub(super) fn size(word: &str) -> Result<u64, Unfit> {
-    let (number, unit) = Decimal::split(word).ok_or(Unfit::Size)?;
+pub(super) fn size(word: &str) -> Result<u64, WordValueError> {
+    let (number, unit) = Decimal::split(word).ok_or(WordValueError::Size)?;
     let scale = unit_of(&SIZES, unit).or_else(|| unit_of(&SIZES_IN_BITS, unit));
-    number.times(scale.ok_or(Unfit::Size)?)
+    number.times(scale.ok_or(WordValueError::Size)?)
 }
 
 /// Parses a size within 32 bits.
-pub(super) fn size_u32(word: &str) -> Result<u32, Unfit> {
-    u32::try_from(size(word)?).map_err(|_| Unfit::Range)
+pub(super) fn size_u32(word: &str) -> Result<u32, WordValueError> {
+    u32::try_from(size(word)?).map_err(|_| WordValueError::Range)
 }
 
 /// Parses a size with an optional cell size after a slash, a power of two, which tables of older
 /// kernels needed.
-pub(super) fn size_and_cell(word: &str) -> Result<u64, Unfit> {
+pub(super) fn size_and_cell(word: &str) -> Result<u64, WordValueError> {
     let (text, cell) = word.split_once('/').unwrap_or((word, "1"));
     match cell.parse::<u32>() {
         Ok(cell) if cell.is_power_of_two() => size(text),
-        _ => Err(Unfit::Size),
+        _ => Err(WordValueError::Size),
     }
 }
 
 /// Parses a share in percent.
-pub(super) fn share(word: &str) -> Result<Share, Unfit> {
-    let (number, unit) = Decimal::split(word).ok_or(Unfit::Percent)?;
+pub(super) fn share(word: &str) -> Result<UnitShare, WordValueError> {
+    let (number, unit) = Decimal::split(word).ok_or(WordValueError::Percent)?;
     let all = 100 * number.denominator();
     if !matches!(unit, "" | "%") || number.digits > all {
-        return Err(Unfit::Percent);
+        return Err(WordValueError::Percent);
     }
-    Ok(Share::rounded(number.digits, all))
+    Ok(UnitShare::rounded(number.digits, all))
 }
 
 /// Parses a whole number without unit.
-pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, Unfit> {
+pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, WordValueError> {
     if word.is_empty() || !word.bytes().all(|octet| octet.is_ascii_digit()) {
-        return Err(Unfit::Whole);
+        return Err(WordValueError::Whole);
     }
-    word.parse().map_err(|_| Unfit::Range)
+    word.parse().map_err(|_| WordValueError::Range)
 }
 
 /// Parses a whole number that may be negative.
-pub(super) fn signed(word: &str) -> Result<i32, Unfit> {
+pub(super) fn signed(word: &str) -> Result<i32, WordValueError> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
-        return Err(Unfit::Signed);
+        return Err(WordValueError::Signed);
     }
-    word.parse().map_err(|_| Unfit::Range)
+    word.parse().map_err(|_| WordValueError::Range)
 }
 
 /// Formats `value` in the greatest of `units` of which it is a multiple.

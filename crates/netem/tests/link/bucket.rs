@@ -1,6 +1,6 @@
 //! Token bucket cases computed by hand.
 
-use crate::link::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
+use crate::link::run::{DeliveredPacket, MS, SECOND, link, number, numbers, pass, run, settings};
 
 #[test]
 fn the_burst_leaves_at_once_and_the_rest_at_the_rate() {
@@ -94,7 +94,7 @@ fn no_stretch_of_time_gets_more_than_burst_and_rate() {
     let mut random = base::Random::from_seed(5);
     let mut link = link("tbf rate 12mbit burst 4000 limit 60kb peakrate 30mbit mtu 1600");
     let mut now_ns = 0;
-    let mut out: Vec<Out> = Vec::new();
+    let mut out: Vec<DeliveredPacket> = Vec::new();
     for _ in 0..3_000 {
         now_ns += random.below(900_000);
         out.extend(pass(&mut link, now_ns));

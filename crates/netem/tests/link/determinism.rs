@@ -1,14 +1,14 @@
 //! Tests that the same seed gives the same run.
 
-use netem::{Link, Settings};
+use netem::{EmulatedLink, LinkSettings};
 
 use crate::link::run::{MS, number, numbers, pass, run, settings};
 
 const WORDS: &str = "delay 30ms 10ms 25% distribution paretonormal loss gemodel 2% 30% duplicate 3% \
                      corrupt 2% reorder 10% 50% gap 4 slot 1ms 3ms packets 5 rate 50mbit";
 
-fn play(settings: Settings, seed: u64) -> (Vec<(u64, u64)>, Vec<Vec<u8>>) {
-    let out = run(&mut Link::new(settings, seed), 2_000, MS, 40);
+fn play(settings: LinkSettings, seed: u64) -> (Vec<(u64, u64)>, Vec<Vec<u8>>) {
+    let out = run(&mut EmulatedLink::new(settings, seed), 2_000, MS, 40);
     (numbers(&out), out.into_iter().map(|out| out.octets).collect())
 }
 
@@ -27,8 +27,9 @@ fn a_seed_in_the_words_goes_before_the_other() {
 #[test]
 fn a_change_with_a_seed_begins_anew() {
     let seeded = settings("loss 30% seed 5");
-    let lost = |link: &mut Link| run(link, 500, MS, 8).iter().map(number).collect::<Vec<_>>();
-    let mut link = Link::new(seeded.clone(), 0);
+    let lost =
+        |link: &mut EmulatedLink| run(link, 500, MS, 8).iter().map(number).collect::<Vec<_>>();
+    let mut link = EmulatedLink::new(seeded.clone(), 0);
     let first = lost(&mut link);
     assert_ne!(lost(&mut link), first);
     link.change(0, seeded);
@@ -38,7 +39,7 @@ fn a_change_with_a_seed_begins_anew() {
 #[test]
 fn what_is_lost_does_not_depend_on_other_settings() {
     let kept = |words: &str| {
-        let out = run(&mut Link::new(settings(words), 3), 3_000, MS, 40);
+        let out = run(&mut EmulatedLink::new(settings(words), 3), 3_000, MS, 40);
         let mut numbers: Vec<_> = out.iter().map(number).collect();
         numbers.sort_unstable();
         numbers
@@ -52,7 +53,7 @@ fn what_is_lost_does_not_depend_on_other_settings() {
 #[test]
 fn asking_more_often_changes_nothing() {
     let calm = play(settings(WORDS), 11).0;
-    let mut link = Link::new(settings(WORDS), 11);
+    let mut link = EmulatedLink::new(settings(WORDS), 11);
     let mut out = Vec::new();
     let mut buffer = [0; 64];
     for number in 0..2_000_u64 {

@@ -1,6 +1,6 @@
 //! Runs of one link on a virtual clock.
 
-use netem::{Link, Settings};
+use netem::{EmulatedLink, LinkSettings};
 
 /// One millisecond.
 pub(crate) const MS: u64 = 1_000_000;
@@ -8,24 +8,24 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
 /// Parses valid words.
-pub(crate) fn settings(words: &str) -> Settings {
-    Settings::parse(words).unwrap_or_else(|problems| panic!("{words}: {problems:?}"))
+pub(crate) fn settings(words: &str) -> LinkSettings {
+    LinkSettings::parse(words).unwrap_or_else(|problems| panic!("{words}: {problems:?}"))
 }
 
-pub(crate) fn link(words: &str) -> Link {
-    Link::new(settings(words), 1)
+pub(crate) fn link(words: &str) -> EmulatedLink {
+    EmulatedLink::new(settings(words), 1)
 }
 
 /// A packet that left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Out {
+pub(crate) struct DeliveredPacket {
     pub(crate) at_ns: u64,
     pub(crate) octets: Vec<u8>,
     pub(crate) ecn: u8,
 }
 
 /// Advances the clock to `end_ns` and returns the packets that leave, each with its time.
-pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
+pub(crate) fn pass(link: &mut EmulatedLink, end_ns: u64) -> Vec<DeliveredPacket> {
     let mut out = Vec::new();
     let mut buffer = [0; 2_048];
     while let Some(at_ns) = link.poll_timeout()
@@ -33,7 +33,11 @@ pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
     {
         link.handle_timeout(at_ns);
         while let Some(transmit) = link.poll_transmit(at_ns, &mut buffer) {
-            out.push(Out { at_ns, octets: buffer[..transmit.len].to_vec(), ecn: transmit.ecn });
+            out.push(DeliveredPacket {
+                at_ns,
+                octets: buffer[..transmit.len].to_vec(),
+                ecn: transmit.ecn,
+            });
         }
     }
     out
@@ -41,7 +45,12 @@ pub(crate) fn pass(link: &mut Link, end_ns: u64) -> Vec<Out> {
 
 /// Sends packets of `len` bytes, one each `period_ns`, each with its number; returns the packets
 /// that leave.
-pub(crate) fn run(link: &mut Link, count: u64, period_ns: u64, len: usize) -> Vec<Out> {
+pub(crate) fn run(
+    link: &mut EmulatedLink,
+    count: u64,
+    period_ns: u64,
+    len: usize,
+) -> Vec<DeliveredPacket> {
     let mut out = Vec::new();
     let mut octets = vec![0; len];
     for number in 0..count {
@@ -56,11 +65,11 @@ pub(crate) fn run(link: &mut Link, count: u64, period_ns: u64, len: usize) -> Ve
 }
 
 /// Returns the number that [`run`] wrote.
-pub(crate) fn number(out: &Out) -> u64 {
+pub(crate) fn number(out: &DeliveredPacket) -> u64 {
     u64::from_be_bytes(out.octets[..8].try_into().unwrap())
 }
 
 /// Returns numbers and times of packets.
-pub(crate) fn numbers(out: &[Out]) -> Vec<(u64, u64)> {
+pub(crate) fn numbers(out: &[DeliveredPacket]) -> Vec<(u64, u64)> {
     out.iter().map(|out| (number(out), out.at_ns)).collect()
 }

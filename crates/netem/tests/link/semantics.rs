@@ -1,8 +1,8 @@
 //! Netem cases computed by hand.
 
-use netem::{Backlog, Link, Rate, Settings};
+use netem::{Backlog, EmulatedLink, LinkSettings, Rate};
 
-use crate::link::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
+use crate::link::run::{DeliveredPacket, MS, SECOND, link, number, numbers, pass, run, settings};
 
 #[test]
 fn without_words_everything_passes_at_once() {
@@ -94,7 +94,7 @@ fn a_jitter_above_the_distance_of_packets_reorders() {
     let out = run(&mut link("delay 10ms 5ms"), 200, MS, 50);
     assert!(!out.iter().map(number).is_sorted());
     assert!(out.iter().map(|out| out.at_ns).is_sorted());
-    for Out { at_ns, .. } in out.iter().filter(|out| number(out) == 100) {
+    for DeliveredPacket { at_ns, .. } in out.iter().filter(|out| number(out) == 100) {
         assert!((105 * MS..115 * MS).contains(at_ns), "{at_ns}");
     }
     // A rate keeps the order, even with a jitter.
@@ -229,9 +229,9 @@ fn a_rate_that_is_given_later_begins_behind_the_last_packet() {
 fn a_busy_link_allocates_once() {
     let words = "delay 20ms 15ms loss 5% duplicate 5% corrupt 5% reorder 10% gap 3 \
                  rate 90mbit tbf rate 80mbit burst 4kb latency 20ms";
-    let mut link = Link::new(settings(words), 3);
+    let mut link = EmulatedLink::new(settings(words), 3);
     let mut buffer = [0; 2_000];
-    let mut play = |link: &mut Link, from: u64| {
+    let mut play = |link: &mut EmulatedLink, from: u64| {
         for number in from..from + 20_000 {
             let now_ns = number * 100_000;
             link.handle_timeout(now_ns);
@@ -247,7 +247,7 @@ fn a_busy_link_allocates_once() {
 
 #[test]
 fn the_default_is_a_limit_of_a_thousand() {
-    let mut link = Link::new(Settings::default(), 0);
+    let mut link = EmulatedLink::new(LinkSettings::default(), 0);
     for _ in 0..1_100 {
         link.handle_datagram(0, 0, &[0]);
     }

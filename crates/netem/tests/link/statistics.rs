@@ -1,7 +1,7 @@
 //! Statistics of seeded runs. Bounds are at least four standard deviations wide, from the formula
 //! next to them, and the seeds are fixed.
 
-use netem::{Distribution, Link};
+use netem::{Distribution, EmulatedLink};
 
 use crate::link::run::{MS, number, run, settings};
 
@@ -10,7 +10,7 @@ const COUNT: u64 = 100_000;
 /// Returns for each of [`COUNT`] packets whether it was lost.
 fn losses(words: &str, seed: u64) -> Vec<bool> {
     let mut lost = vec![true; COUNT as usize];
-    for out in run(&mut Link::new(settings(words), seed), COUNT, MS, 8) {
+    for out in run(&mut EmulatedLink::new(settings(words), seed), COUNT, MS, 8) {
         lost[number(&out) as usize] = false;
     }
     lost
@@ -115,7 +115,7 @@ fn the_four_states_come_to_their_shares() {
 /// jitter of 10 ms.
 fn delays(distribution: Distribution) -> (f64, f64, Vec<f64>) {
     let words = format!("delay 100ms 10ms distribution {} limit 100000", distribution.name());
-    let out = run(&mut Link::new(settings(&words), 23), COUNT, MS, 8);
+    let out = run(&mut EmulatedLink::new(settings(&words), 23), COUNT, MS, 8);
     let delays = out.iter().map(|out| (out.at_ns as f64 - number(out) as f64 * 1e6 - 1e8) / 1e7);
     let mut delays: Vec<f64> = delays.collect();
     delays.sort_by(f64::total_cmp);
@@ -182,7 +182,7 @@ fn a_quarter_normal_and_three_of_pareto() {
 fn correlated_delays_lean_on_each_other_by_as_much_as_said() {
     for (words, expected) in [("25%", 0.25), ("0%", 0.0), ("75%", 0.75)] {
         let words = format!("delay 100ms 10ms {words} limit 100000");
-        let mut out = run(&mut Link::new(settings(&words), 29), COUNT, MS, 8);
+        let mut out = run(&mut EmulatedLink::new(settings(&words), 29), COUNT, MS, 8);
         out.sort_by_key(number);
         let delays = out.iter().map(|out| out.at_ns as f64 - number(out) as f64 * 1e6);
         let delays: Vec<f64> = delays.collect();
@@ -192,7 +192,8 @@ fn correlated_delays_lean_on_each_other_by_as_much_as_said() {
 
 #[test]
 fn shares_of_all_causes_are_kept() {
-    let mut link = Link::new(settings("delay 1ms duplicate 5% corrupt 2% reorder 25% gap 5"), 31);
+    let mut link =
+        EmulatedLink::new(settings("delay 1ms duplicate 5% corrupt 2% reorder 25% gap 5"), 31);
     run(&mut link, COUNT, MS, 8);
     let counters = *link.counters();
     let near = |count: u64, share: f64| (count as f64 / COUNT as f64 - share).abs() < 0.005;

@@ -4,8 +4,8 @@ use core::num::NonZeroU64;
 
 use base::Random;
 use netem::{
-    Delay, Distribution, LinkLayer, Loss, Opening, Peak, Problem, Rate, Reorder, Room, Settings,
-    Share, Slot, Sometimes, TokenBucket,
+    BucketLimit, Delay, Distribution, LinkLayer, LinkSettings, Loss, Peak, Rate, Reorder,
+    SlotInterval, SlotSettings, Sometimes, TokenBucket, UnitShare, WordProblem,
 };
 
 use crate::link::run::settings;
@@ -15,32 +15,32 @@ const fn per_s(bytes: u64) -> NonZeroU64 {
 }
 
 const fn often(percent: u32, correlation: u32) -> Sometimes {
-    Sometimes { share: Share::percent(percent), correlation: Share::percent(correlation) }
+    Sometimes { share: UnitShare::percent(percent), correlation: UnitShare::percent(correlation) }
 }
 
 #[test]
 fn the_words_of_the_manual() {
     let words = "delay 75ms 10ms 25% distribution normal loss 10% reorder 25% 50% gap 5 duplicate 1% \
                  corrupt 0.1% rate 20mbit limit 1000";
-    let expected = Settings {
+    let expected = LinkSettings {
         limit_packets: 1_000,
         delay: Delay {
             base_ns: 75_000_000,
             jitter_ns: 10_000_000,
-            correlation: Share::percent(25),
+            correlation: UnitShare::percent(25),
             distribution: Distribution::Normal,
         },
         loss: Loss::Random(often(10, 0)),
         reorder: Some(Reorder { often: often(25, 50), gap: 5 }),
         duplicate: often(1, 0),
-        corrupt: Sometimes { share: Share::from_bits(4_294_967), correlation: Share::NONE },
+        corrupt: Sometimes { share: UnitShare::from_bits(4_294_967), correlation: UnitShare::NONE },
         rate: Some(Rate {
             bytes_per_s: per_s(2_500_000),
             packet_overhead_bytes: 0,
             cell_bytes: 0,
             cell_overhead_bytes: 0,
         }),
-        ..Settings::default()
+        ..LinkSettings::default()
     };
     assert_eq!(settings(words), expected);
     assert_eq!(settings(&format!("netem {words}")), expected);
@@ -51,20 +51,20 @@ fn a_bucket_behind() {
     let bucket = TokenBucket {
         bytes_per_s: per_s(12_500_000),
         burst_bytes: 5 * 1_024,
-        room: Room::Time { latency_ns: 50_000_000 },
+        room: BucketLimit::Time { latency_ns: 50_000_000 },
         peak: None,
         packet_bytes_min: 0,
         overhead_bytes: 0,
         link_layer: LinkLayer::Ethernet,
     };
     let alone = settings("tbf rate 100mbit burst 5kb latency 50ms");
-    assert_eq!(alone, Settings { bucket: Some(bucket), ..Settings::default() });
+    assert_eq!(alone, LinkSettings { bucket: Some(bucket), ..LinkSettings::default() });
     let full = settings(
         "delay 1ms tbf rate 100mbit buffer 5kb/8 limit 30000 peakrate 1gbit minburst 2kb mpu 64 \
          overhead 14 linklayer adsl",
     );
     let expected = TokenBucket {
-        room: Room::Bytes(30_000),
+        room: BucketLimit::Bytes(30_000),
         peak: Some(Peak { bytes_per_s: per_s(125_000_000), burst_bytes: 2_048 }),
         packet_bytes_min: 64,
         overhead_bytes: 14,
@@ -76,18 +76,27 @@ fn a_bucket_behind() {
 
 #[test]
 fn every_loss_model_with_its_defaults() {
-    let [p1, p2, p3, p99] = [1, 2, 3, 99].map(Share::percent);
+    let [p1, p2, p3, p99] = [1, 2, 3, 99].map(UnitShare::percent);
     let loss = |words: &str| settings(words).loss;
     assert_eq!(loss("loss 10% 25%"), Loss::Random(often(10, 25)));
     assert_eq!(loss("drop random 10"), Loss::Random(often(10, 0)));
     assert_eq!(loss("loss 0%"), Loss::None);
-    let state =
-        Loss::State { p13: p1, p31: p99, p32: Share::NONE, p23: Share::ALL, p14: Share::NONE };
+    let state = Loss::State {
+        p13: p1,
+        p31: p99,
+        p32: UnitShare::NONE,
+        p23: UnitShare::ALL,
+        p14: UnitShare::NONE,
+    };
     assert_eq!(loss("loss state 1%"), state);
     let state = Loss::State { p13: p1, p31: p2, p32: p3, p23: p99, p14: p1 };
     assert_eq!(loss("loss state 1% 2% 3% 99% 1%"), state);
-    let gilbert =
-        Loss::Gilbert { to_bad: p1, to_good: p99, bad_loss: Share::ALL, good_loss: Share::NONE };
+    let gilbert = Loss::Gilbert {
+        to_bad: p1,
+        to_good: p99,
+        bad_loss: UnitShare::ALL,
+        good_loss: UnitShare::NONE,
+    };
     assert_eq!(loss("loss gemodel 1%"), gilbert);
     let gilbert = Loss::Gilbert { to_bad: p1, to_good: p2, bad_loss: p99, good_loss: p3 };
     assert_eq!(loss("loss gemodel 1% 2% 99% 3%"), gilbert);
@@ -96,14 +105,15 @@ fn every_loss_model_with_its_defaults() {
 #[test]
 fn slots() {
     let slot = |words: &str| settings(words).slot.unwrap();
-    let between = |min_ns, max_ns| Opening::Between { min_ns, max_ns };
-    let expected = Slot { opening: between(800_000, 800_000), packets_max: 0, bytes_max: 0 };
+    let between = |min_ns, max_ns| SlotInterval::Between { min_ns, max_ns };
+    let expected =
+        SlotSettings { opening: between(800_000, 800_000), packets_max: 0, bytes_max: 0 };
     assert_eq!(slot("slot 800us"), expected);
     let expected =
-        Slot { opening: between(800_000, 1_000_000), packets_max: 42, bytes_max: 65_536 };
+        SlotSettings { opening: between(800_000, 1_000_000), packets_max: 42, bytes_max: 65_536 };
     assert_eq!(slot("slot 800us 1ms packets 42 bytes 64k"), expected);
-    let expected = Slot {
-        opening: Opening::Around {
+    let expected = SlotSettings {
+        opening: SlotInterval::Around {
             base_ns: 10_000_000,
             jitter_ns: 2_000_000,
             distribution: Distribution::Pareto,
@@ -125,7 +135,11 @@ fn units_mean_what_they_mean_to_tc() {
     let limit = |word: &str| settings(&format!("limit {word}")).limit_packets;
     assert_eq!(["7", "2k", "1kb", "8kbit", "1.5m"].map(limit), [7, 2_048, 1_024, 1_024, 1_572_864]);
     let bucket = settings("tbf rate 1mbit burst 2kb latency 400").bucket.unwrap();
-    assert_eq!(bucket.room, Room::Time { latency_ns: 400_000 }, "tbf counts in microseconds");
+    assert_eq!(
+        bucket.room,
+        BucketLimit::Time { latency_ns: 400_000 },
+        "tbf counts in microseconds"
+    );
     let overheads = settings("rate 1mbit -14 48 -2").rate.unwrap();
     let overheads =
         (overheads.packet_overhead_bytes, overheads.cell_bytes, overheads.cell_overhead_bytes);
@@ -146,7 +160,7 @@ fn words_may_be_cut_short() {
 
 /// Returns positions and messages of all problems.
 fn problems(words: &str) -> Vec<(usize, String)> {
-    let problems = Settings::parse(words).expect_err(words);
+    let problems = LinkSettings::parse(words).expect_err(words);
     assert!(problems.iter().all(|problem| !problem.help.is_empty()));
     problems.into_iter().map(|problem| (problem.offset_bytes, problem.message)).collect()
 }
@@ -162,7 +176,7 @@ fn everything_wrong_is_said_at_once_and_where() {
         (42, "the value of `limit` is missing"),
     ];
     assert_eq!(problems(words), expected.map(|(at, message)| (at, message.to_owned())));
-    let first: &Problem = &Settings::parse(words).unwrap_err()[0];
+    let first: &WordProblem = &LinkSettings::parse(words).unwrap_err()[0];
     assert_eq!(
         first.to_string(),
         "column 7: `75mx` does not fit `delay`; a time is a number with s, ms, us or ns, such as 75ms \
@@ -219,11 +233,11 @@ fn what_must_be_together_is_asked_for() {
     assert_eq!(found, [10, 10, 10], "rate, burst and room");
 }
 
-fn share(random: &mut Random) -> Share {
+fn share(random: &mut Random) -> UnitShare {
     match random.below(4) {
-        0 => Share::NONE,
-        1 => Share::percent(random.below(101) as u32),
-        _ => Share::from_bits(random.next_u32()),
+        0 => UnitShare::NONE,
+        1 => UnitShare::percent(random.below(101) as u32),
+        _ => UnitShare::from_bits(random.next_u32()),
     }
 }
 
@@ -238,9 +252,9 @@ fn sometimes(random: &mut Random) -> Sometimes {
 fn loss(random: &mut Random) -> Loss {
     match random.below(4) {
         0 => Loss::None,
-        1 => Loss::Random(Sometimes { share: Share::percent(3), correlation: share(random) }),
+        1 => Loss::Random(Sometimes { share: UnitShare::percent(3), correlation: share(random) }),
         2 => {
-            let half = |share: Share| Share::from_bits(share.bits() / 2);
+            let half = |share: UnitShare| UnitShare::from_bits(share.bits() / 2);
             let [p13, p31, p32, p23, p14] = core::array::from_fn(|_| half(share(random)));
             Loss::State { p13, p31, p32, p23, p14 }
         }
@@ -251,22 +265,22 @@ fn loss(random: &mut Random) -> Loss {
     }
 }
 
-fn slot(random: &mut Random) -> Slot {
+fn slot(random: &mut Random) -> SlotSettings {
     let (min_ns, span_ns) = (size(random, 40), size(random, 40));
     let distribution = *random.pick(&Distribution::ALL).unwrap();
     let opening = match random.below(2) {
-        0 => Opening::Between { min_ns, max_ns: min_ns + span_ns },
-        _ => Opening::Around { base_ns: min_ns, jitter_ns: span_ns, distribution },
+        0 => SlotInterval::Between { min_ns, max_ns: min_ns + span_ns },
+        _ => SlotInterval::Around { base_ns: min_ns, jitter_ns: span_ns, distribution },
     };
     let mut budget = || if random.chance(1, 2) { 0 } else { size(random, 32) as u32 };
-    Slot { opening, packets_max: budget(), bytes_max: budget() }
+    SlotSettings { opening, packets_max: budget(), bytes_max: budget() }
 }
 
 fn bucket(random: &mut Random) -> TokenBucket {
     let rate = size(random, 40);
     let room = match random.below(2) {
-        0 => Room::Bytes(size(random, 40)),
-        _ => Room::Time { latency_ns: size(random, 40) },
+        0 => BucketLimit::Bytes(size(random, 40)),
+        _ => BucketLimit::Time { latency_ns: size(random, 40) },
     };
     let peak = Peak { bytes_per_s: per_s(rate + size(random, 40)), burst_bytes: size(random, 32) };
     TokenBucket {
@@ -280,7 +294,7 @@ fn bucket(random: &mut Random) -> TokenBucket {
     }
 }
 
-fn any_settings(random: &mut Random) -> Settings {
+fn any_settings(random: &mut Random) -> LinkSettings {
     let delay = Delay {
         base_ns: size(random, 40),
         jitter_ns: size(random, 40),
@@ -289,7 +303,7 @@ fn any_settings(random: &mut Random) -> Settings {
     };
     let loss = loss(random);
     let reorder = Reorder {
-        often: Sometimes { share: Share::percent(5), correlation: share(random) },
+        often: Sometimes { share: UnitShare::percent(5), correlation: share(random) },
         gap: size(random, 32) as u32,
     };
     let rate = Rate {
@@ -298,7 +312,7 @@ fn any_settings(random: &mut Random) -> Settings {
         cell_bytes: random.below(2) as u32 * 48,
         cell_overhead_bytes: random.below(3) as i32 * 5 - 5,
     };
-    Settings {
+    LinkSettings {
         limit_packets: random.next_u32(),
         delay: if random.chance(1, 2) { delay } else { Delay { base_ns: 5, ..Delay::default() } },
         loss,
@@ -319,7 +333,7 @@ fn all_settings_are_printed_as_words_that_give_them_again() {
     for _ in 0..20_000 {
         let any = any_settings(&mut random);
         let words = any.to_string();
-        assert_eq!(Settings::parse(&words), Ok(any), "{words}");
+        assert_eq!(LinkSettings::parse(&words), Ok(any), "{words}");
     }
 }
 

@@ -15,7 +15,7 @@ mod send;
 mod train;
 mod xdp;
 
-pub use receive::{Frame, FrameReceiver};
+pub use receive::{FrameReceiver, ReceivedFrame};
 pub use ring::{FrameRing, RingSize};
 pub use ring_receive::FrameRingReceiver;
 pub use send::FrameSender;

@@ -7,10 +7,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::train::{HEAD_BYTES, PendingChecksum, Placed, Train, read_head};
+use super::train::{FrameProperties, HEAD_BYTES, PendingChecksum, Train, read_head};
 use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
-use crate::slots::Slots;
+use crate::slots::MessageSlots;
 use crate::{NetError, control, filter};
 
 /// Length of destination and source, after which VLAN tags are, in bytes.
@@ -20,7 +20,7 @@ const TAG_BYTES: usize = 4;
 
 /// One received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct ReceivedFrame<'a> {
     /// The frame from the Ethernet header on, with its VLAN tags.
     pub octets: &'a [u8],
     /// Checksum that the sender's kernel left to a device.
@@ -32,8 +32,8 @@ pub struct Frame<'a> {
 /// An open socket that receives all frames of an interface, with the pool of their slots.
 pub struct FrameReceiver {
     socket: FrameSocket,
-    slots: Slots<()>,
-    placed: Vec<Option<Placed>>,
+    slots: MessageSlots<()>,
+    placed: Vec<Option<FrameProperties>>,
     truncated: u64,
     unreadable: u64,
 }
@@ -83,7 +83,8 @@ impl FrameReceiver {
             .be_promiscuous(interface.index)
             .map_err(NetError::on("see frames for all stations by", subject))?;
         socket.bind(interface.index, libc::ETH_P_ALL).map_err(NetError::on("bind", subject))?;
-        let slots = Slots::new(SLOTS, HEAD_BYTES + FRAME_BYTES_MAX, control::AUXDATA_BYTES, ());
+        let slots =
+            MessageSlots::new(SLOTS, HEAD_BYTES + FRAME_BYTES_MAX, control::AUXDATA_BYTES, ());
         let placed = Vec::with_capacity(SLOTS);
         Ok(Self { socket, slots, placed, truncated: 0, unreadable: 0 })
     }
@@ -114,7 +115,7 @@ impl FrameReceiver {
     }
 
     /// Reads the data before and next to the frame in slot `slot`.
-    fn place(&mut self, slot: usize) -> Option<Placed> {
+    fn place(&mut self, slot: usize) -> Option<FrameProperties> {
         let tag = control::vlan_tag(self.slots.control(slot));
         let tag_bytes = tag.map_or(0, |tag| tag.len());
         let Some(received) = self
@@ -146,9 +147,9 @@ impl FrameReceiver {
     ///
     /// If `index` is not below the number that [`FrameReceiver::receive`] returned.
     #[must_use]
-    pub fn frame(&self, index: usize) -> Option<Frame<'_>> {
-        let Placed { len, checksum, train } = self.placed[index]?;
-        Some(Frame { octets: self.slots.octets(index, HEAD_BYTES, len), checksum, train })
+    pub fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
+        let FrameProperties { len, checksum, train } = self.placed[index]?;
+        Some(ReceivedFrame { octets: self.slots.octets(index, HEAD_BYTES, len), checksum, train })
     }
 
     /// Returns the number of frames dropped because they were longer than a slot, since the socket

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{FrameSocket, subject};
 use crate::interface::Interface;
-use crate::{NetError, Sent, check};
+use crate::{FlushResult, NetError, check};
 
 /// Offset of the frame in a slot in bytes: `struct tpacket2_hdr` and padding.
 const HEAD_BYTES: usize = 32;
@@ -35,7 +35,7 @@ pub struct RingSize {
 /// An open socket that sends frames out of a ring.
 pub struct FrameRing {
     socket: FrameSocket,
-    memory: Memory,
+    memory: RingMapping,
     slot_bytes: usize,
     slots: usize,
     /// Frames committed, and those of them that have left.
@@ -45,15 +45,15 @@ pub struct FrameRing {
 }
 
 /// Mapping of a ring. The kernel keeps its pages until the mapping and the socket are gone.
-pub(super) struct Memory {
+pub(super) struct RingMapping {
     first: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: the mapping belongs to one ring, and moves between threads with it.
-unsafe impl Send for Memory {}
+unsafe impl Send for RingMapping {}
 
-impl Memory {
+impl RingMapping {
     fn map(socket: &FrameSocket, len: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let fd = socket.fd.as_raw_fd();
@@ -96,7 +96,7 @@ impl FrameSocket {
         direction: libc::c_int,
         size: RingSize,
         subject: &str,
-    ) -> Result<(Memory, usize), NetError> {
+    ) -> Result<(RingMapping, usize), NetError> {
         let RingSize { bytes, slot_bytes } = size;
         let is_allowed = slot_bytes.is_power_of_two() && (2_048..=131_072).contains(&slot_bytes);
         assert!(is_allowed, "slots of {slot_bytes} octets");
@@ -114,13 +114,13 @@ impl FrameSocket {
         };
         self.set(libc::SOL_PACKET, direction, &request)
             .map_err(NetError::on("make a ring for", subject))?;
-        let memory = Memory::map(self, blocks * block_bytes)
+        let memory = RingMapping::map(self, blocks * block_bytes)
             .map_err(NetError::on("map the ring of", subject))?;
         Ok((memory, slots))
     }
 }
 
-impl Drop for Memory {
+impl Drop for RingMapping {
     fn drop(&mut self) {
         // SAFETY: this mapping was made by `map`, and nothing refers to it any more.
         unsafe { libc::munmap(self.first.as_ptr().cast(), self.len) };
@@ -206,14 +206,14 @@ impl FrameRing {
     }
 
     /// Makes the kernel send the queued frames without waiting, and counts the frames that have
-    /// left since the last call. Call it again later while [`Sent::left`] is not 0: frames may be
+    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames may be
     /// under way, or held back because a queue is full.
     ///
     /// # Errors
     ///
     /// The error of `send(2)`, except for a full queue; EINVAL for a frame that the interface can
     /// never send.
-    pub fn flush(&mut self) -> io::Result<Sent> {
+    pub fn flush(&mut self) -> io::Result<FlushResult> {
         if self.committed > self.done {
             let (fd, flags) = (self.socket.fd.as_raw_fd(), libc::MSG_DONTWAIT);
             // SAFETY: no octets are handed over; the ring is the socket's own.
@@ -235,7 +235,7 @@ impl FrameRing {
             }
         }
         let sent = (self.done - before) as usize;
-        Ok(Sent { sent, refused: 0, left: (self.committed - self.done) as usize })
+        Ok(FlushResult { sent, refused: 0, left: (self.committed - self.done) as usize })
     }
 }
 

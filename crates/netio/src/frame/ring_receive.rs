@@ -10,9 +10,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use super::ring::{Memory, RingSize};
+use super::ring::{RingMapping, RingSize};
 use super::train::{HEAD_BYTES, read_head};
-use super::{Frame, FrameSocket, subject};
+use super::{FrameSocket, ReceivedFrame, subject};
 use crate::NetError;
 use crate::filter;
 use crate::interface::Interface;
@@ -29,7 +29,7 @@ const VLAN_VALID: u32 = 1 << 4;
 /// An open socket that receives the UDP datagrams from one port through an interface, into a ring.
 pub struct FrameRingReceiver {
     socket: FrameSocket,
-    memory: Memory,
+    memory: RingMapping,
     slot_bytes: usize,
     slots: usize,
     /// Slot that the kernel fills next.
@@ -80,7 +80,7 @@ impl FrameRingReceiver {
 
     /// Passes the waiting frames, `most` at most, to `take`, and returns their slots to the kernel.
     /// Returns the number of frames; never waits.
-    pub fn receive(&mut self, most: usize, mut take: impl FnMut(Frame<'_>)) -> usize {
+    pub fn receive(&mut self, most: usize, mut take: impl FnMut(ReceivedFrame<'_>)) -> usize {
         for count in 0..most {
             let at = self.next * self.slot_bytes;
             let status = self.memory.status(at).load(Ordering::Acquire);
@@ -95,7 +95,7 @@ impl FrameRingReceiver {
     }
 
     /// Reads the data before the frame in the slot at `at`, which now belongs to the process.
-    fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(Frame<'_>)) {
+    fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(ReceivedFrame<'_>)) {
         let slot = self.memory.octets(at, self.slot_bytes);
         let word = |place: usize| {
             let octets = slot[place..].first_chunk().expect("a slot has room for its header");
@@ -111,7 +111,7 @@ impl FrameRingReceiver {
         let head = frame_at.checked_sub(HEAD_BYTES).and_then(|at| slot[at..].first_chunk());
         match head.and_then(|head| read_head(head, len, 0)).zip(octets) {
             Some((placed, octets)) if status & VLAN_VALID == 0 => {
-                take(Frame { octets, checksum: placed.checksum, train: placed.train });
+                take(ReceivedFrame { octets, checksum: placed.checksum, train: placed.train });
             }
             _ => self.unreadable += 1,
         }

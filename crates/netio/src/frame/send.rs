@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::train::{HEAD_BYTES, udp_head};
 use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
-use crate::slots::Slots;
-use crate::{NetError, Sent};
+use crate::slots::MessageSlots;
+use crate::{FlushResult, NetError};
 
 /// An open socket that sends frames through an interface, with the frames that wait for it.
 pub struct FrameSender {
     socket: FrameSocket,
-    slots: Slots<()>,
+    slots: MessageSlots<()>,
     /// Number of the first frame that has not left.
     next: usize,
     len: usize,
@@ -61,7 +61,7 @@ impl FrameSender {
         let mtu_bytes = socket
             .mtu_bytes(&interface.name)
             .map_err(NetError::on("ask for the MTU of", &interface.name))?;
-        let slots = Slots::new(SLOTS, head_bytes + FRAME_BYTES_MAX, 0, ());
+        let slots = MessageSlots::new(SLOTS, head_bytes + FRAME_BYTES_MAX, 0, ());
         let refused = Vec::with_capacity(SLOTS);
         Ok(Self { socket, slots, next: 0, len: 0, refused, mtu_bytes, head_bytes })
     }
@@ -136,8 +136,8 @@ impl FrameSender {
     }
 
     /// Passes all waiting frames to the kernel, without waiting itself. Call it again later while
-    /// [`Sent::left`] is not 0.
-    pub fn flush(&mut self) -> Sent {
+    /// [`FlushResult::left`] is not 0.
+    pub fn flush(&mut self) -> FlushResult {
         self.refused.clear();
         let refuse = |slot| self.refused.push(slot);
         let result = self.slots.flush(&self.socket, &mut self.next, self.len, refuse);

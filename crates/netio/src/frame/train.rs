@@ -45,7 +45,7 @@ pub enum TrainKind {
 
 /// Properties of a frame in addition to its bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Placed {
+pub(super) struct FrameProperties {
     pub(super) len: usize,
     pub(super) checksum: Option<PendingChecksum>,
     pub(super) train: Option<Train>,
@@ -53,7 +53,11 @@ pub(super) struct Placed {
 
 /// Returns the properties in the header of a frame of `len` bytes, to which a tag of `tag_bytes` is
 /// added.
-pub(super) fn read_head(head: &[u8; HEAD_BYTES], len: usize, tag_bytes: usize) -> Option<Placed> {
+pub(super) fn read_head(
+    head: &[u8; HEAD_BYTES],
+    len: usize,
+    tag_bytes: usize,
+) -> Option<FrameProperties> {
     let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
     let is_pending = head[0] & NEEDS_CHECKSUM != 0;
     let checksum =
@@ -65,7 +69,7 @@ pub(super) fn read_head(head: &[u8; HEAD_BYTES], len: usize, tag_bytes: usize) -
         _ => return None,
     };
     let train = kind.map(|kind| Train { kind, payload_bytes: half(4) });
-    Some(Placed { len: len + tag_bytes, checksum, train })
+    Some(FrameProperties { len: len + tag_bytes, checksum, train })
 }
 
 /// Returns the header of a train of UDP datagrams of `payload_bytes` each, whose UDP header begins

@@ -11,7 +11,7 @@
 mod receive;
 mod send;
 
-pub use receive::{Packet, PacketRecvBatch};
+pub use receive::{PacketRecvBatch, ReceivedPacket};
 pub use send::PacketSendBatch;
 
 use std::io;
@@ -35,7 +35,7 @@ pub struct PacketOptions {
     /// UDP port whose datagrams the socket receives.
     pub port: u16,
     /// Offset in the payload of the four bytes that spread datagrams over several sockets, as for
-    /// [`crate::steer::Key::Payload`].
+    /// [`crate::steer::SteeringKey::Payload`].
     pub payload_offset: u32,
     /// Size of the receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,

@@ -6,7 +6,7 @@ use std::io;
 
 use super::{PacketSocket, link_address};
 use crate::control;
-use crate::slots::Slots;
+use crate::slots::MessageSlots;
 
 const SLOTS: usize = 64;
 /// Bytes of a slot: the largest packet of a 1,500-byte link fits; no DHCP client sends longer
@@ -19,7 +19,7 @@ const CHECKSUM_SEEN: u32 = 1 << 7;
 
 /// One received packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct ReceivedPacket<'a> {
     /// The packet from the IPv4 header on.
     pub octets: &'a [u8],
     /// Index of the interface that the packet came through.
@@ -42,15 +42,19 @@ fn station_of(address: &libc::sockaddr_ll) -> Option<[u8; 6]> {
 
 /// Pool of receive slots, with the packets of the last call.
 pub struct PacketRecvBatch {
-    slots: Slots<libc::sockaddr_ll>,
+    slots: MessageSlots<libc::sockaddr_ll>,
     len: usize,
     truncated: u64,
 }
 
 impl Default for PacketRecvBatch {
     fn default() -> Self {
-        let slots =
-            Slots::new(SLOTS, SLOT_BYTES, control::TIMED_AUXDATA_BYTES, link_address(0, [0; 6]));
+        let slots = MessageSlots::new(
+            SLOTS,
+            SLOT_BYTES,
+            control::TIMED_AUXDATA_BYTES,
+            link_address(0, [0; 6]),
+        );
         Self { slots, len: 0, truncated: 0 }
     }
 }
@@ -72,12 +76,12 @@ impl PacketRecvBatch {
     }
 
     /// Returns the packets of the last call in order of arrival, without those longer than a slot.
-    pub fn iter(&self) -> impl Iterator<Item = Packet<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = ReceivedPacket<'_>> {
         (0..self.len).filter_map(|slot| {
             let beside = control::parse(self.slots.control(slot));
             let status = beside.packet_status.unwrap_or(0);
             let from = self.slots.name(slot);
-            Some(Packet {
+            Some(ReceivedPacket {
                 octets: self.slots.octets(slot, 0, self.slots.received_len(slot)?),
                 interface: from.sll_ifindex.cast_unsigned(),
                 source_mac: station_of(from),

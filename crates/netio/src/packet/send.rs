@@ -5,12 +5,12 @@
 //! silently: packets that the kernel did not accept are still in the batch or counted as refused.
 
 use super::{PacketSocket, link_address};
-use crate::Sent;
-use crate::slots::Slots;
+use crate::FlushResult;
+use crate::slots::MessageSlots;
 
 /// Pool of transmit slots, with the packets waiting in them.
 pub struct PacketSendBatch {
-    slots: Slots<libc::sockaddr_ll>,
+    slots: MessageSlots<libc::sockaddr_ll>,
     /// Number of the first packet that has not left.
     next: usize,
     len: usize,
@@ -20,7 +20,11 @@ impl PacketSendBatch {
     /// Creates a pool of `slots` slots (at most 1,024) of `slot_bytes` each.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
-        Self { slots: Slots::new(slots, slot_bytes, 0, link_address(0, [0; 6])), next: 0, len: 0 }
+        Self {
+            slots: MessageSlots::new(slots, slot_bytes, 0, link_address(0, [0; 6])),
+            next: 0,
+            len: 0,
+        }
     }
 
     /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
@@ -54,8 +58,8 @@ impl PacketSendBatch {
     }
 
     /// Passes all waiting packets to the kernel, without waiting itself. Call it again later while
-    /// [`Sent::left`] is not 0.
-    pub fn flush(&mut self, socket: &PacketSocket) -> Sent {
+    /// [`FlushResult::left`] is not 0.
+    pub fn flush(&mut self, socket: &PacketSocket) -> FlushResult {
         let result = self.slots.flush(socket, &mut self.next, self.len, |_| {});
         if result.left == 0 {
             self.discard();

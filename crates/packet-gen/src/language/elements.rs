@@ -2,10 +2,10 @@
 //! checksums.
 
 use super::expression;
-use super::headers::Builder;
+use super::headers::PacketBuilder;
 use super::parser::Parser;
-use super::source::{Fault, fault, is_word};
-use crate::packet::{Counter, Pseudo, Sum};
+use super::source::{PacketTextFault, fault, is_word};
+use crate::packet::{ChecksumUpdate, Counter, Pseudo};
 
 /// Names of the functions, for messages.
 const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 icmp6 icmpv6 udp tcp dns, \
@@ -14,7 +14,10 @@ const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 
                      csumicmp6";
 
 /// Reads a number that is an element: its lowest eight bits.
-pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
+pub(crate) fn octet(
+    parser: &mut Parser<'_>,
+    builder: &mut PacketBuilder,
+) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     if parser.cursor.word().is_empty() {
         let found = parser.cursor.found();
@@ -44,7 +47,10 @@ pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<()
 }
 
 /// Reads a string; a string of `\xHH` only stands for the bytes that it names.
-pub(crate) fn string(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
+pub(crate) fn string(
+    parser: &mut Parser<'_>,
+    builder: &mut PacketBuilder,
+) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     let text = parser.cursor.string()?;
     match shellcode(text) {
@@ -76,9 +82,9 @@ fn shellcode(text: &[u8]) -> Option<Vec<u8>> {
 /// Reads the function `name`, which is next.
 pub(crate) fn function(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
+    builder: &mut PacketBuilder,
     name: &str,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     parser.cursor.take_word();
     match name {
@@ -125,7 +131,7 @@ pub(crate) fn function(
 }
 
 /// Reads numbers in parentheses.
-pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, Fault> {
+pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, PacketTextFault> {
     parser.cursor.expect(b'(')?;
     let mut numbers = Vec::new();
     parser.cursor.skip_blanks();
@@ -157,27 +163,31 @@ fn exactly<const N: usize>(
     parser: &mut Parser<'_>,
     at: usize,
     usage: &str,
-) -> Result<[u64; N], Fault> {
+) -> Result<[u64; N], PacketTextFault> {
     let given = arguments(parser, at)?;
     given.try_into().map_or_else(|_| fault(at, format!("it is {usage}")), Ok)
 }
 
-fn not_empty(count: u64, at: usize) -> Result<(), Fault> {
+fn not_empty(count: u64, at: usize) -> Result<(), PacketTextFault> {
     if count == 0 { fault(at, "a count of 0") } else { Ok(()) }
 }
 
 fn repeat(
-    builder: &mut Builder,
+    builder: &mut PacketBuilder,
     count: u64,
     at: usize,
     value: impl Fn(u64) -> u8,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     not_empty(count, at)?;
     builder.check_room(count, at)?;
     builder.append(&(0..count).map(value).collect::<Vec<_>>(), at)
 }
 
-fn constant(parser: &mut Parser<'_>, builder: &mut Builder, len: usize) -> Result<(), Fault> {
+fn constant(
+    parser: &mut Parser<'_>,
+    builder: &mut PacketBuilder,
+    len: usize,
+) -> Result<(), PacketTextFault> {
     parser.cursor.expect(b'(')?;
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
@@ -195,7 +205,11 @@ fn constant(parser: &mut Parser<'_>, builder: &mut Builder, len: usize) -> Resul
     builder.append(&value.bits.to_be_bytes()[8 - len..], at)
 }
 
-fn random(parser: &mut Parser<'_>, builder: &mut Builder, at: usize) -> Result<(), Fault> {
+fn random(
+    parser: &mut Parser<'_>,
+    builder: &mut PacketBuilder,
+    at: usize,
+) -> Result<(), PacketTextFault> {
     let count = match arguments(parser, at)?[..] {
         [] => 1,
         [count] => count,
@@ -211,10 +225,10 @@ fn random(parser: &mut Parser<'_>, builder: &mut Builder, at: usize) -> Result<(
 
 fn counter(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
+    builder: &mut PacketBuilder,
     name: &str,
     at: usize,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     let given = arguments(parser, at)?;
     let (min, max, step) = match given[..] {
         [min, max] => (min, max, 1),
@@ -267,11 +281,11 @@ fn checksum_of(name: &str) -> Option<Checksum> {
 
 fn checksum(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
+    builder: &mut PacketBuilder,
     name: &str,
     kind: Checksum,
     at: usize,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     let [first, second] = exactly(parser, at, &format!("{name}(from, to)"))?;
     if first == second {
         return fault(at, format!("{name}({first}, {second}) covers nothing"));
@@ -285,24 +299,24 @@ fn checksum(
     let quirks = parser.settings.quirks;
     if quirks && kind == Checksum::Range && to < place && is_static(builder) {
         // The reference computes it at once, without the last byte, and swaps its bytes.
-        let sum = Sum { at: place, from, to, ..sum(kind, quirks) };
+        let sum = ChecksumUpdate { at: place, from, to, ..sum(kind, quirks) };
         let octets = sum.total(&builder.packet.octets).to_le_bytes();
         return builder.append(&octets, at);
     }
     builder.append(&[0; 2], at)?;
-    builder.late_sums.push((at, Sum { at: place, from, to, ..sum(kind, quirks) }));
+    builder.late_sums.push((at, ChecksumUpdate { at: place, from, to, ..sum(kind, quirks) }));
     Ok(())
 }
 
 /// Returns a checksum of a kind, without a position.
-fn sum(kind: Checksum, quirks: bool) -> Sum {
+fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
     let pseudo = match kind {
         Checksum::Range => Pseudo::None,
         Checksum::Transport { is_v6: false, protocol } => Pseudo::V4 { ip: 0, protocol },
         Checksum::Transport { is_v6: true, protocol } => Pseudo::V6 { ip: 0, protocol },
     };
     let is_udp = matches!(kind, Checksum::Transport { protocol: 17, .. });
-    Sum {
+    ChecksumUpdate {
         at: 0,
         from: 0,
         to: 0,
@@ -313,13 +327,17 @@ fn sum(kind: Checksum, quirks: bool) -> Sum {
 }
 
 /// Returns true if the reference treats the packet so far as one whose frames are all alike.
-fn is_static(builder: &Builder) -> bool {
+fn is_static(builder: &PacketBuilder) -> bool {
     let packet = &builder.packet;
     packet.counters.is_empty() && packet.randoms.is_empty() && builder.late_sums.is_empty()
 }
 
 /// Adapts a checksum to the packet whose end is now known.
-pub(crate) fn settle(sum: Sum, total: usize, quirks: bool) -> Result<Sum, String> {
+pub(crate) fn settle(
+    sum: ChecksumUpdate,
+    total: usize,
+    quirks: bool,
+) -> Result<ChecksumUpdate, String> {
     let (first, second) = (sum.from, sum.to);
     let beyond = |octet: usize| {
         Err(format!("octet {octet} is not in the packet, which has {total}, counted from 0"))
@@ -330,7 +348,7 @@ pub(crate) fn settle(sum: Sum, total: usize, quirks: bool) -> Result<Sum, String
                 return beyond(first);
             }
             let to = (second + 1).min(total);
-            return Ok(Sum { from: first.min(to), to, ..sum });
+            return Ok(ChecksumUpdate { from: first.min(to), to, ..sum });
         }
         Pseudo::V4 { .. } => (first, 20),
         Pseudo::V6 { .. } => (first, 40),
@@ -346,5 +364,5 @@ pub(crate) fn settle(sum: Sum, total: usize, quirks: bool) -> Result<Sum, String
         Pseudo::V6 { protocol, .. } => Pseudo::V6 { ip, protocol },
         Pseudo::None => Pseudo::None,
     };
-    Ok(Sum { from: second, to: total, pseudo, ..sum })
+    Ok(ChecksumUpdate { from: second, to: total, pseudo, ..sum })
 }

@@ -1,14 +1,14 @@
 //! Expressions of constants: `+ - * / % & | ^ << >>`, a sign and parentheses. All operators have
 //! the same precedence, from the left, as in the reference: `2+3*4` is 20.
 
-use super::source::{Cursor, Fault, fault, number};
+use super::source::{Cursor, PacketTextFault, fault, number};
 
 /// Largest nesting of expressions.
 const DEPTH_MAX: usize = 64;
 
 /// A value, with a mark for operators of different usual precedence without parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
+pub(crate) struct ArithmeticValue {
     /// Value in 64 bits; negative numbers as two's complement.
     pub(crate) bits: i64,
     /// True if other languages would have another result.
@@ -23,11 +23,18 @@ struct Operator {
 }
 
 /// Reads an expression. With `quirks` shifts by 64 or more bits are taken modulo 64.
-pub(crate) fn read(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Value, Fault> {
+pub(crate) fn read(
+    cursor: &mut Cursor<'_>,
+    quirks: bool,
+) -> Result<ArithmeticValue, PacketTextFault> {
     read_at(cursor, quirks, 0)
 }
 
-fn read_at(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value, Fault> {
+fn read_at(
+    cursor: &mut Cursor<'_>,
+    quirks: bool,
+    depth: usize,
+) -> Result<ArithmeticValue, PacketTextFault> {
     let mut value = operand(cursor, quirks, depth)?;
     let mut ranks: Option<u8> = None;
     loop {
@@ -68,7 +75,11 @@ fn operator(cursor: &mut Cursor<'_>) -> Option<Operator> {
     Some(Operator { sign, rank })
 }
 
-fn operand(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value, Fault> {
+fn operand(
+    cursor: &mut Cursor<'_>,
+    quirks: bool,
+    depth: usize,
+) -> Result<ArithmeticValue, PacketTextFault> {
     cursor.skip_blanks();
     let at = cursor.at;
     if depth > DEPTH_MAX {
@@ -81,13 +92,14 @@ fn operand(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Result<Value,
     }
     if cursor.take(b'-') {
         let value = operand(cursor, quirks, depth + 1)?;
-        return Ok(Value { bits: value.bits.wrapping_neg(), ..value });
+        return Ok(ArithmeticValue { bits: value.bits.wrapping_neg(), ..value });
     }
-    plain(cursor, quirks).map(|bits| Value { bits: bits.cast_signed(), is_surprising: false })
+    plain(cursor, quirks)
+        .map(|bits| ArithmeticValue { bits: bits.cast_signed(), is_surprising: false })
 }
 
 /// Reads a plain number or a character.
-pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Fault> {
+pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, PacketTextFault> {
     let at = cursor.at;
     if cursor.peek() == Some(b'\'') {
         return character(cursor).map(u64::from);
@@ -104,7 +116,7 @@ pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Fault>
 }
 
 /// Reads `'c'` or `'\xHH'`.
-pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, Fault> {
+pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, PacketTextFault> {
     let at = cursor.at;
     cursor.at += 1;
     let octet = match cursor.peek() {
@@ -157,10 +169,10 @@ fn apply(left: i64, sign: u8, right: i64, quirks: bool) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::source::Text;
+    use crate::language::source::MappedText;
 
-    fn value(text: &str) -> Result<Value, String> {
-        let text = Text::verbatim(text.as_bytes());
+    fn value(text: &str) -> Result<ArithmeticValue, String> {
+        let text = MappedText::verbatim(text.as_bytes());
         let mut cursor = Cursor::new(&text);
         read(&mut cursor, false).map_err(|fault| format!("{}: {}", fault.at, fault.message))
     }
@@ -184,7 +196,7 @@ mod tests {
             ("'a' + 1", 98, false),
             ("3^5", 6, false),
         ] {
-            assert_eq!(value(text), Ok(Value { bits, is_surprising }), "{text}");
+            assert_eq!(value(text), Ok(ArithmeticValue { bits, is_surprising }), "{text}");
         }
     }
 

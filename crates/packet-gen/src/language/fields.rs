@@ -4,22 +4,22 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::elements;
 use super::expression;
-use super::headers::Builder;
+use super::headers::PacketBuilder;
 use super::parser::Parser;
-use super::protocol::{DNS_ZERO_QUIRK, Field, Kind, Protocol};
+use super::protocol::{DNS_ZERO_QUIRK, HeaderField, HeaderFieldKind, HeaderProtocol};
 use super::records::{self, Section};
-use super::source::{Cursor, Fault, fault, is_word};
-use crate::packet::{Change, FieldChange, Slot};
+use super::source::{Cursor, PacketTextFault, fault, is_word};
+use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
 /// Reads a header function, whose name was already read.
 pub(crate) fn header(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
-    protocol: Protocol,
+    builder: &mut PacketBuilder,
+    protocol: HeaderProtocol,
     at: usize,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     builder.open(protocol, at)?;
-    let mut records = records::Records::default();
+    let mut records = records::DnsRecordSections::default();
     parser.cursor.expect(b'(')?;
     parser.cursor.skip_blanks();
     let mut is_done = parser.cursor.take(b')');
@@ -32,7 +32,7 @@ pub(crate) fn header(
         }
         is_done = is_last(parser)?;
     }
-    if protocol == Protocol::Dns {
+    if protocol == HeaderProtocol::Dns {
         records.append(builder, at)?;
     }
     Ok(())
@@ -40,7 +40,7 @@ pub(crate) fn header(
 
 /// Reads the `,` after an argument, or the `)` after the last one, before which a `,` may be.
 /// Blanks separate arguments as well. Returns true after the last one.
-pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, Fault> {
+pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, PacketTextFault> {
     parser.cursor.skip_blanks();
     let has_comma = parser.cursor.take(b',');
     parser.cursor.skip_blanks();
@@ -56,20 +56,20 @@ pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, Fault> {
 
 fn argument(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
-    protocol: Protocol,
-    records: &mut records::Records,
-) -> Result<(), Fault> {
+    builder: &mut PacketBuilder,
+    protocol: HeaderProtocol,
+    records: &mut records::DnsRecordSections,
+) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     let name = parser.cursor.take_word().to_ascii_lowercase();
     parser.cursor.skip_blanks();
     if parser.cursor.peek() == Some(b'(') {
-        if protocol == Protocol::Dns
+        if protocol == HeaderProtocol::Dns
             && let Some(section) = Section::named(&name)
         {
             return records.read(parser, section);
         }
-        if protocol == Protocol::Pfc {
+        if protocol == HeaderProtocol::Pfc {
             let field = priority_field(parser, &name, at)?;
             return assign(parser, builder, &field, at);
         }
@@ -83,14 +83,18 @@ fn argument(
         return fault(at, message);
     };
     let mut field = *field;
-    if parser.settings.quirks && protocol == Protocol::Dns && field.names == ["zero"] {
+    if parser.settings.quirks && protocol == HeaderProtocol::Dns && field.names == ["zero"] {
         field.mask = DNS_ZERO_QUIRK;
     }
     assign(parser, builder, &field, at)
 }
 
 /// Reads `prio(n)` and `time(n)` of `pfc()`.
-fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Result<Field, Fault> {
+fn priority_field(
+    parser: &mut Parser<'_>,
+    name: &str,
+    at: usize,
+) -> Result<HeaderField, PacketTextFault> {
     let number = match elements::arguments(parser, at)?[..] {
         [number @ 0..8] => number as u32,
         _ => return fault(at, "a priority is a number from 0 to 7"),
@@ -100,21 +104,21 @@ fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Result<Fiel
         "time" => (4 + 2 * number as isize, 0, 0xffff),
         _ => return fault(at, format!("pfc() has no field `{name}(...)`: it has prio and time")),
     };
-    Ok(Field { names: &[], at: at_octet, len: 2, shift, mask, kind: Kind::Number })
+    Ok(HeaderField { names: &[], at: at_octet, len: 2, shift, mask, kind: HeaderFieldKind::Number })
 }
 
 /// Reads `[index:len] = value` after the name of a field of the last header.
 fn assign(
     parser: &mut Parser<'_>,
-    builder: &mut Builder,
-    field: &Field,
+    builder: &mut PacketBuilder,
+    field: &HeaderField,
     at: usize,
-) -> Result<(), Fault> {
+) -> Result<(), PacketTextFault> {
     let Some(header) = builder.headers.last_mut() else {
         return fault(at, "a field without a header");
     };
     let whole = header.slot(field);
-    if let Kind::Flag(value) = field.kind {
+    if let HeaderFieldKind::Flag(value) = field.kind {
         header.note(field, false, parser.settings.quirks);
         whole.write(&mut builder.packet.octets, value);
         return Ok(());
@@ -136,7 +140,7 @@ fn assign(
     }
     header.note(field, false, parser.settings.quirks);
     let given = value(parser, field)?;
-    let Given::Number(number) = given else {
+    let HeaderFieldValue::Number(number) = given else {
         octets[whole.at..whole.at + whole.len].copy_from_slice(given.octets());
         return Ok(());
     };
@@ -149,7 +153,7 @@ fn assign(
 }
 
 /// Reads `[index]` or `[index:len]`.
-fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
+fn part(parser: &mut Parser<'_>, whole: &BitField) -> Result<Option<BitField>, PacketTextFault> {
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
     if !parser.cursor.take(b'[') {
@@ -174,7 +178,7 @@ fn part(parser: &mut Parser<'_>, whole: &Slot) -> Result<Option<Slot>, Fault> {
     if index >= whole.len as u64 || behind > whole.len as u64 {
         return fault(at, format!("the field has octets 0 to {} only", whole.len - 1));
     }
-    Ok(Some(Slot { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
+    Ok(Some(BitField { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
 }
 
 /// A call of `dinc()` or `drnd()` with its numbers.
@@ -185,7 +189,7 @@ pub(crate) struct Function {
 }
 
 /// Reads a function, if one is next.
-pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Fault> {
+pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, PacketTextFault> {
     let at = parser.cursor.at;
     let is_random = match parser.cursor.word().to_ascii_lowercase().as_str() {
         "dinc" => false,
@@ -207,11 +211,11 @@ impl Function {
     /// Returns the change of `slot`.
     pub(crate) fn change(
         &self,
-        slot: &Slot,
+        slot: &BitField,
         octets: &[u8],
         quirks: bool,
         at: usize,
-    ) -> Result<Change, Fault> {
+    ) -> Result<FieldChangeRule, PacketTextFault> {
         let field_max = if self.is_random && slot.len > 4 { 0xff } else { slot.max() };
         let range = match self.numbers[..] {
             [min, max, ..] => Some((min, max)),
@@ -228,8 +232,10 @@ impl Function {
         }
         if self.is_random {
             return Ok(match range {
-                Some((min, max)) => Change::Random { min: min as u32, range: max - min + 1 },
-                None => Change::RandomBits,
+                Some((min, max)) => {
+                    FieldChangeRule::Random { min: min as u32, range: max - min + 1 }
+                }
+                None => FieldChangeRule::RandomBits,
             });
         }
         let step = match self.numbers[..] {
@@ -252,23 +258,23 @@ impl Function {
                 let len = octets.len().saturating_sub(slot.at).min(slot.len);
                 let mut read = vec![0; slot.len];
                 read[..len].copy_from_slice(&octets[slot.at..slot.at + len]);
-                u64::from(Slot { at: 0, ..*slot }.read(&read))
+                u64::from(BitField { at: 0, ..*slot }.read(&read))
             }
         };
-        Ok(Change::Increment { min, modulus, step, value, wraps_at_32: quirks })
+        Ok(FieldChangeRule::Increment { min, modulus, step, value, wraps_at_32: quirks })
     }
 }
 
 /// A given value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum HeaderFieldValue {
     Number(u64),
     Mac([u8; 6]),
     Ip4([u8; 4]),
     Ip6([u8; 16]),
 }
 
-impl Given {
+impl HeaderFieldValue {
     /// Returns the bytes of an address; none for a number.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
@@ -280,32 +286,38 @@ impl Given {
     }
 }
 
-fn value(parser: &mut Parser<'_>, field: &Field) -> Result<Given, Fault> {
+fn value(
+    parser: &mut Parser<'_>,
+    field: &HeaderField,
+) -> Result<HeaderFieldValue, PacketTextFault> {
     let at = parser.cursor.at;
-    if let Kind::Named(names) = field.kind {
+    if let HeaderFieldKind::Named(names) = field.kind {
         let word = parser.cursor.word().to_ascii_lowercase();
         if let Some((_, number)) = names.iter().find(|(name, _)| *name == word) {
             parser.cursor.take_word();
-            return Ok(Given::Number((*number).into()));
+            return Ok(HeaderFieldValue::Number((*number).into()));
         }
     }
     let address = address(&mut parser.cursor)?;
     match (field.kind, address) {
-        (Kind::Mac, Some(given @ Given::Mac(_)))
-        | (Kind::Ip4, Some(given @ Given::Ip4(_)))
-        | (Kind::Ip6, Some(given @ Given::Ip6(_))) => Ok(given),
-        (Kind::Mac, _) => fault(at, "a hardware address expected, like 02:00:00:00:00:01"),
-        (Kind::Ip6, _) => fault(at, "an IPv6 address expected"),
-        (Kind::Ip4, Some(_)) => fault(at, "an IPv4 address expected"),
-        (_, Some(_)) => fault(at, "a number expected, found an address"),
-        (_, None) => {
-            expression::plain(&mut parser.cursor, parser.settings.quirks).map(Given::Number)
+        (HeaderFieldKind::Mac, Some(given @ HeaderFieldValue::Mac(_)))
+        | (HeaderFieldKind::Ip4, Some(given @ HeaderFieldValue::Ip4(_)))
+        | (HeaderFieldKind::Ip6, Some(given @ HeaderFieldValue::Ip6(_))) => Ok(given),
+        (HeaderFieldKind::Mac, _) => {
+            fault(at, "a hardware address expected, like 02:00:00:00:00:01")
         }
+        (HeaderFieldKind::Ip6, _) => fault(at, "an IPv6 address expected"),
+        (HeaderFieldKind::Ip4, Some(_)) => fault(at, "an IPv4 address expected"),
+        (_, Some(_)) => fault(at, "a number expected, found an address"),
+        (_, None) => expression::plain(&mut parser.cursor, parser.settings.quirks)
+            .map(HeaderFieldValue::Number),
     }
 }
 
 /// Reads an address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
-pub(crate) fn address(cursor: &mut Cursor<'_>) -> Result<Option<Given>, Fault> {
+pub(crate) fn address(
+    cursor: &mut Cursor<'_>,
+) -> Result<Option<HeaderFieldValue>, PacketTextFault> {
     let at = cursor.at;
     let text = cursor.run(|octet| octet.is_ascii_hexdigit() || matches!(octet, b':' | b'.'));
     if !text.contains([':', '.']) {
@@ -316,15 +328,15 @@ pub(crate) fn address(cursor: &mut Cursor<'_>) -> Result<Option<Given>, Fault> {
         let Ok(address) = text.parse::<Ipv4Addr>() else {
             return fault(at, format!("`{text}` is no IPv4 address"));
         };
-        return Ok(Some(Given::Ip4(address.octets())));
+        return Ok(Some(HeaderFieldValue::Ip4(address.octets())));
     }
     if let Some(mac) = mac(text) {
-        return Ok(Some(Given::Mac(mac)));
+        return Ok(Some(HeaderFieldValue::Mac(mac)));
     }
     let Ok(address) = text.parse::<Ipv6Addr>() else {
         return fault(at, format!("`{text}` is neither a hardware nor an IPv6 address"));
     };
-    Ok(Some(Given::Ip6(address.octets())))
+    Ok(Some(HeaderFieldValue::Ip6(address.octets())))
 }
 
 fn mac(text: &str) -> Option<[u8; 6]> {

@@ -2,20 +2,20 @@
 
 use super::elements;
 use super::protocol::{
-    DNS_COUNTS, DNS_RESPONSE, ETH_DESTINATION, ETH_SOURCE, Field, IP4_SOURCE, IP6_SOURCE,
-    MPLS_LAST, Protocol, VLAN_TPID, VLAN_TYPE,
+    DNS_COUNTS, DNS_RESPONSE, ETH_DESTINATION, ETH_SOURCE, HeaderField, HeaderProtocol, IP4_SOURCE,
+    IP6_SOURCE, MPLS_LAST, VLAN_TPID, VLAN_TYPE,
 };
-use super::source::{Fault, fault};
-use super::{Device, FRAME_BYTES_MAX};
-use crate::packet::{Packet, Pseudo, Slot, Sum};
+use super::source::{PacketTextFault, fault};
+use super::{FRAME_BYTES_MAX, InterfaceAddresses};
+use crate::packet::{BitField, ChecksumUpdate, PacketTemplate, Pseudo};
 
 /// Destination of pause frames (IEEE 802.3 annex 31B).
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
 
 /// A header of the packet under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Header {
-    pub(crate) protocol: Protocol,
+pub(crate) struct PacketHeader {
+    pub(crate) protocol: HeaderProtocol,
     /// Offset of the first byte.
     pub(crate) at: usize,
     /// Fields with a given value.
@@ -26,14 +26,14 @@ pub(crate) struct Header {
     addresses_change: bool,
 }
 
-impl Header {
-    pub(crate) fn is_set(&self, field: &Field) -> bool {
+impl PacketHeader {
+    pub(crate) fn is_set(&self, field: &HeaderField) -> bool {
         self.set.contains(&field.place())
     }
 
     /// Returns the slot of `field` in the packet.
-    pub(crate) fn slot(&self, field: &Field) -> Slot {
-        Slot {
+    pub(crate) fn slot(&self, field: &HeaderField) -> BitField {
+        BitField {
             at: self.at.wrapping_add_signed(field.at),
             len: field.len,
             shift: field.shift,
@@ -42,7 +42,7 @@ impl Header {
     }
 
     /// Records that `field` has a given value, or changes.
-    pub(crate) fn note(&mut self, field: &Field, is_dynamic: bool, quirks: bool) {
+    pub(crate) fn note(&mut self, field: &HeaderField, is_dynamic: bool, quirks: bool) {
         let is_checksum = self.protocol.checksum().is_some_and(|sum| sum.place() == field.place());
         // The reference computes a checksum over the value that a function puts there.
         if !(quirks && is_dynamic && is_checksum) {
@@ -50,8 +50,8 @@ impl Header {
         }
         self.changes |= is_dynamic;
         let addresses = match self.protocol {
-            Protocol::Ip4 => 12..20,
-            Protocol::Ip6 => 8..40,
+            HeaderProtocol::Ip4 => 12..20,
+            HeaderProtocol::Ip6 => 8..40,
             _ => 0..0,
         };
         self.addresses_change |= is_dynamic && addresses.contains(&field.at);
@@ -60,22 +60,22 @@ impl Header {
 
 /// A packet under construction.
 #[derive(Debug)]
-pub(crate) struct Builder {
-    pub(crate) packet: Packet,
-    pub(crate) headers: Vec<Header>,
+pub(crate) struct PacketBuilder {
+    pub(crate) packet: PacketTemplate,
+    pub(crate) headers: Vec<PacketHeader>,
     /// Checksums among the elements, with their positions in the text; the end of the packet is not
     /// known yet.
-    pub(crate) late_sums: Vec<(usize, Sum)>,
+    pub(crate) late_sums: Vec<(usize, ChecksumUpdate)>,
     /// Bytes of headers so far; the reference puts the next one there.
     header_bytes: usize,
-    device: Device,
+    device: InterfaceAddresses,
     quirks: bool,
     is_to_file: bool,
 }
 
-impl Builder {
-    pub(crate) fn new(device: Device, quirks: bool, is_to_file: bool) -> Self {
-        let packet = Packet::default();
+impl PacketBuilder {
+    pub(crate) fn new(device: InterfaceAddresses, quirks: bool, is_to_file: bool) -> Self {
+        let packet = PacketTemplate::default();
         Self {
             packet,
             headers: Vec::new(),
@@ -92,14 +92,14 @@ impl Builder {
     }
 
     /// Appends bytes.
-    pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), Fault> {
+    pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), PacketTextFault> {
         self.check_room(octets.len() as u64, at)?;
         self.packet.octets.extend_from_slice(octets);
         Ok(())
     }
 
     /// Checks that `count` more bytes fit into a frame.
-    pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), Fault> {
+    pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), PacketTextFault> {
         let len = self.packet.octets.len() as u64;
         if len.saturating_add(count) > FRAME_BYTES_MAX as u64 {
             return fault(at, format!("a frame has at most {FRAME_BYTES_MAX} octets"));
@@ -108,12 +108,16 @@ impl Builder {
     }
 
     /// Begins a header, with the headers that it needs below.
-    pub(crate) fn open(&mut self, protocol: Protocol, at: usize) -> Result<(), Fault> {
+    pub(crate) fn open(
+        &mut self,
+        protocol: HeaderProtocol,
+        at: usize,
+    ) -> Result<(), PacketTextFault> {
         // For a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
-        let is_bare = self.quirks && self.is_to_file && protocol == Protocol::Ip6;
+        let is_bare = self.quirks && self.is_to_file && protocol == HeaderProtocol::Ip6;
         let stands = self.headers.last().is_some_and(|lower| {
-            let is_label = self.quirks && lower.protocol == Protocol::Mpls;
-            protocol.stands_on(lower.protocol) || is_label && protocol == Protocol::Vlan
+            let is_label = self.quirks && lower.protocol == HeaderProtocol::Mpls;
+            protocol.stands_on(lower.protocol) || is_label && protocol == HeaderProtocol::Vlan
         });
         if let (false, false, Some(lower)) = (stands, is_bare, protocol.usual_lower()) {
             self.open(lower, at)?;
@@ -132,7 +136,7 @@ impl Builder {
             }
         }
         self.header_bytes += template.len();
-        let header = Header {
+        let header = PacketHeader {
             protocol,
             at: place,
             set: Vec::new(),
@@ -148,7 +152,11 @@ impl Builder {
     }
 
     /// Appends bytes that belong to the last header (records of `dns()`), and returns their offset.
-    pub(crate) fn append_to_header(&mut self, octets: &[u8], at: usize) -> Result<usize, Fault> {
+    pub(crate) fn append_to_header(
+        &mut self,
+        octets: &[u8],
+        at: usize,
+    ) -> Result<usize, PacketTextFault> {
         let place = self.packet.octets.len();
         self.append(octets, at)?;
         self.header_bytes += octets.len();
@@ -156,13 +164,13 @@ impl Builder {
     }
 
     /// Changes the header below a new one.
-    fn link(&mut self, lower: &Header, header: &Header) {
+    fn link(&mut self, lower: &PacketHeader, header: &PacketHeader) {
         let octets = &mut self.packet.octets;
-        if header.protocol == Protocol::Vlan {
+        if header.protocol == HeaderProtocol::Vlan {
             // The tag precedes the type, which moves after it.
             if let Some(field) = lower.protocol.next_field() {
                 // A tag below has the type that moved there.
-                let has_type = lower.is_set(&field) || lower.protocol == Protocol::Vlan;
+                let has_type = lower.is_set(&field) || lower.protocol == HeaderProtocol::Vlan;
                 let number = if has_type { lower.slot(&field).read(octets) } else { 0x8100 };
                 header.slot(&VLAN_TYPE).write(octets, number);
                 header.slot(&VLAN_TPID).write(octets, 0x8100);
@@ -176,43 +184,46 @@ impl Builder {
             lower.slot(&field).write(octets, number);
         }
         // The reference takes the first field of a tag for the destination.
-        let is_pause = matches!(header.protocol, Protocol::Pause | Protocol::Pfc);
-        if self.quirks && is_pause && lower.protocol == Protocol::Vlan && !lower.is_set(&VLAN_TPID)
+        let is_pause = matches!(header.protocol, HeaderProtocol::Pause | HeaderProtocol::Pfc);
+        if self.quirks
+            && is_pause
+            && lower.protocol == HeaderProtocol::Vlan
+            && !lower.is_set(&VLAN_TPID)
         {
             let first = u32::from_be_bytes([0, 0, PAUSE_MAC[0], PAUSE_MAC[1]]);
             lower.slot(&VLAN_TPID).write(octets, first);
         }
         let destination = match header.protocol {
-            Protocol::Arp => Some([0xff; 6]),
-            Protocol::Pause | Protocol::Pfc => Some(PAUSE_MAC),
+            HeaderProtocol::Arp => Some([0xff; 6]),
+            HeaderProtocol::Pause | HeaderProtocol::Pfc => Some(PAUSE_MAC),
             _ => None,
         };
-        if let (Some(mac), Protocol::Ethernet) = (destination, lower.protocol)
+        if let (Some(mac), HeaderProtocol::Ethernet) = (destination, lower.protocol)
             && !lower.is_set(&ETH_DESTINATION)
         {
             octets[lower.at..lower.at + 6].copy_from_slice(&mac);
         }
-        let are_labels = [lower.protocol, header.protocol] == [Protocol::Mpls; 2];
+        let are_labels = [lower.protocol, header.protocol] == [HeaderProtocol::Mpls; 2];
         if are_labels && !lower.is_set(&MPLS_LAST) {
             lower.slot(&MPLS_LAST).write(octets, 0);
         }
     }
 
     /// Writes the addresses of the device that headers have by default.
-    fn put_device(&mut self, header: &Header) {
-        if self.device == Device::NONE {
+    fn put_device(&mut self, header: &PacketHeader) {
+        if self.device == InterfaceAddresses::NONE {
             return;
         }
-        let Device { mac, ip4, ip6 } = self.device;
+        let InterfaceAddresses { mac, ip4, ip6 } = self.device;
         let mut put = |offset: usize, octets: &[u8]| {
             let at = header.at + offset;
             self.packet.octets[at..at + octets.len()].copy_from_slice(octets);
         };
         match header.protocol {
-            Protocol::Ethernet => put(ETH_SOURCE.at as usize, &mac),
-            Protocol::Ip4 => put(IP4_SOURCE.at as usize, &ip4.octets()),
-            Protocol::Ip6 => put(IP6_SOURCE.at as usize, &ip6.octets()),
-            Protocol::Arp => {
+            HeaderProtocol::Ethernet => put(ETH_SOURCE.at as usize, &mac),
+            HeaderProtocol::Ip4 => put(IP4_SOURCE.at as usize, &ip4.octets()),
+            HeaderProtocol::Ip6 => put(IP6_SOURCE.at as usize, &ip6.octets()),
+            HeaderProtocol::Arp => {
                 put(8, &mac);
                 put(14, &ip4.octets());
                 put(24, &ip4.octets());
@@ -236,7 +247,7 @@ impl Builder {
     }
 
     /// Ends the packet: lengths, then checksums from the inside.
-    pub(crate) fn finish(mut self, at: usize) -> Result<Packet, Fault> {
+    pub(crate) fn finish(mut self, at: usize) -> Result<PacketTemplate, PacketTextFault> {
         let total = self.packet.octets.len();
         for (at, sum) in std::mem::take(&mut self.late_sums) {
             let settled = elements::settle(sum, total, self.quirks);
@@ -289,16 +300,16 @@ impl Builder {
     /// of it changes, or an address of the IP header just below; never that of ICMPv6.
     fn is_touched(&self, index: usize) -> bool {
         let header = &self.headers[index];
-        let is_transport = matches!(header.protocol, Protocol::Udp | Protocol::Tcp);
+        let is_transport = matches!(header.protocol, HeaderProtocol::Udp | HeaderProtocol::Tcp);
         let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
-        let is_left = header.protocol == Protocol::Icmp6;
+        let is_left = header.protocol == HeaderProtocol::Icmp6;
         header.changes && !is_left
             || is_transport && lower.is_some_and(|lower| lower.addresses_change)
     }
 
     /// Returns true if anything that `sum` covers changes.
-    fn changes_under(&self, sum: &Sum) -> bool {
-        let Packet { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
+    fn changes_under(&self, sum: &ChecksumUpdate) -> bool {
+        let PacketTemplate { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
         let addresses = match sum.pseudo {
             Pseudo::None => 0..0,
             Pseudo::V4 { ip, .. } => ip + 12..ip + 20,
@@ -315,34 +326,34 @@ impl Builder {
     }
 
     /// Returns the checksum of a header, unless it was given.
-    fn header_sum(&self, index: usize) -> Option<Sum> {
+    fn header_sum(&self, index: usize) -> Option<ChecksumUpdate> {
         let header = &self.headers[index];
         let field = header.protocol.checksum().filter(|field| !header.is_set(field))?;
         let total = self.packet.octets.len();
         let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
         let pseudo = |protocol| match lower?.protocol {
-            Protocol::Ip4 => Some(Pseudo::V4 { ip: lower?.at, protocol }),
-            Protocol::Ip6 => Some(Pseudo::V6 { ip: lower?.at, protocol }),
+            HeaderProtocol::Ip4 => Some(Pseudo::V4 { ip: lower?.at, protocol }),
+            HeaderProtocol::Ip6 => Some(Pseudo::V6 { ip: lower?.at, protocol }),
             _ => None,
         };
         let (pseudo, to) = match header.protocol {
-            Protocol::Ip4 => {
+            HeaderProtocol::Ip4 => {
                 let words = usize::from(self.packet.octets[header.at] & 0xf).max(5);
                 let len = if self.quirks { 20 } else { 4 * words };
                 (Pseudo::None, (header.at + len).min(total))
             }
-            Protocol::Icmp4 => (Pseudo::None, total),
-            Protocol::Icmp6 => (pseudo(58)?, total),
-            Protocol::Tcp => (pseudo(6)?, total),
+            HeaderProtocol::Icmp4 => (Pseudo::None, total),
+            HeaderProtocol::Icmp6 => (pseudo(58)?, total),
+            HeaderProtocol::Tcp => (pseudo(6)?, total),
             _ => (pseudo(17)?, total),
         };
-        Some(Sum {
+        Some(ChecksumUpdate {
             at: header.slot(&field).at,
             from: header.at,
             to,
             pseudo,
-            counts_odd: !(self.quirks && header.protocol == Protocol::Icmp4),
-            is_never_zero: header.protocol == Protocol::Udp && !self.quirks,
+            counts_odd: !(self.quirks && header.protocol == HeaderProtocol::Icmp4),
+            is_never_zero: header.protocol == HeaderProtocol::Udp && !self.quirks,
         })
     }
 }

@@ -25,13 +25,13 @@ mod sources;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub use preprocess::{Include, IncludeReader, Included};
-pub use problem::Problem;
+pub use problem::PacketTextProblem;
 
-use crate::packet::Packet;
+use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 use preprocess::Preprocessed;
-use source::{Cursor, Fault, Text};
-use sources::Sources;
+use source::{Cursor, MappedText, PacketTextFault};
+use sources::PacketTextFiles;
 
 /// Length of the longest frame that a file may describe, in bytes: an IP packet of 65,535 with an
 /// Ethernet header and two tags.
@@ -39,7 +39,7 @@ pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
 
 /// Settings of the parser.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PacketParserSettings {
     /// True to imitate trafgen 0.6.8 instead of its manual.
     pub quirks: bool,
     /// True to treat `#define`, `#include` and similar lines as directives, not as comments.
@@ -49,14 +49,14 @@ pub struct Settings {
     /// Seed of the random numbers.
     pub seed: u32,
     /// Addresses that headers have by default; zeros if the output is no interface.
-    pub device: Device,
+    pub device: InterfaceAddresses,
     /// True if the output is a file; a quirk depends on it.
     pub is_to_file: bool,
 }
 
 /// Addresses of the sending interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct InterfaceAddresses {
     /// Hardware address.
     pub mac: [u8; 6],
     /// First IPv4 address.
@@ -65,20 +65,20 @@ pub struct Device {
     pub ip6: Ipv6Addr,
 }
 
-impl Device {
+impl InterfaceAddresses {
     /// Value for no device.
     pub const NONE: Self =
         Self { mac: [0; 6], ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
 }
 
-impl Default for Settings {
+impl Default for PacketParserSettings {
     fn default() -> Self {
         Self {
             quirks: false,
             preprocess: false,
             defines: Vec::new(),
             seed: 1,
-            device: Device::NONE,
+            device: InterfaceAddresses::NONE,
             is_to_file: true,
         }
     }
@@ -86,13 +86,13 @@ impl Default for Settings {
 
 /// A parsed text.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct PacketProgram {
     /// Packets of the text, at least one.
-    pub packets: Vec<Packet>,
+    pub packets: Vec<PacketTemplate>,
     /// Random numbers after those that the text itself used.
     pub random: LibcRandom,
     /// Warnings about constructs that may not be intended.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<PacketTextProblem>,
 }
 
 /// Parses a packet file that includes no other file.
@@ -100,7 +100,10 @@ pub struct Program {
 /// # Errors
 ///
 /// The errors of [`compile_with`].
-pub fn compile(file: &[u8], settings: &Settings) -> Result<Program, Vec<Problem>> {
+pub fn compile(
+    file: &[u8],
+    settings: &PacketParserSettings,
+) -> Result<PacketProgram, Vec<PacketTextProblem>> {
     let reader = |include: Include<'_>| Err(format!("{} cannot be included here", include.name));
     compile_with(file, settings, &reader)
 }
@@ -112,24 +115,27 @@ pub fn compile(file: &[u8], settings: &Settings) -> Result<Program, Vec<Problem>
 /// All problems, in order.
 pub fn compile_with(
     file: &[u8],
-    settings: &Settings,
+    settings: &PacketParserSettings,
     reader: &IncludeReader<'_>,
-) -> Result<Program, Vec<Problem>> {
+) -> Result<PacketProgram, Vec<PacketTextProblem>> {
     let Preprocessed { text, sources, faults } = if settings.preprocess {
         preprocess::run(file, &settings.defines, reader)
     } else {
-        let (text, sources) = (Text::verbatim(file), Sources::new(file));
+        let (text, sources) = (MappedText::verbatim(file), PacketTextFiles::new(file));
         Preprocessed { text, sources, faults: Vec::new() }
     };
     let mut parser = parser::Parser::new(&text, settings);
     parser.packets();
     let cursor = Cursor::new(&text);
-    let placed = |fault: &Fault| Fault { at: cursor.origin(fault, file.len()), ..fault.clone() };
-    let mut faults: Vec<Fault> =
+    let placed = |fault: &PacketTextFault| PacketTextFault {
+        at: cursor.origin(fault, file.len()),
+        ..fault.clone()
+    };
+    let mut faults: Vec<PacketTextFault> =
         faults.into_iter().chain(parser.faults.iter().map(placed)).collect();
     faults.sort_by_key(|fault| fault.at);
-    let show = |fault: &Fault| sources.problem(fault.at, fault.message.clone());
-    let mut problems: Vec<Problem> = faults.iter().map(show).collect();
+    let show = |fault: &PacketTextFault| sources.problem(fault.at, fault.message.clone());
+    let mut problems: Vec<PacketTextProblem> = faults.iter().map(show).collect();
     problems.dedup();
     if problems.is_empty() && parser.packets.is_empty() {
         problems.push(sources.problem(0, "no packet: packets stand in braces, `{ ... }`"));
@@ -138,5 +144,5 @@ pub fn compile_with(
         return Err(problems);
     }
     let warnings = parser.warnings.iter().map(|fault| show(&placed(fault))).collect();
-    Ok(Program { packets: parser.packets, random: parser.random, warnings })
+    Ok(PacketProgram { packets: parser.packets, random: parser.random, warnings })
 }

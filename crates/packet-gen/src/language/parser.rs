@@ -2,11 +2,11 @@
 
 use super::elements;
 use super::fields;
-use super::headers::Builder;
-use super::protocol::Protocol;
-use super::source::{Cursor, Fault, Text, fault};
-use super::{Settings, expression};
-use crate::packet::Packet;
+use super::headers::PacketBuilder;
+use super::protocol::HeaderProtocol;
+use super::source::{Cursor, MappedText, PacketTextFault, fault};
+use super::{PacketParserSettings, expression};
+use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 
 /// Largest number of faults that are reported.
@@ -17,17 +17,17 @@ const PACKETS_MAX: usize = 1 << 20;
 /// Parser of a text into packets.
 pub(crate) struct Parser<'a> {
     pub(crate) cursor: Cursor<'a>,
-    pub(crate) settings: &'a Settings,
-    pub(crate) packets: Vec<Packet>,
+    pub(crate) settings: &'a PacketParserSettings,
+    pub(crate) packets: Vec<PacketTemplate>,
     pub(crate) random: LibcRandom,
-    pub(crate) faults: Vec<Fault>,
-    pub(crate) warnings: Vec<Fault>,
+    pub(crate) faults: Vec<PacketTextFault>,
+    pub(crate) warnings: Vec<PacketTextFault>,
     /// Restriction that the reference gives to the next packet.
     late_cpus: Option<(u32, u32)>,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(text: &'a Text, settings: &'a Settings) -> Self {
+    pub(crate) fn new(text: &'a MappedText, settings: &'a PacketParserSettings) -> Self {
         Self {
             cursor: Cursor::new(text),
             settings,
@@ -40,7 +40,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn warn(&mut self, at: usize, message: impl Into<String>) {
-        self.warnings.push(Fault { at, message: message.into() });
+        self.warnings.push(PacketTextFault { at, message: message.into() });
     }
 
     /// Reads all packets.
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
             }
             if self.packets.len() == PACKETS_MAX {
                 let message = format!("more than {PACKETS_MAX} packets");
-                self.faults.push(Fault { at, message });
+                self.faults.push(PacketTextFault { at, message });
                 return;
             }
             if let Err(fault) = self.packet() {
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn packet(&mut self) -> Result<(), Fault> {
+    fn packet(&mut self) -> Result<(), PacketTextFault> {
         let cpus = self.cpus()?;
         self.cursor.skip_blanks();
         let at = self.cursor.at;
@@ -76,8 +76,8 @@ impl<'a> Parser<'a> {
             let found = self.cursor.found();
             return fault(at, format!("a packet in braces, `{{ ... }}`, expected, found {found}"));
         }
-        let Settings { quirks, device, is_to_file, .. } = *self.settings;
-        let mut builder = Builder::new(device, quirks, is_to_file);
+        let PacketParserSettings { quirks, device, is_to_file, .. } = *self.settings;
+        let mut builder = PacketBuilder::new(device, quirks, is_to_file);
         let faults = self.faults.len();
         let count = self.elements(&mut builder)?;
         if self.faults.len() > faults {
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
-    fn cpus(&mut self) -> Result<Option<(u32, u32)>, Fault> {
+    fn cpus(&mut self) -> Result<Option<(u32, u32)>, PacketTextFault> {
         if !self.cursor.word().eq_ignore_ascii_case("cpu") {
             return Ok(None);
         }
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
         Ok(Some((first.min(last), first.max(last))))
     }
 
-    fn cpu(&mut self) -> Result<u32, Fault> {
+    fn cpu(&mut self) -> Result<u32, PacketTextFault> {
         self.cursor.skip_blanks();
         let at = self.cursor.at;
         let number = expression::plain(&mut self.cursor, self.settings.quirks)?;
@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads elements up to and including the closing brace; returns their number.
-    fn elements(&mut self, builder: &mut Builder) -> Result<usize, Fault> {
+    fn elements(&mut self, builder: &mut PacketBuilder) -> Result<usize, PacketTextFault> {
         let mut count = 0;
         let mut is_separated = false;
         loop {
@@ -130,7 +130,8 @@ impl<'a> Parser<'a> {
                     return Ok(count);
                 }
                 Some(b',') if is_separated => {
-                    self.faults.push(Fault { at, message: "nothing between two commas".into() });
+                    self.faults
+                        .push(PacketTextFault { at, message: "nothing between two commas".into() });
                     self.cursor.at += 1;
                 }
                 Some(b',') => {
@@ -153,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn element(&mut self, builder: &mut Builder) -> Result<(), Fault> {
+    fn element(&mut self, builder: &mut PacketBuilder) -> Result<(), PacketTextFault> {
         let at = self.cursor.at;
         match self.cursor.peek() {
             Some(b'"') => return elements::string(self, builder),
@@ -179,7 +180,7 @@ impl<'a> Parser<'a> {
         if !is_function {
             return elements::octet(self, builder);
         }
-        if let Some(protocol) = Protocol::named(&word) {
+        if let Some(protocol) = HeaderProtocol::named(&word) {
             self.cursor.take_word();
             return fields::header(self, builder, protocol, at);
         }

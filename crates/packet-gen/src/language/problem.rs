@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One problem with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct PacketTextProblem {
     /// Included file with the problem; `None` for the packet file itself.
     pub file: Option<String>,
     /// Line, from 1.
@@ -17,7 +17,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl Problem {
+impl PacketTextProblem {
     /// Creates a problem at byte `at` of `source`.
     #[must_use]
     pub fn at(source: &[u8], at: usize, message: impl Into<String>) -> Self {
@@ -35,7 +35,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PacketTextProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}:{}: {}", self.line, self.column, self.message)?;
         writeln!(f, "    {}", self.text)?;
@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn a_caret_stands_below_the_place() {
-        let problem = Problem::at("{ 1,\n\té, ?? }\n".as_bytes(), 10, "no element");
+        let problem = PacketTextProblem::at("{ 1,\n\té, ?? }\n".as_bytes(), 10, "no element");
         assert_eq!(problem.to_string(), "2:5: no element\n    \té, ?? }\n    \t   ^");
-        let end = Problem::at(b"{ 1", 3, "no }");
+        let end = PacketTextProblem::at(b"{ 1", 3, "no }");
         assert_eq!((end.line, end.column), (1, 4));
     }
 }

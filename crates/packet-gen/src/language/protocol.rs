@@ -5,7 +5,7 @@
 
 /// A protocol with a header function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub(crate) enum HeaderProtocol {
     Ethernet,
     Pause,
     Pfc,
@@ -23,7 +23,7 @@ pub(crate) enum Protocol {
 
 /// Kind of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HeaderFieldKind {
     Number,
     Mac,
     Ip4,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 /// A field of a header.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct HeaderField {
     /// Names of the field, the documented one first.
     pub(crate) names: &'static [&'static str],
     /// Offset from the start of the header in bytes; the VLAN tag's protocol precedes its header.
@@ -47,10 +47,10 @@ pub(crate) struct Field {
     pub(crate) shift: u32,
     /// Mask of the shifted field; 0 for fields longer than four bytes.
     pub(crate) mask: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: HeaderFieldKind,
 }
 
-impl Field {
+impl HeaderField {
     /// Returns the position of the field, by which given values are recorded: flags share that of
     /// their field.
     pub(crate) const fn place(&self) -> (isize, u32) {
@@ -58,18 +58,23 @@ impl Field {
     }
 }
 
-const fn octets(names: &'static [&'static str], at: isize, len: usize, kind: Kind) -> Field {
+const fn octets(
+    names: &'static [&'static str],
+    at: isize,
+    len: usize,
+    kind: HeaderFieldKind,
+) -> HeaderField {
     let mask = match len {
         1 => 0xff,
         2 => 0xffff,
         4 => u32::MAX,
         _ => 0,
     };
-    Field { names, at, len, shift: 0, mask, kind }
+    HeaderField { names, at, len, shift: 0, mask, kind }
 }
 
-const fn number(names: &'static [&'static str], at: isize, len: usize) -> Field {
-    octets(names, at, len, Kind::Number)
+const fn number(names: &'static [&'static str], at: isize, len: usize) -> HeaderField {
+    octets(names, at, len, HeaderFieldKind::Number)
 }
 
 const fn bits(
@@ -78,53 +83,55 @@ const fn bits(
     len: usize,
     shift: u32,
     mask: u32,
-) -> Field {
-    Field { names, at, len, shift, mask, kind: Kind::Number }
+) -> HeaderField {
+    HeaderField { names, at, len, shift, mask, kind: HeaderFieldKind::Number }
 }
 
-const fn flag(names: &'static [&'static str], at: isize, len: usize, shift: u32) -> Field {
-    Field { names, at, len, shift, mask: 1, kind: Kind::Flag(1) }
+const fn flag(names: &'static [&'static str], at: isize, len: usize, shift: u32) -> HeaderField {
+    HeaderField { names, at, len, shift, mask: 1, kind: HeaderFieldKind::Flag(1) }
 }
 
-const fn preset(names: &'static [&'static str], at: isize, len: usize, value: u32) -> Field {
-    octets(names, at, len, Kind::Flag(value))
+const fn preset(names: &'static [&'static str], at: isize, len: usize, value: u32) -> HeaderField {
+    octets(names, at, len, HeaderFieldKind::Flag(value))
 }
 
-const ARP_OPERATIONS: Kind = Kind::Named(&[("request", 1), ("reply", 2)]);
-const ICMP6_TYPES: Kind = Kind::Named(&[("echorequest", 128), ("echoreply", 129)]);
+const ARP_OPERATIONS: HeaderFieldKind = HeaderFieldKind::Named(&[("request", 1), ("reply", 2)]);
+const ICMP6_TYPES: HeaderFieldKind =
+    HeaderFieldKind::Named(&[("echorequest", 128), ("echoreply", 129)]);
 
-pub(crate) const ETH_TYPE: Field = number(&["type", "etype", "prot", "proto"], 12, 2);
-pub(crate) const ETH_DESTINATION: Field = octets(&["da", "daddr"], 0, 6, Kind::Mac);
-pub(crate) const ETH_SOURCE: Field = octets(&["sa", "saddr"], 6, 6, Kind::Mac);
-pub(crate) const VLAN_TPID: Field = number(&["tpid", "prot", "proto"], -2, 2);
+pub(crate) const ETH_TYPE: HeaderField = number(&["type", "etype", "prot", "proto"], 12, 2);
+pub(crate) const ETH_DESTINATION: HeaderField =
+    octets(&["da", "daddr"], 0, 6, HeaderFieldKind::Mac);
+pub(crate) const ETH_SOURCE: HeaderField = octets(&["sa", "saddr"], 6, 6, HeaderFieldKind::Mac);
+pub(crate) const VLAN_TPID: HeaderField = number(&["tpid", "prot", "proto"], -2, 2);
 /// Type after a tag, which no field of the language names.
-pub(crate) const VLAN_TYPE: Field = number(&[], 2, 2);
-pub(crate) const MPLS_LAST: Field = bits(&["last"], 0, 4, 8, 1);
-pub(crate) const IP4_PROTOCOL: Field = number(&["proto", "prot"], 9, 1);
-pub(crate) const IP4_LENGTH: Field = number(&["len", "length"], 2, 2);
-pub(crate) const IP4_CHECKSUM: Field = number(&["csum"], 10, 2);
-pub(crate) const IP4_SOURCE: Field = octets(&["sa", "saddr"], 12, 4, Kind::Ip4);
-pub(crate) const IP6_LENGTH: Field = number(&["len", "length"], 4, 2);
-pub(crate) const IP6_NEXT: Field = number(&["nh", "nexthdr"], 6, 1);
-pub(crate) const IP6_SOURCE: Field = octets(&["sa", "saddr"], 8, 16, Kind::Ip6);
-pub(crate) const ICMP_CHECKSUM: Field = number(&["csum"], 2, 2);
-pub(crate) const UDP_LENGTH: Field = number(&["len", "length"], 4, 2);
-pub(crate) const UDP_CHECKSUM: Field = number(&["csum"], 6, 2);
-pub(crate) const TCP_CHECKSUM: Field = number(&["csum"], 16, 2);
-pub(crate) const DESTINATION_PORT: Field = number(&["dp", "dport"], 2, 2);
-pub(crate) const DNS_RESPONSE: Field = bits(&["qr"], 2, 2, 15, 1);
+pub(crate) const VLAN_TYPE: HeaderField = number(&[], 2, 2);
+pub(crate) const MPLS_LAST: HeaderField = bits(&["last"], 0, 4, 8, 1);
+pub(crate) const IP4_PROTOCOL: HeaderField = number(&["proto", "prot"], 9, 1);
+pub(crate) const IP4_LENGTH: HeaderField = number(&["len", "length"], 2, 2);
+pub(crate) const IP4_CHECKSUM: HeaderField = number(&["csum"], 10, 2);
+pub(crate) const IP4_SOURCE: HeaderField = octets(&["sa", "saddr"], 12, 4, HeaderFieldKind::Ip4);
+pub(crate) const IP6_LENGTH: HeaderField = number(&["len", "length"], 4, 2);
+pub(crate) const IP6_NEXT: HeaderField = number(&["nh", "nexthdr"], 6, 1);
+pub(crate) const IP6_SOURCE: HeaderField = octets(&["sa", "saddr"], 8, 16, HeaderFieldKind::Ip6);
+pub(crate) const ICMP_CHECKSUM: HeaderField = number(&["csum"], 2, 2);
+pub(crate) const UDP_LENGTH: HeaderField = number(&["len", "length"], 4, 2);
+pub(crate) const UDP_CHECKSUM: HeaderField = number(&["csum"], 6, 2);
+pub(crate) const TCP_CHECKSUM: HeaderField = number(&["csum"], 16, 2);
+pub(crate) const DESTINATION_PORT: HeaderField = number(&["dp", "dport"], 2, 2);
+pub(crate) const DNS_RESPONSE: HeaderField = bits(&["qr"], 2, 2, 15, 1);
 /// Counts of the four sections.
-pub(crate) const DNS_COUNTS: [Field; 4] = [
+pub(crate) const DNS_COUNTS: [HeaderField; 4] = [
     number(&["qdcount"], 4, 2),
     number(&["ancount"], 6, 2),
     number(&["nscount"], 8, 2),
     number(&["arcount"], 10, 2),
 ];
 
-const ETHERNET: &[Field] = &[ETH_DESTINATION, ETH_SOURCE, ETH_TYPE];
-const PAUSE: &[Field] = &[number(&["code"], 0, 2), number(&["time"], 2, 2)];
-const PFC: &[Field] = &[number(&["code"], 0, 2), number(&["prio", "pri"], 2, 2)];
-const VLAN: &[Field] = &[
+const ETHERNET: &[HeaderField] = &[ETH_DESTINATION, ETH_SOURCE, ETH_TYPE];
+const PAUSE: &[HeaderField] = &[number(&["code"], 0, 2), number(&["time"], 2, 2)];
+const PFC: &[HeaderField] = &[number(&["code"], 0, 2), number(&["prio", "pri"], 2, 2)];
+const VLAN: &[HeaderField] = &[
     VLAN_TPID,
     number(&["tci"], 0, 2),
     bits(&["pcp"], 0, 2, 13, 7),
@@ -133,24 +140,24 @@ const VLAN: &[Field] = &[
     preset(&["1q"], -2, 2, 0x8100),
     preset(&["1ad"], -2, 2, 0x88a8),
 ];
-const MPLS: &[Field] = &[
+const MPLS: &[HeaderField] = &[
     bits(&["label", "lbl"], 0, 4, 12, 0xf_ffff),
     bits(&["tc", "tclass", "exp"], 0, 4, 9, 7),
     MPLS_LAST,
     bits(&["ttl"], 0, 4, 0, 0xff),
 ];
-const ARP: &[Field] = &[
+const ARP: &[HeaderField] = &[
     number(&["htype"], 0, 2),
     number(&["ptype"], 2, 2),
     octets(&["op", "oper"], 6, 2, ARP_OPERATIONS),
     preset(&["request", "req"], 6, 2, 1),
     preset(&["reply"], 6, 2, 2),
-    octets(&["smac", "sha"], 8, 6, Kind::Mac),
-    octets(&["sip", "spa"], 14, 4, Kind::Ip4),
-    octets(&["tmac", "tha"], 18, 6, Kind::Mac),
-    octets(&["tip", "tpa"], 24, 4, Kind::Ip4),
+    octets(&["smac", "sha"], 8, 6, HeaderFieldKind::Mac),
+    octets(&["sip", "spa"], 14, 4, HeaderFieldKind::Ip4),
+    octets(&["tmac", "tha"], 18, 6, HeaderFieldKind::Mac),
+    octets(&["tip", "tpa"], 24, 4, HeaderFieldKind::Ip4),
 ];
-const IP4: &[Field] = &[
+const IP4: &[HeaderField] = &[
     bits(&["ver", "version"], 0, 1, 4, 0xf),
     bits(&["ihl"], 0, 1, 0, 0xf),
     number(&["tos"], 1, 1),
@@ -166,9 +173,9 @@ const IP4: &[Field] = &[
     IP4_PROTOCOL,
     IP4_CHECKSUM,
     IP4_SOURCE,
-    octets(&["da", "daddr"], 16, 4, Kind::Ip4),
+    octets(&["da", "daddr"], 16, 4, HeaderFieldKind::Ip4),
 ];
-const IP6: &[Field] = &[
+const IP6: &[HeaderField] = &[
     bits(&["ver", "version"], 0, 4, 28, 0xf),
     bits(&["tc", "tclass", "class"], 0, 4, 20, 0xff),
     bits(&["fl", "flow"], 0, 4, 0, 0xf_ffff),
@@ -176,28 +183,29 @@ const IP6: &[Field] = &[
     IP6_NEXT,
     number(&["hl", "hoplimit", "ttl"], 7, 1),
     IP6_SOURCE,
-    octets(&["da", "daddr"], 24, 16, Kind::Ip6),
+    octets(&["da", "daddr"], 24, 16, HeaderFieldKind::Ip6),
 ];
-const ICMP4: &[Field] = &[
+const ICMP4: &[HeaderField] = &[
     number(&["type"], 0, 1),
     number(&["code"], 1, 1),
     ICMP_CHECKSUM,
     number(&["id"], 4, 2),
     number(&["seq"], 6, 2),
     number(&["mtu"], 6, 2),
-    octets(&["addr"], 4, 4, Kind::Ip4),
+    octets(&["addr"], 4, 4, HeaderFieldKind::Ip4),
     preset(&["echorequest"], 0, 2, 0x0800),
     preset(&["echoreply"], 0, 2, 0),
 ];
-const ICMP6: &[Field] = &[
+const ICMP6: &[HeaderField] = &[
     octets(&["type"], 0, 1, ICMP6_TYPES),
     number(&["code"], 1, 1),
     ICMP_CHECKSUM,
     preset(&["echorequest"], 0, 1, 128),
     preset(&["echoreply"], 0, 1, 129),
 ];
-const UDP: &[Field] = &[number(&["sp", "sport"], 0, 2), DESTINATION_PORT, UDP_LENGTH, UDP_CHECKSUM];
-const TCP: &[Field] = &[
+const UDP: &[HeaderField] =
+    &[number(&["sp", "sport"], 0, 2), DESTINATION_PORT, UDP_LENGTH, UDP_CHECKSUM];
+const TCP: &[HeaderField] = &[
     number(&["sp", "sport"], 0, 2),
     DESTINATION_PORT,
     number(&["seq"], 4, 4),
@@ -215,7 +223,7 @@ const TCP: &[Field] = &[
     TCP_CHECKSUM,
     number(&["urgptr"], 18, 2),
 ];
-const DNS: &[Field] = &[
+const DNS: &[HeaderField] = &[
     number(&["id"], 0, 2),
     DNS_RESPONSE,
     bits(&["op", "oper"], 2, 2, 11, 0xf),
@@ -234,7 +242,7 @@ const DNS: &[Field] = &[
 /// Reserved bits of a DNS header as far as the reference's mask covers them.
 pub(crate) const DNS_ZERO_QUIRK: u32 = 3;
 
-impl Protocol {
+impl HeaderProtocol {
     /// Returns the protocol whose header function is called `name`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -274,7 +282,7 @@ impl Protocol {
         }
     }
 
-    pub(crate) const fn fields(self) -> &'static [Field] {
+    pub(crate) const fn fields(self) -> &'static [HeaderField] {
         match self {
             Self::Ethernet => ETHERNET,
             Self::Pause => PAUSE,
@@ -322,7 +330,7 @@ impl Protocol {
 
     /// Returns the checksum field, which is written last: the checksum over the following bytes, or
     /// over the header (IPv4).
-    pub(crate) const fn checksum(self) -> Option<Field> {
+    pub(crate) const fn checksum(self) -> Option<HeaderField> {
         match self {
             Self::Ip4 => Some(IP4_CHECKSUM),
             Self::Icmp4 | Self::Icmp6 => Some(ICMP_CHECKSUM),
@@ -334,7 +342,7 @@ impl Protocol {
 
     /// Returns the field with the length of the following bytes, and the number of bytes of the
     /// header that it does not count.
-    pub(crate) const fn length(self) -> Option<(Field, usize)> {
+    pub(crate) const fn length(self) -> Option<(HeaderField, usize)> {
         match self {
             Self::Ip4 => Some((IP4_LENGTH, 0)),
             Self::Ip6 => Some((IP6_LENGTH, 40)),
@@ -344,7 +352,7 @@ impl Protocol {
     }
 
     /// Returns the field that names the next header.
-    pub(crate) const fn next_field(self) -> Option<Field> {
+    pub(crate) const fn next_field(self) -> Option<HeaderField> {
         match self {
             Self::Ethernet => Some(ETH_TYPE),
             Self::Vlan => Some(VLAN_TYPE),

@@ -1,11 +1,11 @@
 //! Sections of `dns()`: questions and records (RFC 1035 §4.1), in the order of a message.
 
 use super::expression;
-use super::fields::{self, Given};
-use super::headers::Builder;
+use super::fields::{self, HeaderFieldValue};
+use super::headers::PacketBuilder;
 use super::parser::Parser;
-use super::source::{Cursor, Fault, fault};
-use crate::packet::{Change, FieldChange, Slot};
+use super::source::{Cursor, PacketTextFault, fault};
+use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
 /// Default name of a question.
 const DEFAULT_NAME: &str = "www.netsniff-ng.com";
@@ -48,12 +48,12 @@ struct Changing {
 
 /// Records of a message under construction, section by section.
 #[derive(Default)]
-pub(crate) struct Records {
+pub(crate) struct DnsRecordSections {
     sections: [Vec<(Vec<u8>, Vec<Changing>)>; 4],
 }
 
 /// Fields of a record while it is read.
-struct Record {
+struct DnsRecordFields {
     name: Vec<u8>,
     kind: u16,
     class: u16,
@@ -66,11 +66,15 @@ struct Record {
     given: [bool; 4],
 }
 
-impl Records {
+impl DnsRecordSections {
     /// Reads `section(...)`, whose name was already read.
-    pub(crate) fn read(&mut self, parser: &mut Parser<'_>, section: Section) -> Result<(), Fault> {
+    pub(crate) fn read(
+        &mut self,
+        parser: &mut Parser<'_>,
+        section: Section,
+    ) -> Result<(), PacketTextFault> {
         let is_question = section == Section::Question;
-        let mut record = Record {
+        let mut record = DnsRecordFields {
             name: default_name(is_question, parser.settings.quirks),
             kind: u16::from(is_question),
             class: 1,
@@ -96,18 +100,22 @@ impl Records {
     }
 
     /// Appends all sections to the last header and writes their counts.
-    pub(crate) fn append(self, builder: &mut Builder, at: usize) -> Result<(), Fault> {
+    pub(crate) fn append(
+        self,
+        builder: &mut PacketBuilder,
+        at: usize,
+    ) -> Result<(), PacketTextFault> {
         let counts = [0, 1, 2, 3].map(|section: usize| self.sections[section].len() as u32);
         builder.count_records(counts);
         for (octets, changing) in self.sections.into_iter().flatten() {
             let place = builder.append_to_header(&octets, at)?;
             for Changing { at, len, function, text_at, is_given } in changing {
                 let mask = if len == 4 { u32::MAX } else { 0xffff };
-                let slot = Slot { at: place + at, len, shift: 0, mask };
+                let slot = BitField { at: place + at, len, shift: 0, mask };
                 let quirks = builder.quirks();
                 let octets = &builder.packet.octets;
                 let mut change = function.change(&slot, octets, quirks, text_at)?;
-                if let (true, false, Change::Increment { min: 0, value, .. }) =
+                if let (true, false, FieldChangeRule::Increment { min: 0, value, .. }) =
                     (quirks, is_given, &mut change)
                 {
                     // The reference puts defaults into records after it has read the starting
@@ -121,8 +129,12 @@ impl Records {
     }
 }
 
-impl Record {
-    fn argument(&mut self, parser: &mut Parser<'_>, is_question: bool) -> Result<(), Fault> {
+impl DnsRecordFields {
+    fn argument(
+        &mut self,
+        parser: &mut Parser<'_>,
+        is_question: bool,
+    ) -> Result<(), PacketTextFault> {
         let at = parser.cursor.at;
         let name = parser.cursor.take_word().to_ascii_lowercase();
         parser.cursor.skip_blanks();
@@ -173,7 +185,7 @@ impl Record {
     }
 
     /// Reads the value of `name=` or `data=`.
-    fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), Fault> {
+    fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), PacketTextFault> {
         if field == "name" {
             self.name = domain(&mut parser.cursor, parser.settings.quirks)?;
         } else if parser.cursor.peek() == Some(b'"') {
@@ -192,7 +204,7 @@ impl Record {
     }
 
     /// Reads the argument of `addr()`, `ns()`, `cname()` and `ptr()`.
-    fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), Fault> {
+    fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), PacketTextFault> {
         self.kind = match name {
             "ns" => 2,
             "cname" => 5,
@@ -200,7 +212,8 @@ impl Record {
             _ => {
                 let at = parser.cursor.at;
                 let given = fields::address(&mut parser.cursor)?;
-                let Some(given @ (Given::Ip4(_) | Given::Ip6(_))) = given else {
+                let Some(given @ (HeaderFieldValue::Ip4(_) | HeaderFieldValue::Ip6(_))) = given
+                else {
                     return fault(at, "an IPv4 or IPv6 address expected");
                 };
                 self.data = given.octets().to_vec();
@@ -256,7 +269,7 @@ fn encode(name: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a name in quotes and encodes it. A dot at the end has no effect; `"."` is the root.
-fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, Fault> {
+fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFault> {
     let at = cursor.at;
     if cursor.peek() != Some(b'"') {
         return fault(at, format!("a name in double quotes expected, found {}", cursor.found()));

@@ -5,12 +5,12 @@
 
 /// A text, with the position in the file for each byte.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Text {
+pub(crate) struct MappedText {
     pub(crate) octets: Vec<u8>,
     pub(crate) origins: Vec<u32>,
 }
 
-impl Text {
+impl MappedText {
     /// Creates a text that is the file itself.
     pub(crate) fn verbatim(file: &[u8]) -> Self {
         Self { octets: file.to_vec(), origins: (0..file.len() as u32).collect() }
@@ -24,32 +24,32 @@ impl Text {
 
 /// A fault: a message and the byte of the text concerned.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct PacketTextFault {
     pub(crate) at: usize,
     pub(crate) message: String,
 }
 
 /// Returns `Err` for `at` and `message`.
-pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { at, message: message.into() })
+pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, PacketTextFault> {
+    Err(PacketTextFault { at, message: message.into() })
 }
 
 /// A cursor over a text.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
-    text: &'a Text,
+    text: &'a MappedText,
     /// Position of the next byte.
     pub(crate) at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) const fn new(text: &'a Text) -> Self {
+    pub(crate) const fn new(text: &'a MappedText) -> Self {
         Self { text, at: 0 }
     }
 
     /// Returns the origin of a fault in the text. For a fault at the end of the text it is the end
     /// of the packet file, of `file_bytes`.
-    pub(crate) fn origin(&self, fault: &Fault, file_bytes: usize) -> usize {
+    pub(crate) fn origin(&self, fault: &PacketTextFault, file_bytes: usize) -> usize {
         self.text.origins.get(fault.at).map_or(file_bytes, |&origin| origin as usize)
     }
 
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads `octet` after blanks and comments, or returns a fault that names the text found
     /// instead.
-    pub(crate) fn expect(&mut self, octet: u8) -> Result<(), Fault> {
+    pub(crate) fn expect(&mut self, octet: u8) -> Result<(), PacketTextFault> {
         self.skip_blanks();
         if self.take(octet) {
             return Ok(());
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the text between double quotes, the first of which is next.
-    pub(crate) fn string(&mut self) -> Result<&'a [u8], Fault> {
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], PacketTextFault> {
         let begin = self.at + 1;
         let rest = &self.text.octets[begin..];
         let Some(len) = rest.iter().position(|octet| matches!(octet, b'"' | b'\n')) else {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn comments_of_all_kinds_are_blanks() {
-        let text = Text::verbatim(b" /* a\n b */ # c\n // d\n ; e\n x");
+        let text = MappedText::verbatim(b" /* a\n b */ # c\n // d\n ; e\n x");
         let mut cursor = Cursor::new(&text);
         cursor.skip_blanks();
         assert_eq!(cursor.take_word(), "x");

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::problem::Problem;
+use super::problem::PacketTextProblem;
 
 /// One file.
 #[derive(Clone, Debug)]
@@ -17,11 +17,11 @@ struct SourceFile {
 
 /// All files of a text.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
+pub(crate) struct PacketTextFiles {
     files: Vec<SourceFile>,
 }
 
-impl Sources {
+impl PacketTextFiles {
     /// Creates a list with the packet file only.
     pub(crate) fn new(octets: &[u8]) -> Self {
         Self { files: vec![SourceFile { name: None, octets: octets.into(), base: 0 }] }
@@ -39,7 +39,7 @@ impl Sources {
         self.files.last().map_or(0, |file| file.base + file.octets.len() + 1)
     }
 
-    /// Returns the bytes of file `number`, which [`Sources::add`] returned, or 0 for the packet
+    /// Returns the bytes of file `number`, which [`PacketTextFiles::add`] returned, or 0 for the packet
     /// file.
     pub(crate) fn octets(&self, number: usize) -> Rc<[u8]> {
         Rc::clone(&self.files[number].octets)
@@ -56,10 +56,10 @@ impl Sources {
     }
 
     /// Creates a problem at the byte with this origin.
-    pub(crate) fn problem(&self, origin: usize, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, origin: usize, message: impl Into<String>) -> PacketTextProblem {
         let number = self.files.partition_point(|file| file.base <= origin).saturating_sub(1);
         let SourceFile { name, octets, base } = &self.files[number];
-        let problem = Problem::at(octets, origin - base, message);
-        Problem { file: name.clone(), ..problem }
+        let problem = PacketTextProblem::at(octets, origin - base, message);
+        PacketTextProblem { file: name.clone(), ..problem }
     }
 }

@@ -18,7 +18,7 @@
 use base::Random;
 
 /// The generator of a packet file.
-pub(crate) struct Generator {
+pub(crate) struct PacketFileGenerator {
     random: Random,
     /// The number of bytes of the packet so far.
     len: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Generator {
     has_cpus: bool,
 }
 
-impl Generator {
+impl PacketFileGenerator {
     pub(crate) fn new(seed: u64) -> Self {
         Self { random: Random::from_seed(seed), len: 0, has_checksum: false, has_cpus: false }
     }

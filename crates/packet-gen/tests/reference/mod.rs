@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use generator::Generator;
-use packet_gen::Stream;
-use packet_gen::language::{self, Settings};
-use packet_wire::pcap::Reader;
+use generator::PacketFileGenerator;
+use packet_gen::FrameStream;
+use packet_gen::language::{self, PacketParserSettings};
+use packet_wire::pcap::CaptureReader;
 
 /// The number of frames of each file.
 pub(crate) const FRAMES: usize = 14;
@@ -67,15 +67,15 @@ pub(crate) fn theirs(
         return Err(format!("{status}: {said}"));
     }
     let octets = fs::read(&output).map_err(|error| error.to_string())?;
-    let reader = Reader::new(&octets).map_err(|error| error.to_string())?;
+    let reader = CaptureReader::new(&octets).map_err(|error| error.to_string())?;
     Ok(reader.flatten().map(|record| hex(record.octets)).collect())
 }
 
 fn ours(text: &str, is_shuffled: bool) -> Result<Vec<String>, String> {
-    let settings = Settings { quirks: true, ..Settings::default() };
+    let settings = PacketParserSettings { quirks: true, ..PacketParserSettings::default() };
     let program = language::compile(text.as_bytes(), &settings)
         .map_err(|problems| problems[0].to_string())?;
-    let mut stream = Stream::new(&program, Some(0), program.random.clone(), is_shuffled);
+    let mut stream = FrameStream::new(&program, Some(0), program.random.clone(), is_shuffled);
     Ok((0..FRAMES).map(|_| hex(stream.frame().expect("a packet takes part"))).collect())
 }
 
@@ -98,7 +98,7 @@ fn random_files_give_the_octets_of_the_reference() {
     fs::create_dir_all(&folder).expect("the temporary folder can be written");
     let mut wrong = Vec::new();
     for seed in 0..files.unwrap_or(FILES) {
-        let mut generator = Generator::new(seed);
+        let mut generator = PacketFileGenerator::new(seed);
         let is_shuffled = generator.chance(1, 4);
         let text = generator.file(is_shuffled);
         let flags: &[&str] = if is_shuffled { &["-r"] } else { &[] };

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use base::time::NS_PER_S;
 
-use super::reader::{Record, word};
+use super::reader::{CapturedPacket, word};
 use super::{ByteOrder, LINK_ETHERNET, PcapError, SNAP_LEN};
 
 /// The first bytes of a file: the type of the block that heads a section, equal in both byte
@@ -31,7 +31,7 @@ const OFFSET: u16 = 14;
 
 /// An interface of the section.
 #[derive(Clone, Copy, Debug)]
-struct Interface {
+struct CaptureInterface {
     link_type: u32,
     /// The greatest number of bytes kept of a packet; 0 for all.
     snap_len: u32,
@@ -42,17 +42,17 @@ struct Interface {
 
 /// The blocks of a file, and the state that the blocks read so far have set.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks<'a> {
+pub(super) struct PcapngBlocks<'a> {
     rest: &'a [u8],
     order: ByteOrder,
     /// The interfaces of this section, in their order.
-    interfaces: Vec<Interface>,
+    interfaces: Vec<CaptureInterface>,
     link_type: u32,
     /// The time of the last packet, which a packet without a time stamp takes.
     last_ns: u64,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> PcapngBlocks<'a> {
     /// Reads up to the first interface.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Returns the next packet; `None` at the end.
-    pub(super) fn record(&mut self) -> Result<Option<Record<'a>>, PcapError> {
+    pub(super) fn record(&mut self) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         while let Some((kind, body)) = self.block()? {
             if let Some(record) = self.take(kind, body)? {
                 return Ok(Some(record));
@@ -130,7 +130,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Reads the state that a block sets, or returns its packet.
-    fn take(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<Record<'a>>, PcapError> {
+    fn take(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         match kind {
             SECTION => {
                 let version = body.get(4..6).ok_or(PcapError::Length)?;
@@ -163,12 +163,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// Returns the interface of a packet.
-    fn interface(&self, number: u32) -> Result<Interface, PcapError> {
+    fn interface(&self, number: u32) -> Result<CaptureInterface, PcapError> {
         self.interfaces.get(number as usize).copied().ok_or(PcapError::Interface)
     }
 
     /// Returns a packet with its time and both lengths behind four bytes.
-    fn packet(&mut self, interface: u32, body: &'a [u8]) -> Result<Record<'a>, PcapError> {
+    fn packet(&mut self, interface: u32, body: &'a [u8]) -> Result<CapturedPacket<'a>, PcapError> {
         let interface = self.interface(interface)?;
         let [high, low, len, original_len] = [4, 8, 12, 16].map(|at| self.word_of(body, at));
         let units = u64::from(high?) << 32 | u64::from(low?);
@@ -177,7 +177,7 @@ impl<'a> Blocks<'a> {
         self.record_of(interface.link_type, octets, len?, original_len?)
     }
 
-    fn simple_packet(&self, body: &'a [u8]) -> Result<Record<'a>, PcapError> {
+    fn simple_packet(&self, body: &'a [u8]) -> Result<CapturedPacket<'a>, PcapError> {
         let interface = self.interface(0)?;
         let original_len = self.word_of(body, 0)?;
         let len = match interface.snap_len {
@@ -194,14 +194,14 @@ impl<'a> Blocks<'a> {
         octets: &'a [u8],
         len: u32,
         original_len: u32,
-    ) -> Result<Record<'a>, PcapError> {
+    ) -> Result<CapturedPacket<'a>, PcapError> {
         let is_possible = len <= SNAP_LEN && len <= original_len;
         let octets = octets.get(..len as usize).filter(|_| is_possible).ok_or(PcapError::Length)?;
-        Ok(Record { time_ns: self.last_ns, original_len, link_type, octets })
+        Ok(CapturedPacket { time_ns: self.last_ns, original_len, link_type, octets })
     }
 }
 
-impl Interface {
+impl CaptureInterface {
     /// Returns a time stamp as nanoseconds since 1970; 0 for times before.
     fn time_ns(&self, units: u64) -> u64 {
         let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.units_per_s);
@@ -210,9 +210,9 @@ impl Interface {
     }
 }
 
-fn interface(body: &[u8], order: ByteOrder) -> Result<Interface, PcapError> {
+fn interface(body: &[u8], order: ByteOrder) -> Result<CaptureInterface, PcapError> {
     let head = body.get(..8).ok_or(PcapError::Length)?;
-    let mut interface = Interface {
+    let mut interface = CaptureInterface {
         link_type: half(head, 0, order).into(),
         snap_len: word(head, 4, order),
         units_per_s: 1_000_000,
@@ -265,7 +265,7 @@ const fn half(octets: &[u8], at: usize, order: ByteOrder) -> u16 {
 mod tests {
     use alloc::vec;
 
-    use super::super::{Reader, Resolution};
+    use super::super::{CaptureReader, Resolution};
     use super::*;
 
     /// Returns a block in the byte order of the test.
@@ -310,10 +310,10 @@ mod tests {
                     (0..=64).flat_map(|len| [0, 1, 4, 0xff].map(|octet| (len, octet)))
                 {
                     let file = [&start[..], &block(is_big, kind, &vec![octet; len])].concat();
-                    let Ok(reader) = Reader::new(&file) else { continue };
+                    let Ok(reader) = CaptureReader::new(&file) else { continue };
                     assert!(reader.count() <= 1, "kind {kind}, {len} octets of {octet}");
                     for cut in start.len()..file.len() {
-                        let _ = Reader::new(&file[..cut]).map(Iterator::count);
+                        let _ = CaptureReader::new(&file[..cut]).map(Iterator::count);
                     }
                 }
             }
@@ -346,7 +346,7 @@ mod tests {
                 block(!is_big, PACKET, &body(!is_big, &[0, 0, 7, 1, 1], b"g")),
             ]
             .concat();
-            let reader = Reader::new(&file).unwrap();
+            let reader = CaptureReader::new(&file).unwrap();
             let facts = (reader.link_type(), reader.resolution());
             assert_eq!(facts, (LINK_ETHERNET, Resolution::Nanoseconds));
             let records: Vec<_> = reader.map(|record| record.unwrap()).collect();
@@ -363,7 +363,7 @@ mod tests {
                 ]
             );
             for cut in 1..file.len() {
-                if let Ok(reader) = Reader::new(&file[..cut]) {
+                if let Ok(reader) = CaptureReader::new(&file[..cut]) {
                     let whole = reader.clone().filter(Result::is_ok).count();
                     let after = reader.skip(whole).collect::<Vec<_>>();
                     assert!(after.is_empty() || after == [Err(PcapError::Truncated)], "{cut}");
@@ -386,7 +386,7 @@ mod tests {
         ];
         let file = file.concat();
         let found: Vec<_> =
-            Reader::new(&file).unwrap().map(|record| record.unwrap().link_type).collect();
+            CaptureReader::new(&file).unwrap().map(|record| record.unwrap().link_type).collect();
         assert_eq!(found, [1, 276, 1]);
     }
 
@@ -397,7 +397,7 @@ mod tests {
             |words: &[u32], octets: &[u8]| block(false, PACKET, &body(false, words, octets));
         let error = |behind: Vec<u8>| {
             let file = [first.clone(), behind].concat();
-            let read: Vec<_> = Reader::new(&file).unwrap().collect();
+            let read: Vec<_> = CaptureReader::new(&file).unwrap().collect();
             assert_eq!(read.len(), 1);
             read[0].unwrap_err()
         };
@@ -410,10 +410,13 @@ mod tests {
         assert_eq!(error(unit), PcapError::Resolution);
         let mut odd = section(false);
         odd[8] = 0;
-        assert_eq!(Reader::new(&odd).unwrap_err(), PcapError::Magic);
+        assert_eq!(CaptureReader::new(&odd).unwrap_err(), PcapError::Magic);
         let mut later = section(false);
         later[12] = 2;
-        assert_eq!(Reader::new(&later).unwrap_err(), PcapError::Version);
-        assert!(Reader::new(&section(false)).unwrap().next().is_none(), "no interface, no packet");
+        assert_eq!(CaptureReader::new(&later).unwrap_err(), PcapError::Version);
+        assert!(
+            CaptureReader::new(&section(false)).unwrap().next().is_none(),
+            "no interface, no packet"
+        );
     }
 }

@@ -7,8 +7,8 @@ mod writer;
 
 use core::fmt;
 
-pub use reader::{Reader, Record};
-pub use writer::Writer;
+pub use reader::{CaptureReader, CapturedPacket};
+pub use writer::CaptureWriter;
 
 /// The link type of Ethernet frames.
 pub const LINK_ETHERNET: u32 = 1;

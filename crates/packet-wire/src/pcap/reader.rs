@@ -2,7 +2,7 @@
 
 use base::time::NS_PER_S;
 
-use super::blocks::{self, Blocks};
+use super::blocks::{self, PcapngBlocks};
 use super::{
     ByteOrder, FILE_HEADER_LEN, MAGIC_NS, MAGIC_US, PcapError, RECORD_HEADER_LEN, Resolution,
     SNAP_LEN,
@@ -10,7 +10,7 @@ use super::{
 
 /// One captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct CapturedPacket<'a> {
     /// The time of the capture in nanoseconds since 1970.
     pub time_ns: u64,
     /// The length in bytes on the wire; greater than that of `octets` when the capture cut the
@@ -25,16 +25,16 @@ pub struct Record<'a> {
 
 /// The records of a file in memory, in order. The first error ends them.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
-    records: Records<'a>,
+pub struct CaptureReader<'a> {
+    records: CaptureRecords<'a>,
     link_type: u32,
 }
 
 /// The rest of a file, by its format.
 #[derive(Clone, Debug)]
-enum Records<'a> {
+enum CaptureRecords<'a> {
     Classic(Classic<'a>),
-    Blocks(Blocks<'a>),
+    Blocks(PcapngBlocks<'a>),
 }
 
 /// The records of a classic file.
@@ -46,7 +46,7 @@ struct Classic<'a> {
     link_type: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CaptureReader<'a> {
     /// Reads the file header; in pcapng, reads up to the first interface.
     ///
     /// # Errors
@@ -55,9 +55,9 @@ impl<'a> Reader<'a> {
     /// [`PcapError::Length`] and [`PcapError::Resolution`].
     pub fn new(file: &'a [u8]) -> Result<Self, PcapError> {
         if file.starts_with(&blocks::MAGIC) {
-            let blocks = Blocks::new(file)?;
+            let blocks = PcapngBlocks::new(file)?;
             let link_type = blocks.link_type();
-            return Ok(Self { records: Records::Blocks(blocks), link_type });
+            return Ok(Self { records: CaptureRecords::Blocks(blocks), link_type });
         }
         let (header, rest) = file.split_at_checked(FILE_HEADER_LEN).ok_or(PcapError::Truncated)?;
         let magic = word(header, 0, ByteOrder::Big);
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         }
         // The upper bits describe frame check sequences, not the link.
         let link_type = word(header, 20, order) & 0xffff;
-        let records = Records::Classic(Classic { rest, order, resolution, link_type });
+        let records = CaptureRecords::Classic(Classic { rest, order, resolution, link_type });
         Ok(Self { records, link_type })
     }
 
@@ -92,8 +92,8 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         match &self.records {
-            Records::Classic(classic) => classic.order,
-            Records::Blocks(blocks) => blocks.order(),
+            CaptureRecords::Classic(classic) => classic.order,
+            CaptureRecords::Blocks(blocks) => blocks.order(),
         }
     }
 
@@ -102,19 +102,19 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub const fn resolution(&self) -> Resolution {
         match &self.records {
-            Records::Classic(classic) => classic.resolution,
-            Records::Blocks(_) => Resolution::Nanoseconds,
+            CaptureRecords::Classic(classic) => classic.resolution,
+            CaptureRecords::Blocks(_) => Resolution::Nanoseconds,
         }
     }
 }
 
 impl<'a> Classic<'a> {
     /// Returns the next packet; `None` at the end.
-    fn next_record(&mut self) -> Result<Option<Record<'a>>, PcapError> {
+    fn next_record(&mut self) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         if self.rest.is_empty() { Ok(None) } else { self.record().map(Some) }
     }
 
-    fn record(&mut self) -> Result<Record<'a>, PcapError> {
+    fn record(&mut self) -> Result<CapturedPacket<'a>, PcapError> {
         let (header, rest) =
             self.rest.split_at_checked(RECORD_HEADER_LEN).ok_or(PcapError::Truncated)?;
         let [seconds, fraction, len, original_len] =
@@ -126,22 +126,22 @@ impl<'a> Classic<'a> {
         self.rest = rest;
         let fraction_ns = u64::from(fraction) * self.resolution.unit_ns();
         let time_ns = u64::from(seconds) * NS_PER_S + fraction_ns;
-        Ok(Record { time_ns, original_len, link_type: self.link_type, octets })
+        Ok(CapturedPacket { time_ns, original_len, link_type: self.link_type, octets })
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
-    type Item = Result<Record<'a>, PcapError>;
+impl<'a> Iterator for CaptureReader<'a> {
+    type Item = Result<CapturedPacket<'a>, PcapError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let record = match &mut self.records {
-            Records::Classic(classic) => classic.next_record(),
-            Records::Blocks(blocks) => blocks.record(),
+            CaptureRecords::Classic(classic) => classic.next_record(),
+            CaptureRecords::Blocks(blocks) => blocks.record(),
         };
         if record.is_err() {
             match &mut self.records {
-                Records::Classic(classic) => classic.rest = &[],
-                Records::Blocks(blocks) => blocks.end(),
+                CaptureRecords::Classic(classic) => classic.rest = &[],
+                CaptureRecords::Blocks(blocks) => blocks.end(),
             }
         }
         record.transpose()

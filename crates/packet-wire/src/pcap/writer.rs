@@ -8,13 +8,13 @@ use super::{ByteOrder, MAGIC_NS, MAGIC_US, Resolution, SNAP_LEN};
 
 /// A capture file in progress.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct CaptureWriter {
     file: Vec<u8>,
     order: ByteOrder,
     resolution: Resolution,
 }
 
-impl Writer {
+impl CaptureWriter {
     /// Creates a file with its header and no packets.
     #[must_use]
     pub fn new(link_type: u32, order: ByteOrder, resolution: Resolution) -> Self {

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use base::Random;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 /// Address of the relay for clients that are not on the server's link.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -15,7 +15,7 @@ pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 /// Link of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum SimulatedClientLink {
     /// Link behind [`RELAY`].
     Relayed,
     /// Server's own link.
@@ -27,7 +27,7 @@ pub enum Link {
 
 /// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SimulatedClientState4 {
     /// The client has no lease; the next message is a DISCOVER.
     Init,
     /// The client waits for an OFFER.
@@ -44,22 +44,28 @@ pub enum State {
 
 /// One client.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct SimulatedClient4 {
     /// Number of the client.
     pub index: usize,
     /// State of the client.
-    pub state: State,
+    pub state: SimulatedClientState4,
     /// Link that the client is on.
-    pub link: Link,
+    pub link: SimulatedClientLink,
     has_client_id: bool,
     xid: u32,
 }
 
-impl Client {
+impl SimulatedClient4 {
     /// Returns a client that has just been switched on.
     #[must_use]
-    pub const fn new(index: usize, link: Link, has_client_id: bool) -> Self {
-        Self { index, state: State::Init, link, has_client_id, xid: index as u32 * 65_536 }
+    pub const fn new(index: usize, link: SimulatedClientLink, has_client_id: bool) -> Self {
+        Self {
+            index,
+            state: SimulatedClientState4::Init,
+            link,
+            has_client_id,
+            xid: index as u32 * 65_536,
+        }
     }
 
     /// Returns the client's hardware address.
@@ -79,7 +85,8 @@ impl Client {
     #[must_use]
     pub const fn address(&self) -> Option<Ipv4Addr> {
         match self.state {
-            State::Bound(address, _) | State::Renewing(address, _) => Some(address),
+            SimulatedClientState4::Bound(address, _)
+            | SimulatedClientState4::Renewing(address, _) => Some(address),
             _ => None,
         }
     }
@@ -87,24 +94,29 @@ impl Client {
     /// Runs the client's timer; returns the message that it sends, if any.
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         match self.state {
-            State::Init | State::Selecting => Some(self.discover(random)),
-            State::Requesting(address) => {
+            SimulatedClientState4::Init | SimulatedClientState4::Selecting => {
+                Some(self.discover(random))
+            }
+            SimulatedClientState4::Requesting(address) => {
                 if random.chance(1, 5) {
                     return Some(self.discover(random));
                 }
                 Some(self.request(Some(address), Some(SERVER), Ipv4Addr::UNSPECIFIED))
             }
-            State::Rebooting(address) => {
+            SimulatedClientState4::Rebooting(address) => {
                 if random.chance(1, 5) {
                     return Some(self.discover(random));
                 }
                 Some(self.request(Some(address), None, Ipv4Addr::UNSPECIFIED))
             }
-            State::Bound(_, until_s) | State::Renewing(_, until_s) if until_s <= now_s => {
+            SimulatedClientState4::Bound(_, until_s)
+            | SimulatedClientState4::Renewing(_, until_s)
+                if until_s <= now_s =>
+            {
                 Some(self.discover(random))
             }
-            State::Bound(address, until_s) => self.whim(random, address, until_s),
-            State::Renewing(address, _) => Some(self.request(None, None, address)),
+            SimulatedClientState4::Bound(address, until_s) => self.whim(random, address, until_s),
+            SimulatedClientState4::Renewing(address, _) => Some(self.request(None, None, address)),
         }
     }
 
@@ -112,7 +124,7 @@ impl Client {
     fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
-                self.state = State::Init;
+                self.state = SimulatedClientState4::Init;
                 Some(self.message(
                     MessageType::Release,
                     address,
@@ -120,7 +132,7 @@ impl Client {
                 ))
             }
             1 => {
-                self.state = State::Init;
+                self.state = SimulatedClientState4::Init;
                 let (address_octets, server_octets) = (address.octets(), SERVER.octets());
                 let options: [(u8, &[u8]); 2] = [
                     (option::REQUESTED_IP_ADDRESS, &address_octets),
@@ -130,7 +142,7 @@ impl Client {
             }
             2 => {
                 self.next_exchange();
-                self.state = State::Rebooting(address);
+                self.state = SimulatedClientState4::Rebooting(address);
                 Some(self.request(Some(address), None, Ipv4Addr::UNSPECIFIED))
             }
             3 => Some(self.discover(random)),
@@ -139,12 +151,12 @@ impl Client {
                 // The client remembers a wrong address, which may be another client's.
                 self.next_exchange();
                 let wrong = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8);
-                self.state = State::Rebooting(wrong);
+                self.state = SimulatedClientState4::Rebooting(wrong);
                 Some(self.request(Some(wrong), None, Ipv4Addr::UNSPECIFIED))
             }
             _ => {
                 self.next_exchange();
-                self.state = State::Renewing(address, until_s);
+                self.state = SimulatedClientState4::Renewing(address, until_s);
                 Some(self.request(None, None, address))
             }
         }
@@ -154,7 +166,7 @@ impl Client {
     /// whichever client has it.
     pub fn claim(&mut self, address: Ipv4Addr, until_s: u64) -> Vec<u8> {
         self.next_exchange();
-        self.state = State::Renewing(address, until_s);
+        self.state = SimulatedClientState4::Renewing(address, until_s);
         self.request(None, None, address)
     }
 
@@ -170,10 +182,10 @@ impl Client {
             return None;
         }
         match (reply.message_type(), self.state) {
-            (Some(MessageType::Offer), State::Selecting) => {
+            (Some(MessageType::Offer), SimulatedClientState4::Selecting) => {
                 if random.chance(1, 12) {
                     // The client accepts the offer of another server.
-                    self.state = State::Init;
+                    self.state = SimulatedClientState4::Init;
                     let other = Ipv4Addr::new(192, 0, 2, 99);
                     return Some(self.request(
                         Some(reply.yiaddr()),
@@ -181,22 +193,26 @@ impl Client {
                         Ipv4Addr::UNSPECIFIED,
                     ));
                 }
-                self.state = State::Requesting(reply.yiaddr());
+                self.state = SimulatedClientState4::Requesting(reply.yiaddr());
                 Some(self.request(Some(reply.yiaddr()), Some(SERVER), Ipv4Addr::UNSPECIFIED))
             }
             (
                 Some(MessageType::Ack),
-                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+                SimulatedClientState4::Requesting(_)
+                | SimulatedClientState4::Rebooting(_)
+                | SimulatedClientState4::Renewing(..),
             ) => {
                 let lifetime_s = u64::from(reply.lease_time().unwrap_or(0));
-                self.state = State::Bound(reply.yiaddr(), now_s + lifetime_s);
+                self.state = SimulatedClientState4::Bound(reply.yiaddr(), now_s + lifetime_s);
                 None
             }
             (
                 Some(MessageType::Nak),
-                State::Requesting(_) | State::Rebooting(_) | State::Renewing(..),
+                SimulatedClientState4::Requesting(_)
+                | SimulatedClientState4::Rebooting(_)
+                | SimulatedClientState4::Renewing(..),
             ) => {
-                self.state = State::Init;
+                self.state = SimulatedClientState4::Init;
                 None
             }
             _ => None,
@@ -209,7 +225,7 @@ impl Client {
 
     fn discover(&mut self, random: &mut Random) -> Vec<u8> {
         self.next_exchange();
-        self.state = State::Selecting;
+        self.state = SimulatedClientState4::Selecting;
         let wish = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
         let options: &[(u8, &[u8])] =
             if random.chance(1, 3) { &[(option::REQUESTED_IP_ADDRESS, &wish)] } else { &[] };
@@ -237,10 +253,10 @@ impl Client {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&self.hardware());
         let nowhere = Ipv4Addr::UNSPECIFIED;
-        let is_relayed = self.link == Link::Relayed;
-        let wants_broadcast = self.link == Link::Direct { wants_broadcast: true };
+        let is_relayed = self.link == SimulatedClientLink::Relayed;
+        let wants_broadcast = self.link == SimulatedClientLink::Direct { wants_broadcast: true };
         let flags = if wants_broadcast { BROADCAST_FLAG } else { 0 };
-        let header = Header {
+        let header = Dhcp4Header {
             op: 1,
             htype: 1,
             hlen: 6,

@@ -7,32 +7,38 @@ use dhcp_engine::v4::{Destination, Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseState, LeaseTable, V4};
 use dhcp_wire::v4::{Message, MessageType};
 
-use super::client::{Client, Link, RELAY, SERVER};
-use crate::scene::{Acknowledgment, Hearing, INTERFACE, NoIncludes, Owner, Scene};
-use crate::settings::Settings;
+use super::client::{RELAY, SERVER, SimulatedClient4, SimulatedClientLink};
+use crate::scene::{
+    Acknowledgment, INTERFACE, LeaseOwner, ReplyReception, SimulatedProtocol, SimulationIncludes,
+};
+use crate::settings::DhcpSimulationSettings;
 
-impl Scene for V4 {
-    type Client = Client;
+impl SimulatedProtocol for V4 {
+    type Client = SimulatedClient4;
 
     const ANSWERS_ALL: bool = false;
 
-    fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable) -> Snapshot {
+    fn snapshot(settings: &DhcpSimulationSettings, pool_size: u32, table: &LeaseTable) -> Snapshot {
         let text = configuration(settings, pool_size);
-        let checked = dhcp_config::parse_dhcp4("world.conf", &text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp4("world.conf", &text, &mut SimulationIncludes)
             .expect("the world's own configuration is sound");
         Snapshot::compile(&checked.config, |specs, reserved| table.configure(specs, reserved))
     }
 
-    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {
+    fn new_client(
+        settings: &DhcpSimulationSettings,
+        index: usize,
+        random: &mut Random,
+    ) -> SimulatedClient4 {
         let is_direct = random.chance(settings.direct_permille, 1_000);
-        let direct = Link::Direct { wants_broadcast: random.chance(1, 3) };
-        let link = if is_direct { direct } else { Link::Relayed };
-        Client::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
+        let direct = SimulatedClientLink::Direct { wants_broadcast: random.chance(1, 3) };
+        let link = if is_direct { direct } else { SimulatedClientLink::Relayed };
+        SimulatedClient4::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
     }
 
     /// Returns the ingress: a message sent to all stations arrives as a broadcast, from an address
     /// if its client has one.
-    fn ingress(_client: &Client, octets: &[u8], random: &mut Random) -> Ingress {
+    fn ingress(_client: &SimulatedClient4, octets: &[u8], random: &mut Random) -> Ingress {
         let message = Message::parse(octets).expect("clients send well-formed messages");
         if !message.giaddr().is_unspecified() {
             return Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
@@ -47,38 +53,43 @@ impl Scene for V4 {
         }
     }
 
-    fn is_direct(client: &Client) -> bool {
-        client.link != Link::Relayed
+    fn is_direct(client: &SimulatedClient4) -> bool {
+        client.link != SimulatedClientLink::Relayed
     }
 
-    fn hears(client: &Client, destination: Destination, reply: &[u8]) -> Hearing {
+    fn hears(client: &SimulatedClient4, destination: Destination, reply: &[u8]) -> ReplyReception {
         let given = Message::parse(reply).map_or(Ipv4Addr::UNSPECIFIED, |reply| reply.yiaddr());
         let can_hear = match (destination, client.link) {
-            (Destination::Relay(to), Link::Relayed) => to == SocketAddrV4::new(RELAY, 67),
-            (Destination::Client(to), Link::Direct { .. }) => {
-                let is_there = to.port() == 68 && client.address() == Some(*to.ip());
-                return if is_there { Hearing::Hears } else { Hearing::Misses };
+            (Destination::Relay(to), SimulatedClientLink::Relayed) => {
+                to == SocketAddrV4::new(RELAY, 67)
             }
-            (Destination::Hardware { mac, address }, Link::Direct { wants_broadcast }) => {
+            (Destination::Client(to), SimulatedClientLink::Direct { .. }) => {
+                let is_there = to.port() == 68 && client.address() == Some(*to.ip());
+                return if is_there { ReplyReception::Hears } else { ReplyReception::Misses };
+            }
+            (
+                Destination::Hardware { mac, address },
+                SimulatedClientLink::Direct { wants_broadcast },
+            ) => {
                 let is_its = mac == client.hardware() && *address.ip() == given;
                 is_its && address.port() == 68 && !wants_broadcast && !given.is_unspecified()
             }
-            (Destination::Broadcast, Link::Direct { .. }) => true,
+            (Destination::Broadcast, SimulatedClientLink::Direct { .. }) => true,
             _ => false,
         };
-        if can_hear { Hearing::Hears } else { Hearing::CannotHear }
+        if can_hear { ReplyReception::Hears } else { ReplyReception::CannotHear }
     }
 
-    fn on_timer(client: &mut Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
+    fn on_timer(client: &mut SimulatedClient4, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         client.on_timer(random, now_s)
     }
 
-    fn claim(client: &mut Client, number: u32, until_s: u64) -> Vec<u8> {
+    fn claim(client: &mut SimulatedClient4, number: u32, until_s: u64) -> Vec<u8> {
         client.claim(Ipv4Addr::new(10, 0, 0, 10 + number as u8), until_s)
     }
 
     fn on_reply(
-        client: &mut Client,
+        client: &mut SimulatedClient4,
         random: &mut Random,
         reply: &[u8],
         now_s: u64,
@@ -87,13 +98,16 @@ impl Scene for V4 {
     }
 
     fn recipient(reply: &[u8]) -> Option<usize> {
-        Message::parse(reply).ok().map(|reply| Client::index_of(reply.chaddr()))
+        Message::parse(reply).ok().map(|reply| SimulatedClient4::index_of(reply.chaddr()))
     }
 
     fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Ipv4Addr>> {
         let Ok(reply) = Message::parse(reply) else { return Vec::new() };
         let ack = (reply.message_type() == Some(MessageType::Ack)).then(|| Acknowledgment {
-            owner: Owner { client: Client::index_of(reply.chaddr()), association: 0 },
+            owner: LeaseOwner {
+                client: SimulatedClient4::index_of(reply.chaddr()),
+                association: 0,
+            },
             address: reply.yiaddr(),
             lifetime_s: reply.lease_time().unwrap_or(0),
         });
@@ -101,12 +115,12 @@ impl Scene for V4 {
     }
 
     fn asker(identity: &dhcp_lease::Identity<'_>) -> usize {
-        Client::index_of(identity.hardware.octets())
+        SimulatedClient4::index_of(identity.hardware.octets())
     }
 
-    fn stored(lease: &Lease) -> Option<(Owner, Ipv4Addr, u64)> {
-        let client = Client::index_of(lease.hardware.octets().get(..6)?);
-        let owner = Owner { client, association: 0 };
+    fn stored(lease: &Lease) -> Option<(LeaseOwner, Ipv4Addr, u64)> {
+        let client = SimulatedClient4::index_of(lease.hardware.octets().get(..6)?);
+        let owner = LeaseOwner { client, association: 0 };
         (lease.state == LeaseState::Assigned).then(|| (owner, lease.address, lease.expires_s()))
     }
 
@@ -116,7 +130,7 @@ impl Scene for V4 {
 }
 
 /// Returns the configuration text for a pool of `pool_size` addresses.
-fn configuration(settings: &Settings, pool_size: u32) -> String {
+fn configuration(settings: &DhcpSimulationSettings, pool_size: u32) -> String {
     let last = 9 + pool_size;
     format!(
         r#"{{ "Dhcp4": {{

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use base::Random;
-use dhcp_lease::v6::{IaKind, Resource};
+use dhcp_lease::v6::{Resource, ResourceKind};
 use dhcp_wire::v6::{
     IaKind as WireKind, Message, MessageType, MessageWriter, RelayWriter, StatusCode, option,
 };
@@ -17,7 +17,7 @@ const OTHER_SERVER: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 98];
 
 /// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SimulatedClientState6 {
     /// The client waits for no reply.
     Idle,
     /// The client waits for an ADVERTISE, or for a REPLY if it requested one at once.
@@ -45,23 +45,23 @@ pub struct Having {
 
 /// One client.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct SimulatedClient6 {
     /// Number of the client.
     pub index: usize,
     /// Number of relay agents between the client and the server.
     pub relays: usize,
-    state: State,
-    associations: Vec<(IaKind, u32)>,
+    state: SimulatedClientState6,
+    associations: Vec<(ResourceKind, u32)>,
     has: Vec<Having>,
     exchange: u32,
 }
 
-impl Client {
+impl SimulatedClient6 {
     /// Returns a client that has just been switched on. Its number decides which associations it
     /// has.
     #[must_use]
     pub fn new(index: usize, relays: usize) -> Self {
-        use IaKind::{Address, Prefix};
+        use ResourceKind::{Address, Prefix};
         let associations: &[_] = match index % 5 {
             0 => &[(Address, 1)],
             1 => &[(Prefix, 1)],
@@ -72,7 +72,7 @@ impl Client {
         Self {
             index,
             relays,
-            state: State::Idle,
+            state: SimulatedClientState6::Idle,
             associations: associations.to_vec(),
             has: Vec::new(),
             exchange: 0,
@@ -104,14 +104,14 @@ impl Client {
     /// Returns the address or prefix with this number, as the client would request it in its first
     /// association.
     #[must_use]
-    pub const fn resource(kind: IaKind, number: u32) -> Resource {
+    pub const fn resource(kind: ResourceKind, number: u32) -> Resource {
         let number = number as u16;
         match kind {
-            IaKind::Address => {
+            ResourceKind::Address => {
                 let address = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0x10 + number);
                 Resource::address(address)
             }
-            IaKind::Prefix => {
+            ResourceKind::Prefix => {
                 let prefix = Ipv6Addr::new(0x2001, 0xdb8, 0x100, number << 8, 0, 0, 0, 0);
                 Resource::prefix(prefix, 56)
             }
@@ -122,16 +122,18 @@ impl Client {
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         self.has.retain(|having| having.until_s > now_s);
         match self.state {
-            State::Soliciting => Some(self.solicit(random)),
-            State::Requesting if random.chance(1, 5) => Some(self.solicit(random)),
-            State::Requesting => Some(self.message(MessageType::Request, &self.has)),
-            _ if self.has.is_empty() => Some(self.solicit(random)),
-            State::Renewing if random.chance(1, 3) => {
-                Some(self.begin(State::Rebinding, MessageType::Rebind))
+            SimulatedClientState6::Soliciting => Some(self.solicit(random)),
+            SimulatedClientState6::Requesting if random.chance(1, 5) => Some(self.solicit(random)),
+            SimulatedClientState6::Requesting => {
+                Some(self.message(MessageType::Request, &self.has))
             }
-            State::Renewing => Some(self.message(MessageType::Renew, &self.has)),
-            State::Rebinding => Some(self.message(MessageType::Rebind, &self.has)),
-            State::Idle | State::Confirming => self.whim(random),
+            _ if self.has.is_empty() => Some(self.solicit(random)),
+            SimulatedClientState6::Renewing if random.chance(1, 3) => {
+                Some(self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind))
+            }
+            SimulatedClientState6::Renewing => Some(self.message(MessageType::Renew, &self.has)),
+            SimulatedClientState6::Rebinding => Some(self.message(MessageType::Rebind, &self.has)),
+            SimulatedClientState6::Idle | SimulatedClientState6::Confirming => self.whim(random),
         }
     }
 
@@ -140,7 +142,7 @@ impl Client {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
             1 => Some(self.give_up(random, MessageType::Decline)),
-            2 => Some(self.begin(State::Confirming, MessageType::Confirm)),
+            2 => Some(self.begin(SimulatedClientState6::Confirming, MessageType::Confirm)),
             3 => Some(self.solicit(random)),
             4 => None,
             5 => {
@@ -148,8 +150,8 @@ impl Client {
                 let number = random.below(26) as u32;
                 Some(self.claim(number, u64::MAX))
             }
-            6 | 7 => Some(self.begin(State::Rebinding, MessageType::Rebind)),
-            _ => Some(self.begin(State::Renewing, MessageType::Renew)),
+            6 | 7 => Some(self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind)),
+            _ => Some(self.begin(SimulatedClientState6::Renewing, MessageType::Renew)),
         }
     }
 
@@ -159,7 +161,7 @@ impl Client {
         let (kind, iaid) = self.associations[0];
         self.has.retain(|having| having.iaid != iaid || having.resource.kind != kind);
         self.has.push(Having { iaid, resource: Self::resource(kind, number), until_s });
-        self.begin(State::Rebinding, MessageType::Rebind)
+        self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind)
     }
 
     /// Passes a reply to the client; returns the message with which it answers an offer at once, if
@@ -174,33 +176,33 @@ impl Client {
             return None;
         }
         match (reply.message_type(), self.state) {
-            (MessageType::Advertise, State::Soliciting) => {
+            (MessageType::Advertise, SimulatedClientState6::Soliciting) => {
                 let offered = leases(reply, now_s);
                 if offered.is_empty() {
-                    self.state = State::Idle;
+                    self.state = SimulatedClientState6::Idle;
                     return None;
                 }
                 self.has = offered;
                 if random.chance(1, 12) {
-                    self.state = State::Idle;
+                    self.state = SimulatedClientState6::Idle;
                     self.exchange += 1;
                     let has = core::mem::take(&mut self.has);
                     return Some(self.message_to(&OTHER_SERVER, MessageType::Request, &has));
                 }
-                Some(self.begin(State::Requesting, MessageType::Request))
+                Some(self.begin(SimulatedClientState6::Requesting, MessageType::Request))
             }
-            (MessageType::Reply, State::Confirming) => {
+            (MessageType::Reply, SimulatedClientState6::Confirming) => {
                 let code = reply.status().map(|(code, _)| code);
                 if code == Some(StatusCode::NotOnLink.code()) {
                     self.has.clear();
                 }
-                self.state = State::Idle;
+                self.state = SimulatedClientState6::Idle;
                 None
             }
-            (MessageType::Reply, State::Idle) => None,
+            (MessageType::Reply, SimulatedClientState6::Idle) => None,
             (MessageType::Reply, _) => {
                 self.has = leases(reply, now_s);
-                self.state = State::Idle;
+                self.state = SimulatedClientState6::Idle;
                 None
             }
             _ => None,
@@ -211,7 +213,7 @@ impl Client {
         (self.index as u32 * 4096 + self.exchange) & 0x00ff_ffff
     }
 
-    fn begin(&mut self, state: State, kind: MessageType) -> Vec<u8> {
+    fn begin(&mut self, state: SimulatedClientState6, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
         self.state = state;
         self.message(kind, &self.has)
@@ -220,7 +222,7 @@ impl Client {
     fn solicit(&mut self, random: &mut Random) -> Vec<u8> {
         self.has.clear();
         self.exchange += 1;
-        self.state = State::Soliciting;
+        self.state = SimulatedClientState6::Soliciting;
         let mut wishes = Vec::new();
         for &(kind, iaid) in &self.associations {
             if random.chance(2, 3) {
@@ -240,7 +242,7 @@ impl Client {
     /// Gives up all leases, or one.
     fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
-        self.state = State::Idle;
+        self.state = SimulatedClientState6::Idle;
         let given_up = if random.chance(1, 2) {
             core::mem::take(&mut self.has)
         } else {
@@ -293,13 +295,14 @@ impl Client {
             if is_partial && named.peek().is_none() {
                 continue;
             }
-            let wire_kind = if ia_kind == IaKind::Address { WireKind::Na } else { WireKind::Pd };
+            let wire_kind =
+                if ia_kind == ResourceKind::Address { WireKind::Na } else { WireKind::Pd };
             let mark = writer.ia(wire_kind, iaid, 0, 0);
             for having in named {
                 let Resource { kind, len, address } = having.resource;
                 match kind {
-                    IaKind::Address => writer.ia_address(address, 0, 0),
-                    IaKind::Prefix => writer.ia_prefix(address, len, 0, 0),
+                    ResourceKind::Address => writer.ia_address(address, 0, 0),
+                    ResourceKind::Prefix => writer.ia_prefix(address, len, 0, 0),
                 };
             }
             writer.end(mark);

@@ -4,33 +4,39 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{IaIdentity, IaKind, Lease, LeaseState, LeaseTable, Resource, V6};
+use dhcp_lease::v6::{IaIdentity, Lease, LeaseState, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_wire::v6::{MessageType, Packet};
 
-use super::client::{Client, RELAY, SERVER_DUID, granted};
-use crate::scene::{Acknowledgment, Hearing, INTERFACE, NoIncludes, Owner, Scene};
-use crate::settings::Settings;
+use super::client::{RELAY, SERVER_DUID, SimulatedClient6, granted};
+use crate::scene::{
+    Acknowledgment, INTERFACE, LeaseOwner, ReplyReception, SimulatedProtocol, SimulationIncludes,
+};
+use crate::settings::DhcpSimulationSettings;
 
-impl Scene for V6 {
-    type Client = Client;
+impl SimulatedProtocol for V6 {
+    type Client = SimulatedClient6;
 
     const ANSWERS_ALL: bool = true;
 
-    fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable) -> Snapshot {
+    fn snapshot(settings: &DhcpSimulationSettings, pool_size: u32, table: &LeaseTable) -> Snapshot {
         let text = configuration(settings, pool_size);
-        let checked = dhcp_config::parse_dhcp6("world.conf", &text, &mut NoIncludes)
+        let checked = dhcp_config::parse_dhcp6("world.conf", &text, &mut SimulationIncludes)
             .expect("the world's own configuration is sound");
         Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
             table.configure(specs, reserved)
         })
     }
 
-    fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Client {
+    fn new_client(
+        settings: &DhcpSimulationSettings,
+        index: usize,
+        random: &mut Random,
+    ) -> SimulatedClient6 {
         let is_direct = random.chance(settings.direct_permille, 1_000);
-        Client::new(index, if is_direct { 0 } else { 1 + index % 2 })
+        SimulatedClient6::new(index, if is_direct { 0 } else { 1 + index % 2 })
     }
 
-    fn ingress(client: &Client, _octets: &[u8], random: &mut Random) -> Ingress {
+    fn ingress(client: &SimulatedClient6, _octets: &[u8], random: &mut Random) -> Ingress {
         let is_direct = Self::is_direct(client);
         let source = if is_direct {
             SocketAddrV6::new(client.link_local(), 546, 0, 0)
@@ -46,11 +52,11 @@ impl Scene for V6 {
         }
     }
 
-    fn is_direct(client: &Client) -> bool {
+    fn is_direct(client: &SimulatedClient6) -> bool {
         client.relays == 0
     }
 
-    fn hears(client: &Client, destination: SocketAddrV6, reply: &[u8]) -> Hearing {
+    fn hears(client: &SimulatedClient6, destination: SocketAddrV6, reply: &[u8]) -> ReplyReception {
         let relays = Packet::parse(reply).map_or(0, |packet| packet.relay_count());
         let expected = if Self::is_direct(client) {
             SocketAddrV6::new(client.link_local(), 546, 0, INTERFACE)
@@ -58,19 +64,19 @@ impl Scene for V6 {
             SocketAddrV6::new(RELAY, 547, 0, 0)
         };
         let can_hear = destination == expected && relays == client.relays;
-        if can_hear { Hearing::Hears } else { Hearing::CannotHear }
+        if can_hear { ReplyReception::Hears } else { ReplyReception::CannotHear }
     }
 
-    fn on_timer(client: &mut Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
+    fn on_timer(client: &mut SimulatedClient6, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         client.on_timer(random, now_s)
     }
 
-    fn claim(client: &mut Client, number: u32, until_s: u64) -> Vec<u8> {
+    fn claim(client: &mut SimulatedClient6, number: u32, until_s: u64) -> Vec<u8> {
         client.claim(number, until_s)
     }
 
     fn on_reply(
-        client: &mut Client,
+        client: &mut SimulatedClient6,
         random: &mut Random,
         reply: &[u8],
         now_s: u64,
@@ -79,13 +85,13 @@ impl Scene for V6 {
     }
 
     fn recipient(reply: &[u8]) -> Option<usize> {
-        Client::index_of(Packet::parse(reply).ok()?.message().client_id()?)
+        SimulatedClient6::index_of(Packet::parse(reply).ok()?.message().client_id()?)
     }
 
     fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Resource>> {
         let Ok(packet) = Packet::parse(reply) else { return Vec::new() };
         let message = packet.message();
-        let client = message.client_id().and_then(Client::index_of);
+        let client = message.client_id().and_then(SimulatedClient6::index_of);
         let Some(client) = client.filter(|_| message.message_type() == MessageType::Reply) else {
             return Vec::new();
         };
@@ -98,11 +104,11 @@ impl Scene for V6 {
     }
 
     fn asker(identity: &IaIdentity<'_>) -> usize {
-        Client::index_of(identity.duid).expect("only clients of this world ask")
+        SimulatedClient6::index_of(identity.duid).expect("only clients of this world ask")
     }
 
-    fn stored(lease: &Lease) -> Option<(Owner, Resource, u64)> {
-        let client = Client::index_of(lease.duid.octets())?;
+    fn stored(lease: &Lease) -> Option<(LeaseOwner, Resource, u64)> {
+        let client = SimulatedClient6::index_of(lease.duid.octets())?;
         let owner = owner(client, lease.resource.kind, lease.iaid);
         (lease.state == LeaseState::Assigned).then(|| (owner, lease.resource, lease.expires_s()))
     }
@@ -112,13 +118,13 @@ impl Scene for V6 {
     }
 }
 
-fn owner(client: usize, kind: IaKind, iaid: u32) -> Owner {
-    Owner { client, association: u64::from(iaid) << 8 | kind as u64 }
+fn owner(client: usize, kind: ResourceKind, iaid: u32) -> LeaseOwner {
+    LeaseOwner { client, association: u64::from(iaid) << 8 | kind as u64 }
 }
 
 /// Returns the configuration text for pools of `pool_size` addresses, and of at least as many
 /// prefixes.
-fn configuration(settings: &Settings, pool_size: u32) -> String {
+fn configuration(settings: &DhcpSimulationSettings, pool_size: u32) -> String {
     let last = 0x0f + pool_size;
     let prefix_len = 56 - pool_size.next_power_of_two().ilog2();
     format!(

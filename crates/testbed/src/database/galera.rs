@@ -11,7 +11,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Database, Engine, READY_LIMIT, Settings, mariadb, template, wait_until};
+use super::{
+    DatabaseEngine, PrivateDatabase, PrivateDatabaseSettings, READY_LIMIT, mariadb, template,
+    wait_until,
+};
 use crate::command::require_program;
 use crate::error::TestbedError;
 
@@ -39,7 +42,7 @@ const PROVIDER_OPTIONS: &str = "gcache.size=64M;gcs.fc_limit=256;pc.recovery=no;
 /// Running cluster. Dropping it ends all nodes and removes their folders.
 #[derive(Debug)]
 pub struct Cluster {
-    nodes: Vec<Database>,
+    nodes: Vec<PrivateDatabase>,
 }
 
 impl Cluster {
@@ -52,21 +55,21 @@ impl Cluster {
             Some(format!("{PROVIDER}: not found; it is in Debian's package galera-4"))
         };
         let copying = || require_program("rsync", "rsync").err().map(|error| error.to_string());
-        Engine::MariaDb.missing().or(library).or_else(copying)
+        DatabaseEngine::MariaDb.missing().or(library).or_else(copying)
     }
 
     /// Makes an empty cluster, starts it, and waits until all nodes have joined.
     ///
     /// # Errors
-    /// See [`Database::start`].
+    /// See [`PrivateDatabase::start`].
     pub fn start(is_durable: bool) -> Result<Self, TestbedError> {
-        let settings = Settings { is_durable, on_loopback: true, cpu: None };
+        let settings = PrivateDatabaseSettings { is_durable, on_loopback: true, cpu: None };
         // Start it as a single server first, for the tables and the user.
-        let mut first = Database::start(Engine::MariaDb, settings)?;
+        let mut first = PrivateDatabase::start(DatabaseEngine::MariaDb, settings)?;
         first.stop()?;
         let mut nodes = vec![first];
         for _ in 1..NODES {
-            let node = Database::make(Engine::MariaDb, settings)?;
+            let node = PrivateDatabase::make(DatabaseEngine::MariaDb, settings)?;
             mariadb::configure(&node)?;
             template::copy(&nodes[0].data(), &node.data())?;
             nodes.push(node);
@@ -88,7 +91,7 @@ impl Cluster {
 
     /// Returns a node.
     #[must_use]
-    pub fn node(&self, number: usize) -> &Database {
+    pub fn node(&self, number: usize) -> &PrivateDatabase {
         &self.nodes[number]
     }
 
@@ -148,7 +151,7 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
 }
 
 /// Returns the last position of a node, from its own files.
-fn recovered_position(node: &Database) -> Result<String, TestbedError> {
+fn recovered_position(node: &PrivateDatabase) -> Result<String, TestbedError> {
     let log: PathBuf = node.folder().join("recovered.log");
     let _ = std::fs::remove_file(&log);
     let recover =

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Database, PASSWORD, USER, template};
+use super::{PASSWORD, PrivateDatabase, USER, template};
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
 use crate::nobody::unprivileged;
@@ -12,14 +12,14 @@ use crate::nobody::unprivileged;
 const PACKAGE: &str = "mariadb-server";
 
 /// Paths of the programs.
-pub(super) struct Programs {
+pub(super) struct MariaDbPrograms {
     install: String,
     server: String,
     client: String,
     admin: String,
 }
 
-impl Programs {
+impl MariaDbPrograms {
     pub(super) fn find() -> Result<Self, TestbedError> {
         Ok(Self {
             install: require_program("mariadb-install-db", PACKAGE)?,
@@ -32,8 +32,8 @@ impl Programs {
 
 /// Writes the configuration and makes the system tables. The programs ignore the machine's
 /// configuration.
-pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
-    let programs = Programs::find()?;
+pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
+    let programs = MariaDbPrograms::find()?;
     let path = configure(database)?;
     let install = CommandLine::new(programs.install)
         .arg(format!("--defaults-file={}", path.display()))
@@ -45,7 +45,7 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
 }
 
 /// Writes the configuration, and returns its path.
-pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
+pub(super) fn configure(database: &PrivateDatabase) -> Result<PathBuf, TestbedError> {
     let folder = database.folder().display();
     // A starting server removes everything that looks like a temporary table from the folder for
     // them, also tables of other servers, so each has its own folder. The binary log is off, and
@@ -69,9 +69,9 @@ pub(super) fn configure(database: &Database) -> Result<PathBuf, TestbedError> {
 }
 
 /// Returns the command that starts the server.
-pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
+pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
-    let server = CommandLine::new(Programs::find()?.server).arg(settings);
+    let server = CommandLine::new(MariaDbPrograms::find()?.server).arg(settings);
     // The last of equal options counts.
     let options: Vec<String> =
         database.options.iter().map(|option| format!("--{option}")).collect();
@@ -79,24 +79,24 @@ pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
 }
 
 /// Returns the command that succeeds once the server answers.
-pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
-    let admin = CommandLine::new(Programs::find()?.admin);
+pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+    let admin = CommandLine::new(MariaDbPrograms::find()?.admin);
     Ok(as_root(admin, database).arg("ping"))
 }
 
 /// Returns the client's command, as the server's root.
-pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
-    let client = CommandLine::new(Programs::find()?.client);
+pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+    let client = CommandLine::new(MariaDbPrograms::find()?.client);
     Ok(as_root(client, database).args(["--batch", "--skip-column-names", "--raw"]))
 }
 
-fn as_root(command: CommandLine, database: &Database) -> CommandLine {
+fn as_root(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
     let socket = format!("--socket={}", database.socket().display());
     command.args(["--no-defaults", "--user=root"]).arg(socket)
 }
 
 /// Makes the user, for socket and TCP.
-pub(super) fn create_user(database: &Database) -> Result<(), TestbedError> {
+pub(super) fn create_user(database: &PrivateDatabase) -> Result<(), TestbedError> {
     let mut statements = String::new();
     for host in ["localhost", "127.0.0.1"] {
         let _ = write!(

@@ -38,14 +38,14 @@ pub const PASSWORD: &str = "a private password";
 
 /// Kind of database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum DatabaseEngine {
     /// MariaDB, which speaks MySQL's protocol.
     MariaDb,
     /// PostgreSQL.
     PostgreSql,
 }
 
-impl Engine {
+impl DatabaseEngine {
     /// All kinds of servers.
     pub const ALL: [Self; 2] = [Self::MariaDb, Self::PostgreSql];
 
@@ -53,8 +53,8 @@ impl Engine {
     #[must_use]
     pub fn missing(self) -> Option<String> {
         let found = match self {
-            Self::MariaDb => mariadb::Programs::find().map(drop),
-            Self::PostgreSql => postgresql::Programs::find().map(drop),
+            Self::MariaDb => mariadb::MariaDbPrograms::find().map(drop),
+            Self::PostgreSql => postgresql::PostgreSqlPrograms::find().map(drop),
         };
         found.err().map(|error| error.to_string())
     }
@@ -62,7 +62,7 @@ impl Engine {
 
 /// Settings of a private server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct PrivateDatabaseSettings {
     /// True if commits are on the disk, the default of both servers. Otherwise a commit survives
     /// only a crash of the server, which is what Kea's users usually choose.
     pub is_durable: bool,
@@ -72,7 +72,7 @@ pub struct Settings {
     pub cpu: Option<usize>,
 }
 
-impl Default for Settings {
+impl Default for PrivateDatabaseSettings {
     fn default() -> Self {
         Self { is_durable: true, on_loopback: false, cpu: None }
     }
@@ -80,9 +80,9 @@ impl Default for Settings {
 
 /// Running private server. Dropping it ends the server and removes its folder.
 #[derive(Debug)]
-pub struct Database {
-    engine: Engine,
-    settings: Settings,
+pub struct PrivateDatabase {
+    engine: DatabaseEngine,
+    settings: PrivateDatabaseSettings,
     folder: PathBuf,
     port: Option<u16>,
     /// Words that the server's command is run through.
@@ -92,13 +92,16 @@ pub struct Database {
     process: Option<ChildProcess>,
 }
 
-impl Database {
+impl PrivateDatabase {
     /// Makes an empty server in a new temporary folder, starts it, and waits until it answers.
     ///
     /// # Errors
     /// The programs are not installed, the folder cannot be made, or the server does not start; its
     /// last log lines are in the error.
-    pub fn start(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
+    pub fn start(
+        engine: DatabaseEngine,
+        settings: PrivateDatabaseSettings,
+    ) -> Result<Self, TestbedError> {
         Self::start_as(engine, settings, &[], &[])
     }
 
@@ -109,8 +112,8 @@ impl Database {
     /// # Errors
     /// As [`Self::start`].
     pub fn start_through(
-        engine: Engine,
-        settings: Settings,
+        engine: DatabaseEngine,
+        settings: PrivateDatabaseSettings,
         words: &[String],
     ) -> Result<Self, TestbedError> {
         Self::start_as(engine, settings, words, &[])
@@ -122,35 +125,38 @@ impl Database {
     /// # Errors
     /// As [`Self::start`].
     pub fn start_with(
-        engine: Engine,
-        settings: Settings,
+        engine: DatabaseEngine,
+        settings: PrivateDatabaseSettings,
         options: &[String],
     ) -> Result<Self, TestbedError> {
         Self::start_as(engine, settings, &[], options)
     }
 
     fn start_as(
-        engine: Engine,
-        settings: Settings,
+        engine: DatabaseEngine,
+        settings: PrivateDatabaseSettings,
         words: &[String],
         options: &[String],
     ) -> Result<Self, TestbedError> {
         let mut database = Self::make(engine, settings)?;
         database.through = words.to_vec();
         match engine {
-            Engine::MariaDb => mariadb::create(&database)?,
-            Engine::PostgreSql => postgresql::create(&database)?,
+            DatabaseEngine::MariaDb => mariadb::create(&database)?,
+            DatabaseEngine::PostgreSql => postgresql::create(&database)?,
         }
         database.options = options.to_vec();
         database.launch()?;
-        if engine == Engine::MariaDb {
+        if engine == DatabaseEngine::MariaDb {
             mariadb::create_user(&database)?;
         }
         Ok(database)
     }
 
     /// Makes a server without data, in a folder of its own.
-    fn make(engine: Engine, settings: Settings) -> Result<Self, TestbedError> {
+    fn make(
+        engine: DatabaseEngine,
+        settings: PrivateDatabaseSettings,
+    ) -> Result<Self, TestbedError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("godwit-database-{}-{count}", std::process::id());
@@ -166,7 +172,7 @@ impl Database {
 
     /// Returns the kind of the server.
     #[must_use]
-    pub fn engine(&self) -> Engine {
+    pub fn engine(&self) -> DatabaseEngine {
         self.engine
     }
 
@@ -175,8 +181,8 @@ impl Database {
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         match self.engine {
-            Engine::MariaDb => self.folder.join("socket"),
-            Engine::PostgreSql => self.folder.clone(),
+            DatabaseEngine::MariaDb => self.folder.join("socket"),
+            DatabaseEngine::PostgreSql => self.folder.clone(),
         }
     }
 
@@ -205,8 +211,8 @@ impl Database {
     /// It exists already, or the server does not answer.
     pub fn create(&self, name: &str) -> Result<(), TestbedError> {
         let maintenance = match self.engine {
-            Engine::MariaDb => "mysql",
-            Engine::PostgreSql => "postgres",
+            DatabaseEngine::MariaDb => "mysql",
+            DatabaseEngine::PostgreSql => "postgres",
         };
         self.query(maintenance, &format!("CREATE DATABASE {name}")).map(drop)
     }
@@ -218,9 +224,9 @@ impl Database {
     /// It does not exist, or the server does not answer.
     pub fn remove(&self, name: &str) -> Result<(), TestbedError> {
         let (maintenance, how) = match self.engine {
-            Engine::MariaDb => ("mysql", ""),
+            DatabaseEngine::MariaDb => ("mysql", ""),
             // A connection that is not closed yet would prevent the removal.
-            Engine::PostgreSql => ("postgres", " WITH (FORCE)"),
+            DatabaseEngine::PostgreSql => ("postgres", " WITH (FORCE)"),
         };
         self.query(maintenance, &format!("DROP DATABASE {name}{how}")).map(drop)
     }
@@ -232,8 +238,10 @@ impl Database {
     /// The server refuses; its error output is in the error.
     pub fn query(&self, name: &str, statements: &str) -> Result<String, TestbedError> {
         match self.engine {
-            Engine::MariaDb => mariadb::client(self)?.arg(name).arg("-e").arg(statements).run(),
-            Engine::PostgreSql => {
+            DatabaseEngine::MariaDb => {
+                mariadb::client(self)?.arg(name).arg("-e").arg(statements).run()
+            }
+            DatabaseEngine::PostgreSql => {
                 postgresql::client(self)?.arg(name).arg("-c").arg(statements).run()
             }
         }
@@ -261,8 +269,8 @@ impl Database {
         let pid = process.pid();
         // PostgreSQL would wait for its clients on SIGTERM; SIGINT ends it fast and in order.
         let signal = match self.engine {
-            Engine::MariaDb => "TERM",
-            Engine::PostgreSql => "INT",
+            DatabaseEngine::MariaDb => "TERM",
+            DatabaseEngine::PostgreSql => "INT",
         };
         CommandLine::new("sh").arg("-c").arg(format!("kill -s {signal} {pid}")).run()?;
         let until = Instant::now() + STOP_LIMIT;
@@ -288,8 +296,8 @@ impl Database {
     /// Starts the server again with further arguments for this start only.
     fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
         let command = match self.engine {
-            Engine::MariaDb => mariadb::server(self)?,
-            Engine::PostgreSql => postgresql::server(self)?,
+            DatabaseEngine::MariaDb => mariadb::server(self)?,
+            DatabaseEngine::PostgreSql => postgresql::server(self)?,
         };
         let command = command.args(arguments.iter().copied());
         let cpu = self.settings.cpu.map(|cpu| cpu.to_string());
@@ -300,11 +308,11 @@ impl Database {
         let words: Vec<&str> = self.through.iter().map(String::as_str).collect();
         let command = command.through(&words);
         let ready = match self.engine {
-            Engine::MariaDb => mariadb::ready(self)?,
-            Engine::PostgreSql => postgresql::ready(self)?,
+            DatabaseEngine::MariaDb => mariadb::ready(self)?,
+            DatabaseEngine::PostgreSql => postgresql::ready(self)?,
         };
         let socket = self.socket();
-        if self.engine == Engine::MariaDb {
+        if self.engine == DatabaseEngine::MariaDb {
             // A killed server leaves its socket behind.
             let _ = fs::remove_file(&socket);
         }
@@ -341,10 +349,10 @@ impl Database {
     }
 }
 
-impl Drop for Database {
+impl Drop for PrivateDatabase {
     fn drop(&mut self) {
         self.kill();
-        if self.engine == Engine::PostgreSql {
+        if self.engine == DatabaseEngine::PostgreSql {
             postgresql::remove_shared_memory(&self.folder);
         }
         let _ = fs::remove_dir_all(&self.folder);

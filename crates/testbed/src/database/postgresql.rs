@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Database, PASSWORD, USER, template};
+use super::{PASSWORD, PrivateDatabase, USER, template};
 use crate::command::{CommandLine, find_program};
 use crate::error::TestbedError;
 use crate::nobody::{give_away, unprivileged};
@@ -12,11 +12,11 @@ use crate::nobody::{give_away, unprivileged};
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// Folder of the programs.
-pub(super) struct Programs {
+pub(super) struct PostgreSqlPrograms {
     folder: PathBuf,
 }
 
-impl Programs {
+impl PostgreSqlPrograms {
     /// Finds the newest installed version that has a server.
     pub(super) fn find() -> Result<Self, TestbedError> {
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
@@ -49,8 +49,8 @@ impl Programs {
 }
 
 /// Makes the cluster without flushing, because it has no data yet.
-pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
-    let programs = Programs::find()?;
+pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
+    let programs = PostgreSqlPrograms::find()?;
     let password = database.folder().join("password");
     let cannot = |e| TestbedError::new(format!("cannot write {}", password.display()), e);
     fs::write(&password, PASSWORD).map_err(cannot)?;
@@ -68,11 +68,11 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
 }
 
 /// Returns the command that starts the server.
-pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
+pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let folder = database.folder().display();
     let addresses = if database.port.is_some() { "127.0.0.1" } else { "" };
     let commit = if database.settings.is_durable { "on" } else { "off" };
-    let server = Programs::find()?
+    let server = PostgreSqlPrograms::find()?
         .program("postgres")
         .args(["-D", &format!("{folder}/data"), "-k", &folder.to_string()])
         .args(["-p", &database.socket_port().to_string()])
@@ -86,19 +86,19 @@ pub(super) fn server(database: &Database) -> Result<CommandLine, TestbedError> {
 }
 
 /// Returns the command that succeeds once the server answers.
-pub(super) fn ready(database: &Database) -> Result<CommandLine, TestbedError> {
-    Ok(at(Programs::find()?.program("pg_isready"), database).arg("--quiet"))
+pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+    Ok(at(PostgreSqlPrograms::find()?.program("pg_isready"), database).arg("--quiet"))
 }
 
 /// Returns the client's command.
-pub(super) fn client(database: &Database) -> Result<CommandLine, TestbedError> {
-    let client = at(Programs::find()?.program("psql"), database);
+pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+    let client = at(PostgreSqlPrograms::find()?.program("psql"), database);
     Ok(client
         .args(["--username", USER, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only"])
         .args(["--field-separator", "\t", "--set", "ON_ERROR_STOP=1"]))
 }
 
-fn at(command: CommandLine, database: &Database) -> CommandLine {
+fn at(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
     let folder = database.folder().display().to_string();
     command.args(["--host", &folder, "--port", &database.socket_port().to_string()])
 }

@@ -1,9 +1,9 @@
 //! Output of the program of 2012, letter for letter, with its misleading averages of whole
 //! microseconds.
 
-use crate::result::Row;
-use crate::subject::{Backend, Mode};
-use crate::workload::Step;
+use crate::result::SubjectResult;
+use crate::subject::{ChangeSafety, SubjectBackend};
+use crate::workload::WorkloadStep;
 
 /// Arguments of the command line that the program of 2012 printed.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub struct Parameters<'p> {
     /// Number of iterations, `-n`.
     pub iterations: u32,
     /// Mode, `-s`.
-    pub mode: Mode,
+    pub mode: ChangeSafety,
     /// True for verbose output, `-v`.
     pub is_verbose: bool,
     /// True for compiled statements, `-c`.
@@ -28,11 +28,11 @@ pub struct Parameters<'p> {
 
 /// Returns the lines before the measurement.
 #[must_use]
-pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
+pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
     let lines = [
         ("Number of iterations", parameters.iterations.to_string()),
-        ("Sync/async", choose(parameters.mode == Mode::Sync, "sync", "async").to_owned()),
+        ("Sync/async", choose(parameters.mode == ChangeSafety::Sync, "sync", "async").to_owned()),
         ("Verbose", choose(parameters.is_verbose, "verbose", "quiet").to_owned()),
         ("Compiled statements", choose(parameters.is_compiled, "yes", "no").to_owned()),
         ("Database name", parameters.name.to_owned()),
@@ -45,7 +45,7 @@ pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
         out.push_str(&format!("{name:<20} : {value}\n"));
     }
     out.push('\n');
-    if backend == Backend::Mysql {
+    if backend == SubjectBackend::Mysql {
         out.push_str("MySQL library init successful.\nMySQL connection established.\n");
     }
     out
@@ -53,35 +53,35 @@ pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
 
 /// Returns the default name of the database or file.
 #[must_use]
-pub const fn default_name(backend: Backend) -> &'static str {
+pub const fn default_name(backend: SubjectBackend) -> &'static str {
     match backend {
-        Backend::Sqlite => "sqlite.db",
-        Backend::Memfile => "dhcpd.leases",
+        SubjectBackend::Sqlite => "sqlite.db",
+        SubjectBackend::Memfile => "dhcpd.leases",
         _ => "kea",
     }
 }
 
 /// Returns the text before the marks of a step; `None` for steps that did not exist in 2012.
-const fn label(step: Step) -> Option<&'static str> {
+const fn label(step: WorkloadStep) -> Option<&'static str> {
     match step {
-        Step::Create => Some("CREATE:   "),
-        Step::Search => Some("RETRIEVE: "),
-        Step::Update => Some("UPDATE:   "),
-        Step::Delete => Some("DELETE:   "),
-        Step::SearchHardware | Step::SearchClientId => None,
+        WorkloadStep::Create => Some("CREATE:   "),
+        WorkloadStep::Search => Some("RETRIEVE: "),
+        WorkloadStep::Update => Some("UPDATE:   "),
+        WorkloadStep::Delete => Some("DELETE:   "),
+        WorkloadStep::SearchHardware | WorkloadStep::SearchClientId => None,
     }
 }
 
 /// Returns the progress line of one step, with a mark for every operation if `is_verbose`.
 #[must_use]
 pub fn progress(
-    step: Step,
+    step: WorkloadStep,
     hits: &[bool],
-    (backend, is_compiled): (Backend, bool),
+    (backend, is_compiled): (SubjectBackend, bool),
     is_verbose: bool,
 ) -> String {
     let Some(label) = label(step) else { return String::new() };
-    let miss = if backend == Backend::Mysql && !is_compiled { 'x' } else { 'X' };
+    let miss = if backend == SubjectBackend::Mysql && !is_compiled { 'x' } else { 'X' };
     let mut line = label.to_owned();
     if is_verbose {
         // The program of 2012 checked the result of searches only.
@@ -97,9 +97,10 @@ pub fn progress(
 
 /// Returns the last four lines, for the first run of `row`.
 #[must_use]
-pub fn summary(row: &Row) -> String {
+pub fn summary(row: &SubjectResult) -> String {
     let mut out = String::new();
-    for (step, word) in Step::FOUR.into_iter().zip(["Create", "Search", "Update", "Delete"]) {
+    for (step, word) in WorkloadStep::FOUR.into_iter().zip(["Create", "Search", "Update", "Delete"])
+    {
         let Some(result) = row.step(step) else { continue };
         let time_us = (result.seconds.first().copied().unwrap_or(0.0) * 1e6).round() as u64;
         out.push_str(&line(word, result.operations, time_us));
@@ -148,14 +149,14 @@ fn without_zeros(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Counted, Latency, StepResult};
-    use crate::subject::Subject;
+    use crate::result::{OperationLatency, StepResult, StoreWriteCounts};
+    use crate::subject::BenchmarkSubject;
 
     #[test]
     fn the_head_is_that_of_2012() {
         let parameters = Parameters {
             iterations: 100,
-            mode: Mode::Sync,
+            mode: ChangeSafety::Sync,
             is_verbose: true,
             is_compiled: false,
             name: "kea",
@@ -164,7 +165,7 @@ mod tests {
             password: "secret",
         };
         assert_eq!(
-            head(Backend::Mysql, &parameters),
+            head(SubjectBackend::Mysql, &parameters),
             "Starting test. Parameters:\n\
              Number of iterations : 100\n\
              Sync/async           : sync\n\
@@ -178,9 +179,13 @@ mod tests {
              MySQL library init successful.\n\
              MySQL connection established.\n"
         );
-        let parameters =
-            Parameters { mode: Mode::Async, is_verbose: false, is_compiled: true, ..parameters };
-        let quiet = head(Backend::Memfile, &parameters);
+        let parameters = Parameters {
+            mode: ChangeSafety::Async,
+            is_verbose: false,
+            is_compiled: true,
+            ..parameters
+        };
+        let quiet = head(SubjectBackend::Memfile, &parameters);
         assert!(quiet.contains("Sync/async           : async\nVerbose              : quiet\n"));
         assert!(quiet.ends_with(
             "Compiled statements  : yes\nDatabase name        : kea\n\
@@ -195,31 +200,48 @@ mod tests {
         let line = |step, backend, is_compiled, is_verbose| {
             progress(step, &hits, (backend, is_compiled), is_verbose)
         };
-        assert_eq!(line(Step::Create, Backend::Sqlite, true, true), "CREATE:   ...\n");
-        assert_eq!(line(Step::Search, Backend::Sqlite, false, true), "RETRIEVE: .X.\n");
-        assert_eq!(line(Step::Search, Backend::Mysql, false, true), "RETRIEVE: .x.\n");
-        assert_eq!(line(Step::Search, Backend::Mysql, true, true), "RETRIEVE: .X.\n");
-        assert_eq!(line(Step::Update, Backend::Mysql, true, true), "UPDATE:   ...\n");
-        assert_eq!(line(Step::Delete, Backend::Memfile, true, false), "DELETE:   \n");
-        assert_eq!(line(Step::SearchHardware, Backend::Mysql, true, true), "");
+        assert_eq!(
+            line(WorkloadStep::Create, SubjectBackend::Sqlite, true, true),
+            "CREATE:   ...\n"
+        );
+        assert_eq!(
+            line(WorkloadStep::Search, SubjectBackend::Sqlite, false, true),
+            "RETRIEVE: .X.\n"
+        );
+        assert_eq!(
+            line(WorkloadStep::Search, SubjectBackend::Mysql, false, true),
+            "RETRIEVE: .x.\n"
+        );
+        assert_eq!(
+            line(WorkloadStep::Search, SubjectBackend::Mysql, true, true),
+            "RETRIEVE: .X.\n"
+        );
+        assert_eq!(
+            line(WorkloadStep::Update, SubjectBackend::Mysql, true, true),
+            "UPDATE:   ...\n"
+        );
+        assert_eq!(
+            line(WorkloadStep::Delete, SubjectBackend::Memfile, true, false),
+            "DELETE:   \n"
+        );
+        assert_eq!(line(WorkloadStep::SearchHardware, SubjectBackend::Mysql, true, true), "");
     }
 
     #[test]
     fn the_last_lines_are_those_of_2012() {
         let times = [31.603978, 0.000817, 27.964191, 0.999999];
-        let steps = Step::FOUR
-            .into_iter()
-            .zip(times)
-            .map(|(step, time)| StepResult::new(step, 1000, 0, vec![time], Latency::default()));
-        let row = Row {
-            subject: Subject::of_2012(Backend::Mysql, Mode::Sync, false),
+        let steps = WorkloadStep::FOUR.into_iter().zip(times).map(|(step, time)| {
+            StepResult::new(step, 1000, 0, vec![time], OperationLatency::default())
+        });
+        let row = SubjectResult {
+            subject: BenchmarkSubject::of_2012(SubjectBackend::Mysql, ChangeSafety::Sync, false),
             setting: String::new(),
             records: 1000,
             steps: steps.collect(),
             operations_per_s: 0.0,
             mean_of_rates: 0.0,
             flush: None,
-            counts: Counted::default(),
+            counts: StoreWriteCounts::default(),
         };
         assert_eq!(
             summary(&row),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::result::Report;
+use crate::result::UbenchReport;
 
 const HEADER: &str = "backend,schema,mode,setting,statements,engine,journal,concurrency,\
     per_transaction,records,step,operations,runs,misses,mean_s,per_s,low_per_s,high_per_s,p50_us,\
@@ -10,7 +10,7 @@ const HEADER: &str = "backend,schema,mode,setting,statements,engine,journal,conc
 
 /// Returns the whole measurement, without notes and ratios.
 #[must_use]
-pub fn csv(report: &Report) -> String {
+pub fn csv(report: &UbenchReport) -> String {
     let mut out = HEADER.to_owned();
     for row in &report.rows {
         let subject = &row.subject;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use measure::report::{document, format, theme_button};
 use measure::statistics::RatioInterval;
 
-use crate::result::{Report, Row};
+use crate::result::{SubjectResult, UbenchReport};
 use crate::seeds;
 
 /// Renders the page. The same report always yields the same bytes.
@@ -16,7 +16,7 @@ use crate::seeds;
 ///
 /// Never: a report can always be written as JSON.
 #[must_use]
-pub fn page(report: &Report) -> String {
+pub fn page(report: &UbenchReport) -> String {
     let body = html! {
         (head(report))
         main {
@@ -31,7 +31,7 @@ pub fn page(report: &Report) -> String {
     document("Lease stores — godwit", "report", &serde_json::to_string(report), &body)
 }
 
-fn head(report: &Report) -> Markup {
+fn head(report: &UbenchReport) -> Markup {
     let machine = &report.machine;
     html! {
         header {
@@ -50,7 +50,7 @@ fn head(report: &Report) -> Markup {
     }
 }
 
-fn notes(report: &Report) -> Markup {
+fn notes(report: &UbenchReport) -> Markup {
     html! {
         section class="notes" {
             h2 { "Before comparing" }
@@ -90,7 +90,7 @@ fn ratio(interval: Option<RatioInterval>) -> String {
     }
 }
 
-fn group_commit(report: &Report) -> Markup {
+fn group_commit(report: &UbenchReport) -> Markup {
     html! {
         @if !report.group_commit.is_empty() {
             section class="figures" {
@@ -133,7 +133,7 @@ fn group_commit(report: &Report) -> Markup {
     }
 }
 
-fn rows(rows: &[Row]) -> Markup {
+fn rows(rows: &[SubjectResult]) -> Markup {
     html! {
         section class="figures" {
             h2 { "All rows" }
@@ -154,7 +154,7 @@ fn rows(rows: &[Row]) -> Markup {
     }
 }
 
-fn steps(row: &Row) -> Markup {
+fn steps(row: &SubjectResult) -> Markup {
     html! {
         @for (at, step) in row.steps.iter().enumerate() {
             tr {
@@ -185,7 +185,7 @@ fn steps(row: &Row) -> Markup {
     }
 }
 
-fn method(report: &Report) -> Markup {
+fn method(report: &UbenchReport) -> Markup {
     html! {
         section class="method" {
             h2 { "How it was measured" }

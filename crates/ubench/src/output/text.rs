@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use measure::report::format;
 use measure::statistics::RatioInterval;
 
-use crate::result::{GroupCommit, Report, Row, StepResult};
+use crate::result::{GroupCommit, StepResult, SubjectResult, UbenchReport};
 
 /// Width of the names, before the column of figures.
 const NAME_WIDTH: usize = 18;
 
 /// Returns the whole measurement.
 #[must_use]
-pub fn text(report: &Report) -> String {
+pub fn text(report: &UbenchReport) -> String {
     let mut out = String::new();
     let machine = &report.machine;
     let _ = writeln!(
@@ -39,7 +39,7 @@ pub fn text(report: &Report) -> String {
     out
 }
 
-fn add_row(out: &mut String, row: &Row) {
+fn add_row(out: &mut String, row: &SubjectResult) {
     let _ = writeln!(out, "\n{} ({}), {} records", row.subject, row.setting, row.records);
     let _ = writeln!(
         out,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use netio::Clock;
 
-use super::Connection;
+use super::StoreConnection;
 use crate::error::UbenchError;
 use crate::flush::CountedStorage;
-use crate::open::Place;
-use crate::subject::Mode;
-use crate::workload::{self, CREATED_LIFETIME_S, Step, UPDATED_LIFETIME_S};
+use crate::open::SubjectEnvironment;
+use crate::subject::ChangeSafety;
+use crate::workload::{self, CREATED_LIFETIME_S, UPDATED_LIFETIME_S, WorkloadStep};
 use dhcp_store::storage::{LogFile, Storage, write_all_at};
 
 /// Bytes that are buffered before they are written, as many as in the C library.
@@ -20,18 +20,18 @@ const BUFFER_OCTETS: usize = 4096;
 
 /// Lease in memory.
 #[derive(Clone, Copy)]
-struct Lease {
+struct PlainFileLease {
     valid_lifetime_s: u32,
     cltt_s: u64,
 }
 
 /// Lease file with its map in memory.
 pub(super) struct TextFile {
-    leases: BTreeMap<u32, Lease>,
+    leases: BTreeMap<u32, PlainFileLease>,
     file: Arc<dyn LogFile>,
     offset: u64,
     buffer: String,
-    mode: Mode,
+    mode: ChangeSafety,
 }
 
 fn failed(error: std::io::Error) -> UbenchError {
@@ -41,8 +41,8 @@ fn failed(error: std::io::Error) -> UbenchError {
 impl TextFile {
     /// Creates an empty file.
     pub(super) fn create(
-        mode: Mode,
-        place: &Place<'_>,
+        mode: ChangeSafety,
+        place: &SubjectEnvironment<'_>,
         storage: &CountedStorage,
     ) -> Result<Self, UbenchError> {
         let path = match place.file {
@@ -62,20 +62,25 @@ impl TextFile {
     }
 
     /// Appends the block of a change, with the keyword `word`.
-    fn append(&mut self, number: u32, lease: Lease, word: &str) -> Result<(), UbenchError> {
+    fn append(
+        &mut self,
+        number: u32,
+        lease: PlainFileLease,
+        word: &str,
+    ) -> Result<(), UbenchError> {
         block(&mut self.buffer, number, lease, word);
         match self.mode {
-            Mode::Sync => {
+            ChangeSafety::Sync => {
                 self.write()?;
                 self.file.sync_data().map_err(failed)
             }
-            Mode::Async if self.buffer.len() < BUFFER_OCTETS => Ok(()),
-            Mode::Async | Mode::Other => self.write(),
+            ChangeSafety::Async if self.buffer.len() < BUFFER_OCTETS => Ok(()),
+            ChangeSafety::Async | ChangeSafety::Other => self.write(),
         }
     }
 }
 
-fn block(out: &mut String, number: u32, lease: Lease, word: &str) {
+fn block(out: &mut String, number: u32, lease: PlainFileLease, word: &str) {
     let hex = |out: &mut String, octets: &[u8]| {
         for octet in octets {
             let _ = write!(out, "{octet:02x}");
@@ -93,7 +98,7 @@ fn block(out: &mut String, number: u32, lease: Lease, word: &str) {
     );
 }
 
-impl Connection for TextFile {
+impl StoreConnection for TextFile {
     fn begin(&mut self) -> Result<(), UbenchError> {
         Err(UbenchError::said("the file of 2012 knows no transactions"))
     }
@@ -102,35 +107,35 @@ impl Connection for TextFile {
         self.begin()
     }
 
-    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
         let cltt_s = if step.is_search() { 0 } else { Clock::now().wall_s() };
         match step {
-            Step::Create => {
-                let lease = Lease { valid_lifetime_s: CREATED_LIFETIME_S, cltt_s };
+            WorkloadStep::Create => {
+                let lease = PlainFileLease { valid_lifetime_s: CREATED_LIFETIME_S, cltt_s };
                 self.leases.insert(number, lease);
                 self.append(number, lease, "add")?;
                 Ok(true)
             }
-            Step::Search => Ok(std::hint::black_box(self.leases.get(&number)).is_some()),
+            WorkloadStep::Search => Ok(std::hint::black_box(self.leases.get(&number)).is_some()),
             // The map has only one index, so this search checks every lease.
-            Step::SearchHardware => {
+            WorkloadStep::SearchHardware => {
                 let wanted = workload::long_hardware(number);
                 let is_it = |other: &u32| workload::long_hardware(*other) == wanted;
                 Ok(std::hint::black_box(self.leases.keys().find(|other| is_it(other))).is_some())
             }
-            Step::SearchClientId => {
+            WorkloadStep::SearchClientId => {
                 let wanted = workload::long_client_id(number);
                 let is_it = |other: &u32| workload::long_client_id(*other) == wanted;
                 Ok(std::hint::black_box(self.leases.keys().find(|other| is_it(other))).is_some())
             }
-            Step::Update => {
+            WorkloadStep::Update => {
                 let Some(lease) = self.leases.get_mut(&number) else { return Ok(false) };
-                *lease = Lease { valid_lifetime_s: UPDATED_LIFETIME_S, cltt_s };
+                *lease = PlainFileLease { valid_lifetime_s: UPDATED_LIFETIME_S, cltt_s };
                 let lease = *lease;
                 self.append(number, lease, "update")?;
                 Ok(true)
             }
-            Step::Delete => {
+            WorkloadStep::Delete => {
                 let Some(lease) = self.leases.remove(&number) else { return Ok(false) };
                 self.append(number, lease, "delete")?;
                 Ok(true)
@@ -146,7 +151,7 @@ mod tests {
     #[test]
     fn a_change_is_a_block_of_twelve_lines() {
         let mut text = String::new();
-        block(&mut text, 258, Lease { valid_lifetime_s: 1002, cltt_s: 7 }, "update");
+        block(&mut text, 258, PlainFileLease { valid_lifetime_s: 1002, cltt_s: 7 }, "update");
         assert_eq!(text.lines().count(), 12);
         assert!(text.starts_with("lease 1.0.1.2 {\n  hwaddr 6868"), "{text}");
         assert!(text.contains("00000102;\n  valid-lifetime 1002;"), "{text}");

@@ -12,19 +12,19 @@ use std::sync::{Arc, Barrier};
 use netio::Clock;
 
 use crate::error::UbenchError;
-use crate::flush::{CountedStorage, Counts};
-use crate::open::Place;
-use crate::subject::{Backend, Sharing, Subject};
-use crate::tally::Tally;
-use crate::workload::Step;
+use crate::flush::{CountedStorage, StoreWriteCounters};
+use crate::open::SubjectEnvironment;
+use crate::subject::{BenchmarkSubject, SubjectBackend, TransactionSharing};
+use crate::tally::StepRunResult;
+use crate::workload::WorkloadStep;
 use file::TextFile;
 pub(crate) use mysql::options as mysql_options;
 pub(crate) use pgsql::Pgsql;
-use statement::{Arguments, Prepared};
+use statement::{StatementArguments, StatementTemplate};
 
 /// Connection to a database, or a file that needs none. Every function has finished when it
 /// returns.
-pub(crate) trait Connection: Send {
+pub(crate) trait StoreConnection: Send {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), UbenchError>;
 
@@ -32,32 +32,36 @@ pub(crate) trait Connection: Send {
     fn commit(&mut self) -> Result<(), UbenchError>;
 
     /// Does one operation; returns true if it found or changed anything.
-    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError>;
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError>;
 }
 
-/// Interface of a driver that [`Statements`] uses.
-pub(crate) trait Driver: Send {
+/// Interface of a driver that [`DriverConnection`] uses.
+pub(crate) trait StatementDriver: Send {
     /// Executes a statement without values.
     fn run(&mut self, statement: &str) -> Result<(), UbenchError>;
 
     /// Executes a change; returns the number of rows that it affected.
     fn change(
         &mut self,
-        statement: &Prepared,
-        arguments: Arguments<'_>,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
     ) -> Result<u64, UbenchError>;
 
     /// Queries rows; returns their number.
-    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError>;
+    fn find(
+        &mut self,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
+    ) -> Result<u64, UbenchError>;
 }
 
 /// Connection that uses SQL.
-struct Statements<D> {
+struct DriverConnection<D> {
     driver: D,
-    texts: statement::Texts,
+    texts: statement::StepStatements,
 }
 
-impl<D: Driver> Connection for Statements<D> {
+impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
     fn begin(&mut self) -> Result<(), UbenchError> {
         self.driver.run("BEGIN")
     }
@@ -66,47 +70,47 @@ impl<D: Driver> Connection for Statements<D> {
         self.driver.run("COMMIT")
     }
 
-    fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
         let values = statement::values(step, number, Clock::now().wall_s());
         let prepared = self.texts.of(step);
         let rows = match step.is_search() {
-            true => self.driver.find(prepared, Arguments(&values)),
-            false => self.driver.change(prepared, Arguments(&values)),
+            true => self.driver.find(prepared, StatementArguments(&values)),
+            false => self.driver.change(prepared, StatementArguments(&values)),
         };
         Ok(rows? > 0)
     }
 }
 
 /// Connections with operations on them.
-pub(crate) struct Plain {
-    connections: Vec<Box<dyn Connection>>,
+pub(crate) struct PlainStore {
+    connections: Vec<Box<dyn StoreConnection>>,
     per_transaction: u32,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<StoreWriteCounters>>,
 }
 
 /// Opens as many connections as there are operations at a time, and creates the table anew.
 pub(crate) fn open(
-    subject: &Subject,
-    place: &Place<'_>,
-    counts: &Arc<Counts>,
-) -> Result<Plain, UbenchError> {
+    subject: &BenchmarkSubject,
+    place: &SubjectEnvironment<'_>,
+    counts: &Arc<StoreWriteCounters>,
+) -> Result<PlainStore, UbenchError> {
     let is_compiled = subject.is_compiled.unwrap_or(false);
-    let connect = |is_first: bool| -> Result<Box<dyn Connection>, UbenchError> {
-        let texts = statement::Texts::new(subject.backend, is_compiled);
+    let connect = |is_first: bool| -> Result<Box<dyn StoreConnection>, UbenchError> {
+        let texts = statement::StepStatements::new(subject.backend, is_compiled);
         match (subject.backend, place.server) {
-            (Backend::Mysql, Some(server)) => {
+            (SubjectBackend::Mysql, Some(server)) => {
                 let settings = server.plain_settings(subject)?;
-                let driver = mysql::Mysql::connect(&settings, subject, is_first)?;
-                Ok(Box::new(Statements { driver, texts }))
+                let driver = mysql::MysqlDriver::connect(&settings, subject, is_first)?;
+                Ok(Box::new(DriverConnection { driver, texts }))
             }
-            (Backend::Pgsql, Some(server)) => {
+            (SubjectBackend::Pgsql, Some(server)) => {
                 let settings = server.plain_settings(subject)?;
                 let driver = Pgsql::connect(&settings, subject, is_first)?;
-                Ok(Box::new(Statements { driver, texts }))
+                Ok(Box::new(DriverConnection { driver, texts }))
             }
-            (Backend::Sqlite, _) => {
-                let driver = sqlite::Sqlite::open(subject, place)?;
-                Ok(Box::new(Statements { driver, texts }))
+            (SubjectBackend::Sqlite, _) => {
+                let driver = sqlite::SqliteDriver::open(subject, place)?;
+                Ok(Box::new(DriverConnection { driver, texts }))
             }
             _ => {
                 let storage = CountedStorage::new(counts.clone(), place.delay);
@@ -117,20 +121,20 @@ pub(crate) fn open(
     let connections =
         (0..subject.concurrency).map(|at| connect(at == 0)).collect::<Result<_, _>>()?;
     let per_transaction = match subject.sharing {
-        Sharing::Adaptive => 1,
-        Sharing::Fixed(count) => count,
+        TransactionSharing::Adaptive => 1,
+        TransactionSharing::Fixed(count) => count,
     };
     let counts = subject.backend.speaks_sql().then(|| counts.clone());
-    Ok(Plain { connections, per_transaction, counts })
+    Ok(PlainStore { connections, per_transaction, counts })
 }
 
-impl Plain {
+impl PlainStore {
     /// Runs `step` for the records of these numbers, which the connections share in turn.
     pub(crate) fn step(
         &mut self,
-        step: Step,
+        step: WorkloadStep,
         numbers: &[u32],
-        tally: &mut Tally,
+        tally: &mut StepRunResult,
     ) -> Result<(), UbenchError> {
         let per_transaction = self.per_transaction as usize;
         let threads = self.connections.len();
@@ -147,7 +151,7 @@ impl Plain {
         } else {
             let keeps_marks = tally.marks.is_some();
             let start = Barrier::new(threads);
-            let done: Vec<Result<Tally, UbenchError>> = std::thread::scope(|scope| {
+            let done: Vec<Result<StepRunResult, UbenchError>> = std::thread::scope(|scope| {
                 let workers: Vec<_> = self
                     .connections
                     .iter_mut()
@@ -155,7 +159,7 @@ impl Plain {
                     .map(|(connection, own)| {
                         let start = &start;
                         scope.spawn(move || {
-                            let mut tally = Tally::new(keeps_marks);
+                            let mut tally = StepRunResult::new(keeps_marks);
                             start.wait();
                             let first_ns = Clock::mono_ns();
                             operate(&mut **connection, (step, &own), per_transaction, &mut tally)?;
@@ -193,10 +197,10 @@ fn stripes(numbers: &[u32], threads: usize) -> impl Iterator<Item = Vec<u32>> {
 }
 
 fn operate(
-    connection: &mut dyn Connection,
-    (step, numbers): (Step, &[u32]),
+    connection: &mut dyn StoreConnection,
+    (step, numbers): (WorkloadStep, &[u32]),
     per_transaction: usize,
-    tally: &mut Tally,
+    tally: &mut StepRunResult,
 ) -> Result<(), UbenchError> {
     if per_transaction == 1 || step.is_search() {
         let mut begin_ns = Clock::mono_ns();
@@ -231,7 +235,7 @@ mod tests {
     #[derive(Default)]
     struct Script(Vec<String>);
 
-    impl Connection for Script {
+    impl StoreConnection for Script {
         fn begin(&mut self) -> Result<(), UbenchError> {
             self.0.push("begin".to_owned());
             Ok(())
@@ -242,7 +246,7 @@ mod tests {
             Ok(())
         }
 
-        fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError> {
+        fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
             self.0.push(format!("{} {number}", step.name()));
             Ok(number != 2)
         }
@@ -251,8 +255,8 @@ mod tests {
     #[test]
     fn a_transaction_holds_as_many_operations_as_asked_for() {
         let mut script = Script::default();
-        let mut tally = Tally::new(true);
-        operate(&mut script, (Step::Update, &[3, 1, 2]), 2, &mut tally).unwrap();
+        let mut tally = StepRunResult::new(true);
+        operate(&mut script, (WorkloadStep::Update, &[3, 1, 2]), 2, &mut tally).unwrap();
         let expected = ["begin", "update 3", "update 1", "commit", "begin", "update 2", "commit"];
         assert_eq!(script.0, expected);
         assert_eq!((tally.misses, tally.latency_ns.count()), (1, 3));
@@ -262,7 +266,8 @@ mod tests {
     #[test]
     fn searches_need_no_transaction() {
         let mut script = Script::default();
-        operate(&mut script, (Step::Search, &[7, 8]), 2, &mut Tally::new(false)).unwrap();
+        operate(&mut script, (WorkloadStep::Search, &[7, 8]), 2, &mut StepRunResult::new(false))
+            .unwrap();
         assert_eq!(script.0, ["search 7", "search 8"]);
     }
 

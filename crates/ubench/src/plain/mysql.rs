@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use dhcp_store::sql::Settings;
+use dhcp_store::sql::SqlSettings;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Params, Statement};
 
-use super::Driver;
-use super::statement::{Arguments, Prepared, Value, create_table};
+use super::StatementDriver;
+use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
 use crate::error::UbenchError;
-use crate::subject::Subject;
+use crate::subject::BenchmarkSubject;
 
 /// Connection to a server.
-pub(super) struct Mysql {
+pub(super) struct MysqlDriver {
     connection: Conn,
     statements: HashMap<String, Statement>,
 }
@@ -22,7 +22,7 @@ fn failed(tried: &str) -> impl Fn(mysql::Error) -> UbenchError + use<'_> {
 }
 
 /// Returns the options of a connection; it uses no database if `settings` name none.
-pub(crate) fn options(settings: &Settings) -> OptsBuilder {
+pub(crate) fn options(settings: &SqlSettings) -> OptsBuilder {
     let socket = settings.socket.as_ref().map(|path| path.display().to_string());
     let name = Some(settings.name.clone()).filter(|name| !name.is_empty());
     OptsBuilder::new()
@@ -36,11 +36,11 @@ pub(crate) fn options(settings: &Settings) -> OptsBuilder {
         .tcp_connect_timeout(Some(settings.connect_timeout))
 }
 
-impl Mysql {
+impl MysqlDriver {
     /// Connects; the first connection creates the table anew.
     pub(super) fn connect(
-        settings: &Settings,
-        subject: &Subject,
+        settings: &SqlSettings,
+        subject: &BenchmarkSubject,
         is_first: bool,
     ) -> Result<Self, UbenchError> {
         let tried = format!("open {settings}");
@@ -64,23 +64,23 @@ impl Mysql {
     }
 }
 
-fn parameters(arguments: Arguments<'_>) -> Params {
-    let value = |value: &Value| match value {
-        Value::Integer(number) => mysql::Value::Int(*number),
-        Value::Octets(octets) => mysql::Value::Bytes(octets.clone()),
+fn parameters(arguments: StatementArguments<'_>) -> Params {
+    let value = |value: &StatementValue| match value {
+        StatementValue::Integer(number) => mysql::Value::Int(*number),
+        StatementValue::Octets(octets) => mysql::Value::Bytes(octets.clone()),
     };
     Params::Positional(arguments.0.iter().map(value).collect())
 }
 
-impl Driver for Mysql {
+impl StatementDriver for MysqlDriver {
     fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
         self.connection.query_drop(statement).map_err(failed(statement))
     }
 
     fn change(
         &mut self,
-        statement: &Prepared,
-        arguments: Arguments<'_>,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
     ) -> Result<u64, UbenchError> {
         match &statement.compiled {
             Some(text) => {
@@ -93,7 +93,11 @@ impl Driver for Mysql {
         Ok(self.connection.affected_rows())
     }
 
-    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+    fn find(
+        &mut self,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
+    ) -> Result<u64, UbenchError> {
         let rows: Vec<mysql::Row> = match &statement.compiled {
             Some(text) => {
                 let compiled = self.compiled(text)?;

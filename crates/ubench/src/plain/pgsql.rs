@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use dhcp_store::sql::Settings;
+use dhcp_store::sql::SqlSettings;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
 
-use super::Driver;
-use super::statement::{Arguments, Prepared, Value, create_table};
+use super::StatementDriver;
+use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
 use crate::error::UbenchError;
-use crate::subject::{Mode, Subject};
+use crate::subject::{BenchmarkSubject, ChangeSafety};
 
 /// Connection with a runtime on the caller's thread.
 pub(crate) struct Pgsql {
@@ -28,7 +28,7 @@ fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_
 
 impl Pgsql {
     /// Connects to the server.
-    pub(crate) fn open(settings: &Settings) -> Result<Self, UbenchError> {
+    pub(crate) fn open(settings: &SqlSettings) -> Result<Self, UbenchError> {
         let tried = format!("open {settings}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -53,16 +53,16 @@ impl Pgsql {
 
     /// Connects; the first connection creates the table anew.
     pub(super) fn connect(
-        settings: &Settings,
-        subject: &Subject,
+        settings: &SqlSettings,
+        subject: &BenchmarkSubject,
         is_first: bool,
     ) -> Result<Self, UbenchError> {
         let mut pgsql = Self::open(settings)?;
-        let is_committed = if subject.mode == Mode::Async { "off" } else { "on" };
+        let is_committed = if subject.mode == ChangeSafety::Async { "off" } else { "on" };
         pgsql.run(&format!("SET synchronous_commit = {is_committed}"))?;
         if is_first {
             pgsql.run("DROP TABLE IF EXISTS lease4")?;
-            pgsql.run(&create_table(subject.backend, "", subject.mode != Mode::Other))?;
+            pgsql.run(&create_table(subject.backend, "", subject.mode != ChangeSafety::Other))?;
         }
         Ok(pgsql)
     }
@@ -76,13 +76,17 @@ impl Pgsql {
         }))
     }
 
-    fn compiled(&mut self, text: &str, arguments: Arguments<'_>) -> Result<Statement, UbenchError> {
+    fn compiled(
+        &mut self,
+        text: &str,
+        arguments: StatementArguments<'_>,
+    ) -> Result<Statement, UbenchError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
-        let type_of = |value: &Value| match value {
-            Value::Integer(_) => Type::INT8,
-            Value::Octets(_) => Type::BYTEA,
+        let type_of = |value: &StatementValue| match value {
+            StatementValue::Integer(_) => Type::INT8,
+            StatementValue::Octets(_) => Type::BYTEA,
         };
         let types: Vec<Type> = arguments.0.iter().map(type_of).collect();
         let statement = self.runtime.block_on(self.client.prepare_typed(text, &types));
@@ -102,25 +106,25 @@ impl Pgsql {
     }
 }
 
-fn parameters(arguments: Arguments<'_>) -> Vec<&(dyn ToSql + Sync)> {
-    fn parameter(value: &Value) -> &(dyn ToSql + Sync) {
+fn parameters(arguments: StatementArguments<'_>) -> Vec<&(dyn ToSql + Sync)> {
+    fn parameter(value: &StatementValue) -> &(dyn ToSql + Sync) {
         match value {
-            Value::Integer(number) => number,
-            Value::Octets(octets) => octets,
+            StatementValue::Integer(number) => number,
+            StatementValue::Octets(octets) => octets,
         }
     }
     arguments.0.iter().map(parameter).collect()
 }
 
-impl Driver for Pgsql {
+impl StatementDriver for Pgsql {
     fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
         self.runtime.block_on(self.client.batch_execute(statement)).map_err(failed(statement))
     }
 
     fn change(
         &mut self,
-        statement: &Prepared,
-        arguments: Arguments<'_>,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
     ) -> Result<u64, UbenchError> {
         let tried = "change a row";
         let Some(text) = &statement.compiled else {
@@ -132,7 +136,11 @@ impl Driver for Pgsql {
         changed.map_err(failed(tried))
     }
 
-    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+    fn find(
+        &mut self,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
+    ) -> Result<u64, UbenchError> {
         let tried = "look for a row";
         let Some(text) = &statement.compiled else {
             return self.plain(&statement.written_out(arguments), tried);

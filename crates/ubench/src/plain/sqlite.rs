@@ -5,14 +5,14 @@ use std::time::Duration;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::Driver;
-use super::statement::{Arguments, Prepared, Value, create_table};
+use super::StatementDriver;
+use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
 use crate::error::UbenchError;
-use crate::open::Place;
-use crate::subject::{Journal, Mode, Subject};
+use crate::open::SubjectEnvironment;
+use crate::subject::{BenchmarkSubject, ChangeSafety, SqliteJournalMode};
 
 /// Open SQLite file.
-pub(super) struct Sqlite {
+pub(super) struct SqliteDriver {
     connection: Connection,
     delay: Duration,
     is_in_transaction: bool,
@@ -22,21 +22,24 @@ fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> UbenchError + use<'_> {
     move |error| UbenchError::failed(tried, error)
 }
 
-impl Sqlite {
+impl SqliteDriver {
     /// Creates a file.
-    pub(super) fn open(subject: &Subject, place: &Place<'_>) -> Result<Self, UbenchError> {
+    pub(super) fn open(
+        subject: &BenchmarkSubject,
+        place: &SubjectEnvironment<'_>,
+    ) -> Result<Self, UbenchError> {
         let path = match place.file {
             Some(path) => path.to_owned(),
             None => place.folder.join("ubench.sqlite"),
         };
         let open = || {
             let connection = Connection::open(&path)?;
-            let journal = subject.journal.unwrap_or(Journal::Wal).name();
+            let journal = subject.journal.unwrap_or(SqliteJournalMode::Wal).name();
             connection.pragma_update(None, "journal_mode", journal)?;
             let flushing = match subject.mode {
-                Mode::Sync => "FULL",
-                Mode::Async => "OFF",
-                Mode::Other => "NORMAL",
+                ChangeSafety::Sync => "FULL",
+                ChangeSafety::Async => "OFF",
+                ChangeSafety::Other => "NORMAL",
             };
             connection.pragma_update(None, "synchronous", flushing)?;
             connection.execute_batch(&create_table(subject.backend, "", true))?;
@@ -44,7 +47,7 @@ impl Sqlite {
         };
         let tried = format!("make a table in {}", path.display());
         let connection = open().map_err(failed(&tried))?;
-        let delay = if subject.mode == Mode::Sync { place.delay } else { Duration::ZERO };
+        let delay = if subject.mode == ChangeSafety::Sync { place.delay } else { Duration::ZERO };
         Ok(Self { connection, delay, is_in_transaction: false })
     }
 
@@ -56,7 +59,7 @@ impl Sqlite {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for StatementValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Integer(number) => ToSqlOutput::from(*number),
@@ -65,7 +68,7 @@ impl ToSql for Value {
     }
 }
 
-impl Driver for Sqlite {
+impl StatementDriver for SqliteDriver {
     fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
         self.connection.execute_batch(statement).map_err(failed(statement))?;
         self.is_in_transaction = statement == "BEGIN";
@@ -75,8 +78,8 @@ impl Driver for Sqlite {
 
     fn change(
         &mut self,
-        statement: &Prepared,
-        arguments: Arguments<'_>,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
     ) -> Result<u64, UbenchError> {
         let changed = match &statement.compiled {
             Some(text) => self
@@ -90,7 +93,11 @@ impl Driver for Sqlite {
         Ok(changed as u64)
     }
 
-    fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError> {
+    fn find(
+        &mut self,
+        statement: &StatementTemplate,
+        arguments: StatementArguments<'_>,
+    ) -> Result<u64, UbenchError> {
         let count = |rows: &mut rusqlite::Rows<'_>| {
             let mut count = 0;
             while let Some(row) = rows.next()? {

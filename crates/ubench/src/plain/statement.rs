@@ -4,14 +4,14 @@
 //! arbitrary bytes are not text; statements omit the columns that a database fills in by itself;
 //! and the update gets a valid time.
 
-use crate::subject::Backend;
+use crate::subject::SubjectBackend;
 use crate::workload::{
-    self, CREATED_LIFETIME_S, HOSTNAME, LONG_CLIENT_ID, Step, UPDATED_LIFETIME_S,
+    self, CREATED_LIFETIME_S, HOSTNAME, LONG_CLIENT_ID, UPDATED_LIFETIME_S, WorkloadStep,
 };
 
 /// Value of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum StatementValue {
     /// Number, or seconds since 1970.
     Integer(i64),
     /// Bytes.
@@ -20,14 +20,14 @@ pub(crate) enum Value {
 
 /// Values of a statement, in the order of its marks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arguments<'v>(pub(crate) &'v [Value]);
+pub(crate) struct StatementArguments<'v>(pub(crate) &'v [StatementValue]);
 
 /// Statement with marks for its values.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct StatementTemplate {
     /// Text of the statement, with `?` for a value and `@` for a time.
     template: &'static str,
-    backend: Backend,
+    backend: SubjectBackend,
     /// Statement with the database's own marks, to be prepared once; `None` if values are written
     /// out.
     pub(crate) compiled: Option<String>,
@@ -49,12 +49,14 @@ const DELETE: &str = "DELETE FROM lease4 WHERE addr = ?";
 
 /// Returns the statement that creates the table; `engine` is MySQL's, `is_logged` is false for
 /// PostgreSQL's third setting.
-pub(crate) fn create_table(backend: Backend, engine: &str, is_logged: bool) -> String {
+pub(crate) fn create_table(backend: SubjectBackend, engine: &str, is_logged: bool) -> String {
     let (serial, number, hwaddr, client_id, time) = match backend {
-        Backend::Mysql => {
+        SubjectBackend::Mysql => {
             ("SERIAL", "INT UNSIGNED", "VARBINARY(20)", "VARBINARY(128)", "TIMESTAMP")
         }
-        Backend::Pgsql => ("BIGSERIAL", "BIGINT", "BYTEA", "BYTEA", "TIMESTAMP WITH TIME ZONE"),
+        SubjectBackend::Pgsql => {
+            ("BIGSERIAL", "BIGINT", "BYTEA", "BYTEA", "TIMESTAMP WITH TIME ZONE")
+        }
         _ => ("SERIAL", "INT UNSIGNED", "VARCHAR(20)", "VARCHAR(128)", "TIMESTAMP"),
     };
     let unlogged = if is_logged { "" } else { "UNLOGGED " };
@@ -68,16 +70,16 @@ pub(crate) fn create_table(backend: Backend, engine: &str, is_logged: bool) -> S
 }
 
 /// Statements of all steps.
-pub(crate) struct Texts {
-    create: Prepared,
-    searches: [Prepared; 3],
-    update: Prepared,
-    delete: Prepared,
+pub(crate) struct StepStatements {
+    create: StatementTemplate,
+    searches: [StatementTemplate; 3],
+    update: StatementTemplate,
+    delete: StatementTemplate,
 }
 
-impl Texts {
-    pub(crate) fn new(backend: Backend, is_compiled: bool) -> Self {
-        let prepared = |template| Prepared::new(backend, template, is_compiled);
+impl StepStatements {
+    pub(crate) fn new(backend: SubjectBackend, is_compiled: bool) -> Self {
+        let prepared = |template| StatementTemplate::new(backend, template, is_compiled);
         Self {
             create: prepared(INSERT),
             searches: COLUMNS_BY.map(prepared),
@@ -86,47 +88,51 @@ impl Texts {
         }
     }
 
-    pub(crate) const fn of(&self, step: Step) -> &Prepared {
+    pub(crate) const fn of(&self, step: WorkloadStep) -> &StatementTemplate {
         match step {
-            Step::Create => &self.create,
-            Step::Search => &self.searches[0],
-            Step::SearchHardware => &self.searches[1],
-            Step::SearchClientId => &self.searches[2],
-            Step::Update => &self.update,
-            Step::Delete => &self.delete,
+            WorkloadStep::Create => &self.create,
+            WorkloadStep::Search => &self.searches[0],
+            WorkloadStep::SearchHardware => &self.searches[1],
+            WorkloadStep::SearchClientId => &self.searches[2],
+            WorkloadStep::Update => &self.update,
+            WorkloadStep::Delete => &self.delete,
         }
     }
 }
 
 /// Returns the values of one operation.
-pub(crate) fn values(step: Step, number: u32, wall_s: u64) -> Vec<Value> {
-    let addr = Value::Integer(u32::from(workload::address(number)).into());
-    let now = Value::Integer(wall_s.cast_signed());
+pub(crate) fn values(step: WorkloadStep, number: u32, wall_s: u64) -> Vec<StatementValue> {
+    let addr = StatementValue::Integer(u32::from(workload::address(number)).into());
+    let now = StatementValue::Integer(wall_s.cast_signed());
     match step {
-        Step::Create => vec![
+        WorkloadStep::Create => vec![
             addr,
-            Value::Octets(workload::long_hardware(number).to_vec()),
-            Value::Octets(workload::long_client_id(number).to_vec()),
-            Value::Integer(CREATED_LIFETIME_S.into()),
-            Value::Integer(0),
+            StatementValue::Octets(workload::long_hardware(number).to_vec()),
+            StatementValue::Octets(workload::long_client_id(number).to_vec()),
+            StatementValue::Integer(CREATED_LIFETIME_S.into()),
+            StatementValue::Integer(0),
             now,
-            Value::Integer(0),
+            StatementValue::Integer(0),
         ],
-        Step::Search | Step::Delete => vec![addr],
-        Step::SearchHardware => vec![Value::Octets(workload::long_hardware(number).to_vec())],
-        Step::SearchClientId => vec![Value::Octets(workload::long_client_id(number).to_vec())],
-        Step::Update => vec![Value::Integer(UPDATED_LIFETIME_S.into()), now, addr],
+        WorkloadStep::Search | WorkloadStep::Delete => vec![addr],
+        WorkloadStep::SearchHardware => {
+            vec![StatementValue::Octets(workload::long_hardware(number).to_vec())]
+        }
+        WorkloadStep::SearchClientId => {
+            vec![StatementValue::Octets(workload::long_client_id(number).to_vec())]
+        }
+        WorkloadStep::Update => vec![StatementValue::Integer(UPDATED_LIFETIME_S.into()), now, addr],
     }
 }
 
-impl Prepared {
-    fn new(backend: Backend, template: &'static str, is_compiled: bool) -> Self {
+impl StatementTemplate {
+    fn new(backend: SubjectBackend, template: &'static str, is_compiled: bool) -> Self {
         let mut prepared = Self { template, backend, compiled: None };
         if is_compiled {
             let mut count = 0;
             let marked = prepared.fill(|_| {
                 count += 1;
-                if backend == Backend::Pgsql { format!("${count}") } else { "?".to_owned() }
+                if backend == SubjectBackend::Pgsql { format!("${count}") } else { "?".to_owned() }
             });
             prepared.compiled = Some(marked);
         }
@@ -134,18 +140,18 @@ impl Prepared {
     }
 
     /// Returns the statement with the values written out.
-    pub(crate) fn written_out(&self, arguments: Arguments<'_>) -> String {
+    pub(crate) fn written_out(&self, arguments: StatementArguments<'_>) -> String {
         self.fill(|at| match &arguments.0[at] {
-            Value::Integer(number) => number.to_string(),
-            Value::Octets(octets) => {
+            StatementValue::Integer(number) => number.to_string(),
+            StatementValue::Octets(octets) => {
                 let mut text = String::with_capacity(2 * LONG_CLIENT_ID + 12);
-                text.push_str(if self.backend == Backend::Pgsql { "'\\x" } else { "X'" });
+                text.push_str(if self.backend == SubjectBackend::Pgsql { "'\\x" } else { "X'" });
                 for octet in octets {
                     const DIGITS: &[u8; 16] = b"0123456789abcdef";
                     text.push(DIGITS[usize::from(octet >> 4)].into());
                     text.push(DIGITS[usize::from(octet & 15)].into());
                 }
-                text.push_str(if self.backend == Backend::Pgsql { "'::bytea" } else { "'" });
+                text.push_str(if self.backend == SubjectBackend::Pgsql { "'::bytea" } else { "'" });
                 text
             }
         })
@@ -163,8 +169,10 @@ impl Prepared {
             let value = mark(at);
             at += 1;
             match (letter, self.backend) {
-                ('@', Backend::Mysql) => text.push_str(&format!("FROM_UNIXTIME({value})")),
-                ('@', Backend::Pgsql) => text.push_str(&format!("to_timestamp({value}::bigint)")),
+                ('@', SubjectBackend::Mysql) => text.push_str(&format!("FROM_UNIXTIME({value})")),
+                ('@', SubjectBackend::Pgsql) => {
+                    text.push_str(&format!("to_timestamp({value}::bigint)"))
+                }
                 _ => text.push_str(&value),
             }
         }
@@ -178,48 +186,53 @@ const _: () = assert!(HOSTNAME.len() == 3, "the statement has the host name writ
 mod tests {
     use super::*;
 
-    fn update(backend: Backend, is_compiled: bool) -> Prepared {
-        Texts::new(backend, is_compiled).of(Step::Update).clone()
+    fn update(backend: SubjectBackend, is_compiled: bool) -> StatementTemplate {
+        StepStatements::new(backend, is_compiled).of(WorkloadStep::Update).clone()
     }
 
     #[test]
     fn statements_are_marked_as_each_database_wants_it() {
         let compiled = |backend| update(backend, true).compiled.unwrap();
         assert_eq!(
-            compiled(Backend::Mysql),
+            compiled(SubjectBackend::Mysql),
             "UPDATE lease4 SET valid_lft = ?, cltt = FROM_UNIXTIME(?) WHERE addr = ?"
         );
         assert_eq!(
-            compiled(Backend::Pgsql),
+            compiled(SubjectBackend::Pgsql),
             "UPDATE lease4 SET valid_lft = $1, cltt = to_timestamp($2::bigint) WHERE addr = $3"
         );
         assert_eq!(
-            compiled(Backend::Sqlite),
+            compiled(SubjectBackend::Sqlite),
             "UPDATE lease4 SET valid_lft = ?, cltt = ? WHERE addr = ?"
         );
     }
 
     #[test]
     fn values_are_written_out() {
-        let values = values(Step::Update, 5, 77);
+        let values = values(WorkloadStep::Update, 5, 77);
         assert_eq!(
-            update(Backend::Mysql, false).written_out(Arguments(&values)),
+            update(SubjectBackend::Mysql, false).written_out(StatementArguments(&values)),
             "UPDATE lease4 SET valid_lft = 1002, cltt = FROM_UNIXTIME(77) WHERE addr = 16777221"
         );
-        let octets = [Value::Octets(vec![0, 0x9a, 0xff])];
+        let octets = [StatementValue::Octets(vec![0, 0x9a, 0xff])];
         let search = |backend| {
-            let texts = Texts::new(backend, false);
-            let text = texts.of(Step::SearchHardware).written_out(Arguments(&octets));
+            let texts = StepStatements::new(backend, false);
+            let text =
+                texts.of(WorkloadStep::SearchHardware).written_out(StatementArguments(&octets));
             text.split_once("WHERE ").unwrap().1.to_owned()
         };
-        assert_eq!(search(Backend::Sqlite), "hwaddr = X'009aff'");
-        assert_eq!(search(Backend::Pgsql), "hwaddr = '\\x009aff'::bytea");
+        assert_eq!(search(SubjectBackend::Sqlite), "hwaddr = X'009aff'");
+        assert_eq!(search(SubjectBackend::Pgsql), "hwaddr = '\\x009aff'::bytea");
     }
 
     #[test]
     fn every_statement_has_a_mark_for_each_value() {
-        for step in Step::ALL {
-            let marks = Texts::new(Backend::Sqlite, true).of(step).compiled.clone().unwrap();
+        for step in WorkloadStep::ALL {
+            let marks = StepStatements::new(SubjectBackend::Sqlite, true)
+                .of(step)
+                .compiled
+                .clone()
+                .unwrap();
             assert_eq!(marks.matches('?').count(), values(step, 1, 1).len(), "{marks}");
         }
     }

@@ -6,14 +6,14 @@ use dccp::ack_vector::PacketState;
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{FeatureOption, number};
 
-use super::{Case, inside, outside};
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, inside, outside};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::change;
-use crate::conformance::peer::Peer;
+use crate::conformance::peer::TesterConnection;
 use crate::conformance::verdict::{Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside("ACK-01", "§11.4", "an Ack Vector tells what came and what did not", vector),
     outside("ACK-02", "§11.4.1", "what comes late becomes received", late_arrival),
     outside("ACK-03", "§11.4.2", "an acknowledged Ack Vector is not repeated", shortened),
@@ -81,14 +81,19 @@ const ACK_RATIO: u8 = 5;
 /// packet.
 const SHORT: Duration = Duration::from_millis(60);
 
-fn demand_state(answer: &Answer, peer: &Peer<'_>, number: u64, state: PacketState) -> Judged {
+fn demand_state(
+    answer: &TargetPacket,
+    peer: &TesterConnection<'_>,
+    number: u64,
+    state: PacketState,
+) -> Judged {
     let said = answer.state_of(number, peer.first);
     let expected = format!("packet {number} reported as {state:?}");
     demand(said == Some(state), &expected, || format!("{said:?} by {answer}"))
 }
 
-fn vector(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn vector(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let first = peer.send_data(b"one");
     let _lost = [peer.next(PacketType::Data), peer.next(PacketType::Data)];
     let second = peer.send_data(b"two");
@@ -99,8 +104,8 @@ fn vector(bench: &Bench) -> Judged {
     demand_state(&answer, &peer, second, PacketState::Received)
 }
 
-fn late_arrival(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn late_arrival(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let late = peer.next(PacketType::Data).data(b"late");
     let answer = peer.report()?;
     demand_state(&answer, &peer, late.header.sequence, PacketState::Missing)?;
@@ -110,15 +115,15 @@ fn late_arrival(bench: &Bench) -> Judged {
 }
 
 /// Returns the bytes of the Ack Vectors of a packet.
-fn vector_len(answer: &Answer) -> usize {
+fn vector_len(answer: &TargetPacket) -> usize {
     let vectors = answer
         .raw_options()
         .filter(|raw| matches!(raw.number, number::ACK_VECTOR_0 | number::ACK_VECTOR_1));
     vectors.map(|raw| raw.value.len()).sum()
 }
 
-fn shortened(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn shortened(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for _ in 0..15 {
         // Every second packet is lost: a byte of the vector for each packet.
         let _lost = peer.next(PacketType::Data);
@@ -134,23 +139,23 @@ fn shortened(bench: &Bench) -> Judged {
     })
 }
 
-fn before_the_first(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn before_the_first(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     // The vector covers four times 64 packets, but the target has sent only a few.
     let draft = peer.next(PacketType::Ack).options(&[number::ACK_VECTOR_0, 6, 63, 63, 63, 63]);
     peer.send(&draft);
     let sync = peer.next(PacketType::Sync);
     peer.send(&sync);
-    let is_end = |a: &Answer| a.is(PacketType::SyncAck) || a.is(PacketType::Reset);
+    let is_end = |a: &TargetPacket| a.is(PacketType::SyncAck) || a.is(PacketType::Reset);
     let answer = peer.wait("a SyncAck, or Reset 5", is_end)?;
     let is_right = answer.is(PacketType::SyncAck)
         || answer.reset_code() == Some(ResetCode::OptionError.number());
     demand(is_right, "a SyncAck, or Reset 5", || answer.to_string())
 }
 
-fn ack_ratio(bench: &Bench) -> Judged {
+fn ack_ratio(bench: &ConformanceContext) -> Judged {
     for (ratio, packets, least, most) in [(1_u8, 4, 4, 8), (4, 8, 2, 5)] {
-        let mut peer = Peer::open(bench)?;
+        let mut peer = TesterConnection::open(bench)?;
         let value = peer.negotiate(FeatureOption::ChangeL, ACK_RATIO, &[0, ratio])?;
         demand(value == [0, ratio], "the Ack Ratio confirmed", || format!("{value:?}"))?;
         let first = peer.sent.next().value();
@@ -161,10 +166,11 @@ fn ack_ratio(bench: &Bench) -> Judged {
             // Packets that the target processes together may be acknowledged together.
             answers.extend(peer.barrier()?);
         }
-        let acknowledges =
-            |a: &Answer| (a.is(PacketType::Ack) || a.is(PacketType::DataAck)) && a.reaches(first);
+        let acknowledges = |a: &TargetPacket| {
+            (a.is(PacketType::Ack) || a.is(PacketType::DataAck)) && a.reaches(first)
+        };
         if !answers.iter().any(|a| acknowledges(a) && a.reaches(last)) {
-            let is_last = |a: &Answer| acknowledges(a) && a.reaches(last);
+            let is_last = |a: &TargetPacket| acknowledges(a) && a.reaches(last);
             let (answer, passed) = peer.wait_all("the last packet acknowledged", is_last)?;
             answers.extend(passed);
             answers.push(answer);
@@ -179,23 +185,23 @@ fn ack_ratio(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn first_window(bench: &Bench) -> Judged {
+fn first_window(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     for _ in 0..12 {
         peer.send_data(b"a window of them");
     }
-    peer.wait("a datagram back", Answer::has_data)?;
+    peer.wait("a datagram back", TargetPacket::has_data)?;
     let more = peer.collect(SHORT)?;
     let count = more.iter().filter(|answer| answer.has_data()).count() + 1;
     demand(count <= 4, "no more than four packets before an acknowledgement", || listed(&more))
 }
 
-fn nobody_listens(bench: &Bench) -> Judged {
+fn nobody_listens(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     peer.send_data(b"before");
-    let back = peer.wait("the datagram back", Answer::has_data)?;
+    let back = peer.wait("the datagram back", TargetPacket::has_data)?;
     // Code 1 for the packet that is acknowledged, which has the data.
     peer.received = back.sequence();
     let draft = peer.next(PacketType::Ack).options(&[number::DATA_DROPPED, 3, 0x90]);
@@ -203,21 +209,21 @@ fn nobody_listens(bench: &Bench) -> Judged {
     peer.barrier()?;
     peer.send_data(b"after");
     let answers = peer.collect(SHORT)?;
-    let has_data = answers.iter().any(Answer::has_data);
+    let has_data = answers.iter().any(TargetPacket::has_data);
     demand(!has_data, "no data after Data Dropped with code 1", || listed(&answers))?;
     peer.barrier().map(drop)
 }
 
-fn no_data_before_vectors(bench: &Bench) -> Judged {
+fn no_data_before_vectors(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::new(bench);
+    let mut peer = TesterConnection::new(bench);
     peer.is_agreeing = false;
     peer.request(&change(FeatureOption::ChangeR, 6, &[1]))?;
     peer.complete()?;
     peer.send_data(b"is there data?");
     let answers = peer.collect(SHORT)?;
-    let has_data = answers.iter().any(Answer::has_data);
+    let has_data = answers.iter().any(TargetPacket::has_data);
     demand(!has_data, "no data before the Confirm of Send Ack Vector", || listed(&answers))?;
     peer.is_agreeing = true;
-    peer.wait("the datagram back, once it is confirmed", Answer::has_data).map(drop)
+    peer.wait("the datagram back, once it is confirmed", TargetPacket::has_data).map(drop)
 }

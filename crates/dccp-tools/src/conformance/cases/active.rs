@@ -6,11 +6,11 @@ use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, number};
 
 use super::demand_growing_times;
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::{Bench, CLOSE_COMMAND, CONNECT_COMMAND};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::{CLOSE_COMMAND, CONNECT_COMMAND, ConformanceContext};
 use crate::conformance::negotiation::{change, confirm_of, confirms_for};
-use crate::conformance::peer::{Peer, option};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::peer::{TesterConnection, option};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
 /// Time that is longer than a client repeats its Request: three minutes are the example of §8.1.1.
 const GIVES_UP_WITHIN: Duration = Duration::from_secs(240);
@@ -18,16 +18,20 @@ const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;
 
 /// Returns a connection with a target that waits for the answer to its Request, and that Request.
-fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
+fn called(
+    bench: &ConformanceContext,
+) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
     bench.needs_echo()?;
-    let mut control = Peer::open(bench)?;
-    let mut peer = Peer::new(bench);
+    let mut control = TesterConnection::open(bench)?;
+    let mut peer = TesterConnection::new(bench);
     peer.is_agreeing = false;
     let words = format!("{} {}", bench.udp_port(0), peer.port);
     control.send_data(&[CONNECT_COMMAND, words.as_bytes()].concat());
     let request =
         peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
-            Stop::Failed { .. } => Stop::not_applicable("the target does not connect when told to"),
+            CaseStopReason::Failed { .. } => {
+                CaseStopReason::not_applicable("the target does not connect when told to")
+            }
             other => other,
         })?;
     peer.remote_port = request.header.source_port;
@@ -35,19 +39,22 @@ fn called(bench: &Bench) -> Result<(Peer<'_>, Answer), Stop> {
 }
 
 /// Answers a Request, and confirms all its Changes.
-fn respond(peer: &mut Peer<'_>, request: &Answer, more: &[u8]) {
+fn respond(peer: &mut TesterConnection<'_>, request: &TargetPacket, more: &[u8]) {
     let options = [&confirms_for(request, |_| true)[..], more].concat();
     let mut response = peer.next(PacketType::Response).options(&options);
     response.header.service_code = request.header.service_code;
     peer.send(&response);
 }
 
-fn is_ack(answer: &Answer) -> bool {
+fn is_ack(answer: &TargetPacket) -> bool {
     answer.is(PacketType::Ack) || answer.is(PacketType::DataAck)
 }
 
 /// Returns a connection with a target that has sent its first Ack, with the Request and that Ack.
-fn part_open_with<'b>(bench: &'b Bench, more: &[u8]) -> Result<(Peer<'b>, Answer, Answer), Stop> {
+fn part_open_with<'b>(
+    bench: &'b ConformanceContext,
+    more: &[u8],
+) -> Result<(TesterConnection<'b>, TargetPacket, TargetPacket), CaseStopReason> {
     let (mut peer, request) = called(bench)?;
     respond(&mut peer, &request, more);
     let ack = peer.wait("an Ack for the Response", is_ack)?;
@@ -55,18 +62,18 @@ fn part_open_with<'b>(bench: &'b Bench, more: &[u8]) -> Result<(Peer<'b>, Answer
     Ok((peer, request, ack))
 }
 
-pub(super) fn next_number(bench: &Bench) -> Judged {
+pub(super) fn next_number(bench: &ConformanceContext) -> Judged {
     let (mut peer, request) = called(bench)?;
-    let is_request = |a: &Answer| a.is(PacketType::Request);
+    let is_request = |a: &TargetPacket| a.is(PacketType::Request);
     let (again, _) = peer.wait_repeated("the Request again", is_request)?;
     let is_next = again.sequence() == request.sequence().next();
     let is_same = again.header.service_code == request.header.service_code;
     demand(is_next && is_same, "the next number and the same service code", || again.to_string())
 }
 
-pub(super) fn backs_off(bench: &Bench) -> Judged {
+pub(super) fn backs_off(bench: &ConformanceContext) -> Judged {
     let (mut peer, _) = called(bench)?;
-    let is_request = |a: &Answer| a.is(PacketType::Request);
+    let is_request = |a: &TargetPacket| a.is(PacketType::Request);
     demand_growing_times(|| peer.wait_repeated("the Request again", is_request).map(drop))?;
     let expected = "Reset 2 that acknowledges 0, when it gives up";
     let (reset, _) = peer.wait_within(GIVES_UP_WITHIN, expected, |a| a.is(PacketType::Reset))?;
@@ -75,7 +82,7 @@ pub(super) fn backs_off(bench: &Bench) -> Judged {
     demand(is_right, expected, || reset.to_string())
 }
 
-pub(super) fn no_answer(bench: &Bench) -> Judged {
+pub(super) fn no_answer(bench: &ConformanceContext) -> Judged {
     let (mut peer, _) = called(bench)?;
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync] {
         let draft = peer.next(packet_type);
@@ -88,7 +95,7 @@ pub(super) fn no_answer(bench: &Bench) -> Judged {
     Ok(())
 }
 
-pub(super) fn other_response(bench: &Bench) -> Judged {
+pub(super) fn other_response(bench: &ConformanceContext) -> Judged {
     let (mut peer, request) = called(bench)?;
     let mut wrong = peer.next(PacketType::Response).acknowledging(request.sequence().plus(1_000));
     wrong.header.service_code = request.header.service_code;
@@ -100,7 +107,7 @@ pub(super) fn other_response(bench: &Bench) -> Judged {
     Ok(())
 }
 
-pub(super) fn part_open(bench: &Bench) -> Judged {
+pub(super) fn part_open(bench: &ConformanceContext) -> Judged {
     let (mut peer, _, first) = part_open_with(bench, &[])?;
     let (again, passed) = peer.wait_repeated("the Ack again, while nothing comes", is_ack)?;
     let has_data = passed.iter().any(|answer| answer.is(PacketType::Data));
@@ -109,15 +116,15 @@ pub(super) fn part_open(bench: &Bench) -> Judged {
     demand(is_same, "the Response acknowledged again", || again.to_string())
 }
 
-pub(super) fn second_response(bench: &Bench) -> Judged {
+pub(super) fn second_response(bench: &ConformanceContext) -> Judged {
     let (mut peer, request, _) = part_open_with(bench, &[])?;
     respond(&mut peer, &request, &[]);
     let number = peer.sent.value();
-    let acknowledges = |a: &Answer| is_ack(a) && a.header.acknowledgement == Some(number);
+    let acknowledges = |a: &TargetPacket| is_ack(a) && a.header.acknowledgement == Some(number);
     peer.wait("an Ack for the second Response", acknowledges).map(drop)
 }
 
-pub(super) fn sync_in_part_open(bench: &Bench) -> Judged {
+pub(super) fn sync_in_part_open(bench: &ConformanceContext) -> Judged {
     let (mut peer, ..) = part_open_with(bench, &[])?;
     peer.barrier()?;
     peer.wait_repeated("the Ack again: a Sync does not end PARTOPEN", is_ack)?;
@@ -126,14 +133,14 @@ pub(super) fn sync_in_part_open(bench: &Bench) -> Judged {
     peer.demand_quiet("for the Ack")
 }
 
-pub(super) fn cookies(bench: &Bench) -> Judged {
+pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
     let both = [&b"first cookie"[..], b"second cookie"].map(|c| option(DccpOption::InitCookie(c)));
-    let given = |answer: &Answer| -> Vec<u8> {
+    let given = |answer: &TargetPacket| -> Vec<u8> {
         let cookies = answer.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
         cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect()
     };
     let (mut peer, _, first) = part_open_with(bench, &both.concat())?;
-    let has_both = |ack: &Answer| {
+    let has_both = |ack: &TargetPacket| {
         let words = "both Init Cookies in order on each packet of PARTOPEN";
         demand(given(ack) == both.concat(), words, || ack.to_string())
     };
@@ -149,12 +156,15 @@ pub(super) fn cookies(bench: &Bench) -> Judged {
 }
 
 /// Refuses one of the features that the Request has a Change of.
-fn refuse<'b>(bench: &'b Bench, feature: u8) -> Result<Peer<'b>, Stop> {
+fn refuse<'b>(
+    bench: &'b ConformanceContext,
+    feature: u8,
+) -> Result<TesterConnection<'b>, CaseStopReason> {
     let (mut peer, request) = called(bench)?;
     let changes = request.changes();
     let Some((kind, ..)) = changes.iter().find(|(_, asked, _)| *asked == feature) else {
         let why = format!("the target does not ask for feature {feature}");
-        return Err(Stop::not_applicable(why));
+        return Err(CaseStopReason::not_applicable(why));
     };
     let others = confirms_for(&request, |other| other != feature);
     let options = [&others[..], &change(confirm_of(*kind), feature, &[])].concat();
@@ -164,19 +174,19 @@ fn refuse<'b>(bench: &'b Bench, feature: u8) -> Result<Peer<'b>, Stop> {
     Ok(peer)
 }
 
-pub(super) fn empty_confirm_of_ccid(bench: &Bench) -> Judged {
+pub(super) fn empty_confirm_of_ccid(bench: &ConformanceContext) -> Judged {
     let mut peer = refuse(bench, CCID)?;
     peer.wait_reset(ResetCode::OptionError, "for an empty Confirm of the CCID").map(drop)
 }
 
-pub(super) fn empty_confirm_of_ndp(bench: &Bench) -> Judged {
+pub(super) fn empty_confirm_of_ndp(bench: &ConformanceContext) -> Judged {
     let mut peer = refuse(bench, SEND_NDP_COUNT)?;
     peer.wait("an Ack for the Response", is_ack)?;
     peer.is_open = true;
     peer.demand_quiet("for an empty Confirm of Send NDP Count")
 }
 
-pub(super) fn client_closes(bench: &Bench) -> Judged {
+pub(super) fn client_closes(bench: &ConformanceContext) -> Judged {
     let (mut peer, ..) = part_open_with(bench, &[])?;
     let draft = peer.next(PacketType::DataAck).data(CLOSE_COMMAND);
     peer.send(&draft);

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dccp::header::PacketType;
 
-use super::{Case, inside, outside};
-use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, VECTORS};
-use crate::conformance::verdict::{Judged, Stop};
+use super::{ConformanceCase, inside, outside};
+use crate::conformance::bench::ConformanceContext;
+use crate::conformance::peer::{TesterConnection, VECTORS};
+use crate::conformance::verdict::{CaseStopReason, Judged};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "PMTU-01",
         "§14.1",
@@ -57,8 +57,8 @@ pub(super) const CASES: &[Case] = &[
 
 const MOMENT: Duration = Duration::from_millis(50);
 
-fn padded_sync(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn padded_sync(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let sync = peer.next(PacketType::Sync).data(&[0; 1_000]);
     peer.send(&sync);
     let number = sync.header.sequence;
@@ -66,16 +66,16 @@ fn padded_sync(bench: &Bench) -> Judged {
     peer.demand_quiet("for the padding")
 }
 
-fn needs_udp(bench: &Bench) -> Judged {
-    if bench.is_udp() { Ok(()) } else { Err(Stop::not_applicable("only inside of UDP")) }
+fn needs_udp(bench: &ConformanceContext) -> Judged {
+    if bench.is_udp() { Ok(()) } else { Err(CaseStopReason::not_applicable("only inside of UDP")) }
 }
 
-fn six_numbers(bench: &Bench) -> Judged {
+fn six_numbers(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
-    let mut first = Peer::open(bench)?;
-    let mut second = Peer::open(bench)?;
+    let mut first = TesterConnection::open(bench)?;
+    let mut second = TesterConnection::open(bench)?;
     let door = bench.another_door()?;
-    let mut third = Peer::at_door(bench, door, first.port);
+    let mut third = TesterConnection::at_door(bench, door, first.port);
     third.request(&VECTORS)?;
     third.complete()?;
     [&mut first, &mut second, &mut third].into_iter().try_for_each(|peer| {
@@ -84,11 +84,11 @@ fn six_numbers(bench: &Bench) -> Judged {
     })
 }
 
-fn another_udp_port(bench: &Bench) -> Judged {
+fn another_udp_port(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let door = bench.another_door()?;
-    let mut moved = Peer::at_door(bench, door, peer.port);
+    let mut moved = TesterConnection::at_door(bench, door, peer.port);
     moved.begin_at(peer.sent.next());
     moved.received = peer.received;
     let close = moved.next(PacketType::Close);

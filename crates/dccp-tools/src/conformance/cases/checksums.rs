@@ -4,14 +4,14 @@ use dccp::header::checksum::crc32c;
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, FeatureOption, number};
 
-use super::{Case, outside};
-use crate::conformance::answer::Answer;
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, outside};
+use crate::conformance::answer::TargetPacket;
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change};
-use crate::conformance::peer::{Peer, VECTORS, option};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::peer::{TesterConnection, VECTORS, option};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside("CSUM-01", "§9.1", "a wrong checksum: dropped in silence", wrong_checksum),
     outside("CSUM-02", "§9.1", "data of odd lengths is taken", odd_lengths),
     outside("CSUM-03", "§9.1", "the pseudo-header of IPv6", over_ipv6),
@@ -53,16 +53,18 @@ const CHECK_DATA_CHECKSUM: u8 = 9;
 /// Bit of a block that has the code of a drop (§11.7).
 const DROPPED: u8 = 0x80;
 
-fn needs_ip(bench: &Bench) -> Judged {
+fn needs_ip(bench: &ConformanceContext) -> Judged {
     if bench.is_udp() {
-        return Err(Stop::not_applicable("inside of UDP the checksum of DCCP is not used"));
+        return Err(CaseStopReason::not_applicable(
+            "inside of UDP the checksum of DCCP is not used",
+        ));
     }
     Ok(())
 }
 
-fn wrong_checksum(bench: &Bench) -> Judged {
+fn wrong_checksum(bench: &ConformanceContext) -> Judged {
     needs_ip(bench)?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"wrong");
     let mut octets = peer.encode(&draft);
     octets[CHECKSUM_AT] ^= 0x55;
@@ -71,8 +73,8 @@ fn wrong_checksum(bench: &Bench) -> Judged {
     peer.demand_reported(draft.header.sequence, false)
 }
 
-fn odd_lengths(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn odd_lengths(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let is_echoing = bench.needs_echo().is_ok();
     for len in [1, 3, 7, 255] {
         let data = vec![0xa5; len];
@@ -87,27 +89,30 @@ fn odd_lengths(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn over_ipv6(bench: &Bench) -> Judged {
+fn over_ipv6(bench: &ConformanceContext) -> Judged {
     needs_ip(bench)?;
     if bench.target().address.is_ipv4() {
-        return Err(Stop::not_applicable("the target is reached over IPv4"));
+        return Err(CaseStopReason::not_applicable("the target is reached over IPv4"));
     }
     odd_lengths(bench)
 }
 
 /// Opens a connection whose target accepts checksums with the coverage `minimum`.
-fn covering<'b>(bench: &'b Bench, minimum: u8) -> Result<Peer<'b>, Stop> {
+fn covering<'b>(
+    bench: &'b ConformanceContext,
+    minimum: u8,
+) -> Result<TesterConnection<'b>, CaseStopReason> {
     let (kind, feature) = (FeatureOption::ChangeR, MINIMUM_COVERAGE);
     let asked = FeatureChange { kind, feature, value: &[minimum] };
-    let (peer, agreed) = Peer::open_asking(bench, &VECTORS, asked)?;
+    let (peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, asked)?;
     if agreed.first() != Some(&minimum) {
         let why = format!("the target does not take a Minimum Checksum Coverage of {minimum}");
-        return Err(Stop::not_applicable(why));
+        return Err(CaseStopReason::not_applicable(why));
     }
     Ok(peer)
 }
 
-fn changed_data(bench: &Bench) -> Judged {
+fn changed_data(bench: &ConformanceContext) -> Judged {
     let mut peer = covering(bench, 1)?;
     let draft = peer.next(PacketType::DataAck).data(b"changed on the way").covering(1);
     let mut octets = peer.encode(&draft);
@@ -123,21 +128,26 @@ fn changed_data(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn coverage_past_the_end(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn coverage_past_the_end(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"abc");
     peer.demand_dropped(&draft, |octets| octets[COVERAGE_AT] |= 15)
 }
 
 /// Returns true if the packet reports a drop with this code.
-fn has_drop(answer: &Answer, code: u8) -> bool {
+fn has_drop(answer: &TargetPacket, code: u8) -> bool {
     let blocks = answer.option(number::DATA_DROPPED).unwrap_or(&[]);
     blocks.iter().any(|block| block & 0xf0 == DROPPED | code << 4)
 }
 
 /// Checks that the target reports data that may not reach the application as dropped with `code`,
 /// and does not deliver it.
-fn demand_drop(bench: &Bench, peer: &mut Peer<'_>, data: &[u8], code: u8) -> Judged {
+fn demand_drop(
+    bench: &ConformanceContext,
+    peer: &mut TesterConnection<'_>,
+    data: &[u8],
+    code: u8,
+) -> Judged {
     let expected = format!("Data Dropped with code {code}");
     // With this packet, the Ack Ratio is reached.
     peer.send_data(b"next");
@@ -152,15 +162,15 @@ fn demand_drop(bench: &Bench, peer: &mut Peer<'_>, data: &[u8], code: u8) -> Jud
     if bench.needs_echo().is_ok() { peer.demand_echo(data, false) } else { Ok(()) }
 }
 
-fn not_agreed(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn not_agreed(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"half covered").covering(1);
     peer.send(&draft);
     peer.demand_quiet("for partial coverage")?;
     demand_drop(bench, &mut peer, b"half covered", 0)
 }
 
-fn minimum_of_4(bench: &Bench) -> Judged {
+fn minimum_of_4(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let mut peer = covering(bench, 4)?;
     for (coverage, is_taken) in [(3, false), (4, true), (0, true)] {
@@ -172,24 +182,30 @@ fn minimum_of_4(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn covers_enough(bench: &Bench) -> Judged {
+fn covers_enough(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeL, MINIMUM_COVERAGE);
-    let (mut peer, _) =
-        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[4] })?;
+    let (mut peer, _) = TesterConnection::open_asking(
+        bench,
+        &VECTORS,
+        FeatureChange { kind, feature, value: &[4] },
+    )?;
     peer.send_data(&[7; 40]);
-    let answer = peer.wait("the datagram back", Answer::has_data)?;
+    let answer = peer.wait("the datagram back", TargetPacket::has_data)?;
     let coverage = answer.header.coverage;
     demand(coverage == 0 || coverage >= 4, "CsCov 0, or 4 and more", || answer.to_string())
 }
 
-fn data_checksums(bench: &Bench) -> Judged {
+fn data_checksums(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, CHECK_DATA_CHECKSUM);
-    let (mut peer, agreed) =
-        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[1] })?;
+    let (mut peer, agreed) = TesterConnection::open_asking(
+        bench,
+        &VECTORS,
+        FeatureChange { kind, feature, value: &[1] },
+    )?;
     if agreed.first() != Some(&1) {
-        return Err(Stop::not_applicable("the target does not check Data Checksums"));
+        return Err(CaseStopReason::not_applicable("the target does not check Data Checksums"));
     }
     let right = option(DccpOption::DataChecksum(crc32c(b"right")));
     let draft = peer.next(PacketType::Data).data(b"right").options(&right);
@@ -205,13 +221,13 @@ fn data_checksums(bench: &Bench) -> Judged {
     demand_drop(bench, &mut peer, b"wrong", 3)
 }
 
-fn ask_for_checking(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn ask_for_checking(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let asked = change(FeatureOption::ChangeR, CHECK_DATA_CHECKSUM, &[1]);
     let request =
         peer.next(PacketType::Request).options(&[&[number::MANDATORY], &asked[..]].concat());
     peer.send(&request);
-    let is_answer = |a: &Answer| a.is(PacketType::Response) || a.is(PacketType::Reset);
+    let is_answer = |a: &TargetPacket| a.is(PacketType::Response) || a.is(PacketType::Reset);
     let answer = peer.wait("Confirm L of 1, or Reset 6", is_answer)?;
     let confirms = answer.features(FeatureOption::ConfirmL, CHECK_DATA_CHECKSUM);
     let is_confirmed = confirms.first().is_some_and(|value| value.first() == Some(&1));
@@ -219,11 +235,11 @@ fn ask_for_checking(bench: &Bench) -> Judged {
     demand(is_confirmed || is_refused, "Confirm L of 1, or Reset 6", || answer.to_string())
 }
 
-fn field_in_udp(bench: &Bench) -> Judged {
+fn field_in_udp(bench: &ConformanceContext) -> Judged {
     if !bench.is_udp() {
-        return Err(Stop::not_applicable("only inside of UDP"));
+        return Err(CaseStopReason::not_applicable("only inside of UDP"));
     }
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"any checksum");
     let mut octets = peer.encode(&draft);
     octets[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&[0xde, 0xad]);

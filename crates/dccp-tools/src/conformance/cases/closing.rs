@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use dccp::header::{PacketType, ResetCode};
 
-use super::{Case, active, demand_growing_times, inside, outside};
+use super::{ConformanceCase, active, demand_growing_times, inside, outside};
 use crate::conformance::answer::listed;
-use crate::conformance::bench::{Bench, CLOSE_COMMAND};
-use crate::conformance::peer::Peer;
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::bench::{CLOSE_COMMAND, ConformanceContext};
+use crate::conformance::peer::TesterConnection;
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "CLS-01",
         "§8.3",
@@ -48,21 +48,23 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-fn demand_close_req(answer: &crate::conformance::answer::Answer) -> Judged {
+fn demand_close_req(answer: &crate::conformance::answer::TargetPacket) -> Judged {
     if answer.is(PacketType::Close) {
-        return Err(Stop::not_applicable("the target holds TIMEWAIT itself and sends Close"));
+        return Err(CaseStopReason::not_applicable(
+            "the target holds TIMEWAIT itself and sends Close",
+        ));
     }
     demand(answer.is(PacketType::CloseReq), "CloseReq", || answer.to_string())
 }
 
-fn end(peer: &mut Peer<'_>) -> Judged {
+fn end(peer: &mut TesterConnection<'_>) -> Judged {
     let close = peer.next(PacketType::Close);
     peer.send(&close);
     peer.wait_reset(ResetCode::Closed, "for Close").map(drop)
 }
 
-fn server_closes(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn server_closes(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     demand_close_req(&bench.close_from_target(&mut peer)?)?;
     end(&mut peer)?;
     let ack = peer.next(PacketType::Ack);
@@ -70,8 +72,8 @@ fn server_closes(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::NoConnection, "since the server remembers nothing").map(drop)
 }
 
-fn repeated_close(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn repeated_close(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let first = bench.close_from_target(&mut peer)?;
     let packet_type = first.header.packet_type;
     demand_growing_times(|| {
@@ -81,8 +83,8 @@ fn repeated_close(bench: &Bench) -> Judged {
     end(&mut peer)
 }
 
-fn close_req_to_server(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn close_req_to_server(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::CloseReq);
     let answers = peer.answers_to(&draft)?;
     let number = draft.header.sequence;
@@ -90,15 +92,15 @@ fn close_req_to_server(bench: &Bench) -> Judged {
     demand(has_sync, "a Sync for CloseReq to a server", || listed(&answers))
 }
 
-fn crossing(bench: &Bench) -> Judged {
+fn crossing(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     peer.send_data(CLOSE_COMMAND);
     end(&mut peer)
 }
 
-fn reset_in_open(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn reset_in_open(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let reset = peer.next(PacketType::Reset);
     peer.send(&reset);
     peer.is_open = false;
@@ -109,8 +111,8 @@ fn reset_in_open(bench: &Bench) -> Judged {
     demand(is_its, "nothing for the Reset itself", || answer.to_string())
 }
 
-fn data_while_closing(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn data_while_closing(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     bench.close_from_target(&mut peer)?;
     for _ in 0..3 {
         peer.send_data(b"late");
@@ -121,8 +123,8 @@ fn data_while_closing(bench: &Bench) -> Judged {
     end(&mut peer)
 }
 
-fn short_without_connection(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn short_without_connection(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let mut draft = peer.next(PacketType::Ack).short();
     draft.header.sequence = 0x12_3456;
     draft.header.acknowledgement = Some(0xab_cdef);

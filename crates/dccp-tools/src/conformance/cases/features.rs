@@ -6,15 +6,15 @@ use dccp::header::{PacketType, ResetCode};
 use dccp::option::{FeatureOption, number};
 use dccp::sequence::SequenceNumber;
 
-use super::{Case, active, demand_growing_times, outside};
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, active, demand_growing_times, outside};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of, wide};
-use crate::conformance::peer::{Peer, VECTORS};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::peer::{TesterConnection, VECTORS};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 use FeatureOption::{ChangeL, ChangeR, ConfirmL, ConfirmR};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-01",
         "§6.3.1",
@@ -130,26 +130,35 @@ const MOMENT: Duration = Duration::from_millis(100);
 const NO_CCID: u8 = 250;
 
 /// Returns the first Confirm of a packet.
-fn confirm(answer: &Answer, kind: FeatureOption, feature: u8) -> Result<Vec<u8>, Stop> {
+fn confirm(
+    answer: &TargetPacket,
+    kind: FeatureOption,
+    feature: u8,
+) -> Result<Vec<u8>, CaseStopReason> {
     let mut values = answer.features(kind, feature);
     if values.is_empty() {
         let expected = format!("{kind:?} of feature {feature}");
-        return Err(Stop::failed(expected, answer.to_string()));
+        return Err(CaseStopReason::failed(expected, answer.to_string()));
     }
     Ok(values.swap_remove(0))
 }
 
-fn demand_empty(bench: &Bench, kind: FeatureOption, feature: u8, value: &[u8]) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn demand_empty(
+    bench: &ConformanceContext,
+    kind: FeatureOption,
+    feature: u8,
+    value: &[u8],
+) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let confirmed = peer.negotiate(kind, feature, value)?;
     let expected = format!("an empty Confirm of feature {feature}");
     demand(confirmed.is_empty(), &expected, || format!("value {confirmed:02x?}"))
 }
 
-fn reconciliation(bench: &Bench) -> Judged {
+fn reconciliation(bench: &ConformanceContext) -> Judged {
     for kind in [ChangeL, ChangeR] {
         for ours in [&[3, 2][..], &[2, 3], &[NO_CCID, 2]] {
-            let mut peer = Peer::new(bench);
+            let mut peer = TesterConnection::new(bench);
             let answer = peer.request(&change(kind, CCID, ours))?;
             let value = confirm(&answer, confirm_of(kind), CCID)?;
             let (agreed, theirs) =
@@ -164,36 +173,36 @@ fn reconciliation(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn nothing_in_common(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn nothing_in_common(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let answer = peer.request(&change(ChangeL, CCID, &[NO_CCID]))?;
     let value = confirm(&answer, ConfirmR, CCID)?;
     demand(value.first() == Some(&2), "the old value, 2", || format!("{value:?}"))
 }
 
-fn nothing_in_common_mandatory(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn nothing_in_common_mandatory(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let options = [&[number::MANDATORY], &change(ChangeL, CCID, &[NO_CCID])[..]].concat();
     let request = peer.next(PacketType::Request).options(&options);
     peer.send(&request);
     peer.wait_reset(ResetCode::MandatoryError, "for a CCID that nobody has").map(drop)
 }
 
-fn unknown_feature(bench: &Bench) -> Judged {
+fn unknown_feature(bench: &ConformanceContext) -> Judged {
     demand_empty(bench, ChangeL, UNKNOWN, &[1])?;
     demand_empty(bench, ChangeR, UNKNOWN, &[1])
 }
 
-fn unknown_mandatory(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn unknown_mandatory(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let options = [&[number::MANDATORY], &change(ChangeL, UNKNOWN, &[1])[..]].concat();
     let ack = peer.next(PacketType::Ack).options(&options);
     peer.send(&ack);
     peer.wait_reset(ResetCode::MandatoryError, "for a feature that nobody has").map(drop)
 }
 
-fn non_negotiable(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn non_negotiable(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for width in [32, 1_000, (1 << 46) - 1] {
         let value = peer.negotiate(ChangeL, SEQUENCE_WINDOW, &wide(width))?;
         demand(value == wide(width), "the same value", || format!("{value:02x?} for {width}"))?;
@@ -201,41 +210,41 @@ fn non_negotiable(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn impossible_windows(bench: &Bench) -> Judged {
+fn impossible_windows(bench: &ConformanceContext) -> Judged {
     [0, 31, 1 << 46]
         .into_iter()
         .try_for_each(|width| demand_empty(bench, ChangeL, SEQUENCE_WINDOW, &wide(width)))
 }
 
-fn ack_ratio_0(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn ack_ratio_0(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let value = peer.negotiate(ChangeL, ACK_RATIO, &[0, 0])?;
     demand(value == [0, 0], "the same value, 0", || format!("{value:02x?}"))
 }
 
-fn other_length(bench: &Bench) -> Judged {
+fn other_length(bench: &ConformanceContext) -> Judged {
     demand_empty(bench, ChangeL, SEQUENCE_WINDOW, &[1, 0])
 }
 
-fn not_the_owner(bench: &Bench) -> Judged {
+fn not_the_owner(bench: &ConformanceContext) -> Judged {
     demand_empty(bench, ChangeR, SEQUENCE_WINDOW, &wide(1_000))
 }
 
 /// A Change of the target without an answer.
-struct Pending<'b> {
-    peer: Peer<'b>,
+struct PendingChange<'b> {
+    peer: TesterConnection<'b>,
     kind: FeatureOption,
     feature: u8,
     value: Vec<u8>,
     /// Packet with the Change.
-    answer: Answer,
+    answer: TargetPacket,
 }
 
 /// Opens a connection without Ack Vectors: a target that sends with CCID 2 must request them. The
 /// last Change is the pending one, because the target only processes a Confirm that acknowledges
 /// it.
-fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
-    let mut peer = Peer::new(bench);
+fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReason> {
+    let mut peer = TesterConnection::new(bench);
     peer.is_agreeing = false;
     let response = peer.request(&[])?;
     let ack = peer.final_ack();
@@ -253,12 +262,12 @@ fn pending(bench: &Bench) -> Result<Pending<'_>, Stop> {
         }
     }
     let Some((at, (kind, feature, value))) = last else {
-        return Err(Stop::not_applicable("the target asks for no feature"));
+        return Err(CaseStopReason::not_applicable("the target asks for no feature"));
     };
-    Ok(Pending { peer, kind, feature, value, answer: answers.swap_remove(at) })
+    Ok(PendingChange { peer, kind, feature, value, answer: answers.swap_remove(at) })
 }
 
-impl Pending<'_> {
+impl PendingChange<'_> {
     /// Returns the Confirm that agrees.
     fn agreement(&self) -> Vec<u8> {
         let is_list = !matches!(self.feature, SEQUENCE_WINDOW | ACK_RATIO);
@@ -266,14 +275,14 @@ impl Pending<'_> {
         change(confirm_of(self.kind), self.feature, &[first, &self.value].concat())
     }
 
-    fn has_again(&self) -> impl Fn(&Answer) -> bool + use<> {
+    fn has_again(&self) -> impl Fn(&TargetPacket) -> bool + use<> {
         let (kind, feature) = (self.kind, self.feature);
         move |answer| !answer.features(kind, feature).is_empty()
     }
 }
 
-fn value_not_offered(bench: &Bench) -> Judged {
-    let Pending { mut peer, kind, feature, value, .. } = pending(bench)?;
+fn value_not_offered(bench: &ConformanceContext) -> Judged {
+    let PendingChange { mut peer, kind, feature, value, .. } = pending(bench)?;
     let other = match feature {
         SEQUENCE_WINDOW | ACK_RATIO => value.iter().map(|octet| octet ^ 1).collect(),
         _ => vec![77, 77],
@@ -283,14 +292,14 @@ fn value_not_offered(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::OptionError, "for a value that was not offered").map(drop)
 }
 
-fn unexpected_confirm(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn unexpected_confirm(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let confirms = [change(ConfirmR, UNKNOWN, &[1, 1]), change(ConfirmL, 7, &[1, 1])].concat();
     let draft = peer.next(PacketType::Ack).options(&confirms);
     peer.demand_taken(&draft)
 }
 
-fn repeated_change(bench: &Bench) -> Judged {
+fn repeated_change(bench: &ConformanceContext) -> Judged {
     let mut open = pending(bench)?;
     let has_again = open.has_again();
     demand_growing_times(|| {
@@ -300,16 +309,16 @@ fn repeated_change(bench: &Bench) -> Judged {
     })
 }
 
-fn late_change(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn late_change(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let late = peer.next(PacketType::Ack).options(&change(ChangeL, SEQUENCE_WINDOW, &wide(300)));
     peer.negotiate(ChangeL, SEQUENCE_WINDOW, &wide(500))?;
     let passed = peer.answers_to(&late)?;
-    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
+    let has_confirm = |a: &TargetPacket| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
     demand(!passed.iter().any(has_confirm), "no Confirm of the late Change", || listed(&passed))
 }
 
-fn old_confirm(bench: &Bench) -> Judged {
+fn old_confirm(bench: &ConformanceContext) -> Judged {
     let mut open = pending(bench)?;
     let has_again = open.has_again();
     let agreement = open.agreement();
@@ -322,33 +331,34 @@ fn old_confirm(bench: &Bench) -> Judged {
     open.peer.demand_quiet("for the Confirm")
 }
 
-fn crossing_changes(bench: &Bench) -> Judged {
-    let Pending { mut peer, kind, feature, value, .. } = pending(bench)?;
+fn crossing_changes(bench: &ConformanceContext) -> Judged {
+    let PendingChange { mut peer, kind, feature, value, .. } = pending(bench)?;
     if feature != SEND_ACK_VECTOR || kind != ChangeR {
-        return Err(Stop::not_applicable("the target does not ask for Ack Vectors"));
+        return Err(CaseStopReason::not_applicable("the target does not ask for Ack Vectors"));
     }
     let confirmed = peer.negotiate(ChangeL, feature, &value)?;
     let expected = "the value that both asked for";
     demand(confirmed.first() == value.first(), expected, || format!("{confirmed:?} for {value:?}"))
 }
 
-fn two_in_one(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn two_in_one(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let both = [200, 300].map(|width| change(ChangeL, SEQUENCE_WINDOW, &wide(width))).concat();
     let answer = peer.draw_confirms(ChangeL, SEQUENCE_WINDOW, &both)?;
     let confirmed = answer.features(ConfirmR, SEQUENCE_WINDOW);
     demand(confirmed == [wide(200), wide(300)], "Confirms of 200, then 300", || answer.to_string())
 }
 
-fn confirms_on_acks(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn confirms_on_acks(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for width in [200, 300, 400, 500] {
         let change = change(ChangeL, SEQUENCE_WINDOW, &wide(width));
         let draft = peer.next(PacketType::DataAck).options(&change).data(b"and data");
         peer.send(&draft);
     }
-    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
-    let last = |a: &Answer| a.features(ConfirmR, SEQUENCE_WINDOW).contains(&wide(500).to_vec());
+    let has_confirm = |a: &TargetPacket| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
+    let last =
+        |a: &TargetPacket| a.features(ConfirmR, SEQUENCE_WINDOW).contains(&wide(500).to_vec());
     let (answer, passed) = peer.wait_all("a Confirm of the last Change", last)?;
     for answer in passed.iter().chain([&answer]).filter(|answer| has_confirm(answer)) {
         let is_right = answer.header.acknowledgement.is_some() && !answer.is(PacketType::Data);
@@ -357,8 +367,8 @@ fn confirms_on_acks(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn of_half_connections(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn of_half_connections(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let ours = FeatureChange { kind: ChangeR, feature: SEND_LOSS_EVENT_RATE, value: &[1] };
     let theirs = FeatureChange { kind: ChangeL, ..ours };
     // The Request proposes CCID 3 for the suite's data and 2 for the target's. Until they are
@@ -368,7 +378,7 @@ fn of_half_connections(bench: &Bench) -> Judged {
     let answer = peer.request(&options)?;
     let agreed = [confirm(&answer, ConfirmR, CCID)?, confirm(&answer, ConfirmL, CCID)?];
     if agreed.map(|value| value.first().copied()) != [Some(3), Some(2)] {
-        return Err(Stop::not_applicable(
+        return Err(CaseStopReason::not_applicable(
             "the target does not take CCID 3 one way and 2 the other",
         ));
     }
@@ -381,8 +391,8 @@ fn of_half_connections(bench: &Bench) -> Judged {
     demand(theirs.is_empty(), expected, || format!("{theirs:?}"))
 }
 
-fn ccid_in_open(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn ccid_in_open(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for wanted in [3, 2] {
         let value = peer.negotiate(ChangeL, CCID, &[wanted])?;
         let is_known = value.first().is_some_and(|ccid| [2, 3].contains(ccid));
@@ -391,16 +401,16 @@ fn ccid_in_open(bench: &Bench) -> Judged {
     peer.demand_quiet("for changing the CCID")
 }
 
-fn ecn_incapable(bench: &Bench) -> Judged {
+fn ecn_incapable(bench: &ConformanceContext) -> Judged {
     if bench.is_udp() || !bench.target().address.is_ipv4() {
-        return Err(Stop::not_applicable("ECN bits are seen over IPv4 without UDP only"));
+        return Err(CaseStopReason::not_applicable("ECN bits are seen over IPv4 without UDP only"));
     }
     let asked = FeatureChange { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
-    let (mut peer, _) = Peer::open_asking(bench, &VECTORS, asked)?;
+    let (mut peer, _) = TesterConnection::open_asking(bench, &VECTORS, asked)?;
     for _ in 0..4 {
         peer.send_data(b"not to be marked");
     }
     let passed = peer.barrier()?;
-    let is_bare = |answer: &Answer| answer.ecn == Some(0);
+    let is_bare = |answer: &TargetPacket| answer.ecn == Some(0);
     demand(passed.iter().all(is_bare), "ECN bits 00", || listed(&passed))
 }

@@ -3,13 +3,13 @@
 use dccp::header::{PacketType, ResetCode, ServiceCode};
 use dccp::option::number;
 
-use super::{Case, active, inside, outside};
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, VECTORS};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use super::{ConformanceCase, active, inside, outside};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::ConformanceContext;
+use crate::conformance::peer::{TesterConnection, VECTORS};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside("CON-01", "§8.1", "Request, Response, Ack: open", handshake),
     outside(
         "CON-02",
@@ -87,13 +87,13 @@ pub(super) const CASES: &[Case] = &[
     outside("CON-20", "§8.5", "in TIMEWAIT: Reset 3, for a Request too", time_wait),
 ];
 
-fn handshake(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn handshake(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     peer.demand_quiet("on an open connection")
 }
 
-fn closed_port(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn closed_port(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     peer.remote_port ^= 0x4000;
     let request = peer.next(PacketType::Request);
     peer.send(&request);
@@ -106,10 +106,10 @@ fn closed_port(bench: &Bench) -> Judged {
     demand(is_swapped, "the ports of the Request, swapped", || reset.to_string())
 }
 
-fn other_service(bench: &Bench) -> Judged {
+fn other_service(bench: &ConformanceContext) -> Judged {
     let next = ServiceCode::new(bench.service_code.value().wrapping_add(1) & 0x7fff_ffff);
     for code in [next, ServiceCode::INVALID] {
-        let mut peer = Peer::new(bench);
+        let mut peer = TesterConnection::new(bench);
         let request = peer.request_for(code);
         peer.send(&request);
         let reset = peer.wait_reset(ResetCode::BadServiceCode, "for another service code")?;
@@ -119,8 +119,8 @@ fn other_service(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn repeated_request(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn repeated_request(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let first = peer.request(&VECTORS)?;
     peer.needs_respond()?;
     let second = peer.request(&VECTORS)?;
@@ -129,8 +129,8 @@ fn repeated_request(bench: &Bench) -> Judged {
     peer.complete()
 }
 
-fn data_too_early(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn data_too_early(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     peer.request(&VECTORS)?;
     peer.needs_respond()?;
     let data = peer.next(PacketType::Data);
@@ -140,17 +140,17 @@ fn data_too_early(bench: &Bench) -> Judged {
     peer.complete()
 }
 
-fn data_follows(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn data_follows(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"follows");
     peer.demand_taken(&draft)
 }
 
-fn changed_cookie(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn changed_cookie(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let response = peer.request(&[])?;
     let Some(cookie) = response.option(number::INIT_COOKIE) else {
-        return Err(Stop::not_applicable("the target sends no Init Cookies"));
+        return Err(CaseStopReason::not_applicable("the target sends no Init Cookies"));
     };
     let mut octets = cookie.to_vec();
     octets[0] ^= 1;
@@ -160,9 +160,9 @@ fn changed_cookie(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::BadInitCookie, "for a changed Init Cookie").map(drop)
 }
 
-fn late_handshake(bench: &Bench) -> Judged {
+fn late_handshake(bench: &ConformanceContext) -> Judged {
     for packet_type in [PacketType::Request, PacketType::Response] {
-        let mut peer = Peer::open(bench)?;
+        let mut peer = TesterConnection::open(bench)?;
         let late = peer.next(packet_type);
         let answers = peer.answers_to(&late)?;
         let number = late.header.sequence;
@@ -173,9 +173,9 @@ fn late_handshake(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn request_data(bench: &Bench) -> Judged {
+fn request_data(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::new(bench);
+    let mut peer = TesterConnection::new(bench);
     for _ in 0..2 {
         peer.request_with(&VECTORS, b"early")?;
         // Data kept from the Request is state, which a target with Init Cookies does not have
@@ -186,7 +186,7 @@ fn request_data(bench: &Bench) -> Judged {
     peer.send(&ack);
     peer.is_open = true;
     peer.send_data(b"later");
-    let is_later = |a: &Answer| a.has_data() && a.data == b"later";
+    let is_later = |a: &TargetPacket| a.has_data() && a.data == b"later";
     let (_, passed) = peer.wait_all("the later datagram back", is_later)?;
     let count = passed.iter().filter(|a| a.has_data() && a.data == b"early").count();
     // A target may refuse the data (§8.1.3).
@@ -195,10 +195,10 @@ fn request_data(bench: &Bench) -> Judged {
     })
 }
 
-fn not_a_request(bench: &Bench) -> Judged {
+fn not_a_request(bench: &ConformanceContext) -> Judged {
     use PacketType::{Ack, Close, CloseReq, Data, DataAck, Reset, Response, Sync, SyncAck};
     for packet_type in [Response, Data, Ack, DataAck, CloseReq, Close, Sync, SyncAck] {
-        let mut peer = Peer::new(bench);
+        let mut peer = TesterConnection::new(bench);
         let reset = peer.next(Reset);
         peer.send(&reset);
         let draft = peer.next(packet_type);
@@ -211,9 +211,9 @@ fn not_a_request(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn time_wait(bench: &Bench) -> Judged {
+fn time_wait(bench: &ConformanceContext) -> Judged {
     for packet_type in [PacketType::Ack, PacketType::Request] {
-        let mut peer = Peer::open(bench)?;
+        let mut peer = TesterConnection::open(bench)?;
         let reset = peer.next(PacketType::Reset);
         peer.send(&reset);
         peer.is_open = false;

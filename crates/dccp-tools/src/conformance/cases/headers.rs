@@ -3,13 +3,13 @@
 use dccp::header::{PacketType, ResetCode};
 
 use super::sequences::SYNC_PERIOD;
-use super::{Case, outside};
-use crate::conformance::answer::Answer;
-use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, VECTORS};
+use super::{ConformanceCase, outside};
+use crate::conformance::answer::TargetPacket;
+use crate::conformance::bench::ConformanceContext;
+use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside("HDR-01", "§5.1", "11 octets draw nothing", eleven_octets),
     outside("HDR-02", "§5.1", "Data Offset inside of the header: ignored", offset_too_small),
     outside("HDR-03", "§5.1", "Data Offset behind the packet: ignored", offset_too_large),
@@ -50,19 +50,19 @@ const TYPE_AT: usize = 8;
 const RESERVED_AT: usize = 9;
 const DATA_OFFSET_AT: usize = 4;
 
-fn eleven_octets(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn eleven_octets(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data);
     peer.demand_dropped(&draft, |octets| octets.truncate(11))
 }
 
-fn offset_too_small(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn offset_too_small(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::DataAck] {
         let draft = peer.next(packet_type);
         peer.demand_dropped(&draft, |octets| octets[DATA_OFFSET_AT] -= 1)?;
     }
-    let mut other = Peer::new(bench);
+    let mut other = TesterConnection::new(bench);
     let request = other.next(PacketType::Request);
     let mut octets = other.encode(&request);
     octets[DATA_OFFSET_AT] = 4;
@@ -78,8 +78,8 @@ fn offset_too_small(bench: &Bench) -> Judged {
     demand(passed.is_empty(), "nothing for the Request before", || passed[0].to_string())
 }
 
-fn offset_too_large(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn offset_too_large(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for data in [&b""[..], b"abc"] {
         let draft = peer.next(PacketType::DataAck).data(data);
         peer.demand_dropped(&draft, |octets| octets[DATA_OFFSET_AT] = 7)?;
@@ -87,8 +87,8 @@ fn offset_too_large(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn reserved_types(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn reserved_types(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for number in 10..16 {
         let draft = peer.next(PacketType::Ack);
         peer.demand_dropped(&draft, |octets| octets[TYPE_AT] = number << 1 | 1)?;
@@ -96,9 +96,9 @@ fn reserved_types(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn short_types(bench: &Bench) -> Judged {
+fn short_types(bench: &ConformanceContext) -> Judged {
     use PacketType::{Close, CloseReq, Request, Reset, Response, Sync, SyncAck};
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     for packet_type in [Request, Response, CloseReq, Close, Reset, Sync, SyncAck] {
         let draft = peer.next(packet_type);
         peer.demand_dropped(&draft, |octets| octets[TYPE_AT] &= !1)?;
@@ -106,8 +106,8 @@ fn short_types(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn reserved_bits(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn reserved_bits(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::DataAck).data(b"reserved");
     let mut octets = peer.encode(&draft);
     octets[TYPE_AT] |= 0xe0;
@@ -118,8 +118,8 @@ fn reserved_bits(bench: &Bench) -> Judged {
     peer.demand_reported(draft.header.sequence, true)
 }
 
-fn ccval(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn ccval(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let mut draft = peer.next(PacketType::Data).data(b"ccval");
     draft.header.ccval = 0xd;
     peer.send(&draft);
@@ -127,23 +127,23 @@ fn ccval(bench: &Bench) -> Judged {
     peer.demand_reported(draft.header.sequence, true)
 }
 
-fn data_on_ack(bench: &Bench) -> Judged {
+fn data_on_ack(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Ack).data(b"padding");
     peer.send(&draft);
     peer.demand_echo(b"padding", false)
 }
 
-fn empty_data(bench: &Bench) -> Judged {
+fn empty_data(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     peer.send_data(b"");
     peer.demand_echo(b"", true)
 }
 
 /// Checks the rules of §5.1 for every packet that the parser has accepted already.
-fn demand_form(answer: &Answer) -> Judged {
+fn demand_form(answer: &TargetPacket) -> Judged {
     let octets = &answer.octets;
     let expected = "zeros in the reserved bits and octets";
     let has_zeros = octets[TYPE_AT] & 0xe0 == 0
@@ -159,8 +159,8 @@ fn demand_form(answer: &Answer) -> Judged {
     demand(is_plain, "CCVal 0 on packets without data", || answer.to_string())
 }
 
-fn forms(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn forms(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     demand_form(&peer.request(&VECTORS)?)?;
     peer.complete()?;
     for _ in 0..4 {
@@ -181,21 +181,21 @@ fn forms(bench: &Bench) -> Judged {
     peer.send(&close);
     demand_form(&peer.wait_reset(ResetCode::Closed, "for Close")?)?;
     if bench.needs_echo().is_ok() {
-        let mut peer = Peer::open(bench)?;
+        let mut peer = TesterConnection::open(bench)?;
         peer.send_data(b"form");
-        demand_form(&peer.wait("the datagram back", Answer::has_data)?)?;
+        demand_form(&peer.wait("the datagram back", TargetPacket::has_data)?)?;
         demand_form(&bench.close_from_target(&mut peer)?)?;
     }
     Ok(())
 }
 
-fn reset_data(bench: &Bench) -> Judged {
-    let demand_data = |answer: &Answer, data: [u8; 3]| {
+fn reset_data(bench: &ConformanceContext) -> Judged {
+    let demand_data = |answer: &TargetPacket, data: [u8; 3]| {
         let expected = format!("Data 1 to 3 of the Reset {data:?}");
         let has = answer.header.reset.is_some_and(|reset| reset.data == data);
         demand(has, &expected, || answer.to_string())
     };
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let close = peer.next(PacketType::Close);
     peer.send(&close);
     demand_data(&peer.wait_reset(ResetCode::Closed, "for Close")?, [0; 3])?;
@@ -203,14 +203,14 @@ fn reset_data(bench: &Bench) -> Judged {
     peer.send(&ack);
     demand_data(&peer.wait_reset(ResetCode::NoConnection, "after the end")?, [0; 3])?;
     // An unknown option that is Mandatory, and the bytes after its length.
-    let mut peer = Peer::open(bench)?;
+    let mut peer = TesterConnection::open(bench)?;
     let ack = peer.next(PacketType::Ack).options(&[1, 50, 5, 7, 8, 9]);
     peer.send(&ack);
     demand_data(&peer.wait_reset(ResetCode::MandatoryError, "for the option")?, [50, 7, 8])
 }
 
-fn response(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn response(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     let answer = peer.request(&[])?;
     let code = answer.header.service_code;
     demand(code == Some(bench.service_code), "the service code of the Request", || {

@@ -14,25 +14,25 @@ mod sequences;
 
 use std::time::Instant;
 
-use super::bench::Bench;
-use super::verdict::{Judged, Stop};
+use super::bench::ConformanceContext;
+use super::verdict::{CaseStopReason, Judged};
 
 /// A test case: a requirement and the function that tests it.
-pub(super) struct Case {
+pub(super) struct ConformanceCase {
     /// Name of the case, such as `HDR-01`.
     pub(super) name: &'static str,
     /// Section of the requirement; of RFC 4340 unless it names another RFC.
     pub(super) section: &'static str,
     /// Requirement of the RFC.
     pub(super) requirement: &'static str,
-    pub(super) scope: Scope,
+    pub(super) scope: ConformanceTestMethod,
 }
 
 /// Way to test a case.
 #[derive(Clone, Copy)]
-pub(super) enum Scope {
+pub(super) enum ConformanceTestMethod {
     /// Function that tests the case with packets.
-    Outside(fn(&Bench) -> Judged),
+    Outside(fn(&ConformanceContext) -> Judged),
     /// Reason why packets cannot test the case; a test of the core does.
     Inside(&'static str),
 }
@@ -41,9 +41,9 @@ const fn outside(
     name: &'static str,
     section: &'static str,
     requirement: &'static str,
-    ask: fn(&Bench) -> Judged,
-) -> Case {
-    Case { name, section, requirement, scope: Scope::Outside(ask) }
+    ask: fn(&ConformanceContext) -> Judged,
+) -> ConformanceCase {
+    ConformanceCase { name, section, requirement, scope: ConformanceTestMethod::Outside(ask) }
 }
 
 const fn inside(
@@ -51,8 +51,8 @@ const fn inside(
     section: &'static str,
     requirement: &'static str,
     why: &'static str,
-) -> Case {
-    Case { name, section, requirement, scope: Scope::Inside(why) }
+) -> ConformanceCase {
+    ConformanceCase { name, section, requirement, scope: ConformanceTestMethod::Inside(why) }
 }
 
 /// Most repetitions observed before the case fails because their times do not grow.
@@ -70,11 +70,14 @@ fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
             return Ok(());
         }
     }
-    Err(Stop::failed("a longer time before a later repetition", format!("after {times:?} us")))
+    Err(CaseStopReason::failed(
+        "a longer time before a later repetition",
+        format!("after {times:?} us"),
+    ))
 }
 
 /// Returns all cases in the order of the list.
-pub(super) fn all() -> impl Iterator<Item = &'static Case> {
+pub(super) fn all() -> impl Iterator<Item = &'static ConformanceCase> {
     let groups = [
         headers::CASES,
         checksums::CASES,

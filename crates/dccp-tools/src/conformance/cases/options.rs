@@ -3,14 +3,14 @@
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, FeatureOption, number};
 
-use super::{Case, outside};
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, outside};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::{change, wide};
-use crate::conformance::peer::{Peer, option};
+use crate::conformance::peer::{TesterConnection, option};
 use crate::conformance::verdict::{Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside("OPT-01", "§5.8", "unknown options are ignored", unknown_options),
     outside(
         "OPT-02",
@@ -39,8 +39,13 @@ pub(super) const CASES: &[Case] = &[
 /// Value of a Timestamp, to be found in its Echo.
 const STAMP: u32 = 0x0102_0304;
 
-fn demand_reset(bench: &Bench, options: &[u8], code: ResetCode, data: [u8; 3]) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn demand_reset(
+    bench: &ConformanceContext,
+    options: &[u8],
+    code: ResetCode,
+    data: [u8; 3],
+) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let ack = peer.next(PacketType::Ack).options(options);
     peer.send(&ack);
     let answer = peer.wait_reset(code, "for the options")?;
@@ -48,40 +53,40 @@ fn demand_reset(bench: &Bench, options: &[u8], code: ResetCode, data: [u8; 3]) -
     demand(has_data, &format!("Data 1 to 3 of {data:?}"), || answer.to_string())
 }
 
-fn demand_ignored(bench: &Bench, packet_type: PacketType, options: &[u8]) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn demand_ignored(bench: &ConformanceContext, packet_type: PacketType, options: &[u8]) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(packet_type).options(options);
     peer.demand_taken(&draft)
 }
 
-fn has_stamp(answer: &Answer) -> bool {
+fn has_stamp(answer: &TargetPacket) -> bool {
     answer.option(number::TIMESTAMP_ECHO).is_some_and(|echo| echo.starts_with(&STAMP.to_be_bytes()))
 }
 
-fn unknown_options(bench: &Bench) -> Judged {
+fn unknown_options(bench: &ConformanceContext) -> Judged {
     demand_ignored(bench, PacketType::Ack, &[50, 2, 127, 3, 1, 31])
 }
 
-fn mandatory_unknown(bench: &Bench) -> Judged {
+fn mandatory_unknown(bench: &ConformanceContext) -> Judged {
     demand_reset(bench, &[1, 50, 5, 7, 8, 9], ResetCode::MandatoryError, [50, 7, 8])?;
     demand_reset(bench, &[0, 1, 127, 3, 4], ResetCode::MandatoryError, [127, 4, 0])
 }
 
-fn mandatory_last(bench: &Bench) -> Judged {
+fn mandatory_last(bench: &ConformanceContext) -> Judged {
     demand_reset(bench, &[0, 0, 0, number::MANDATORY], ResetCode::OptionError, [1, 0, 0])
 }
 
-fn mandatory_twice(bench: &Bench) -> Judged {
+fn mandatory_twice(bench: &ConformanceContext) -> Judged {
     demand_reset(bench, &[1, 1, 0, 0], ResetCode::OptionError, [1, 0, 0])
 }
 
-fn mandatory_padding(bench: &Bench) -> Judged {
+fn mandatory_padding(bench: &ConformanceContext) -> Judged {
     demand_ignored(bench, PacketType::Ack, &[1, 0, 0, 0])
 }
 
 /// Checks that the target echoes the Timestamp in `options`, and does nothing else.
-fn demand_stamp(bench: &Bench, options: &[u8]) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn demand_stamp(bench: &ConformanceContext, options: &[u8]) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     for _ in 0..2 {
         let draft = peer.next(PacketType::DataAck).options(options).data(b"time");
         peer.send(&draft);
@@ -90,7 +95,7 @@ fn demand_stamp(bench: &Bench, options: &[u8]) -> Judged {
     peer.demand_quiet("for what follows the Timestamp")
 }
 
-fn impossible_lengths(bench: &Bench) -> Judged {
+fn impossible_lengths(bench: &ConformanceContext) -> Judged {
     let stamp = option(DccpOption::Timestamp(STAMP));
     for len in [0, 1, 200] {
         // The bytes after the length would reset the connection if the target read them.
@@ -100,18 +105,18 @@ fn impossible_lengths(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn mandatory_on_data(bench: &Bench) -> Judged {
+fn mandatory_on_data(bench: &ConformanceContext) -> Judged {
     demand_ignored(bench, PacketType::Data, &[1, 50, 2, 0])
 }
 
-fn not_for_data(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn not_for_data(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let window = change(FeatureOption::ChangeL, 3, &wide(200));
     // Data Dropped with code 1: a target that accepted it would send no more data.
     let beside = [38, 3, 0, 36, 4, 1, 2, 40, 3, 0x90, 43, 4, 0, 1];
     let draft = peer.next(PacketType::Data).options(&[&window[..], &beside].concat());
     let passed = peer.answers_to(&draft)?;
-    let has_confirm = |a: &Answer| !a.features(FeatureOption::ConfirmR, 3).is_empty();
+    let has_confirm = |a: &TargetPacket| !a.features(FeatureOption::ConfirmR, 3).is_empty();
     demand(!passed.iter().any(has_confirm), "no Confirm of a Change on Data", || listed(&passed))?;
     peer.demand_reported(draft.header.sequence, true)?;
     if bench.needs_echo().is_ok() {
@@ -121,29 +126,29 @@ fn not_for_data(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn vector_on_request(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn vector_on_request(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     peer.request(&[38, 4, 0, 0xc0])?;
     peer.complete()
 }
 
-fn unaligned(bench: &Bench) -> Judged {
+fn unaligned(bench: &ConformanceContext) -> Judged {
     let stamp = option(DccpOption::Timestamp(STAMP));
     demand_stamp(bench, &[&[0], &stamp[..], &[0, 0, 37, 3, 1]].concat())
 }
 
-fn short_timestamp(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn short_timestamp(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::DataAck).options(&[41, 5, 1, 2, 3]).data(b"time");
     let passed = peer.answers_to(&draft)?;
     let is_wrong =
-        |a: &Answer| a.is(PacketType::Reset) || a.option(number::TIMESTAMP_ECHO).is_some();
+        |a: &TargetPacket| a.is(PacketType::Reset) || a.option(number::TIMESTAMP_ECHO).is_some();
     demand(!passed.iter().any(is_wrong), "no Reset and no Timestamp Echo", || listed(&passed))?;
     peer.demand_reported(draft.header.sequence, true)
 }
 
-fn options_of_reset(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn options_of_reset(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let reset = peer.next(PacketType::Reset).options(&[1, 50, 2, 0]);
     peer.send(&reset);
     peer.wait_reset(ResetCode::MandatoryError, "for the option of a Reset")?;
@@ -153,7 +158,7 @@ fn options_of_reset(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)
 }
 
-fn many_options(bench: &Bench) -> Judged {
+fn many_options(bench: &ConformanceContext) -> Judged {
     let longest: Vec<u8> = [50, 249].into_iter().chain([0; 247]).collect();
     demand_ignored(bench, PacketType::Ack, &longest.repeat(4))
 }

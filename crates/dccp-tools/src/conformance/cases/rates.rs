@@ -3,14 +3,14 @@
 use dccp::header::PacketType;
 use dccp::option::{FeatureOption, number};
 
-use super::{Case, inside, outside};
-use crate::conformance::answer::Answer;
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, inside, outside};
+use crate::conformance::answer::TargetPacket;
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of};
-use crate::conformance::peer::{Peer, VECTORS};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::peer::{TesterConnection, VECTORS};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "TFRC-01",
         "RFC 4342 §6",
@@ -117,25 +117,28 @@ const NO_LOSS: [u8; 4] = [0xff; 4];
 /// Bytes of one loss interval.
 const INTERVAL_LEN: usize = 9;
 
-fn is_feedback(answer: &Answer) -> bool {
+fn is_feedback(answer: &TargetPacket) -> bool {
     answer.option(number::RECEIVE_RATE).is_some()
 }
 
 /// Opens a connection with CCID 3 for one direction or the other. Returns it and its Response.
-fn open(bench: &Bench, kind: FeatureOption) -> Result<(Peer<'_>, Answer), Stop> {
+fn open(
+    bench: &ConformanceContext,
+    kind: FeatureOption,
+) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
     open_with(bench, kind, &change(kind, CCID, &[3]))
 }
 
 fn open_with<'b>(
-    bench: &'b Bench,
+    bench: &'b ConformanceContext,
     kind: FeatureOption,
     changes: &[u8],
-) -> Result<(Peer<'b>, Answer), Stop> {
-    let mut peer = Peer::new(bench);
+) -> Result<(TesterConnection<'b>, TargetPacket), CaseStopReason> {
+    let mut peer = TesterConnection::new(bench);
     let response = peer.request(&[&VECTORS, changes].concat())?;
     let agreed = response.features(confirm_of(kind), CCID);
     if agreed.first().and_then(|value| value.first()) != Some(&3) {
-        return Err(Stop::not_applicable("the target does not take CCID 3"));
+        return Err(CaseStopReason::not_applicable("the target does not take CCID 3"));
     }
     peer.complete()?;
     Ok((peer, response))
@@ -143,7 +146,7 @@ fn open_with<'b>(
 
 /// Opens a connection on which the suite sends with CCID 3, and the target's receiver reports the
 /// Loss Event Rate, too.
-fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
+fn sending(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
     // This stops the case if the target does not accept CCID 3.
     open(bench, FeatureOption::ChangeL)?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
@@ -155,13 +158,13 @@ fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
     let (mut peer, response) = open_with(bench, FeatureOption::ChangeL, &changes)?;
     let agreed = peer.agree_on(&response, asked)?;
     if agreed.first() != Some(&1) {
-        return Err(Stop::not_applicable("the target does not send Loss Event Rates"));
+        return Err(CaseStopReason::not_applicable("the target does not send Loss Event Rates"));
     }
     Ok(peer)
 }
 
 /// Sends data with a window counter. Returns its sequence number.
-fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
+fn count(peer: &mut TesterConnection<'_>, counter: u8) -> u64 {
     let mut draft = peer.next(PacketType::Data).data(b"data of CCID 3");
     draft.header.ccval = counter & 0xf;
     peer.send(&draft);
@@ -169,14 +172,14 @@ fn count(peer: &mut Peer<'_>, counter: u8) -> u64 {
 }
 
 /// Sends data with a counter that makes the target send feedback, and waits for it.
-fn tell(peer: &mut Peer<'_>, counter: u8) -> Result<Answer, Stop> {
+fn tell(peer: &mut TesterConnection<'_>, counter: u8) -> Result<TargetPacket, CaseStopReason> {
     let number = count(peer, counter);
     peer.wait("feedback after four steps of CCVal", |answer| {
         is_feedback(answer) && answer.reaches(number)
     })
 }
 
-fn feedback(bench: &Bench) -> Judged {
+fn feedback(bench: &ConformanceContext) -> Judged {
     let (mut peer, _) = open(bench, FeatureOption::ChangeL)?;
     for counter in [0, 4, 8] {
         let answer = tell(&mut peer, counter)?;
@@ -192,7 +195,7 @@ fn feedback(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn no_loss_rate(bench: &Bench) -> Judged {
+fn no_loss_rate(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
     for counter in [0, 4, 8] {
         let answer = tell(&mut peer, counter)?;
@@ -202,7 +205,7 @@ fn no_loss_rate(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn window_counter(bench: &Bench) -> Judged {
+fn window_counter(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (mut peer, _) = open(bench, FeatureOption::ChangeR)?;
     let mut last: Option<u8> = None;
@@ -224,7 +227,7 @@ fn receive_rate(bytes_per_s: u32) -> Vec<u8> {
     [&head[..], &bytes_per_s.to_be_bytes()].concat()
 }
 
-fn when_feedback(bench: &Bench) -> Judged {
+fn when_feedback(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
     tell(&mut peer, 0)?;
     tell(&mut peer, 4)?;
@@ -243,19 +246,19 @@ fn when_feedback(bench: &Bench) -> Judged {
 }
 
 /// Returns the count of loss intervals in a feedback.
-fn intervals(answer: &Answer) -> Result<usize, Stop> {
+fn intervals(answer: &TargetPacket) -> Result<usize, CaseStopReason> {
     let Some(value) = answer.option(number::LOSS_INTERVALS) else {
-        return Err(Stop::not_applicable(
+        return Err(CaseStopReason::not_applicable(
             "the target tells no Loss Intervals, which TFRC-01 asks for",
         ));
     };
     Ok(value.len() / INTERVAL_LEN)
 }
 
-fn loss_events(bench: &Bench) -> Judged {
+fn loss_events(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
     tell(&mut peer, 0)?;
-    let lose = |peer: &mut Peer<'_>, counter: u8| {
+    let lose = |peer: &mut TesterConnection<'_>, counter: u8| {
         let _lost = peer.next(PacketType::Data);
         for _ in 0..3 {
             count(peer, counter);
@@ -278,7 +281,7 @@ fn loss_events(bench: &Bench) -> Judged {
     demand(is_right, "one interval more for each event, of one loss or two", || format!("{told:?}"))
 }
 
-fn reordered(bench: &Bench) -> Judged {
+fn reordered(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
     tell(&mut peer, 0)?;
     for counter in [4, 8, 12] {
@@ -297,7 +300,7 @@ fn reordered(bench: &Bench) -> Judged {
     demand(rate == Some(&NO_LOSS), "no loss", || answer.to_string())
 }
 
-fn linux_feedback(bench: &Bench) -> Judged {
+fn linux_feedback(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (mut peer, _) = open(bench, FeatureOption::ChangeR)?;
     for round in 0..20_u32 {
@@ -309,8 +312,8 @@ fn linux_feedback(bench: &Bench) -> Judged {
     peer.demand_quiet("for feedback without Loss Intervals")
 }
 
-fn feedback_on_data(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn feedback_on_data(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let options = [&receive_rate(1)[..], &[number::LOSS_INTERVALS, 3, 9]].concat();
     let draft = peer.next(PacketType::Data).options(&options);
     peer.demand_taken(&draft)

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use dccp::header::{PacketType, ResetCode};
-use dccp::option::{DccpOption, FeatureOption, Options, number};
+use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, number};
 use dccp::sequence::SequenceNumber;
 
-use super::{Case, active, inside, outside};
-use crate::conformance::answer::{Answer, listed};
-use crate::conformance::bench::Bench;
+use super::{ConformanceCase, active, inside, outside};
+use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::bench::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, wide};
-use crate::conformance::peer::{Draft, Peer, VECTORS};
-use crate::conformance::verdict::{Judged, Stop, demand};
+use crate::conformance::peer::{TesterConnection, UnsentPacket, VECTORS};
+use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "SEQ-01",
         "§7.5.1",
@@ -108,15 +108,19 @@ const SEQUENCE_WINDOW: u8 = 3;
 const SEND_NDP_COUNT: u8 = 7;
 
 /// Opens a connection whose window has moved past its first number.
-fn settled(bench: &Bench) -> Result<Peer<'_>, Stop> {
-    let mut peer = Peer::open(bench)?;
+fn settled(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
+    let mut peer = TesterConnection::open(bench)?;
     peer.sent = peer.sent.plus(ABOVE - 10);
     peer.barrier()?;
     Ok(peer)
 }
 
 /// Sends a packet, and returns the target's answers to it. The two ends are in step afterwards.
-fn answers_at(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool) -> Result<Vec<Answer>, Stop> {
+fn answers_at(
+    peer: &mut TesterConnection<'_>,
+    draft: &UnsentPacket,
+    is_valid: bool,
+) -> Result<Vec<TargetPacket>, CaseStopReason> {
     if !is_valid {
         // A target that limits its Syncs may count from the beginning of a connection.
         peer.collect(SYNC_PERIOD)?;
@@ -129,17 +133,22 @@ fn answers_at(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool) -> Result<Vec<
     peer.barrier()
 }
 
-fn has_sync(answers: &[Answer], acknowledging: u64) -> bool {
+fn has_sync(answers: &[TargetPacket], acknowledging: u64) -> bool {
     answers.iter().any(|answer| answer.acknowledges(PacketType::Sync, acknowledging))
 }
 
-fn demand_sync(answers: &[Answer], acknowledging: u64, is_wanted: bool, about: &str) -> Judged {
+fn demand_sync(
+    answers: &[TargetPacket],
+    acknowledging: u64,
+    is_wanted: bool,
+    about: &str,
+) -> Judged {
     let words = if is_wanted { "a Sync" } else { "no Sync" };
     let expected = format!("{words} that acknowledges {acknowledging} for {about}");
     demand(has_sync(answers, acknowledging) == is_wanted, &expected, || listed(answers))
 }
 
-fn sequence_window(bench: &Bench) -> Judged {
+fn sequence_window(bench: &ConformanceContext) -> Judged {
     use PacketType::{Ack, Close, Data, DataAck, Sync};
     for packet_type in [Data, Ack, DataAck, Sync] {
         for (edge, is_valid) in [("SWL-1", false), ("SWL", true), ("SWH", true), ("SWH+1", false)] {
@@ -172,7 +181,12 @@ fn sequence_window(bench: &Bench) -> Judged {
 
 /// Checks that the target answers a valid Sync with a SyncAck, and an invalid one with nothing, not
 /// with a Sync.
-fn demand_sync_edge(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool, edge: &str) -> Judged {
+fn demand_sync_edge(
+    peer: &mut TesterConnection<'_>,
+    draft: &UnsentPacket,
+    is_valid: bool,
+    edge: &str,
+) -> Judged {
     let answers = answers_at(peer, draft, is_valid)?;
     let number = draft.header.sequence;
     let is_answered = answers.iter().any(|a| a.acknowledges(PacketType::SyncAck, number));
@@ -180,9 +194,9 @@ fn demand_sync_edge(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool, edge: &s
     demand(is_answered == is_valid, &format!("{words} for Sync at {edge}"), || listed(&answers))
 }
 
-fn acknowledgement_window(bench: &Bench) -> Judged {
+fn acknowledgement_window(bench: &ConformanceContext) -> Judged {
     for (edge, is_valid) in [("AWL-1", false), ("AWL", true), ("AWH", true), ("AWH+1", false)] {
-        let mut peer = Peer::open(bench)?;
+        let mut peer = TesterConnection::open(bench)?;
         // A target that may not change its Sequence Window keeps the first one.
         peer.is_agreeing = false;
         for _ in 0..WIDTH + 10 {
@@ -212,7 +226,7 @@ fn acknowledgement_window(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn old_ends(bench: &Bench) -> Judged {
+fn old_ends(bench: &ConformanceContext) -> Judged {
     use PacketType::{Close, CloseReq, Reset};
     for packet_type in [Close, CloseReq, Reset] {
         let mut peer = settled(bench)?;
@@ -238,15 +252,15 @@ fn old_ends(bench: &Bench) -> Judged {
     demand_sync(&answers, close.header.sequence, true, "Close that acknowledges less than before")
 }
 
-fn before_the_first(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn before_the_first(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.at(PacketType::Data, peer.first.minus(1));
     let answers = answers_at(&mut peer, &draft, false)?;
     demand_sync(&answers, draft.header.sequence, true, "the number before the Request's")
 }
 
-fn around(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn around(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     peer.begin_at(SequenceNumber::new((1 << 48) - 4));
     peer.request(&VECTORS)?;
     peer.complete()?;
@@ -257,7 +271,7 @@ fn around(bench: &Bench) -> Judged {
     demand(peer.sent.value() < 1 << 20, "numbers that went around", || peer.sent.to_string())
 }
 
-fn sync_for_data(bench: &Bench) -> Judged {
+fn sync_for_data(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     let ahead = peer.at(PacketType::Data, peer.sent.plus(10_000));
     let answers = answers_at(&mut peer, &ahead, false)?;
@@ -266,7 +280,7 @@ fn sync_for_data(bench: &Bench) -> Judged {
     peer.demand_taken(&draft)
 }
 
-fn invalid_syncs(bench: &Bench) -> Judged {
+fn invalid_syncs(bench: &ConformanceContext) -> Judged {
     use PacketType::{Sync, SyncAck};
     for packet_type in [Sync, SyncAck] {
         let mut peer = settled(bench)?;
@@ -274,9 +288,10 @@ fn invalid_syncs(bench: &Bench) -> Judged {
         let unsent = peer.at(packet_type, peer.sent.next()).acknowledging(peer.received.plus(500));
         for draft in [low, unsent] {
             let answers = answers_at(&mut peer, &draft, false)?;
-            let is_for_it = |a: &Answer| a.header.acknowledgement == Some(draft.header.sequence);
+            let is_for_it =
+                |a: &TargetPacket| a.header.acknowledgement == Some(draft.header.sequence);
             let is_objection =
-                |a: &Answer| matches!(a.header.packet_type, Sync | PacketType::Reset);
+                |a: &TargetPacket| matches!(a.header.packet_type, Sync | PacketType::Reset);
             let is_quiet =
                 !answers.iter().any(|a| (a.is(SyncAck) && is_for_it(a)) || is_objection(a));
             demand(is_quiet, "nothing for an invalid Sync or SyncAck", || listed(&answers))?;
@@ -285,7 +300,7 @@ fn invalid_syncs(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn sync_moves(bench: &Bench) -> Judged {
+fn sync_moves(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     peer.sent = peer.sent.plus(ABOVE - 5);
     peer.barrier()?;
@@ -294,7 +309,7 @@ fn sync_moves(bench: &Bench) -> Judged {
     peer.demand_taken(&draft)
 }
 
-fn sync_limit(bench: &Bench) -> Judged {
+fn sync_limit(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     for ahead in 0..40 {
         peer.send(&peer.at(PacketType::Data, peer.sent.plus(5_000 + ahead)));
@@ -307,7 +322,7 @@ fn sync_limit(bench: &Bench) -> Judged {
     peer.demand_taken(&draft)
 }
 
-fn burst(bench: &Bench) -> Judged {
+fn burst(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     peer.sent = peer.sent.plus(500);
     // While the connection is active, a target may check the SyncAck as strictly as Data (§7.5.3).
@@ -330,7 +345,7 @@ fn burst(bench: &Bench) -> Judged {
     peer.demand_taken(&draft)
 }
 
-fn blind_attack(bench: &Bench) -> Judged {
+fn blind_attack(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     for _ in 0..20 {
         let guess = bench.first_number();
@@ -343,7 +358,7 @@ fn blind_attack(bench: &Bench) -> Judged {
     peer.demand_taken(&draft)
 }
 
-fn half_open(bench: &Bench) -> Judged {
+fn half_open(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     // The host was restarted and has lost the connection; it happens to choose the same port.
     let first = bench.first_number();
@@ -370,20 +385,22 @@ fn half_open(bench: &Bench) -> Judged {
     peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)
 }
 
-fn short_not_allowed(bench: &Bench) -> Judged {
-    let mut peer = Peer::open(bench)?;
+fn short_not_allowed(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).short();
     peer.demand_dropped(&draft, |_| ())
 }
 
-fn short_allowed(bench: &Bench) -> Judged {
-    let mut peer = Peer::new(bench);
+fn short_allowed(bench: &ConformanceContext) -> Judged {
+    let mut peer = TesterConnection::new(bench);
     peer.begin_at(SequenceNumber::new((7 << 40) | 0xff_fff8));
     let asked = change(FeatureOption::ChangeL, ALLOW_SHORT_SEQNOS, &[1]);
     let answer = peer.request(&[&VECTORS, &asked[..]].concat())?;
     let confirmed = answer.features(FeatureOption::ConfirmR, ALLOW_SHORT_SEQNOS);
     if confirmed.first().and_then(|value| value.first()) != Some(&1) {
-        return Err(Stop::not_applicable("the target does not allow short sequence numbers"));
+        return Err(CaseStopReason::not_applicable(
+            "the target does not allow short sequence numbers",
+        ));
     }
     peer.complete()?;
     for _ in 0..6 {
@@ -395,7 +412,7 @@ fn short_allowed(bench: &Bench) -> Judged {
     Ok(())
 }
 
-fn wider_window(bench: &Bench) -> Judged {
+fn wider_window(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     let ahead = peer.at(PacketType::Data, peer.sent.plus(600));
     let answers = answers_at(&mut peer, &ahead, false)?;
@@ -407,25 +424,28 @@ fn wider_window(bench: &Bench) -> Judged {
     demand_sync(&answers, ahead.header.sequence, false, "a number ahead, after the Confirm")
 }
 
-fn ndp_count(bench: &Bench) -> Judged {
+fn ndp_count(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_NDP_COUNT);
-    let (mut peer, agreed) =
-        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[1] })?;
+    let (mut peer, agreed) = TesterConnection::open_asking(
+        bench,
+        &VECTORS,
+        FeatureChange { kind, feature, value: &[1] },
+    )?;
     if agreed.first() != Some(&1) {
-        return Err(Stop::not_applicable("the target does not send NDP Counts"));
+        return Err(CaseStopReason::not_applicable("the target does not send NDP Counts"));
     }
     peer.send_data(b"before");
-    let mut last = peer.wait("the datagram back", Answer::has_data)?.sequence();
+    let mut last = peer.wait("the datagram back", TargetPacket::has_data)?.sequence();
     for syncs in [0, 3, 300] {
         for _ in 0..syncs {
             peer.barrier()?;
         }
         peer.send_data(b"count");
-        let answer = peer.wait("the datagram back", Answer::has_data)?;
+        let answer = peer.wait("the datagram back", TargetPacket::has_data)?;
         let run = answer.sequence().distance_from(last) as u64 - 1;
         let expected = (run > 0).then_some(run);
-        let said = Options::new(&answer.options).find_map(|raw| match raw.option {
+        let said = DccpOptionIterator::new(&answer.options).find_map(|raw| match raw.option {
             DccpOption::NdpCount(count) => Some(count),
             _ => None,
         });

@@ -6,5 +6,5 @@ mod rto;
 mod sender;
 mod sent;
 
-pub use receiver::Receiver;
-pub use sender::Sender;
+pub use receiver::Ccid2Receiver;
+pub use sender::Ccid2Sender;

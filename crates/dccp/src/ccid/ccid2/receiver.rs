@@ -1,8 +1,8 @@
 //! Receiver of CCID 2 (RFC 4341 §6): decides when to acknowledge. The connection's Ack Vector is
 //! the content of the acknowledgement.
 
-use crate::ccid::{Arrival, RTT_DEFAULT_NS, ReceiverHalf};
-use crate::option::OptionWriter;
+use crate::ccid::{PacketArrival, RTT_DEFAULT_NS, ReceiverHalf};
+use crate::option::DccpOptionWriter;
 
 /// Longest time that a data packet waits for more packets before its acknowledgement (RFC 4341
 /// §6.1, as TCP).
@@ -10,7 +10,7 @@ const DELAY_NS: u64 = 200_000_000;
 
 /// State of a CCID 2 receiver.
 #[derive(Clone, Copy, Debug)]
-pub struct Receiver {
+pub struct Ccid2Receiver {
     ratio: u16,
     unacknowledged: u32,
     due_ns: Option<u64>,
@@ -19,7 +19,7 @@ pub struct Receiver {
     rtt_ns: u64,
 }
 
-impl Receiver {
+impl Ccid2Receiver {
     /// Returns a receiver that acknowledges one packet of `ratio`; 0 counts as 1.
     #[must_use]
     pub const fn new(ratio: u16) -> Self {
@@ -27,8 +27,8 @@ impl Receiver {
     }
 }
 
-impl ReceiverHalf for Receiver {
-    fn arrived(&mut self, arrival: &Arrival) {
+impl ReceiverHalf for Ccid2Receiver {
+    fn arrived(&mut self, arrival: &PacketArrival) {
         let is_data = arrival.data_len.is_some();
         if is_data {
             self.unacknowledged += 1;
@@ -50,7 +50,7 @@ impl ReceiverHalf for Receiver {
         self.due_ns
     }
 
-    fn write(&mut self, _now_ns: u64, _options: &mut OptionWriter<'_>) {
+    fn write(&mut self, _now_ns: u64, _options: &mut DccpOptionWriter<'_>) {
         self.unacknowledged = 0;
         self.due_ns = None;
     }
@@ -77,8 +77,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn arrive(receiver: &mut Receiver, now_ns: u64, is_in_order: bool, is_marked: bool) {
-        receiver.arrived(&Arrival {
+    fn arrive(receiver: &mut Ccid2Receiver, now_ns: u64, is_in_order: bool, is_marked: bool) {
+        receiver.arrived(&PacketArrival {
             now_ns,
             sequence: SequenceNumber::new(0),
             data_len: Some(10),
@@ -89,14 +89,14 @@ mod tests {
         });
     }
 
-    fn acknowledge(receiver: &mut Receiver) {
-        receiver.write(0, &mut OptionWriter::new(&mut []));
+    fn acknowledge(receiver: &mut Ccid2Receiver) {
+        receiver.write(0, &mut DccpOptionWriter::new(&mut []));
     }
 
     #[test]
     fn ack_05_one_acknowledgement_for_each_ratio_of_packets_or_200_ms() {
         for ratio in [1, 2, 4] {
-            let mut receiver = Receiver::new(ratio);
+            let mut receiver = Ccid2Receiver::new(ratio);
             for packet in 1..ratio {
                 arrive(&mut receiver, u64::from(packet) * MS, true, false);
                 assert_eq!(receiver.ack_due_ns(), Some(201 * MS), "{ratio}");
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn ack_06_a_hole_or_a_mark_is_told_at_once_once_in_a_round_trip() {
-        let mut receiver = Receiver::new(4);
+        let mut receiver = Ccid2Receiver::new(4);
         receiver.set_rtt(100 * MS);
         arrive(&mut receiver, 10 * MS, false, false);
         assert_eq!(receiver.ack_due_ns(), Some(10 * MS));

@@ -1,12 +1,12 @@
 //! Sender of CCID 2 (RFC 4341 §5, §6.1). It counts packets, not bytes.
 
 use super::rto::Rto;
-use super::sent::{Fate, SentPacket, SentPackets};
+use super::sent::{Ccid2SentPacket, SentPacketState, SentPackets};
 use crate::ack_vector::{PacketState, Runs, dropped};
 use crate::ccid::{
-    Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent,
+    Clearance, Feedback, PacketDeparture, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf,
 };
-use crate::option::{DccpOption, Options};
+use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
 /// Later packets that must arrive before an open one counts as lost (NUMDUPACK, RFC 4341 §5).
@@ -14,7 +14,7 @@ const LATER_PACKETS: u32 = 3;
 
 /// State of a CCID 2 sender.
 #[derive(Clone, Debug)]
-pub struct Sender {
+pub struct Ccid2Sender {
     cwnd: u32,
     ssthresh: u32,
     pipe: u32,
@@ -49,7 +49,7 @@ struct ReverseWindow {
     had_loss: bool,
 }
 
-impl Sender {
+impl Ccid2Sender {
     /// Returns a sender whose packets have at most `segment_bytes` bytes of data and whose numbers
     /// begin with `first`. The initial window is that of RFC 3390 in packets.
     #[must_use]
@@ -87,21 +87,25 @@ impl Sender {
     fn mark_received(&mut self, feedback: &Feedback<'_>) -> (u32, Option<SequenceNumber>) {
         let mut newly = 0;
         let mut marked = None;
-        let runs = Runs::new(feedback.acknowledgement, self.first, Options::new(feedback.options));
+        let runs = Runs::new(
+            feedback.acknowledgement,
+            self.first,
+            DccpOptionIterator::new(feedback.options),
+        );
         for run in runs.filter(|run| run.state != PacketState::Missing) {
             for packet in self.sent.range_mut(run.low, run.high) {
-                if packet.fate == Fate::Received {
+                if packet.fate == SentPacketState::Received {
                     continue;
                 }
                 if packet.is_data {
-                    if packet.fate == Fate::Open {
+                    if packet.fate == SentPacketState::Open {
                         self.pipe = self.pipe.saturating_sub(1);
                     }
                     if run.state == PacketState::Received {
                         newly += 1;
                     }
                 }
-                packet.fate = Fate::Received;
+                packet.fate = SentPacketState::Received;
                 if run.state == PacketState::Marked {
                     marked = marked.or(Some(run.high));
                 }
@@ -146,7 +150,7 @@ impl Sender {
 
     /// Reacts to data that the other end dropped (RFC 4340 §11.7.2, RFC 4341 §5).
     fn data_dropped(&mut self, feedback: &Feedback<'_>) {
-        for raw in Options::new(feedback.options) {
+        for raw in DccpOptionIterator::new(feedback.options) {
             match raw.option {
                 DccpOption::DataDropped(blocks) => {
                     for (number, code) in dropped::read(feedback.acknowledgement, blocks) {
@@ -241,7 +245,7 @@ impl Sender {
     }
 }
 
-impl SenderHalf for Sender {
+impl SenderHalf for Ccid2Sender {
     fn clearance(&mut self, now_ns: u64) -> Clearance {
         if self.pipe == 0 {
             self.validate_window(now_ns);
@@ -253,14 +257,19 @@ impl SenderHalf for Sender {
         0
     }
 
-    fn sent(&mut self, sent: &Sent) {
+    fn sent(&mut self, sent: &PacketDeparture) {
         let is_data = sent.data_len.is_some();
         if sent.acknowledges {
             self.data_since_ack = 0;
         }
         self.sent.push(
             sent.sequence,
-            SentPacket { sent_ns: sent.now_ns, is_data, fate: Fate::Open, is_drop_known: false },
+            Ccid2SentPacket {
+                sent_ns: sent.now_ns,
+                is_data,
+                fate: SentPacketState::Open,
+                is_drop_known: false,
+            },
         );
         if !is_data {
             return;
@@ -280,7 +289,7 @@ impl SenderHalf for Sender {
         let acknowledged = self.sent.get_mut(feedback.acknowledgement).copied();
         let (newly, marked) = self.mark_received(feedback);
         if let Some(packet) = acknowledged
-            && packet.fate == Fate::Open
+            && packet.fate == SentPacketState::Open
         {
             let rtt_ns = feedback.now_ns.saturating_sub(packet.sent_ns);
             self.rto.sample(rtt_ns.saturating_sub(feedback.elapsed_ns).max(RTT_MIN_NS));

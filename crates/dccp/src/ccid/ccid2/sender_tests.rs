@@ -1,7 +1,7 @@
 //! Tests of the CCID 2 sender with scripted acknowledgements.
 
 use super::*;
-use crate::option::OptionWriter;
+use crate::option::DccpOptionWriter;
 
 const MS: u64 = 1_000_000;
 
@@ -10,15 +10,15 @@ fn n(value: u64) -> SequenceNumber {
 }
 
 /// A sender, and the sequence number of its next packet.
-struct World {
-    sender: Sender,
+struct Ccid2SenderFixture {
+    sender: Ccid2Sender,
     next: u64,
     now_ns: u64,
 }
 
-impl World {
+impl Ccid2SenderFixture {
     fn new() -> Self {
-        Self { sender: Sender::new(n(1), 1_424), next: 1, now_ns: 0 }
+        Self { sender: Ccid2Sender::new(n(1), 1_424), next: 1, now_ns: 0 }
     }
 
     /// Sends as much data as is allowed. Returns the count of packets.
@@ -32,7 +32,12 @@ impl World {
 
     fn send(&mut self) {
         let (now_ns, sequence) = (self.now_ns, n(self.next));
-        self.sender.sent(&Sent { now_ns, sequence, data_len: Some(1_424), acknowledges: false });
+        self.sender.sent(&PacketDeparture {
+            now_ns,
+            sequence,
+            data_len: Some(1_424),
+            acknowledges: false,
+        });
         self.next += 1;
     }
 
@@ -44,7 +49,7 @@ impl World {
     fn ack_with(&mut self, number: u64, list: &[DccpOption<'_>]) {
         self.now_ns += 50 * MS;
         let mut area = [0; 300];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         assert!(list.iter().all(|&option| options.put(option)));
         self.sender.feedback(&Feedback {
             now_ns: self.now_ns,
@@ -69,16 +74,16 @@ impl World {
 #[test]
 fn ack_07_the_window_begins_with_three_packets_of_1424_octets() {
     for (segment_bytes, cwnd) in [(100, 4), (1_095, 4), (1_424, 3), (2_190, 2), (8_960, 2)] {
-        assert_eq!(Sender::new(n(0), segment_bytes).cwnd, cwnd, "{segment_bytes}");
+        assert_eq!(Ccid2Sender::new(n(0), segment_bytes).cwnd, cwnd, "{segment_bytes}");
     }
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     assert_eq!(world.send_all(), 3);
     assert_eq!(world.sender.clearance(0), Clearance::Blocked);
 }
 
 #[test]
 fn ack_07_slow_start_grows_by_one_for_two_packets_and_avoidance_by_one_for_a_window() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.send_all();
     world.ack(1, &[0]);
     assert_eq!(world.window(), (3, u32::MAX, 2));
@@ -102,7 +107,7 @@ fn ack_07_slow_start_grows_by_one_for_two_packets_and_avoidance_by_one_for_a_win
 /// also counts packets that arrived next to a loss.
 #[test]
 fn ack_07_packets_beside_a_loss_make_no_window_grow() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     (world.sender.cwnd, world.sender.ssthresh) = (8, 4);
     world.send_all();
     world.ack(2, &[1]);
@@ -121,7 +126,7 @@ fn ack_07_packets_beside_a_loss_make_no_window_grow() {
 
 #[test]
 fn ack_07_two_later_packets_are_no_loss_and_three_are() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 10;
     world.send_all();
     world.ack(2, &[0, 192]);
@@ -136,7 +141,7 @@ fn ack_07_two_later_packets_are_no_loss_and_three_are() {
 
 #[test]
 fn ack_08_one_window_halves_once() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 16;
     world.send_all();
     world.ack(5, &[2, 193]);
@@ -154,7 +159,7 @@ fn ack_08_one_window_halves_once() {
 
 #[test]
 fn ack_09_a_timeout_leaves_one_packet_and_backs_off() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 10;
     world.send_all();
     assert_eq!(world.sender.timeout_ns(), Some(1_000 * MS));
@@ -173,7 +178,7 @@ fn ack_09_a_timeout_leaves_one_packet_and_backs_off() {
 
 #[test]
 fn ack_10_the_ratio_doubles_on_reverse_loss_and_keeps_to_the_window() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     assert_eq!(world.sender.ack_ratio(), Some(1));
     world.sender.cwnd = 16;
     world.send_all();
@@ -200,7 +205,7 @@ fn ack_10_the_ratio_doubles_on_reverse_loss_and_keeps_to_the_window() {
 #[test]
 fn ack_12_reactions_to_dropped_data() {
     let dropped = |code: u8| {
-        let mut world = World::new();
+        let mut world = Ccid2SenderFixture::new();
         world.sender.cwnd = 10;
         world.send_all();
         let block = [0x80 | code << 4];
@@ -217,7 +222,7 @@ fn ack_12_reactions_to_dropped_data() {
 
 #[test]
 fn ack_10_a_window_that_shrinks_for_dropped_data_takes_the_ratio_along() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 8;
     world.sender.reverse.ratio = 4;
     world.send_all();
@@ -232,7 +237,7 @@ fn ack_10_a_window_that_shrinks_for_dropped_data_takes_the_ratio_along() {
 
 #[test]
 fn ack_13_a_slow_receiver_ends_slow_start_and_growth_for_a_round_trip() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 10;
     world.send_all();
     let vector = DccpOption::AckVector { nonce: false, runs: &[1] };
@@ -242,7 +247,7 @@ fn ack_13_a_slow_receiver_ends_slow_start_and_growth_for_a_round_trip() {
 
 #[test]
 fn ack_14_a_mark_halves() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 10;
     world.send_all();
     world.ack(2, &[64, 0]);
@@ -251,19 +256,24 @@ fn ack_14_a_mark_halves() {
 
 #[test]
 fn ack_11_a_window_of_data_wants_an_acknowledgement_of_acknowledgements() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.send();
     assert!(!world.sender.wants_ack_of_acks());
     world.send_all();
     assert!(world.sender.wants_ack_of_acks());
     let sequence = n(world.next);
-    world.sender.sent(&Sent { now_ns: 0, sequence, data_len: Some(1), acknowledges: true });
+    world.sender.sent(&PacketDeparture {
+        now_ns: 0,
+        sequence,
+        data_len: Some(1),
+        acknowledges: true,
+    });
     assert!(!world.sender.wants_ack_of_acks());
 }
 
 #[test]
 fn a_window_that_was_not_used_shrinks() {
-    let mut world = World::new();
+    let mut world = Ccid2SenderFixture::new();
     world.sender.cwnd = 100;
     world.send();
     world.ack(1, &[0]);

@@ -9,7 +9,7 @@ const PACKETS_MAX: usize = 1 << 16;
 
 /// State of a sent packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum SentPacketState {
     /// No report about the packet yet.
     Open,
     /// Packet that the other end reports as received.
@@ -19,17 +19,17 @@ pub(super) enum Fate {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SentPacket {
+pub(super) struct Ccid2SentPacket {
     pub(super) sent_ns: u64,
     pub(super) is_data: bool,
-    pub(super) fate: Fate,
+    pub(super) fate: SentPacketState,
     pub(super) is_drop_known: bool,
 }
 
 /// Table of packets with consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct SentPackets {
-    packets: VecDeque<SentPacket>,
+    packets: VecDeque<Ccid2SentPacket>,
     /// Number of the first packet.
     base: SequenceNumber,
 }
@@ -41,7 +41,7 @@ impl SentPackets {
 
     /// Adds a packet. Its number is the one after the last; with any other number the table starts
     /// anew.
-    pub(super) fn push(&mut self, number: SequenceNumber, packet: SentPacket) {
+    pub(super) fn push(&mut self, number: SequenceNumber, packet: Ccid2SentPacket) {
         if self.packets.is_empty() || number != self.end() {
             self.packets.clear();
             self.base = number;
@@ -58,7 +58,7 @@ impl SentPackets {
         self.base.plus(self.packets.len() as u64)
     }
 
-    pub(super) fn get_mut(&mut self, number: SequenceNumber) -> Option<&mut SentPacket> {
+    pub(super) fn get_mut(&mut self, number: SequenceNumber) -> Option<&mut Ccid2SentPacket> {
         let index = usize::try_from(number.distance_from(self.base)).ok()?;
         self.packets.get_mut(index)
     }
@@ -68,7 +68,7 @@ impl SentPackets {
         &mut self,
         low: SequenceNumber,
         high: SequenceNumber,
-    ) -> impl Iterator<Item = &mut SentPacket> {
+    ) -> impl Iterator<Item = &mut Ccid2SentPacket> {
         let index = |number: SequenceNumber| number.distance_from(self.base).max(0) as usize;
         let begin = index(low).min(self.packets.len());
         let end = index(high.next()).clamp(begin, self.packets.len());
@@ -77,13 +77,17 @@ impl SentPackets {
 
     /// Marks open packets as lost if at least `count` later packets arrived (RFC 4341 §5, like
     /// TCP's duplicate acknowledgements), and calls `lost` with the number of each.
-    pub(super) fn lose(&mut self, count: u32, mut lost: impl FnMut(SequenceNumber, &SentPacket)) {
+    pub(super) fn lose(
+        &mut self,
+        count: u32,
+        mut lost: impl FnMut(SequenceNumber, &Ccid2SentPacket),
+    ) {
         let mut received = 0;
         for (index, packet) in self.packets.iter_mut().enumerate().rev() {
             match packet.fate {
-                Fate::Received => received += 1,
-                Fate::Open if received >= count => {
-                    packet.fate = Fate::Lost;
+                SentPacketState::Received => received += 1,
+                SentPacketState::Open if received >= count => {
+                    packet.fate = SentPacketState::Lost;
                     lost(self.base.plus(index as u64), packet);
                 }
                 _ => (),
@@ -95,8 +99,8 @@ impl SentPackets {
     /// Marks all open packets as lost, after a timeout.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
-            if packet.fate == Fate::Open {
-                packet.fate = Fate::Lost;
+            if packet.fate == SentPacketState::Open {
+                packet.fate = SentPacketState::Lost;
             }
         }
     }
@@ -105,7 +109,7 @@ impl SentPackets {
     /// ones, so the table keeps three.
     fn forget_settled(&mut self) {
         while self.packets.len() > 3
-            && self.packets.front().is_some_and(|packet| packet.fate != Fate::Open)
+            && self.packets.front().is_some_and(|packet| packet.fate != SentPacketState::Open)
         {
             self.packets.pop_front();
             self.base = self.base.next();

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::option::{OptionWriter, number};
+use crate::option::{DccpOptionWriter, number};
 use crate::sequence::SequenceNumber;
 
 /// Weights, the newest interval first (RFC 5348 §5.4).
@@ -43,7 +43,7 @@ fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> O
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interval {
+struct LossInterval {
     /// First lost packet; in the first interval, the first packet of all.
     first: SequenceNumber,
     /// Packets from the first lost to the last lost of the event; 0 in the first interval.
@@ -60,7 +60,7 @@ struct Interval {
 #[derive(Clone, Debug)]
 pub struct IntervalHistory {
     /// Intervals, the open one first.
-    intervals: VecDeque<Interval>,
+    intervals: VecDeque<LossInterval>,
     newest: SequenceNumber,
 }
 
@@ -68,7 +68,8 @@ impl IntervalHistory {
     /// Returns a history that begins with the packet `first`, before any loss.
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
-        let interval = Interval { first, loss_len: 0, non_data: 0, synthetic: None, discount: 1.0 };
+        let interval =
+            LossInterval { first, loss_len: 0, non_data: 0, synthetic: None, discount: 1.0 };
         Self { intervals: [interval].into(), newest: first }
     }
 
@@ -107,7 +108,7 @@ impl IntervalHistory {
             interval.discount *= discount;
         }
         let loss_len = (last.distance_from(first) + 1).max(1) as u64;
-        self.intervals.push_front(Interval {
+        self.intervals.push_front(LossInterval {
             first,
             loss_len,
             non_data: 0,
@@ -164,7 +165,11 @@ impl IntervalHistory {
     }
 
     /// Writes the intervals to a packet that acknowledges `acknowledgement` (RFC 4342 §8.6.1).
-    pub(super) fn write(&self, acknowledgement: SequenceNumber, options: &mut OptionWriter<'_>) {
+    pub(super) fn write(
+        &self,
+        acknowledgement: SequenceNumber,
+        options: &mut DccpOptionWriter<'_>,
+    ) {
         let skip = acknowledgement.distance_from(self.newest).clamp(0, 255) as u8;
         let mut octets = [0; 1 + INTERVALS_MAX * INTERVAL_LEN];
         octets[0] = skip;
@@ -260,7 +265,7 @@ mod tests {
         history.intervals[2].non_data = 1;
         history.intervals[1].non_data = 3;
         let mut area = [0; 100];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         history.write(n(44), &mut options);
         let mut expected = vec![0xc1, 0x27, 2];
         for lengths in [[10_u32, 1, 10], [8, 5, 10], [8, 1, 8], [10, 0, 15]] {

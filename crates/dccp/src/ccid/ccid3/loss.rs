@@ -1,7 +1,7 @@
 //! Detection of losses, and of the losses that are one event (RFC 5348 §5.1, §5.2; RFC 4342 §10.2).
 
 use super::counter;
-use crate::ccid::Arrival;
+use crate::ccid::PacketArrival;
 use crate::sequence::SequenceNumber;
 
 /// Later packets that must arrive before a hole counts as a loss (NDUPACK, RFC 5348 §5.1).
@@ -19,7 +19,7 @@ struct Beyond {
 
 /// Change to the loss history. Findings come in the order of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum LossHistoryChange {
     /// A packet that is not lost.
     Arrived { number: SequenceNumber, is_data: bool },
     /// A new loss event with these packets.
@@ -36,12 +36,12 @@ pub(super) struct LossDetector {
     /// Counter of the last packet in order.
     last_ccval: u8,
     beyond: Vec<Beyond>,
-    event: Option<Event>,
+    event: Option<CurrentLossEvent>,
 }
 
 /// The current loss event.
 #[derive(Clone, Copy, Debug)]
-struct Event {
+struct CurrentLossEvent {
     /// Counter of the packet before the event's first loss.
     ccval: u8,
     /// True if a later packet came more than a round trip after the event: the next loss is another
@@ -55,7 +55,11 @@ impl LossDetector {
     }
 
     /// Processes a packet, and calls `found` with each finding.
-    pub(super) fn arrived(&mut self, arrival: &Arrival, mut found: impl FnMut(Finding)) {
+    pub(super) fn arrived(
+        &mut self,
+        arrival: &PacketArrival,
+        mut found: impl FnMut(LossHistoryChange),
+    ) {
         let packet = Beyond {
             sequence: arrival.sequence,
             ccval: arrival.ccval,
@@ -80,7 +84,7 @@ impl LossDetector {
     }
 
     /// Moves the packets that are in order now out of `beyond`.
-    fn advance(&mut self, found: &mut impl FnMut(Finding)) {
+    fn advance(&mut self, found: &mut impl FnMut(LossHistoryChange)) {
         while self.beyond.first().is_some_and(|packet| packet.sequence == self.expected) {
             let packet = self.beyond.remove(0);
             let number = packet.sequence;
@@ -88,7 +92,7 @@ impl LossDetector {
             if packet.is_marked {
                 self.event(number, number, found);
             } else {
-                found(Finding::Arrived { number, is_data: packet.is_data });
+                found(LossHistoryChange::Arrived { number, is_data: packet.is_data });
             }
             // Only data packets carry the counter.
             if packet.is_data {
@@ -101,7 +105,7 @@ impl LossDetector {
     }
 
     /// Declares the hole before the first packet of `beyond` lost.
-    fn lose(&mut self, found: &mut impl FnMut(Finding)) {
+    fn lose(&mut self, found: &mut impl FnMut(LossHistoryChange)) {
         let first = self.expected;
         let next = self.beyond[0];
         let lost = next.sequence.distance_from(first).max(0) as u64;
@@ -109,7 +113,7 @@ impl LossDetector {
         if next.ndp_count >= lost {
             // The hole is only packets without data (RFC 4340 §7.7).
             for back in 0..lost {
-                found(Finding::Arrived { number: first.plus(back), is_data: false });
+                found(LossHistoryChange::Arrived { number: first.plus(back), is_data: false });
             }
         } else {
             self.event(first, next.sequence.minus(1), found);
@@ -120,13 +124,13 @@ impl LossDetector {
         &mut self,
         first: SequenceNumber,
         last: SequenceNumber,
-        found: &mut impl FnMut(Finding),
+        found: &mut impl FnMut(LossHistoryChange),
     ) {
         if self.event.is_some_and(|event| !event.is_over) {
-            found(Finding::More { last });
+            found(LossHistoryChange::More { last });
         } else {
-            self.event = Some(Event { ccval: self.last_ccval, is_over: false });
-            found(Finding::Event { first, last });
+            self.event = Some(CurrentLossEvent { ccval: self.last_ccval, is_over: false });
+            found(LossHistoryChange::Event { first, last });
         }
     }
 }
@@ -144,7 +148,7 @@ mod tests {
         let mut detector = LossDetector::new(n(0));
         let mut events = Vec::new();
         for &(number, ccval) in packets {
-            let arrival = Arrival {
+            let arrival = PacketArrival {
                 now_ns: 0,
                 sequence: n(number),
                 data_len: Some(1),
@@ -154,11 +158,11 @@ mod tests {
                 is_in_order: true,
             };
             detector.arrived(&arrival, |finding| match finding {
-                Finding::Event { first, last } => {
+                LossHistoryChange::Event { first, last } => {
                     events.push((first.value(), last.value(), true));
                 }
-                Finding::More { last } => events.push((0, last.value(), false)),
-                Finding::Arrived { .. } => (),
+                LossHistoryChange::More { last } => events.push((0, last.value(), false)),
+                LossHistoryChange::Arrived { .. } => (),
             });
         }
         events
@@ -194,7 +198,7 @@ mod tests {
         let mut detector = LossDetector::new(n(0));
         let mut found = Vec::new();
         for (number, ndp_count) in [(0, None), (3, Some(2)), (4, None), (5, None)] {
-            let arrival = Arrival {
+            let arrival = PacketArrival {
                 now_ns: 0,
                 sequence: n(number),
                 data_len: Some(1),
@@ -208,7 +212,7 @@ mod tests {
         let expected = [true, false, false, true, true, true];
         let told: Vec<_> = found
             .iter()
-            .map(|finding| matches!(finding, Finding::Arrived { is_data: true, .. }))
+            .map(|finding| matches!(finding, LossHistoryChange::Arrived { is_data: true, .. }))
             .collect();
         assert_eq!(told, expected);
     }

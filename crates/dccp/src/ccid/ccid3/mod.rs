@@ -11,5 +11,5 @@ mod recv_limit;
 mod sender;
 
 pub use intervals::{IntervalHistory, mean_interval, read_intervals};
-pub use receiver::Receiver;
-pub use sender::{Sender, initial_window_bytes};
+pub use receiver::Ccid3Receiver;
+pub use sender::{Ccid3Sender, initial_window_bytes};

@@ -10,12 +10,12 @@ const BINS_PER_RTT: u64 = 16;
 
 /// Bytes that arrived in the last round trip.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Received {
+pub(super) struct ReceiveRateMeter {
     /// Begin of each bin and its bytes, oldest first.
     bins: VecDeque<(u64, u64)>,
 }
 
-impl Received {
+impl ReceiveRateMeter {
     pub(super) fn arrived(&mut self, now_ns: u64, data_len: usize, rtt_ns: u64) {
         let len = data_len as u64;
         match self.bins.back_mut() {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn rates_cover_the_last_round_trip_only() {
-        let mut received = Received::default();
+        let mut received = ReceiveRateMeter::default();
         for packet in 0..100 {
             received.arrived(packet * 10 * MS, 1_000, 100 * MS);
         }

@@ -4,10 +4,10 @@
 use super::counter;
 use super::equation;
 use super::intervals::IntervalHistory;
-use super::loss::{Finding, LossDetector};
-use super::received::{CounterRtt, Received};
-use crate::ccid::{Arrival, RTT_DEFAULT_NS, ReceiverHalf};
-use crate::option::{DccpOption, OptionWriter, elapsed_10us, number};
+use super::loss::{LossDetector, LossHistoryChange};
+use super::received::{CounterRtt, ReceiveRateMeter};
+use crate::ccid::{PacketArrival, RTT_DEFAULT_NS, ReceiverHalf};
+use crate::option::{DccpOption, DccpOptionWriter, elapsed_10us, number};
 use crate::sequence::SequenceNumber;
 
 /// Steps of the counter after which feedback is due (RFC 4342 §6).
@@ -15,11 +15,11 @@ const FEEDBACK_STEPS: u8 = 4;
 
 /// State of a CCID 3 receiver.
 #[derive(Clone, Debug)]
-pub struct Receiver {
+pub struct Ccid3Receiver {
     tells_loss_event_rate: bool,
     loss: LossDetector,
     intervals: IntervalHistory,
-    received: Received,
+    received: ReceiveRateMeter,
     rtt: CounterRtt,
     /// Greatest rate that a feedback packet reported.
     rate_max: f64,
@@ -37,7 +37,7 @@ pub struct Receiver {
     last_ccval: u8,
 }
 
-impl Receiver {
+impl Ccid3Receiver {
     /// Returns a receiver of packets from `first` on. `tells_loss_event_rate` adds the Loss Event
     /// Rate option to each feedback (feature 192).
     #[must_use]
@@ -46,7 +46,7 @@ impl Receiver {
             tells_loss_event_rate,
             loss: LossDetector::new(first),
             intervals: IntervalHistory::new(first),
-            received: Received::default(),
+            received: ReceiveRateMeter::default(),
             rtt: CounterRtt::default(),
             rate_max: 0.0,
             segment_bytes: 0.0,
@@ -72,7 +72,7 @@ impl Receiver {
     }
 
     /// Adds a packet to the loss history. Returns true if there is a new loss event.
-    fn look_for_loss(&mut self, arrival: &Arrival) -> bool {
+    fn look_for_loss(&mut self, arrival: &PacketArrival) -> bool {
         let rtt_s = self.rtt_ns() as f64 / 1e9;
         let rate_now = self.received.rate(arrival.now_ns, self.rtt_ns());
         let segment_bytes = self.segment_bytes.max(1.0);
@@ -89,9 +89,9 @@ impl Receiver {
         let intervals = &mut self.intervals;
         let mut is_new = false;
         self.loss.arrived(arrival, |finding| match finding {
-            Finding::Arrived { number, is_data } => intervals.arrived(number, is_data),
-            Finding::More { last } => intervals.extend_event(last),
-            Finding::Event { first, last } => {
+            LossHistoryChange::Arrived { number, is_data } => intervals.arrived(number, is_data),
+            LossHistoryChange::More { last } => intervals.extend_event(last),
+            LossHistoryChange::Event { first, last } => {
                 is_new = true;
                 intervals.begin_event(first, last, || synthetic(first));
             }
@@ -100,8 +100,8 @@ impl Receiver {
     }
 }
 
-impl ReceiverHalf for Receiver {
-    fn arrived(&mut self, arrival: &Arrival) {
+impl ReceiverHalf for Ccid3Receiver {
+    fn arrived(&mut self, arrival: &PacketArrival) {
         if !self.newest.is_after(arrival.sequence) {
             self.newest = arrival.sequence;
             self.newest_ns = arrival.now_ns;
@@ -134,7 +134,7 @@ impl ReceiverHalf for Receiver {
 
     /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals (RFC
     /// 4342 §6).
-    fn write(&mut self, now_ns: u64, options: &mut OptionWriter<'_>) {
+    fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>) {
         if self.due_ns.take().is_none() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::super::intervals::read_intervals;
 use super::*;
-use crate::option::Options;
+use crate::option::DccpOptionIterator;
 
 const MS: u64 = 1_000_000;
 
@@ -10,15 +10,15 @@ fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-fn receiver() -> Receiver {
-    let mut receiver = Receiver::new(n(0), true);
+fn receiver() -> Ccid3Receiver {
+    let mut receiver = Ccid3Receiver::new(n(0), true);
     receiver.set_rtt(100 * MS);
     receiver
 }
 
 /// Delivers a data packet of 1,000 bytes.
-fn data(receiver: &mut Receiver, number: u64, now_ms: u64, ccval: u8) {
-    receiver.arrived(&Arrival {
+fn data(receiver: &mut Ccid3Receiver, number: u64, now_ms: u64, ccval: u8) {
+    receiver.arrived(&PacketArrival {
         now_ns: now_ms * MS,
         sequence: n(number),
         data_len: Some(1_000),
@@ -30,13 +30,13 @@ fn data(receiver: &mut Receiver, number: u64, now_ms: u64, ccval: u8) {
 }
 
 /// Returns the options of a feedback: rate, inverse loss event rate, interval lengths.
-fn told(receiver: &mut Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
+fn told(receiver: &mut Ccid3Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
     let mut area = [0; 300];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     receiver.write(now_ms * MS, &mut options);
     let octets = options.written().to_vec();
     let value = |wanted: u8| {
-        let mut found = Options::new(&octets).filter(|raw| raw.number == wanted);
+        let mut found = DccpOptionIterator::new(&octets).filter(|raw| raw.number == wanted);
         found.next().map(|raw| raw.value.to_vec())
     };
     let word = |octets: Vec<u8>| u32::from_be_bytes(octets.try_into().unwrap());
@@ -58,12 +58,13 @@ fn tfrc_01_feedback_has_its_three_options_and_the_first_says_nothing_yet() {
 
 #[test]
 fn tfrc_01_without_feature_192_the_rate_is_left_to_the_sender() {
-    let mut receiver = Receiver::new(n(0), false);
+    let mut receiver = Ccid3Receiver::new(n(0), false);
     data(&mut receiver, 0, 0, 0);
     let mut area = [0; 300];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     receiver.write(7 * MS, &mut options);
-    let numbers: Vec<_> = Options::new(options.written()).map(|raw| raw.number).collect();
+    let numbers: Vec<_> =
+        DccpOptionIterator::new(options.written()).map(|raw| raw.number).collect();
     assert_eq!(numbers, [43, 194, 193]);
     assert_eq!(options.written()[..4], [43, 4, 2, 188], "7 ms");
 }
@@ -103,7 +104,7 @@ fn tfrc_06_a_loss_that_no_data_shows_is_told_with_the_next_data() {
     told(&mut receiver, 0);
     // After a long silence acknowledgements show that much was lost.
     for number in 500..503 {
-        receiver.arrived(&Arrival {
+        receiver.arrived(&PacketArrival {
             now_ns: 900 * MS,
             sequence: n(number),
             data_len: None,
@@ -155,7 +156,7 @@ fn tfrc_12_a_lost_first_packet_means_half_a_packet_per_round_trip() {
 fn tfrc_14_acks_of_the_sender_are_not_data_in_an_interval() {
     let mut receiver = receiver();
     for number in 0..20 {
-        receiver.arrived(&Arrival {
+        receiver.arrived(&PacketArrival {
             now_ns: number * MS,
             sequence: n(number),
             data_len: (number % 2 == 0).then_some(1_000),
@@ -173,7 +174,7 @@ fn a_mark_is_a_loss_event_at_once() {
     let mut receiver = receiver();
     data(&mut receiver, 0, 0, 0);
     told(&mut receiver, 0);
-    receiver.arrived(&Arrival {
+    receiver.arrived(&PacketArrival {
         now_ns: 5 * MS,
         sequence: n(1),
         data_len: Some(1_000),

@@ -8,9 +8,9 @@ use super::intervals::{mean_interval, read_intervals};
 use super::recv_limit::{DataLimit, ReceiveRates};
 use crate::ack_vector::dropped::{self, DropCode};
 use crate::ccid::{
-    Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent,
+    Clearance, Feedback, PacketDeparture, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf,
 };
-use crate::option::{DccpOption, Options, number};
+use crate::option::{DccpOption, DccpOptionIterator, number};
 use crate::sequence::SequenceNumber;
 
 /// Greatest time between two packets (t_mbi, RFC 5348 §4.3).
@@ -29,7 +29,7 @@ pub fn initial_window_bytes(segment_bytes: f64) -> f64 {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SentPacket {
+struct Ccid3SentPacket {
     sequence: SequenceNumber,
     sent_ns: u64,
     ccval: Option<u8>,
@@ -38,7 +38,7 @@ struct SentPacket {
 
 /// Content of a feedback packet.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct TfrcFeedback {
     /// Receive rate, in bytes per second.
     rate: f64,
     /// Loss event rate.
@@ -47,7 +47,7 @@ struct Told {
 
 /// State of a CCID 3 sender.
 #[derive(Clone, Debug)]
-pub struct Sender {
+pub struct Ccid3Sender {
     segment_bytes: f64,
     x: f64,
     x_recv: f64,
@@ -70,10 +70,10 @@ pub struct Sender {
     last_data_ns: Option<u64>,
     counter: WindowCounter,
     ccval: u8,
-    sent: VecDeque<SentPacket>,
+    sent: VecDeque<Ccid3SentPacket>,
 }
 
-impl Sender {
+impl Ccid3Sender {
     /// Returns a sender of packets with about `segment_bytes` bytes of data.
     #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
@@ -163,7 +163,7 @@ impl Sender {
     }
 
     /// Computes the rate that a feedback allows (§4.3 step 4 and 5).
-    fn update_rate(&mut self, now_ns: u64, told: Told, is_data_limited: bool) {
+    fn update_rate(&mut self, now_ns: u64, told: TfrcFeedback, is_data_limited: bool) {
         let rtt_s = self.rtt_s.unwrap_or(0.2);
         let rtt_ns = (rtt_s * 1e9) as u64;
         let has_more_loss = told.p > self.p;
@@ -230,11 +230,11 @@ impl Sender {
 
     /// Reads the rate, loss event rate and reductions from a packet; `None` when it is no feedback
     /// (RFC 4342 §6). Linux sends no Loss Intervals; then Loss Event Rate suffices.
-    fn read(&mut self, feedback: &Feedback<'_>) -> Option<Told> {
+    fn read(&mut self, feedback: &Feedback<'_>) -> Option<TfrcFeedback> {
         let (mut rate, mut p_told, mut p_counted) = (None, None, None);
         let mut drops = 0_u32;
         let mut is_slow = false;
-        for raw in Options::new(feedback.options) {
+        for raw in DccpOptionIterator::new(feedback.options) {
             match raw.option {
                 DccpOption::Unknown { number: number::RECEIVE_RATE, value } => {
                     rate =
@@ -271,7 +271,7 @@ impl Sender {
                 rate = rate.min(left / 2.0);
             }
         }
-        Some(Told { rate, p: p_told.or(p_counted)? })
+        Some(TfrcFeedback { rate, p: p_told.or(p_counted)? })
     }
 
     fn position(&self, sequence: SequenceNumber) -> Option<usize> {
@@ -302,7 +302,7 @@ fn counted_rate(value: &[u8]) -> Option<f64> {
     Some(mean_interval(&lengths[..count]).map_or(0.0, |mean| (1.0 / mean).min(1.0)))
 }
 
-impl SenderHalf for Sender {
+impl SenderHalf for Ccid3Sender {
     fn clearance(&mut self, now_ns: u64) -> Clearance {
         let due_ns = self.next_ns(now_ns);
         let rtt_ns = self.rtt_s.map_or(u64::MAX, |rtt_s| (rtt_s * 1e9) as u64);
@@ -322,14 +322,14 @@ impl SenderHalf for Sender {
         self.ccval
     }
 
-    fn sent(&mut self, sent: &Sent) {
+    fn sent(&mut self, sent: &PacketDeparture) {
         if self.sent.back().is_some_and(|last| last.sequence.next() != sent.sequence) {
             self.sent.clear();
         }
         if self.sent.len() == SENT_MAX {
             self.sent.pop_front();
         }
-        self.sent.push_back(SentPacket {
+        self.sent.push_back(Ccid3SentPacket {
             sequence: sent.sequence,
             sent_ns: sent.now_ns,
             ccval: sent.data_len.is_some().then_some(self.ccval),

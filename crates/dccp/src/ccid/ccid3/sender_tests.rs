@@ -1,7 +1,7 @@
 //! Tests of the CCID 3 sender with scripted feedback.
 
 use super::*;
-use crate::option::OptionWriter;
+use crate::option::DccpOptionWriter;
 
 const MS: u64 = 1_000_000;
 
@@ -9,15 +9,15 @@ fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-struct World {
-    sender: Sender,
+struct Ccid3SenderFixture {
+    sender: Ccid3Sender,
     now_ns: u64,
     next: u64,
 }
 
-impl World {
+impl Ccid3SenderFixture {
     fn new(segment_bytes: usize) -> Self {
-        Self { sender: Sender::new(segment_bytes), now_ns: 0, next: 0 }
+        Self { sender: Ccid3Sender::new(segment_bytes), now_ns: 0, next: 0 }
     }
 
     /// Returns a world with a round-trip time of 100 ms from the handshake.
@@ -29,7 +29,7 @@ impl World {
 
     fn send(&mut self, data_len: usize) {
         self.sender.ccval(self.now_ns);
-        self.sender.sent(&Sent {
+        self.sender.sent(&PacketDeparture {
             now_ns: self.now_ns,
             sequence: n(self.next),
             data_len: Some(data_len),
@@ -58,7 +58,7 @@ impl World {
         let sent = self.sender.sent.iter().rev().find(|packet| packet.sent_ns <= long_ago);
         let packet = *sent.unwrap();
         let mut area = [0; 100];
-        let mut options = OptionWriter::new(&mut area);
+        let mut options = DccpOptionWriter::new(&mut area);
         options.pieces(number::RECEIVE_RATE, &[&rate.to_be_bytes()]);
         options.pieces(number::LOSS_EVENT_RATE, &[&inverse.to_be_bytes()]);
         self.sender.feedback(&Feedback {
@@ -73,7 +73,7 @@ impl World {
 /// RFC 4342 §6: the receiver sends no feedback before the counter has advanced by four.
 #[test]
 fn tfrc_05_the_counter_goes_on_without_a_round_trip_time() {
-    let mut world = World::new(1_000);
+    let mut world = Ccid3SenderFixture::new(1_000);
     world.send(1_000);
     let first = world.sender.ccval;
     world.send_until(1_100 * MS, 1_000);
@@ -93,14 +93,18 @@ fn tfrc_08_the_initial_window_by_packet_size() {
     ] {
         assert_eq!(initial_window_bytes(segment), bytes);
     }
-    let world = World::measured(1_424);
+    let world = Ccid3SenderFixture::measured(1_424);
     assert!((world.sender.x - 43_800.0).abs() < 1e-6);
-    assert_eq!(World::new(1_424).sender.x, 1_424.0, "a packet in a second without a measure");
+    assert_eq!(
+        Ccid3SenderFixture::new(1_424).sender.x,
+        1_424.0,
+        "a packet in a second without a measure"
+    );
 }
 
 #[test]
 fn tfrc_08_without_losses_the_rate_doubles_in_a_round_trip_within_twice_what_arrives() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send_until(100 * MS, 1_000);
     world.feedback(0, u32::MAX);
     assert!((world.sender.x - 80_000.0).abs() < 1.0, "{}", world.sender.x);
@@ -117,7 +121,7 @@ fn tfrc_08_without_losses_the_rate_doubles_in_a_round_trip_within_twice_what_arr
 
 #[test]
 fn with_losses_the_equation_rules() {
-    let mut world = World::measured(1_460);
+    let mut world = Ccid3SenderFixture::measured(1_460);
     world.send_until(100 * MS, 1_460);
     world.feedback(1_000_000, 100);
     let x = world.sender.x;
@@ -134,12 +138,12 @@ fn with_losses_the_equation_rules() {
 
 #[test]
 fn tfrc_09_the_nofeedback_timer_halves_down_to_a_packet_in_64_seconds() {
-    let mut world = World::new(1_000);
+    let mut world = Ccid3SenderFixture::new(1_000);
     world.send(1_000);
     assert_eq!(world.sender.timeout_ns(), Some(2_000 * MS));
     world.sender.handle_timeout(1_999 * MS);
     assert_eq!(world.sender.x, 1_000.0);
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send(1_000);
     assert_eq!(world.sender.timeout_ns(), Some(400 * MS), "four round trips");
     let mut halvings = 0;
@@ -159,7 +163,7 @@ fn tfrc_09_the_nofeedback_timer_halves_down_to_a_packet_in_64_seconds() {
 
 #[test]
 fn tfrc_10_an_idle_sender_keeps_its_initial_rate_and_resumes_with_it() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send_until(100 * MS, 1_000);
     world.feedback(0, u32::MAX);
     for _ in 0..20 {
@@ -177,7 +181,7 @@ fn tfrc_10_an_idle_sender_keeps_its_initial_rate_and_resumes_with_it() {
 
 #[test]
 fn tfrc_09_a_first_feedback_that_tells_of_a_loss_and_no_rate_does_not_stop_the_sender() {
-    let mut world = World::measured(1_404);
+    let mut world = Ccid3SenderFixture::measured(1_404);
     world.send(1_404);
     world.now_ns = 100 * MS;
     world.feedback(0, 5);
@@ -195,7 +199,7 @@ fn tfrc_09_a_first_feedback_that_tells_of_a_loss_and_no_rate_does_not_stop_the_s
 
 #[test]
 fn tfrc_09_a_later_feedback_of_rate_zero_does_not_stop_the_sender() {
-    let mut world = World::measured(1_404);
+    let mut world = Ccid3SenderFixture::measured(1_404);
     world.send_until(100 * MS, 1_404);
     world.feedback(0, u32::MAX);
     world.send_until(200 * MS, 1_404);
@@ -208,7 +212,7 @@ fn tfrc_09_a_later_feedback_of_rate_zero_does_not_stop_the_sender() {
 
 #[test]
 fn tfrc_15_unused_time_is_worth_one_round_trip() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send(1_000);
     world.now_ns = 10_000 * MS;
     // 40 packets in a second: four in 100 ms, and one that is due now.
@@ -222,7 +226,7 @@ fn tfrc_15_unused_time_is_worth_one_round_trip() {
 
 #[test]
 fn tfrc_16_feedback_without_loss_intervals_or_elapsed_time_counts() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send(1_000);
     world.now_ns = 100 * MS;
     world.feedback(0, u32::MAX);
@@ -245,10 +249,10 @@ fn tfrc_03_a_loss_intervals_option_that_skips_more_than_three_is_none() {
 
 #[test]
 fn a_slow_receiver_gets_half() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     world.send(1_000);
     let mut area = [0; 100];
-    let mut options = OptionWriter::new(&mut area);
+    let mut options = DccpOptionWriter::new(&mut area);
     options.put(DccpOption::SlowReceiver);
     options.put(DccpOption::DataDropped(&[0xa0]));
     options.pieces(number::RECEIVE_RATE, &[&80_000_u32.to_be_bytes()]);
@@ -269,7 +273,7 @@ fn a_slow_receiver_gets_half() {
 
 #[test]
 fn growing_round_trips_slow_the_sender_at_once() {
-    let mut world = World::measured(1_000);
+    let mut world = Ccid3SenderFixture::measured(1_000);
     let before = world.sender.x_now();
     world.sender.sample_rtt(0, 0.4);
     assert!(world.sender.x_now() < before * 0.6, "{}", world.sender.x_now());
@@ -278,7 +282,7 @@ fn growing_round_trips_slow_the_sender_at_once() {
 #[test]
 fn tfrc_08_no_time_for_a_round_trip_is_no_rate_without_bound() {
     // The other end may round its hold time up to all of the round-trip time.
-    let mut world = World::new(1_424);
+    let mut world = Ccid3SenderFixture::new(1_424);
     world.sender.observe_rtt(0, 0);
     assert_eq!(world.sender.x, 4_380.0 / 10e-6);
     assert!(world.sender.interval_ns() > 3_000);

@@ -1,7 +1,7 @@
 //! Functions whose value is a string.
 
-use super::{LOWEST, Node, Parser, Token, condition, error};
-use crate::expression::{Conversion, ExpressionError, Text};
+use super::{ExpressionParser, ExpressionToken, LOWEST, ParsedExpression, condition, error};
+use crate::expression::{Conversion, ExpressionError, TextExpression};
 
 /// Functions of one text.
 const CONVERSIONS: [(&str, Conversion); 9] = [
@@ -16,18 +16,18 @@ const CONVERSIONS: [(&str, Conversion); 9] = [
     ("uint32totext", Conversion::U32),
 ];
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Parses a function after its name; returns `None` when `word` names none.
     pub(super) fn function(
         &mut self,
         at: usize,
         word: &str,
-    ) -> Result<Option<Text>, ExpressionError> {
+    ) -> Result<Option<TextExpression>, ExpressionError> {
         if let Some(&(_, conversion)) = CONVERSIONS.iter().find(|(name, _)| *name == word) {
             self.expect("(")?;
             let of = self.text()?;
             self.expect(")")?;
-            return Ok(Some(Text::Convert(conversion, Box::new(of))));
+            return Ok(Some(TextExpression::Convert(conversion, Box::new(of))));
         }
         Ok(Some(match word {
             "substring" => self.substring()?,
@@ -38,14 +38,14 @@ impl Parser<'_> {
             }
             "hexstring" => {
                 let [of, separator] = self.two_texts()?.map(Box::new);
-                Text::Hex { of, separator }
+                TextExpression::Hex { of, separator }
             }
             "ifelse" | "sifelse" => self.choice(at, word == "sifelse")?,
             _ => return Ok(None),
         }))
     }
 
-    fn two_texts(&mut self) -> Result<[Text; 2], ExpressionError> {
+    fn two_texts(&mut self) -> Result<[TextExpression; 2], ExpressionError> {
         self.expect("(")?;
         let first = self.text()?;
         self.expect(",")?;
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok([first, second])
     }
 
-    fn substring(&mut self) -> Result<Text, ExpressionError> {
+    fn substring(&mut self) -> Result<TextExpression, ExpressionError> {
         self.expect("(")?;
         let of = Box::new(self.text()?);
         self.expect(",")?;
@@ -62,10 +62,10 @@ impl Parser<'_> {
         self.expect(",")?;
         let length = if self.takes("all") { None } else { Some(self.i32()?) };
         self.expect(")")?;
-        Ok(Text::Substring { of, start, length })
+        Ok(TextExpression::Substring { of, start, length })
     }
 
-    fn split(&mut self) -> Result<Text, ExpressionError> {
+    fn split(&mut self) -> Result<TextExpression, ExpressionError> {
         self.expect("(")?;
         let of = Box::new(self.text()?);
         self.expect(",")?;
@@ -73,13 +73,13 @@ impl Parser<'_> {
         self.expect(",")?;
         let field = self.i32()?;
         self.expect(")")?;
-        Ok(Text::Split { of, delimiters, field })
+        Ok(TextExpression::Split { of, delimiters, field })
     }
 
-    fn choice(&mut self, at: usize, strict: bool) -> Result<Text, ExpressionError> {
+    fn choice(&mut self, at: usize, strict: bool) -> Result<TextExpression, ExpressionError> {
         self.expect("(")?;
         let (_, node) = self.expression(LOWEST)?;
-        if let (Node::Text(_), (_, Token::Word(","))) = (&node, self.peek()) {
+        if let (ParsedExpression::Text(_), (_, ExpressionToken::Word(","))) = (&node, self.peek()) {
             return error(at, "the first operand has to be a condition");
         }
         let condition = Box::new(condition(at, node)?);
@@ -88,7 +88,7 @@ impl Parser<'_> {
         self.expect(",")?;
         let otherwise = Box::new(self.text()?);
         self.expect(")")?;
-        Ok(Text::Choice { condition, then, otherwise, strict })
+        Ok(TextExpression::Choice { condition, then, otherwise, strict })
     }
 
     fn i32(&mut self) -> Result<i32, ExpressionError> {

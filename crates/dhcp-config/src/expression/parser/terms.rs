@@ -1,7 +1,11 @@
 //! Parses terms of messages: options, fields, additions of relay agents and vendors.
 
-use super::{Condition, Node, Parser, Text, Token, error};
-use crate::expression::{ExpressionError, Field4, Field6, Form, PacketField, Path, Print, Term};
+use super::{
+    Condition, ExpressionParser, ExpressionToken, ParsedExpression, TextExpression, error,
+};
+use crate::expression::{
+    ExpressionError, Field4, Field6, OptionPath, OptionValueForm, PacketField, Print, Term,
+};
 
 /// Code of the relay agent information option of DHCPv4 (RFC 3046).
 const RELAY_AGENT_INFORMATION: u16 = 82;
@@ -37,19 +41,23 @@ const FIELDS6: [(&str, Field6); 2] =
     [("msgtype", Field6::MessageType), ("transid", Field6::TransactionId)];
 
 /// Part of an option that the expression uses: `.exists`, `.hex` or `.text`.
-enum Asked {
+enum OptionAccessor {
     Exists,
     Octets,
     Text,
 }
 
-fn value(term: Term) -> Node {
-    Node::Text(Text::Value(term))
+fn value(term: Term) -> ParsedExpression {
+    ParsedExpression::Text(TextExpression::Value(term))
 }
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Parses the rest of a term, after its first word.
-    pub(super) fn term(&mut self, at: usize, word: &str) -> Result<Node, ExpressionError> {
+    pub(super) fn term(
+        &mut self,
+        at: usize,
+        word: &str,
+    ) -> Result<ParsedExpression, ExpressionError> {
         match word {
             "option" => {
                 let code = self.code(true)?;
@@ -91,7 +99,7 @@ impl Parser<'_> {
     fn field<T: Copy>(&mut self, fields: &[(&str, T)]) -> Result<T, ExpressionError> {
         self.expect(".")?;
         let (at, token) = self.take();
-        if let Token::Word(word) = token
+        if let ExpressionToken::Word(word) = token
             && let Some(&(_, field)) = fields.iter().find(|(name, _)| *name == word)
         {
             return Ok(field);
@@ -104,14 +112,14 @@ impl Parser<'_> {
     fn code(&mut self, named: bool) -> Result<u16, ExpressionError> {
         self.expect("[")?;
         let code = match self.peek().clone() {
-            (at, Token::OptionName(name)) if named => {
+            (at, ExpressionToken::OptionName(name)) if named => {
                 self.next += 1;
                 match self.vocabulary.option_code(&name) {
                     Some(code) => code,
                     None => return error(at, format!("option `{name}` is not defined")),
                 }
             }
-            (at, Token::OptionName(name)) => {
+            (at, ExpressionToken::OptionName(name)) => {
                 return error(at, format!("`{name}`: sub-options are given by their codes"));
             }
             _ => {
@@ -129,15 +137,15 @@ impl Parser<'_> {
         &mut self,
         mut codes: Vec<u16>,
         named: bool,
-        term: impl FnOnce(Path) -> Term,
-    ) -> Result<Node, ExpressionError> {
+        term: impl FnOnce(OptionPath) -> Term,
+    ) -> Result<ParsedExpression, ExpressionError> {
         let asked = loop {
             self.expect(".")?;
             match self.take() {
-                (_, Token::Word("option")) => codes.push(self.code(named)?),
-                (_, Token::Word("exists")) => break Asked::Exists,
-                (_, Token::Word("hex")) => break Asked::Octets,
-                (_, Token::Word("text")) => break Asked::Text,
+                (_, ExpressionToken::Word("option")) => codes.push(self.code(named)?),
+                (_, ExpressionToken::Word("exists")) => break OptionAccessor::Exists,
+                (_, ExpressionToken::Word("hex")) => break OptionAccessor::Octets,
+                (_, ExpressionToken::Word("text")) => break OptionAccessor::Text,
                 (at, token) => {
                     let name = token.name();
                     return error(at, format!("{name} is none of: hex, text, exists, option"));
@@ -146,14 +154,14 @@ impl Parser<'_> {
         };
         let characters = self.holds_characters(&codes);
         let form = match asked {
-            _ if characters => Form::Characters,
-            Asked::Text => Form::Printed(self.printed(&codes)),
-            Asked::Exists | Asked::Octets => Form::Octets,
+            _ if characters => OptionValueForm::Characters,
+            OptionAccessor::Text => OptionValueForm::Printed(self.printed(&codes)),
+            OptionAccessor::Exists | OptionAccessor::Octets => OptionValueForm::Octets,
         };
-        let term = term(Path { codes, form });
+        let term = term(OptionPath { codes, form });
         Ok(match asked {
-            Asked::Exists => Node::Condition(Condition::Exists(term)),
-            Asked::Octets | Asked::Text => value(term),
+            OptionAccessor::Exists => ParsedExpression::Condition(Condition::Exists(term)),
+            OptionAccessor::Octets | OptionAccessor::Text => value(term),
         })
     }
 
@@ -180,19 +188,23 @@ impl Parser<'_> {
         }
     }
 
-    fn relay6(&mut self) -> Result<Node, ExpressionError> {
+    fn relay6(&mut self) -> Result<ParsedExpression, ExpressionError> {
         self.expect("[")?;
         let level = self.integer(-LEVELS_MAX, LEVELS_MAX - 1)?;
         let level = i8::try_from(level).expect("checked against the range");
         self.expect("]")?;
         self.expect(".")?;
         match self.take() {
-            (_, Token::Word("option")) => {
+            (_, ExpressionToken::Word("option")) => {
                 let code = self.code(true)?;
                 self.chain(vec![code], true, |path| Term::RelayOption { level, path })
             }
-            (_, Token::Word("peeraddr")) => Ok(value(Term::RelayAddress { level, peer: true })),
-            (_, Token::Word("linkaddr")) => Ok(value(Term::RelayAddress { level, peer: false })),
+            (_, ExpressionToken::Word("peeraddr")) => {
+                Ok(value(Term::RelayAddress { level, peer: true }))
+            }
+            (_, ExpressionToken::Word("linkaddr")) => {
+                Ok(value(Term::RelayAddress { level, peer: false }))
+            }
             (at, token) => {
                 error(at, format!("{} is none of: option, peeraddr, linkaddr", token.name()))
             }
@@ -208,7 +220,7 @@ impl Parser<'_> {
         Ok(Some(number).filter(|number| *number != 0))
     }
 
-    fn vendor(&mut self) -> Result<Node, ExpressionError> {
+    fn vendor(&mut self) -> Result<ParsedExpression, ExpressionError> {
         if self.takes(".") {
             self.expect("enterprise")?;
             return Ok(value(Term::VendorEnterprise));
@@ -216,10 +228,13 @@ impl Parser<'_> {
         let enterprise = self.enterprise()?;
         self.expect(".")?;
         match self.take() {
-            (_, Token::Word("exists")) => {
-                Ok(Node::Condition(Condition::Exists(Term::Vendor { enterprise, path: None })))
+            (_, ExpressionToken::Word("exists")) => {
+                Ok(ParsedExpression::Condition(Condition::Exists(Term::Vendor {
+                    enterprise,
+                    path: None,
+                })))
             }
-            (_, Token::Word("option")) => {
+            (_, ExpressionToken::Word("option")) => {
                 let code = self.code(false)?;
                 // The first code is not one of the family's own options.
                 self.vendor_chain(vec![code], enterprise)
@@ -232,18 +247,18 @@ impl Parser<'_> {
         &mut self,
         codes: Vec<u16>,
         enterprise: Option<u32>,
-    ) -> Result<Node, ExpressionError> {
+    ) -> Result<ParsedExpression, ExpressionError> {
         self.chain(codes, true, |path| {
             let form = match path.form {
-                Form::Characters => Form::Octets,
-                Form::Printed(_) => Form::Printed(Print::Octets),
-                form @ Form::Octets => form,
+                OptionValueForm::Characters => OptionValueForm::Octets,
+                OptionValueForm::Printed(_) => OptionValueForm::Printed(Print::Octets),
+                form @ OptionValueForm::Octets => form,
             };
-            Term::Vendor { enterprise, path: Some(Path { form, ..path }) }
+            Term::Vendor { enterprise, path: Some(OptionPath { form, ..path }) }
         })
     }
 
-    fn vendor_class(&mut self) -> Result<Node, ExpressionError> {
+    fn vendor_class(&mut self) -> Result<ParsedExpression, ExpressionError> {
         if self.takes(".") {
             self.expect("enterprise")?;
             return Ok(value(Term::VendorClassEnterprise));
@@ -251,10 +266,10 @@ impl Parser<'_> {
         let enterprise = self.enterprise()?;
         self.expect(".")?;
         match self.take() {
-            (_, Token::Word("exists")) => {
-                Ok(Node::Condition(Condition::Exists(Term::VendorClass { enterprise })))
+            (_, ExpressionToken::Word("exists")) => {
+                Ok(ParsedExpression::Condition(Condition::Exists(Term::VendorClass { enterprise })))
             }
-            (_, Token::Word("data")) => {
+            (_, ExpressionToken::Word("data")) => {
                 let mut index = 0;
                 if self.takes("[") {
                     index = self.integer(0, u8::MAX.into())?;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::definition::{Definition, Field};
-use crate::fields::Fields;
-use crate::json::Value;
-use crate::shared::family::Family;
+use crate::fields::MapReader;
+use crate::json::JsonValue;
+use crate::shared::family::ConfigFamily;
 use crate::shared::godwit;
-use crate::source::{At, Findings, Placed};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Options that the file defines. Readers of option data find them here, wherever the definitions
 /// are.
@@ -25,19 +25,19 @@ pub(crate) struct Definitions {
 struct Custom {
     space: String,
     definition: Definition,
-    at: At,
+    at: SourcePosition,
 }
 
 /// Code or name that identifies an option.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Key<'k> {
+pub(crate) enum OptionKey<'k> {
     /// Option code.
     Code(u16),
     /// Option name.
     Name(&'k str),
 }
 
-impl Key<'_> {
+impl OptionKey<'_> {
     fn is_of(self, definition: &Definition) -> bool {
         match self {
             Self::Code(code) => definition.code == code,
@@ -49,39 +49,43 @@ impl Key<'_> {
 impl Definitions {
     /// Returns the definition of an option in a space. Definitions of the file come first: the
     /// checks let the file define again only those standard options that it may.
-    pub(crate) fn find<F: Family>(&self, space: &str, key: Key<'_>) -> Option<&Definition> {
+    pub(crate) fn find<F: ConfigFamily>(
+        &self,
+        space: &str,
+        key: OptionKey<'_>,
+    ) -> Option<&Definition> {
         self.custom(space, key).map(|custom| &custom.definition).or_else(|| {
             let space = F::SPACES.iter().find(|standard| standard.name == space)?;
             match key {
-                Key::Code(code) => space.by_code(code),
-                Key::Name(_) => space.definitions.iter().find(|d| key.is_of(d)),
+                OptionKey::Code(code) => space.by_code(code),
+                OptionKey::Name(_) => space.definitions.iter().find(|d| key.is_of(d)),
             }
         })
     }
 
     /// Returns the names of a space's options.
-    pub(super) fn names<F: Family>(&self, space: &str) -> Vec<&str> {
+    pub(super) fn names<F: ConfigFamily>(&self, space: &str) -> Vec<&str> {
         let standard = F::SPACES.iter().filter(|standard| standard.name == space);
         let standard = standard.flat_map(|space| space.definitions).map(|d| &*d.name);
         let custom = self.custom.iter().filter(|custom| custom.space == space);
         standard.chain(custom.map(|custom| &*custom.definition.name)).collect()
     }
 
-    fn custom(&self, space: &str, key: Key<'_>) -> Option<&Custom> {
+    fn custom(&self, space: &str, key: OptionKey<'_>) -> Option<&Custom> {
         // A class's own definitions come last and take precedence.
         self.positions(space, key).last().map(|&at| &self.custom[at])
     }
 
-    fn positions(&self, space: &str, key: Key<'_>) -> &[usize] {
+    fn positions(&self, space: &str, key: OptionKey<'_>) -> &[usize] {
         let positions = match key {
-            Key::Code(code) => self.by_code.get(space).and_then(|codes| codes.get(&code)),
-            Key::Name(name) => self.by_name.get(space).and_then(|names| names.get(name)),
+            OptionKey::Code(code) => self.by_code.get(space).and_then(|codes| codes.get(&code)),
+            OptionKey::Name(name) => self.by_name.get(space).and_then(|names| names.get(name)),
         };
         positions.map_or(&[], |positions| positions)
     }
 
     /// Returns the first definition with `key` at or after `mark`.
-    fn since(&self, mark: usize, space: &str, key: Key<'_>) -> Option<&Custom> {
+    fn since(&self, mark: usize, space: &str, key: OptionKey<'_>) -> Option<&Custom> {
         let positions = self.positions(space, key);
         positions.iter().find(|&&at| at >= mark).map(|&at| &self.custom[at])
     }
@@ -107,7 +111,7 @@ impl Definitions {
 }
 
 /// Reads the global `option-def`.
-pub(crate) fn define<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
+pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     for item in fields.list("option-def", findings) {
         if let Some(custom) = read::<F>(item, findings) {
             add::<F>(custom, 0, findings);
@@ -117,7 +121,10 @@ pub(crate) fn define<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings
 
 /// Reads the `option-def` of a class; the definitions hold until [`end_class`] gets the returned
 /// value.
-pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> usize {
+pub(super) fn begin_class<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
+) -> usize {
     let mark = findings.definitions.custom.len();
     if F::CLASS_CODES.is_empty() {
         return mark;
@@ -136,17 +143,17 @@ pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Fin
 }
 
 /// Removes the definitions of a class.
-pub(super) fn end_class(mark: usize, findings: &mut Findings) {
+pub(super) fn end_class(mark: usize, findings: &mut ParseDiagnostics) {
     findings.definitions.truncate(mark);
 }
 
 /// Adds a definition unless another one since `mark` or a standard one has its code or name.
-fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
+fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseDiagnostics) {
     let Custom { space, definition, at } = &custom;
-    let keys = [Key::Code(definition.code), Key::Name(&definition.name)];
+    let keys = [OptionKey::Code(definition.code), OptionKey::Name(&definition.name)];
     let described = |key| match key {
-        Key::Code(code) => format!("option {code}"),
-        Key::Name(name) => format!("option `{name}`"),
+        OptionKey::Code(code) => format!("option {code}"),
+        OptionKey::Name(name) => format!("option `{name}`"),
     };
     let clash = keys
         .into_iter()
@@ -181,14 +188,14 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
 }
 
 /// Returns true if operators may define the standard option `code` of `space` anew.
-fn is_redefinable<F: Family>(space: &str, code: u16) -> bool {
+fn is_redefinable<F: ConfigFamily>(space: &str, code: u16) -> bool {
     let mut spaces = F::REDEFINABLE.iter();
     spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))
 }
 
 /// Reads one element of `option-def`.
-fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Custom> {
-    let mut fields = Fields::of(item, "an option definition", findings)?;
+fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Custom> {
+    let mut fields = MapReader::of(item, "an option definition", findings)?;
     for key in ["name", "code", "type"] {
         if fields.take(key).is_none() {
             let help = "write `\"name\": \"my-option\", \"code\": 224, \"type\": \"string\"`";
@@ -197,7 +204,7 @@ fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Custom> {
     }
     let name = fields.text("name", findings);
     let space = fields.text("space", findings);
-    let space = space.map_or(Placed { value: F::SPACE, at: item.at }, |space| space);
+    let space = space.map_or(PositionedValue { value: F::SPACE, at: item.at }, |space| space);
     let code = fields.integer("code", codes::<F>(space.value), findings);
     let kind = fields.text("type", findings);
     let records = fields.text("record-types", findings);
@@ -238,12 +245,16 @@ fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Custom> {
 
 /// Returns the codes that options of a space may have. Padding and the end mark exist only in the
 /// family's own space.
-pub(super) fn codes<F: Family>(space: &str) -> core::ops::RangeInclusive<i64> {
+pub(super) fn codes<F: ConfigFamily>(space: &str) -> core::ops::RangeInclusive<i64> {
     if space == F::SPACE { 1..=F::LAST_CODE } else { 0..=F::LAST_CODE.max(0xff) }
 }
 
 /// Checks a name: letters, digits, hyphens and underscores, the last two not at the ends.
-pub(super) fn is_name(name: Placed<&str>, what: &str, findings: &mut Findings) -> bool {
+pub(super) fn is_name(
+    name: PositionedValue<&str>,
+    what: &str,
+    findings: &mut ParseDiagnostics,
+) -> bool {
     let octets = name.value.as_bytes();
     let is_inner = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
     let ends = [octets.first(), octets.last()];
@@ -259,31 +270,34 @@ pub(super) fn is_name(name: Placed<&str>, what: &str, findings: &mut Findings) -
 
 /// Type of an option.
 #[derive(Clone, Copy)]
-enum Kind {
+enum OptionType {
     Empty,
     Record,
     Field(Field),
 }
 
-fn kind<F: Family>(text: Placed<&str>, findings: &mut Findings) -> Option<Placed<Kind>> {
+fn kind<F: ConfigFamily>(
+    text: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) -> Option<PositionedValue<OptionType>> {
     let kinds = [
-        ("binary", Kind::Field(Field::Binary)),
-        ("boolean", Kind::Field(Field::Boolean)),
-        ("empty", Kind::Empty),
-        ("fqdn", Kind::Field(Field::Name)),
-        ("int16", Kind::Field(Field::I16)),
-        ("int32", Kind::Field(Field::I32)),
-        ("int8", Kind::Field(Field::I8)),
-        ("ipv4-address", Kind::Field(Field::Ipv4)),
-        ("ipv6-address", Kind::Field(Field::Ipv6)),
-        ("ipv6-prefix", Kind::Field(Field::Ipv6Prefix)),
-        ("psid", Kind::Field(Field::Psid)),
-        ("record", Kind::Record),
-        ("string", Kind::Field(Field::Text)),
-        ("tuple", Kind::Field(F::TUPLE)),
-        ("uint16", Kind::Field(Field::U16)),
-        ("uint32", Kind::Field(Field::U32)),
-        ("uint8", Kind::Field(Field::U8)),
+        ("binary", OptionType::Field(Field::Binary)),
+        ("boolean", OptionType::Field(Field::Boolean)),
+        ("empty", OptionType::Empty),
+        ("fqdn", OptionType::Field(Field::Name)),
+        ("int16", OptionType::Field(Field::I16)),
+        ("int32", OptionType::Field(Field::I32)),
+        ("int8", OptionType::Field(Field::I8)),
+        ("ipv4-address", OptionType::Field(Field::Ipv4)),
+        ("ipv6-address", OptionType::Field(Field::Ipv6)),
+        ("ipv6-prefix", OptionType::Field(Field::Ipv6Prefix)),
+        ("psid", OptionType::Field(Field::Psid)),
+        ("record", OptionType::Record),
+        ("string", OptionType::Field(Field::Text)),
+        ("tuple", OptionType::Field(F::TUPLE)),
+        ("uint16", OptionType::Field(Field::U16)),
+        ("uint32", OptionType::Field(Field::U32)),
+        ("uint8", OptionType::Field(Field::U8)),
     ];
     let found = kinds.iter().find(|(name, _)| *name == text.value);
     if found.is_none() {
@@ -291,28 +305,28 @@ fn kind<F: Family>(text: Placed<&str>, findings: &mut Findings) -> Option<Placed
         let message = format!("`{}` is not a type of options", text.value);
         findings.error_help(text.at, message, format!("types are: {}", names.join(", ")));
     }
-    found.map(|&(_, value)| Placed { value, at: text.at })
+    found.map(|&(_, value)| PositionedValue { value, at: text.at })
 }
 
 /// Reads the fields of an option.
-fn fields<F: Family>(
-    kind: Placed<Kind>,
-    records: Option<Placed<&str>>,
-    array: Option<Placed<bool>>,
-    findings: &mut Findings,
+fn fields<F: ConfigFamily>(
+    kind: PositionedValue<OptionType>,
+    records: Option<PositionedValue<&str>>,
+    array: Option<PositionedValue<bool>>,
+    findings: &mut ParseDiagnostics,
 ) -> Option<Vec<Field>> {
     let types: Option<Vec<Field>> = match (kind.value, records) {
-        (Kind::Record, None) => {
+        (OptionType::Record, None) => {
             findings.error(kind.at, "an option of type `record` needs `record-types`");
             None
         }
-        (Kind::Record, Some(records)) => record::<F>(records, findings),
+        (OptionType::Record, Some(records)) => record::<F>(records, findings),
         (_, Some(records)) => {
             findings.error(records.at, "`record-types` goes with type `record` only");
             None
         }
-        (Kind::Empty, None) => Some(Vec::new()),
-        (Kind::Field(field), None) => Some(vec![field]),
+        (OptionType::Empty, None) => Some(Vec::new()),
+        (OptionType::Field(field), None) => Some(vec![field]),
     };
     let types = types?;
     let last_is_bounded = types.last().is_some_and(|last| !last.is_greedy());
@@ -325,13 +339,16 @@ fn fields<F: Family>(
 }
 
 /// Reads the types that `record-types` lists.
-fn record<F: Family>(records: Placed<&str>, findings: &mut Findings) -> Option<Vec<Field>> {
+fn record<F: ConfigFamily>(
+    records: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) -> Option<Vec<Field>> {
     let names = records.value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let mut fields = Vec::new();
     for name in names {
-        match kind::<F>(Placed { value: name, at: records.at }, findings)?.value {
-            Kind::Field(field) => fields.push(field),
-            Kind::Empty | Kind::Record => {
+        match kind::<F>(PositionedValue { value: name, at: records.at }, findings)?.value {
+            OptionType::Field(field) => fields.push(field),
+            OptionType::Empty | OptionType::Record => {
                 findings.error(records.at, format!("a record cannot have a field `{name}`"));
                 return None;
             }
@@ -351,10 +368,10 @@ fn record<F: Family>(records: Placed<&str>, findings: &mut Findings) -> Option<V
 
 /// Returns true if an option of `space` can have sub-options of the space `inner`.
 fn nests(
-    inner: Placed<&str>,
+    inner: PositionedValue<&str>,
     space: &str,
-    array: Option<Placed<bool>>,
-    findings: &mut Findings,
+    array: Option<PositionedValue<bool>>,
+    findings: &mut ParseDiagnostics,
 ) -> bool {
     if let Some(array) = array {
         findings.error_seen(inner.at, "an array has no sub-options", "`array` is at", array.at);

@@ -149,12 +149,12 @@ impl StandardSpace {
 #[cfg(test)]
 mod tests {
     use super::StandardSpace;
-    use crate::shared::family::Family;
-    use crate::v4::V4;
-    use crate::v6::V6;
+    use crate::shared::family::ConfigFamily;
+    use crate::v4::Dhcp4Family;
+    use crate::v6::Dhcp6Family;
 
     fn spaces() -> impl Iterator<Item = &'static StandardSpace> {
-        V4::SPACES.iter().chain(V6::SPACES)
+        Dhcp4Family::SPACES.iter().chain(Dhcp6Family::SPACES)
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! Element of `option-data`.
 
-use super::define::{self, Key};
+use super::define::{self, OptionKey};
 use super::definition::Definition;
 use super::text::Encoded;
 use super::{Space, check, hex, text};
-use crate::fields::{Fields, text_of, wrong_kind};
-use crate::json::{Kind, Value};
-use crate::shared::family::Family;
+use crate::fields::{MapReader, text_of, wrong_kind};
+use crate::json::{JsonContent, JsonValue};
+use crate::shared::family::ConfigFamily;
 use crate::shared::{godwit, other_keys};
-use crate::source::{At, Findings, Placed};
+use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Prefix of the names of spaces of vendors.
 const VENDOR: &str = "vendor-";
 
 /// Option of any space, without its sub-options.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) at: At,
+pub(super) struct OptionDataEntry {
+    pub(super) at: SourcePosition,
     pub(super) space: String,
     pub(super) code: u16,
     /// Bytes of the fields, and of sub-options that were given with them as bytes.
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     enterprise: Option<[u8; 4]>,
 }
 
-impl Entry {
+impl OptionDataEntry {
     /// Returns the key that must differ from that of other options in the list, with a last part
     /// that is true for an option without class tags.
     pub(super) fn place(&self) -> impl Ord + '_ {
@@ -41,7 +41,7 @@ impl Entry {
     }
 
     /// Returns the space in replies; `None` for sub-options of other options.
-    pub(super) fn reply_space<F: Family>(&self) -> Option<Space> {
+    pub(super) fn reply_space<F: ConfigFamily>(&self) -> Option<Space> {
         if self.space == F::SPACE {
             return Some(Space::Standard);
         }
@@ -51,16 +51,19 @@ impl Entry {
 }
 
 /// Reads one element of `option-data`.
-pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Entry> {
-    let mut fields = Fields::of(item, "an option", findings)?;
+pub(super) fn read<F: ConfigFamily>(
+    item: &JsonValue,
+    findings: &mut ParseDiagnostics,
+) -> Option<OptionDataEntry> {
+    let mut fields = MapReader::of(item, "an option", findings)?;
     let space = fields.text("space", findings);
-    let space = space.unwrap_or(Placed { value: F::SPACE, at: item.at });
+    let space = space.unwrap_or(PositionedValue { value: F::SPACE, at: item.at });
     let name = fields.text("name", findings);
     let code = fields.integer("code", define::codes::<F>(space.value), findings);
     let code_given = fields.take("code").is_some();
     let data = fields.take("data").map(|entry| &entry.value);
     let csv = fields.boolean("csv-format", findings).is_none_or(|csv| csv.value);
-    let flag = |placed: Option<Placed<bool>>| placed.is_some_and(|placed| placed.value);
+    let flag = |placed: Option<PositionedValue<bool>>| placed.is_some_and(|placed| placed.value);
     let always_send = flag(fields.boolean("always-send", findings));
     let never_send = flag(fields.boolean("never-send", findings));
     let tags = tags(&mut fields, findings);
@@ -89,7 +92,7 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
     }
     let has_enterprise =
         space.value == F::SPACE && [F::VENDOR_CLASS, F::VENDOR_OPTIONS].contains(&number);
-    Some(Entry {
+    Some(OptionDataEntry {
         at: item.at,
         space: space.value.to_owned(),
         code: number,
@@ -104,7 +107,7 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
 }
 
 /// Reads `client-classes` of an option: its class tags, trimmed, empty ones dropped.
-fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
+fn tags(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<String> {
     let items = fields.list("client-classes", findings).iter();
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
     let names = names.map(|name| name.value.trim()).filter(|name| !name.is_empty());
@@ -112,7 +115,7 @@ fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
 }
 
 /// Returns true if the bytes are an enterprise number and pieces of data after their lengths.
-fn is_vendor_class<F: Family>(octets: &[u8]) -> bool {
+fn is_vendor_class<F: ConfigFamily>(octets: &[u8]) -> bool {
     let Some((_, mut rest)) = octets.split_first_chunk::<4>() else { return octets.is_empty() };
     while !rest.is_empty() {
         let width = F::SUB_OPTION_WIDTH;
@@ -125,7 +128,10 @@ fn is_vendor_class<F: Family>(octets: &[u8]) -> bool {
 }
 
 /// Returns true if options can be in a space of this name.
-fn is_space<F: Family>(space: Placed<&str>, findings: &mut Findings) -> bool {
+fn is_space<F: ConfigFamily>(
+    space: PositionedValue<&str>,
+    findings: &mut ParseDiagnostics,
+) -> bool {
     let families = ["dhcp4", "dhcp6"];
     if space.value != F::SPACE && families.contains(&space.value) {
         let message = format!("option space `{}` is that of the other family", space.value);
@@ -136,11 +142,11 @@ fn is_space<F: Family>(space: Placed<&str>, findings: &mut Findings) -> bool {
 }
 
 /// Reports an option that the server sets itself.
-fn is_set_by_server<F: Family>(
-    at: At,
+fn is_set_by_server<F: ConfigFamily>(
+    at: SourcePosition,
     number: u16,
     definition: Option<&Definition>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> bool {
     let code = F::Code::try_from(number).ok().expect("checked against the range");
     let Some(instead) = F::set_by_server(code) else { return false };
@@ -151,18 +157,19 @@ fn is_set_by_server<F: Family>(
 }
 
 /// Returns the code of an option and its definition, from its name, its code or both.
-fn identify<F: Family>(
-    at: At,
+fn identify<F: ConfigFamily>(
+    at: SourcePosition,
     space: &str,
-    (name, code): (Option<Placed<&str>>, Option<Placed<i64>>),
+    (name, code): (Option<PositionedValue<&str>>, Option<PositionedValue<i64>>),
     csv: bool,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<(u16, Option<Definition>)> {
-    let find = |key, findings: &Findings| findings.definitions.find::<F>(space, key).cloned();
+    let find =
+        |key, findings: &ParseDiagnostics| findings.definitions.find::<F>(space, key).cloned();
     let of_space = if space == F::SPACE { String::new() } else { format!(" in space `{space}`") };
     if let Some(code) = code {
         let number = u16::try_from(code.value).expect("checked against the range");
-        let definition = find(Key::Code(number), findings);
+        let definition = find(OptionKey::Code(number), findings);
         match (&definition, name) {
             (Some(definition), Some(name)) if definition.name != name.value => {
                 let message =
@@ -186,7 +193,7 @@ fn identify<F: Family>(
         findings.error(at, "an option needs `name` or `code`");
         return None;
     };
-    if let Some(definition) = find(Key::Name(name.value), findings) {
+    if let Some(definition) = find(OptionKey::Name(name.value), findings) {
         return Some((definition.code, Some(definition)));
     }
     let message = format!("unknown option `{}`{of_space}", name.value);
@@ -204,17 +211,17 @@ fn identify<F: Family>(
 }
 
 /// Returns the bytes of a value, from text of the option's type or from hexadecimal digits.
-fn octets<F: Family>(
-    at: At,
-    data: Option<&Value>,
+fn octets<F: ConfigFamily>(
+    at: SourcePosition,
+    data: Option<&JsonValue>,
     csv: bool,
     definition: Option<&Definition>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Option<Encoded> {
-    let (at, text): (At, &[u8]) = match data {
+    let (at, text): (SourcePosition, &[u8]) = match data {
         None => (at, &[]),
-        Some(Value { at, kind: Kind::Text(text) }) => (*at, text),
-        Some(Value { at, kind }) => return wrong_kind(*at, "data", "a string", kind, findings),
+        Some(JsonValue { at, kind: JsonContent::Text(text) }) => (*at, text),
+        Some(JsonValue { at, kind }) => return wrong_kind(*at, "data", "a string", kind, findings),
     };
     let may_be_empty = F::LISTS_MAY_BE_EMPTY;
     let result = match definition {

@@ -16,16 +16,16 @@ mod nest;
 mod resolvers;
 mod text;
 
-pub(crate) use define::{Definitions, Key, define};
+pub(crate) use define::{Definitions, OptionKey, define};
 pub use definition::{Definition, Field};
 pub(crate) use definition::{StandardSpace, array, by_name, container, one};
 pub(crate) use hex::{binary_field, identifier as host_identifier, value as octets_of_value};
 
-use entry::Entry;
+use entry::OptionDataEntry;
 
-use super::family::Family;
-use crate::fields::Fields;
-use crate::source::Findings;
+use super::family::ConfigFamily;
+use crate::fields::MapReader;
+use crate::source::ParseDiagnostics;
 
 /// Option as configured, with its value as sent. `C` is the type of a code: `u8` in DHCPv4, `u16`
 /// in DHCPv6.
@@ -60,12 +60,12 @@ pub enum Space {
 /// Reads `option-data` of a scope: the options that this scope itself sets, ordered by space and
 /// code. Of one code, options with class tags come before the one without, which is for all other
 /// clients.
-pub(crate) fn list<F: Family>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+pub(crate) fn list<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<OptionData<F::Code>> {
     let items = fields.list("option-data", findings).iter();
-    let mut entries: Vec<Entry> =
+    let mut entries: Vec<OptionDataEntry> =
         items.filter_map(|item| entry::read::<F>(item, findings)).collect();
     entries.sort_by(|one, two| one.place().cmp(&two.place()));
     // Of two options without class tags, Kea sends the later one.
@@ -89,9 +89,9 @@ pub(crate) fn list<F: Family>(
 }
 
 /// Reads `option-def` and `option-data` of a client class.
-pub(crate) fn class_list<F: Family>(
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
+pub(crate) fn class_list<F: ConfigFamily>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<OptionData<F::Code>> {
     let mark = define::begin_class::<F>(fields, findings);
     let options = list::<F>(fields, findings);
@@ -100,7 +100,10 @@ pub(crate) fn class_list<F: Family>(
 }
 
 /// Returns the options of a list that replies carry, with their sub-options.
-fn sent<F: Family>(entries: &[Entry], findings: &mut Findings) -> Vec<OptionData<F::Code>> {
+fn sent<F: ConfigFamily>(
+    entries: &[OptionDataEntry],
+    findings: &mut ParseDiagnostics,
+) -> Vec<OptionData<F::Code>> {
     let mut used = vec![false; entries.len()];
     let mut options = Vec::new();
     for (at, entry) in entries.iter().enumerate() {

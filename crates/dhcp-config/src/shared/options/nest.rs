@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::entry::Entry;
-use crate::shared::family::Family;
-use crate::source::Findings;
+use super::entry::OptionDataEntry;
+use crate::shared::family::ConfigFamily;
+use crate::source::ParseDiagnostics;
 
 /// Maximum number of bytes of a sub-option of DHCPv4 in one piece: with its code and length it is
 /// as long as Kea makes an option.
@@ -17,12 +17,12 @@ const DEPTH_MAX: usize = 16;
 
 /// Returns the bytes of an option with its sub-options. Marks the entries of `used` that it
 /// contains; `path` has the spaces around it.
-pub(super) fn octets<'e, F: Family>(
-    entry: &'e Entry,
-    entries: &'e [Entry],
+pub(super) fn octets<'e, F: ConfigFamily>(
+    entry: &'e OptionDataEntry,
+    entries: &'e [OptionDataEntry],
     used: &mut [bool],
     path: &mut Vec<&'e str>,
-    findings: &mut Findings,
+    findings: &mut ParseDiagnostics,
 ) -> Vec<u8> {
     let mut octets = entry.octets.clone();
     let Some(space) = entry.encapsulates.as_deref() else { return octets };
@@ -69,7 +69,7 @@ pub(super) fn octets<'e, F: Family>(
 
 /// Splits `octets` into sub-options with their codes; returns `None` when they contain something
 /// else.
-fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
+fn split<F: ConfigFamily>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     let number = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
     let mut options = Vec::new();
     while !octets.is_empty() {
@@ -83,7 +83,7 @@ fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
 }
 
 /// Writes one sub-option; one that is too long for its length is written in pieces (RFC 3396).
-fn append<F: Family>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
+fn append<F: ConfigFamily>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
     let width = F::SUB_OPTION_WIDTH;
     let longest = if width == 1 { PIECE_MAX } else { usize::from(u16::MAX) };
     let mut rest = value;

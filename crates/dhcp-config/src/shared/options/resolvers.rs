@@ -56,7 +56,7 @@ const NAMELESS: &str = "the name of the resolver is missing";
 
 /// Wire format of a resolver in a family.
 #[derive(Clone, Copy)]
-struct Shape {
+struct ResolverFormat {
     /// Number of bytes of the lengths of the name and of the addresses.
     width: usize,
     /// Number of bytes of an address.
@@ -65,7 +65,7 @@ struct Shape {
     address: fn(&[u8]) -> Result<Vec<u8>, String>,
 }
 
-impl Shape {
+impl ResolverFormat {
     const V4: Self = Self {
         width: 1,
         address_len: 4,
@@ -98,19 +98,19 @@ pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
         return Err("it has no value".to_owned());
     }
     match field {
-        Field::Resolver => resolver(Shape::V6, &joined),
-        _ => numbered(pieces(&joined, b'|'), |text| resolver(Shape::V4, &text)),
+        Field::Resolver => resolver(ResolverFormat::V6, &joined),
+        _ => numbered(pieces(&joined, b'|'), |text| resolver(ResolverFormat::V4, &text)),
     }
 }
 
 /// Checks bytes given as such and returns them as they are sent: with names in lower case.
 pub(super) fn from_octets(field: Field, given: &[u8]) -> Result<Vec<u8>, String> {
     match field {
-        Field::Resolver => checked(Shape::V6, given),
+        Field::Resolver => checked(ResolverFormat::V6, given),
         _ => {
             let mut rest = given;
             let instances = core::iter::from_fn(|| (!rest.is_empty()).then(|| take(&mut rest, 2)));
-            numbered(instances, |instance| checked(Shape::V4, instance?))
+            numbered(instances, |instance| checked(ResolverFormat::V4, instance?))
         }
     }
 }
@@ -151,7 +151,7 @@ fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
 }
 
 /// Reads one resolver from text.
-fn resolver(shape: Shape, text: &[u8]) -> Result<Vec<u8>, String> {
+fn resolver(shape: ResolverFormat, text: &[u8]) -> Result<Vec<u8>, String> {
     let values: Vec<Vec<u8>> =
         pieces(text, b',').map(|value| value.trim_ascii().to_vec()).collect();
     let (priority, full_name, addresses, parameters) = match &values[..] {
@@ -254,7 +254,7 @@ fn template(value: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Checks one resolver given as bytes.
-fn checked(shape: Shape, given: &[u8]) -> Result<Vec<u8>, String> {
+fn checked(shape: ResolverFormat, given: &[u8]) -> Result<Vec<u8>, String> {
     let Some((priority, mut rest)) = given.split_at_checked(2) else {
         return Err("it ends inside of a field".to_owned());
     };

@@ -11,7 +11,7 @@ use super::{START, candidate, commit, for_both_families, lease_for, slot};
 use crate::Allocator;
 use crate::contract::Action;
 use crate::pool::PoolSet;
-use crate::sample::Sample;
+use crate::sample::SampleFamily;
 
 for_both_families! {
     a_random_order_gives_every_address_once_and_differs_from_pass_to_pass,
@@ -25,23 +25,23 @@ for_both_families! {
 
 const FIRST: u32 = 0x0a00_0030;
 
-fn pool<F: Sample>(count: u32, allocator: Allocator) -> F::Spec {
+fn pool<F: SampleFamily>(count: u32, allocator: Allocator) -> F::Spec {
     F::allocated_by(F::pool(FIRST, FIRST + count - 1), allocator)
 }
 
 /// Leases the next address to `who` and returns its number.
-fn give<F: Sample>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32) -> u32 {
+fn give<F: SampleFamily>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32) -> u32 {
     let free = candidate(table, pools, START, who).expect("the pool has a free address");
     commit(table, START, who, &free, lease_for::<F>(100)).expect("it was claimed");
     F::number(free.address)
 }
 
-fn release<F: Sample>(table: &LeaseTable<F>, pools: &PoolSet<F>, (who, number): (u32, u32)) {
+fn release<F: SampleFamily>(table: &LeaseTable<F>, pools: &PoolSet<F>, (who, number): (u32, u32)) {
     let leased = slot(table, pools, START, number).expect("a pooled address has a slot");
     commit(table, START, who, &leased, Action::Release).expect("it is the client's");
 }
 
-fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Sample>() {
+fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(1_000, Allocator::Random)], &[]);
     let pass = || {
@@ -65,7 +65,7 @@ fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Samp
     audit(&table, &BTreeSet::new());
 }
 
-fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
+fn a_queue_gives_what_has_been_free_longest<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(40, Allocator::FreeLeaseQueue)], &[]);
     let order: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
@@ -86,7 +86,7 @@ fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
 }
 
 /// Checks that a queue is filled by a random permutation, as in Kea: addresses cannot be guessed.
-fn a_queue_is_filled_in_a_random_order<F: Sample>() {
+fn a_queue_is_filled_in_a_random_order<F: SampleFamily>() {
     let given = |seed, count: u32| -> Vec<u32> {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[pool::<F>(count, Allocator::FreeLeaseQueue)], &[]);
@@ -108,7 +108,7 @@ fn a_queue_is_filled_in_a_random_order<F: Sample>() {
     assert_eq!(given(1, 1), [FIRST]);
 }
 
-fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: Sample>() {
+fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let iterative = pool::<F>(10, Allocator::Iterative);
     let pools = table.configure(&[iterative], &[]);
@@ -138,7 +138,7 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: Sample>() {
 }
 
 /// Returns the most steps that a claim takes in a pool with `taken` of `count` addresses leased.
-fn steps_at<F: Sample>(allocator: Allocator, taken: u32, count: u32) -> u64 {
+fn steps_at<F: SampleFamily>(allocator: Allocator, taken: u32, count: u32) -> u64 {
     let table = LeaseTable::<F>::new(3);
     let pools = table.configure(&[pool::<F>(count, allocator)], &[]);
     let mut random = Random::from_seed(u64::from(taken));
@@ -164,7 +164,7 @@ fn steps_at<F: Sample>(allocator: Allocator, taken: u32, count: u32) -> u64 {
 /// up and down each time.
 const SEARCH_STEPS: u64 = 2 * 10;
 
-fn a_claim_takes_few_steps_at_any_fill<F: Sample>() {
+fn a_claim_takes_few_steps_at_any_fill<F: SampleFamily>() {
     const COUNT: u32 = 1 << 14;
     for taken in [0, COUNT / 2, COUNT * 9 / 10, COUNT - 40, COUNT - 1, COUNT] {
         for (allocator, most) in [
@@ -180,7 +180,7 @@ fn a_claim_takes_few_steps_at_any_fill<F: Sample>() {
     }
 }
 
-fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: Sample>() {
+fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: SampleFamily>() {
     const COUNT: u32 = 50_000;
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(COUNT, Allocator::Iterative)], &[]);
@@ -203,7 +203,7 @@ fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: Sample>() {
     audit(&table, &BTreeSet::new());
 }
 
-fn servers_that_are_in_each_others_way_part<F: Sample>() {
+fn servers_that_are_in_each_others_way_part<F: SampleFamily>() {
     let places = (1..=20).map(|seed| {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[pool::<F>(50_000, Allocator::Iterative)], &[]);

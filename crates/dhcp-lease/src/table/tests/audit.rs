@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::leased::{ClientIndex, Leased, Places};
+use super::super::leased::{ClientIndex, PlaceMap, TableFamily};
 use super::super::{LeaseTable, STRIPES, Usage};
-use crate::contract::Occupancy;
+use crate::contract::SlotOccupancy;
 
 /// Asserts the invariants of a table that no thread uses. `claimed` addresses are free with their
 /// bit cleared.
-pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Address>) {
+pub(super) fn audit<F: TableFamily>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Address>) {
     let mut usage = Usage::default();
     let mut indexed = 0;
     let (mut places, mut addresses) = (HashSet::new(), HashSet::new());
@@ -23,7 +23,7 @@ pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Addr
             assert!(places.insert(place), "{place:#x} has two slots");
             assert!(addresses.insert(address), "{address} has two slots");
             assert_eq!(table.places.find(address), Some(place), "place of {address}");
-            let is_free = slot.occupancy == Occupancy::Free;
+            let is_free = slot.occupancy == SlotOccupancy::Free;
             let is_reserved = table.is_reserved(place, address);
             let bit = table.places.bit(place, address).filter(|&bit| table.map.is_pooled(bit));
             assert_eq!(
@@ -32,11 +32,11 @@ pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Addr
                 "free bit of {address}, {slot:?}"
             );
             let is_waiting = match slot.occupancy {
-                Occupancy::Free => {
+                SlotOccupancy::Free => {
                     slot.marks.state().is_past()
                         && slot.due_s(&stripe.state.deadlines.expiry) != u64::MAX
                 }
-                Occupancy::Held | Occupancy::Releasing => true,
+                SlotOccupancy::Held | SlotOccupancy::Releasing => true,
                 // A lease that became infinite may hang where it hung.
                 _ => slot.expires_s() != u64::MAX,
             };

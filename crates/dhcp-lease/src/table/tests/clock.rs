@@ -6,8 +6,8 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, change, commit, for_both_families, lease_for, slot};
-use crate::contract::{Occupancy, Refusal};
-use crate::sample::Sample;
+use crate::contract::{CommitRefusal, SlotOccupancy};
+use crate::sample::SampleFamily;
 
 for_both_families! {
     a_step_forward_frees_no_lease_before_its_time,
@@ -31,7 +31,7 @@ fn stepped(now: Now, by_s: i64) -> Now {
 }
 
 /// Returns a table that follows the clocks, with one address.
-fn one_address<F: Sample>() -> LeaseTable<F> {
+fn one_address<F: SampleFamily>() -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     table.configure(&[F::pool(FIRST, FIRST)], &[]);
     table.begin(START);
@@ -39,13 +39,13 @@ fn one_address<F: Sample>() -> LeaseTable<F> {
     table
 }
 
-fn lease<F: Sample>(table: &LeaseTable<F>, now: Now, who: u32) {
+fn lease<F: SampleFamily>(table: &LeaseTable<F>, now: Now, who: u32) {
     let free = slot(table, &table.pools(), now, FIRST).unwrap();
     commit(table, now, who, &free, lease_for::<F>(LIFETIME_S)).unwrap();
 }
 
 /// Returns true if another client can take the address, before and after a sweep.
-fn is_free<F: Sample>(table: &LeaseTable<F>, now: Now) -> bool {
+fn is_free<F: SampleFamily>(table: &LeaseTable<F>, now: Now) -> bool {
     let is_available = || slot(table, &table.pools(), now, FIRST).unwrap().is_available(now);
     let before = is_available();
     table.sweep(now, 0, u32::MAX);
@@ -53,7 +53,7 @@ fn is_free<F: Sample>(table: &LeaseTable<F>, now: Now) -> bool {
     before
 }
 
-fn a_step_forward_frees_no_lease_before_its_time<F: Sample>() {
+fn a_step_forward_frees_no_lease_before_its_time<F: SampleFamily>() {
     let table = one_address::<F>();
     lease(&table, START, 1);
     for (passed, is_over) in [(10, false), (300, false), (599, false), (602, true)] {
@@ -69,7 +69,7 @@ fn a_step_forward_frees_no_lease_before_its_time<F: Sample>() {
     audit(&table, &Default::default());
 }
 
-fn a_step_back_keeps_leases_for_their_time_and_no_longer<F: Sample>() {
+fn a_step_back_keeps_leases_for_their_time_and_no_longer<F: SampleFamily>() {
     let table = one_address::<F>();
     lease(&table, START, 1);
     for (passed, is_over) in [(10, false), (599, false), (602, true)] {
@@ -79,7 +79,7 @@ fn a_step_back_keeps_leases_for_their_time_and_no_longer<F: Sample>() {
     audit(&table, &Default::default());
 }
 
-fn a_shard_with_a_reading_from_before_a_step_gives_times_from_after_it<F: Sample>() {
+fn a_shard_with_a_reading_from_before_a_step_gives_times_from_after_it<F: SampleFamily>() {
     let table = one_address::<F>();
     let before = later(START, 100);
     let after = stepped(before, TEN_YEARS_S);
@@ -92,7 +92,7 @@ fn a_shard_with_a_reading_from_before_a_step_gives_times_from_after_it<F: Sample
     assert_eq!(table.take_clock_steps().len(), 1);
 }
 
-fn leases_from_the_future_last_for_their_lifetime_from_the_start_on<F: Sample>() {
+fn leases_from_the_future_last_for_their_lifetime_from_the_start_on<F: SampleFamily>() {
     let source = one_address::<F>();
     lease(&source, START, 1);
     let loaded = source.lease(slot(&source, &source.pools(), START, FIRST).unwrap().address);
@@ -112,7 +112,7 @@ fn leases_from_the_future_last_for_their_lifetime_from_the_start_on<F: Sample>()
     audit(&table, &Default::default());
 }
 
-fn leases_outlast_any_steps_and_end_at_last<F: Sample>() {
+fn leases_outlast_any_steps_and_end_at_last<F: SampleFamily>() {
     for seed in 0..50 {
         let mut random = Random::from_seed(seed);
         let table = one_address::<F>();
@@ -150,10 +150,10 @@ fn a_transaction_that_a_step_interrupts_begins_again() {
     lease(&table, START, 1);
     let now = later(START, 10);
     let mine = slot(&table, &table.pools(), now, FIRST).unwrap();
-    assert_eq!(mine.occupancy, Occupancy::Leased);
+    assert_eq!(mine.occupancy, SlotOccupancy::Leased);
     let after = stepped(now, 3_600);
     table.sweep(after, 0, 1);
     let renewal = change::<V4>(1, &mine, lease_for::<V4>(LIFETIME_S));
     let refused = table.apply(after, &[renewal], 1, 0, &mut |_| {});
-    assert_eq!(refused, Err(Refusal::Stale));
+    assert_eq!(refused, Err(CommitRefusal::Stale));
 }

@@ -5,9 +5,9 @@ use base::Now;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, commit, for_both_families, lease_for, slot};
-use crate::contract::{Action, Occupancy};
+use crate::contract::{Action, SlotOccupancy};
 use crate::lease::LeaseState;
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 use crate::table::cycle::ReclaimLimits;
 use crate::table::expiry::Expiry;
 use crate::table::sweep::Sweep;
@@ -27,7 +27,7 @@ fn later(seconds: u64) -> Now {
 }
 
 /// Returns a table with `count` leases that end after 5 seconds.
-fn table<F: Sample>(count: u32, limits: ReclaimLimits) -> LeaseTable<F> {
+fn table<F: SampleFamily>(count: u32, limits: ReclaimLimits) -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST + 999)], &[]);
     table.set_reclaim_limits(limits);
@@ -40,7 +40,7 @@ fn table<F: Sample>(count: u32, limits: ReclaimLimits) -> LeaseTable<F> {
 
 /// Returns the number of leases that the server's sweeps reclaim by `seconds`, until none has more
 /// to do.
-fn reclaimed<F: Sample>(table: &LeaseTable<F>, seconds: u64) -> u32 {
+fn reclaimed<F: SampleFamily>(table: &LeaseTable<F>, seconds: u64) -> u32 {
     let mut count = 0;
     loop {
         let swept = table.sweep(later(seconds), 0, 2);
@@ -55,7 +55,7 @@ fn leases(cycle_s: u32, leases: u32) -> ReclaimLimits {
     ReclaimLimits { cycle_s, leases, ..ReclaimLimits::default() }
 }
 
-fn a_cycle_reclaims_so_many_leases_and_the_next_one_goes_on<F: Sample>() {
+fn a_cycle_reclaims_so_many_leases_and_the_next_one_goes_on<F: SampleFamily>() {
     let table = table::<F>(10, leases(10, 4));
     assert_eq!(reclaimed(&table, 4), 0);
     // The cycle began at second 4.
@@ -72,7 +72,7 @@ fn a_cycle_reclaims_so_many_leases_and_the_next_one_goes_on<F: Sample>() {
     audit(&table, &Default::default());
 }
 
-fn a_cycle_ends_when_its_time_is_spent<F: Sample>() {
+fn a_cycle_ends_when_its_time_is_spent<F: SampleFamily>() {
     let limits = ReclaimLimits { cycle_s: 10, time_ms: 3, ..ReclaimLimits::default() };
     let table = table::<F>(10, limits);
     let reclaimed = |seconds| {
@@ -91,7 +91,7 @@ fn a_cycle_ends_when_its_time_is_spent<F: Sample>() {
     assert_eq!(reclaimed(16), 4, "no limits, as far as the leases go");
 }
 
-fn warnings_come_after_so_many_short_cycles_in_a_row<F: Sample>() {
+fn warnings_come_after_so_many_short_cycles_in_a_row<F: SampleFamily>() {
     let table = table::<F>(10, ReclaimLimits { unwarned_cycles: 2, ..leases(10, 2) });
     let mut told = Vec::new();
     for cycle in 0..8 {
@@ -107,7 +107,7 @@ fn warnings_come_after_so_many_short_cycles_in_a_row<F: Sample>() {
     }
 }
 
-fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
+fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: SampleFamily>() {
     let table = table::<F>(10, leases(100, 2));
     table.set_expiry(Expiry { hold_reclaimed_s: 30, ..Expiry::default() });
     let pools = table.pools();
@@ -115,7 +115,7 @@ fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
     let ended: Vec<u32> = (FIRST..FIRST + 10)
         .filter(|&address| {
             let slot = slot(&table, &pools, later(6), address).unwrap();
-            slot.occupancy == Occupancy::Leased
+            slot.occupancy == SlotOccupancy::Leased
         })
         .collect();
     assert_eq!(ended.len(), 8);
@@ -137,7 +137,7 @@ fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
 }
 
 /// Checks the budget of a reclaim: the lock that rows are kept under is held for a call.
-fn a_reclaim_looks_at_no_more_slots_than_its_budget<F: Sample>() {
+fn a_reclaim_looks_at_no_more_slots_than_its_budget<F: SampleFamily>() {
     const COUNT: u32 = 1_000;
     for (budget, is_removing) in [(1, false), (7, true), (64, false), (1 << 20, true)] {
         let table = LeaseTable::<F>::new(1);

@@ -5,15 +5,15 @@ use base::Random;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, candidate, commit, for_both_families, slot};
-use crate::contract::{Action, Occupancy};
-use crate::sample::Sample;
+use crate::contract::{Action, SlotOccupancy};
+use crate::sample::SampleFamily;
 
 for_both_families! {
     the_oldest_hold_is_broken_first_among_thousands,
     holds_that_come_in_out_of_order_end_in_order,
 }
 
-fn the_oldest_hold_is_broken_first_among_thousands<F: Sample>() {
+fn the_oldest_hold_is_broken_first_among_thousands<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(3);
     let (first, last) = (0x0a00_0000, 0x0a00_07ff);
     let pools = table.configure(&[F::pool(first, last)], &[]);
@@ -31,14 +31,14 @@ fn the_oldest_hold_is_broken_first_among_thousands<F: Sample>() {
         now = now.after_ns(1_000);
         let oldest = candidate(&table, &pools, now, client as u32).unwrap();
         assert_eq!(F::number(oldest.address), address);
-        assert_eq!(oldest.occupancy, Occupancy::Held);
+        assert_eq!(oldest.occupancy, SlotOccupancy::Held);
         let hold = Action::Hold { deadline_ns: now.mono_ns + 10 * SECOND_NS, subnet_id: 1 };
         commit(&table, now, client as u32, &oldest, hold).unwrap();
     }
     audit(&table, &Default::default());
 }
 
-fn holds_that_come_in_out_of_order_end_in_order<F: Sample>() {
+fn holds_that_come_in_out_of_order_end_in_order<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(3);
     // One stripe: every 256th address.
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_3fff)], &[]);

@@ -7,9 +7,9 @@ use base::Random;
 use super::super::{LeaseTable, Usage};
 use super::audit::audit;
 use super::{START, change, commit, for_both_families, lease_for, slot};
-use crate::contract::{Action, Occupancy};
+use crate::contract::{Action, SlotOccupancy};
 use crate::lease::LeaseState;
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 
 for_both_families! {
     leases_loaded_by_several_threads_are_listed_as_they_were,
@@ -33,7 +33,7 @@ fn lease(address: u32, number: u32) -> SampleLease<'static> {
     }
 }
 
-fn leases_loaded_by_several_threads_are_listed_as_they_were<F: Sample>() {
+fn leases_loaded_by_several_threads_are_listed_as_they_were<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     // Many parts of each stripe, and addresses of no pool.
     table.configure(&[F::pool(0x0a00_0000, 0x0a1f_ffff)], &[]);
@@ -68,7 +68,7 @@ fn leases_loaded_by_several_threads_are_listed_as_they_were<F: Sample>() {
     assert!((0..7).all(|subnet_id| by_subnet[&subnet_id].leased == leased(subnet_id)));
 }
 
-fn the_last_row_of_an_address_wins<F: Sample>() {
+fn the_last_row_of_an_address_wins<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0003)], &[]);
     let first = lease(0x0a00_0001, 1);
@@ -82,14 +82,14 @@ fn the_last_row_of_an_address_wins<F: Sample>() {
     let mut listed = Vec::new();
     table.for_each_lease(|lease| listed.push(lease));
     assert_eq!(listed, [F::lease(&last), F::lease(&reclaimed)]);
-    assert_eq!(slot(&table, &pools, START, 0x0a00_0002).unwrap().occupancy, Occupancy::Free);
-    assert_eq!(slot(&table, &pools, START, 0x0a00_0003).unwrap().occupancy, Occupancy::Free);
+    assert_eq!(slot(&table, &pools, START, 0x0a00_0002).unwrap().occupancy, SlotOccupancy::Free);
+    assert_eq!(slot(&table, &pools, START, 0x0a00_0003).unwrap().occupancy, SlotOccupancy::Free);
     assert_eq!(slot(&table, &pools, START, 0x0b00_0000), None);
     assert_eq!(table.usage(), Usage { leased: 1, ..Usage::default() });
     audit(&table, &BTreeSet::new());
 }
 
-fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
+fn a_renewal_keeps_what_only_the_file_knew<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)], &[]);
     let loaded = lease(0x0a00_0000, 1);
@@ -115,7 +115,7 @@ fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
     assert_eq!(rows, [F::lease(&renewed), F::lease(&anew)]);
 }
 
-fn a_released_row_names_the_client_that_releases<F: Sample>() {
+fn a_released_row_names_the_client_that_releases<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0000)], &[]);
     let free = slot(&table, &pools, START, 0x0a00_0000).unwrap();
@@ -134,7 +134,7 @@ fn a_released_row_names_the_client_that_releases<F: Sample>() {
     assert_eq!(row.cltt_s, now.wall_s());
 }
 
-fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: Sample>() {
+fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: SampleFamily>() {
     const MANY: u32 = 20_000;
     let table = LeaseTable::<F>::new(1);
     table.configure(&[F::pool(0, MANY - 1)], &[]);

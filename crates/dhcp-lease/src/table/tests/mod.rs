@@ -20,10 +20,12 @@ mod wheel;
 use base::Now;
 
 use super::LeaseTable;
-use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Receipt, Refusal, SlotView};
+use crate::contract::{
+    ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys, Receipt, SlotView,
+};
 use crate::family::{Family, PoolIndex};
 use crate::pool::PoolSet;
-use crate::sample::Sample;
+use crate::sample::SampleFamily;
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
@@ -45,17 +47,17 @@ macro_rules! for_both_families {
 }
 use for_both_families;
 
-fn lease_for<F: Sample>(valid_lifetime_s: u32) -> ActionOf<F> {
+fn lease_for<F: SampleFamily>(valid_lifetime_s: u32) -> ActionOf<F> {
     Action::Lease(F::terms(valid_lifetime_s, 1, ""))
 }
 
-fn change<F: Sample>(who: u32, slot: &SlotView<F>, action: ActionOf<F>) -> ChangeBy<F> {
+fn change<F: SampleFamily>(who: u32, slot: &SlotView<F>, action: ActionOf<F>) -> ChangeBy<F> {
     let (address, expected_version) = (slot.address, slot.version);
     Change { identity: F::client(who), address, expected_version, action }
 }
 
 /// Returns the slot of the address with `number`, as a fetch reports it.
-fn slot<F: Sample>(
+fn slot<F: SampleFamily>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
     now: Now,
@@ -74,7 +76,7 @@ fn slot<F: Sample>(
 }
 
 /// Fetches a candidate of the first pool.
-fn candidate<F: Sample>(
+fn candidate<F: SampleFamily>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
     now: Now,
@@ -84,7 +86,7 @@ fn candidate<F: Sample>(
 }
 
 /// Fetches a candidate of the first pool when rows through an epoch are settled.
-fn candidate_at<F: Sample>(
+fn candidate_at<F: SampleFamily>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
     (now, settled_epoch): (Now, u64),
@@ -103,12 +105,12 @@ fn candidate_at<F: Sample>(
 }
 
 /// Changes one slot, unlogged epochs.
-fn commit<F: Sample>(
+fn commit<F: SampleFamily>(
     table: &LeaseTable<F>,
     now: Now,
     who: u32,
     slot: &SlotView<F>,
     action: ActionOf<F>,
-) -> Result<Receipt, Refusal> {
+) -> Result<Receipt, CommitRefusal> {
     table.apply(now, &[change(who, slot, action)], 0, 0, &mut |_| {})
 }

@@ -2,13 +2,13 @@
 
 use base::Random;
 
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 use crate::v4::{self, V4};
-use crate::v6::{self, IaIdentity, IaKind, V6};
+use crate::v6::{self, IaIdentity, ResourceKind, V6};
 use crate::{ClientId, HardwareAddress, Identity};
 
 /// Family with clients in numbers small enough to meet again.
-pub(super) trait Modelled: Sample {
+pub(super) trait Modelled: SampleFamily {
     /// Requesting client.
     type Who: Copy;
 
@@ -77,7 +77,7 @@ impl Modelled for V6 {
 
     fn identity<'a>((duid, iaid): Self::Who) -> IaIdentity<'a> {
         let duid = &OCTETS[usize::from(duid)][..];
-        IaIdentity { duid, kind: IaKind::Address, iaid: iaid.into() }
+        IaIdentity { duid, kind: ResourceKind::Address, iaid: iaid.into() }
     }
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v6::Lease {

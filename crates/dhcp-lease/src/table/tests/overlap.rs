@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 
 use base::{Now, Random};
 
-use super::super::leased::Places as _;
+use super::super::leased::PlaceMap as _;
 use super::super::{LeaseTable, STRIPES};
 use super::{SECOND_NS, START};
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, Occupancy, PutMode, PutRefusal,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, PutMode, PutRefusal, SlotOccupancy,
 };
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
-use crate::sample::{Sample as _, SampleLease};
-use crate::v6::{IaIdentity, IaKind, Lease, PoolSpec, Resource, SlotView, V6};
+use crate::sample::{SampleFamily as _, SampleLease};
+use crate::v6::{IaIdentity, Lease, PoolSpec, Resource, ResourceKind, SlotView, V6};
 
 /// Prefix length of the region that all resources lie in.
 const REGION_LEN: u8 = 114;
@@ -39,12 +39,12 @@ fn any_resource(random: &mut Random) -> Resource {
 fn any_pool(random: &mut Random) -> PoolSpec {
     let prefix_len = REGION_LEN + random.below(9) as u8;
     let (kind, len) = match random.below(4) {
-        0 => (IaKind::Address, 128),
-        _ => (IaKind::Prefix, (prefix_len + random.below(9) as u8).min(128)),
+        0 => (ResourceKind::Address, 128),
+        _ => (ResourceKind::Prefix, (prefix_len + random.below(9) as u8).min(128)),
     };
     let base = Ipv6Addr::from_bits(region() | u128::from(random.below(1 << 14)));
     let (first, last) = Resource::prefix(base, prefix_len).span();
-    let last = if kind == IaKind::Address { last.min(first + 200) } else { last };
+    let last = if kind == ResourceKind::Address { last.min(first + 200) } else { last };
     let allocators = [Allocator::Iterative, Allocator::Random, Allocator::FreeLeaseQueue];
     PoolSpec {
         kind,
@@ -57,7 +57,7 @@ fn any_pool(random: &mut Random) -> PoolSpec {
 }
 
 /// Table, and the state that only the test knows.
-struct World {
+struct OverlapFixture {
     table: LeaseTable<V6>,
     pools: std::sync::Arc<PoolSet<V6>>,
     reserved: Vec<Resource>,
@@ -67,7 +67,7 @@ struct World {
     put: BTreeSet<Resource>,
 }
 
-impl World {
+impl OverlapFixture {
     fn new(seed: u64) -> Self {
         let table = LeaseTable::new(seed);
         let pools = table.configure(&[], &[]);
@@ -75,7 +75,7 @@ impl World {
         Self { table, pools, reserved: Vec::new(), now: START, random, put: BTreeSet::new() }
     }
 
-    fn identity(&mut self, resource_kind: IaKind) -> IaIdentity<'static> {
+    fn identity(&mut self, resource_kind: ResourceKind) -> IaIdentity<'static> {
         let duid = DUIDS[self.random.below(6) as usize];
         IaIdentity { duid, kind: resource_kind, iaid: self.random.below(3) as u32 }
     }
@@ -103,9 +103,11 @@ impl World {
             let stripe = self.table.lock(stripe);
             for slot in stripe.state.slots.iter() {
                 let is_used = match slot.occupancy {
-                    Occupancy::Free | Occupancy::Releasing => false,
-                    Occupancy::Held => slot.hold_deadline_ns > self.now.mono_ns,
-                    Occupancy::Leased | Occupancy::Declined => slot.expires_s() > self.now.wall_s(),
+                    SlotOccupancy::Free | SlotOccupancy::Releasing => false,
+                    SlotOccupancy::Held => slot.hold_deadline_ns > self.now.mono_ns,
+                    SlotOccupancy::Leased | SlotOccupancy::Declined => {
+                        slot.expires_s() > self.now.wall_s()
+                    }
                 };
                 if is_used {
                     found.push(slot.address());
@@ -119,7 +121,7 @@ impl World {
         let place = self.table.places.find(resource).expect("it is in use");
         let stripe = self.table.lock_of(place);
         let id = stripe.find(place).expect("it is in use");
-        stripe.slot(id).occupancy == Occupancy::Held
+        stripe.slot(id).occupancy == SlotOccupancy::Held
     }
 
     fn configure(&mut self) {
@@ -179,13 +181,13 @@ impl World {
 
     /// Renews or releases a client's own resource.
     fn go_on(&mut self) {
-        for kind in [IaKind::Address, IaKind::Prefix] {
+        for kind in [ResourceKind::Address, ResourceKind::Prefix] {
             let identity = self.identity(kind);
             let facts = self.fetch(identity, None, &[]);
             for slot in facts.mine() {
                 if self.random.chance(1, 2) {
                     self.commit(identity, slot);
-                } else if slot.occupancy == Occupancy::Leased {
+                } else if slot.occupancy == SlotOccupancy::Leased {
                     let (address, expected_version) = (slot.address, slot.version);
                     let action = Action::Release;
                     let change = Change { identity, address, expected_version, action };
@@ -215,7 +217,7 @@ impl World {
             let identity = self.identity(spec.kind);
             let has_free = self.has_free(spec);
             let facts = self.fetch(identity, None, &[PoolIndex(at as u32)]);
-            let free = facts.candidate.filter(|slot| slot.occupancy == Occupancy::Free);
+            let free = facts.candidate.filter(|slot| slot.occupancy == SlotOccupancy::Free);
             assert_eq!(free.is_some(), has_free, "{spec:?}, reserved {:?}", self.reserved);
             let Some(slot) = free else { continue };
             let is_kept = |&other: &Resource| other == slot.address || other.overlaps(slot.address);
@@ -291,7 +293,7 @@ impl World {
 #[test]
 fn no_two_that_overlap_are_in_use_and_what_is_free_is_found() {
     for seed in 0..200 {
-        let mut world = World::new(seed);
+        let mut world = OverlapFixture::new(seed);
         for step in 0..60 {
             let number = if step == 0 { 0 } else { world.random.below(12) };
             match number {
@@ -316,7 +318,7 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
     let prefix = |text: &str, len| Resource::prefix(text.parse().expect("an address"), len);
     let (outer, inner) = (prefix("2001:db8::", 48), prefix("2001:db8:0:ff00::", 56));
     let address = Resource::address("2001:db8::5".parse().expect("an address"));
-    let mut world = World { table, ..World::new(1) };
+    let mut world = OverlapFixture { table, ..OverlapFixture::new(1) };
     world.pools = world.table.configure(&[], &[]);
     for resource in [inner, outer, address] {
         let lease = Lease { valid_lifetime_s: 100, ..world.lease(resource) };
@@ -336,7 +338,7 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
 #[test]
 fn leases_that_overlap_when_they_are_loaded_block_what_they_overlap() {
     for seed in 0..100 {
-        let mut world = World::new(seed);
+        let mut world = OverlapFixture::new(seed);
         world.configure();
         for _ in 0..20 {
             world.load(true);

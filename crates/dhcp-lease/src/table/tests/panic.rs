@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::super::LeaseTable;
 use super::{START, candidate, change, for_both_families, lease_for};
-use crate::sample::Sample;
+use crate::sample::SampleFamily;
 
 for_both_families! {
     a_table_in_which_a_change_panicked_is_not_sound,
 }
 
-fn a_table_in_which_a_change_panicked_is_not_sound<F: Sample>() {
+fn a_table_in_which_a_change_panicked_is_not_sound<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(3);
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_00ff)], &[]);
     let free = candidate(&table, &pools, START, 1).unwrap();

@@ -8,18 +8,18 @@ use base::Random;
 
 use super::audit::audit;
 use super::{START, commit, lease_for};
-use crate::contract::{ASKED_MAX, Action, FetchKeys, Occupancy};
+use crate::contract::{ASKED_MAX, Action, FetchKeys, SlotOccupancy};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 use crate::v6::{
-    Facts, IaIdentity, IaKind, Lease, LeaseTable, PoolSet, PoolSpec, Resource, SlotView, V6,
+    Facts, IaIdentity, Lease, LeaseTable, PoolSet, PoolSpec, Resource, ResourceKind, SlotView, V6,
 };
 
 const PREFIX: u128 = 0x2001_0db8 << 96;
 
 /// Returns a pool; kinds and lengths lie apart, so that none overlaps a resource of another.
-pub(super) fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
+pub(super) fn pool(kind: ResourceKind, len: u8, first: u128, last: u128) -> PoolSpec {
     let apart = match len {
         56 => 1 << 14,
         64 => 1 << 16,
@@ -32,7 +32,7 @@ pub(super) fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
 }
 
 pub(super) fn huge() -> PoolSpec {
-    pool(IaKind::Address, 128, 0, u128::from(u64::MAX))
+    pool(ResourceKind::Address, 128, 0, u128::from(u64::MAX))
 }
 
 pub(super) fn resource(spec: &PoolSpec, offset: u128) -> Resource {
@@ -56,7 +56,7 @@ pub(super) fn candidate(
         is_candidate_spare: false,
     };
     table.fetch(START, 0, &keys, &mut facts);
-    facts.candidate.filter(|slot| slot.occupancy == Occupancy::Free)
+    facts.candidate.filter(|slot| slot.occupancy == SlotOccupancy::Free)
 }
 
 pub(super) fn load(table: &LeaseTable, resource: Resource, who: u32) {
@@ -79,7 +79,8 @@ fn every_resource_is_given_once_whatever_was_there_before() {
     for seed in 0..300 {
         let mut random = Random::from_seed(seed);
         let table = LeaseTable::new(seed);
-        let kinds = [(IaKind::Address, 128), (IaKind::Prefix, 56), (IaKind::Prefix, 64)];
+        let kinds =
+            [(ResourceKind::Address, 128), (ResourceKind::Prefix, 56), (ResourceKind::Prefix, 64)];
         let mut leased = BTreeSet::new();
         let mut specs = Vec::new();
         for _ in 0..1 + random.below(4) {
@@ -203,7 +204,7 @@ fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
 #[test]
 fn a_pool_within_a_huge_one_has_places_of_its_own() {
     let table = LeaseTable::new(5);
-    let inner = pool(IaKind::Address, 128, 1 << 40, (1 << 40) + 9);
+    let inner = pool(ResourceKind::Address, 128, 1 << 40, (1 << 40) + 9);
     let first = table.configure(&[huge()], &[]);
     let far = slot(&table, &first, resource(&inner, 3)).unwrap();
     commit(&table, START, 1, &far, lease_for::<V6>(100)).unwrap();
@@ -235,7 +236,7 @@ fn the_whole_space_and_its_last_address_are_pools_too() {
 fn thousands_of_huge_pools_cost_little_until_they_are_used() {
     let table = LeaseTable::new(1);
     let specs: Vec<_> = (0..2_000)
-        .map(|number| pool(IaKind::Address, 128, number << 64, (number << 64) | (1 << 60)))
+        .map(|number| pool(ResourceKind::Address, 128, number << 64, (number << 64) | (1 << 60)))
         .collect();
     let info = allocation_counter::measure(|| {
         table.configure(&specs, &[]);

@@ -7,7 +7,7 @@ use super::super::order::steps;
 use super::audit::audit;
 use super::places::{candidate, huge, load, pool, resource};
 use crate::Allocator;
-use crate::v6::{IaKind, LeaseTable, PoolSet, PoolSpec};
+use crate::v6::{LeaseTable, PoolSet, PoolSpec, ResourceKind};
 
 fn queued(pool: PoolSpec) -> PoolSpec {
     PoolSpec { allocator: Allocator::FreeLeaseQueue, ..pool }
@@ -76,9 +76,9 @@ fn what_a_loaded_lease_opens_comes_in_no_order() {
 fn a_pool_of_several_stretches_is_given_in_no_order() {
     for allocator in [Allocator::FreeLeaseQueue, Allocator::Random] {
         let table = LeaseTable::new(3);
-        let inner = pool(IaKind::Address, 128, 10_000, 10_999);
+        let inner = pool(ResourceKind::Address, 128, 10_000, 10_999);
         table.configure(&[inner], &[]);
-        let outer = PoolSpec { allocator, ..pool(IaKind::Address, 128, 0, 1 << 22) };
+        let outer = PoolSpec { allocator, ..pool(ResourceKind::Address, 128, 0, 1 << 22) };
         let pools = table.configure(&[outer], &[]);
         let given = given(&table, &pools, 60_000);
         if allocator == Allocator::Random {

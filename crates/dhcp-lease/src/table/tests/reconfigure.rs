@@ -8,9 +8,9 @@ use base::Random;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{START, candidate, commit, for_both_families, lease_for, slot};
-use crate::contract::{Action, Occupancy};
+use crate::contract::{Action, SlotOccupancy};
 use crate::lease::LeaseState;
-use crate::sample::{Sample, SampleLease};
+use crate::sample::{SampleFamily, SampleLease};
 
 for_both_families! {
     what_is_freed_under_one_set_serves_the_other,
@@ -21,7 +21,7 @@ for_both_families! {
 
 const FIRST: u32 = 0x0a00_0000;
 
-fn what_is_freed_under_one_set_serves_the_other<F: Sample>() {
+fn what_is_freed_under_one_set_serves_the_other<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let old = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     let free = candidate(&table, &old, START, 1).unwrap();
@@ -30,14 +30,14 @@ fn what_is_freed_under_one_set_serves_the_other<F: Sample>() {
     let leased = slot(&table, &new, START, FIRST).unwrap();
     commit(&table, START, 1, &leased, Action::Release).unwrap();
     let for_old = candidate(&table, &old, START, 2).unwrap();
-    assert_eq!(for_old.occupancy, Occupancy::Free);
+    assert_eq!(for_old.occupancy, SlotOccupancy::Free);
     let for_new = candidate(&table, &new, START, 2).unwrap();
     assert_eq!(F::number(for_new.address), FIRST + 1);
     table.give_back(for_old.address);
     assert!(candidate(&table, &new, START, 2).is_some());
 }
 
-fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: Sample>() {
+fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let none = table.configure(&[F::pool(FIRST + 512, FIRST + 512)], &[]);
     for address in [FIRST + 1, FIRST + 520] {
@@ -66,7 +66,7 @@ fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: Sample>(
     assert_eq!(F::number(freed.address), FIRST + 1);
 }
 
-fn large_pools_cost_little_until_they_are_used<F: Sample>() {
+fn large_pools_cost_little_until_they_are_used<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let info = allocation_counter::measure(|| {
         table.configure(
@@ -87,7 +87,7 @@ fn large_pools_cost_little_until_they_are_used<F: Sample>() {
     assert!(used.bytes_max < 2 << 20, "{} bytes for 256 leases", used.bytes_max);
 }
 
-fn pools_change_while_others_allocate<F: Sample>() {
+fn pools_change_while_others_allocate<F: SampleFamily>() {
     for seed in 0..20 {
         let table = LeaseTable::<F>::new(seed);
         let sizes = [40, 300, 700, 1_000];

@@ -9,7 +9,7 @@ use super::super::LeaseTable;
 use super::audit::audit;
 use super::{START, candidate, commit, for_both_families, lease_for, slot};
 use crate::contract::Action;
-use crate::sample::Sample;
+use crate::sample::SampleFamily;
 
 for_both_families! {
     reserved_blocks_agree_with_a_model,
@@ -25,7 +25,7 @@ fn run(random: &mut Random, len_max: u64) -> std::ops::RangeInclusive<u32> {
     first..=first + random.below(len_max) as u32
 }
 
-fn reserved_blocks_agree_with_a_model<F: Sample>() {
+fn reserved_blocks_agree_with_a_model<F: SampleFamily>() {
     for seed in 0..40 {
         let mut random = Random::from_seed(seed);
         let table = LeaseTable::<F>::new(seed);
@@ -75,7 +75,7 @@ fn reserved_blocks_agree_with_a_model<F: Sample>() {
 
 /// Checks that slots of reserved blocks have rows: a slot of a block without a row is looked up in
 /// a table of its stripe.
-fn slots_of_reserved_blocks_are_not_looked_for<F: Sample>() {
+fn slots_of_reserved_blocks_are_not_looked_for<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let reserved: Vec<_> = (FIRST..FIRST + 1_024).map(F::address).collect();
     let pools = table.configure(&[], &reserved);

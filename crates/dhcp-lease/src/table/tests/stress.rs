@@ -9,11 +9,11 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, for_both_families, lease_for};
-use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, Occupancy, Owner};
+use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotOccupancy, SlotOwner};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
-use crate::sample::{Sample, Summary};
+use crate::sample::{SampleColumns, SampleFamily};
 
 for_both_families! {
     no_address_is_ever_owned_by_two,
@@ -27,13 +27,13 @@ const LIFETIME_S: u32 = 20;
 
 /// Client and end of the lease of each address, as the rows report them. Rows come in under the
 /// slot's lock, hence in the order of its changes.
-struct Ledger(Vec<Mutex<Option<Entry>>>);
+struct StressLedger(Vec<Mutex<Option<Entry>>>);
 
 /// Client and the end of the lease.
 type Entry = (Vec<u8>, u64);
 
-impl Ledger {
-    fn note<F: Sample>(&self, row: &Summary<F>, now: Now) {
+impl StressLedger {
+    fn note<F: SampleFamily>(&self, row: &SampleColumns<F>, now: Now) {
         let mut entry = self.0[(F::number(row.address) - FIRST) as usize].lock().unwrap();
         let client = row.client.clone();
         if let Some((owner, expires_s)) = entry.as_ref() {
@@ -48,10 +48,10 @@ impl Ledger {
     }
 }
 
-struct World<F: Sample> {
+struct StressFixture<F: SampleFamily> {
     table: LeaseTable<F>,
     pools: std::sync::Arc<PoolSet<F>>,
-    ledger: Ledger,
+    ledger: StressLedger,
     clock_ns: AtomicU64,
     open_epoch: AtomicU64,
     settled_epoch: AtomicU64,
@@ -59,7 +59,7 @@ struct World<F: Sample> {
     declined_offers: AtomicU64,
 }
 
-impl<F: Sample> World<F> {
+impl<F: SampleFamily> StressFixture<F> {
     fn now(&self) -> Now {
         START.after_ns(self.clock_ns.fetch_add(SECOND_NS / 50, Ordering::Relaxed))
     }
@@ -103,7 +103,7 @@ impl<F: Sample> World<F> {
         });
         if outcome.is_ok()
             && matches!(action, Action::Decline { .. })
-            && slot.occupancy == Occupancy::Held
+            && slot.occupancy == SlotOccupancy::Held
         {
             self.declined_offers.fetch_add(1, Ordering::Relaxed);
         }
@@ -114,7 +114,8 @@ impl<F: Sample> World<F> {
             self.table.fetch(now, settled, &again, &mut after);
             let after = after.asked[0].unwrap();
             // Other clients can have it only once it has ended.
-            let is_kept = after.occupancy == Occupancy::Leased && after.owner == Owner::Asking;
+            let is_kept =
+                after.occupancy == SlotOccupancy::Leased && after.owner == SlotOwner::Asking;
             let has_ended = self.now().wall_s() >= now.wall_s() + u64::from(LIFETIME_S);
             assert!(is_kept || has_ended, "{after:?}");
         }
@@ -134,14 +135,14 @@ impl<F: Sample> World<F> {
     }
 }
 
-fn no_address_is_ever_owned_by_two<F: Sample>() {
+fn no_address_is_ever_owned_by_two<F: SampleFamily>() {
     for seed in 0..12 {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)], &[]);
-        let world = World {
+        let world = StressFixture {
             table,
             pools,
-            ledger: Ledger((0..COUNT).map(|_| Mutex::default()).collect()),
+            ledger: StressLedger((0..COUNT).map(|_| Mutex::default()).collect()),
             clock_ns: AtomicU64::new(0),
             open_epoch: AtomicU64::new(1),
             settled_epoch: AtomicU64::new(0),
@@ -166,7 +167,7 @@ fn no_address_is_ever_owned_by_two<F: Sample>() {
 }
 
 /// Checks that the counters agree with the leases.
-fn recount<F: Sample>(table: &LeaseTable<F>) {
+fn recount<F: SampleFamily>(table: &LeaseTable<F>) {
     let (mut assigned, mut declined) = (0, 0);
     table.for_each_lease(|lease| match F::sample(&lease).state {
         LeaseState::Declined => declined += 1,
@@ -177,7 +178,7 @@ fn recount<F: Sample>(table: &LeaseTable<F>) {
 }
 
 /// Checks that after the end of all leases every address can be leased, each once.
-fn settle_down<F: Sample>(world: &World<F>) {
+fn settle_down<F: SampleFamily>(world: &StressFixture<F>) {
     let end = world.now().after_ns(1_000 * SECOND_NS);
     while world.table.sweep(end, u64::MAX, 64).is_more_due {}
     // Addresses that were released and came up in the last second of the wheels.
@@ -200,8 +201,8 @@ fn settle_down<F: Sample>(world: &World<F>) {
     for _ in 0..COUNT {
         world.table.fetch(end, u64::MAX, &keys, &mut facts);
         let candidate = facts.candidate.unwrap();
-        assert_eq!(candidate.occupancy, Occupancy::Free);
-        assert!(candidate.owner != Owner::Asking);
+        assert_eq!(candidate.occupancy, SlotOccupancy::Free);
+        assert!(candidate.owner != SlotOwner::Asking);
         assert!(given.insert(candidate.address));
     }
     world.table.fetch(end, u64::MAX, &keys, &mut facts);

@@ -5,9 +5,9 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, candidate_at, change, commit, for_both_families, lease_for, slot};
-use crate::contract::{Action, Occupancy};
+use crate::contract::{Action, SlotOccupancy};
 use crate::lease::INFINITE_LIFETIME_S;
-use crate::sample::Sample;
+use crate::sample::SampleFamily;
 
 for_both_families! {
     every_term_ends_in_its_second_over_many_turns,
@@ -24,11 +24,11 @@ fn later(now: Now, seconds: u64) -> Now {
     now.after_ns(seconds * SECOND_NS)
 }
 
-fn occupancy<F: Sample>(table: &LeaseTable<F>, now: Now, address: u32) -> Occupancy {
+fn occupancy<F: SampleFamily>(table: &LeaseTable<F>, now: Now, address: u32) -> SlotOccupancy {
     slot(table, &table.pools(), now, address).unwrap().occupancy
 }
 
-fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
+fn every_term_ends_in_its_second_over_many_turns<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST + 4_095)], &[]);
     let mut random = Random::from_seed(5);
@@ -59,7 +59,7 @@ fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
     audit(&table, &Default::default());
 }
 
-fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: Sample>() {
+fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST + 2)], &[]);
     for (offset, terms) in [(0, [100, 100]), (1, [100, INFINITE_LIFETIME_S])] {
@@ -74,12 +74,12 @@ fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: Sample>() {
     let now = later(START, 1 << 33);
     assert_eq!(table.sweep(now, 0, 100).leases, 0);
     let known = slot(&table, &pools, now, FIRST + 1).unwrap();
-    assert_eq!(known.occupancy, Occupancy::Leased);
+    assert_eq!(known.occupancy, SlotOccupancy::Leased);
     commit(&table, now, 7, &known, lease_for::<F>(5)).unwrap();
     assert_eq!(table.sweep(later(now, 5), 0, 100).leases, 1);
 }
 
-fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: Sample>() {
+fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     // The clock was a year ahead at boot.
@@ -90,12 +90,12 @@ fn a_wall_clock_set_back_delays_no_lease_beyond_its_end<F: Sample>() {
     let free = slot(&table, &pools, set_back, FIRST).unwrap();
     commit(&table, set_back, 7, &free, lease_for::<F>(60)).unwrap();
     table.sweep(later(set_back, 59), 0, 100);
-    assert_eq!(occupancy(&table, set_back, FIRST), Occupancy::Leased);
+    assert_eq!(occupancy(&table, set_back, FIRST), SlotOccupancy::Leased);
     table.sweep(later(set_back, 60), 0, 100);
-    assert_eq!(occupancy(&table, set_back, FIRST), Occupancy::Free);
+    assert_eq!(occupancy(&table, set_back, FIRST), SlotOccupancy::Free);
 }
 
-fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
+fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST)], &[]);
     table.sweep(later(START, 10), 0, 100);
@@ -110,7 +110,7 @@ fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
 }
 
 /// Returns a table all of whose addresses are leased for half a day.
-fn full<F: Sample>(begun: Option<Now>) -> LeaseTable<F> {
+fn full<F: SampleFamily>(begun: Option<Now>) -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     if let Some(now) = begun {
         table.begin(now);
@@ -123,7 +123,7 @@ fn full<F: Sample>(begun: Option<Now>) -> LeaseTable<F> {
     table
 }
 
-fn what_was_released_does_not_wait_for_the_wheel<F: Sample>() {
+fn what_was_released_does_not_wait_for_the_wheel<F: SampleFamily>() {
     let table = full::<F>(None);
     let pools = table.pools();
     // The wheel has not been turned: the first sweep looks at every slot in it once.
@@ -139,7 +139,7 @@ fn what_was_released_does_not_wait_for_the_wheel<F: Sample>() {
     }
 }
 
-fn a_table_that_has_begun_looks_at_what_is_due_alone<F: Sample>() {
+fn a_table_that_has_begun_looks_at_what_is_due_alone<F: SampleFamily>() {
     assert!(full::<F>(None).is_sweep_due(START, 0));
     let table = full::<F>(Some(START));
     assert!(!table.is_sweep_due(START, 0));

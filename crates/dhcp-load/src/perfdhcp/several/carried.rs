@@ -2,16 +2,16 @@
 //! histograms.
 
 use base::Histogram;
-use load::{Class, LATENCY_LIMIT_NS, Ledger, LedgerParts};
+use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, LedgerParts};
 use netio::send::SendCounts;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Refusal};
-use crate::leases::Resource;
-use crate::perfdhcp::account::{Account, Spread};
-use crate::perfdhcp::dialect::Kind;
-use crate::perfdhcp::drive::{Done, Reason};
-use crate::perfdhcp::outcome::Outcome;
+use crate::fault::{ReplyFault, ServerRefusal};
+use crate::leases::LeasedResource;
+use crate::perfdhcp::account::{ExchangeAccount, Spread};
+use crate::perfdhcp::dialect::ExchangeKind;
+use crate::perfdhcp::drive::{PerfdhcpLoopResult, SendingEndReason};
+use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::traffic::LinkCounts;
 
 /// Histogram: its non-empty buckets, by their positions, and the values that buckets do not hold.
@@ -46,15 +46,15 @@ impl CarriedHistogram {
 struct CarriedAccount {
     due: u64,
     sent: u64,
-    ended: [u64; Class::ALL.len()],
+    ended: [u64; ExchangeClass::ALL.len()],
     latency_due: CarriedHistogram,
     latency_sent: CarriedHistogram,
     left_ns: u64,
     behind: u64,
     late_sends: u64,
     late_send_max_ns: u64,
-    refusals: [u64; Refusal::ALL.len()],
-    faults: [u64; Fault::ALL.len()],
+    refusals: [u64; ServerRefusal::ALL.len()],
+    faults: [u64; ReplyFault::ALL.len()],
     duplicates: u64,
     unmatched: u64,
     malformed: u64,
@@ -65,12 +65,12 @@ struct CarriedAccount {
 }
 
 impl CarriedAccount {
-    fn of(account: &Account) -> Self {
+    fn of(account: &ExchangeAccount) -> Self {
         let ledger = &account.ledger;
         Self {
             due: ledger.due(),
             sent: ledger.sent(),
-            ended: Class::ALL.map(|class| ledger.count(class)),
+            ended: ExchangeClass::ALL.map(|class| ledger.count(class)),
             latency_due: CarriedHistogram::of(ledger.latency_due()),
             latency_sent: CarriedHistogram::of(ledger.latency_sent()),
             left_ns: ledger.left_ns(),
@@ -89,8 +89,8 @@ impl CarriedAccount {
         }
     }
 
-    fn restored(self) -> Option<Account> {
-        let ledger = Ledger::from_parts(LedgerParts {
+    fn restored(self) -> Option<ExchangeAccount> {
+        let ledger = ExchangeLedger::from_parts(LedgerParts {
             due: self.due,
             sent: self.sent,
             ended: self.ended,
@@ -101,7 +101,7 @@ impl CarriedAccount {
             late_sends: self.late_sends,
             late_send_max_ns: self.late_send_max_ns,
         })?;
-        Some(Account {
+        Some(ExchangeAccount {
             ledger,
             refusals: self.refusals,
             faults: self.faults,
@@ -118,7 +118,7 @@ impl CarriedAccount {
 
 /// Outcome without its leases, which the generator sends in pages before it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Carried {
+pub(crate) struct CarriedOutcome {
     accounts: Vec<CarriedAccount>,
     untracked: [u64; 2],
     received: u64,
@@ -132,7 +132,7 @@ pub(crate) struct Carried {
     answered_ns: u64,
     counted: u64,
     overtime_ns: u64,
-    reason: Reason,
+    reason: SendingEndReason,
     sending_end_ns: u64,
     end_ns: u64,
     idle_turns: u64,
@@ -145,8 +145,8 @@ pub(crate) struct Carried {
     pub(crate) notice_ns: i64,
 }
 
-impl Carried {
-    pub(crate) fn of<R: Resource>(outcome: &Outcome<R>, notice_ns: i64) -> Self {
+impl CarriedOutcome {
+    pub(crate) fn of<R: LeasedResource>(outcome: &GeneratorOutcome<R>, notice_ns: i64) -> Self {
         let done = &outcome.done;
         let SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls } = done.sends;
         let LinkCounts { broadcast, unicast, overheard, arp_answered } = outcome.link;
@@ -174,17 +174,17 @@ impl Carried {
     }
 
     /// Returns the outcome, without leases; `None` when its figures contradict each other.
-    pub(crate) fn restored<R: Resource>(self) -> Option<Outcome<R>> {
-        let accounts: Option<Vec<Account>> =
+    pub(crate) fn restored<R: LeasedResource>(self) -> Option<GeneratorOutcome<R>> {
+        let accounts: Option<Vec<ExchangeAccount>> =
             self.accounts.into_iter().map(CarriedAccount::restored).collect();
-        let accounts: [Account; Kind::COUNT] = accounts?.try_into().ok()?;
+        let accounts: [ExchangeAccount; ExchangeKind::COUNT] = accounts?.try_into().ok()?;
         let [sent, sent_bytes, refused, stalled, ungrouped, calls] = self.sends;
         let [broadcast, unicast, overheard, arp_answered] = self.link;
-        let mut outcome = Outcome::none(self.reason);
+        let mut outcome = GeneratorOutcome::none(self.reason);
         for (log, untracked) in outcome.leases.iter_mut().zip(self.untracked) {
             log.add_untracked(untracked);
         }
-        let done = Done {
+        let done = PerfdhcpLoopResult {
             sending_end_ns: self.sending_end_ns,
             end_ns: self.end_ns,
             idle_turns: self.idle_turns,
@@ -193,7 +193,7 @@ impl Carried {
             cpu_ns: self.cpu_ns,
             ..outcome.done
         };
-        Some(Outcome {
+        Some(GeneratorOutcome {
             accounts,
             received: self.received,
             malformed: self.malformed,
@@ -219,18 +219,20 @@ mod tests {
     use super::*;
 
     /// Returns an outcome of which every count differs from every other.
-    fn outcome(seed: u64) -> Outcome<Ipv4Addr> {
+    fn outcome(seed: u64) -> GeneratorOutcome<Ipv4Addr> {
         let mut random = Random::from_seed(seed);
         let mut count = || random.below(50) + 1;
-        let mut outcome = Outcome::none(Reason::Requests);
+        let mut outcome = GeneratorOutcome::none(SendingEndReason::Requests);
         for account in &mut outcome.accounts {
-            for class in Class::ALL.into_iter().filter(|&c| c != Class::DuplicateAnswered) {
+            for class in
+                ExchangeClass::ALL.into_iter().filter(|&c| c != ExchangeClass::DuplicateAnswered)
+            {
                 for _ in 0..count() {
                     let late_ns = count() * 1_000_000;
                     account.ledger.came_due();
                     account.ledger.left(0, late_ns);
                     account.ledger.ended(class);
-                    if matches!(class, Class::OnTime | Class::Late) {
+                    if matches!(class, ExchangeClass::OnTime | ExchangeClass::Late) {
                         let answered_ns = late_ns + count() * 1_234_567;
                         account.completed(class, [0, late_ns, answered_ns]);
                     }
@@ -279,20 +281,20 @@ mod tests {
     fn an_outcome_arrives_as_it_left() {
         for seed in 0..20 {
             let sent = outcome(seed);
-            let text = serde_json::to_string(&Carried::of(&sent, -5)).unwrap();
-            let carried: Carried = serde_json::from_str(&text).unwrap();
+            let text = serde_json::to_string(&CarriedOutcome::of(&sent, -5)).unwrap();
+            let carried: CarriedOutcome = serde_json::from_str(&text).unwrap();
             assert_eq!(carried.notice_ns, -5);
-            let arrived: Outcome<Ipv4Addr> = carried.restored().unwrap();
-            assert_eq!(serde_json::to_string(&Carried::of(&arrived, -5)).unwrap(), text);
+            let arrived: GeneratorOutcome<Ipv4Addr> = carried.restored().unwrap();
+            assert_eq!(serde_json::to_string(&CarriedOutcome::of(&arrived, -5)).unwrap(), text);
         }
     }
 
     #[test]
     fn a_damaged_outcome_is_refused() {
         let restored = |change: fn(&mut serde_json::Value)| {
-            let mut value = serde_json::to_value(Carried::of(&outcome(1), 0)).unwrap();
+            let mut value = serde_json::to_value(CarriedOutcome::of(&outcome(1), 0)).unwrap();
             change(&mut value);
-            serde_json::from_value::<Carried>(value).unwrap().restored::<Ipv4Addr>()
+            serde_json::from_value::<CarriedOutcome>(value).unwrap().restored::<Ipv4Addr>()
         };
         assert!(restored(|_| {}).is_some());
         let damages: [fn(&mut serde_json::Value); 4] = [
@@ -309,10 +311,11 @@ mod tests {
     #[test]
     fn several_outcomes_add_up_and_percentiles_are_those_of_all_values() {
         let parts = [outcome(3), outcome(4), outcome(5)];
-        let mut whole = Outcome::none(Reason::Requests);
+        let mut whole = GeneratorOutcome::none(SendingEndReason::Requests);
         parts.iter().for_each(|part| whole.merge(part.clone()));
-        let sum = |of: &dyn Fn(&Outcome<Ipv4Addr>) -> u64| parts.iter().map(of).sum::<u64>();
-        type Count<'a> = &'a dyn Fn(&Outcome<Ipv4Addr>) -> u64;
+        let sum =
+            |of: &dyn Fn(&GeneratorOutcome<Ipv4Addr>) -> u64| parts.iter().map(of).sum::<u64>();
+        type Count<'a> = &'a dyn Fn(&GeneratorOutcome<Ipv4Addr>) -> u64;
         let counts: [Count<'_>; 17] = [
             &|o| o.received,
             &|o| o.counted,
@@ -335,10 +338,10 @@ mod tests {
         for (index, count) in counts.into_iter().enumerate() {
             assert_eq!(count(&whole), sum(count), "count {index}");
         }
-        for kind in Kind::ALL {
-            let of = |o: &Outcome<Ipv4Addr>| o.accounts[kind.index()].clone();
+        for kind in ExchangeKind::ALL {
+            let of = |o: &GeneratorOutcome<Ipv4Addr>| o.accounts[kind.index()].clone();
             let all = of(&whole);
-            for class in Class::ALL {
+            for class in ExchangeClass::ALL {
                 let each = sum(&|o| of(o).ledger.count(class));
                 assert_eq!(all.ledger.count(class), each);
             }
@@ -358,7 +361,7 @@ mod tests {
                 assert_eq!(latency.quantile(quantile), Some(truth));
             }
         }
-        whole.merge(Outcome::none(Reason::Interrupted));
-        assert_eq!(whole.done.reason, Reason::Interrupted);
+        whole.merge(GeneratorOutcome::none(SendingEndReason::Interrupted));
+        assert_eq!(whole.done.reason, SendingEndReason::Interrupted);
     }
 }

@@ -6,26 +6,26 @@ use std::sync::atomic::Ordering;
 
 use base::Offset;
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::{Rate, Shape};
+use load::{LoadRate, LoadShape};
 use netio::signal::Signals;
 use netio::{Clock, NetError, stdout};
 
-use super::carried::Carried;
-use super::crew::Crew;
-use super::generator::Generator;
-use super::link::{Event, Link};
-use super::message::{Answer, Order};
+use super::carried::CarriedOutcome;
+use super::crew::GeneratorGroup;
+use super::generator::GeneratorResult;
+use super::link::{GeneratorEvent, RemoteGenerator};
+use super::message::{GeneratorAnswer, GeneratorOrder};
 use super::standings::Standings;
-use crate::leases::{LeaseLog, Resource};
-use crate::perfdhcp::args::Args;
+use crate::leases::{LeaseLog, LeasedResource};
+use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::command::Wrapped;
 use crate::perfdhcp::dialect::Dialect;
-use crate::perfdhcp::drive::Reason;
-use crate::perfdhcp::outcome::Outcome;
+use crate::perfdhcp::drive::SendingEndReason;
+use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::place;
-use crate::perfdhcp::plan::{self, Failure};
-use crate::perfdhcp::report::{Report, kinds};
-use crate::perfdhcp::stage::{self, Play, Stage};
+use crate::perfdhcp::plan::{self, PerfdhcpFailure};
+use crate::perfdhcp::report::{PerfdhcpReport, kinds};
+use crate::perfdhcp::stage::{self, FamilySetup, Play};
 use crate::perfdhcp::text;
 
 /// Longest silence of a running generator, which reports each second, in nanoseconds.
@@ -34,7 +34,7 @@ const SILENCE_NS: u64 = 30 * NS_PER_S;
 const STOP_NS: u64 = 10 * NS_PER_S;
 
 /// Runs the load with the generators that `args` name.
-pub(crate) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &PerfdhcpArgs, words: &[String]) -> Result<ExitCode, PerfdhcpFailure> {
     let own = if args.is_v6() {
         IpAddr::from(Ipv6Addr::UNSPECIFIED)
     } else {
@@ -44,14 +44,14 @@ pub(crate) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failure> {
 }
 
 struct Coordinator<'a> {
-    args: &'a Args,
+    args: &'a PerfdhcpArgs,
     words: &'a [String],
 }
 
 impl Play for Coordinator<'_> {
     type Played = ExitCode;
 
-    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<ExitCode, Failure> {
+    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
         let Self { args, words } = self;
         // The coordinator checks everything that it can check itself before it connects to any
         // other machine.
@@ -59,7 +59,7 @@ impl Play for Coordinator<'_> {
         plan::rules(args, shape.as_ref(), (seed, 1), D::NUMBER_BITS)?;
         place::server(args)?;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
-        let crew = Crew::start(args, signals.stop())?;
+        let crew = GeneratorGroup::start(args, signals.stop())?;
         let locals = crew.prepare(args, words, seed)?;
         if args.is_text() {
             args.print_head(words)?;
@@ -74,10 +74,10 @@ impl Play for Coordinator<'_> {
         let mut report = put_together(args, given.clone(), &stage.dialect, (&clocks, &mut results));
         for (index, (own, notice_ns)) in results.into_iter().enumerate() {
             let given = given.clone();
-            let generator = Generator {
+            let generator = GeneratorResult {
                 host: crew.links[index].host().to_owned(),
                 local: locals[index].clone(),
-                report: Report::of(args, given, own, &stage.dialect, 0),
+                report: PerfdhcpReport::of(args, given, own, &stage.dialect, 0),
                 clock: clocks[index],
                 clock_after: after.get(index).copied(),
                 notice_ns,
@@ -92,33 +92,36 @@ impl Play for Coordinator<'_> {
 
 /// Outcome of a generator, and the time between the order to begin and the beginning, in
 /// nanoseconds.
-type Told<R> = (Outcome<R>, i64);
+type Told<R> = (GeneratorOutcome<R>, i64);
 
 /// Builds the report of all generators together, and takes their leases.
 fn put_together<D: Dialect>(
-    args: &Args,
-    given: (u64, Option<(Shape, Rate)>),
+    args: &PerfdhcpArgs,
+    given: (u64, Option<(LoadShape, LoadRate)>),
     dialect: &D,
     (clocks, results): (&[Offset], &mut [Told<D::Resource>]),
-) -> Report {
-    let reason = results.first().map_or(Reason::Requests, |(first, _)| first.done.reason);
-    let mut whole = Outcome::none(reason);
+) -> PerfdhcpReport {
+    let reason = results.first().map_or(SendingEndReason::Requests, |(first, _)| first.done.reason);
+    let mut whole = GeneratorOutcome::none(reason);
     for (outcome, _) in results {
         let leases = std::mem::replace(&mut outcome.leases, no_leases());
-        whole.merge(Outcome { leases, ..outcome.clone() });
+        whole.merge(GeneratorOutcome { leases, ..outcome.clone() });
     }
     // Times are in whole milliseconds on either machine.
     let mut uncertain_ns: Vec<u64> = clocks.iter().map(|clock| clock.uncertainty_ns).collect();
     uncertain_ns.sort_unstable();
     let apart_ns: u64 = uncertain_ns.iter().rev().take(2).sum();
     let apart_ms = apart_ns.div_ceil(NS_PER_MS) + 1;
-    Report::of(args, given, whole, dialect, u32::try_from(apart_ms).unwrap_or(u32::MAX))
+    PerfdhcpReport::of(args, given, whole, dialect, u32::try_from(apart_ms).unwrap_or(u32::MAX))
 }
 
 /// Reads messages until all generators have sent their outcomes. Returns each with the time between
 /// the order to begin and the beginning.
-fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Failure> {
-    let mut watch = Watch::new(crew, args);
+fn listen<R: LeasedResource>(
+    crew: &GeneratorGroup<'_>,
+    args: &PerfdhcpArgs,
+) -> Result<Vec<Told<R>>, PerfdhcpFailure> {
+    let mut watch = GeneratorSupervision::new(crew, args);
     let mut results: Vec<Option<Told<R>>> = Vec::new();
     results.resize_with(crew.links.len(), || None);
     let mut leases: Vec<_> = crew.links.iter().map(|_| no_leases()).collect();
@@ -129,14 +132,16 @@ fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Fai
             continue;
         }
         match crew.said(index, event)?.0 {
-            Answer::Progress { second, standing } => watch.progress(index, second, &standing)?,
-            Answer::Leases { log, page } => {
+            GeneratorAnswer::Progress { second, standing } => {
+                watch.progress(index, second, &standing)?
+            }
+            GeneratorAnswer::Leases { log, page } => {
                 let log = leases[index].get_mut(log);
                 if log.and_then(|log| log.add_page(page)).is_none() {
                     return Err(crew.links[index].failed("sent damaged leases"));
                 }
             }
-            Answer::Ended(carried) => {
+            GeneratorAnswer::Ended(carried) => {
                 let (mut outcome, notice_ns) = restored(&crew.links[index], *carried)?;
                 let logs = std::mem::replace(&mut leases[index], no_leases());
                 for (mine, theirs) in outcome.leases.iter_mut().zip(logs) {
@@ -153,11 +158,14 @@ fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Fai
 }
 
 /// Returns empty logs of leases granted and addresses offered.
-fn no_leases<R: Resource>() -> [LeaseLog<R>; 2] {
-    Outcome::none(Reason::Requests).leases
+fn no_leases<R: LeasedResource>() -> [LeaseLog<R>; 2] {
+    GeneratorOutcome::none(SendingEndReason::Requests).leases
 }
 
-fn restored<R: Resource>(link: &Link, carried: Carried) -> Result<(Outcome<R>, i64), Failure> {
+fn restored<R: LeasedResource>(
+    link: &RemoteGenerator,
+    carried: CarriedOutcome,
+) -> Result<(GeneratorOutcome<R>, i64), PerfdhcpFailure> {
     let notice_ns = carried.notice_ns;
     let outcome = carried.restored();
     outcome
@@ -166,9 +174,9 @@ fn restored<R: Resource>(link: &Link, carried: Carried) -> Result<(Outcome<R>, i
 }
 
 /// Supervision of the generators while they run.
-struct Watch<'a, 'b> {
-    crew: &'a Crew<'b>,
-    args: &'a Args,
+struct GeneratorSupervision<'a, 'b> {
+    crew: &'a GeneratorGroup<'b>,
+    args: &'a PerfdhcpArgs,
     standings: Standings,
     /// Time of each generator's last message; `None` once it has sent its result.
     heard_ns: Vec<Option<u64>>,
@@ -177,8 +185,8 @@ struct Watch<'a, 'b> {
     stopping_until_ns: Option<u64>,
 }
 
-impl<'a, 'b> Watch<'a, 'b> {
-    fn new(crew: &'a Crew<'b>, args: &'a Args) -> Self {
+impl<'a, 'b> GeneratorSupervision<'a, 'b> {
+    fn new(crew: &'a GeneratorGroup<'b>, args: &'a PerfdhcpArgs) -> Self {
         let now_ns = Clock::mono_ns();
         Self {
             crew,
@@ -192,11 +200,11 @@ impl<'a, 'b> Watch<'a, 'b> {
     }
 
     /// Returns the next event of a generator, if one comes within a moment.
-    fn next(&mut self) -> Result<Option<(usize, Event)>, Failure> {
+    fn next(&mut self) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
         let now_ns = Clock::mono_ns();
         if self.stopping_until_ns.is_none() && self.crew.stop.load(Ordering::Relaxed) {
             self.stopping_until_ns = Some(now_ns + STOP_NS);
-            self.crew.links.iter().for_each(|link| link.tell(&Order::Stop));
+            self.crew.links.iter().for_each(|link| link.tell(&GeneratorOrder::Stop));
         }
         let event = self.crew.look();
         if let Some((index, _)) = &event {
@@ -221,25 +229,27 @@ impl<'a, 'b> Watch<'a, 'b> {
         index: usize,
         second: u64,
         standing: &text::Standing,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PerfdhcpFailure> {
         self.last_second[index] = second;
         self.standings.told(second, standing);
         self.print()
     }
 
-    fn ended(&mut self, index: usize, standing: &text::Standing) -> Result<(), Failure> {
+    fn ended(&mut self, index: usize, standing: &text::Standing) -> Result<(), PerfdhcpFailure> {
         self.heard_ns[index] = None;
         self.standings.ended(self.last_second[index], standing);
         self.print()
     }
 
     /// Prints the periodic reports that are complete.
-    fn print(&mut self) -> Result<(), Failure> {
+    fn print(&mut self) -> Result<(), PerfdhcpFailure> {
         while let Some((second, standing)) = self.standings.take() {
             let is_due = self.args.report_s.is_some_and(|s| second.is_multiple_of(s.into()));
             if is_due && self.args.is_text() {
                 stdout::print_line(&text::periodic(self.args, &standing)).map_err(|error| {
-                    Failure::Environment(format!("cannot write to standard output: {error}"))
+                    PerfdhcpFailure::Environment(format!(
+                        "cannot write to standard output: {error}"
+                    ))
                 })?;
             }
         }

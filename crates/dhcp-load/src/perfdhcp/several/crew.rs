@@ -9,12 +9,12 @@ use base::time::{NS_PER_MS, NS_PER_S};
 use base::{Offset, RoundTrip};
 use netio::Clock;
 
-use super::link::{Event, Link};
-use super::message::{Answer, Order, Prepare, check_version};
-use crate::perfdhcp::args::Args;
+use super::link::{GeneratorEvent, RemoteGenerator};
+use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, check_version};
+use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::files;
-use crate::perfdhcp::part::Part;
-use crate::perfdhcp::plan::Failure;
+use crate::perfdhcp::part::GeneratorPart;
+use crate::perfdhcp::plan::PerfdhcpFailure;
 
 /// Longest time for SSH and the start of the program on the other machine, in nanoseconds.
 const HELLO_NS: u64 = 300 * NS_PER_S;
@@ -31,25 +31,28 @@ const LEAD_NS: u64 = 300 * NS_PER_MS;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Generators of a run. Dropping the value ends them.
-pub(crate) struct Crew<'a> {
-    pub(crate) links: Vec<Link>,
-    events: Receiver<(usize, Event)>,
+pub(crate) struct GeneratorGroup<'a> {
+    pub(crate) links: Vec<RemoteGenerator>,
+    events: Receiver<(usize, GeneratorEvent)>,
     pub(crate) stop: &'a AtomicBool,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> GeneratorGroup<'a> {
     /// Starts all generators and reads their greetings.
-    pub(crate) fn start(args: &Args, stop: &'a AtomicBool) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        args: &PerfdhcpArgs,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, PerfdhcpFailure> {
         let (sender, events) = channel();
         let mut crew = Self { links: Vec::new(), events, stop };
         for (index, host) in args.generators.iter().enumerate() {
             let ssh = args.ssh_command.split_whitespace();
             let there = [host.name.as_str(), args.remote_godwit.as_str(), "perfdhcp", "--follow"];
             let words: Vec<String> = ssh.chain(there).map(Into::into).collect();
-            crew.links.push(Link::start(&host.name, &words, (index, sender.clone()))?);
+            crew.links.push(RemoteGenerator::start(&host.name, &words, (index, sender.clone()))?);
         }
         let hellos = crew.each(HELLO_NS, "a greeting of godwit", |answer| match answer {
-            Answer::Hello { protocol, version } => Some((protocol, version)),
+            GeneratorAnswer::Hello { protocol, version } => Some((protocol, version)),
             _ => None,
         })?;
         for (link, (protocol, version)) in crew.links.iter().zip(&hellos) {
@@ -62,36 +65,39 @@ impl<'a> Crew<'a> {
     /// addresses.
     pub(crate) fn prepare(
         &self,
-        args: &Args,
+        args: &PerfdhcpArgs,
         words: &[String],
         seed: u64,
-    ) -> Result<Vec<String>, Failure> {
-        let files = files::pack(args)
-            .map_err(|error| Failure::Environment(format!("the files of the run: {error}")))?;
+    ) -> Result<Vec<String>, PerfdhcpFailure> {
+        let files = files::pack(args).map_err(|error| {
+            PerfdhcpFailure::Environment(format!("the files of the run: {error}"))
+        })?;
         let of = self.links.len() as u32;
         for ((link, host), index) in self.links.iter().zip(&args.generators).zip(0..) {
             let (words, files) = (words.to_vec(), files.clone());
-            let part = Part { index, of };
+            let part = GeneratorPart { index, of };
             let prepare = Prepare { words, files, part, seed, local: host.local.clone() };
-            link.tell(&Order::Prepare(Box::new(prepare)));
+            link.tell(&GeneratorOrder::Prepare(Box::new(prepare)));
         }
         self.each(READY_NS, "that it is ready", |answer| match answer {
-            Answer::Ready { local } => Some(local),
+            GeneratorAnswer::Ready { local } => Some(local),
             _ => None,
         })
     }
 
     /// Returns the offset of every generator's clock.
-    pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, Failure> {
+    pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, PerfdhcpFailure> {
         let mut offsets = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
             let mut trips = Vec::new();
             for number in 0..PINGS {
                 let asked_ns = Clock::mono_ns();
-                link.tell(&Order::Ping(number));
+                link.tell(&GeneratorOrder::Ping(number));
                 let (answer, answered_ns) = self.answer_of(index, asked_ns + PONG_NS)?;
                 match answer {
-                    Answer::Pong { number: same, received_ns, sent_ns } if same == number => {
+                    GeneratorAnswer::Pong { number: same, received_ns, sent_ns }
+                        if same == number =>
+                    {
                         trips.push(RoundTrip { asked_ns, received_ns, sent_ns, answered_ns });
                     }
                     other => return Err(self.surprised(index, "the time", other.name())),
@@ -107,7 +113,7 @@ impl<'a> Crew<'a> {
         let slowest_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let start_ns = Clock::mono_ns() + LEAD_NS + 4 * slowest_ns;
         for (link, clock) in self.links.iter().zip(clocks) {
-            link.tell(&Order::Go { start_ns: clock.there(start_ns) });
+            link.tell(&GeneratorOrder::Go { start_ns: clock.there(start_ns) });
         }
     }
 
@@ -116,8 +122,8 @@ impl<'a> Crew<'a> {
         &self,
         within_ns: u64,
         what: &str,
-        take: impl Fn(Answer) -> Option<T>,
-    ) -> Result<Vec<T>, Failure> {
+        take: impl Fn(GeneratorAnswer) -> Option<T>,
+    ) -> Result<Vec<T>, PerfdhcpFailure> {
         let until_ns = Clock::mono_ns() + within_ns;
         let mut given: Vec<Option<T>> = self.links.iter().map(|_| None).collect();
         while let Some(missing) = given.iter().position(Option::is_none) {
@@ -136,7 +142,11 @@ impl<'a> Crew<'a> {
     }
 
     /// Returns the next answer of one generator.
-    fn answer_of(&self, wanted: usize, until_ns: u64) -> Result<(Answer, u64), Failure> {
+    fn answer_of(
+        &self,
+        wanted: usize,
+        until_ns: u64,
+    ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
         loop {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = PONG_NS / NS_PER_S;
@@ -152,10 +162,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Returns the next event of any generator, or `None` at `until_ns`.
-    fn next(&self, until_ns: u64) -> Result<Option<(usize, Event)>, Failure> {
+    fn next(&self, until_ns: u64) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Failure::Interrupted);
+                return Err(PerfdhcpFailure::Interrupted);
             }
             if let Some(event) = self.look() {
                 return Ok(Some(event));
@@ -167,7 +177,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Returns the event of a generator within a moment, if there is one.
-    pub(crate) fn look(&self) -> Option<(usize, Event)> {
+    pub(crate) fn look(&self) -> Option<(usize, GeneratorEvent)> {
         match self.events.recv_timeout(LOOK_EVERY) {
             Ok(event) => Some(event),
             // All generators have ended, and their events have reported that.
@@ -180,29 +190,33 @@ impl<'a> Crew<'a> {
     }
 
     /// Returns the answer in an event, and the time at which it came.
-    pub(crate) fn said(&self, index: usize, event: Event) -> Result<(Answer, u64), Failure> {
+    pub(crate) fn said(
+        &self,
+        index: usize,
+        event: GeneratorEvent,
+    ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
         let link = &self.links[index];
         match event {
-            Event::Said(Answer::Failed(problem), _) => Err(link.failed(&problem)),
-            Event::Said(answer, at_ns) => Ok((answer, at_ns)),
-            Event::Babbled(line) => {
+            GeneratorEvent::Said(GeneratorAnswer::Failed(problem), _) => Err(link.failed(&problem)),
+            GeneratorEvent::Said(answer, at_ns) => Ok((answer, at_ns)),
+            GeneratorEvent::Babbled(line) => {
                 Err(link.failed(&format!("wrote `{line}`, which is no answer of godwit's")))
             }
-            Event::Ended => Err(link.gone()),
+            GeneratorEvent::Ended => Err(link.gone()),
         }
     }
 
     /// Returns the failure of a generator that sent another answer than the wanted one.
-    pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> Failure {
+    pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> PerfdhcpFailure {
         self.links[index].failed(&format!("said `{answer}` instead of {wanted}"))
     }
 }
 
-impl Drop for Crew<'_> {
+impl Drop for GeneratorGroup<'_> {
     fn drop(&mut self) {
         // All generators are ordered to stop at once, because each may take its time.
         for link in &mut self.links {
-            link.tell(&Order::Stop);
+            link.tell(&GeneratorOrder::Stop);
             link.dismiss();
         }
     }
@@ -213,25 +227,25 @@ mod tests {
     use super::*;
 
     /// Returns a generator that is the shell script `script`.
-    fn crew<'a>(script: &str, stop: &'a AtomicBool) -> Crew<'a> {
+    fn crew<'a>(script: &str, stop: &'a AtomicBool) -> GeneratorGroup<'a> {
         let (sender, events) = channel();
         let words = ["sh", "-c", script].map(String::from);
-        let mut link = Link::start("there", &words, (0, sender)).unwrap();
+        let mut link = RemoteGenerator::start("there", &words, (0, sender)).unwrap();
         // On a busy machine an end and its last words may take a while.
         link.set_grace(Duration::from_secs(300));
-        Crew { links: vec![link], events, stop }
+        GeneratorGroup { links: vec![link], events, stop }
     }
 
-    fn problem(failure: Failure) -> String {
+    fn problem(failure: PerfdhcpFailure) -> String {
         match failure {
-            Failure::Environment(problem) => problem,
+            PerfdhcpFailure::Environment(problem) => problem,
             other => panic!("{other:?}"),
         }
     }
 
-    fn greeting(crew: &Crew<'_>, within_ns: u64) -> Result<Vec<u32>, Failure> {
+    fn greeting(crew: &GeneratorGroup<'_>, within_ns: u64) -> Result<Vec<u32>, PerfdhcpFailure> {
         crew.each(within_ns, "a greeting", |answer| match answer {
-            Answer::Hello { protocol, .. } => Some(protocol),
+            GeneratorAnswer::Hello { protocol, .. } => Some(protocol),
             _ => None,
         })
     }
@@ -242,10 +256,10 @@ mod tests {
         // The script reads nothing: the order that is written to it fills the pipe, and no write
         // waits for it.
         let mut silent = crew("trap '' TERM; exec sleep 1000", &stop);
-        silent.links[0].tell(&Order::Prepare(Box::new(Prepare {
+        silent.links[0].tell(&GeneratorOrder::Prepare(Box::new(Prepare {
             words: vec!["x".repeat(1 << 20)],
             files: Vec::new(),
-            part: Part::WHOLE,
+            part: GeneratorPart::WHOLE,
             seed: 1,
             local: None,
         })));
@@ -279,6 +293,6 @@ mod tests {
         let stop = AtomicBool::new(true);
         let waiting = crew("cat", &stop);
         let found = greeting(&waiting, 1_000 * NS_PER_S);
-        assert!(matches!(found, Err(Failure::Interrupted)), "{found:?}");
+        assert!(matches!(found, Err(PerfdhcpFailure::Interrupted)), "{found:?}");
     }
 }

@@ -12,46 +12,46 @@ use clap::Parser;
 use netio::signal::Signals;
 use netio::{Clock, NetError};
 
-use super::carried::Carried;
-use super::message::{Answer, Order, Prepare, hello, line};
-use crate::perfdhcp::args::Args;
+use super::carried::CarriedOutcome;
+use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, hello, line};
+use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::dialect::Dialect;
-use crate::perfdhcp::drive::Run;
-use crate::perfdhcp::files::Files;
-use crate::perfdhcp::outcome::Outcome;
-use crate::perfdhcp::place::Place;
-use crate::perfdhcp::plan::{self, Failure};
+use crate::perfdhcp::drive::PerfdhcpRun;
+use crate::perfdhcp::files::NamedFileSource;
+use crate::perfdhcp::outcome::GeneratorOutcome;
+use crate::perfdhcp::place::RunAddresses;
+use crate::perfdhcp::plan::{self, PerfdhcpFailure};
 use crate::perfdhcp::report::kinds;
-use crate::perfdhcp::stage::{self, Play, Stage};
-use crate::perfdhcp::traffic::Traffic;
+use crate::perfdhcp::stage::{self, FamilySetup, Play};
+use crate::perfdhcp::traffic::RequestTraffic;
 use crate::perfdhcp::{check, text};
 
 /// Order with the time at which it was read.
-type Read = (Order, u64);
+type Read = (GeneratorOrder, u64);
 
 /// Runs as a generator until there are no more orders.
-pub(crate) fn run() -> Result<ExitCode, Failure> {
+pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
     let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
     let orders = listen(signals.stop());
     say(&hello())?;
     let prepare = loop {
         match await_order(&orders)? {
-            Some((Order::Prepare(prepare), _)) => break prepare,
+            Some((GeneratorOrder::Prepare(prepare), _)) => break prepare,
             Some(_) => {}
             None => return Ok(ExitCode::SUCCESS),
         }
     };
     let done = prepared(*prepare).and_then(|args| {
-        let place = Place::of(&args)?;
+        let place = RunAddresses::of(&args)?;
         let own = place.local.ip();
         let follower = Follower { args: &args, place, orders: &orders, stop: signals.stop() };
         stage::set(&args, own, follower)
     });
     let Err(failure) = done else { return Ok(ExitCode::SUCCESS) };
-    say(&Answer::Failed(match &failure {
-        Failure::Usage(problems) => problems.join("; "),
-        Failure::Environment(problem) => problem.clone(),
-        Failure::Interrupted => "was interrupted".into(),
+    say(&GeneratorAnswer::Failed(match &failure {
+        PerfdhcpFailure::Usage(problems) => problems.join("; "),
+        PerfdhcpFailure::Environment(problem) => problem.clone(),
+        PerfdhcpFailure::Interrupted => "was interrupted".into(),
     }))?;
     Err(failure)
 }
@@ -71,7 +71,7 @@ fn read(orders: &Sender<Read>, stop: &AtomicBool) {
         let now_ns = Clock::mono_ns();
         let order = line.map(|line| serde_json::from_str(&line));
         let Ok(Ok(order)) = order else { return };
-        if matches!(order, Order::Stop) {
+        if matches!(order, GeneratorOrder::Stop) {
             stop.store(true, Ordering::Relaxed);
         }
         if orders.send((order, now_ns)).is_err() {
@@ -80,12 +80,13 @@ fn read(orders: &Sender<Read>, stop: &AtomicBool) {
     }
 }
 
-fn say(answer: &Answer) -> Result<(), Failure> {
-    say_io(answer)
-        .map_err(|error| Failure::Environment(format!("cannot answer the coordinator: {error}")))
+fn say(answer: &GeneratorAnswer) -> Result<(), PerfdhcpFailure> {
+    say_io(answer).map_err(|error| {
+        PerfdhcpFailure::Environment(format!("cannot answer the coordinator: {error}"))
+    })
 }
 
-fn say_io(answer: &Answer) -> io::Result<()> {
+fn say_io(answer: &GeneratorAnswer) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(line(answer).as_bytes())?;
     output.flush()
@@ -93,13 +94,13 @@ fn say_io(answer: &Answer) -> io::Result<()> {
 
 /// Returns the next order other than a request for the time; `None` when there are no more, or at
 /// an order to stop.
-fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, Failure> {
+fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure> {
     for (order, received_ns) in orders {
         match order {
-            Order::Ping(number) => {
-                say(&Answer::Pong { number, received_ns, sent_ns: Clock::mono_ns() })?;
+            GeneratorOrder::Ping(number) => {
+                say(&GeneratorAnswer::Pong { number, received_ns, sent_ns: Clock::mono_ns() })?;
             }
-            Order::Stop => return Ok(None),
+            GeneratorOrder::Stop => return Ok(None),
             other => return Ok(Some((other, received_ns))),
         }
     }
@@ -107,16 +108,16 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, Failure> {
 }
 
 /// Converts the coordinator's command line into this generator's.
-fn prepared(prepare: Prepare) -> Result<Args, Failure> {
+fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
     let Prepare { words, files, part, seed, local } = prepare;
     let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
-    let given = Args::try_parse_from(words).map_err(|error| {
-        Failure::Environment(format!("does not know the command line: {error}"))
+    let given = PerfdhcpArgs::try_parse_from(words).map_err(|error| {
+        PerfdhcpFailure::Environment(format!("does not know the command line: {error}"))
     })?;
-    let files = Files::unpack(files)
-        .ok_or_else(|| Failure::Environment("was sent damaged files".into()))?;
+    let files = NamedFileSource::unpack(files)
+        .ok_or_else(|| PerfdhcpFailure::Environment("was sent damaged files".into()))?;
     // The coordinator handles the output and everything before and after the run.
-    let args = Args {
+    let args = PerfdhcpArgs {
         local: local.or(given.local),
         seed,
         part,
@@ -129,12 +130,12 @@ fn prepared(prepare: Prepare) -> Result<Args, Failure> {
         ..given
     };
     let problems = check::problems(&args);
-    if problems.is_empty() { Ok(args) } else { Err(Failure::Usage(problems)) }
+    if problems.is_empty() { Ok(args) } else { Err(PerfdhcpFailure::Usage(problems)) }
 }
 
 struct Follower<'a> {
-    args: &'a Args,
-    place: Place,
+    args: &'a PerfdhcpArgs,
+    place: RunAddresses,
     orders: &'a Receiver<Read>,
     stop: &'static AtomicBool,
 }
@@ -142,14 +143,14 @@ struct Follower<'a> {
 impl Play for Follower<'_> {
     type Played = ();
 
-    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<(), Failure> {
+    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
         let wire = self.place.open(self.args, stage.dialect.message_bytes_max())?;
         let seed = self.args.seed;
         let shape = plan::shape(self.args)?;
         let given = (seed, stage.links);
         let rules = plan::rules(self.args, shape.as_ref(), given, D::NUMBER_BITS)?;
-        let traffic = Traffic::new(stage.dialect, stage.personas, rules);
-        say(&Answer::Ready { local: self.place.shown() })?;
+        let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
+        say(&GeneratorAnswer::Ready { local: self.place.shown() })?;
         let Some((start_ns, read_ns)) = self.await_start()? else { return Ok(()) };
         let shape = (seed, shape.as_ref());
         let run = stage::ready(self.args, &self.place, (wire, traffic), shape, start_ns)?;
@@ -163,31 +164,40 @@ impl Play for Follower<'_> {
 
 impl Follower<'_> {
     /// Returns the time at which to begin, and the time at which the order was read.
-    fn await_start(&self) -> Result<Option<(u64, u64)>, Failure> {
+    fn await_start(&self) -> Result<Option<(u64, u64)>, PerfdhcpFailure> {
         match await_order(self.orders)? {
-            Some((Order::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),
-            Some(_) => Err(Failure::Environment("was told something else than to begin".into())),
+            Some((GeneratorOrder::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),
+            Some(_) => {
+                Err(PerfdhcpFailure::Environment("was told something else than to begin".into()))
+            }
             None => Ok(None),
         }
     }
 
-    fn measure<D: Dialect>(&self, mut run: Run<D>, notice_ns: i64) -> Result<(), Failure> {
+    fn measure<D: Dialect>(
+        &self,
+        mut run: PerfdhcpRun<D>,
+        notice_ns: i64,
+    ) -> Result<(), PerfdhcpFailure> {
         run.report_ns = Some(NS_PER_S);
         let kinds = kinds(self.args);
         let mut second = 0;
         let done = run.run(self.stop, |_, accounts| {
             second += 1;
-            say_io(&Answer::Progress { second, standing: text::standing(&kinds, accounts) })
+            say_io(&GeneratorAnswer::Progress {
+                second,
+                standing: text::standing(&kinds, accounts),
+            })
         });
-        let outcome = Outcome::of(
+        let outcome = GeneratorOutcome::of(
             &mut run.traffic,
             done.map_err(|error| stage::failed(&self.place, &error))?,
         );
         for (log, leases) in outcome.leases.iter().enumerate() {
             for page in leases.pages() {
-                say(&Answer::Leases { log, page })?;
+                say(&GeneratorAnswer::Leases { log, page })?;
             }
         }
-        say(&Answer::Ended(Box::new(Carried::of(&outcome, notice_ns))))
+        say(&GeneratorAnswer::Ended(Box::new(CarriedOutcome::of(&outcome, notice_ns))))
     }
 }

@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 use base::offset::{Offset, UNCERTAINTY_MAX_NS};
 use serde_json::{Value, json};
 
-use crate::perfdhcp::account::Account;
-use crate::perfdhcp::args::Args;
-use crate::perfdhcp::report::Report;
+use crate::perfdhcp::account::ExchangeAccount;
+use crate::perfdhcp::args::PerfdhcpArgs;
+use crate::perfdhcp::report::PerfdhcpReport;
 use crate::run::seconds;
 
 /// Result of one generator.
-pub(crate) struct Generator {
+pub(crate) struct GeneratorResult {
     /// Name of the machine for SSH.
     pub(crate) host: String,
     /// Generator's own address and port.
     pub(crate) local: String,
     /// Generator's counts. The coordinator compares the leases with those of the others, not here.
-    pub(crate) report: Report,
+    pub(crate) report: PerfdhcpReport,
     /// Offset of its clock before the run.
     pub(crate) clock: Offset,
     /// Offset of its clock after the run.
@@ -34,7 +34,7 @@ fn us(ns: i64) -> f64 {
     ns as f64 / 1e3
 }
 
-impl Generator {
+impl GeneratorResult {
     /// Returns the movement of its clock against the coordinator's during the run, in nanoseconds.
     fn drift_ns(&self) -> Option<i64> {
         self.clock_after.map(|after| after.ns.saturating_sub(self.clock.ns))
@@ -74,7 +74,7 @@ impl Generator {
     }
 
     /// Returns its entry in the document.
-    pub(crate) fn json(&self, args: &Args) -> Value {
+    pub(crate) fn json(&self, args: &PerfdhcpArgs) -> Value {
         let (report, done) = (&self.report, &self.report.done);
         let limit = report.limit();
         let mut exchanges = json!(report.exchanges(args));
@@ -111,7 +111,7 @@ impl Generator {
     /// Returns its line in the text.
     pub(crate) fn line(&self) -> String {
         let (report, done) = (&self.report, &self.report.done);
-        let counts = |count: fn(&Account) -> u64| {
+        let counts = |count: fn(&ExchangeAccount) -> u64| {
             let counts = report.kinds.iter().map(|kind| count(&report.accounts[kind.index()]));
             counts.map(|count| count.to_string()).collect::<Vec<_>>().join("/")
         };
@@ -120,8 +120,8 @@ impl Generator {
              {}, not sent for want of room {}, {:.3} CPU s, clock {:+.3} ms to {:.3} ms",
             self.host,
             self.local,
-            counts(Account::sent),
-            counts(Account::on_time),
+            counts(ExchangeAccount::sent),
+            counts(ExchangeAccount::on_time),
             report.late_sends(),
             done.socket_drops,
             done.sends.refused,

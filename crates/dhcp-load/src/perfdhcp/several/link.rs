@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use netio::Clock;
 
-use super::message::{Answer, Order, line};
-use crate::perfdhcp::plan::Failure;
+use super::message::{GeneratorAnswer, GeneratorOrder, line};
+use crate::perfdhcp::plan::PerfdhcpFailure;
 
 /// Largest length of a line, in bytes.
 const LINE_MAX: u64 = 64 << 20;
@@ -32,9 +32,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Event of a generator.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum GeneratorEvent {
     /// The generator sent an answer, which came at this time.
-    Said(Answer, u64),
+    Said(GeneratorAnswer, u64),
     /// The generator wrote a line that is no answer.
     Babbled(String),
     /// The generator will send nothing more.
@@ -43,7 +43,7 @@ pub(crate) enum Event {
 
 /// Generator with its pipes.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct RemoteGenerator {
     host: String,
     command: String,
     child: RefCell<Child>,
@@ -55,7 +55,7 @@ pub(crate) struct Link {
     grace: Duration,
 }
 
-impl Link {
+impl RemoteGenerator {
     /// Starts `words` for `host`; its events go to `events` under `index`.
     ///
     /// # Errors
@@ -64,8 +64,8 @@ impl Link {
     pub(crate) fn start(
         host: &str,
         words: &[String],
-        (index, events): (usize, Sender<(usize, Event)>),
-    ) -> Result<Self, Failure> {
+        (index, events): (usize, Sender<(usize, GeneratorEvent)>),
+    ) -> Result<Self, PerfdhcpFailure> {
         let command = words.join(" ");
         // A group of its own: Ctrl-C reaches the coordinator alone, which ends the others in order.
         let mut child = Command::new(&words[0])
@@ -96,7 +96,7 @@ impl Link {
     }
 
     /// Sends an order. A generator that has ended, which an event reports, gets none.
-    pub(crate) fn tell(&self, order: &Order) {
+    pub(crate) fn tell(&self, order: &GeneratorOrder) {
         if let Some(orders) = &self.orders {
             orders.send(line(order)).ok();
         }
@@ -129,12 +129,12 @@ impl Link {
     }
 
     /// Returns the failure `problem` of this generator, with the command and its error messages.
-    pub(crate) fn failed(&self, problem: &str) -> Failure {
+    pub(crate) fn failed(&self, problem: &str) -> PerfdhcpFailure {
         failure(&self.host, &self.command, &format!("{problem}{}", self.last_words()))
     }
 
     /// Returns the failure of a generator that ended too early, with its exit status.
-    pub(crate) fn gone(&self) -> Failure {
+    pub(crate) fn gone(&self) -> PerfdhcpFailure {
         let how = self.status().map_or_else(|| "it still runs".into(), |status| status.to_string());
         // The error messages end with the generator, unless it left a process behind that holds
         // them.
@@ -149,7 +149,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for RemoteGenerator {
     /// Waits for the generator to end, once dismissed, and kills the program that starts it when
     /// that takes too long.
     fn drop(&mut self) {
@@ -162,8 +162,8 @@ impl Drop for Link {
     }
 }
 
-fn failure(host: &str, command: &str, problem: &str) -> Failure {
-    Failure::Environment(format!("generator {host}: `{command}` {problem}"))
+fn failure(host: &str, command: &str, problem: &str) -> PerfdhcpFailure {
+    PerfdhcpFailure::Environment(format!("generator {host}: `{command}` {problem}"))
 }
 
 fn write(mut input: ChildStdin, waiting: &Receiver<String>) {
@@ -185,20 +185,20 @@ fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim_end().chars().take(SHOWN_MAX).collect()
 }
 
-fn read(output: ChildStdout, index: usize, events: &Sender<(usize, Event)>) {
+fn read(output: ChildStdout, index: usize, events: &Sender<(usize, GeneratorEvent)>) {
     let mut output = BufReader::new(output);
     while let Ok(Some(line)) = next_line(&mut output) {
         let now_ns = Clock::mono_ns();
         let event = match serde_json::from_slice(&line) {
-            Ok(answer) => Event::Said(answer, now_ns),
-            Err(_) => Event::Babbled(shown(&line)),
+            Ok(answer) => GeneratorEvent::Said(answer, now_ns),
+            Err(_) => GeneratorEvent::Babbled(shown(&line)),
         };
         // The receiver is gone when the coordinator has given up.
         if events.send((index, event)).is_err() {
             return;
         }
     }
-    events.send((index, Event::Ended)).ok();
+    events.send((index, GeneratorEvent::Ended)).ok();
 }
 
 fn keep(errors: ChildStderr, kept: &Mutex<VecDeque<String>>) {

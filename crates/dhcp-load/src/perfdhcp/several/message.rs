@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::carried::Carried;
-use crate::perfdhcp::part::Part;
+use super::carried::CarriedOutcome;
+use crate::perfdhcp::part::GeneratorPart;
 use crate::perfdhcp::text::Standing;
 
 /// Number of this protocol; it changes whenever a message does.
@@ -18,7 +18,7 @@ pub(crate) const PROTOCOL: u32 = 2;
 /// Order to a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
+pub(crate) enum GeneratorOrder {
     Prepare(Box<Prepare>),
     /// Request for the time, with the number of the request.
     Ping(u64),
@@ -37,7 +37,7 @@ pub(crate) struct Prepare {
     pub(crate) words: Vec<String>,
     /// Files that the command line names, in hexadecimal digits.
     pub(crate) files: Vec<(String, String)>,
-    pub(crate) part: Part,
+    pub(crate) part: GeneratorPart,
     pub(crate) seed: u64,
     /// Generator's own address or interface, instead of the command line's.
     pub(crate) local: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Prepare {
 /// Answer of a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum GeneratorAnswer {
     Hello {
         protocol: u32,
         version: String,
@@ -72,11 +72,11 @@ pub(crate) enum Answer {
         log: usize,
         page: Value,
     },
-    Ended(Box<Carried>),
+    Ended(Box<CarriedOutcome>),
     Failed(String),
 }
 
-impl Answer {
+impl GeneratorAnswer {
     /// Returns the name of the answer, for people.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
@@ -92,8 +92,8 @@ impl Answer {
 }
 
 /// Returns the greeting of this program.
-pub(crate) fn hello() -> Answer {
-    Answer::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
+pub(crate) fn hello() -> GeneratorAnswer {
+    GeneratorAnswer::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
 }
 
 /// Checks that the generator with this greeting is the same program.
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn another_version_and_another_protocol_are_refused_by_name() {
-        let Answer::Hello { protocol, version } = hello() else { panic!("a greeting") };
+        let GeneratorAnswer::Hello { protocol, version } = hello() else { panic!("a greeting") };
         assert_eq!(check_version(protocol, &version), Ok(()));
         for (protocol, version) in [(protocol + 1, version.as_str()), (protocol, "9.8.7")] {
             let told = check_version(protocol, version).unwrap_err();
@@ -137,14 +137,17 @@ mod tests {
     #[test]
     fn messages_are_single_lines_and_a_greeting_of_later_versions_is_understood() {
         let words = vec!["-M".into(), "a\nb".into()];
-        let part = Part { index: 1, of: 2 };
+        let part = GeneratorPart { index: 1, of: 2 };
         let order = Prepare { words, files: Vec::new(), part, seed: u64::MAX, local: None };
-        let text = line(&Order::Prepare(Box::new(order)));
+        let text = line(&GeneratorOrder::Prepare(Box::new(order)));
         assert_eq!(text.matches('\n').count(), 1);
-        let Ok(Order::Prepare(read)) = serde_json::from_str(&text) else { panic!("{text}") };
+        let Ok(GeneratorOrder::Prepare(read)) = serde_json::from_str(&text) else {
+            panic!("{text}")
+        };
         assert_eq!((read.words[1].as_str(), read.part, read.seed), ("a\nb", part, u64::MAX));
         let later = r#"{"hello":{"protocol":7,"version":"3.0","features":["x"]}}"#;
-        let Ok(Answer::Hello { protocol: 7, version }) = serde_json::from_str(later) else {
+        let Ok(GeneratorAnswer::Hello { protocol: 7, version }) = serde_json::from_str(later)
+        else {
             panic!("{later}")
         };
         assert_eq!(version, "3.0");

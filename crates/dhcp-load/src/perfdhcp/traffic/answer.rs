@@ -1,56 +1,61 @@
 //! Replies: the request that each is for, its meaning for that request, and its consequences.
 
 use base::time::NS_PER_S;
-use load::Class;
+use load::ExchangeClass;
 
-use super::{KIND_BITS, State, Traffic, Turn};
-use crate::fault::Fault;
+use super::{KIND_BITS, ReplyState, RequestState, RequestTraffic};
+use crate::fault::ReplyFault;
 use crate::perfdhcp::capture::exchange_of;
-use crate::perfdhcp::dialect::{Dialect, Kind, Who};
-use crate::perfdhcp::lives::End;
-use crate::population::Outgoing;
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
+use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::population::OutgoingMessage;
 use crate::protocol::Judgment;
-use crate::wire::Incoming;
+use crate::wire::ReceivedDatagram;
 
-impl<D: Dialect> Traffic<D> {
+impl<D: Dialect> RequestTraffic<D> {
     /// Returns the request that a reply with `xid` is for. DHCPv4 replies to both requests of an
     /// exchange carry the same identifier.
-    fn find(&self, xid: u32, is_offer: bool) -> Result<(Kind, u64), Kind> {
-        let mut kind = Kind::ALL[(xid & ((1 << KIND_BITS) - 1)) as usize];
-        let is_shared = !D::IS_SECOND_RENUMBERED && kind == Kind::First;
+    fn find(&self, xid: u32, is_offer: bool) -> Result<(ExchangeKind, u64), ExchangeKind> {
+        let mut kind = ExchangeKind::ALL[(xid & ((1 << KIND_BITS) - 1)) as usize];
+        let is_shared = !D::IS_SECOND_RENUMBERED && kind == ExchangeKind::First;
         if is_shared && !is_offer {
-            kind = Kind::Second;
+            kind = ExchangeKind::Second;
         }
-        let by_first = matches!(kind, Kind::First | Kind::Second);
+        let by_first = matches!(kind, ExchangeKind::First | ExchangeKind::Second);
         let ring = if by_first { &self.rings[0] } else { &self.rings[kind.index()] };
         let number = self.numbers.number_of(xid >> KIND_BITS, ring.next_number());
         let Some((number, turn)) = number.and_then(|number| Some((number, ring.get(number)?)))
         else {
             return Err(kind);
         };
-        if kind != Kind::Second {
+        if kind != ExchangeKind::Second {
             return Ok((kind, number));
         }
         match turn.second {
             Some(second) if self.rings[1].get(second).is_some() => Ok((kind, second)),
-            None if is_shared => Ok((Kind::First, number)),
+            None if is_shared => Ok((ExchangeKind::First, number)),
             _ => Err(kind),
         }
     }
 
     /// Returns the kind that a reply to no request counts for: the kind of its type. For types that
     /// several kinds of requests get, it is the kind in the identifier if such requests were sent.
-    fn kind_of_stray(&self, named: Kind, is_offer: bool) -> Kind {
+    fn kind_of_stray(&self, named: ExchangeKind, is_offer: bool) -> ExchangeKind {
         let is_sent = self.rings[named.index()].next_number() > 0;
         match named {
-            _ if is_offer => Kind::First,
-            Kind::Renewal | Kind::Release if is_sent => named,
-            _ => Kind::Second,
+            _ if is_offer => ExchangeKind::First,
+            ExchangeKind::Renewal | ExchangeKind::Release if is_sent => named,
+            _ => ExchangeKind::Second,
         }
     }
 
     /// Adds a message received for the request `found` to the capture.
-    fn captures(&mut self, now_ns: u64, found: Option<(Kind, u64)>, incoming: &Incoming<'_>) {
+    fn captures(
+        &mut self,
+        now_ns: u64,
+        found: Option<(ExchangeKind, u64)>,
+        incoming: &ReceivedDatagram<'_>,
+    ) {
         let Some(capture) = &mut self.capture else { return };
         let exchange = found.map(|(kind, number)| {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
@@ -60,7 +65,7 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Counts a datagram that is no message.
-    fn take_malformed(&mut self, now_ns: u64, incoming: &Incoming<'_>) {
+    fn take_malformed(&mut self, now_ns: u64, incoming: &ReceivedDatagram<'_>) {
         self.note_frame(incoming);
         self.received += 1;
         self.malformed += 1;
@@ -82,9 +87,9 @@ impl<D: Dialect> Traffic<D> {
     pub fn answer(
         &mut self,
         now_ns: u64,
-        incoming: &Incoming<'_>,
+        incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         if self.is_for_others(incoming) {
             self.link.overheard += 1;
             return None;
@@ -124,11 +129,11 @@ impl<D: Dialect> Traffic<D> {
     fn take(
         &mut self,
         now_ns: u64,
-        kind: Kind,
+        kind: ExchangeKind,
         number: u64,
         answer: &D::Answer<'_>,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         let account = &mut self.accounts[kind.index()];
         let (due_ns, turn) = self.rings[kind.index()].find(number)?;
         if !turn.is_counted {
@@ -136,37 +141,38 @@ impl<D: Dialect> Traffic<D> {
             return None;
         }
         match turn.state {
-            State::Awaited => {}
-            State::Answered => {
+            ReplyState::Awaited => {}
+            ReplyState::Answered => {
                 account.duplicates += 1;
                 return None;
             }
-            State::GivenUp => {
+            ReplyState::GivenUp => {
                 account.unmatched += 1;
                 return None;
             }
         }
         let judgment = match self.dialect.judge(answer, turn.who, kind, turn.taken) {
-            Judgment::Offer(_) if kind != Kind::First => Judgment::Faulty(Fault::Kind),
+            Judgment::Offer(_) if kind != ExchangeKind::First => Judgment::Faulty(ReplyFault::Kind),
             judgment => judgment,
         };
-        turn.state = State::Answered;
+        turn.state = ReplyState::Answered;
         self.unsettled -= 1;
         let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadline_ns(kind);
         let class = account.judged(judgment, is_late);
         let (who, sent_ns, began_ns) = (turn.who, turn.sent_ns, turn.began_ns);
-        if matches!(class, Class::OnTime | Class::Late) {
+        if matches!(class, ExchangeClass::OnTime | ExchangeClass::Late) {
             account.completed(class, [due_ns, sent_ns, now_ns]);
         }
-        if class == Class::OnTime {
+        if class == ExchangeClass::OnTime {
             self.answered_ns = now_ns;
-            let last = if self.rules.is_offer_only { Kind::First } else { Kind::Second };
+            let last =
+                if self.rules.is_offer_only { ExchangeKind::First } else { ExchangeKind::Second };
             if kind == last {
                 self.throughput.completed(began_ns.unwrap_or(sent_ns), now_ns);
             }
         }
         self.trace.times(kind, sent_ns, Some(now_ns));
-        if class != Class::OnTime {
+        if class != ExchangeClass::OnTime {
             self.fails(kind, number);
         }
         if matches!(judgment, Judgment::Granted { .. } | Judgment::Refused(_)) {
@@ -179,7 +185,7 @@ impl<D: Dialect> Traffic<D> {
             _ => None,
         };
         // An exchange that goes on is not over for its client.
-        if kind != Kind::First || outgoing.is_none() {
+        if kind != ExchangeKind::First || outgoing.is_none() {
             let end = self.end_of(answer, judgment);
             self.ends(now_ns, kind, who, end);
         }
@@ -187,19 +193,23 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Returns the end of an exchange for its client.
-    fn end_of(&self, answer: &D::Answer<'_>, judgment: Judgment<D::Offer>) -> End<D::Lease> {
+    fn end_of(
+        &self,
+        answer: &D::Answer<'_>,
+        judgment: Judgment<D::Offer>,
+    ) -> LifecycleExchangeEnd<D::Lease> {
         match judgment {
             Judgment::Granted { .. } => match (self.dialect.lease(answer), D::terms(answer)) {
-                (Some(lease), Some(terms)) => End::Given(lease, terms),
-                _ => End::Agreed,
+                (Some(lease), Some(terms)) => LifecycleExchangeEnd::Given(lease, terms),
+                _ => LifecycleExchangeEnd::Agreed,
             },
-            Judgment::Refused(_) => End::Refused,
-            _ => End::Failed,
+            Judgment::Refused(_) => LifecycleExchangeEnd::Refused,
+            _ => LifecycleExchangeEnd::Failed,
         }
     }
 
     /// Marks the messages of request `number`, which failed, to be kept.
-    pub(super) fn fails(&mut self, kind: Kind, number: u64) {
+    pub(super) fn fails(&mut self, kind: ExchangeKind, number: u64) {
         let Some(capture) = &mut self.capture else { return };
         let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
         capture.fails(exchange_of(kind, first.unwrap_or(number)));
@@ -212,9 +222,9 @@ impl<D: Dialect> Traffic<D> {
         now_ns: u64,
         answer: &D::Answer<'_>,
         number: u64,
-        (class, offer): (Class, D::Offer),
+        (class, offer): (ExchangeClass, D::Offer),
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         if self.rules.compares_offers {
             let who = self.rings[0].get(number)?.who;
             let offered = &mut self.leases[1];
@@ -222,9 +232,9 @@ impl<D: Dialect> Traffic<D> {
                 offered.grant(now_ns, owner, resource, lease_time_s);
             });
         }
-        let begun = self.accounts[Kind::Second.index()].ledger.due();
+        let begun = self.accounts[ExchangeKind::Second.index()].ledger.due();
         let is_enough = self.rules.second_max.is_some_and(|most| begun >= most);
-        if class == Class::Late || self.rules.is_offer_only || is_enough {
+        if class == ExchangeClass::Late || self.rules.is_offer_only || is_enough {
             return None;
         }
         self.take_up(now_ns, answer, number, offer, buffer)
@@ -238,26 +248,26 @@ impl<D: Dialect> Traffic<D> {
         number: u64,
         offer: D::Offer,
         buffer: &mut [u8],
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingMessage> {
         let offer = self.dialect.adopt(answer, offer);
         let (_, first) = self.rings[0].find(number)?;
         let (who, sent_ns) = (first.who, first.sent_ns);
         let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
-        let turn = Turn {
+        let turn = RequestState {
             age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
             taken: Some(offer),
             first: Some(number),
             began_ns: Some(sent_ns),
-            ..Turn::of(who)
+            ..RequestState::of(who)
         };
-        let second = self.open(Kind::Second, now_ns, turn)?;
+        let second = self.open(ExchangeKind::Second, now_ns, turn)?;
         if let Some((_, first)) = self.rings[0].find(number) {
             first.second = Some(second);
         }
-        let xid = self.xid(Kind::Second, number);
+        let xid = self.xid(ExchangeKind::Second, number);
         let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
-        let endpoints = self.dialect.endpoints(Kind::Second, who, None);
-        Some(self.outgoing(Kind::Second, second, &buffer[..len], endpoints))
+        let endpoints = self.dialect.endpoints(ExchangeKind::Second, who, None);
+        Some(self.outgoing(ExchangeKind::Second, second, &buffer[..len], endpoints))
     }
 
     fn note_lease(
@@ -265,14 +275,14 @@ impl<D: Dialect> Traffic<D> {
         now_ns: u64,
         answer: &D::Answer<'_>,
         who: Who,
-        kind: Kind,
+        kind: ExchangeKind,
         judgment: Judgment<D::Offer>,
     ) {
         if !kind.gives() {
             return;
         }
         let (given, trace) = (&mut self.leases[0], &mut self.trace);
-        let is_nothing = matches!(judgment, Judgment::Refused(_)) && kind == Kind::First;
+        let is_nothing = matches!(judgment, Judgment::Refused(_)) && kind == ExchangeKind::First;
         if !is_nothing {
             D::resources(answer, who, |owner, resource, lease_time_s| {
                 given.grant(now_ns, owner, resource, lease_time_s);

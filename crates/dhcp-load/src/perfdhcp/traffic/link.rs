@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use base::time::NS_PER_S;
 
-use super::Traffic;
-use crate::perfdhcp::dialect::{Dialect, Kind, Terms, Who};
-use crate::perfdhcp::lives::End;
-use crate::wire::Incoming;
+use super::RequestTraffic;
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who};
+use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::wire::ReceivedDatagram;
 
 /// Counts of messages that came over the generator's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,15 +33,19 @@ impl LinkCounts {
     }
 }
 
-impl<D: Dialect> Traffic<D> {
+impl<D: Dialect> RequestTraffic<D> {
     /// Returns true if a datagram was sent to a station that is not of this run.
-    pub(super) fn is_for_others(&self, incoming: &Incoming<'_>) -> bool {
+    pub(super) fn is_for_others(&self, incoming: &ReceivedDatagram<'_>) -> bool {
         let station = incoming.endpoints.map(|endpoints| endpoints.destination_mac);
         station.is_some_and(|mac| !mac.is_group() && !self.dialect.has_station(mac))
     }
 
     /// Returns true if a message that is no reply to any request is for another client on the link.
-    pub(super) fn is_overheard(&self, incoming: &Incoming<'_>, answer: &D::Answer<'_>) -> bool {
+    pub(super) fn is_overheard(
+        &self,
+        incoming: &ReceivedDatagram<'_>,
+        answer: &D::Answer<'_>,
+    ) -> bool {
         incoming.endpoints.is_some_and(|endpoints| endpoints.destination_mac.is_group())
             && !self.dialect.names_own(answer)
     }
@@ -49,8 +53,8 @@ impl<D: Dialect> Traffic<D> {
     /// Returns true if a reply to request `number` came to the client that it is for.
     pub(super) fn is_delivered(
         &self,
-        incoming: &Incoming<'_>,
-        (kind, number): (Kind, u64),
+        incoming: &ReceivedDatagram<'_>,
+        (kind, number): (ExchangeKind, u64),
     ) -> bool {
         let Some(endpoints) = incoming.endpoints else { return true };
         let station = endpoints.destination_mac;
@@ -59,7 +63,7 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Counts a datagram that reached a client.
-    pub(super) fn note_frame(&mut self, incoming: &Incoming<'_>) {
+    pub(super) fn note_frame(&mut self, incoming: &ReceivedDatagram<'_>) {
         let Some(endpoints) = incoming.endpoints else { return };
         if endpoints.destination.ip().is_broadcast() {
             self.link.broadcast += 1;
@@ -90,11 +94,17 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Notes the address that a client has once an exchange has ended.
-    pub(super) fn note_holder(&mut self, now_ns: u64, kind: Kind, who: Who, end: &End<D::Lease>) {
+    pub(super) fn note_holder(
+        &mut self,
+        now_ns: u64,
+        kind: ExchangeKind,
+        who: Who,
+        end: &LifecycleExchangeEnd<D::Lease>,
+    ) {
         let Some(holders) = &mut self.holders else { return };
         let place = self.rules.part.place(who.client);
         match (kind, end) {
-            (_, End::Given(lease, terms)) => {
+            (_, LifecycleExchangeEnd::Given(lease, terms)) => {
                 // A population keeps the ends of leases itself, on its own clock.
                 let has_lives = self.lives.is_some();
                 let ends_ns = if has_lives { u64::MAX } else { ends_ns(now_ns, *terms) };
@@ -103,18 +113,22 @@ impl<D: Dialect> Traffic<D> {
                         holders.takes(place, address, ends_ns);
                     }
                 });
-                if matches!(kind, Kind::First | Kind::Second | Kind::Reboot) {
+                if matches!(kind, ExchangeKind::First | ExchangeKind::Second | ExchangeKind::Reboot)
+                {
                     holders.must_tell(place);
                 }
             }
-            (Kind::Renewal | Kind::Rebinding | Kind::Reboot, End::Refused)
-            | (Kind::Release | Kind::Decline, _) => holders.loses(place),
+            (
+                ExchangeKind::Renewal | ExchangeKind::Rebinding | ExchangeKind::Reboot,
+                LifecycleExchangeEnd::Refused,
+            )
+            | (ExchangeKind::Release | ExchangeKind::Decline, _) => holders.loses(place),
             _ => {}
         }
     }
 }
 
-fn ends_ns(now_ns: u64, terms: Terms) -> u64 {
+fn ends_ns(now_ns: u64, terms: LeaseLifetimes) -> u64 {
     if terms.valid_s == u32::MAX {
         return u64::MAX;
     }

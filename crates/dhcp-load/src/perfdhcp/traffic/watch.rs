@@ -1,25 +1,25 @@
 //! Passing of time: counts overdue requests, gives requests up, and sends them again.
 
 use base::time::NS_PER_S;
-use load::Class;
+use load::ExchangeClass;
 
-use super::{State, Traffic};
-use crate::perfdhcp::dialect::{Dialect, Kind, Who};
-use crate::perfdhcp::lives::End;
-use crate::population::Outgoing;
+use super::{ReplyState, RequestTraffic};
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
+use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::population::OutgoingMessage;
 
-impl<D: Dialect> Traffic<D> {
+impl<D: Dialect> RequestTraffic<D> {
     /// Counts requests that are overdue at `now_ns`, and gives up those that have been watched long
     /// enough.
     pub fn expire(&mut self, now_ns: u64) {
-        for kind in Kind::ALL {
+        for kind in ExchangeKind::ALL {
             let index = kind.index();
             let deadline_ns = self.rules.deadline_ns(kind);
             let ring = &mut self.rings[index];
             while let Some((due_ns, turn)) = ring.find(self.overdue[index])
                 && due_ns.saturating_add(deadline_ns) < now_ns
             {
-                let is_missed = turn.state == State::Awaited && turn.is_counted;
+                let is_missed = turn.state == ReplyState::Awaited && turn.is_counted;
                 self.accounts[index].overdue += u64::from(is_missed);
                 self.overdue[index] += 1;
             }
@@ -27,10 +27,11 @@ impl<D: Dialect> Traffic<D> {
             while let Some((due_ns, turn)) = self.rings[index].find(self.watched[index])
                 && due_ns.saturating_add(watch_ns) < now_ns
             {
-                let (was_awaited, is_counted) = (turn.state == State::Awaited, turn.is_counted);
+                let (was_awaited, is_counted) =
+                    (turn.state == ReplyState::Awaited, turn.is_counted);
                 let (sent_ns, who) = (turn.sent_ns, turn.who);
                 if was_awaited {
-                    turn.state = State::GivenUp;
+                    turn.state = ReplyState::GivenUp;
                 }
                 if was_awaited && is_counted {
                     self.lose(now_ns, kind, self.watched[index], sent_ns, who);
@@ -41,7 +42,7 @@ impl<D: Dialect> Traffic<D> {
         }
         if let Some(capture) = &mut self.capture {
             // An exchange's second request may be watched as long as its first one before.
-            let watched_ns = [Kind::First, Kind::Second]
+            let watched_ns = [ExchangeKind::First, ExchangeKind::Second]
                 .map(|kind| self.rules.deadline_ns(kind).saturating_add(self.rules.grace_ns));
             let all_ns = watched_ns[0].saturating_add(watched_ns[1]);
             capture.settle(now_ns.saturating_sub(all_ns));
@@ -49,24 +50,25 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Counts a request without a reply as lost.
-    fn lose(&mut self, now_ns: u64, kind: Kind, number: u64, sent_ns: u64, who: Who) {
-        self.accounts[kind.index()].ledger.ended(Class::Lost);
+    fn lose(&mut self, now_ns: u64, kind: ExchangeKind, number: u64, sent_ns: u64, who: Who) {
+        self.accounts[kind.index()].ledger.ended(ExchangeClass::Lost);
         self.unsettled -= 1;
         self.trace.times(kind, sent_ns, None);
         self.fails(kind, number);
-        self.ends(now_ns, kind, who, End::Failed);
+        self.ends(now_ns, kind, who, LifecycleExchangeEnd::Failed);
     }
 
     /// Forgets the requests whose replies are not watched for any more.
-    fn forget(&mut self, now_ns: u64, kind: Kind, watch_ns: u64) {
+    fn forget(&mut self, now_ns: u64, kind: ExchangeKind, watch_ns: u64) {
         let index = kind.index();
         let ring = &mut self.rings[index];
         // A request that a full ring gave up early is past both marks.
         let oldest = ring.next_number() - ring.len();
         self.overdue[index] = self.overdue[index].max(oldest);
         self.watched[index] = self.watched[index].max(oldest);
-        let second_ns = self.rules.deadline_ns(Kind::Second).saturating_add(self.rules.grace_ns);
-        let keep_ns = if kind == Kind::First { second_ns } else { 0 };
+        let second_ns =
+            self.rules.deadline_ns(ExchangeKind::Second).saturating_add(self.rules.grace_ns);
+        let keep_ns = if kind == ExchangeKind::First { second_ns } else { 0 };
         let before_ns = now_ns.saturating_sub(watch_ns.saturating_add(keep_ns));
         while ring.oldest_due_ns().is_some_and(|due_ns| due_ns < before_ns) {
             ring.close_oldest(before_ns);
@@ -74,10 +76,10 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Writes the next request that must be sent again at `now_ns` into `buffer`.
-    pub fn resend(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
+    pub fn resend(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
         while let Some((kind, number)) = self.resends.next_due(now_ns) {
             let Some((_, turn)) = self.rings[kind.index()].find(number) else { continue };
-            if turn.state != State::Awaited {
+            if turn.state != ReplyState::Awaited {
                 continue;
             }
             let (sent_ns, age_s, who) = (turn.sent_ns, u64::from(turn.age_s), turn.who);
@@ -105,12 +107,12 @@ impl<D: Dialect> Traffic<D> {
     /// Ends the run at `now_ns`: requests past their deadlines are lost, the others stay in flight.
     pub fn finish(&mut self, now_ns: u64) {
         self.expire(now_ns);
-        for kind in Kind::ALL {
+        for kind in ExchangeKind::ALL {
             let index = kind.index();
             for number in self.watched[index]..self.overdue[index] {
                 let Some((_, turn)) = self.rings[index].find(number) else { continue };
-                if turn.state == State::Awaited && turn.is_counted {
-                    turn.state = State::GivenUp;
+                if turn.state == ReplyState::Awaited && turn.is_counted {
+                    turn.state = ReplyState::GivenUp;
                     let (sent_ns, who) = (turn.sent_ns, turn.who);
                     self.lose(now_ns, kind, number, sent_ns, who);
                 }

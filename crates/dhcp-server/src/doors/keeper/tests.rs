@@ -7,24 +7,24 @@ use std::process::Command;
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use netio::packet::Packet;
+use netio::packet::ReceivedPacket;
 use netio::{PacketRecvBatch, PacketSendBatch, PollFd, RecvBatch, interface, namespace};
 use packet_wire::frame;
 
 use super::*;
 use crate::doors::STANDING_BYTES;
-use crate::service::Service;
+use crate::service::DaemonFamily;
 
 /// Returns the messages that arrive at the first and at the express sockets of a place with two
 /// shards.
 fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
-    let place = Place { kind: Kind::Udp, device: None, address };
+    let place = ListenerEndpoint { kind: ListenerSocketKind::Udp, device: None, address };
     // Another program may take a port that was free.
     let opened = (0..100).find_map(|_| {
         let free = std::net::UdpSocket::bind((address, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let keeper = Keeper::new(Sockets {
+        let keeper = Keeper::new(ListenerSocketOptions {
             port,
             shards: 2,
             steering,
@@ -40,10 +40,10 @@ fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>
     for message in sent {
         sender.send_to(message, (address, port)).unwrap();
     }
-    let lane = |of: fn(&Pair) -> &Socket| {
+    let lane = |of: fn(&Pair) -> &ListenerSocket| {
         let udp = |pair| match of(pair) {
-            Socket::Udp(socket) => socket,
-            Socket::Packet(_) => unreachable!("the place is of UDP"),
+            ListenerSocket::Udp(socket) => socket,
+            ListenerSocket::Packet(_) => unreachable!("the place is of UDP"),
         };
         pairs.iter().map(udp).collect::<Vec<_>>()
     };
@@ -134,20 +134,21 @@ fn on_a_link(addresses: &[Ipv4Addr], test: impl FnOnce() + Send) {
 }
 
 /// Returns the numbers of the messages that wait in the sockets of `doors`.
-fn waiting(doors: &Doors) -> Vec<u8> {
+fn waiting(doors: &ListenerSet) -> Vec<u8> {
     let mut numbers = Vec::new();
     for door in (0..3).flat_map(|shard| doors.of_shard(shard)) {
         for socket in [Some(&door.socket), door.express.as_ref()].into_iter().flatten() {
             match socket {
-                Socket::Udp(socket) => {
+                ListenerSocket::Udp(socket) => {
                     let mut batch = RecvBatch::default();
                     batch.receive(socket).unwrap();
                     numbers.extend(batch.iter().map(|datagram| datagram.octets[33]));
                 }
-                Socket::Packet(socket) => {
+                ListenerSocket::Packet(socket) => {
                     let mut batch = PacketRecvBatch::default();
                     batch.receive(socket).unwrap();
-                    let number = |packet: Packet<'_>| packet.octets[frame::PACKET_HEADROOM + 33];
+                    let number =
+                        |packet: ReceivedPacket<'_>| packet.octets[frame::PACKET_HEADROOM + 33];
                     numbers.extend(batch.iter().map(number));
                 }
             }
@@ -158,7 +159,7 @@ fn waiting(doors: &Doors) -> Vec<u8> {
 
 /// Sends messages of a client on the link to `to` until one of them and one that was sent later
 /// have arrived. Returns the number of copies of each message.
-fn copies(sender: &PacketSocket, doors: &Doors, to: SocketAddrV4) -> Vec<usize> {
+fn copies(sender: &PacketSocket, doors: &ListenerSet, to: SocketAddrV4) -> Vec<usize> {
     let near = interface::named("near0").unwrap().mac.unwrap();
     let far = interface::named("far0").unwrap().index;
     let mut batch = PacketSendBatch::new(1, 1_500);
@@ -192,15 +193,17 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
             println!("skipped: the kernel has one limit for all namespaces");
             return;
         }
-        let device =
-            Device { name: "near0".to_owned(), index: interface::named("near0").unwrap().index };
-        let place = |kind| Place {
+        let device = InterfaceIdentity {
+            name: "near0".to_owned(),
+            index: interface::named("near0").unwrap().index,
+        };
+        let place = |kind| ListenerEndpoint {
             kind,
             device: Some(device.clone()),
             address: Ipv4Addr::UNSPECIFIED.into(),
         };
-        let places = vec![place(Kind::Packet), place(Kind::Udp)];
-        let plan = Plan { places, own: own.clone(), ..Plan::default() };
+        let places = vec![place(ListenerSocketKind::Packet), place(ListenerSocketKind::Udp)];
+        let plan = ListenerPlan { places, own: own.clone(), ..ListenerPlan::default() };
         let options = PacketOptions {
             interface: Some(interface::named("far0").unwrap().index),
             port: 68,
@@ -214,7 +217,7 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
         // until it runs.
         for (port, bytes) in (1_000_u16..).zip((1_000..8_000).step_by(250)) {
             fs::write(limit, bytes.to_string()).unwrap();
-            let mut keeper = Keeper::new(Sockets {
+            let mut keeper = Keeper::new(ListenerSocketOptions {
                 port,
                 shards: 3,
                 steering: V4::STEERING,

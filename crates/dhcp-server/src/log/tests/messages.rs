@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use dhcp_engine::v4::Destination;
-use dhcp_engine::{Asked, DropReason, InterfaceNames, Notice, Protocol};
+use dhcp_engine::{DropReason, InterfaceNames, MeasuredRequest, Notice, Protocol};
 use dhcp_lease::v6::V6;
-use dhcp_wire::v4::{Header, MessageType, MessageWriter};
+use dhcp_wire::v4::{Dhcp4Header, MessageType, MessageWriter};
 use dhcp_wire::v6::{self, IaKind, StatusCode};
 
 use super::*;
-use crate::narrate::{Narrator, Questions, Topic, tell_v4, tell_v6};
+use crate::narrate::{LogTopic, Narrator, Questions, tell_v4, tell_v6};
 
 /// Returns the lines that `tell` logs when everything up to `debug_level` is wanted.
 fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> Vec<String> {
@@ -18,15 +18,15 @@ fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> V
     logger.name = format!("kea-{family}");
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, debug_level);
     let names = InterfaceNames::new([(3, "eth0")]);
-    let with = |hearing: Hearing, topic| hearing.with(topic, debug_level);
-    let hearing = Topic::ALL.into_iter().fold(Hearing::NOBODY, with);
+    let with = |hearing: LogTopicLevels, topic| hearing.with(topic, debug_level);
+    let hearing = LogTopic::ALL.into_iter().fold(LogTopicLevels::NOBODY, with);
     let text =
         written(family, &path, &[logger], || tell(Narrator { hearing, names: &names, at_us: 0 }));
     text.lines().map(str::to_owned).collect()
 }
 
 fn message4(kind: MessageType, given: Ipv4Addr, lease_s: Option<u32>) -> Vec<u8> {
-    let mut header = Header { xid: 0xabc, yiaddr: given, ..Header::default() };
+    let mut header = Dhcp4Header { xid: 0xabc, yiaddr: given, ..Dhcp4Header::default() };
     header.chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, 7]);
     let mut buffer = [0; 600];
     let mut writer = MessageWriter::new(&mut buffer, &header);
@@ -49,7 +49,7 @@ const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
 
 fn an_exchange(narrator: Narrator<'_>) {
     let (nobody, given) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
-    let asked = Asked::default();
+    let asked = MeasuredRequest::default();
     let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), asked };
     let tell = |notice, octets: &[u8]| tell_v4(narrator, notice, octets, INGRESS4);
     tell(Notice::Received, &message4(MessageType::Discover, nobody, None));
@@ -136,7 +136,7 @@ fn messages_of_v6_are_told_under_keas_names() {
             ("REQUEST", v6::MessageType::Reply),
             ("REBIND", v6::MessageType::Reply),
         ] {
-            let asked = Asked { kind: kind(question), ..Asked::default() };
+            let asked = MeasuredRequest { kind: kind(question), ..MeasuredRequest::default() };
             tell(Notice::Sent { destination: source, asked }, &reply6(answer));
         }
         tell(Notice::Received, &reply6(v6::MessageType::Solicit));

@@ -4,7 +4,7 @@ use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
 use dhcp_lease::v4::{Lease, LeaseState};
 use dhcp_lease::{ClientId, HardwareAddress};
 
-use super::super::plain::Plain;
+use super::super::plain::PlainRow;
 use super::super::value::{RowFault, Values};
 
 /// Reads a lease from the values of its row.
@@ -48,7 +48,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
 }
 
 /// Reads a lease from a plain row.
-pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     let address = row.address4()?;
     let hardware = row.hardware()?;
     let client_id = row.identity()?;
@@ -58,9 +58,9 @@ pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
     let fqdn_fwd = row.flag()?;
     let fqdn_rev = row.flag()?;
     let hostname = row.hostname()?;
-    let state = row.or_default(Plain::state)?;
-    let user_context = row.or_default(Plain::json)?;
-    let pool_id = row.or_default(Plain::number)?;
+    let state = row.or_default(PlainRow::state)?;
+    let user_context = row.or_default(PlainRow::json)?;
+    let pool_id = row.or_default(PlainRow::number)?;
     let is_nobodys = hardware.is_empty() && client_id.is_empty();
     if !row.has_ended() || (is_nobodys && state != LeaseState::Declined) {
         return None;
@@ -87,15 +87,15 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::memfile::Rows;
-    use crate::memfile::columns::Header;
+    use crate::memfile::LeaseFileFamily;
+    use crate::memfile::columns::LeaseFileHeader;
     use crate::memfile::value::parse_row;
-    use crate::memfile::{Format, encode_row, newest};
+    use crate::memfile::{RowFileFormat, encode_row, newest};
 
-    const FORMAT: &Format = &Format::of::<V4>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V4>();
 
-    fn header() -> Header {
-        Header { columns: newest::<V4>(), unknown: 0 }
+    fn header() -> LeaseFileHeader {
+        LeaseFileHeader { columns: newest::<V4>(), unknown: 0 }
     }
 
     fn parse(line: &str) -> Result<Lease, RowFault> {

@@ -3,7 +3,7 @@
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
 use super::super::columns::Columns;
-use super::super::line::Line;
+use super::super::line::RowLineWriter;
 
 /// Returns a whole lease as a row.
 #[must_use]
@@ -36,7 +36,7 @@ pub(super) fn most(row: &RowView<'_>) -> usize {
 }
 
 /// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
-pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
     let client_id = row.client_id.unwrap_or_default();
     line.address4(row.address);
     line.colon_hex(row.hardware.octets());

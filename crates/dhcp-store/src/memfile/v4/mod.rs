@@ -8,12 +8,12 @@ use std::net::Ipv4Addr;
 use dhcp_lease::v4::{Lease, RowView, V4};
 
 use super::columns::Columns;
-use super::format::Rows;
-use super::line::Line;
-use super::plain::Plain;
+use super::format::LeaseFileFamily;
+use super::line::RowLineWriter;
+use super::plain::PlainRow;
 use super::value::{RowFault, Values};
 
-impl Rows for V4 {
+impl LeaseFileFamily for V4 {
     const NAMES: &'static [&'static str] = &[
         "address",
         "hwaddr",
@@ -35,7 +35,7 @@ impl Rows for V4 {
         encode::most(row)
     }
 
-    fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+    fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
         encode::fill(row, columns, line);
     }
 
@@ -43,7 +43,7 @@ impl Rows for V4 {
         decode::parse(values)
     }
 
-    fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+    fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
         decode::parse_plain(row)
     }
 

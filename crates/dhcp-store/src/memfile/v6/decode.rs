@@ -6,8 +6,8 @@ use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
 use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource};
 use dhcp_lease::{ClientId, HardwareAddress};
 
-use super::super::plain::{Identity, Plain};
-use super::super::value::{Octets, RowFault, Value, Values};
+use super::super::plain::{PlainRow, ShortIdentity};
+use super::super::value::{Octets, RowFault, RowValue, Values};
 use super::NOBODY;
 
 /// Reads a lease from the values of its row.
@@ -59,7 +59,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
 }
 
 /// Reads a lease from a plain row.
-pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     let address = row.address6()?;
     let duid = row.identity()?;
     let valid_lifetime_s = row.number()?;
@@ -77,12 +77,12 @@ pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
     let fqdn_fwd = row.flag()?;
     let fqdn_rev = row.flag()?;
     let hostname = row.hostname()?;
-    let hardware = row.or(Identity::NONE, Plain::hardware)?;
-    let state = row.or_default(Plain::state)?;
-    let user_context = row.or_default(Plain::json)?;
+    let hardware = row.or(ShortIdentity::NONE, PlainRow::hardware)?;
+    let state = row.or_default(PlainRow::state)?;
+    let user_context = row.or_default(PlainRow::json)?;
     let hardware_type = row.or(1, |row| row.number_or(1))?;
     let hardware_source = row.or_default(|row| row.number_or(0))?;
-    let pool_id = row.or_default(Plain::number)?;
+    let pool_id = row.or_default(PlainRow::number)?;
     // This function does not read a row without a DUID, or with the DUID that means no client.
     let is_nobodys = duid.is_empty() || duid.octets() == &NOBODY[..1] || duid.octets() == NOBODY;
     if !row.has_ended() || is_nobodys {
@@ -115,8 +115,8 @@ pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
 /// Returns the leased address or prefix. Kea accepts any prefix length with an address.
 fn resource(
     address: Ipv6Addr,
-    lease_type: Value<'_>,
-    len: Value<'_>,
+    lease_type: RowValue<'_>,
+    len: RowValue<'_>,
 ) -> Result<Resource, RowFault> {
     let len_bits: u8 = len.number()?;
     match lease_type.number::<u8>()? {
@@ -149,14 +149,14 @@ mod tests {
     use dhcp_lease::v6::V6;
 
     use super::*;
-    use crate::memfile::columns::Header;
+    use crate::memfile::columns::LeaseFileHeader;
     use crate::memfile::value::parse_row;
-    use crate::memfile::{Format, Rows, encode_row, newest};
+    use crate::memfile::{LeaseFileFamily, RowFileFormat, encode_row, newest};
 
-    const FORMAT: &Format = &Format::of::<V6>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V6>();
 
-    fn header() -> Header {
-        Header { columns: newest::<V6>(), unknown: 0 }
+    fn header() -> LeaseFileHeader {
+        LeaseFileHeader { columns: newest::<V6>(), unknown: 0 }
     }
 
     fn parse(line: &str) -> Result<Lease, RowFault> {

@@ -3,7 +3,7 @@
 use dhcp_lease::v6::{Lease, LeaseState, RowView};
 
 use super::super::columns::Columns;
-use super::super::line::Line;
+use super::super::line::RowLineWriter;
 use super::NOBODY;
 
 /// Returns a whole lease as a row.
@@ -40,7 +40,7 @@ pub(super) fn most(row: &RowView<'_>) -> usize {
 }
 
 /// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
-pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
     let is_nobodys = row.duid.is_empty() || row.duid == NOBODY;
     line.address6(row.resource.address);
     line.colon_hex(if is_nobodys { &NOBODY } else { row.duid });

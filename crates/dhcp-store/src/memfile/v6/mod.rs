@@ -6,16 +6,16 @@ mod encode;
 use dhcp_lease::v6::{Lease, Resource, RowView, V6};
 
 use super::columns::Columns;
-use super::format::Rows;
-use super::line::Line;
-use super::plain::Plain;
+use super::format::LeaseFileFamily;
+use super::line::RowLineWriter;
+use super::plain::PlainRow;
 use super::value::{RowFault, Values};
 
 // Any Kea can read this DUID. Versions before 2.4 write a single zero instead, which later versions
 // reject.
 pub(crate) use dhcp_lease::identity::NOBODYS_DUID as NOBODY;
 
-impl Rows for V6 {
+impl LeaseFileFamily for V6 {
     const NAMES: &'static [&'static str] = &[
         "address",
         "duid",
@@ -43,7 +43,7 @@ impl Rows for V6 {
         encode::most(row)
     }
 
-    fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
+    fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
         encode::fill(row, columns, line);
     }
 
@@ -51,7 +51,7 @@ impl Rows for V6 {
         decode::parse(values)
     }
 
-    fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+    fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
         decode::parse_plain(row)
     }
 

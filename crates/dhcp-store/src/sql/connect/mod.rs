@@ -10,8 +10,8 @@ pub(super) mod postgresql;
 
 use super::database::Database;
 use super::error::SqlError;
-use super::settings::Settings;
-use crate::database::Fault;
+use super::settings::SqlSettings;
+use crate::database::DatabaseFault;
 
 /// TCP keepalive of connections: idle time before the first probe, time between probes, both in
 /// seconds, and number of probes. After these a silent connection counts as lost.
@@ -34,7 +34,7 @@ pub(super) struct Reached {
 /// # Errors
 ///
 /// Returns an error if there is no such host; it has the reason for each host.
-pub(super) fn reach(settings: &Settings, first: usize) -> Result<Reached, SqlError> {
+pub(super) fn reach(settings: &SqlSettings, first: usize) -> Result<Reached, SqlError> {
     let count = settings.host_count();
     let mut passed: Vec<SqlError> = Vec::new();
     for number in (first..first + count).map(|number| number % count) {
@@ -50,11 +50,11 @@ pub(super) fn reach(settings: &Settings, first: usize) -> Result<Reached, SqlErr
     Err(all_of(settings, passed))
 }
 
-fn reach_host(settings: &Settings) -> Result<(Database, Vec<String>), SqlError> {
+fn reach_host(settings: &SqlSettings) -> Result<(Database, Vec<String>), SqlError> {
     let mut database = Database::open_host(settings)?;
     let facts = node::facts(&mut database, settings.backend)?;
     if let Some(why) = node::objection(&facts) {
-        return Err(SqlError::new(format!("use {settings}"), why).with(Fault::Lost));
+        return Err(SqlError::new(format!("use {settings}"), why).with(DatabaseFault::Lost));
     }
     if node::is_of_cluster(&facts) {
         // Statements here see the commits of other nodes.
@@ -66,7 +66,7 @@ fn reach_host(settings: &Settings) -> Result<(Database, Vec<String>), SqlError> 
 }
 
 /// Returns one error for all hosts: the only one, or one with the cause of each.
-pub(super) fn all_of(settings: &Settings, mut errors: Vec<SqlError>) -> SqlError {
+pub(super) fn all_of(settings: &SqlSettings, mut errors: Vec<SqlError>) -> SqlError {
     if errors.len() == 1 {
         return errors.remove(0);
     }

@@ -9,10 +9,10 @@ use mysql::error::DriverError;
 use mysql::{ClientIdentity, Conn, OptsBuilder, SslOpts};
 
 use super::super::error::SqlError;
-use super::super::settings::{Settings, SslMode};
+use super::super::settings::{DatabaseSslMode, SqlSettings};
 use super::super::{fault, tls};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
-use crate::database::Fault;
+use crate::database::DatabaseFault;
 
 /// Statements at the beginning of every session.
 const INIT: [&str; 6] = [
@@ -35,7 +35,7 @@ const INIT: [&str; 6] = [
 ///
 /// Returns an error if the server is unreachable, its certificate is not trusted, or it does not
 /// accept this user.
-pub(in crate::sql) fn connect(settings: &Settings) -> Result<Conn, SqlError> {
+pub(in crate::sql) fn connect(settings: &SqlSettings) -> Result<Conn, SqlError> {
     let tried = || format!("open {settings}");
     let tls = ssl(settings).map_err(|why| SqlError::new(tried(), why))?;
     let told = |error: mysql::Error| match tls::reason(settings, inner(&error)) {
@@ -73,8 +73,8 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
         mysql::Error::MySqlError(error) => fault::of_mysql(error.code, &error.state),
-        error if error.is_connectivity_error() => Fault::Lost,
-        _ => Fault::Permanent,
+        error if error.is_connectivity_error() => DatabaseFault::Lost,
+        _ => DatabaseFault::Permanent,
     };
     // The driver's own messages are names of its types.
     let said = match error {
@@ -98,9 +98,9 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
 }
 
 /// Returns the driver's TLS options; `None` for a connection without TLS.
-fn ssl(settings: &Settings) -> Result<Option<SslOpts>, String> {
+fn ssl(settings: &SqlSettings) -> Result<Option<SslOpts>, String> {
     let mode = settings.tls();
-    if mode == SslMode::Disable {
+    if mode == DatabaseSslMode::Disable {
         return Ok(None);
     }
     // The driver reads the files again, and its errors would not name the unusable one.
@@ -114,7 +114,7 @@ fn ssl(settings: &Settings) -> Result<Option<SslOpts>, String> {
         .with_root_cert_path(settings.trust_anchor.clone())
         .with_client_identity(identity.map(|(chain, key)| ClientIdentity::new(chain, key)))
         .with_cipher_suites(&tls::suites(settings)?)
-        .with_danger_skip_domain_validation(mode != SslMode::VerifyFull)
+        .with_danger_skip_domain_validation(mode != DatabaseSslMode::VerifyFull)
         .with_danger_accept_invalid_certs(settings.trust_anchor.is_none());
     Ok(Some(options))
 }
@@ -122,7 +122,7 @@ fn ssl(settings: &Settings) -> Result<Option<SslOpts>, String> {
 /// Connects to the first address of the host that answers. The driver gives up after the first one
 /// when it may use any, and the first address of `localhost` is often one that no server listens
 /// on.
-fn dial(settings: &Settings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
+fn dial(settings: &SqlSettings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     let first = dial_by(settings, tls.clone(), None);
     match first {
         Err(mysql::Error::DriverError(DriverError::CouldNotConnect(_))) => {
@@ -136,7 +136,7 @@ fn dial(settings: &Settings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
 /// Connects by addresses of the family of `local`, in a thread of its own: the driver limits the
 /// time of the connection, but not that of the handshake.
 fn dial_by(
-    settings: &Settings,
+    settings: &SqlSettings,
     tls: Option<SslOpts>,
     local: Option<SocketAddr>,
 ) -> mysql::Result<Conn> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::database::Database;
 use super::super::error::SqlError;
-use super::super::settings::Backend;
+use super::super::settings::SqlDatabaseKind;
 
 /// Names of settings and states, with their values.
 pub(in crate::sql) type Facts = BTreeMap<String, String>;
@@ -44,11 +44,14 @@ const SPLITTING: [&str; 2] = ["pc.ignore_sb", "pc.ignore_quorum"];
 /// # Errors
 ///
 /// Returns the error of a query.
-pub(in crate::sql) fn facts(database: &mut Database, backend: Backend) -> Result<Facts, SqlError> {
+pub(in crate::sql) fn facts(
+    database: &mut Database,
+    backend: SqlDatabaseKind,
+) -> Result<Facts, SqlError> {
     let queries: &[&str] = match backend {
-        Backend::Mysql => &MYSQL,
-        Backend::Postgresql => &POSTGRESQL,
-        Backend::Sqlite => &[],
+        SqlDatabaseKind::Mysql => &MYSQL,
+        SqlDatabaseKind::Postgresql => &POSTGRESQL,
+        SqlDatabaseKind::Sqlite => &[],
     };
     let mut facts = Facts::new();
     for query in queries {

@@ -11,10 +11,10 @@ use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 
 use super::super::error::SqlError;
 use super::super::fault;
-use super::super::settings::{Settings, SslMode};
+use super::super::settings::{DatabaseSslMode, SqlSettings};
 use super::super::tls::{self, Connector};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
-use crate::database::Fault;
+use crate::database::DatabaseFault;
 
 /// Settings of the session. A statement prepared while a table is small would later read all of it:
 /// so it has to use the index from the start. No statement here is worth compiling.
@@ -26,13 +26,16 @@ const OPTIONS: &str = "-c timezone=UTC -c enable_seqscan=off -c jit=off";
 ///
 /// Returns an error if the server is unreachable, its certificate is not trusted, or it does not
 /// accept this user.
-pub(in crate::sql) fn connect(runtime: &Runtime, settings: &Settings) -> Result<Client, SqlError> {
+pub(in crate::sql) fn connect(
+    runtime: &Runtime,
+    settings: &SqlSettings,
+) -> Result<Client, SqlError> {
     let tried = || format!("open {settings}");
     let told = |error: Error| match tls::reason(settings, &error) {
         Some(why) => SqlError::new(tried(), why),
         None => failed(tried(), &error),
     };
-    if settings.tls() == SslMode::Disable {
+    if settings.tls() == DatabaseSslMode::Disable {
         return dial(runtime, settings, DriverMode::Disable, NoTls)?.map_err(told);
     }
     let config = tls::client_config(settings).map_err(|why| SqlError::new(tried(), why))?;
@@ -49,7 +52,7 @@ pub(in crate::sql) fn connect(runtime: &Runtime, settings: &Settings) -> Result<
 /// Tries once to connect; the outer error means that the attempt took too long.
 fn dial<T>(
     runtime: &Runtime,
-    settings: &Settings,
+    settings: &SqlSettings,
     mode: DriverMode,
     tls: T,
 ) -> Result<Result<Client, Error>, SqlError>
@@ -78,7 +81,7 @@ where
         let attempt = tokio::time::timeout(limit, config.connect(tls)).await;
         let attempt = attempt.map_err(|_| {
             let why = format!("there is no answer within {} s", limit.as_secs());
-            SqlError::new(format!("open {settings}"), why).with(Fault::Lost)
+            SqlError::new(format!("open {settings}"), why).with(DatabaseFault::Lost)
         })?;
         Ok(attempt.map(|(client, connection)| {
             // The next statement sees the end of the connection.
@@ -98,6 +101,7 @@ pub(in crate::sql) fn failed(tried: String, error: &Error) -> SqlError {
         }
     };
     let is_cut = error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>());
-    let fault = error.code().map_or(Fault::Permanent, |code| fault::of_postgresql(code.code()));
+    let fault =
+        error.code().map_or(DatabaseFault::Permanent, |code| fault::of_postgresql(code.code()));
     SqlError::new(tried, words).with(fault).lost(is_cut)
 }

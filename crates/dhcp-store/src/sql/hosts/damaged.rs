@@ -6,13 +6,13 @@ use base::Random;
 use super::HostFamily;
 use super::row;
 use crate::sql::damaged::{ROWS, damage, layouts, value};
-use crate::sql::driver::{Table, Value};
+use crate::sql::driver::{SqlTable, SqlValue};
 
 #[test]
 fn a_damaged_row_of_a_host_is_a_fault_or_a_host() {
     let mut random = Random::from_seed(32);
-    let values = |random: &mut Random, table: Table| -> Vec<Value> {
-        let mut values: Vec<Value> = table.columns.iter().map(|_| value(random)).collect();
+    let values = |random: &mut Random, table: SqlTable| -> Vec<SqlValue> {
+        let mut values: Vec<SqlValue> = table.columns.iter().map(|_| value(random)).collect();
         damage(random, &mut values);
         values
     };

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::database::Database;
-use super::driver::{Column, Table, Value};
+use super::driver::{Column, SqlTable, SqlValue};
 use super::error::SqlError;
-use super::row::Layout;
+use super::row::RowLayout;
 use crate::memfile::RowFault;
 
 /// Family whose columns of a host count: one row may be a host of both families.
@@ -29,7 +29,7 @@ pub enum HostFamily {
 
 /// Row of `hosts` with the host's rows of other tables, as far as one family is concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct HostTableRow {
     /// Number of the host, which the database assigns.
     pub host_id: i64,
     /// Bytes of the host's identifier.
@@ -104,7 +104,7 @@ pub enum HostQuery {
     Address(IpAddr),
 }
 
-impl Host {
+impl HostTableRow {
     /// Returns all queries that find the host.
     pub fn queries(&self) -> impl Iterator<Item = HostQuery> {
         let identifier = HostQuery::Identifier(self.identifier_type, self.identifier.clone());
@@ -130,9 +130,9 @@ impl Database {
     /// Returns the error of the database; so do all functions below.
     pub fn find_hosts(
         &mut self,
-        (family, layout): (HostFamily, Layout),
+        (family, layout): (HostFamily, RowLayout),
         queries: &[HostQuery],
-        found: &mut Vec<Host>,
+        found: &mut Vec<HostTableRow>,
         faults: &mut Vec<RowFault>,
     ) -> Result<(), SqlError> {
         let octets = queries.iter().filter_map(|query| match query {
@@ -140,7 +140,7 @@ impl Database {
             HostQuery::Address(_) => None,
         });
         let mut hosts = BTreeMap::new();
-        let mut search = Search { family, layout, hosts: &mut hosts, faults };
+        let mut search = HostSearch { family, layout, hosts: &mut hosts, faults };
         search.find(self, &row::IDENTIFIER, row::identifiers(octets))?;
         let addresses = queries.iter().filter_map(|query| match query {
             HostQuery::Address(address) => Some(*address),
@@ -149,7 +149,7 @@ impl Database {
         match family {
             HostFamily::V4 => {
                 let addresses = addresses.filter_map(|address| match address {
-                    IpAddr::V4(address) => Some(Value::Integer(i64::from(address.to_bits()))),
+                    IpAddr::V4(address) => Some(SqlValue::Integer(i64::from(address.to_bits()))),
                     IpAddr::V6(_) => None,
                 });
                 search.find(self, &row::ADDRESS4, addresses.collect())?;
@@ -178,8 +178,8 @@ impl Database {
     /// See [`Self::find_hosts`].
     pub fn insert_host(
         &mut self,
-        (family, layout): (HostFamily, Layout),
-        host: &Host,
+        (family, layout): (HostFamily, RowLayout),
+        host: &HostTableRow,
     ) -> Result<Option<i64>, SqlError> {
         let mut values = Vec::new();
         row::encode(family, host, &mut values);
@@ -221,28 +221,28 @@ impl Database {
         const BY_HOST: &[Column] = &[row::HOST_ID];
         // The last table is the one that the others refer to.
         for name in ["ipv6_reservations", "dhcp4_options", "dhcp6_options", "hosts"] {
-            let table = Table { name, columns: BY_HOST };
-            self.delete_rows(&table, vec![Value::Integer(host_id)])?;
+            let table = SqlTable { name, columns: BY_HOST };
+            self.delete_rows(&table, vec![SqlValue::Integer(host_id)])?;
         }
         Ok(())
     }
 }
 
 /// Search for hosts, with those found so far by their numbers.
-struct Search<'s> {
+struct HostSearch<'s> {
     family: HostFamily,
-    layout: Layout,
-    hosts: &'s mut BTreeMap<i64, Host>,
+    layout: RowLayout,
+    hosts: &'s mut BTreeMap<i64, HostTableRow>,
     faults: &'s mut Vec<RowFault>,
 }
 
-impl Search<'_> {
+impl HostSearch<'_> {
     /// Adds the hosts that have one of `values` in `column`.
     fn find(
         &mut self,
         database: &mut Database,
         column: &Column,
-        values: Vec<Value>,
+        values: Vec<SqlValue>,
     ) -> Result<(), SqlError> {
         let table = row::hosts(self.family);
         database.find_rows(&table, column, values, &mut |values| {
@@ -259,28 +259,28 @@ impl Search<'_> {
     fn owners(
         &mut self,
         database: &mut Database,
-        addresses: Vec<Value>,
-    ) -> Result<Vec<Value>, SqlError> {
+        addresses: Vec<SqlValue>,
+    ) -> Result<Vec<SqlValue>, SqlError> {
         let (layout, table) = (self.layout, row::resources(self.layout));
         let column = table.columns.iter().find(|column| column.name == "address");
         let column = column.expect("it is one of the columns");
         let mut owners = Vec::new();
         database.find_rows(&table, column, addresses, &mut |values| {
             match row::decode_resource(table, values, layout) {
-                Ok((_, host_id, _)) => owners.push(Value::Integer(host_id)),
+                Ok((_, host_id, _)) => owners.push(SqlValue::Integer(host_id)),
                 Err(fault) => self.faults.push(fault),
             }
             Ok(())
         })?;
         owners.retain(|owner| match owner {
-            Value::Integer(host_id) => !self.hosts.contains_key(host_id),
+            SqlValue::Integer(host_id) => !self.hosts.contains_key(host_id),
             _ => false,
         });
         Ok(owners)
     }
 
-    fn numbers(&self) -> Vec<Value> {
-        self.hosts.keys().map(|&host_id| Value::Integer(host_id)).collect()
+    fn numbers(&self) -> Vec<SqlValue> {
+        self.hosts.keys().map(|&host_id| SqlValue::Integer(host_id)).collect()
     }
 
     fn add_resources(&mut self, database: &mut Database) -> Result<(), SqlError> {

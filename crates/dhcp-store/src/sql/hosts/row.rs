@@ -3,14 +3,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{Host, HostFamily, HostOption, HostResource};
+use super::{HostFamily, HostOption, HostResource, HostTableRow};
 use crate::memfile::RowFault;
-use crate::sql::driver::{Column, Kind, Table, Value};
-use crate::sql::row::{Layout, Reader, text};
+use crate::sql::driver::{Column, ColumnKind, SqlTable, SqlValue};
+use crate::sql::row::{RowLayout, SqlRowReader, text};
 use crate::sql::schema::Schema;
-use crate::sql::settings::Backend;
+use crate::sql::settings::SqlDatabaseKind;
 
-const fn column(name: &'static str, kind: Kind) -> Column {
+const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
@@ -20,78 +20,78 @@ const HOST_SCOPE: i64 = 3;
 const PREFIX: i64 = 2;
 
 /// Column with the number of a host, in the tables that refer to `hosts` and in `hosts` itself.
-pub(super) const HOST_ID: Column = column("host_id", Kind::Signed32);
+pub(super) const HOST_ID: Column = column("host_id", ColumnKind::Signed32);
 /// Column of identifiers, by which hosts are looked up.
-pub(super) const IDENTIFIER: Column = column("dhcp_identifier", Kind::Octets);
+pub(super) const IDENTIFIER: Column = column("dhcp_identifier", ColumnKind::Octets);
 /// Column of addresses, by which DHCPv4 hosts are looked up, too.
-pub(super) const ADDRESS4: Column = column("ipv4_address", Kind::Number);
+pub(super) const ADDRESS4: Column = column("ipv4_address", ColumnKind::Number);
 
 /// Columns of DHCPv4 hosts, the key first; the last four exist for DHCPv4 only.
 const HOSTS4: [Column; 12] = [
     HOST_ID,
     IDENTIFIER,
-    column("dhcp_identifier_type", Kind::Signed16),
-    column("dhcp4_subnet_id", Kind::Number),
-    column("hostname", Kind::Text),
-    column("dhcp4_client_classes", Kind::Text),
-    column("user_context", Kind::Text),
-    column("auth_key", Kind::Text),
+    column("dhcp_identifier_type", ColumnKind::Signed16),
+    column("dhcp4_subnet_id", ColumnKind::Number),
+    column("hostname", ColumnKind::Text),
+    column("dhcp4_client_classes", ColumnKind::Text),
+    column("user_context", ColumnKind::Text),
+    column("auth_key", ColumnKind::Text),
     ADDRESS4,
-    column("dhcp4_next_server", Kind::Number),
-    column("dhcp4_server_hostname", Kind::Text),
-    column("dhcp4_boot_file_name", Kind::Text),
+    column("dhcp4_next_server", ColumnKind::Number),
+    column("dhcp4_server_hostname", ColumnKind::Text),
+    column("dhcp4_boot_file_name", ColumnKind::Text),
 ];
 
 const HOSTS6: [Column; 8] = [
     HOST_ID,
     IDENTIFIER,
-    column("dhcp_identifier_type", Kind::Signed16),
-    column("dhcp6_subnet_id", Kind::Number),
-    column("hostname", Kind::Text),
-    column("dhcp6_client_classes", Kind::Text),
-    column("user_context", Kind::Text),
-    column("auth_key", Kind::Text),
+    column("dhcp_identifier_type", ColumnKind::Signed16),
+    column("dhcp6_subnet_id", ColumnKind::Number),
+    column("hostname", ColumnKind::Text),
+    column("dhcp6_client_classes", ColumnKind::Text),
+    column("user_context", ColumnKind::Text),
+    column("auth_key", ColumnKind::Text),
 ];
 
 /// Columns of options; those of only one version are last.
 const OPTIONS: [Column; 11] = [
-    column("option_id", Kind::Number),
+    column("option_id", ColumnKind::Number),
     HOST_ID,
-    column("scope_id", Kind::Signed16),
-    column("code", Kind::Signed32),
-    column("value", Kind::Octets),
-    column("formatted_value", Kind::Text),
-    column("space", Kind::Text),
-    column("persistent", Kind::Truth),
-    column("user_context", Kind::Text),
-    column("cancelled", Kind::Truth),
-    column("client_classes", Kind::Text),
+    column("scope_id", ColumnKind::Signed16),
+    column("code", ColumnKind::Signed32),
+    column("value", ColumnKind::Octets),
+    column("formatted_value", ColumnKind::Text),
+    column("space", ColumnKind::Text),
+    column("persistent", ColumnKind::Truth),
+    column("user_context", ColumnKind::Text),
+    column("cancelled", ColumnKind::Truth),
+    column("client_classes", ColumnKind::Text),
 ];
 
 const RESOURCES: [Column; 7] = [
-    column("reservation_id", Kind::Number),
+    column("reservation_id", ColumnKind::Number),
     HOST_ID,
-    column("prefix_len", Kind::Signed16),
-    column("type", Kind::Signed16),
-    column("address", Kind::Address),
-    column("excluded_prefix", Kind::Address),
-    column("excluded_prefix_len", Kind::Signed16),
+    column("prefix_len", ColumnKind::Signed16),
+    column("type", ColumnKind::Signed16),
+    column("address", ColumnKind::Address),
+    column("excluded_prefix", ColumnKind::Address),
+    column("excluded_prefix_len", ColumnKind::Signed16),
 ];
 
 /// Columns of reservations in Kea 2.2, which keeps addresses as text.
 const RESOURCES_KEA22: [Column; 5] =
-    [RESOURCES[0], RESOURCES[1], RESOURCES[2], RESOURCES[3], column("address", Kind::Text)];
+    [RESOURCES[0], RESOURCES[1], RESOURCES[2], RESOURCES[3], column("address", ColumnKind::Text)];
 
 /// Returns the table of hosts with the columns of `family`.
-pub(super) const fn hosts(family: HostFamily) -> Table {
+pub(super) const fn hosts(family: HostFamily) -> SqlTable {
     match family {
-        HostFamily::V4 => Table { name: "hosts", columns: &HOSTS4 },
-        HostFamily::V6 => Table { name: "hosts", columns: &HOSTS6 },
+        HostFamily::V4 => SqlTable { name: "hosts", columns: &HOSTS4 },
+        HostFamily::V6 => SqlTable { name: "hosts", columns: &HOSTS6 },
     }
 }
 
 /// Returns the table of the hosts' options.
-pub(super) fn options(family: HostFamily, layout: Layout) -> Table {
+pub(super) fn options(family: HostFamily, layout: RowLayout) -> SqlTable {
     let name = match family {
         HostFamily::V4 => "dhcp4_options",
         HostFamily::V6 => "dhcp6_options",
@@ -100,58 +100,58 @@ pub(super) fn options(family: HostFamily, layout: Layout) -> Table {
         Schema::Kea22 => &OPTIONS[..OPTIONS.len() - 2],
         Schema::Current => &OPTIONS[..],
     };
-    Table { name, columns }
+    SqlTable { name, columns }
 }
 
 /// Returns the table of the reservations of DHCPv6 hosts.
-pub(super) fn resources(layout: Layout) -> Table {
+pub(super) fn resources(layout: RowLayout) -> SqlTable {
     let columns = match layout.schema {
         Schema::Kea22 => &RESOURCES_KEA22[..],
         Schema::Current => &RESOURCES[..],
     };
-    Table { name: "ipv6_reservations", columns }
+    SqlTable { name: "ipv6_reservations", columns }
 }
 
 /// Returns the table without its number column, which the database fills.
-pub(super) const fn without_number(table: Table) -> Table {
-    Table { name: table.name, columns: table.columns.split_at(1).1 }
+pub(super) const fn without_number(table: SqlTable) -> SqlTable {
+    SqlTable { name: table.name, columns: table.columns.split_at(1).1 }
 }
 
 /// Returns the values to look up hosts with these identifiers, sorted and without duplicates.
-pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<Value> {
+pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<SqlValue> {
     let mut values: Vec<&[u8]> = octets.collect();
     values.sort_unstable();
     values.dedup();
-    values.into_iter().map(|octets| Value::Octets(octets.to_vec())).collect()
+    values.into_iter().map(|octets| SqlValue::Octets(octets.to_vec())).collect()
 }
 
 /// Returns an IPv6 address as a value of its column.
-pub(super) fn address6(address: Ipv6Addr, layout: Layout) -> Value {
+pub(super) fn address6(address: Ipv6Addr, layout: RowLayout) -> SqlValue {
     if has_octets(layout) {
-        Value::Octets(address.octets().to_vec())
+        SqlValue::Octets(address.octets().to_vec())
     } else {
-        Value::Text(address.to_string())
+        SqlValue::Text(address.to_string())
     }
 }
 
-fn has_octets(layout: Layout) -> bool {
-    layout.schema == Schema::Current && layout.backend != Backend::Postgresql
+fn has_octets(layout: RowLayout) -> bool {
+    layout.schema == Schema::Current && layout.backend != SqlDatabaseKind::Postgresql
 }
 
-fn text_or_null(value: &str) -> Value {
-    if value.is_empty() { Value::Null } else { text(value) }
+fn text_or_null(value: &str) -> SqlValue {
+    if value.is_empty() { SqlValue::Null } else { text(value) }
 }
 
-fn address4_or_null(address: Option<Ipv4Addr>) -> Value {
-    address.map_or(Value::Null, |address| Value::Integer(i64::from(address.to_bits())))
+fn address4_or_null(address: Option<Ipv4Addr>) -> SqlValue {
+    address.map_or(SqlValue::Null, |address| SqlValue::Integer(i64::from(address.to_bits())))
 }
 
 /// Appends the values of `host`, without its number.
-pub(super) fn encode(family: HostFamily, host: &Host, values: &mut Vec<Value>) {
+pub(super) fn encode(family: HostFamily, host: &HostTableRow, values: &mut Vec<SqlValue>) {
     values.extend([
-        Value::Octets(host.identifier.clone()),
-        Value::Integer(i64::from(host.identifier_type)),
-        Value::Integer(i64::from(host.subnet_id)),
+        SqlValue::Octets(host.identifier.clone()),
+        SqlValue::Integer(i64::from(host.identifier_type)),
+        SqlValue::Integer(i64::from(host.subnet_id)),
         text_or_null(&host.hostname),
         text_or_null(&host.client_classes),
         text_or_null(&host.user_context),
@@ -168,14 +168,17 @@ pub(super) fn encode(family: HostFamily, host: &Host, values: &mut Vec<Value>) {
 }
 
 /// Reads a row of [`hosts`]; returns `None` if it is not for this family.
-pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host>, RowFault> {
-    let mut reader = Reader::new(values, hosts(family));
+pub(super) fn decode(
+    family: HostFamily,
+    values: &[SqlValue],
+) -> Result<Option<HostTableRow>, RowFault> {
+    let mut reader = SqlRowReader::new(values, hosts(family));
     let host_id = reader.number()?;
     let identifier = reader.octets()?.to_vec();
     let identifier_type = reader.number()?;
     let subnet_id = reader.number_or::<i64>(-1)?;
     let subnet_fault = reader.fault();
-    let mut host = Host {
+    let mut host = HostTableRow {
         host_id,
         identifier,
         identifier_type,
@@ -183,7 +186,7 @@ pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host
         client_classes: reader.text()?,
         user_context: reader.text()?,
         auth_key: reader.text()?,
-        ..Host::default()
+        ..HostTableRow::default()
     };
     if family == HostFamily::V4 {
         let address = |bits: u32| (bits > 0).then(|| Ipv4Addr::from_bits(bits));
@@ -204,37 +207,37 @@ pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host
 pub(super) fn encode_option(
     host_id: i64,
     option: &HostOption,
-    layout: Layout,
-    values: &mut Vec<Value>,
+    layout: RowLayout,
+    values: &mut Vec<SqlValue>,
 ) {
     values.extend([
-        Value::Integer(host_id),
-        Value::Integer(HOST_SCOPE),
-        Value::Integer(i64::from(option.code)),
-        option.value.clone().map_or(Value::Null, Value::Octets),
+        SqlValue::Integer(host_id),
+        SqlValue::Integer(HOST_SCOPE),
+        SqlValue::Integer(i64::from(option.code)),
+        option.value.clone().map_or(SqlValue::Null, SqlValue::Octets),
         text_or_null(&option.formatted_value),
         text_or_null(&option.space),
-        Value::Integer(i64::from(option.is_persistent)),
+        SqlValue::Integer(i64::from(option.is_persistent)),
         text_or_null(&option.user_context),
     ]);
     if layout.schema == Schema::Current {
         let classes =
             if option.client_classes.is_empty() { "[  ]" } else { &option.client_classes };
-        values.extend([Value::Integer(i64::from(option.is_cancelled)), text(classes)]);
+        values.extend([SqlValue::Integer(i64::from(option.is_cancelled)), text(classes)]);
     }
 }
 
 /// Reads a row of [`options`]: its number, the number of its host, and the option.
 pub(super) fn decode_option(
-    table: Table,
-    values: &[Value],
-    layout: Layout,
+    table: SqlTable,
+    values: &[SqlValue],
+    layout: RowLayout,
 ) -> Result<(i64, i64, HostOption), RowFault> {
-    let mut reader = Reader::new(values, table);
+    let mut reader = SqlRowReader::new(values, table);
     let (number, host_id) = (reader.number()?, reader.number()?);
     let _scope: i64 = reader.number()?;
     let code = reader.number()?;
-    let has_value = values.get(4).is_some_and(|value| *value != Value::Null);
+    let has_value = values.get(4).is_some_and(|value| *value != SqlValue::Null);
     let value = reader.octets()?;
     let mut option = HostOption {
         code,
@@ -260,31 +263,31 @@ pub(super) fn decode_option(
 pub(super) fn encode_resource(
     host_id: i64,
     resource: &HostResource,
-    layout: Layout,
-    values: &mut Vec<Value>,
+    layout: RowLayout,
+    values: &mut Vec<SqlValue>,
 ) {
     values.extend([
-        Value::Integer(host_id),
-        Value::Integer(i64::from(resource.len)),
-        Value::Integer(if resource.is_prefix { PREFIX } else { 0 }),
+        SqlValue::Integer(host_id),
+        SqlValue::Integer(i64::from(resource.len)),
+        SqlValue::Integer(if resource.is_prefix { PREFIX } else { 0 }),
         address6(resource.address, layout),
     ]);
     if layout.schema == Schema::Current {
         let (prefix, len) = match resource.excluded {
             Some((prefix, len)) => (address6(prefix, layout), len),
-            None => (Value::Null, 0),
+            None => (SqlValue::Null, 0),
         };
-        values.extend([prefix, Value::Integer(i64::from(len))]);
+        values.extend([prefix, SqlValue::Integer(i64::from(len))]);
     }
 }
 
 /// Reads a row of [`resources`]: its number, the number of its host, and the reservation.
 pub(super) fn decode_resource(
-    table: Table,
-    values: &[Value],
-    layout: Layout,
+    table: SqlTable,
+    values: &[SqlValue],
+    layout: RowLayout,
 ) -> Result<(i64, i64, HostResource), RowFault> {
-    let mut reader = Reader::new(values, table);
+    let mut reader = SqlRowReader::new(values, table);
     let (number, host_id) = (reader.number()?, reader.number()?);
     let (len, kind) = (reader.number_or(128)?, reader.number_or::<i64>(0)?);
     let address = read_address6(&mut reader, layout)?.ok_or_else(|| reader.fault())?;
@@ -297,7 +300,10 @@ pub(super) fn decode_resource(
     Ok((number, host_id, HostResource { address, len, is_prefix: kind == PREFIX, excluded }))
 }
 
-fn read_address6(reader: &mut Reader<'_>, layout: Layout) -> Result<Option<Ipv6Addr>, RowFault> {
+fn read_address6(
+    reader: &mut SqlRowReader<'_>,
+    layout: RowLayout,
+) -> Result<Option<Ipv6Addr>, RowFault> {
     let octets = reader.octets()?;
     if octets.is_empty() {
         return Ok(None);

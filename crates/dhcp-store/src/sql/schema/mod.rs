@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::settings::Backend;
+use super::settings::SqlDatabaseKind;
 
 /// Version of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,14 +22,14 @@ pub enum Schema {
 
 /// Version number in the table `schema_version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub struct SchemaVersion {
     /// Major number; Kea's servers refuse any other than theirs.
     pub major: u32,
     /// Minor number; nothing depends on it.
     pub minor: u32,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for SchemaVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
@@ -42,24 +42,26 @@ impl Schema {
     /// Returns the number of the version. SQLite, which Kea does not have, has the numbers of
     /// MySQL.
     #[must_use]
-    pub const fn version(self, backend: Backend) -> Version {
+    pub const fn version(self, backend: SqlDatabaseKind) -> SchemaVersion {
         let major = match (backend, self) {
-            (Backend::Mysql | Backend::Sqlite, Self::Kea22) => 14,
-            (Backend::Mysql | Backend::Sqlite, Self::Current) => 35,
-            (Backend::Postgresql, Self::Kea22) => 13,
-            (Backend::Postgresql, Self::Current) => 34,
+            (SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite, Self::Kea22) => 14,
+            (SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite, Self::Current) => 35,
+            (SqlDatabaseKind::Postgresql, Self::Kea22) => 13,
+            (SqlDatabaseKind::Postgresql, Self::Current) => 34,
         };
-        Version { major, minor: 0 }
+        SchemaVersion { major, minor: 0 }
     }
 
     /// Returns the tables for reading and writing leases in a database of this version. Since the
     /// states of RFC 9686 were added (29.0), no change has affected these tables.
     #[must_use]
-    pub fn of(backend: Backend, version: Version) -> Option<Self> {
+    pub fn of(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
         const STATES: u32 = 29;
         let known = |schema: Self| schema.version(backend).major;
         match version.major {
-            major if major == known(Self::Kea22) && backend != Backend::Sqlite => Some(Self::Kea22),
+            major if major == known(Self::Kea22) && backend != SqlDatabaseKind::Sqlite => {
+                Some(Self::Kea22)
+            }
             major if (STATES..=known(Self::Current)).contains(&major) => Some(Self::Current),
             _ => None,
         }
@@ -68,12 +70,12 @@ impl Schema {
     /// Returns the statements that create the tables of this version in an empty database; `None`
     /// if there is no such version for `backend`.
     #[must_use]
-    pub fn statements(self, backend: Backend) -> Option<Vec<&'static str>> {
+    pub fn statements(self, backend: SqlDatabaseKind) -> Option<Vec<&'static str>> {
         let (older, newer) = match (backend, self) {
-            (Backend::Mysql, _) => (MYSQL_KEA22, MYSQL_CURRENT),
-            (Backend::Postgresql, _) => (POSTGRESQL_KEA22, POSTGRESQL_CURRENT),
-            (Backend::Sqlite, Self::Current) => ("", SQLITE),
-            (Backend::Sqlite, Self::Kea22) => return None,
+            (SqlDatabaseKind::Mysql, _) => (MYSQL_KEA22, MYSQL_CURRENT),
+            (SqlDatabaseKind::Postgresql, _) => (POSTGRESQL_KEA22, POSTGRESQL_CURRENT),
+            (SqlDatabaseKind::Sqlite, Self::Current) => ("", SQLITE),
+            (SqlDatabaseKind::Sqlite, Self::Kea22) => return None,
         };
         let newer = if self == Self::Current { newer } else { "" };
         Some(split(older).chain(split(newer)).collect())
@@ -81,11 +83,11 @@ impl Schema {
 
     /// Returns the statements that upgrade a database from 2.2 to the current version.
     #[must_use]
-    pub fn upgrade(backend: Backend) -> Vec<&'static str> {
+    pub fn upgrade(backend: SqlDatabaseKind) -> Vec<&'static str> {
         match backend {
-            Backend::Mysql => split(MYSQL_CURRENT).collect(),
-            Backend::Postgresql => split(POSTGRESQL_CURRENT).collect(),
-            Backend::Sqlite => Vec::new(),
+            SqlDatabaseKind::Mysql => split(MYSQL_CURRENT).collect(),
+            SqlDatabaseKind::Postgresql => split(POSTGRESQL_CURRENT).collect(),
+            SqlDatabaseKind::Sqlite => Vec::new(),
         }
     }
 }
@@ -109,10 +111,10 @@ mod tests {
 
     #[test]
     fn statements_are_whole() {
-        for backend in Backend::ALL {
+        for backend in SqlDatabaseKind::ALL {
             for schema in Schema::ALL {
                 let Some(statements) = schema.statements(backend) else {
-                    assert_eq!((backend, schema), (Backend::Sqlite, Schema::Kea22));
+                    assert_eq!((backend, schema), (SqlDatabaseKind::Sqlite, Schema::Kea22));
                     continue;
                 };
                 assert!(statements.len() > 20, "{backend:?} {schema:?}");
@@ -131,14 +133,14 @@ mod tests {
 
     #[test]
     fn versions_that_are_known_are_read() {
-        let of = |backend, major| Schema::of(backend, Version { major, minor: 0 });
-        assert_eq!(of(Backend::Mysql, 14), Some(Schema::Kea22));
-        assert_eq!(of(Backend::Mysql, 28), None);
-        assert_eq!(of(Backend::Mysql, 29), Some(Schema::Current));
-        assert_eq!(of(Backend::Mysql, 35), Some(Schema::Current));
-        assert_eq!(of(Backend::Mysql, 36), None);
-        assert_eq!(of(Backend::Postgresql, 13), Some(Schema::Kea22));
-        assert_eq!(of(Backend::Postgresql, 34), Some(Schema::Current));
-        assert_eq!(of(Backend::Sqlite, 14), None);
+        let of = |backend, major| Schema::of(backend, SchemaVersion { major, minor: 0 });
+        assert_eq!(of(SqlDatabaseKind::Mysql, 14), Some(Schema::Kea22));
+        assert_eq!(of(SqlDatabaseKind::Mysql, 28), None);
+        assert_eq!(of(SqlDatabaseKind::Mysql, 29), Some(Schema::Current));
+        assert_eq!(of(SqlDatabaseKind::Mysql, 35), Some(Schema::Current));
+        assert_eq!(of(SqlDatabaseKind::Mysql, 36), None);
+        assert_eq!(of(SqlDatabaseKind::Postgresql, 13), Some(Schema::Kea22));
+        assert_eq!(of(SqlDatabaseKind::Postgresql, 34), Some(Schema::Current));
+        assert_eq!(of(SqlDatabaseKind::Sqlite, 14), None);
     }
 }

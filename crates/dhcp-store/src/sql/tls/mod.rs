@@ -18,7 +18,7 @@ use rustls::{AlertDescription, CertificateError, ClientConfig};
 
 pub(super) use connector::Connector;
 
-use super::settings::{Settings, SslMode};
+use super::settings::{DatabaseSslMode, SqlSettings};
 use crate::certificates;
 
 /// Returns the TLS configuration of connections with `settings`.
@@ -26,7 +26,7 @@ use crate::certificates;
 /// # Errors
 ///
 /// Names the file or cipher that is unusable, and the reason.
-pub(super) fn client_config(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
+pub(super) fn client_config(settings: &SqlSettings) -> Result<Arc<ClientConfig>, String> {
     let mut provider = rustls::crypto::ring::default_provider();
     if let Some(list) = &settings.cipher_list {
         provider.cipher_suites = cipher::chosen(list, &provider.cipher_suites)?;
@@ -61,14 +61,14 @@ pub(super) fn client_config(settings: &Settings) -> Result<Arc<ClientConfig>, St
 /// # Errors
 ///
 /// Returns an error if no listed cipher exists.
-pub(super) fn suites(settings: &Settings) -> Result<Vec<rustls::SupportedCipherSuite>, String> {
+pub(super) fn suites(settings: &SqlSettings) -> Result<Vec<rustls::SupportedCipherSuite>, String> {
     let CryptoProvider { cipher_suites, .. } = rustls::crypto::ring::default_provider();
     let list = settings.cipher_list.as_deref();
     list.map_or_else(|| Ok(Vec::new()), |list| cipher::chosen(list, &cipher_suites))
 }
 
 /// Returns the reason why TLS failed, if `error` came from TLS.
-pub(super) fn reason(settings: &Settings, error: &(dyn Error + 'static)) -> Option<String> {
+pub(super) fn reason(settings: &SqlSettings, error: &(dyn Error + 'static)) -> Option<String> {
     tls_error(error).map(|error| words(settings, error))
 }
 
@@ -82,7 +82,7 @@ fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> 
     inner.or_else(|| error.source()).and_then(tls_error)
 }
 
-fn words(settings: &Settings, error: &rustls::Error) -> String {
+fn words(settings: &SqlSettings, error: &rustls::Error) -> String {
     let anchor =
         settings.trust_anchor.as_ref().map_or_else(String::new, |at| at.display().to_string());
     match error {
@@ -112,6 +112,6 @@ fn words(settings: &Settings, error: &rustls::Error) -> String {
 }
 
 /// Returns true if a connection without TLS may follow one whose TLS failed.
-pub(super) fn may_do_without(settings: &Settings) -> bool {
-    settings.tls() == SslMode::Prefer
+pub(super) fn may_do_without(settings: &SqlSettings) -> bool {
+    settings.tls() == DatabaseSslMode::Prefer
 }

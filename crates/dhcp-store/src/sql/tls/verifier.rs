@@ -8,7 +8,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::SslMode;
+use super::DatabaseSslMode;
 
 /// Returns a verifier that is as strict as `mode` requires.
 ///
@@ -16,12 +16,12 @@ use super::SslMode;
 ///
 /// Returns an error if `mode` needs authorities and there are none.
 pub(super) fn of(
-    mode: SslMode,
+    mode: DatabaseSslMode,
     roots: Option<RootCertStore>,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, String> {
     let Some(roots) = roots else {
-        if matches!(mode, SslMode::VerifyCa | SslMode::VerifyFull) {
+        if matches!(mode, DatabaseSslMode::VerifyCa | DatabaseSslMode::VerifyFull) {
             return Err(format!("ssl-mode {} needs a trust-anchor", mode.name()));
         }
         return Ok(Arc::new(Unverified { provider: provider.clone() }));
@@ -30,7 +30,7 @@ pub(super) fn of(
         .build()
         .map_err(|cause| format!("the trust-anchor does not serve: {cause}"))?;
     Ok(match mode {
-        SslMode::VerifyFull => strict,
+        DatabaseSslMode::VerifyFull => strict,
         _ => Arc::new(AnyName { strict }),
     })
 }

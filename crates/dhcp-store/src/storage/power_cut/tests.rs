@@ -12,14 +12,14 @@ fn folder() -> &'static Path {
 }
 
 /// Writes 200 bytes, flushes 100 of them, and returns the bytes that survive.
-fn survivors(seed: u64, faults: Faults) -> Option<Vec<u8>> {
+fn survivors(seed: u64, faults: StorageFaults) -> Option<Vec<u8>> {
     let storage = PowerCutStorage::new(seed, faults);
     let file = storage.create(&path("a")).unwrap();
     write_all_at(&*file, 0, &[b'x'; 100]).unwrap();
     let _ = file.sync_data();
     storage.sync_folder(folder()).unwrap();
     write_all_at(&*file, 100, &[b'y'; 100]).unwrap();
-    let next = storage.after(Survival::PowerFailed, Faults::default());
+    let next = storage.after(Survival::PowerFailed, StorageFaults::default());
     next.contents(&path("a"))
 }
 
@@ -28,7 +28,7 @@ fn what_was_flushed_survives_and_the_rest_in_every_way() {
     let mut lengths = BTreeSet::new();
     let mut holes = 0;
     for seed in 0..200 {
-        let left = survivors(seed, Faults::default()).unwrap();
+        let left = survivors(seed, StorageFaults::default()).unwrap();
         assert_eq!(left[..100], [b'x'; 100]);
         lengths.insert(left.len());
         holes += usize::from(left[100..].iter().any(|&octet| octet != b'y'));
@@ -39,7 +39,7 @@ fn what_was_flushed_survives_and_the_rest_in_every_way() {
 
 #[test]
 fn a_lying_flush_loses_what_it_said_to_have_kept() {
-    let faults = Faults { lying_syncs: true, ..Faults::default() };
+    let faults = StorageFaults { lying_syncs: true, ..StorageFaults::default() };
     let lost = (0..50).filter(|&seed| survivors(seed, faults.clone()).is_none()).count();
     assert!(lost > 5);
 }
@@ -48,7 +48,7 @@ fn a_lying_flush_loses_what_it_said_to_have_kept() {
 fn a_failed_flush_is_not_repaired_by_the_next_one() {
     let mut lost = 0;
     for seed in 0..50 {
-        let faults = Faults { failing_syncs: vec![0], ..Faults::default() };
+        let faults = StorageFaults { failing_syncs: vec![0], ..StorageFaults::default() };
         let storage = PowerCutStorage::new(seed, faults);
         let file = storage.create(&path("a")).unwrap();
         storage.sync_folder(folder()).unwrap();
@@ -56,7 +56,7 @@ fn a_failed_flush_is_not_repaired_by_the_next_one() {
         file.sync_data().unwrap_err();
         file.sync_data().unwrap();
         assert_eq!(storage.contents(&path("a")).unwrap(), [b'x'; 5120]);
-        let next = storage.after(Survival::PowerFailed, Faults::default());
+        let next = storage.after(Survival::PowerFailed, StorageFaults::default());
         lost += usize::from(next.contents(&path("a")).unwrap().contains(&0));
     }
     assert!(lost > 40);
@@ -66,12 +66,12 @@ fn a_failed_flush_is_not_repaired_by_the_next_one() {
 fn unflushed_names_may_be_lost_one_by_one() {
     let mut seen = BTreeSet::new();
     for seed in 0..200 {
-        let storage = PowerCutStorage::new(seed, Faults::default());
+        let storage = PowerCutStorage::new(seed, StorageFaults::default());
         storage.create(&path("a")).unwrap();
         storage.sync_folder(folder()).unwrap();
         storage.rename(&path("a"), &path("b")).unwrap();
         storage.create(&path("a")).unwrap();
-        let next = storage.after(Survival::PowerFailed, Faults::default());
+        let next = storage.after(Survival::PowerFailed, StorageFaults::default());
         seen.insert(next.list(folder()).unwrap());
     }
     for expected in [&["a"][..], &["b"], &["a", "b"]] {
@@ -81,7 +81,7 @@ fn unflushed_names_may_be_lost_one_by_one() {
 
 #[test]
 fn a_full_disk_takes_what_fits_and_a_lock_is_exclusive() {
-    let faults = Faults { capacity_bytes: Some(10), ..Faults::default() };
+    let faults = StorageFaults { capacity_bytes: Some(10), ..StorageFaults::default() };
     let storage = PowerCutStorage::new(1, faults);
     let file = storage.create(&path("a")).unwrap();
     assert_eq!(file.write_at(0, &[1; 8]).unwrap(), 8);
@@ -95,7 +95,8 @@ fn a_full_disk_takes_what_fits_and_a_lock_is_exclusive() {
 
 #[test]
 fn nothing_works_once_the_power_is_off() {
-    let storage = PowerCutStorage::new(3, Faults { cut_at_step: Some(1), ..Faults::default() });
+    let storage =
+        PowerCutStorage::new(3, StorageFaults { cut_at_step: Some(1), ..StorageFaults::default() });
     let file = storage.create(&path("a")).unwrap();
     file.write_at(0, b"row").unwrap_err();
     assert!(!storage.is_on());

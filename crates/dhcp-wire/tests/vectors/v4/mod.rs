@@ -4,16 +4,16 @@ mod reading;
 
 use dhcp_wire::Parsing;
 use dhcp_wire::v4::relay::SubOptions;
-use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
+use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 use packet_wire::{ethernet::MacAddress, frame, pcap};
-use reading::{Piece, Reading, Values};
+use reading::{HexMessage, HexOption, Values};
 
 use crate::common::V4;
 use crate::vectors::tshark::check_twins;
-use crate::vectors::{Folder, check_verdicts, hex, octets};
+use crate::vectors::{VectorFolder, check_verdicts, hex, octets};
 
 /// Returns our reading of a message, in the form of tshark's.
-fn ours(message: &Message<'_>) -> Reading {
+fn ours(message: &Message<'_>) -> HexMessage {
     let fields = [
         ("op", hex([message.op()])),
         ("htype", hex([message.htype()])),
@@ -36,11 +36,11 @@ fn ours(message: &Message<'_>) -> Reading {
         }
         _ => Vec::new(),
     };
-    Reading {
+    HexMessage {
         fields: fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         options: message
             .instances()
-            .map(|(code, value)| Piece {
+            .map(|(code, value)| HexOption {
                 code,
                 value: hex(value.iter().copied()),
                 subs: subs(code),
@@ -49,12 +49,12 @@ fn ours(message: &Message<'_>) -> Reading {
     }
 }
 
-/// Returns our joined options, in the form of [`Reading::joined`].
+/// Returns our joined options, in the form of [`HexMessage::joined`].
 fn joined(message: &Message<'_>) -> Values<u8> {
     message.options().map(|(code, value)| (code, hex(value.octets()))).collect()
 }
 
-fn twin(capture: &str) -> Vec<Reading> {
+fn twin(capture: &str) -> Vec<HexMessage> {
     reading::parse(&std::fs::read_to_string(V4.file(&format!("{capture}.txt"))).unwrap())
 }
 
@@ -158,7 +158,7 @@ fn the_captures_hold_what_they_are_for() {
 
 /// Writes a message again from the values of its accessors.
 fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
-    let mut writer = MessageWriter::new(buffer, &Header::of(message));
+    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::of(message));
     writer.sname(message.sname()).file(message.file());
     for (code, value) in message.options() {
         writer.option_value(code, value);
@@ -168,7 +168,7 @@ fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
 
 /// Removes option 52, which describes the places of options: these may change, the rest of the
 /// meaning may not.
-fn meaning(reading: &Reading) -> (Values<String>, Values<u8>) {
+fn meaning(reading: &HexMessage) -> (Values<String>, Values<u8>) {
     let mut joined = reading.joined();
     joined.retain(|&(code, _)| code != option::OVERLOAD);
     (reading.fields.clone(), joined)
@@ -176,9 +176,9 @@ fn meaning(reading: &Reading) -> (Values<String>, Values<u8>) {
 
 #[test]
 fn what_we_write_means_the_same_to_us_and_to_tshark() {
-    let folder = Folder::new("v4");
+    let folder = VectorFolder::new("v4");
     for capture in V4.captures {
-        let mut file = pcap::Writer::new(
+        let mut file = pcap::CaptureWriter::new(
             pcap::LINK_ETHERNET,
             pcap::ByteOrder::Little,
             pcap::Resolution::Microseconds,

@@ -25,7 +25,7 @@ pub(super) type Values<K> = Vec<(K, String)>;
 
 /// Option, or one piece of a split one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct HexOption {
     /// Code of the option.
     pub(super) code: u8,
     /// Value in hexadecimal.
@@ -36,18 +36,18 @@ pub(super) struct Piece {
 
 /// Message with all values in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct HexMessage {
     /// Fixed fields by name, in order, then `chaddr`, `sname`, `file` without their padding.
     pub(super) fields: Values<String>,
     /// Options in the order in which they are read.
-    pub(super) options: Vec<Piece>,
+    pub(super) options: Vec<HexOption>,
 }
 
-impl Reading {
+impl HexMessage {
     /// Returns the options with the pieces of each code joined, in the order of the first pieces.
     pub(super) fn joined(&self) -> Values<u8> {
         let mut joined = Values::new();
-        for Piece { code, value, .. } in &self.options {
+        for HexOption { code, value, .. } in &self.options {
             match joined.iter_mut().find(|(known, _)| known == code) {
                 Some((_, whole)) => whole.push_str(value),
                 None => joined.push((*code, value.clone())),
@@ -58,14 +58,14 @@ impl Reading {
 }
 
 /// Returns the text form of readings, as in the counterparts.
-fn render(readings: &[Reading]) -> String {
+fn render(readings: &[HexMessage]) -> String {
     let mut text = String::new();
     for (index, reading) in readings.iter().enumerate() {
         writeln!(text, "packet {}", index + 1).unwrap();
         for (name, value) in &reading.fields {
             writeln!(text, "{name} {}", or_dash(value)).unwrap();
         }
-        for Piece { code, value, subs } in &reading.options {
+        for HexOption { code, value, subs } in &reading.options {
             writeln!(text, "option {code} {}", or_dash(value)).unwrap();
             for (code, value) in subs {
                 writeln!(text, "  sub-option {code} {}", or_dash(value)).unwrap();
@@ -77,25 +77,25 @@ fn render(readings: &[Reading]) -> String {
 
 /// Returns the text form of tshark's packets.
 pub(super) fn render_packets(packets: &[String]) -> String {
-    let readings: Vec<Reading> = packets.iter().map(|pdml| message(pdml)).collect();
+    let readings: Vec<HexMessage> = packets.iter().map(|pdml| message(pdml)).collect();
     render(&readings)
 }
 
 /// Reads the text form.
-pub(super) fn parse(text: &str) -> Vec<Reading> {
-    let mut readings: Vec<Reading> = Vec::new();
+pub(super) fn parse(text: &str) -> Vec<HexMessage> {
+    let mut readings: Vec<HexMessage> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let value = |word: &str| if word == "-" { String::new() } else { word.to_owned() };
         if let ["packet", _] = words[..] {
-            readings.push(Reading::default());
+            readings.push(HexMessage::default());
             continue;
         }
         let reading = readings.last_mut().unwrap();
         match words[..] {
             ["option", code, octets] => {
                 let code = code.parse().unwrap();
-                reading.options.push(Piece { code, value: value(octets), subs: Vec::new() });
+                reading.options.push(HexOption { code, value: value(octets), subs: Vec::new() });
             }
             ["sub-option", code, octets] => {
                 let subs = &mut reading.options.last_mut().unwrap().subs;
@@ -113,15 +113,15 @@ fn or_dash(value: &str) -> &str {
 }
 
 /// Returns tshark's reading of a capture; `None` without tshark.
-pub(super) fn read(file: &Path) -> Option<Vec<Reading>> {
+pub(super) fn read(file: &Path) -> Option<Vec<HexMessage>> {
     Some(tshark::packets(file)?.iter().map(|pdml| message(pdml)).collect())
 }
 
 /// Reduces the PDML of one packet.
-fn message(pdml: &str) -> Reading {
+fn message(pdml: &str) -> HexMessage {
     let mut start = None;
     let mut found = std::collections::HashMap::new();
-    let mut options: Vec<(usize, Piece)> = Vec::new();
+    let mut options: Vec<(usize, HexOption)> = Vec::new();
     for line in pdml.lines().map(str::trim_start) {
         if line.starts_with("<proto name=\"dhcp\"") {
             start = attribute(line, "pos").parse::<usize>().ok();
@@ -132,7 +132,7 @@ fn message(pdml: &str) -> Reading {
             "dhcp.option.type" if !matches!(attribute(line, "value"), "00" | "ff") => {
                 let at = attribute(line, "pos").parse::<usize>().unwrap() - start;
                 let (code, octets) = typed(value);
-                options.push((place(at), Piece { code, value: octets, subs: Vec::new() }));
+                options.push((place(at), HexOption { code, value: octets, subs: Vec::new() }));
             }
             "dhcp.option.agent_information_option.suboption" => {
                 options.last_mut().unwrap().1.subs.push(typed(value));
@@ -152,7 +152,7 @@ fn message(pdml: &str) -> Reading {
     // tshark shows overloaded fields in the middle of the options field.
     options.sort_by_key(|&(place, ..)| place);
     let options = options.into_iter().map(|(_, piece)| piece).collect();
-    Reading { fields, options }
+    HexMessage { fields, options }
 }
 
 /// Returns the position of a place in the order of reading (RFC 3396 §5).

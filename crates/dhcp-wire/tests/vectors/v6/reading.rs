@@ -2,7 +2,7 @@
 //! field.
 
 use dhcp_wire::v6::duid::Duid;
-use dhcp_wire::v6::{Ia, IaKind, Message, Options, Packet, Tuples, option};
+use dhcp_wire::v6::{Dhcp6OptionIterator, Ia, IaKind, Message, Packet, Tuples, option};
 
 use crate::vectors::hex;
 use crate::vectors::tshark::attribute;
@@ -158,7 +158,7 @@ impl Ours<'_> {
     }
 
     /// Adds codes and lengths of the options in one place.
-    fn headers(&mut self, options: Options<'_>) {
+    fn headers(&mut self, options: Dhcp6OptionIterator<'_>) {
         for (code, value) in options {
             let at = self.at(value);
             self.push(at - 4, "option.type", code.to_be_bytes());

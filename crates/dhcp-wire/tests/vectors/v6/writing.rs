@@ -1,12 +1,13 @@
 //! Tests of our writer, byte by byte against others' packets and through tshark.
 
 use dhcp_wire::v6::{
-    IaKind, Message, MessageType, MessageWriter, Options, Packet, RelayWriter, StatusCode, option,
+    Dhcp6OptionIterator, IaKind, Message, MessageType, MessageWriter, Packet, RelayWriter,
+    StatusCode, option,
 };
 use packet_wire::{ipv6, pcap, protocol, udp};
 
 use crate::common::V6;
-use crate::vectors::{Folder, tshark};
+use crate::vectors::{VectorFolder, tshark};
 
 /// Writes a packet again from the values of its accessors: bytes at its end that no reader looks at
 /// are lost, and so is the order of options after Relay Message.
@@ -72,12 +73,12 @@ fn option_again(writer: &mut MessageWriter<'_>, code: u16, value: &[u8]) {
 
 /// Returns true if every byte of the packet is read, in the order in which we write.
 fn is_plain(packet: &Packet<'_>) -> bool {
-    let is_whole = |mut options: Options<'_>| {
+    let is_whole = |mut options: Dhcp6OptionIterator<'_>| {
         options.by_ref().for_each(drop);
         options.octets().is_empty()
     };
     let message = packet.message();
-    let is_last = |options: Options<'_>| options.last().unwrap().0 == option::RELAY_MSG;
+    let is_last = |options: Dhcp6OptionIterator<'_>| options.last().unwrap().0 == option::RELAY_MSG;
     is_whole(message.options())
         && message.ias().all(|ia| is_whole(ia.options))
         && packet.relays().all(|relay| is_whole(relay.options) && is_last(relay.options))
@@ -137,7 +138,7 @@ fn sealed(payload: &[u8]) -> Vec<u8> {
         "2001:db8::1".parse().unwrap(),
         "2001:db8::2".parse().unwrap(),
     );
-    header.emit(udp::HEADER_LEN + payload.len(), &mut base::Writer::new(&mut packet));
+    header.emit(udp::HEADER_LEN + payload.len(), &mut base::ByteWriter::new(&mut packet));
     packet.extend(udp::header_for(source, destination, payload));
     packet.extend(payload);
     packet
@@ -169,7 +170,7 @@ fn everything(query: &Packet<'_>, buffer: &mut [u8]) -> usize {
 
 #[test]
 fn tshark_finds_nothing_malformed_in_what_we_write() {
-    let mut file = pcap::Writer::new(
+    let mut file = pcap::CaptureWriter::new(
         pcap::LINK_RAW_IP,
         pcap::ByteOrder::Little,
         pcap::Resolution::Microseconds,
@@ -189,7 +190,7 @@ fn tshark_finds_nothing_malformed_in_what_we_write() {
         file.packet(0, &sealed(&answer[..len]));
         levels.extend([usize::from(count); 2]);
     }
-    let folder = Folder::new("v6");
+    let folder = VectorFolder::new("v6");
     let path = folder.0.join("written.pcap");
     std::fs::write(&path, file.octets()).unwrap();
     let Some(packets) = tshark::packets(&path) else { return };

@@ -4,9 +4,9 @@
 use std::fmt;
 
 use super::gateway::Gateway;
-use super::layers::{Drops, unread_drops};
-use super::machine::{GUEST, HOST, Machine};
-use super::process::{Receiver, ours};
+use super::layers::{LayerDrops, unread_drops};
+use super::machine::{GUEST, HOST, VirtualMachine};
+use super::process::{HostDccpProcess, ours};
 
 /// Bytes of a datagram.
 const OCTETS: usize = 256;
@@ -28,7 +28,7 @@ const CUT_S: usize = 3;
 
 /// End that is the client and sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sender {
+pub(super) enum SendingEnd {
     Ours,
     Kernel,
 }
@@ -78,8 +78,8 @@ pub(super) enum Trait {
 
 /// One run between the two stacks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
-    pub(super) sender: Sender,
+pub(super) struct MatrixPart {
+    pub(super) sender: SendingEnd,
     /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data only; `None`
     /// without a flag.
     pub(super) ccid: Option<u8>,
@@ -88,7 +88,7 @@ pub(super) struct Cell {
     pub(super) particular: Trait,
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for MatrixPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sender, ccid, is_v6, impairment, particular } = self;
         let ccid = ccid.map_or("no CCID said".to_owned(), |ccid| format!("CCID {ccid}"));
@@ -101,7 +101,7 @@ impl fmt::Display for Cell {
     }
 }
 
-impl Cell {
+impl MatrixPart {
     const fn datagrams(self) -> usize {
         match (self.impairment, self.particular) {
             (_, Trait::Many) => MANY_DATAGRAMS,
@@ -144,26 +144,26 @@ impl Cell {
     fn length_flag(self) -> String {
         match (self.particular, self.sender) {
             // A loss would shift the datagrams after it, but nothing is lost here.
-            (Trait::FullSize, Sender::Kernel) => String::new(),
-            (Trait::FullSize, Sender::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
+            (Trait::FullSize, SendingEnd::Kernel) => String::new(),
+            (Trait::FullSize, SendingEnd::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
             _ => format!("-l {OCTETS}"),
         }
     }
 }
 
 /// Returns all cells.
-pub(super) fn cells() -> Vec<Cell> {
+pub(super) fn cells() -> Vec<MatrixPart> {
     let mut cells = Vec::new();
-    for sender in [Sender::Ours, Sender::Kernel] {
+    for sender in [SendingEnd::Ours, SendingEnd::Kernel] {
         for ccid in [Some(2), Some(3), None] {
             for is_v6 in [false, true] {
                 for impairment in [Impairment::None, Impairment::Loss, Impairment::Reorder] {
                     let particular = Trait::Plain;
-                    cells.push(Cell { sender, ccid, is_v6, impairment, particular });
+                    cells.push(MatrixPart { sender, ccid, is_v6, impairment, particular });
                 }
             }
         }
-        let cell = |ccid, is_v6, impairment, particular| Cell {
+        let cell = |ccid, is_v6, impairment, particular| MatrixPart {
             sender,
             ccid: Some(ccid),
             is_v6,
@@ -209,11 +209,11 @@ struct Arrived {
     /// Number of datagrams that arrived changed.
     altered: usize,
     /// Packets dropped on the way.
-    drops: Drops,
+    drops: LayerDrops,
 }
 
 /// Splits the received data into datagrams. Bytes that a checksum covered must be as sent.
-fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
+fn taken_apart(cell: MatrixPart, received: &[u8]) -> Arrived {
     let (datagrams, rest) = received.as_chunks::<OCTETS>();
     assert!(rest.is_empty(), "{cell}: {} octets behind the last datagram", rest.len());
     let covered = match cell.particular {
@@ -221,7 +221,7 @@ fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
         Trait::Coverage(_) => COVERED_BY_4,
         _ => OCTETS,
     };
-    let mut arrived = Arrived { numbers: Vec::new(), altered: 0, drops: Drops::default() };
+    let mut arrived = Arrived { numbers: Vec::new(), altered: 0, drops: LayerDrops::default() };
     for octets in datagrams {
         let [a, b, c, d, ..] = *octets;
         let number = u32::from_be_bytes([a, b, c, d]);
@@ -238,7 +238,7 @@ fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
 }
 
 /// Sets up the path of a part.
-fn impair(machine: &mut Machine, cell: Cell) {
+fn impair(machine: &mut VirtualMachine, cell: MatrixPart) {
     let netem = cell.impairment.netem();
     for device in ["eth0", "ifb0"] {
         // A replaced netem keeps properties that the new words do not name.
@@ -256,7 +256,7 @@ fn impair(machine: &mut Machine, cell: Cell) {
 /// Cuts the path while data flows. Some packets are lost before if Linux receives with CCID 3: the
 /// rate that it reports after its first loss event stays until the second one, and a blackout as
 /// the first would make that one packet per second.
-fn cut(machine: &mut Machine, cell: Cell) {
+fn cut(machine: &mut VirtualMachine, cell: MatrixPart) {
     let set = |netem: &str| {
         format!(
             "for d in eth0 ifb0; do /bin/tc qdisc replace dev $d root netem {netem} limit 10000; \
@@ -269,7 +269,7 @@ fn cut(machine: &mut Machine, cell: Cell) {
     let pass = |packets: usize| {
         format!("end=$(({count} + {packets})); until [ {count} -gt $end ]; do sleep 0.02; done")
     };
-    let before = if cell.sender == Sender::Ours && cell.ccid == Some(3) {
+    let before = if cell.sender == SendingEnd::Ours && cell.ccid == Some(3) {
         let few = PACKETS_BEFORE_CUT / 10;
         format!("{}; {broken}; {}; {whole}; ", pass(PACKETS_BEFORE_CUT), pass(few))
     } else {
@@ -282,9 +282,9 @@ fn cut(machine: &mut Machine, cell: Cell) {
 }
 
 /// Plays a part, and returns the arrived datagrams.
-fn play(machine: &mut Machine, cell: Cell) -> Arrived {
+fn play(machine: &mut VirtualMachine, cell: MatrixPart) -> Arrived {
     impair(machine, cell);
-    let before = Drops::read(machine);
+    let before = LayerDrops::read(machine);
     let family = usize::from(cell.is_v6);
     let gateway = (cell.particular == Trait::Gateway)
         .then(|| Gateway::start(machine.namespace(), cell.is_v6));
@@ -292,7 +292,7 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
     let name = cell.file();
     let length = cell.length_flag();
     let (received, said) = match cell.sender {
-        Sender::Ours => {
+        SendingEnd::Ours => {
             let command = format!("/godwit dccp recv /tmp/got --carrier kernel {receiving}");
             machine.begin("recv", &command, "listening");
             let file = machine.folder.path().join(&name);
@@ -314,11 +314,11 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
             assert_eq!(code, 0, "{cell}: {printed}");
             (machine.read("/tmp/got"), printed)
         }
-        Sender::Kernel => {
+        SendingEnd::Kernel => {
             let file = machine.folder.path().join("got");
             let carrier = if gateway.is_some() { "udp" } else { "raw" };
             let words = format!("dccp recv {} --carrier {carrier} {receiving}", file.display());
-            let receiver = Receiver::start(machine, &words);
+            let receiver = HostDccpProcess::start(machine, &words);
             let (code, printed) = machine.attempt(&format!(
                 "/godwit dccp send {} /{name} --carrier kernel {length} {sending}",
                 HOST[family]
@@ -334,7 +334,7 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
         machine.run("until test -s /tmp/cut; do sleep 0.1; done");
     }
     let mut arrived = taken_apart(cell, &received);
-    arrived.drops = Drops::read(machine).since(before);
+    arrived.drops = LayerDrops::read(machine).since(before);
     arrived.drops.gateway = gateway.map_or(0, |gateway| gateway.end().into());
     arrived.drops.receiver = unread_drops(&said);
     arrived
@@ -342,7 +342,7 @@ fn play(machine: &mut Machine, cell: Cell) -> Arrived {
 
 /// Plays a part, asserts that as much arrived as the path lets through, and returns a summary as
 /// text.
-pub(super) fn play_and_check(machine: &mut Machine, cell: Cell) -> String {
+pub(super) fn play_and_check(machine: &mut VirtualMachine, cell: MatrixPart) -> String {
     let arrived = play(machine, cell);
     check(cell, &arrived);
     let (count, altered) = (arrived.numbers.len(), arrived.altered);
@@ -355,12 +355,12 @@ pub(super) fn play_and_check(machine: &mut Machine, cell: Cell) -> String {
 }
 
 /// Asserts that as much arrived as the path lets through.
-fn check(cell: Cell, arrived: &Arrived) {
+fn check(cell: MatrixPart, arrived: &Arrived) {
     let datagrams = cell.datagrams();
     let mut distinct = arrived.numbers.clone();
     distinct.sort_unstable();
     distinct.dedup();
-    if cell.sender == Sender::Kernel {
+    if cell.sender == SendingEnd::Kernel {
         let count = arrived.numbers.len();
         assert_eq!(distinct.len(), count, "{cell}: ours delivered a datagram twice");
     }
@@ -380,9 +380,11 @@ fn check(cell: Cell, arrived: &Arrived) {
         // The datagrams go as fast as congestion control allows, and DCCP has no flow control: a
         // delayed receiver drops what exceeds its buffers.
         _ if cell.particular == Trait::Many => datagrams / 4,
-        (_, Sender::Ours) if cell.particular == Trait::FullSize => KERNEL_DROPS_MAX * PER_FULL_SIZE,
-        (_, Sender::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
-        (_, Sender::Kernel) => 0,
+        (_, SendingEnd::Ours) if cell.particular == Trait::FullSize => {
+            KERNEL_DROPS_MAX * PER_FULL_SIZE
+        }
+        (_, SendingEnd::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
+        (_, SendingEnd::Kernel) => 0,
     };
     let shown = &missing[..lost.min(100)];
     let drops = arrived.drops;

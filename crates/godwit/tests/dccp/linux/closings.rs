@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::machine::{GUEST, HOST, Machine};
-use super::process::Receiver;
+use super::machine::{GUEST, HOST, VirtualMachine};
+use super::process::HostDccpProcess;
 
 /// End that closes while both applications run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn all() -> Vec<Closing> {
 
 impl Closing {
     /// Plays the closing, and asserts that each end reports how the connection ended.
-    pub(super) fn play(self, machine: &mut Machine) -> String {
+    pub(super) fn play(self, machine: &mut VirtualMachine) -> String {
         match self {
             Self::KernelServer => the_kernels_server_closes(machine),
             Self::OurServer => our_server_closes(machine),
@@ -59,7 +59,7 @@ impl Closing {
     }
 
     /// Sends the program of the kernel's end a signal, if this closing needs one there.
-    fn signal_kernel(self, machine: &mut Machine) -> Option<i32> {
+    fn signal_kernel(self, machine: &mut VirtualMachine) -> Option<i32> {
         let (signal, code) = match self {
             Self::KernelSenderInterrupted | Self::KernelReceiverInterrupted => ("INT", 130),
             Self::KernelSenderKilled | Self::KernelReceiverKilled => ("KILL", 137),
@@ -69,10 +69,10 @@ impl Closing {
         Some(code)
     }
 
-    fn while_ours_sends(self, machine: &mut Machine) {
+    fn while_ours_sends(self, machine: &mut VirtualMachine) {
         machine.begin("recv", "/godwit dccp recv /tmp/got --carrier kernel", "listening");
         let words = format!("dccp send {} /dev/zero --carrier raw --debug connection", GUEST[0]);
-        let sender = Receiver::start_until(machine, &words, "PARTOPEN");
+        let sender = HostDccpProcess::start_until(machine, &words, "PARTOPEN");
         machine.run("until test -s /tmp/got; do sleep 0.1; done");
         let code = self.signal_kernel(machine);
         if code.is_none() {
@@ -94,11 +94,11 @@ impl Closing {
         }
     }
 
-    fn while_the_kernel_sends(self, machine: &mut Machine) {
+    fn while_the_kernel_sends(self, machine: &mut VirtualMachine) {
         let file = machine.folder.path().join("got");
         std::fs::write(&file, "").expect("there is room");
         let receiver =
-            Receiver::start(machine, &format!("dccp recv {} --carrier raw", file.display()));
+            HostDccpProcess::start(machine, &format!("dccp recv {} --carrier raw", file.display()));
         let command = format!("/godwit dccp send {} /dev/zero --carrier kernel", HOST[0]);
         begin_sending(machine, &command);
         let deadline = Instant::now() + PATIENCE;
@@ -129,7 +129,7 @@ impl Closing {
 }
 
 /// Starts a command in the machine that prints nothing until it ends.
-fn begin_sending(machine: &mut Machine, command: &str) {
+fn begin_sending(machine: &mut VirtualMachine, command: &str) {
     machine.run(&format!(
         "rm -f /tmp/send.code; ({command} >/tmp/send 2>&1; echo $? >/tmp/send.code) &"
     ));
@@ -140,10 +140,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Word on which a listener of the suite closes.
 const CLOSE: &str = "godwit:close";
 
-fn the_kernels_server_closes(machine: &mut Machine) {
+fn the_kernels_server_closes(machine: &mut VirtualMachine) {
     machine.begin("listen", "/godwit dccp conformance --listen --carrier kernel -4", "istening");
     let words = format!("dccp send {} --carrier raw --debug connection", GUEST[0]);
-    let mut sender = Receiver::start_until(machine, &words, "PARTOPEN");
+    let mut sender = HostDccpProcess::start_until(machine, &words, "PARTOPEN");
     sender.input().write_all(CLOSE.as_bytes()).expect("it reads");
     // The client's input has not ended: the server's CloseReq or Close ends the connection.
     sender.wait_for("to TIMEWAIT");
@@ -153,10 +153,10 @@ fn the_kernels_server_closes(machine: &mut Machine) {
     machine.end("listen");
 }
 
-fn our_server_closes(machine: &mut Machine) {
+fn our_server_closes(machine: &mut VirtualMachine) {
     let words =
         format!("dccp conformance --listen --carrier raw --bind {} --debug connection", HOST[0]);
-    let mut listener = Receiver::start_listing(machine, &words);
+    let mut listener = HostDccpProcess::start_listing(machine, &words);
     machine.run("rm -f /tmp/input; mkfifo /tmp/input");
     let command = format!("/godwit dccp send {} --carrier kernel", HOST[0]);
     begin_sending(machine, &format!("(printf {CLOSE}; cat /tmp/input) | {command}"));

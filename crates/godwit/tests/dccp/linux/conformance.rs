@@ -7,22 +7,22 @@ use std::fmt;
 use dccp_tools::conformance::catalog;
 use serde::Deserialize;
 
-use super::Extent;
-use super::machine::{GUEST, Machine};
+use super::LinuxRunExtent;
+use super::machine::{GUEST, VirtualMachine};
 use super::process::ours;
 use crate::dccp::document;
 
 /// Cases whose names begin with this word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group(&'static str);
+pub(super) struct ConformanceGroup(&'static str);
 
-impl fmt::Display for Group {
+impl fmt::Display for ConformanceGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.to_lowercase())
     }
 }
 
-impl Group {
+impl ConformanceGroup {
     /// Returns all groups in the order of the suite.
     pub(super) fn all() -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
@@ -52,7 +52,7 @@ impl Group {
 }
 
 /// Group in the test command.
-pub(super) const SAMPLE: Group = Group("HDR");
+pub(super) const SAMPLE: ConformanceGroup = ConformanceGroup("HDR");
 /// Time to wait for packets that may not come, in seconds: in the test command, on a busy machine,
 /// and in a round.
 const SAMPLE_WAIT_S: u32 = 15;
@@ -63,20 +63,20 @@ const REQUEST_RETRIES: usize = 2;
 
 /// Cases that Linux does not pass.
 #[derive(Deserialize)]
-struct Verdicts {
-    case: Vec<Listed>,
+struct LinuxFailures {
+    case: Vec<FailedCases>,
 }
 
 /// Cases with one reason.
 #[derive(Deserialize)]
-struct Listed {
+struct FailedCases {
     names: Vec<String>,
     why: String,
 }
 
 fn listed() -> BTreeSet<String> {
     let text = include_str!("../../../../../conformance/dccp-linux-6.1.toml");
-    let verdicts: Verdicts = toml::from_str(text).expect("the file is whole");
+    let verdicts: LinuxFailures = toml::from_str(text).expect("the file is whole");
     let mut listed = BTreeSet::new();
     for case in verdicts.case {
         assert!(case.why.contains('§'), "{:?} name no section", case.names);
@@ -87,9 +87,9 @@ fn listed() -> BTreeSet<String> {
 
 /// Runs the cases of a group and compares the verdicts.
 pub(super) fn the_verdict_of_each_case_is_known(
-    machine: &mut Machine,
-    group: Group,
-    extent: Extent,
+    machine: &mut VirtualMachine,
+    group: ConformanceGroup,
+    extent: LinuxRunExtent,
 ) -> String {
     let listed: BTreeSet<String> = listed().into_iter().filter(|name| group.has(name)).collect();
     let retries = machine.run("sysctl -n net.dccp.default.request_retries").trim().to_owned();

@@ -2,15 +2,15 @@
 
 use std::process::Output;
 
-use super::Extent;
-use super::machine::{GUEST, HOST, Machine};
-use super::process::{Receiver, ours};
+use super::LinuxRunExtent;
+use super::machine::{GUEST, HOST, VirtualMachine};
+use super::process::{HostDccpProcess, ours};
 use crate::dccp::{document, number};
 
 /// Checks the message of one end about a refused connection, Godwit's first or the kernel's.
 pub(super) fn refusals_have_the_same_reason_at_both_ends(
-    machine: &mut Machine,
-    extent: Extent,
+    machine: &mut VirtualMachine,
+    extent: LinuxRunExtent,
 ) -> String {
     let [host, guest] = [HOST[0], GUEST[0]];
     let said = |output: Output| {
@@ -31,7 +31,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
 
     // In the other direction: the kernel keeps the data after the code.
     let listening = "dccp recv /dev/null --carrier raw --service-code SC:ABCD";
-    let receiver = Receiver::start(machine, listening);
+    let receiver = HostDccpProcess::start(machine, listening);
     let command = format!("/godwit dccp send {host} /dev/null --carrier kernel");
     let (code, service) = machine.attempt(&command);
     assert_eq!(code, 1, "{service}");
@@ -48,7 +48,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
 }
 
 /// Checks the client's message if each end supports one CCID and they differ.
-fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
+fn no_common_ccid_is_named(machine: &mut VirtualMachine, server: u8, client: u8) {
     let command = format!("/godwit dccp recv /tmp/got --carrier kernel --ccid {server}");
     machine.begin("recv", &command, "listening");
     let words = format!("dccp send {} /dev/null --carrier raw --ccid {client}", GUEST[0]);
@@ -60,7 +60,7 @@ fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
     machine.end("recv");
 
     let words = format!("dccp recv /dev/null --carrier raw --ccid {server}");
-    let receiver = Receiver::start(machine, &words);
+    let receiver = HostDccpProcess::start(machine, &words);
     let (code, said) = machine.attempt(&format!(
         "/godwit dccp send {} /dev/null --carrier kernel --ccid {client}",
         HOST[0]
@@ -72,9 +72,9 @@ fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
 
 /// Checks that both ends count the same in one run of `perf`, whichever of them is the kernel.
 pub(super) fn perf_counts_the_same_at_both_ends(
-    machine: &mut Machine,
+    machine: &mut VirtualMachine,
     ccid: u8,
-    extent: Extent,
+    extent: LinuxRunExtent,
 ) -> String {
     for run in extent.choose(RUNS.to_vec(), 1) {
         let words = format!("{} -t 2 --json --ccid {ccid}", run.words);
@@ -87,7 +87,7 @@ pub(super) fn perf_counts_the_same_at_both_ends(
         let start = printed.find('{').unwrap_or_else(|| panic!("no document in {printed}"));
         agree(&client.stdout, &printed.as_bytes()[start..], run, ccid);
 
-        let receiver = Receiver::start(machine, &format!("{server} --carrier raw"));
+        let receiver = HostDccpProcess::start(machine, &format!("{server} --carrier raw"));
         let command = format!("/godwit dccp perf -c {} {words} --carrier kernel", HOST[0]);
         let (code, printed) = machine.attempt(&command);
         assert!(is_result(Some(code)), "{printed}");
@@ -98,17 +98,17 @@ pub(super) fn perf_counts_the_same_at_both_ends(
 
 /// Run of `perf` at a constant rate.
 #[derive(Clone, Copy)]
-struct Run {
+struct PerfRun {
     words: &'static str,
     /// Datagrams due in each direction.
     datagrams: f64,
     directions: usize,
 }
 
-const RUNS: [Run; 3] = [
-    Run { words: "-b 400k -l 500", datagrams: 200.0, directions: 1 },
-    Run { words: "-b 2m -l 1000", datagrams: 500.0, directions: 1 },
-    Run { words: "--bidir -b 400k -l 500", datagrams: 200.0, directions: 2 },
+const RUNS: [PerfRun; 3] = [
+    PerfRun { words: "-b 400k -l 500", datagrams: 200.0, directions: 1 },
+    PerfRun { words: "-b 2m -l 1000", datagrams: 500.0, directions: 1 },
+    PerfRun { words: "--bidir -b 400k -l 500", datagrams: 200.0, directions: 2 },
 ];
 
 /// Returns true if a client has measured. Exit code 3 says that it sent less than the rate, as on a
@@ -118,7 +118,7 @@ fn is_result(code: Option<i32>) -> bool {
 }
 
 /// Asserts that the documents of a client and of its server agree.
-fn agree(client: &[u8], server: &[u8], run: Run, ccid: u8) {
+fn agree(client: &[u8], server: &[u8], run: PerfRun, ccid: u8) {
     let [client, server] = [client, server].map(document);
     for document in [&client, &server] {
         let directions = document["flows"][0]["directions"].as_array().expect("a list");

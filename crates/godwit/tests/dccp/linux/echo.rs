@@ -4,11 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dccp_link::{
-    CarrierKind, CarrierOptions, Config, Connection, Endpoint, Limits, LinkError, Peer,
+    BlockingConnection, BlockingEndpoint, CarrierKind, CarrierOptions, ConnectionConfig, DccpError,
+    EndpointLimits, Peer,
 };
 
 use super::cells::sent;
-use super::machine::{GUEST, HOST, Machine};
+use super::machine::{GUEST, HOST, VirtualMachine};
 
 const DATAGRAMS: usize = 400;
 const OCTETS: usize = 256;
@@ -18,7 +19,7 @@ const UNDER_WAY: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Sends datagrams to an application of the kernel that sends them back, and compares them.
-pub(super) fn every_datagram_comes_back(machine: &mut Machine, ccid: u8) -> String {
+pub(super) fn every_datagram_comes_back(machine: &mut VirtualMachine, ccid: u8) -> String {
     let command = format!("/godwit dccp conformance --listen --carrier kernel -4 --ccid {ccid}");
     machine.begin("listen", &command, "istening");
     let place = Path::new("/run/netns").join(machine.namespace());
@@ -34,13 +35,18 @@ pub(super) fn every_datagram_comes_back(machine: &mut Machine, ccid: u8) -> Stri
     format!("{count} of {DATAGRAMS}")
 }
 
-fn connect(ccid: u8) -> (Endpoint, Connection) {
+fn connect(ccid: u8) -> (BlockingEndpoint, BlockingConnection) {
     let address = HOST[0].parse().expect("an address");
     let kind = CarrierKind::Raw { answers_all_ports: false };
     let mut options = CarrierOptions::new(kind);
     options.addresses = vec![address];
-    let endpoint = Endpoint::open(&options, Limits::default()).expect("root has raw sockets");
-    let config = Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() };
+    let endpoint =
+        BlockingEndpoint::open(&options, EndpointLimits::default()).expect("root has raw sockets");
+    let config = ConnectionConfig {
+        tx_ccids: vec![ccid],
+        rx_ccids: vec![ccid],
+        ..ConnectionConfig::default()
+    };
     let address = GUEST[0].parse().expect("an address");
     let peer = Peer { address, port: 5001, udp_port: 0 };
     let mut connection = endpoint.connect(peer, &config).expect("the kernel listens");
@@ -48,7 +54,7 @@ fn connect(ccid: u8) -> (Endpoint, Connection) {
     (endpoint, connection)
 }
 
-fn count_echoes((_endpoint, connection): &(Endpoint, Connection)) -> usize {
+fn count_echoes((_endpoint, connection): &(BlockingEndpoint, BlockingConnection)) -> usize {
     let all = sent(DATAGRAMS);
     let mut waiting: Vec<&[u8]> = Vec::new();
     let mut count = 0;
@@ -70,7 +76,7 @@ fn count_echoes((_endpoint, connection): &(Endpoint, Connection)) -> usize {
                 waiting.drain(..=at.expect("it comes back as it went, and once"));
                 count += 1;
             }
-            Err(LinkError::TimedOut(_)) => waiting.clear(),
+            Err(DccpError::TimedOut(_)) => waiting.clear(),
             other => panic!("the connection ended: {other:?}"),
         }
     }

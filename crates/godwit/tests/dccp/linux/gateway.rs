@@ -40,7 +40,7 @@ impl Gateway {
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             netio::namespace::enter(&place).expect("root enters namespaces");
-            let mut translation = Translation::open(is_v6);
+            let mut translation = GatewayTranslator::open(is_v6);
             tell.send(translation.door).expect("it waits");
             while !seen.load(Ordering::Acquire) {
                 translation.turn();
@@ -71,7 +71,7 @@ impl Drop for Gateway {
     }
 }
 
-struct Translation {
+struct GatewayTranslator {
     udp: UdpSocket,
     door: SocketAddr,
     raw: RawSocket,
@@ -83,7 +83,7 @@ struct Translation {
     clients: BTreeMap<u16, SocketAddr>,
 }
 
-impl Translation {
+impl GatewayTranslator {
     fn open(is_v6: bool) -> Self {
         let family = usize::from(is_v6);
         let [host, guest] = [HOST, GUEST].map(|ends| ends[family].parse().expect("an address"));

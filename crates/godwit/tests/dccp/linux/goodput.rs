@@ -3,8 +3,8 @@
 
 use measure::statistics::{ratio_of_means, trimmed_interval};
 
-use super::machine::{GUEST, HOST, Machine};
-use super::process::{Receiver, ours};
+use super::machine::{GUEST, HOST, VirtualMachine};
+use super::process::{HostDccpProcess, ours};
 use crate::dccp::{document, number};
 
 /// Bytes of a datagram: the space that Linux leaves next to its options in a packet of 1,500 bytes.
@@ -33,13 +33,13 @@ pub(super) fn interfaces() -> Vec<String> {
 
 /// Ends of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ends {
+enum GoodputEnds {
     OursToLinux,
     LinuxToOurs,
     LinuxToLinux,
 }
 
-impl Ends {
+impl GoodputEnds {
     const ALL: [Self; 3] = [Self::OursToLinux, Self::LinuxToOurs, Self::LinuxToLinux];
 
     const fn words(self) -> &'static str {
@@ -63,35 +63,35 @@ impl Ends {
 
 /// Path with its round-trip time in milliseconds, and its loss in percent.
 #[derive(Clone, Copy, Debug)]
-struct PathKind {
+struct GoodputPath {
     round_trip_ms: u32,
     loss_percent: u32,
 }
 
-const PATHS: [PathKind; 2] = [
-    PathKind { round_trip_ms: 40, loss_percent: 1 },
-    PathKind { round_trip_ms: 150, loss_percent: 10 },
+const PATHS: [GoodputPath; 2] = [
+    GoodputPath { round_trip_ms: 40, loss_percent: 1 },
+    GoodputPath { round_trip_ms: 150, loss_percent: 10 },
 ];
 
 /// Measures all paths and ends in `rounds` rounds, and calls `say` for each run and finally for the
 /// table.
 pub(super) fn compare(
-    machine: &mut Machine,
+    machine: &mut VirtualMachine,
     rounds: u64,
     is_short: bool,
     say: &dyn Fn(&str),
 ) -> String {
     join(machine);
     let seconds = if is_short { SHORT_RUN_S } else { RUN_S };
-    let rows: Vec<(PathKind, u8)> =
+    let rows: Vec<(GoodputPath, u8)> =
         PATHS.into_iter().flat_map(|path| [3, 2].map(|ccid| (path, ccid))).collect();
-    let mut rates = vec![[const { Vec::new() }; Ends::ALL.len()]; rows.len()];
+    let mut rates = vec![[const { Vec::new() }; GoodputEnds::ALL.len()]; rows.len()];
     for round in 0..rounds {
         for (row, &(path, ccid)) in rows.iter().enumerate() {
-            for turn in 0..Ends::ALL.len() {
+            for turn in 0..GoodputEnds::ALL.len() {
                 // Rotate, so that no ends are always first.
-                let column = (turn + round as usize) % Ends::ALL.len();
-                let ends = Ends::ALL[column];
+                let column = (turn + round as usize) % GoodputEnds::ALL.len();
+                let ends = GoodputEnds::ALL[column];
                 let kbit = measure(machine, path, ccid, ends, seconds);
                 say(&format!("goodput: {}, {}: {kbit:.0} kbit/s", title(path, ccid), ends.words()));
                 rates[row][column].push(kbit);
@@ -100,7 +100,7 @@ pub(super) fn compare(
     }
     for ((path, ccid), rates) in rows.iter().zip(&rates) {
         say(&format!("goodput of {rounds} rounds of {seconds} s: {}", title(*path, *ccid)));
-        for (ends, of_ends) in Ends::ALL.into_iter().zip(rates) {
+        for (ends, of_ends) in GoodputEnds::ALL.into_iter().zip(rates) {
             say(&format!("  {:<15}{}", ends.words(), described(of_ends, &rates[2])));
         }
     }
@@ -109,8 +109,8 @@ pub(super) fn compare(
     format!("{} runs", rates.iter().flatten().map(Vec::len).sum::<usize>())
 }
 
-fn title(path: PathKind, ccid: u8) -> String {
-    let PathKind { round_trip_ms, loss_percent } = path;
+fn title(path: GoodputPath, ccid: u8) -> String {
+    let GoodputPath { round_trip_ms, loss_percent } = path;
     format!("{loss_percent} % lost, {round_trip_ms} ms, CCID {ccid}")
 }
 
@@ -133,7 +133,7 @@ fn described(rates: &[f64], of_linux: &[f64]) -> String {
 }
 
 /// Joins the second interface of the machine to the third.
-fn join(machine: &mut Machine) {
+fn join(machine: &mut VirtualMachine) {
     machine.run(&format!(
         "mkdir -p /var/run; /bin/ip netns add {PEER} && /bin/ip link set eth2 netns {PEER} && \
          /bin/ip addr add {client}/24 dev eth1 && /bin/ip link set eth1 up && \
@@ -149,8 +149,8 @@ fn join(machine: &mut Machine) {
 }
 
 /// Sets up the path: half of the delay in each direction, the loss in the direction of the data.
-fn impair(machine: &mut Machine, path: PathKind, ends: Ends) {
-    let PathKind { round_trip_ms, loss_percent } = path;
+fn impair(machine: &mut VirtualMachine, path: GoodputPath, ends: GoodputEnds) {
+    let GoodputPath { round_trip_ms, loss_percent } = path;
     let losses = [format!(" loss {loss_percent}%"), String::new()];
     for (device, loss) in ends.devices().into_iter().zip(losses) {
         let tc = if device == "eth2" { format!("/bin/tc -n {PEER}") } else { "/bin/tc".to_owned() };
@@ -163,26 +163,32 @@ fn impair(machine: &mut Machine, path: PathKind, ends: Ends) {
 }
 
 /// Returns the rate that a receiver read in a run, in kbit/s.
-fn measure(machine: &mut Machine, path: PathKind, ccid: u8, ends: Ends, seconds: u32) -> f64 {
+fn measure(
+    machine: &mut VirtualMachine,
+    path: GoodputPath,
+    ccid: u8,
+    ends: GoodputEnds,
+    seconds: u32,
+) -> f64 {
     impair(machine, path, ends);
     let server = format!("dccp perf -s -1 --plain --json --ccid {ccid}");
     let client = |host: &str| {
         format!("dccp perf -c {host} --plain --json --ccid {ccid} -l {OCTETS} {QUEUE} -t {seconds}")
     };
     let printed = match ends {
-        Ends::OursToLinux => {
+        GoodputEnds::OursToLinux => {
             machine.begin("perf", &format!("/godwit {server} --carrier kernel"), "listening");
             let words = format!("{} --carrier raw", client(GUEST[0]));
             let output = ours(machine, &words).output().expect("the binary runs");
             assert!(output.status.success(), "{output:?}");
             machine.end("perf").1.into_bytes()
         }
-        Ends::LinuxToOurs => {
-            let receiver = Receiver::start(machine, &format!("{server} --carrier raw"));
+        GoodputEnds::LinuxToOurs => {
+            let receiver = HostDccpProcess::start(machine, &format!("{server} --carrier raw"));
             machine.run(&format!("/godwit {} --carrier kernel", client(HOST[0])));
             receiver.end()
         }
-        Ends::LinuxToLinux => {
+        GoodputEnds::LinuxToLinux => {
             let server = format!("/bin/ip netns exec {PEER} /godwit {server} --carrier kernel");
             machine.begin("perf", &server, "listening");
             machine.run(&format!("/godwit {} --carrier kernel", client(INNER[1])));

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use super::machine::{Machine, TAP};
+use super::machine::{TAP, VirtualMachine};
 
 /// Counters of drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Drops {
+pub(super) struct LayerDrops {
     /// Drops at the host's end of the interface, whose queue the machine reads.
     tap: u64,
     /// Drops in the queues of the machine's interfaces.
@@ -20,9 +20,9 @@ pub(super) struct Drops {
     pub(super) receiver: u64,
 }
 
-impl Drops {
+impl LayerDrops {
     /// Reads the counters between the ends.
-    pub(super) fn read(machine: &mut Machine) -> Self {
+    pub(super) fn read(machine: &mut VirtualMachine) -> Self {
         let mut command = machine.here();
         let counter = |way: &str| format!("/sys/class/net/{TAP}/statistics/{way}_dropped");
         let output = command.arg("cat").args(["rx", "tx"].map(counter)).output();
@@ -50,7 +50,7 @@ fn dropped_by_queues(text: &str) -> u64 {
     counts.filter_map(|rest| rest.split(',').next()?.parse::<u64>().ok()).sum()
 }
 
-impl fmt::Display for Drops {
+impl fmt::Display for LayerDrops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tap, queues, backlog, gateway, receiver } = self;
         write!(

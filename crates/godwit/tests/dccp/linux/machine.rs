@@ -31,7 +31,7 @@ const WHOLE: &str = "whole";
 const TRIES: usize = 10;
 
 /// Virtual machine that ends with the value.
-pub(super) struct Machine {
+pub(super) struct VirtualMachine {
     qemu: Child,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -39,7 +39,7 @@ pub(super) struct Machine {
     namespace: String,
 }
 
-impl Machine {
+impl VirtualMachine {
     /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents)
     /// in its root, at an interface in the namespace. `more` are further arguments of QEMU.
     pub(super) fn start(
@@ -126,7 +126,7 @@ impl Machine {
         ));
     }
 
-    /// Waits until a command that [`Machine::begin`] started has ended, and returns its exit code
+    /// Waits until a command that [`VirtualMachine::begin`] started has ended, and returns its exit code
     /// and its output.
     pub(super) fn end(&mut self, name: &str) -> (i32, String) {
         self.attempt(&format!(
@@ -164,7 +164,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for VirtualMachine {
     fn drop(&mut self) {
         // A failure means that the machine has ended already.
         self.qemu.kill().ok();

@@ -30,9 +30,9 @@ use base::Random;
 
 use crate::common::namespaces::Namespaces;
 use crate::crash::from_environment;
-use machine::Machine;
-use parts::Part;
-use progress::Progress;
+use machine::VirtualMachine;
+use parts::RoundPart;
+use progress::LinuxRunProgress;
 
 /// Number of machines of a round.
 const MACHINES: usize = 2;
@@ -41,14 +41,14 @@ const FAILURE_LINES: usize = 20;
 
 /// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+enum LinuxRunExtent {
     /// Parts that the seed chooses.
     Sample { seed: u64 },
     /// Whole rounds, this many.
     Whole { rounds: u64 },
 }
 
-impl Extent {
+impl LinuxRunExtent {
     fn from_environment() -> Self {
         match from_environment("GODWIT_DCCP_LINUX_ROUNDS", 0) {
             0 => Self::Sample { seed: from_environment("GODWIT_SIM_SEED", 1) },
@@ -80,30 +80,30 @@ impl Extent {
 }
 
 /// State that the machines share. A failed part does not end a long run.
-struct Run<'a> {
-    extent: Extent,
+struct LinuxRun<'a> {
+    extent: LinuxRunExtent,
     /// Folder with kernel and root file system.
     made: &'a Path,
     /// Files that the parts send: name and contents.
     files: BTreeMap<String, Vec<u8>>,
     /// Arguments of QEMU.
     more_interfaces: Vec<String>,
-    waiting: Mutex<VecDeque<Part>>,
+    waiting: Mutex<VecDeque<RoundPart>>,
     failures: Mutex<Vec<String>>,
-    progress: Progress,
+    progress: LinuxRunProgress,
 }
 
-impl<'a> Run<'a> {
-    fn new(extent: Extent, made: &'a Path, only: Option<&str>) -> Self {
+impl<'a> LinuxRun<'a> {
+    fn new(extent: LinuxRunExtent, made: &'a Path, only: Option<&str>) -> Self {
         let parts = parts::chosen(extent, only);
         let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for part in &parts {
-            if let Part::Cell(cell) = part {
+            if let RoundPart::Cell(cell) = part {
                 files.entry(cell.file()).or_insert_with(|| cell.octets());
             }
         }
-        let progress = Progress::new(&parts, extent.is_whole());
-        let has_goodput = parts.iter().any(|part| matches!(part, Part::Goodput { .. }));
+        let progress = LinuxRunProgress::new(&parts, extent.is_whole());
+        let has_goodput = parts.iter().any(|part| matches!(part, RoundPart::Goodput { .. }));
         let more_interfaces = if has_goodput { goodput::interfaces() } else { Vec::new() };
         let (waiting, failures) = (Mutex::new(parts.into()), Mutex::default());
         Self { extent, made, files, more_interfaces, waiting, failures, progress }
@@ -136,11 +136,11 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the part to play next.
-    fn next(&self) -> Option<Part> {
+    fn next(&self) -> Option<RoundPart> {
         lock(&self.waiting).pop_front()
     }
 
-    fn failed(&self, part: Part, began: Instant, said: &str) {
+    fn failed(&self, part: RoundPart, began: Instant, said: &str) {
         let repeat = format!("repeat with: cargo xtask dccp-linux --rounds 1 --only {part}");
         self.progress.ended(part, began.elapsed(), &format!("FAILED, {repeat}"));
         for line in said.lines().take(FAILURE_LINES) {
@@ -151,8 +151,9 @@ impl<'a> Run<'a> {
 
     /// Starts a machine with the files to send at both ends, and with ingress that netem can
     /// impair.
-    fn machine(&self, namespace: &str) -> Machine {
-        let mut machine = Machine::start(self.made, namespace, &self.files, &self.more_interfaces);
+    fn machine(&self, namespace: &str) -> VirtualMachine {
+        let mut machine =
+            VirtualMachine::start(self.made, namespace, &self.files, &self.more_interfaces);
         for (name, octets) in &self.files {
             std::fs::write(machine.folder.path().join(name), octets).expect("there is room");
         }
@@ -171,10 +172,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[test]
 fn our_dccp_and_that_of_linux_work_together() {
-    let extent = Extent::from_environment();
+    let extent = LinuxRunExtent::from_environment();
     let Some(made) = machine::made() else { return };
     let only = std::env::var("GODWIT_DCCP_LINUX_ONLY").ok();
-    let run = Run::new(extent, &made, only.as_deref());
+    let run = LinuxRun::new(extent, &made, only.as_deref());
     println!("{extent:?}; all: cargo xtask dccp-linux");
     let machines = if extent.is_whole() { MACHINES } else { 1 };
     let namespaces = Namespaces::<MACHINES>::make();

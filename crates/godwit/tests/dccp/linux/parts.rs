@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::Extent;
-use super::cells::{self, Cell, Impairment, Sender, Trait};
+use super::LinuxRunExtent;
+use super::cells::{self, Impairment, MatrixPart, SendingEnd, Trait};
 use super::closings::{self, Closing};
-use super::conformance::{self, Group};
+use super::conformance::{self, ConformanceGroup};
 use super::counts;
 use super::echo;
 use super::goodput;
-use super::machine::Machine;
+use super::machine::VirtualMachine;
 
 /// Number of parts of the matrix in the test command.
 const SAMPLE: usize = 4;
 
 /// Part that needs a machine for itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
-    Cell(Cell),
+pub(super) enum RoundPart {
+    Cell(MatrixPart),
     Closing(Closing),
     Echo {
         ccid: u8,
@@ -27,14 +27,14 @@ pub(super) enum Part {
         ccid: u8,
     },
     Refusals,
-    Conformance(Group),
+    Conformance(ConformanceGroup),
     /// Throughput measurement, played only by its name, in no round.
     Goodput {
         is_short: bool,
     },
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for RoundPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cell(cell) => f.write_str(&cell_name(*cell)),
@@ -50,29 +50,31 @@ impl fmt::Display for Part {
 }
 
 /// Returns the parts of one round.
-pub(super) fn of_round(extent: Extent) -> Vec<Part> {
+pub(super) fn of_round(extent: LinuxRunExtent) -> Vec<RoundPart> {
     let mut chosen = cells::cells();
     if !extent.is_whole() {
         // 16 MB through an emulated processor are too expensive for each run.
         chosen.retain(|cell| cell.particular != Trait::Many);
     }
-    let mut parts: Vec<Part> = extent.choose(chosen, SAMPLE).into_iter().map(Part::Cell).collect();
-    parts.extend(extent.choose(closings::all(), 1).into_iter().map(Part::Closing));
+    let mut parts: Vec<RoundPart> =
+        extent.choose(chosen, SAMPLE).into_iter().map(RoundPart::Cell).collect();
+    parts.extend(extent.choose(closings::all(), 1).into_iter().map(RoundPart::Closing));
     for ccid in extent.choose(vec![2, 3], 1) {
-        parts.extend([Part::Echo { ccid }, Part::Perf { ccid }]);
+        parts.extend([RoundPart::Echo { ccid }, RoundPart::Perf { ccid }]);
     }
-    parts.push(Part::Refusals);
-    let groups = if extent.is_whole() { Group::all() } else { vec![conformance::SAMPLE] };
-    parts.extend(groups.into_iter().map(Part::Conformance));
+    parts.push(RoundPart::Refusals);
+    let groups =
+        if extent.is_whole() { ConformanceGroup::all() } else { vec![conformance::SAMPLE] };
+    parts.extend(groups.into_iter().map(RoundPart::Conformance));
     parts
 }
 
 /// Returns the parts to play in all rounds: those of a round, or the one with the name `only`, or
 /// those whose names begin with it.
-pub(super) fn chosen(extent: Extent, only: Option<&str>) -> Vec<Part> {
+pub(super) fn chosen(extent: LinuxRunExtent, only: Option<&str>) -> Vec<RoundPart> {
     let parts = of_round(extent);
     let Some(only) = only else { return all_rounds(&parts, extent) };
-    let goodput = [false, true].map(|is_short| Part::Goodput { is_short });
+    let goodput = [false, true].map(|is_short| RoundPart::Goodput { is_short });
     if let Some(part) = goodput.into_iter().find(|part| part.to_string() == only) {
         // It plays its rounds itself, in turn.
         return vec![part];
@@ -81,19 +83,19 @@ pub(super) fn chosen(extent: Extent, only: Option<&str>) -> Vec<Part> {
 }
 
 /// Returns the parts of all rounds, in each the longest first, so that the machines end together.
-fn all_rounds(parts: &[Part], extent: Extent) -> Vec<Part> {
+fn all_rounds(parts: &[RoundPart], extent: LinuxRunExtent) -> Vec<RoundPart> {
     let mut parts = parts.to_vec();
     parts.sort_by(|a, b| b.expected_s().total_cmp(&a.expected_s()));
     parts.repeat(extent.rounds() as usize)
 }
 
 /// Returns the part with that name, or those whose names begin with it.
-fn named(parts: &[Part], only: &str) -> Vec<Part> {
+fn named(parts: &[RoundPart], only: &str) -> Vec<RoundPart> {
     let names: Vec<String> = parts.iter().map(ToString::to_string).collect();
     let is_whole_name = names.iter().any(|name| name == only);
     let is_named =
         |name: &String| if is_whole_name { name == only } else { name.starts_with(only) };
-    let chosen: Vec<Part> = parts
+    let chosen: Vec<RoundPart> = parts
         .iter()
         .zip(&names)
         .filter(|(_, name)| is_named(name))
@@ -105,9 +107,9 @@ fn named(parts: &[Part], only: &str) -> Vec<Part> {
 
 /// Returns the name of a part of the matrix: sender, congestion control, IP version, path, and
 /// special property.
-fn cell_name(cell: Cell) -> String {
-    let Cell { sender, ccid, is_v6, impairment, particular } = cell;
-    let sender = if sender == Sender::Ours { "ours" } else { "kernel" };
+fn cell_name(cell: MatrixPart) -> String {
+    let MatrixPart { sender, ccid, is_v6, impairment, particular } = cell;
+    let sender = if sender == SendingEnd::Ours { "ours" } else { "kernel" };
     let ccid = ccid.map_or_else(|| "any".to_owned(), |ccid| format!("ccid{ccid}"));
     let family = if is_v6 { "v6" } else { "v4" };
     let path = match impairment {
@@ -134,9 +136,14 @@ fn words_of(name: &str) -> String {
     words
 }
 
-impl Part {
+impl RoundPart {
     /// Plays the part, asserts its conditions, and returns the figures as text.
-    pub(super) fn play(self, machine: &mut Machine, extent: Extent, say: &dyn Fn(&str)) -> String {
+    pub(super) fn play(
+        self,
+        machine: &mut VirtualMachine,
+        extent: LinuxRunExtent,
+        say: &dyn Fn(&str),
+    ) -> String {
         if !matches!(self, Self::Cell(_)) {
             machine.clean_path();
         }
@@ -156,8 +163,8 @@ impl Part {
     /// Returns the seconds that the part takes on processors with little other load.
     pub(super) fn expected_s(self) -> f64 {
         match self {
-            Self::Cell(Cell { impairment: Impairment::Blackout, .. }) => 20.0,
-            Self::Cell(Cell { particular: Trait::Many, .. }) => 10.0,
+            Self::Cell(MatrixPart { impairment: Impairment::Blackout, .. }) => 20.0,
+            Self::Cell(MatrixPart { particular: Trait::Many, .. }) => 10.0,
             Self::Cell(_) | Self::Closing(_) | Self::Echo { .. } => 2.0,
             Self::Perf { .. } => 20.0,
             Self::Refusals => 15.0,
@@ -169,7 +176,7 @@ impl Part {
 
 #[test]
 fn every_part_has_a_name_that_finds_it_alone() {
-    let parts = of_round(Extent::Whole { rounds: 1 });
+    let parts = of_round(LinuxRunExtent::Whole { rounds: 1 });
     let names: BTreeSet<String> = parts.iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), parts.len());
     assert!(parts.len() > 100, "{names:?}");
@@ -179,8 +186,11 @@ fn every_part_has_a_name_that_finds_it_alone() {
     }
     let all_of_kernel = named(&parts, "cell/kernel");
     assert_eq!(all_of_kernel.len(), cells::cells().len() / 2);
-    let extent = Extent::Whole { rounds: 3 };
+    let extent = LinuxRunExtent::Whole { rounds: 3 };
     assert_eq!(chosen(extent, None).len(), 3 * parts.len());
     assert_eq!(chosen(extent, Some("echo")).len(), 6);
-    assert!(matches!(chosen(extent, Some("goodput"))[..], [Part::Goodput { is_short: false }]));
+    assert!(matches!(
+        chosen(extent, Some("goodput"))[..],
+        [RoundPart::Goodput { is_short: false }]
+    ));
 }

@@ -3,36 +3,36 @@
 use std::io::{BufRead, BufReader, Read, read_to_string};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
-use super::machine::Machine;
+use super::machine::VirtualMachine;
 
 /// Returns a command that runs the binary at this end.
-pub(super) fn ours(machine: &Machine, words: &str) -> Command {
+pub(super) fn ours(machine: &VirtualMachine, words: &str) -> Command {
     let mut command = machine.here();
     command.arg(env!("CARGO_BIN_EXE_godwit")).args(words.split_whitespace());
     command
 }
 
 /// Process of the binary at this end that waits for a connection, or has one.
-pub(super) struct Receiver {
+pub(super) struct HostDccpProcess {
     child: Child,
     errors: BufReader<ChildStderr>,
 }
 
-impl Receiver {
+impl HostDccpProcess {
     /// Starts the process and waits until it prints that it listens.
-    pub(super) fn start(machine: &Machine, words: &str) -> Self {
+    pub(super) fn start(machine: &VirtualMachine, words: &str) -> Self {
         Self::start_until(machine, words, "istening")
     }
 
     /// Starts the process and waits until its standard error has a line with `word`.
-    pub(super) fn start_until(machine: &Machine, words: &str, word: &str) -> Self {
+    pub(super) fn start_until(machine: &VirtualMachine, words: &str, word: &str) -> Self {
         let mut receiver = Self::spawn(machine, words);
         receiver.wait_for(word);
         receiver
     }
 
     /// Starts a command that prints on its standard output that it listens, and waits for that.
-    pub(super) fn start_listing(machine: &Machine, words: &str) -> Self {
+    pub(super) fn start_listing(machine: &VirtualMachine, words: &str) -> Self {
         let mut receiver = Self::spawn(machine, words);
         let output = receiver.child.stdout.take().expect("it is piped");
         let mut lines = BufReader::with_capacity(1, output);
@@ -43,7 +43,7 @@ impl Receiver {
         receiver
     }
 
-    fn spawn(machine: &Machine, words: &str) -> Self {
+    fn spawn(machine: &VirtualMachine, words: &str) -> Self {
         let mut command = ours(machine, words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary runs");

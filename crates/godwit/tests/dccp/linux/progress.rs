@@ -4,27 +4,27 @@ use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::parts::Part;
+use super::parts::RoundPart;
 
 /// Count of parts, and the time that they took.
-pub(super) struct Progress {
+pub(super) struct LinuxRunProgress {
     began: Instant,
     parts: usize,
     expected_s: f64,
     /// True if lines bypass the capture of the test runner, for a waiting user.
     is_live: bool,
-    done: Mutex<Done>,
+    done: Mutex<FinishedParts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+struct FinishedParts {
     parts: usize,
     /// Expected seconds of the finished parts.
     expected_s: f64,
 }
 
-impl Progress {
-    pub(super) fn new(parts: &[Part], is_live: bool) -> Self {
+impl LinuxRunProgress {
+    pub(super) fn new(parts: &[RoundPart], is_live: bool) -> Self {
         if is_live {
             // The test runner has printed the name of the test without an end of line.
             write("\n");
@@ -45,7 +45,7 @@ impl Progress {
 
     /// Prints the result of a part, the number of finished parts, and the time until all are
     /// finished.
-    pub(super) fn ended(&self, part: Part, took: Duration, said: &str) {
+    pub(super) fn ended(&self, part: RoundPart, took: Duration, said: &str) {
         let done = {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             done.parts += 1;

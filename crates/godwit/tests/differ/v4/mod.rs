@@ -10,12 +10,12 @@ mod scopes;
 use std::net::Ipv4Addr;
 
 use base::Random;
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::{ClientMessage, PoolNumber};
-use super::protocol::Protocol;
+use super::protocol::DifferProtocol;
 use super::value::{Fields, Learned};
 
 /// Number of links of DHCPv4 without relay agents, and of sequences at a time.
@@ -25,7 +25,7 @@ pub(super) const DIRECT_LINKS: usize = 24;
 pub(super) struct V4Direct;
 
 /// Protocol DHCPv4 through relay agents.
-pub(super) struct V4;
+pub(super) struct RelayedDhcp4;
 
 /// Address of the relay agent of the link whose client ends a burst.
 pub(super) const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
@@ -33,9 +33,9 @@ pub(super) const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
 /// Prefix of that link.
 pub(super) const LAST_LINK: &str = "10.255.255.0/24";
 
-impl Protocol for V4 {
-    fn family(&self) -> Family {
-        Family::V4
+impl DifferProtocol for RelayedDhcp4 {
+    fn family(&self) -> ScenarioFamily {
+        ScenarioFamily::V4
     }
 
     fn globals(&self, random: &mut Random) -> Value {
@@ -157,17 +157,17 @@ impl Protocol for V4 {
     }
 }
 
-impl Protocol for V4Direct {
+impl DifferProtocol for V4Direct {
     fn at_a_time(&self) -> usize {
         DIRECT_LINKS
     }
 
-    fn family(&self) -> Family {
-        Family::V4
+    fn family(&self) -> ScenarioFamily {
+        ScenarioFamily::V4
     }
 
     fn globals(&self, random: &mut Random) -> Value {
-        V4.globals(random)
+        RelayedDhcp4.globals(random)
     }
 
     fn sequence(&self, random: &mut Random) -> Value {
@@ -175,19 +175,19 @@ impl Protocol for V4Direct {
     }
 
     fn marks(&self, index: usize) -> Vec<(String, String)> {
-        V4.marks(index)
+        RelayedDhcp4.marks(index)
     }
 
     fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)> {
-        V4.learned_marks(clients)
+        RelayedDhcp4.learned_marks(clients)
     }
 
     fn base(&self) -> Value {
-        V4.base()
+        RelayedDhcp4.base()
     }
 
     fn clients(&self, index: usize) -> Vec<Learned> {
-        V4.clients(index)
+        RelayedDhcp4.clients(index)
     }
 
     fn message(&self, step: &Value, _relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
@@ -195,7 +195,7 @@ impl Protocol for V4Direct {
     }
 
     fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
-        V4.last_messages(xid)
+        RelayedDhcp4.last_messages(xid)
     }
 
     fn xid(&self, message: &[u8]) -> Option<u32> {
@@ -207,15 +207,15 @@ impl Protocol for V4Direct {
     }
 
     fn learn(&self, reply: &[u8], learned: &mut Learned) {
-        V4.learn(reply, learned);
+        RelayedDhcp4.learn(reply, learned);
     }
 
     fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
-        V4.asked(message, learned)
+        RelayedDhcp4.asked(message, learned)
     }
 
     fn is_offer(&self, reply: &Fields) -> bool {
-        V4.is_offer(reply)
+        RelayedDhcp4.is_offer(reply)
     }
 
     fn reply_name(&self, reply: &Fields) -> String {
@@ -223,26 +223,26 @@ impl Protocol for V4Direct {
     }
 
     fn leased_fields(&self) -> &'static [&'static str] {
-        V4.leased_fields()
+        RelayedDhcp4.leased_fields()
     }
 
     fn pool(&self, scope: &Value, address: &str) -> Option<PoolNumber> {
-        V4.pool(scope, address)
+        RelayedDhcp4.pool(scope, address)
     }
 
     fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
-        V4.is_reserved_for_another(scope, asked)
+        RelayedDhcp4.is_reserved_for_another(scope, asked)
     }
 
     fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, leased: &str) -> bool {
-        V4.is_reserved_for_it(scope, asked, leased)
+        RelayedDhcp4.is_reserved_for_it(scope, asked, leased)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
-        V4.longer_lifetime(field)
+        RelayedDhcp4.longer_lifetime(field)
     }
 
     fn lifetime_fields(&self) -> &'static [&'static str] {
-        V4.lifetime_fields()
+        RelayedDhcp4.lifetime_fields()
     }
 }

@@ -59,10 +59,10 @@ pub(super) fn fields(message: &[u8]) -> Fields {
     }
     for (code, kind, resources) in [(IA_NA, "na", "addresses"), (IA_PD, "pd", "prefixes")] {
         let values = options.iter().filter(|(found, _)| *found == code);
-        let mut associations: Vec<Association> = values
+        let mut associations: Vec<AssociationFields> = values
             .map(|(_, value)| {
-                Association::read(value)
-                    .unwrap_or_else(|| Association { rest: hex(value), ..Default::default() })
+                AssociationFields::read(value)
+                    .unwrap_or_else(|| AssociationFields { rest: hex(value), ..Default::default() })
             })
             .collect();
         if !associations.is_empty() {
@@ -78,13 +78,13 @@ fn put_associations(
     fields: &mut Fields,
     kind: &str,
     resources: &str,
-    associations: &[Association],
+    associations: &[AssociationFields],
 ) {
-    let all = |text: &dyn Fn(&Association) -> String| {
+    let all = |text: &dyn Fn(&AssociationFields) -> String| {
         let texts: Vec<String> = associations.iter().map(text).collect();
         texts.join(", ")
     };
-    let listed = |text: &dyn Fn(&Item) -> String| {
+    let listed = |text: &dyn Fn(&AssociationItem) -> String| {
         all(&|one| {
             let texts: Vec<String> = one.items.iter().map(text).collect();
             if texts.is_empty() { "-".to_owned() } else { texts.join(" ") }
@@ -154,19 +154,19 @@ fn number(octets: &[u8]) -> u32 {
 
 /// Identity association.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Association {
+pub(super) struct AssociationFields {
     pub(super) iaid: u32,
     t1_s: u32,
     t2_s: u32,
     status: Option<String>,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<AssociationItem>,
     /// Other options of the association.
     rest: String,
 }
 
 /// Address or prefix in an association.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Item {
+pub(super) struct AssociationItem {
     /// Address, or prefix with its length, as text.
     resource: String,
     pub(super) preferred_s: u32,
@@ -177,15 +177,15 @@ pub(super) struct Item {
     rest: String,
 }
 
-impl Association {
+impl AssociationFields {
     fn read(value: &[u8]) -> Option<Self> {
         let (head, inner) = value.split_at_checked(12)?;
         let [iaid, t1_s, t2_s] = [0, 4, 8].map(|at| number(&head[at..at + 4]));
         let mut association = Self { iaid, t1_s, t2_s, ..Self::default() };
         for (code, value) in options(inner)? {
             match code {
-                IA_ADDRESS => association.items.push(Item::read(value, 0)?),
-                IA_PREFIX => association.items.push(Item::read(value, 1)?),
+                IA_ADDRESS => association.items.push(AssociationItem::read(value, 0)?),
+                IA_PREFIX => association.items.push(AssociationItem::read(value, 1)?),
                 STATUS_CODE => association.status = Some(status(value)),
                 _ => association.rest += &format!("option {code}: {} ", hex(value)),
             }
@@ -195,7 +195,7 @@ impl Association {
     }
 }
 
-impl Item {
+impl AssociationItem {
     /// Reads an address, or a prefix after a length of `length_len` bytes.
     fn read(value: &[u8], length_len: usize) -> Option<Self> {
         let (lifetimes, value) = if length_len == 0 {
@@ -229,7 +229,7 @@ impl Item {
 }
 
 /// Returns the associations of a message by the code of their option.
-pub(super) fn associations(message: &[u8], kind: &str) -> Vec<Association> {
+pub(super) fn associations(message: &[u8], kind: &str) -> Vec<AssociationFields> {
     let wanted = if kind == "na" { IA_NA } else { IA_PD };
     let mut message = message;
     while let Some((_, inner)) = level(message) {
@@ -237,5 +237,5 @@ pub(super) fn associations(message: &[u8], kind: &str) -> Vec<Association> {
     }
     let options = message.get(4..).and_then(options).unwrap_or_default();
     let values = options.into_iter().filter(|(code, _)| *code == wanted);
-    values.filter_map(|(_, value)| Association::read(value)).collect()
+    values.filter_map(|(_, value)| AssociationFields::read(value)).collect()
 }

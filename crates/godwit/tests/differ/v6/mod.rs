@@ -14,12 +14,12 @@ mod steps;
 use std::net::Ipv6Addr;
 
 use base::Random;
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::ClientMessage;
-use super::protocol::Protocol;
+use super::protocol::DifferProtocol;
 use super::value::{Fields, Learned, hex};
 
 /// Number of DHCPv6 links with clients on them, and of sequences at a time.
@@ -79,13 +79,13 @@ fn hosts(scope: &Value) -> impl Iterator<Item = &Value> {
     subnets.iter().filter_map(|subnet| subnet["reservations"].as_array()).flatten()
 }
 
-impl Protocol for Dhcpv6 {
+impl DifferProtocol for Dhcpv6 {
     fn at_a_time(&self) -> usize {
         if self.is_on_links { DIRECT_LINKS } else { 100 }
     }
 
-    fn family(&self) -> Family {
-        Family::V6
+    fn family(&self) -> ScenarioFamily {
+        ScenarioFamily::V6
     }
 
     fn globals(&self, random: &mut Random) -> Value {

@@ -21,7 +21,7 @@ const INFORMATION_REQUEST: u64 = 11;
 type Association = (&'static str, u32, &'static str);
 
 /// Contents of each of a client's messages.
-struct Client {
+struct ClientMessageContents {
     associations: &'static [Association],
     options: Vec<Value>,
     relay_options: Vec<Value>,
@@ -29,7 +29,7 @@ struct Client {
 
 /// Returns the messages of a sequence.
 pub(super) fn steps(random: &mut Random) -> Value {
-    let clients: Vec<Client> = (0..CLIENTS).map(|_| client(random)).collect();
+    let clients: Vec<ClientMessageContents> = (0..CLIENTS).map(|_| client(random)).collect();
     let count = 2 + random.below(STEPS_MAX - 1);
     let steps = (0..count).map(|at| {
         let client = if at < 2 || random.chance(2, 3) { 0 } else { random.below(CLIENTS) };
@@ -40,7 +40,7 @@ pub(super) fn steps(random: &mut Random) -> Value {
     Value::Array(steps)
 }
 
-fn client(random: &mut Random) -> Client {
+fn client(random: &mut Random) -> ClientMessageContents {
     let associations: [&'static [Association]; 8] = [
         &[("na", 1, "naa")],
         &[("na", 1, "naa")],
@@ -78,11 +78,11 @@ fn client(random: &mut Random) -> Client {
         }
     }
     let associations: &&[Association] = pick(random, &associations);
-    Client { associations, options, relay_options }
+    ClientMessageContents { associations, options, relay_options }
 }
 
 /// Returns a message of client `number`, the sequence's message `at`.
-fn step(random: &mut Random, number: u64, client: &Client, at: u64) -> Value {
+fn step(random: &mut Random, number: u64, client: &ClientMessageContents, at: u64) -> Value {
     let usual: &[u64] = match at {
         0 => &[SOLICIT],
         1 => &[REQUEST],

@@ -5,14 +5,14 @@ mod v6;
 
 use std::sync::Mutex;
 
-use scenario::Family;
+use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::value::Fields;
 use crate::common::link::within;
 use crate::common::namespaces::Namespaces;
 use crate::common::{is_root, require, waited_until};
-use crate::subjects::process::{Make, ServedLink};
+use crate::subjects::process::{ServedLink, ServerMake};
 
 /// Time that a thread waits for replies before it checks other conditions.
 const MOMENT_NS: u64 = 5_000_000;
@@ -28,17 +28,17 @@ pub(super) struct BothWires {
 pub(super) struct Wires {
     namespace: String,
     interfaces: String,
-    wires: Vec<Mutex<Link>>,
+    wires: Vec<Mutex<MarkedLink>>,
 }
 
 /// Link with the number of markers sent.
-struct Link {
-    wire: Box<dyn Wire>,
+struct MarkedLink {
+    wire: Box<dyn ClientLinkEnd>,
     markers: u32,
 }
 
 /// Interface of the clients' end of a link.
-trait Wire: Send {
+trait ClientLinkEnd: Send {
     /// Sends the message of `step`.
     fn send(&mut self, step: &Value, message: &[u8]);
 
@@ -56,7 +56,7 @@ trait Wire: Send {
 impl BothWires {
     /// Makes `count` links of `family` for each server. Returns `None`, with a message, if that is
     /// not possible.
-    pub(super) fn new(family: Family, count: usize) -> Option<Self> {
+    pub(super) fn new(family: ScenarioFamily, count: usize) -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
         }
@@ -67,24 +67,24 @@ impl BothWires {
         Some(Self { ours, theirs, _namespaces: namespaces })
     }
 
-    pub(super) fn of(&self, make: Make) -> &Wires {
+    pub(super) fn of(&self, make: ServerMake) -> &Wires {
         if make.is_kea() { &self.theirs } else { &self.ours }
     }
 }
 
 impl Wires {
-    fn new(family: Family, count: usize, server: &str, client: &str) -> Self {
+    fn new(family: ScenarioFamily, count: usize, server: &str, client: &str) -> Self {
         let link = |index: usize| {
-            let wire: Box<dyn Wire> = match family {
-                Family::V4 => Box::new(v4::Wire::open(index)),
-                Family::V6 => Box::new(v6::Wire::open(index)),
+            let wire: Box<dyn ClientLinkEnd> = match family {
+                ScenarioFamily::V4 => Box::new(v4::Dhcp4LinkEnd::open(index)),
+                ScenarioFamily::V6 => Box::new(v6::Dhcp6LinkEnd::open(index)),
             };
-            Mutex::new(Link { wire, markers: 0 })
+            Mutex::new(MarkedLink { wire, markers: 0 })
         };
         for index in 0..count {
             match family {
-                Family::V4 => v4::join(index, server, client),
-                Family::V6 => v6::join(index, server, client),
+                ScenarioFamily::V4 => v4::join(index, server, client),
+                ScenarioFamily::V6 => v6::join(index, server, client),
             }
         }
         let wires = within(client, || (0..count).map(link).collect());
@@ -111,7 +111,7 @@ impl Wires {
         step: &Value,
         message: &[u8],
     ) -> Result<Vec<(Vec<u8>, Fields)>, String> {
-        let Link { wire, markers } = &mut *self.wires[index].lock().expect("nothing panics");
+        let MarkedLink { wire, markers } = &mut *self.wires[index].lock().expect("nothing panics");
         let mut replies = Vec::new();
         wire.send(step, message);
         for _ in 0..2 {

@@ -21,7 +21,7 @@ const MARKER: u8 = 0xfe;
 const MARKER_XID: u32 = 0xff00_0000;
 
 /// Clients' end of a link.
-pub(super) struct Wire {
+pub(super) struct Dhcp4LinkEnd {
     index: usize,
     receiver: FrameReceiver,
     sender: FrameSender,
@@ -41,7 +41,7 @@ pub(super) fn join(index: usize, server: &str, client: &str) {
     ip(&format!("-n {server} neigh add {relay} nud permanent"));
 }
 
-impl Wire {
+impl Dhcp4LinkEnd {
     /// Opens the clients' end of link `index`, within their namespace.
     pub(super) fn open(index: usize) -> Self {
         let found = interface::named(&format!("c{index}")).expect("it was made");
@@ -51,7 +51,7 @@ impl Wire {
     }
 }
 
-impl super::Wire for Wire {
+impl super::ClientLinkEnd for Dhcp4LinkEnd {
     fn send(&mut self, step: &Value, message: &[u8]) {
         let [ciaddr, giaddr] = [12, 24].map(|at| {
             Ipv4Addr::from([message[at], message[at + 1], message[at + 2], message[at + 3]])

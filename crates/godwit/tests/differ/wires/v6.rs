@@ -6,7 +6,7 @@ use netio::{PollFd, interface, poll};
 use serde_json::{Value, json};
 
 use super::super::choices::CLIENTS;
-use super::super::protocol::Protocol;
+use super::super::protocol::DifferProtocol;
 use super::super::v6::{LAST_RELAY_LINK, V6, global_relay, link_local};
 use super::super::value::Fields;
 use super::MOMENT_NS;
@@ -24,7 +24,7 @@ const MARKER_XID: u32 = 0xff_0000;
 const REPLY_LEN_MAX: usize = 65_536;
 
 /// Clients' end of a link.
-pub(super) struct Wire {
+pub(super) struct Dhcp6LinkEnd {
     scope: u32,
     /// Sockets of the clients, of the relay agents at their link-local address, and of those at a
     /// global one.
@@ -46,7 +46,7 @@ pub(super) fn join(index: usize, server: &str, client: &str) {
     }
 }
 
-impl Wire {
+impl Dhcp6LinkEnd {
     /// Opens the clients' end of link `index`, within their namespace.
     pub(super) fn open(index: usize) -> Self {
         let scope = interface::named(&format!("c{index}")).expect("it was made").index;
@@ -77,7 +77,7 @@ impl Wire {
     }
 }
 
-impl super::Wire for Wire {
+impl super::ClientLinkEnd for Dhcp6LinkEnd {
     fn send(&mut self, step: &Value, message: &[u8]) {
         let is_relayed = message.first() == Some(&12);
         let to = SocketAddrV6::new(SERVERS, PORTS[1], 0, self.scope);

@@ -2,12 +2,12 @@
 //! without additional records.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::Place;
+use crate::driver::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "named.conf";
 
 /// Returns the text of named.conf(5).
-pub(super) fn configuration(place: &Place) -> String {
+pub(super) fn configuration(place: &ServerDeployment) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(
         "options {{\n\

@@ -1,12 +1,12 @@
 //! Knot DNS (`knotd`, package `knot`): the zone from its file alone, no journal.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::Place;
+use crate::driver::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
 /// Returns the text of knot.conf(5).
-pub(super) fn configuration(place: &Place) -> String {
+pub(super) fn configuration(place: &ServerDeployment) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(
         "server:\n\

@@ -20,7 +20,7 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 use testbed::nobody::{can_reach, give_away, unprivileged};
 
-use super::{Place, Prepared, version_of, write};
+use super::{PreparedServer, ServerDeployment, version_of, write};
 use crate::error::LabError;
 
 /// DNS server that the lab knows.
@@ -101,7 +101,7 @@ impl DnsServer {
     }
 
     /// Returns the content of the configuration file.
-    fn configuration(self, place: &Place) -> Option<String> {
+    fn configuration(self, place: &ServerDeployment) -> Option<String> {
         match self {
             Self::Echo | Self::Dumresp => None,
             Self::Bind => Some(bind::configuration(place)),
@@ -111,7 +111,7 @@ impl DnsServer {
         }
     }
 
-    fn arguments(self, place: &Place, configuration: &str) -> Vec<String> {
+    fn arguments(self, place: &ServerDeployment, configuration: &str) -> Vec<String> {
         let (threads, address) = (place.threads.to_string(), place.address);
         let words: Vec<&str> = match self {
             Self::Echo => vec!["dns", "echo", "--threads", &threads],
@@ -165,13 +165,16 @@ fn zone() -> String {
 }
 
 /// Writes the zone into the place's folder.
-pub(super) fn write_zone(place: &Place) -> Result<PathBuf, LabError> {
+pub(super) fn write_zone(place: &ServerDeployment) -> Result<PathBuf, LabError> {
     let path = place.folder.join(ZONE_FILE);
     write(&path, &zone())?;
     Ok(path)
 }
 
-pub(super) fn prepare(server: DnsServer, place: &Place) -> Result<Prepared, LabError> {
+pub(super) fn prepare(
+    server: DnsServer,
+    place: &ServerDeployment,
+) -> Result<PreparedServer, LabError> {
     let program = server.program(&place.godwit)?;
     let mut path = String::new();
     if let Some((name, text)) = server.configuration_name().zip(server.configuration(place)) {
@@ -185,7 +188,7 @@ pub(super) fn prepare(server: DnsServer, place: &Place) -> Result<Prepared, LabE
         CommandLine::new(program.to_string_lossy()).args(arguments.iter().map(String::as_str));
     let command =
         if server == DnsServer::Echo { command } else { without_privilege(command, place)? };
-    Ok(Prepared {
+    Ok(PreparedServer {
         command,
         lease_file: None,
         version: server.version(&program),
@@ -194,7 +197,10 @@ pub(super) fn prepare(server: DnsServer, place: &Place) -> Result<Prepared, LabE
 }
 
 /// Returns `command` for a user without privileges, to whom it gives the place's folder.
-fn without_privilege(command: CommandLine, place: &Place) -> Result<CommandLine, LabError> {
+fn without_privilege(
+    command: CommandLine,
+    place: &ServerDeployment,
+) -> Result<CommandLine, LabError> {
     // The folder itself is given to that user, so only its parent must be accessible.
     if !place.folder.parent().is_none_or(can_reach) {
         return Err(LabError::Failed(format!(

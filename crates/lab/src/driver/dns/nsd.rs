@@ -3,12 +3,12 @@
 //! the server.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::Place;
+use crate::driver::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 
 /// Returns the text of nsd.conf(5).
-pub(super) fn configuration(place: &Place) -> String {
+pub(super) fn configuration(place: &ServerDeployment) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(
         "server:\n\

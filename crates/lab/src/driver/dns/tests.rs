@@ -3,17 +3,17 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use measure::plan::{Feature, Protocol};
+use measure::plan::{MeasuredProtocol, ServerFeature};
 
 use super::*;
 use crate::driver::StorePlace;
-use crate::family::Family;
+use crate::family::ProtocolAddressing;
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-dns-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let family = Family::of(Protocol::Dns);
-    Place {
+    let family = ProtocolAddressing::of(MeasuredProtocol::Dns);
+    ServerDeployment {
         folder,
         family,
         address: "127.0.0.1:5353".parse().unwrap(),
@@ -26,7 +26,7 @@ fn place(name: &str) -> Place {
         threads: 3,
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
-        feature: Feature::Plain,
+        feature: ServerFeature::Plain,
         reservations: 0,
     }
 }

@@ -2,12 +2,12 @@
 //! resolved. Its answers have the flag for available recursion.
 
 use super::{ANSWER, NAME, ZONE};
-use crate::driver::Place;
+use crate::driver::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "unbound.conf";
 
 /// Returns the text of unbound.conf(5).
-pub(super) fn configuration(place: &Place) -> String {
+pub(super) fn configuration(place: &ServerDeployment) -> String {
     let (folder, address) = (place.folder.display(), place.address);
     format!(
         "server:\n\

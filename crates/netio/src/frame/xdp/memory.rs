@@ -67,12 +67,12 @@ impl Drop for Mapping {
 /// # Safety
 ///
 /// Any bytes must be a value of the type.
-pub(super) unsafe trait Entry: Copy {}
+pub(super) unsafe trait RingEntry: Copy {}
 
 // SAFETY: three whole numbers without room between them.
-unsafe impl Entry for libc::xdp_desc {}
+unsafe impl RingEntry for libc::xdp_desc {}
 // SAFETY: a whole number.
-unsafe impl Entry for u64 {}
+unsafe impl RingEntry for u64 {}
 
 /// A ring: one side writes entries and counts them in the word `producer`, the other side reads
 /// them and counts in `consumer`. Both words wrap around at 32 bits.
@@ -85,7 +85,7 @@ pub(super) struct Ring<T> {
     entry: PhantomData<T>,
 }
 
-impl<T: Entry> Ring<T> {
+impl<T: RingEntry> Ring<T> {
     /// Maps the ring of `entries` entries that `fd` has at `offset`; `places` are its offsets from
     /// `XDP_MMAP_OFFSETS`.
     ///
@@ -135,7 +135,7 @@ impl<T: Entry> Ring<T> {
 
     /// Returns entry `number`, which the other side must not be writing now.
     pub(super) fn read(&self, number: u32) -> T {
-        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`Entry`). That
+        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`). That
         // the other side has written it is seen by an acquiring load of `producer`.
         unsafe { self.place(number).read() }
     }

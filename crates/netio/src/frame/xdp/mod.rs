@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 
 use super::{BUFFER_BYTES, FrameSocket, RingSize};
 use crate::interface::Interface;
-use crate::{Clock, NetError, Sent, check, poll};
+use crate::{Clock, FlushResult, NetError, check, poll};
 use memory::{Mapping, Ring};
 
 /// Length of the longest frame in bytes: that of a slot as long as a page.
@@ -301,20 +301,20 @@ impl XdpSender {
     }
 
     /// Makes the kernel send the queued frames without waiting, and counts the frames that have
-    /// left since the last call. Call it again later while [`Sent::left`] is not 0: frames may be
+    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames may be
     /// under way, or held back because a queue is full.
     ///
     /// # Errors
     ///
     /// The error of `sendto(2)`, except for a full queue: ENETDOWN if the interface is down, ENXIO
     /// if it is gone.
-    pub fn flush(&mut self) -> io::Result<Sent> {
+    pub fn flush(&mut self) -> io::Result<FlushResult> {
         self.to_send.producer().store(self.produced, Ordering::Release);
         // In this mode the kernel sends frames inside of the call only: there is no wake-up flag to
         // check.
         while self.consumed != self.produced && self.call()? {}
         let sent = self.reap();
-        Ok(Sent { sent, refused: 0, left: self.slot_count - self.free.len() })
+        Ok(FlushResult { sent, refused: 0, left: self.slot_count - self.free.len() })
     }
 
     /// Makes one system call; returns true if another one at once makes sense.

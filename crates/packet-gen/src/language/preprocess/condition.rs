@@ -28,7 +28,7 @@ const LEVELS: [&[&str]; 10] = [
 pub(super) fn is_true(macros: &Macros, expression: &str) -> Result<bool, String> {
     let text = with_defined(macros, expression)?;
     let text = expanded_text(macros, &text).map_err(|error| error.message)?;
-    let mut reader = Reader { rest: text.trim_start(), depth: 0 };
+    let mut reader = ConditionEvaluator { rest: text.trim_start(), depth: 0 };
     let value = reader.choice()?;
     if reader.rest.is_empty() {
         return Ok(value != 0);
@@ -71,12 +71,12 @@ fn word_len(text: &str) -> usize {
 }
 
 /// The rest of an expression.
-struct Reader<'t> {
+struct ConditionEvaluator<'t> {
     rest: &'t str,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl ConditionEvaluator<'_> {
     fn take(&mut self, operator: &str) -> bool {
         match self.rest.strip_prefix(operator) {
             Some(rest) => {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::token::{Hidden, Token, TokenKind, tokens};
+use super::token::{Hidden, PreprocessorToken, TokenKind, tokens};
 
 /// Largest number of replacements of one word of a file, which bounds the time.
 const REPLACEMENTS_MAX: usize = 1 << 16;
@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 32;
 pub(super) struct Macro {
     /// Names of the arguments; `None` if the macro has no parentheses.
     parameters: Option<Vec<String>>,
-    body: Vec<Token>,
+    body: Vec<PreprocessorToken>,
 }
 
 /// Replacements of all names.
@@ -53,7 +53,8 @@ impl Macro {
                 token.octets = (*b" ").into();
             }
         }
-        let is_blank = |token: Option<&Token>| token.is_some_and(Token::is_blank);
+        let is_blank =
+            |token: Option<&PreprocessorToken>| token.is_some_and(PreprocessorToken::is_blank);
         while is_blank(body.last()) {
             body.pop();
         }
@@ -66,14 +67,14 @@ impl Macro {
 /// Source of pieces after those that wait.
 pub(super) trait TokenSource {
     /// Returns the next piece; `None` at the end, or before a directive.
-    fn next_token(&mut self) -> Option<Token>;
+    fn next_token(&mut self) -> Option<PreprocessorToken>;
 }
 
 /// A source without pieces.
 struct Nothing;
 
 impl TokenSource for Nothing {
-    fn next_token(&mut self) -> Option<Token> {
+    fn next_token(&mut self) -> Option<PreprocessorToken> {
         None
     }
 }
@@ -81,7 +82,7 @@ impl TokenSource for Nothing {
 /// Replacement of macros among the pieces of a source.
 pub(super) struct Expander<'m> {
     macros: &'m Macros,
-    waiting: VecDeque<Token>,
+    waiting: VecDeque<PreprocessorToken>,
     replacements: usize,
     depth: usize,
 }
@@ -99,7 +100,7 @@ impl<'m> Expander<'m> {
     pub(super) fn next(
         &mut self,
         source: &mut dyn TokenSource,
-    ) -> Result<Option<Token>, MacroError> {
+    ) -> Result<Option<PreprocessorToken>, MacroError> {
         loop {
             let Some(token) = self.take(source) else { return Ok(None) };
             let macros = self.macros;
@@ -134,7 +135,7 @@ impl<'m> Expander<'m> {
         }
     }
 
-    fn take(&mut self, source: &mut dyn TokenSource) -> Option<Token> {
+    fn take(&mut self, source: &mut dyn TokenSource) -> Option<PreprocessorToken> {
         self.waiting.pop_front().or_else(|| {
             if self.depth == 0 {
                 self.replacements = 0;
@@ -147,9 +148,9 @@ impl<'m> Expander<'m> {
     fn arguments(
         &mut self,
         source: &mut dyn TokenSource,
-        name_token: &Token,
+        name_token: &PreprocessorToken,
         name: &str,
-    ) -> Result<Option<Vec<Vec<Token>>>, MacroError> {
+    ) -> Result<Option<Vec<Vec<PreprocessorToken>>>, MacroError> {
         let mut passed = Vec::new();
         loop {
             match self.take(source) {
@@ -189,12 +190,12 @@ impl<'m> Expander<'m> {
         &mut self,
         found: &Macro,
         parameters: &[String],
-        mut arguments: Vec<Vec<Token>>,
-        token: &Token,
+        mut arguments: Vec<Vec<PreprocessorToken>>,
+        token: &PreprocessorToken,
         name: &str,
-    ) -> Result<Vec<Token>, MacroError> {
+    ) -> Result<Vec<PreprocessorToken>, MacroError> {
         if parameters.is_empty()
-            && arguments.iter().all(|argument| argument.iter().all(Token::is_blank))
+            && arguments.iter().all(|argument| argument.iter().all(PreprocessorToken::is_blank))
         {
             arguments.clear();
         }
@@ -203,18 +204,18 @@ impl<'m> Expander<'m> {
                 format!("`{name}` takes {} arguments, not {}", parameters.len(), arguments.len());
             return Err(error(token, message));
         }
-        let arguments: Vec<Vec<Token>> = arguments.into_iter().map(trimmed).collect();
-        let argument_of = |token: &Token| {
+        let arguments: Vec<Vec<PreprocessorToken>> = arguments.into_iter().map(trimmed).collect();
+        let argument_of = |token: &PreprocessorToken| {
             let word = token.word()?;
             let place = parameters.iter().position(|parameter| parameter == word)?;
             arguments.get(place)
         };
-        let mut output: Vec<Token> = Vec::new();
+        let mut output: Vec<PreprocessorToken> = Vec::new();
         let mut rest = found.body.iter().peekable();
         while let Some(piece) = rest.next() {
             if piece.is(b'#') && rest.peek().is_some_and(|next| next.is(b'#')) {
                 rest.next();
-                while output.last().is_some_and(Token::is_blank) {
+                while output.last().is_some_and(PreprocessorToken::is_blank) {
                     output.pop();
                 }
                 while rest.peek().is_some_and(|next| next.is_blank()) {
@@ -245,7 +246,10 @@ impl<'m> Expander<'m> {
     }
 
     /// Replaces all macros of an argument.
-    fn expanded(&mut self, argument: &[Token]) -> Result<Vec<Token>, MacroError> {
+    fn expanded(
+        &mut self,
+        argument: &[PreprocessorToken],
+    ) -> Result<Vec<PreprocessorToken>, MacroError> {
         if self.depth == DEPTH_MAX {
             let origin = argument.first().map_or(0, |token| token.origin);
             return Err(MacroError { origin, message: "macros nest too deep".to_owned() });
@@ -276,7 +280,7 @@ pub(super) fn expanded_text(macros: &Macros, text: &str) -> Result<String, Macro
     Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
-fn error(token: &Token, message: String) -> MacroError {
+fn error(token: &PreprocessorToken, message: String) -> MacroError {
     MacroError { origin: token.origin, message }
 }
 
@@ -288,8 +292,8 @@ fn joined(one: &Hidden, other: &Hidden) -> Hidden {
 }
 
 /// Removes blanks at both ends.
-fn trimmed(mut argument: Vec<Token>) -> Vec<Token> {
-    while argument.last().is_some_and(Token::is_blank) {
+fn trimmed(mut argument: Vec<PreprocessorToken>) -> Vec<PreprocessorToken> {
+    while argument.last().is_some_and(PreprocessorToken::is_blank) {
         argument.pop();
     }
     let blanks = argument.iter().take_while(|token| token.is_blank()).count();
@@ -298,7 +302,7 @@ fn trimmed(mut argument: Vec<Token>) -> Vec<Token> {
 }
 
 /// Joins the last piece so far with the first of `right`.
-fn paste(output: &mut Vec<Token>, mut right: Vec<Token>) {
+fn paste(output: &mut Vec<PreprocessorToken>, mut right: Vec<PreprocessorToken>) {
     if right.is_empty() {
         return;
     }
@@ -314,7 +318,7 @@ fn paste(output: &mut Vec<Token>, mut right: Vec<Token>) {
 }
 
 /// Returns a string with the text of an argument.
-fn quoted(argument: &[Token], token: &Token) -> Token {
+fn quoted(argument: &[PreprocessorToken], token: &PreprocessorToken) -> PreprocessorToken {
     let mut octets = vec![b'"'];
     for piece in argument {
         if piece.is_blank() {
@@ -324,7 +328,7 @@ fn quoted(argument: &[Token], token: &Token) -> Token {
         }
     }
     octets.push(b'"');
-    Token {
+    PreprocessorToken {
         kind: TokenKind::Quoted,
         octets: octets.into(),
         origin: token.origin,

@@ -10,10 +10,10 @@ mod token;
 use std::rc::Rc;
 
 use super::names::SHARED;
-use super::source::{Fault, Text, is_word};
-use super::sources::Sources;
+use super::source::{MappedText, PacketTextFault, is_word};
+use super::sources::PacketTextFiles;
 use macros::{Expander, Macro, MacroError, Macros, TokenSource};
-use token::{Hidden, Token, TokenKind, piece};
+use token::{Hidden, PreprocessorToken, TokenKind, piece};
 
 /// Largest nesting of includes.
 const DEPTH_MAX: usize = 32;
@@ -47,14 +47,14 @@ pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<Included, String> + '
 
 /// A text without directives, and the faults.
 pub(crate) struct Preprocessed {
-    pub(crate) text: Text,
-    pub(crate) sources: Sources,
+    pub(crate) text: MappedText,
+    pub(crate) sources: PacketTextFiles,
     /// Faults, by origin.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<PacketTextFault>,
 }
 
 /// An open `#if`.
-struct Condition {
+struct OpenConditional {
     /// Origin of its `#`.
     origin: usize,
     /// True if the following lines count.
@@ -66,17 +66,17 @@ struct Condition {
 }
 
 struct Preprocessor<'r> {
-    sources: Sources,
+    sources: PacketTextFiles,
     macros: Macros,
-    conditions: Vec<Condition>,
-    text: Text,
-    faults: Vec<Fault>,
+    conditions: Vec<OpenConditional>,
+    text: MappedText,
+    faults: Vec<PacketTextFault>,
     reader: &'r IncludeReader<'r>,
     depth: usize,
 }
 
 /// Lines of a file up to the next directive.
-struct Lines {
+struct FileTokenSource {
     octets: Rc<[u8]>,
     base: usize,
     at: usize,
@@ -91,10 +91,10 @@ pub(crate) fn run(
     reader: &IncludeReader<'_>,
 ) -> Preprocessed {
     let mut state = Preprocessor {
-        sources: Sources::new(file),
+        sources: PacketTextFiles::new(file),
         macros: Macros::new(),
         conditions: Vec::new(),
-        text: Text::default(),
+        text: MappedText::default(),
         faults: Vec::new(),
         reader,
         depth: 0,
@@ -106,7 +106,7 @@ pub(crate) fn run(
     Preprocessed { text: state.text, sources: state.sources, faults: state.faults }
 }
 
-impl Lines {
+impl FileTokenSource {
     /// Returns the position of a directive's `#`, if the next line is one.
     fn directive(&self) -> Option<usize> {
         let rest = &self.octets[self.at..];
@@ -116,14 +116,14 @@ impl Lines {
     }
 }
 
-impl TokenSource for Lines {
-    fn next_token(&mut self) -> Option<Token> {
+impl TokenSource for FileTokenSource {
+    fn next_token(&mut self) -> Option<PreprocessorToken> {
         let rest = self.octets.get(self.at..).filter(|rest| !rest.is_empty())?;
         if self.directive().is_some() {
             return None;
         }
         let (kind, len) = piece(rest, false);
-        let token = Token {
+        let token = PreprocessorToken {
             kind,
             octets: rest[..len].into(),
             origin: self.base + self.at,
@@ -141,7 +141,7 @@ impl Preprocessor<'_> {
         let open = self.conditions.len();
         let octets = self.sources.octets(number);
         let base = self.sources.base(number);
-        let mut lines = Lines { octets, base, at: 0, is_line_start: true };
+        let mut lines = FileTokenSource { octets, base, at: 0, is_line_start: true };
         while lines.at < lines.octets.len() {
             match lines.directive() {
                 Some(at) => self.directive(number, &mut lines, at),
@@ -149,14 +149,14 @@ impl Preprocessor<'_> {
             }
         }
         while self.conditions.len() > open {
-            if let Some(Condition { origin, .. }) = self.conditions.pop() {
+            if let Some(OpenConditional { origin, .. }) = self.conditions.pop() {
                 self.fault(origin, "#if without #endif");
             }
         }
     }
 
     fn fault(&mut self, origin: usize, message: impl Into<String>) {
-        self.faults.push(Fault { at: origin, message: message.into() });
+        self.faults.push(PacketTextFault { at: origin, message: message.into() });
     }
 
     fn counts(&self) -> bool {
@@ -165,7 +165,7 @@ impl Preprocessor<'_> {
 
     /// Copies lines up to the next directive, with macros replaced; of lines that do not count,
     /// only the line ends.
-    fn lines(&mut self, lines: &mut Lines) {
+    fn lines(&mut self, lines: &mut FileTokenSource) {
         if !self.counts() {
             while let Some(token) = lines.next_token() {
                 if token.kind == TokenKind::LineEnd {
@@ -191,7 +191,7 @@ impl Preprocessor<'_> {
         self.macros = macros;
     }
 
-    fn push(&mut self, token: &Token) {
+    fn push(&mut self, token: &PreprocessorToken) {
         for (ahead, octet) in token.octets.iter().enumerate() {
             let origin = token.origin + if token.is_verbatim { ahead } else { 0 };
             self.text.push(*octet, origin);
@@ -200,7 +200,7 @@ impl Preprocessor<'_> {
 
     /// Handles the directive of file `number` whose `#` is at `at`, with the lines that `\` joins
     /// to it.
-    fn directive(&mut self, number: usize, lines: &mut Lines, at: usize) {
+    fn directive(&mut self, number: usize, lines: &mut FileTokenSource, at: usize) {
         let octets = Rc::clone(&lines.octets);
         let mut end = at;
         while let Some(octet) = octets.get(end) {
@@ -241,7 +241,7 @@ impl Preprocessor<'_> {
 
     fn open(&mut self, origin: usize, is_true: bool) {
         let condition =
-            Condition { origin, is_active: is_true, was_taken: is_true, has_else: false };
+            OpenConditional { origin, is_active: is_true, was_taken: is_true, has_else: false };
         self.conditions.push(condition);
     }
 

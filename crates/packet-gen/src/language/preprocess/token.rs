@@ -27,7 +27,7 @@ pub(super) enum TokenKind {
 
 /// A piece.
 #[derive(Clone, Debug)]
-pub(super) struct Token {
+pub(super) struct PreprocessorToken {
     pub(super) kind: TokenKind,
     pub(super) octets: Rc<[u8]>,
     /// Origin of the first byte.
@@ -37,7 +37,7 @@ pub(super) struct Token {
     pub(super) hidden: Hidden,
 }
 
-impl Token {
+impl PreprocessorToken {
     /// Returns the word, if the piece is one.
     pub(super) fn word(&self) -> Option<&str> {
         match self.kind {
@@ -91,13 +91,19 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
 }
 
 /// Splits a text that is no part of a file into pieces, all with the origin `origin`.
-pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<Token> {
+pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<PreprocessorToken> {
     let mut rest = text;
     let mut found = Vec::new();
     while !rest.is_empty() {
         let (kind, len) = piece(rest, true);
         let octets = rest[..len].into();
-        found.push(Token { kind, octets, origin, is_verbatim: false, hidden: Hidden::default() });
+        found.push(PreprocessorToken {
+            kind,
+            octets,
+            origin,
+            is_verbatim: false,
+            hidden: Hidden::default(),
+        });
         rest = &rest[len..];
     }
     found

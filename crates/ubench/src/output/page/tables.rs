@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use measure::report::format;
 
-use crate::result::{Row, honest_average};
-use crate::seeds::{self, Table};
-use crate::subject::{Backend, Mode, Sharing, Tables};
-use crate::workload::Step;
+use crate::result::{SubjectResult, honest_average};
+use crate::seeds::{self, HistoricalTable};
+use crate::subject::{ChangeSafety, SubjectBackend, Tables, TransactionSharing};
+use crate::workload::WorkloadStep;
 
 /// Width of the drawing; this and the next constants are in its own units.
 const WIDTH: f64 = 960.0;
@@ -19,33 +19,38 @@ const FLOOR: f64 = 26.0;
 
 /// One store in one mode, in 2012 and now: a value for each of the four steps.
 struct Pair<'r> {
-    mode: Mode,
-    backend: Backend,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
     then: [Option<f64>; 4],
     now: [Option<f64>; 4],
-    row: Option<&'r Row>,
+    row: Option<&'r SubjectResult>,
 }
 
 /// Returns the row that now measures the same as the table of 2012.
-fn row_of<'r>(rows: &'r [Row], table: &Table, mode: Mode, backend: Backend) -> Option<&'r Row> {
+fn row_of<'r>(
+    rows: &'r [SubjectResult],
+    table: &HistoricalTable,
+    mode: ChangeSafety,
+    backend: SubjectBackend,
+) -> Option<&'r SubjectResult> {
     rows.iter().find(|row| {
         let subject = &row.subject;
         (subject.tables, subject.backend, subject.mode) == (Tables::Ubench2012, backend, mode)
             && subject.is_compiled.is_none_or(|is_compiled| is_compiled == table.is_compiled)
-            && (subject.concurrency, subject.sharing) == (1, Sharing::Adaptive)
+            && (subject.concurrency, subject.sharing) == (1, TransactionSharing::Adaptive)
     })
 }
 
-fn pairs<'r>(table: &Table, rows: &'r [Row]) -> Vec<Pair<'r>> {
+fn pairs<'r>(table: &HistoricalTable, rows: &'r [SubjectResult]) -> Vec<Pair<'r>> {
     let mut pairs = Vec::new();
     for &mode in table.modes {
-        for backend in seeds::BACKENDS.into_iter().chain([Backend::Pgsql]) {
+        for backend in seeds::BACKENDS.into_iter().chain([SubjectBackend::Pgsql]) {
             let row = row_of(rows, table, mode, backend);
-            let then = Step::FOUR.map(|step| match table.has_rates {
+            let then = WorkloadStep::FOUR.map(|step| match table.has_rates {
                 true => seeds::per_s(table.is_compiled, mode, backend, step),
                 false => seeds::seconds(table.is_compiled, mode, backend, step),
             });
-            let now = Step::FOUR.map(|step| {
+            let now = WorkloadStep::FOUR.map(|step| {
                 let per_s = row?.step(step)?.per_s;
                 Some(match table.has_rates {
                     true => per_s,
@@ -61,7 +66,7 @@ fn pairs<'r>(table: &Table, rows: &'r [Row]) -> Vec<Pair<'r>> {
 }
 
 /// Renders `table` next to the rows of the new measurement.
-pub(super) fn beside(table: &Table, rows: &[Row]) -> Markup {
+pub(super) fn beside(table: &HistoricalTable, rows: &[SubjectResult]) -> Markup {
     let pairs = pairs(table, rows);
     let statements = if table.is_compiled { "compiled" } else { "plain" };
     let modes: Vec<&str> = table.modes.iter().map(|mode| mode.name()).collect();
@@ -90,8 +95,8 @@ pub(super) fn beside(table: &Table, rows: &[Row]) -> Markup {
 }
 
 /// Returns the color of a store, which is the same in all tables.
-fn color(backend: Backend) -> usize {
-    Backend::ALL.iter().position(|&other| other == backend).unwrap_or(0)
+fn color(backend: SubjectBackend) -> usize {
+    SubjectBackend::ALL.iter().position(|&other| other == backend).unwrap_or(0)
 }
 
 /// Returns the exponents of the powers of ten around all values.
@@ -104,12 +109,12 @@ fn decades(pairs: &[Pair<'_>]) -> (f64, f64) {
     (low.min(high).log10().floor(), high.log10().ceil())
 }
 
-fn drawing(table: &Table, pairs: &[Pair<'_>]) -> Markup {
+fn drawing(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
     let (low, high) = decades(pairs);
     let span = (high - low).max(1.0);
     let at =
         |value: f64| LEFT + ((value.log10() - low) / span).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
-    let lines = pairs.len() * Step::FOUR.len();
+    let lines = pairs.len() * WorkloadStep::FOUR.len();
     let floor = TOP + lines as f64 * LINE;
     let c = format::coordinate;
     html! {
@@ -123,7 +128,7 @@ fn drawing(table: &Table, pairs: &[Pair<'_>]) -> Markup {
                 }
             }
             @for (group, pair) in pairs.iter().enumerate() {
-                @for (at_step, step) in Step::FOUR.into_iter().enumerate() {
+                @for (at_step, step) in WorkloadStep::FOUR.into_iter().enumerate() {
                     @let y = TOP + (group * 4 + at_step) as f64 * LINE;
                     text class="row-name" x="0" y=(c(y + LINE / 2.0)) dy="0.32em" {
                         @if at_step == 0 {
@@ -142,18 +147,18 @@ fn drawing(table: &Table, pairs: &[Pair<'_>]) -> Markup {
     }
 }
 
-fn mark(table: &Table, power: i32) -> String {
+fn mark(table: &HistoricalTable, power: i32) -> String {
     let value = 10_f64.powi(power);
     if table.has_rates { format::axis_rate(value) } else { format::duration_us(value * 1e6) }
 }
 
 /// Formats one value for readers.
-fn shown(table: &Table, value: f64) -> String {
+fn shown(table: &HistoricalTable, value: f64) -> String {
     if table.has_rates { format::rate(value) } else { format::duration_us(value * 1e6) }
 }
 
 fn bar(
-    table: &Table,
+    table: &HistoricalTable,
     when: &str,
     value: Option<f64>,
     (y, at): (f64, &dyn Fn(f64) -> f64),
@@ -172,7 +177,7 @@ fn bar(
     }
 }
 
-fn figures(table: &Table, pairs: &[Pair<'_>]) -> Markup {
+fn figures(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
     let cell = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |v| shown(table, v));
     let average = |values: &[Option<f64>; 4]| {
         let whole: Option<Vec<f64>> = values.iter().copied().collect();
@@ -183,7 +188,7 @@ fn figures(table: &Table, pairs: &[Pair<'_>]) -> Markup {
             thead {
                 tr {
                     th { "store" } th { "when" }
-                    @for step in Step::FOUR { th class="n" { (step.name()) } }
+                    @for step in WorkloadStep::FOUR { th class="n" { (step.name()) } }
                     th class="n" title="the mean of the four; of rates it misleads" {
                         "average as printed"
                     }
@@ -209,7 +214,7 @@ fn figures(table: &Table, pairs: &[Pair<'_>]) -> Markup {
                             td title=(row.setting) { "now" }
                             @for value in pair.now { td class="n" { (cell(value)) } }
                             td class="n" { (cell(average(&pair.now))) }
-                            td class="n" { (format::rate(honest_average(&row.steps_of(&Step::FOUR)))) }
+                            td class="n" { (format::rate(honest_average(&row.steps_of(&WorkloadStep::FOUR)))) }
                         }
                     }
                 }

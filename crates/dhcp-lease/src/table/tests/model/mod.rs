@@ -11,15 +11,15 @@ use super::audit::audit;
 use super::modelled::Modelled;
 use super::{ActionOf, ChangeBy, SECOND_NS, for_both_families};
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, MINE_MAX, Occupancy, Owner, PutMode, SlotView,
-    Swept,
+    ASKED_MAX, Action, Change, Facts, FetchKeys, MINE_MAX, PutMode, SlotOccupancy, SlotOwner,
+    SlotView, Swept,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::pool::PoolSet;
 use crate::sample::SampleLease;
 use crate::{Expiry, PoolStatistics, Sweep};
-use naive::{Known, Model};
+use naive::{ModelSlot, TableModel};
 
 for_both_families! {
     the_table_agrees_with_a_naive_model,
@@ -40,15 +40,15 @@ fn is_pooled(address: u32) -> Option<u32> {
 }
 
 /// Table and model that run the same operations.
-struct Run<F: Modelled> {
+struct ModelRun<F: Modelled> {
     table: LeaseTable<F>,
     pools: std::sync::Arc<PoolSet<F>>,
-    model: Model<F>,
+    model: TableModel<F>,
     random: Random,
     facts: Facts<F>,
 }
 
-impl<F: Modelled> Run<F> {
+impl<F: Modelled> ModelRun<F> {
     fn new(seed: u64) -> Self {
         let table = LeaseTable::new(seed);
         let pools = table.configure(&specs::<F>(), &[]);
@@ -59,7 +59,7 @@ impl<F: Modelled> Run<F> {
             is_remembering: random.chance(4, 5),
         };
         table.set_expiry(expiry);
-        let model = Model::new(expiry);
+        let model = TableModel::new(expiry);
         Self { table, pools, model, random, facts: Facts::default() }
     }
 
@@ -99,8 +99,8 @@ impl<F: Modelled> Run<F> {
         let expected = self.model.candidate(&wanted, who);
         match (self.facts.candidate, expected) {
             // Among holds of the same age any one is accepted.
-            (Some(got), Some(expected)) if got.occupancy == Occupancy::Held => {
-                assert_eq!(expected.occupancy, Occupancy::Held);
+            (Some(got), Some(expected)) if got.occupancy == SlotOccupancy::Held => {
+                assert_eq!(expected.occupancy, SlotOccupancy::Held);
                 assert_eq!(got.hold_deadline_ns, expected.hold_deadline_ns);
             }
             (got, expected) => assert_eq!(got, expected),
@@ -108,13 +108,13 @@ impl<F: Modelled> Run<F> {
     }
 
     fn check_mine(&self, who: F::Who) {
-        let is_mine = |(_, slot): &(&u32, &Known<F>)| slot.owner(who) == Owner::Asking;
-        let is_sure = |(_, slot): &(&u32, &Known<F>)| {
+        let is_mine = |(_, slot): &(&u32, &ModelSlot<F>)| slot.owner(who) == SlotOwner::Asking;
+        let is_sure = |(_, slot): &(&u32, &ModelSlot<F>)| {
             slot.client.is_some_and(|theirs| F::owns_surely(theirs, who))
         };
         let has_sure = self.model.slots.iter().any(|entry| {
             let occupancy = entry.1.view(*entry.0, who, self.model.settled).occupancy;
-            is_sure(&entry) && occupancy != Occupancy::Free
+            is_sure(&entry) && occupancy != SlotOccupancy::Free
         });
         let expected: BTreeMap<_, _> = self
             .model
@@ -132,7 +132,7 @@ impl<F: Modelled> Run<F> {
             assert_eq!(got.insert(address, *view), None, "reported twice");
         }
         let count = |views: &BTreeMap<u32, SlotView<F>>| {
-            views.values().filter(|view| view.occupancy != Occupancy::Free).count()
+            views.values().filter(|view| view.occupancy != SlotOccupancy::Free).count()
         };
         assert_eq!(count(&got), count(&expected).min(MINE_MAX), "past ones give way");
     }
@@ -314,7 +314,7 @@ impl<F: Modelled> Run<F> {
         assert_eq!(paged, expected);
         let address = self.address();
         let one = self.table.lease(F::address(address)).map(|lease| seen(&lease).1);
-        assert_eq!(one, self.model.slots.get(&address).and_then(Known::shown));
+        assert_eq!(one, self.model.slots.get(&address).and_then(ModelSlot::shown));
     }
 
     /// Reserves other addresses than before.
@@ -326,7 +326,7 @@ impl<F: Modelled> Run<F> {
         let model = &mut self.model;
         for address in OUTSIDE {
             if reserved.contains(&address) {
-                model.slots.entry(address).or_insert(Known::UNKNOWN);
+                model.slots.entry(address).or_insert(ModelSlot::UNKNOWN);
             } else if model.slots.get(&address).is_some_and(|slot| slot.version == 0) {
                 model.slots.remove(&address);
             }
@@ -391,7 +391,7 @@ fn expected_row<F: Modelled>(change: &ChangeBy<F>, state: LeaseState) -> Row {
 
 fn the_table_agrees_with_a_naive_model<F: Modelled>() {
     for seed in 0..SEEDS {
-        let mut run = Run::<F>::new(seed);
+        let mut run = ModelRun::<F>::new(seed);
         for _ in 0..OPERATIONS {
             run.step();
         }

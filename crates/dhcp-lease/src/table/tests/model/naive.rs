@@ -8,8 +8,8 @@ use super::super::modelled::Modelled;
 use super::super::{ChangeBy, START};
 use super::{POOLS, is_pooled};
 use crate::contract::{
-    Action, Occupancy, Owner, PutMode, PutRefusal, Receipt, Refusal, SlotView, Swept, TextView,
-    text_hash,
+    Action, CommitRefusal, PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SlotView, Swept,
+    TextView, text_hash,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -17,9 +17,9 @@ use crate::sample::SampleLease;
 use crate::{Expiry, PoolStatistics};
 
 #[derive(Clone)]
-pub(super) struct Known<F: Modelled> {
+pub(super) struct ModelSlot<F: Modelled> {
     pub(super) version: u32,
-    pub(super) occupancy: Occupancy,
+    pub(super) occupancy: SlotOccupancy,
     pub(super) state: LeaseState,
     pub(super) client: Option<F::Who>,
     pub(super) subnet_id: u32,
@@ -34,10 +34,10 @@ pub(super) struct Known<F: Modelled> {
     is_uncounted: bool,
 }
 
-impl<F: Modelled> Known<F> {
+impl<F: Modelled> ModelSlot<F> {
     pub(super) const UNKNOWN: Self = Self {
         version: 0,
-        occupancy: Occupancy::Free,
+        occupancy: SlotOccupancy::Free,
         state: LeaseState::Assigned,
         client: None,
         subnet_id: 0,
@@ -52,7 +52,7 @@ impl<F: Modelled> Known<F> {
 
     /// Returns true if the slot counts as leased or declined.
     fn is_in_use(&self) -> bool {
-        matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined)
+        matches!(self.occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined)
     }
 
     fn expires_s(&self) -> u64 {
@@ -64,32 +64,32 @@ impl<F: Modelled> Known<F> {
 
     fn due_s(&self, expiry: Expiry) -> u64 {
         match (self.occupancy, self.state) {
-            (Occupancy::Leased | Occupancy::Declined, _) => self.expires_s(),
-            (Occupancy::Free, LeaseState::ExpiredReclaimed) => {
+            (SlotOccupancy::Leased | SlotOccupancy::Declined, _) => self.expires_s(),
+            (SlotOccupancy::Free, LeaseState::ExpiredReclaimed) => {
                 self.expires_s().saturating_add(expiry.hold_reclaimed_s.into())
             }
-            (Occupancy::Free, LeaseState::Released) => {
+            (SlotOccupancy::Free, LeaseState::Released) => {
                 self.cltt_s + u64::from(expiry.reclaim_wait_s)
             }
             _ => u64::MAX,
         }
     }
 
-    pub(super) fn owner(&self, who: F::Who) -> Owner {
+    pub(super) fn owner(&self, who: F::Who) -> SlotOwner {
         match self.client {
-            None => Owner::Nobody,
-            Some(theirs) if F::owns(theirs, who) => Owner::Asking,
-            Some(_) => Owner::Other,
+            None => SlotOwner::Nobody,
+            Some(theirs) if F::owns(theirs, who) => SlotOwner::Asking,
+            Some(_) => SlotOwner::Other,
         }
     }
 
     pub(super) fn view(&self, address: u32, who: F::Who, settled: u64) -> SlotView<F> {
         let occupancy = match self.occupancy {
-            Occupancy::Releasing if self.epoch <= settled => Occupancy::Free,
+            SlotOccupancy::Releasing if self.epoch <= settled => SlotOccupancy::Free,
             other => other,
         };
-        let is_leased = occupancy == Occupancy::Leased;
-        let has_term = [Occupancy::Leased, Occupancy::Declined].contains(&occupancy);
+        let is_leased = occupancy == SlotOccupancy::Leased;
+        let has_term = [SlotOccupancy::Leased, SlotOccupancy::Declined].contains(&occupancy);
         SlotView {
             address: F::address(address),
             version: self.version,
@@ -99,7 +99,7 @@ impl<F: Modelled> Known<F> {
             subnet_id: self.subnet_id,
             cltt_s: if has_term { self.cltt_s } else { 0 },
             valid_lifetime_s: if has_term { self.lifetime_s } else { 0 },
-            hold_deadline_ns: if occupancy == Occupancy::Held { self.deadline_ns } else { 0 },
+            hold_deadline_ns: if occupancy == SlotOccupancy::Held { self.deadline_ns } else { 0 },
             row_epoch: self.epoch,
             text: if is_leased { self.text } else { TextView::default() },
             is_overlapped: false,
@@ -112,7 +112,7 @@ impl<F: Modelled> Known<F> {
 
     /// Returns the state of the lease that is listed.
     pub(super) fn shown(&self) -> Option<LeaseState> {
-        let is_present = matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined);
+        let is_present = matches!(self.occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined);
         (self.version != 0 && (is_present || self.state.is_past())).then_some(self.state)
     }
 
@@ -126,8 +126,8 @@ impl<F: Modelled> Known<F> {
 /// Key of a counter: a pool, or a subnet.
 pub(super) type Account = (Option<u32>, u32);
 
-pub(super) struct Model<F: Modelled> {
-    pub(super) slots: BTreeMap<u32, Known<F>>,
+pub(super) struct TableModel<F: Modelled> {
+    pub(super) slots: BTreeMap<u32, ModelSlot<F>>,
     pub(super) claimed: BTreeSet<u32>,
     pub(super) reserved: BTreeSet<u32>,
     pub(super) now: Now,
@@ -143,11 +143,11 @@ pub(super) struct Model<F: Modelled> {
     wheel_s: u64,
 }
 
-impl<F: Modelled> Model<F> {
+impl<F: Modelled> TableModel<F> {
     pub(super) fn new(expiry: Expiry) -> Self {
         let pooled = POOLS.iter().flat_map(|&(first, last)| first..=last);
         Self {
-            slots: pooled.map(|address| (address, Known::UNKNOWN)).collect(),
+            slots: pooled.map(|address| (address, ModelSlot::UNKNOWN)).collect(),
             claimed: BTreeSet::new(),
             reserved: BTreeSet::new(),
             now: START,
@@ -162,7 +162,7 @@ impl<F: Modelled> Model<F> {
         }
     }
 
-    pub(super) fn account(address: u32, slot: &Known<F>) -> Account {
+    pub(super) fn account(address: u32, slot: &ModelSlot<F>) -> Account {
         match is_pooled(address) {
             Some(pool) => (Some(pool), 0),
             None => (None, slot.subnet_id),
@@ -179,9 +179,9 @@ impl<F: Modelled> Model<F> {
         for (&address, slot) in &self.slots {
             let sum = sums.entry(Self::account(address, slot)).or_default();
             match (slot.occupancy, slot.state) {
-                (Occupancy::Leased, LeaseState::Registered) => sum.registered += 1,
-                (Occupancy::Leased, _) => sum.assigned += u64::from(!slot.is_uncounted),
-                (Occupancy::Declined, _) => {
+                (SlotOccupancy::Leased, LeaseState::Registered) => sum.registered += 1,
+                (SlotOccupancy::Leased, _) => sum.assigned += u64::from(!slot.is_uncounted),
+                (SlotOccupancy::Declined, _) => {
                     sum.assigned += u64::from(!slot.is_uncounted);
                     sum.declined += 1;
                 }
@@ -204,7 +204,7 @@ impl<F: Modelled> Model<F> {
             let (first, last) = POOLS[index as usize];
             let cursor = self.cursors[index as usize].clamp(first, last + 1);
             let free = (cursor..=last).chain(first..cursor).find(|address| {
-                self.slots[address].occupancy == Occupancy::Free
+                self.slots[address].occupancy == SlotOccupancy::Free
                     && !self.claimed.contains(address)
                     && !self.reserved.contains(address)
             });
@@ -233,13 +233,13 @@ impl<F: Modelled> Model<F> {
         for address in self.slots.keys().copied().collect::<Vec<_>>() {
             let slot = self.slots.get_mut(&address).unwrap();
             let has_ended = match slot.occupancy {
-                Occupancy::Held => slot.deadline_ns <= self.now.mono_ns,
-                Occupancy::Releasing => slot.epoch <= self.settled,
+                SlotOccupancy::Held => slot.deadline_ns <= self.now.mono_ns,
+                SlotOccupancy::Releasing => slot.epoch <= self.settled,
                 _ => false,
             };
             if has_ended {
-                self.swept.holds += u32::from(slot.occupancy == Occupancy::Held);
-                slot.occupancy = Occupancy::Free;
+                self.swept.holds += u32::from(slot.occupancy == SlotOccupancy::Held);
+                slot.occupancy = SlotOccupancy::Free;
                 slot.version += 1;
                 self.claimed.remove(&address);
                 self.link(address);
@@ -255,7 +255,7 @@ impl<F: Modelled> Model<F> {
         if slot.comes_up_s > wall_s || slot.due_s(expiry) > wall_s {
             return false;
         }
-        let is_past = slot.occupancy == Occupancy::Free;
+        let is_past = slot.occupancy == SlotOccupancy::Free;
         if (is_early && is_past) || (!is_early && slot.epoch > self.settled) {
             slot.comes_up_s = wall_s + 1;
             return false;
@@ -273,7 +273,7 @@ impl<F: Modelled> Model<F> {
             LeaseState::Assigned | LeaseState::Registered => self.swept.leases += 1,
         }
         slot.version += 1;
-        slot.occupancy = Occupancy::Free;
+        slot.occupancy = SlotOccupancy::Free;
         if !is_early {
             slot.epoch = self.open;
         }
@@ -312,7 +312,7 @@ impl<F: Modelled> Model<F> {
                 wanted.iter().any(|&PoolIndex(index)| is_pooled(address) == Some(index))
             };
             let holds = self.slots.iter().filter(|(address, slot)| {
-                slot.occupancy == Occupancy::Held
+                slot.occupancy == SlotOccupancy::Held
                     && slot.epoch <= self.settled
                     && !self.reserved.contains(address)
                     && is_wanted(**address)
@@ -322,37 +322,39 @@ impl<F: Modelled> Model<F> {
         found.map(|address| self.slots[&address].view(address, who, self.settled))
     }
 
-    fn check(&self, who: F::Who, change: &ChangeBy<F>) -> Result<(), Refusal> {
+    fn check(&self, who: F::Who, change: &ChangeBy<F>) -> Result<(), CommitRefusal> {
         let address = F::number(change.address);
         let is_registration = matches!(change.action, Action::Register(_));
         let Some(slot) = self.slots.get(&address) else {
             let is_new = is_registration && change.expected_version == 0;
-            return if is_new { Ok(()) } else { Err(Refusal::NoSuchSlot) };
+            return if is_new { Ok(()) } else { Err(CommitRefusal::NoSuchSlot) };
         };
         if slot.version != change.expected_version {
-            return Err(Refusal::Stale);
+            return Err(CommitRefusal::Stale);
         }
         if slot.epoch > self.settled {
-            return Err(Refusal::Unsettled(slot.epoch));
+            return Err(CommitRefusal::Unsettled(slot.epoch));
         }
-        let is_mine = slot.owner(who) == Owner::Asking;
+        let is_mine = slot.owner(who) == SlotOwner::Asking;
         let is_over = slot.expires_s() <= self.now.wall_s();
         let is_registered = slot.state == LeaseState::Registered;
         let fits = match (change.action, slot.occupancy) {
-            (Action::Register(_), Occupancy::Leased) if is_registered => true,
-            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), Occupancy::Leased) => {
-                is_mine || is_over
-            }
-            (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), Occupancy::Declined) => {
-                is_over
-            }
+            (Action::Register(_), SlotOccupancy::Leased) if is_registered => true,
+            (
+                Action::Hold { .. } | Action::Lease(_) | Action::Register(_),
+                SlotOccupancy::Leased,
+            ) => is_mine || is_over,
+            (
+                Action::Hold { .. } | Action::Lease(_) | Action::Register(_),
+                SlotOccupancy::Declined,
+            ) => is_over,
             (Action::Hold { .. } | Action::Lease(_) | Action::Register(_), _) => true,
-            (Action::Unhold, Occupancy::Held) => is_mine,
-            (Action::Release, Occupancy::Leased) => is_mine,
-            (Action::Decline { .. }, Occupancy::Leased | Occupancy::Held) => is_mine,
+            (Action::Unhold, SlotOccupancy::Held) => is_mine,
+            (Action::Release, SlotOccupancy::Leased) => is_mine,
+            (Action::Decline { .. }, SlotOccupancy::Leased | SlotOccupancy::Held) => is_mine,
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Refusal::Stale) }
+        if fits { Ok(()) } else { Err(CommitRefusal::Stale) }
     }
 
     /// Makes all changes or none, and returns the row that is logged for each.
@@ -360,7 +362,7 @@ impl<F: Modelled> Model<F> {
         &mut self,
         who: F::Who,
         changes: &[ChangeBy<F>],
-    ) -> Result<(Receipt, Vec<Option<LeaseState>>), Refusal> {
+    ) -> Result<(Receipt, Vec<Option<LeaseState>>), CommitRefusal> {
         for change in changes {
             self.check(who, change)?;
         }
@@ -368,8 +370,9 @@ impl<F: Modelled> Model<F> {
         for change in changes {
             let address = F::number(change.address);
             let now = self.now;
-            let slot = self.slots.entry(address).or_insert(Known::UNKNOWN);
-            let is_running = slot.occupancy == Occupancy::Leased && slot.expires_s() > now.wall_s();
+            let slot = self.slots.entry(address).or_insert(ModelSlot::UNKNOWN);
+            let is_running =
+                slot.occupancy == SlotOccupancy::Leased && slot.expires_s() > now.wall_s();
             if matches!(change.action, Action::Hold { .. }) && is_running {
                 states.push(None);
                 continue;
@@ -392,10 +395,10 @@ impl<F: Modelled> Model<F> {
     /// Counts the end of a lease that no sweep has counted.
     fn count_ended(&mut self, address: u32) {
         let slot = &self.slots[&address];
-        let is_declined = slot.occupancy == Occupancy::Declined;
+        let is_declined = slot.occupancy == SlotOccupancy::Declined;
         let is_ended = match slot.occupancy {
-            Occupancy::Leased => slot.expires_s() <= self.now.wall_s(),
-            Occupancy::Declined => true,
+            SlotOccupancy::Leased => slot.expires_s() <= self.now.wall_s(),
+            SlotOccupancy::Declined => true,
             _ => slot.state == LeaseState::Released,
         };
         let counters = self.counters(address);
@@ -418,20 +421,20 @@ impl<F: Modelled> Model<F> {
                     self.count_ended(address);
                 }
                 let slot = self.slots.get_mut(&address).unwrap();
-                if slot.occupancy == Occupancy::Leased {
+                if slot.occupancy == SlotOccupancy::Leased {
                     slot.state = LeaseState::ExpiredReclaimed;
                 }
                 if !is_same || !slot.state.is_past() {
                     slot.state = LeaseState::Assigned;
                 }
-                slot.occupancy = Occupancy::Held;
+                slot.occupancy = SlotOccupancy::Held;
                 slot.client = Some(who);
                 slot.deadline_ns = deadline_ns;
                 slot.subnet_id = subnet_id;
                 None
             }
             Action::Unhold => {
-                self.slots.get_mut(&address).unwrap().occupancy = Occupancy::Free;
+                self.slots.get_mut(&address).unwrap().occupancy = SlotOccupancy::Free;
                 None
             }
             Action::Lease(terms) => Some(self.lease(who, address, (&terms, LeaseState::Assigned))),
@@ -442,7 +445,7 @@ impl<F: Modelled> Model<F> {
                 let slot = self.slots.get_mut(&address).unwrap();
                 let is_kept = has_affinity && slot.lifetime_s != INFINITE_LIFETIME_S;
                 let state = if is_kept { LeaseState::Released } else { slot.state };
-                slot.occupancy = Occupancy::Releasing;
+                slot.occupancy = SlotOccupancy::Releasing;
                 slot.lifetime_s = 0;
                 slot.cltt_s = wall_s;
                 if is_kept {
@@ -453,12 +456,12 @@ impl<F: Modelled> Model<F> {
                 Some(state)
             }
             Action::Decline { probation_s } => {
-                if self.slots[&address].occupancy == Occupancy::Held {
+                if self.slots[&address].occupancy == SlotOccupancy::Held {
                     self.count_ended(address);
                 }
                 let slot = self.slots.get_mut(&address).unwrap();
                 slot.is_uncounted &= slot.is_in_use();
-                slot.occupancy = Occupancy::Declined;
+                slot.occupancy = SlotOccupancy::Declined;
                 slot.state = LeaseState::Declined;
                 slot.client = None;
                 slot.lifetime_s = probation_s;
@@ -477,13 +480,13 @@ impl<F: Modelled> Model<F> {
         self.count_ended(address);
         let wall_s = self.now.wall_s();
         let slot = self.slots.get_mut(&address).unwrap();
-        let is_renewed = slot.occupancy == Occupancy::Leased
+        let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.expires_s() > wall_s
             && slot.state == state
-            && slot.owner(who) == Owner::Asking;
+            && slot.owner(who) == SlotOwner::Asking;
         let terms = F::common(terms);
         slot.is_uncounted &= slot.is_in_use();
-        slot.occupancy = Occupancy::Leased;
+        slot.occupancy = SlotOccupancy::Leased;
         slot.state = state;
         slot.client = Some(who);
         slot.lifetime_s = terms.valid_lifetime_s;
@@ -518,14 +521,14 @@ impl<F: Modelled> Model<F> {
         if !has_lease && !is_known {
             return;
         }
-        let slot = self.slots.entry(lease.address).or_insert(Known::UNKNOWN);
-        *slot = Known {
+        let slot = self.slots.entry(lease.address).or_insert(ModelSlot::UNKNOWN);
+        *slot = ModelSlot {
             version: slot.version + 1,
             occupancy: match lease.state {
-                _ if !has_lease => Occupancy::Free,
-                LeaseState::Assigned | LeaseState::Registered => Occupancy::Leased,
-                LeaseState::Declined => Occupancy::Declined,
-                LeaseState::ExpiredReclaimed | LeaseState::Released => Occupancy::Free,
+                _ if !has_lease => SlotOccupancy::Free,
+                LeaseState::Assigned | LeaseState::Registered => SlotOccupancy::Leased,
+                LeaseState::Declined => SlotOccupancy::Declined,
+                LeaseState::ExpiredReclaimed | LeaseState::Released => SlotOccupancy::Free,
             },
             state: if has_lease { lease.state } else { LeaseState::Assigned },
             client: Some(who),
@@ -534,14 +537,14 @@ impl<F: Modelled> Model<F> {
             lifetime_s: lease.valid_lifetime_s,
             epoch,
             is_uncounted: slot.is_uncounted && slot.is_in_use(),
-            ..Known::UNKNOWN
+            ..ModelSlot::UNKNOWN
         };
         self.claimed.remove(&lease.address);
         self.link(lease.address);
     }
 
     fn shown(&self, address: u32) -> Option<LeaseState> {
-        self.slots.get(&address).and_then(Known::shown)
+        self.slots.get(&address).and_then(ModelSlot::shown)
     }
 
     pub(super) fn put(
@@ -561,7 +564,7 @@ impl<F: Modelled> Model<F> {
             return Err(PutRefusal::Unsettled(epoch));
         }
         self.install(who, lease, self.open);
-        let is_present = self.slots[&lease.address].occupancy == Occupancy::Leased;
+        let is_present = self.slots[&lease.address].occupancy == SlotOccupancy::Leased;
         let is_registered = lease.state == LeaseState::Registered;
         if is_present && is_registered && had != Some(lease.state) {
             self.count_given(lease.address, lease.state);
@@ -584,7 +587,7 @@ impl<F: Modelled> Model<F> {
             return Err(PutRefusal::Unsettled(slot.epoch));
         }
         slot.version += 1;
-        slot.occupancy = Occupancy::Releasing;
+        slot.occupancy = SlotOccupancy::Releasing;
         slot.lifetime_s = 0;
         slot.epoch = open;
         slot.forget();
