@@ -362,8 +362,8 @@ fn plain_language_has_limits_that_only_fall() {
         "docs/book/security.md:6: line-width: 1 places",
     ];
     planted.must_find(&all);
-    let limits = "doc-subject = 1\nline-width = 1\ntuple-parameter = 1\ntype-word = 1\n";
+    let limits = "doc-subject = 1\nline-width = 1\ntuple-parameter = 1\ntype-name = 1\n\
+                  type-word = 1\n";
     planted.write("xtask/language-limits.toml", limits);
-    planted.write("xtask/shared-names.toml", "Told = \"one of each crate\"\n");
     planted.must_find(&["crates/base/src/part.rs:7: type-word: 2 places, 1 at most"]);
 }

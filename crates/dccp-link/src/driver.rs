@@ -96,8 +96,8 @@ impl Driver {
 
     /// Listens like [`Driver::listen`], but keeps no state of a client until its Init Cookie comes
     /// back (RFC 4340 §8.1.4); data on a Request is lost. Other listeners do so only while
-    /// [`EndpointLimits::half_open`] clients have not answered, so that no flood of Requests fills the
-    /// memory there either.
+    /// [`EndpointLimits::half_open`] clients have not answered, so that no flood of Requests fills
+    /// the memory there either.
     pub fn listen_with_init_cookies(
         &mut self,
         port: u16,
@@ -124,8 +124,8 @@ impl Driver {
         self.core.stop_listening(port);
     }
 
-    /// Begins a connection with `data` on its Request; [`ConnectionEvent::Connected`] reports that it is
-    /// open.
+    /// Begins a connection with `data` on its Request; [`ConnectionEvent::Connected`] reports that
+    /// it is open.
     ///
     /// # Errors
     ///
@@ -364,8 +364,8 @@ impl Driver {
         self.core.with(key, act)
     }
 
-    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams reuse it,
-    /// without an allocation.
+    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams
+    /// reuse it, without an allocation.
     pub fn recycle(&mut self, key: &ConnectionKey, datagram: Vec<u8>) {
         self.core.recycle(key, datagram);
     }

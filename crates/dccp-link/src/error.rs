@@ -56,7 +56,7 @@ pub enum DccpError {
     TooLong {
         /// Bytes of the datagram.
         len: usize,
-        /// Most bytes that it may have ([`crate::Connection::packet_bytes_max`]).
+        /// Most bytes that it may have ([`crate::BlockingConnection::packet_bytes_max`]).
         max: usize,
     },
     /// Send queue that is full.
@@ -94,7 +94,7 @@ impl DccpError {
     }
 
     /// Returns the error of a connection that this end has ended
-    /// ([`dccp::connection::Event::Failed`]).
+    /// ([`dccp::connection::ConnectionEvent::Failed`]).
     #[must_use]
     pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
         FinalReset::new(reset, core).by_this_end()

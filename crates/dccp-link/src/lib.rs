@@ -4,15 +4,15 @@
 //! which needs the right to raw sockets; [`CarrierOptions`] selects the carrier. One endpoint has
 //! many connections over one socket for each address family.
 //!
-//! There are two fronts and a driver that both use. [`BlockingEndpoint`] has a thread of its own, and
-//! blocking calls: [`BlockingEndpoint::connect`], [`BlockingEndpoint::listen`], [`BlockingListener::accept`],
-//! [`BlockingConnection::send`], [`BlockingConnection::receive`]. [`asynchronous`] has the same calls as futures,
-//! for programs on tokio or another runtime. [`Driver`] is the same without the thread, for a
-//! caller's loop that needs every processor cycle.
+//! There are two fronts and a driver that both use. [`BlockingEndpoint`] has a thread of its own,
+//! and blocking calls: [`BlockingEndpoint::connect`], [`BlockingEndpoint::listen`],
+//! [`BlockingListener::accept`], [`BlockingConnection::send`], [`BlockingConnection::receive`].
+//! [`asynchronous`] has the same calls as futures, for programs on tokio or another runtime.
+//! [`Driver`] is the same without the thread, for a caller's loop that needs every processor cycle.
 //!
-//! [`ConnectionConfig`] has the settings of a connection, with the meaning of Linux's socket options: service
-//! code, congestion control for each direction, checksum coverage, length and policy of the send
-//! queue.
+//! [`ConnectionConfig`] has the settings of a connection, with the meaning of Linux's socket
+//! options: service code, congestion control for each direction, checksum coverage, length and
+//! policy of the send queue.
 //!
 //! Budget of a data packet in either direction: one copy between the application and the core's
 //! queue, one more into a transmit slot, the share of a system call for a batch of up to 64, and

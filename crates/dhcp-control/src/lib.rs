@@ -1,8 +1,8 @@
 //! Control commands of the DHCP servers: a command comes in as a JSON value, an answer goes out as
 //! one.
 //!
-//! [`execute`] parses a command, executes it on a [`CommandBackend`] and makes the answer, in the words
-//! and numbers of ISC Kea, so that Kea's clients work unchanged. It returns commands about
+//! [`execute`] parses a command, executes it on a [`CommandBackend`] and makes the answer, in the
+//! words and numbers of ISC Kea, so that Kea's clients work unchanged. It returns commands about
 //! statistics for the [`statistics`], which a server may keep in another thread, where they delay
 //! nothing. No JSON input makes it panic. The crate has the commands of the server itself, those of
 //! Kea's hook libraries for leases, statistics, hosts, subnets and classes, and the [`statistics`]

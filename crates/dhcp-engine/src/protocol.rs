@@ -232,8 +232,8 @@ pub trait ReplySink<P: Protocol> {
     /// Receives the request whose reply [`ReplySink::transmit`] just took.
     fn answered(&mut self, _asked: MeasuredRequest) {}
 
-    /// Returns true if [`ReplySink::hear`] does anything: the shard calls this for every message, so
-    /// the result has to be known already.
+    /// Returns true if [`ReplySink::hear`] does anything: the shard calls this for every message,
+    /// so the result has to be known already.
     fn is_listening(&self) -> bool {
         false
     }

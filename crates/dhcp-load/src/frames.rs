@@ -1,6 +1,6 @@
-//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::of_frames`]), which bypass the
-//! kernel's UDP: the flags around `--interface`, and the outbox that they ask for. Replies come to
-//! the UDP socket as they do without frames.
+//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::of_frames`]), which
+//! bypass the kernel's UDP: the flags around `--interface`, and the outbox that they ask for.
+//! Replies come to the UDP socket as they do without frames.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -36,7 +36,8 @@ pub struct ExchangeIdentities {
     pub client_offset: u32,
     /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
-    /// Transaction identifier of exchange 0, of which the lowest [`ExchangeIdentities::xid_bits`] count.
+    /// Transaction identifier of exchange 0, of which the lowest [`ExchangeIdentities::xid_bits`]
+    /// count.
     pub xid_base: u32,
     /// Number of bits of a transaction identifier that distinguish exchanges.
     pub xid_bits: u32,

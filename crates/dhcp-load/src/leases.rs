@@ -244,8 +244,8 @@ impl<R: LeasedResource> LeaseLog<R> {
         summary
     }
 
-    /// Writes one line per pair of resource and owner, by resource, below [`LeasedResource::COLUMNS`].
-    /// Call [`LeaseLog::summarize`] first.
+    /// Writes one line per pair of resource and owner, by resource, below
+    /// [`LeasedResource::COLUMNS`]. Call [`LeaseLog::summarize`] first.
     ///
     /// # Errors
     ///

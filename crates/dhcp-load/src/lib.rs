@@ -8,8 +8,8 @@
 //! across runs. Read before changing this crate: RFC 2131 sections 3.1 and 4.3, RFC 1542 section 4,
 //! RFC 3046, RFC 6842; for DHCPv6 RFC 9915 sections 18 and 19.
 //!
-//! The exchanges ([`population`]) know neither sockets nor clocks. [`protocol::DhcpLoadProtocol`] holds the
-//! differences between the families; [`v4`] and [`v6`] implement it.
+//! The exchanges ([`population`]) know neither sockets nor clocks. [`protocol::DhcpLoadProtocol`]
+//! holds the differences between the families; [`v4`] and [`v6`] implement it.
 
 mod args;
 pub mod drive;

@@ -68,7 +68,7 @@ impl FrameLink {
         self.output.push(outgoing);
     }
 
-    /// Sends the waiting messages, as [`netio::Outbox::flush`] does.
+    /// Sends the waiting messages, as [`netio::MessageOutbox::flush`] does.
     pub(crate) fn flush(&mut self, left: impl FnMut(u64, u64)) -> io::Result<()> {
         self.output.flush(left)
     }

@@ -251,36 +251,22 @@ impl<P: DhcpLoadProtocol> Population<P> {
                 self.tally.offers += 1;
                 let secs = (now_ns.saturating_sub(sent_ns) / NS_PER_S) as u16;
                 let len = self.protocol.second(buffer, &answer, client, secs, offer);
-                return Some(OutgoingMessage::datagram(
-                    number,
-                    len,
-                    self.protocol.source_of(client),
-                ));
+                return Some(self.message_of(client, number, len));
             }
             ReplyEffect::Continue => {
                 self.tally.renewed += 1;
                 self.note_leases(now_ns, &answer, client);
                 let len = self.protocol.third(buffer, &answer, client);
-                return Some(OutgoingMessage::datagram(
-                    number,
-                    len,
-                    self.protocol.source_of(client),
-                ));
+                return Some(self.message_of(client, number, len));
             }
             ReplyEffect::Granted { class, is_moved } => {
                 self.tally.grants += 1;
                 self.tally.moved += u64::from(is_moved);
-                if class == ExchangeClass::OnTime {
-                    self.ledger.completed(due_ns, sent_ns, now_ns);
-                    self.timeline.completed(now_ns);
-                } else {
-                    self.ledger.completed_late(due_ns, sent_ns, now_ns);
-                }
+                self.note_completion(class, due_ns, sent_ns, now_ns);
                 // The log does not list a lease that its client gives back at once: no client holds
                 // it.
                 if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
-                    let source = self.protocol.source_of(client);
-                    return Some(OutgoingMessage::datagram(number, len, source));
+                    return Some(self.message_of(client, number, len));
                 }
                 self.note_leases(now_ns, &answer, client);
             }
@@ -297,12 +283,28 @@ impl<P: DhcpLoadProtocol> Population<P> {
             ReplyEffect::Repeated => self.tally.repeated += 1,
             ReplyEffect::Unmatched => self.tally.unmatched += 1,
             // A late offer ends its exchange, which took at least as long.
-            ReplyEffect::Ended(ExchangeClass::Late) => {
-                self.ledger.completed_late(due_ns, sent_ns, now_ns)
+            ReplyEffect::Ended(class @ ExchangeClass::Late) => {
+                self.note_completion(class, due_ns, sent_ns, now_ns);
             }
             ReplyEffect::Ended(_) => {}
         }
         None
+    }
+
+    /// Counts an exchange that was due at `due_ns`, whose first message left at `sent_ns` and whose
+    /// last reply came at `now_ns`.
+    fn note_completion(&mut self, class: ExchangeClass, due_ns: u64, sent_ns: u64, now_ns: u64) {
+        if class == ExchangeClass::OnTime {
+            self.ledger.completed(due_ns, sent_ns, now_ns);
+            self.timeline.completed(now_ns);
+        } else {
+            self.ledger.completed_late(due_ns, sent_ns, now_ns);
+        }
+    }
+
+    /// Returns a message of `client` for the exchange `number`, of `len` octets in the buffer.
+    fn message_of(&self, client: u32, number: u64, len: usize) -> OutgoingMessage {
+        OutgoingMessage::datagram(number, len, self.protocol.source_of(client))
     }
 
     fn note_leases(&mut self, now_ns: u64, answer: &P::Answer<'_>, client: u32) {

@@ -66,7 +66,8 @@ pub trait DhcpLoadProtocol: Send {
     /// Returns the number of leases that one exchange may bring.
     fn leases_per_exchange(&self) -> u64;
 
-    /// Returns the index of the source address ([`DhcpThreadSetup::sources`]) that sends for `client`.
+    /// Returns the index of the source address ([`DhcpThreadSetup::sources`]) that sends for
+    /// `client`.
     fn source_of(&self, client: u32) -> usize;
 
     /// Writes the first request of exchange `xid` into `buffer`; returns its length.

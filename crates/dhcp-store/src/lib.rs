@@ -8,7 +8,8 @@
 //! - [`certificates`]: certificates and keys in files.
 //! - [`regular_file`]: small files that a configuration names.
 //! - [`hosts`]: lookups of reservations in databases without waiting for them.
-//! - [`sql`]: KeaFamily's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
+//! - [`sql`]: KeaFamily's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in
+//!   bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!

@@ -1,5 +1,5 @@
-//! Lease store made of the shared lease table and a shard's part of a log. A [`StoreJournal`] turns a
-//! change into log rows: rows of a lease file, or requests to a database.
+//! Lease store made of the shared lease table and a shard's part of a log. A [`StoreJournal`] turns
+//! a change into log rows: rows of a lease file, or requests to a database.
 
 use std::fmt::Debug;
 use std::sync::Arc;

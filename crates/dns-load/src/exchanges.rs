@@ -39,16 +39,16 @@ impl QueryTimeLimits {
 /// Results of a thread's queries.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// Outcomes. [`ExchangeClass::Nak`] is an answer in time with a response code other than NOERROR and
-    /// NXDOMAIN, [`ExchangeClass::WrongClient`] one with another question, or another answer than the
-    /// expected one.
+    /// Outcomes. [`ExchangeClass::Nak`] is an answer in time with a response code other than
+    /// NOERROR and NXDOMAIN, [`ExchangeClass::WrongClient`] one with another question, or another
+    /// answer than the expected one.
     pub ledger: ExchangeLedger,
     /// Datagrams by kind.
     pub tally: DnsMessageTally,
     /// Counts by interval, where the settings ask for them.
     pub timeline: Timeline,
-    /// Nanoseconds from the due time to the answer of all queries that [`DnsMessageTally::rcodes`] counts: in
-    /// time, late, or with another response code.
+    /// Nanoseconds from the due time to the answer of all queries that [`DnsMessageTally::rcodes`]
+    /// counts: in time, late, or with another response code.
     pub response_latency: ResponseLatency,
 }
 

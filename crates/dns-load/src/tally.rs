@@ -59,7 +59,8 @@ pub struct DnsMessageTally {
     pub asked_again: u64,
     /// Further answers to queries.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no valid answer to it, by [`AnswerFault`].
+    /// Messages with port and identifier of a query that are no valid answer to it, by
+    /// [`AnswerFault`].
     pub faults: [u64; AnswerFault::ALL.len()],
     /// Datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
     pub malformed: [u64; DnsMessageDefect::ALL.len()],

@@ -63,7 +63,7 @@ impl DnsHeader {
     ///
     /// # Errors
     ///
-    /// [`DnsMessageDefect::DnsHeader`] when `octets` are fewer than twelve bytes.
+    /// [`DnsMessageDefect::Header`] when `octets` are fewer than twelve bytes.
     pub fn parse(octets: &[u8]) -> Result<Self, DnsMessageDefect> {
         let mut reader = ByteReader::new(octets);
         let mut next = || reader.u16().ok_or(DnsMessageDefect::Header);

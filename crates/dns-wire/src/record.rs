@@ -28,8 +28,8 @@ impl<'a> DnsRecord<'a> {
     ///
     /// # Errors
     ///
-    /// Returns the defect of the record's name, or [`DnsMessageDefect::Truncated`] when the record is
-    /// incomplete.
+    /// Returns the defect of the record's name, or [`DnsMessageDefect::Truncated`] when the record
+    /// is incomplete.
     pub(crate) fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), DnsMessageDefect> {
         let fixed_at = name::check(message, at)?;
         let data_at = fixed_at + FIXED_BYTES;

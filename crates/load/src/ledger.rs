@@ -196,8 +196,8 @@ impl ExchangeLedger {
         self.backlog.completed(sent_ns, answered_ns);
     }
 
-    /// Notes the latency of an exchange that ended as [`ExchangeClass::Late`]. A distribution without the
-    /// late exchanges would describe only those that were quick enough.
+    /// Notes the latency of an exchange that ended as [`ExchangeClass::Late`]. A distribution
+    /// without the late exchanges would describe only those that were quick enough.
     pub fn completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));

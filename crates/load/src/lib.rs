@@ -4,8 +4,8 @@
 //!
 //! The load is open-loop. An exchange is due when the [`Schedule`] says so, however the earlier
 //! ones ended; its latency counts from its due time. A generator that cannot keep up sends late,
-//! and the [`ExchangeLedger`] reports that in its [`GeneratorVerdict`], so that a slow generator is never taken for
-//! a slow service ("coordinated omission", Tene).
+//! and the [`ExchangeLedger`] reports that in its [`GeneratorVerdict`], so that a slow generator is
+//! never taken for a slow service ("coordinated omission", Tene).
 
 mod backlog;
 pub mod hdr;

@@ -105,7 +105,8 @@ pub struct CapacityCell {
     pub waiting_after_outage: f64,
     /// Commands per second.
     pub api_per_s: f64,
-    /// Operations of the busiest server per lease; see [`HighAvailabilityMode::operations_per_lease`].
+    /// Operations of the busiest server per lease; see
+    /// [`HighAvailabilityMode::operations_per_lease`].
     pub operations_per_lease: f64,
 }
 

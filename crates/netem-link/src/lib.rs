@@ -1,7 +1,8 @@
 //! An emulated link between two Ethernet interfaces, or two TUN devices: packets received by one
 //! leave by the other, through a link of the core [`netem`] in each direction, in real time.
 //!
-//! - [`LinkInterface`] names an interface, perhaps in a network namespace; [`LinkRequest`] describes the link.
+//! - [`LinkInterface`] names an interface, perhaps in a network namespace; [`LinkRequest`]
+//!   describes the link.
 //! - [`Bridge`] runs it: a thread for each direction, which can be changed and read while it runs.
 //! - [`serve`] runs a link for a command: signals, reports, a control socket; [`control`] is the
 //!   client of that socket.

@@ -1,10 +1,11 @@
 //! An emulated link in one direction, as a value: the effects of `tc-netem` and `tc-tbf` on
 //! packets, with their words and meaning, on a clock that the caller provides.
 //!
-//! [`LinkSettings`] describe the effects; [`LinkSettings::parse`] reads them from words, and `Display`
-//! prints them. A [`EmulatedLink`] is made of settings and a seed and has the run loop of every protocol
-//! core here: `handle_datagram`, `poll_transmit`, `poll_timeout`, `handle_timeout`. Therefore a
-//! test can chain endpoints and links on a virtual clock, and the same seed gives the same run.
+//! [`LinkSettings`] describe the effects; [`LinkSettings::parse`] reads them from words, and
+//! `Display` prints them. A [`EmulatedLink`] is made of settings and a seed and has the run loop of
+//! every protocol core here: `handle_datagram`, `poll_transmit`, `poll_timeout`, `handle_timeout`.
+//! Therefore a test can chain endpoints and links on a virtual clock, and the same seed gives the
+//! same run.
 //!
 //! Packets pass two stages: netem (loss, duplication, corruption, delay, rate, slots) and, if
 //! configured, the token bucket. For the other order chain two links.

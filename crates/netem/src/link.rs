@@ -23,9 +23,9 @@ pub struct TransmittedPacket {
 
 /// A link in one direction.
 ///
-/// The owner passes packets to [`EmulatedLink::handle_datagram`], calls [`EmulatedLink::handle_timeout`] at the
-/// time of [`EmulatedLink::poll_timeout`], and after either calls [`EmulatedLink::poll_transmit`] until it returns
-/// nothing.
+/// The owner passes packets to [`EmulatedLink::handle_datagram`], calls
+/// [`EmulatedLink::handle_timeout`] at the time of [`EmulatedLink::poll_timeout`], and after either
+/// calls [`EmulatedLink::poll_transmit`] until it returns nothing.
 #[derive(Clone, Debug)]
 pub struct EmulatedLink {
     settings: LinkSettings,
@@ -236,8 +236,8 @@ impl EmulatedLink {
         Some(TransmittedPacket { len, ecn })
     }
 
-    /// Returns the time when [`EmulatedLink::handle_timeout`] is due next: no earlier than the time of the
-    /// last call, and that time if a packet is ready.
+    /// Returns the time when [`EmulatedLink::handle_timeout`] is due next: no earlier than the time
+    /// of the last call, and that time if a packet is ready.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());

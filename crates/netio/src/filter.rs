@@ -110,8 +110,8 @@ struct FilterBuilder(Steps);
 /// Jump offsets that [`FilterBuilder::finish`] replaces by the distance to the end.
 const TO_DROP: u8 = u8::MAX;
 const TO_ACCEPT: u8 = u8::MAX - 1;
-/// An unconditional jump whose offset [`FilterBuilder::finish_with`] replaces by the distance to the
-/// steps after the ends.
+/// An unconditional jump whose offset [`FilterBuilder::finish_with`] replaces by the distance to
+/// the steps after the ends.
 const GO_ON: libc::sock_filter = instruction(libc::BPF_JMP | libc::BPF_JA, u32::MAX);
 
 impl FilterBuilder {

@@ -3,7 +3,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Bytes of a [`SocketAddressBuffer`]: `struct sockaddr_in6`. The kernel accepts this length for both families.
+/// Bytes of a [`SocketAddressBuffer`]: `struct sockaddr_in6`. The kernel accepts this length for
+/// both families.
 pub(crate) const NAME_BYTES: libc::socklen_t = size_of::<SocketAddressBuffer>() as libc::socklen_t;
 
 /// Room for a `sockaddr_in` or a `sockaddr_in6`, aligned as both.

@@ -1,10 +1,11 @@
 //! The packet generator: writes frames from trafgen's packet description language or a capture to
 //! an interface, to a capture or as words.
 //!
-//! - [`language`] turns text into packets, without I/O; [`FrameStream`] turns packets into frames; both
-//!   use the random numbers of [`LibcRandom`].
+//! - [`language`] turns text into packets, without I/O; [`FrameStream`] turns packets into frames;
+//!   both use the random numbers of [`LibcRandom`].
 //! - [`pace`] computes the due times of frames.
-//! - [`TrafgenArgs`] is the command: it reads the input, opens the output, and starts the sending threads.
+//! - [`TrafgenArgs`] is the command: it reads the input, opens the output, and starts the sending
+//!   threads.
 //!
 //! `netio` sends the frames. The generator ignores replies, except that it can ping a host after
 //! each frame. References: packet(7), docs/book/trafgen.md.

@@ -89,14 +89,20 @@ impl TrafgenOutput {
     }
 }
 
+/// Returns the text that the flags ask for in place of a run.
+fn text_instead(args: &TrafgenArgs) -> Option<String> {
+    if args.example {
+        return Some(EXAMPLE.to_owned());
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    args.version
+        .then(|| format!("trafgen of godwit {version}, in the place of trafgen {REFERENCE}\n"))
+}
+
 /// Performs the action that the flags select.
 pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
-    if args.example {
-        return say(EXAMPLE);
-    }
-    if args.version {
-        let version = env!("CARGO_PKG_VERSION");
-        return say(&format!("trafgen of godwit {version}, in the place of trafgen {REFERENCE}\n"));
+    if let Some(text) = text_instead(args) {
+        return say(&text);
     }
     check_refused(args)?;
     let output = TrafgenOutput::of(args.output.as_deref())?;

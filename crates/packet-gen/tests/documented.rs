@@ -335,58 +335,60 @@ fn what_is_cut_or_surprising_is_warned_of() {
     assert_eq!(frame("{ 256, 0x1ff }"), "00ff");
 }
 
+/// Pieces of the language.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "(",
+    ")",
+    ",",
+    " ",
+    "=",
+    "\"",
+    "'",
+    "\\",
+    "[0]",
+    "[1:2]",
+    "udp",
+    "ipv4",
+    "dns",
+    "qry",
+    "eth",
+    "vlan",
+    "pfc",
+    "prio",
+    "dinc()",
+    "drnd(1,2)",
+    "csumip(0,9)",
+    "csumudp(0,1)",
+    "c16(",
+    "1",
+    "0x",
+    "-",
+    "<<",
+    "/*",
+    "*/",
+    "#",
+    "\n",
+    "cpu(1):",
+    "name",
+    "sa",
+    "1.2.3.4",
+    "::1",
+    "a:b:c:d:e:f",
+    "fill(1,2)",
+    "seqinc(1,2,3)",
+    "\u{e9}",
+    "99999999999999999999",
+    "mpls(last=1)",
+    "1q",
+    "data",
+];
+
 #[test]
 fn no_text_brings_the_parser_down() {
     // Pieces of the language in random order, and texts with a hole: problems or packets, nothing
     // else.
-    let pieces = [
-        "{",
-        "}",
-        "(",
-        ")",
-        ",",
-        " ",
-        "=",
-        "\"",
-        "'",
-        "\\",
-        "[0]",
-        "[1:2]",
-        "udp",
-        "ipv4",
-        "dns",
-        "qry",
-        "eth",
-        "vlan",
-        "pfc",
-        "prio",
-        "dinc()",
-        "drnd(1,2)",
-        "csumip(0,9)",
-        "csumudp(0,1)",
-        "c16(",
-        "1",
-        "0x",
-        "-",
-        "<<",
-        "/*",
-        "*/",
-        "#",
-        "\n",
-        "cpu(1):",
-        "name",
-        "sa",
-        "1.2.3.4",
-        "::1",
-        "a:b:c:d:e:f",
-        "fill(1,2)",
-        "seqinc(1,2,3)",
-        "\u{e9}",
-        "99999999999999999999",
-        "mpls(last=1)",
-        "1q",
-        "data",
-    ];
     let mut random = base::Random::from_seed(7);
     for quirks in [false, true] {
         let settings =
@@ -395,7 +397,7 @@ fn no_text_brings_the_parser_down() {
             let count = random.below(14);
             let mut text = "{ ".to_owned();
             for _ in 0..count {
-                text += random.pick(&pieces).expect("there are some");
+                text += random.pick(PIECES).expect("there are some");
             }
             text += if random.chance(1, 2) { " }" } else { "" };
             if let Ok(program) = language::compile(text.as_bytes(), &settings) {

@@ -40,8 +40,8 @@ impl ArpMessage {
     ///
     /// # Errors
     ///
-    /// [`PacketDefect::Truncated`]; [`PacketDefect::Protocol`] for other addresses than those of Ethernet
-    /// and IPv4.
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Protocol`] for other addresses than those of
+    /// Ethernet and IPv4.
     pub fn parse(payload: &[u8]) -> Result<Self, PacketDefect> {
         let mut reader = ByteReader::new(payload.get(..LEN).ok_or(PacketDefect::Truncated)?);
         let kinds = (reader.u16(), reader.u16(), reader.u16());

@@ -51,8 +51,8 @@ impl IcmpEcho {
     ///
     /// # Errors
     ///
-    /// [`PacketDefect::Truncated`]; [`PacketDefect::Checksum`]; [`PacketDefect::Protocol`] for another
-    /// message.
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Checksum`]; [`PacketDefect::Protocol`] for
+    /// another message.
     pub fn parse_reply(types: EchoTypes, message: &[u8]) -> Result<Self, PacketDefect> {
         let mut reader = ByteReader::new(message);
         let fields = |reader: &mut ByteReader<'_>| {

@@ -28,7 +28,8 @@ impl UdpHeader {
     ///
     /// # Errors
     ///
-    /// [`PacketDefect::Truncated`]; [`PacketDefect::Length`] if the length is below that of the header.
+    /// [`PacketDefect::Truncated`]; [`PacketDefect::Length`] if the length is below that of the
+    /// header.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), PacketDefect> {
         let mut reader = ByteReader::new(datagram);
         let (header, len) = Self::fields(&mut reader).ok_or(PacketDefect::Truncated)?;

@@ -76,7 +76,8 @@ impl Tables {
     }
 }
 
-/// Safety of a change when it counts as done. [`BenchmarkSubject::setting`] is its meaning for each store.
+/// Safety of a change when it counts as done. [`BenchmarkSubject::setting`] is its meaning for each
+/// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeSafety {

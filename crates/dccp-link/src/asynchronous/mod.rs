@@ -1,7 +1,8 @@
-//! Calls for async programs: those of [`crate::AsyncEndpoint`], as futures instead of blocking calls.
+//! Calls for async programs: those of [`crate::BlockingEndpoint`], as futures instead of blocking
+//! calls.
 //!
-//! The endpoint's own thread moves packets, as with [`crate::AsyncEndpoint`], because departures are
-//! microseconds apart and the clock of a runtime is not that precise. A future only takes and
+//! The endpoint's own thread moves packets, as with [`crate::BlockingEndpoint`], because departures
+//! are microseconds apart and the clock of a runtime is not that precise. A future only takes and
 //! queues datagrams, and leaves its waker when there is nothing to do. So the futures do not depend
 //! on a certain runtime: tokio's, any other, or a hand-made one runs them. A call holds the
 //! endpoint's lock for a datagram, and waits for it while the thread moves a batch, some tens of
@@ -55,8 +56,8 @@ impl AsyncEndpoint {
     }
 
     /// Connects. The future is ready when the server has answered, as `connect(2)` of Linux, or
-    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for the same
-    /// time again, the connection ends.
+    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for
+    /// the same time again, the connection ends.
     ///
     /// # Errors
     ///
@@ -73,8 +74,8 @@ impl AsyncEndpoint {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`AsyncEndpoint::connect`], and an error when a link-local address comes
-    /// without its interface, or no port can be opened.
+    /// Returns the errors of [`AsyncEndpoint::connect`], and an error when a link-local address
+    /// comes without its interface, or no port can be opened.
     pub async fn connect_with(
         &self,
         peer: Peer,

@@ -36,7 +36,8 @@ impl BlockingConnection {
         &self.handle.key
     }
 
-    /// Sets the time that [`BlockingConnection::send`] waits for room in the queue; unlimited by default.
+    /// Sets the time that [`BlockingConnection::send`] waits for room in the queue; unlimited by
+    /// default.
     pub const fn set_send_timeout(&mut self, timeout: Option<Duration>) {
         self.send_timeout = timeout;
     }
@@ -135,7 +136,7 @@ impl BlockingConnection {
 
     /// Returns the count of datagrams that this end dropped because the application had not read
     /// earlier ones in time
-    /// ([`Config::receive_queue_len`](dccp::connection::Config::receive_queue_len)).
+    /// ([`ConnectionConfig::receive_queue_len`](dccp::connection::ConnectionConfig::receive_queue_len)).
     #[must_use]
     pub fn unread_drops(&self) -> u64 {
         self.handle.unread_drops()

@@ -76,8 +76,8 @@ impl BlockingEndpoint {
     }
 
     /// Connects, and waits until the server has answered, as `connect(2)` of Linux does, or
-    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for the same
-    /// time again, the connection ends.
+    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for
+    /// the same time again, the connection ends.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl BlockingEndpoint {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`BlockingEndpoint::connect`], and an error when a link-local address comes
-    /// without its interface, or no port can be opened.
+    /// Returns the errors of [`BlockingEndpoint::connect`], and an error when a link-local address
+    /// comes without its interface, or no port can be opened.
     pub fn connect_with(
         &self,
         peer: Peer,

@@ -4,8 +4,8 @@
 //! batch at a time and never while it waits. An application's thread waits at a condition variable.
 //! An application's task leaves its waker, which is called after the lock is released, because a
 //! waker may run arbitrary code. Memory is bounded by the queues of a connection
-//! ([`crate::ConnectionConfig::send_queue_len`], [`crate::ConnectionConfig::receive_queue_len`]), by the backlog of a
-//! listener and by [`EndpointLimits::connections`].
+//! ([`crate::ConnectionConfig::send_queue_len`], [`crate::ConnectionConfig::receive_queue_len`]),
+//! by the backlog of a listener and by [`EndpointLimits::connections`].
 
 mod handle;
 mod turn;

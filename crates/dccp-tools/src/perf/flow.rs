@@ -210,7 +210,8 @@ impl PerfFlow {
         }
     }
 
-    /// Returns the time at which [`PerfFlow::feed`] or [`PerfFlow::tick`] is due although no packet comes.
+    /// Returns the time at which [`PerfFlow::feed`] or [`PerfFlow::tick`] is due although no packet
+    /// comes.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         if let Some(at_ns) = self.closing_ns {
             return Some(at_ns + CLOSING_NS);

@@ -322,8 +322,9 @@ impl Connection {
         self.held_datagrams = count;
     }
 
-    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams reuse it,
-    /// without an allocation. The connection keeps at most as many as the receive queue may hold.
+    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams
+    /// reuse it, without an allocation. The connection keeps at most as many as the receive queue
+    /// may hold.
     pub fn recycle(&mut self, datagram: Vec<u8>) {
         let is_wanted = self.is_receiving
             && !matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait);

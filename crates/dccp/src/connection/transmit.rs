@@ -38,7 +38,8 @@ impl Connection {
     ///
     /// # Panics
     ///
-    /// Panics when `buffer` has no room for a packet ([`super::ConnectionConfig::packet_bytes_max`]).
+    /// Panics when `buffer` has no room for a packet
+    /// ([`super::ConnectionConfig::packet_bytes_max`]).
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         if let Some(control) = self.controls.pop() {
             return Some(self.write_control(now_ns, control, buffer));

@@ -187,7 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counts of malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
+    /// Returns the counts of malformed packets, by reason in the order of
+    /// [`DccpPacketDefect::ALL`].
     #[must_use]
     pub const fn malformed_counts(&self) -> &[u64; DccpPacketDefect::ALL.len()] {
         &self.malformed

@@ -1,8 +1,8 @@
 //! Packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes (RFC 4340 §5).
 //! [`crate::option`] reads the options inside; [`crate::connection`] interprets the numbers.
 //!
-//! [`DccpPacket::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on: the
-//! type is known, header, options and data lie within the packet, and the checksum is right.
+//! [`DccpPacket::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on:
+//! the type is known, header, options and data lie within the packet, and the checksum is right.
 
 pub mod checksum;
 mod malformed;

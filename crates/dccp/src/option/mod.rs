@@ -1,8 +1,8 @@
 //! Options: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3, RFC 4342 §8).
 //!
-//! [`DccpOptionIterator`] follows the rules that hold for every option. An impossible length ends the list. A
-//! known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no effect unless
-//! it is Mandatory. The module that uses an option interprets its value.
+//! [`DccpOptionIterator`] follows the rules that hold for every option. An impossible length ends
+//! the list. A known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no
+//! effect unless it is Mandatory. The module that uses an option interprets its value.
 
 mod elapsed;
 mod write;

@@ -1,11 +1,11 @@
 //! Faults that make a configuration slow: the pass behind `godwit advise`.
 //!
-//! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`] returns the
-//! findings, the most expensive first, each with its places in the file, the reason, the cost, and
-//! the change that removes it. A cost is a published figure or one from a stored result of the lab,
-//! with its source; without a figure the finding says so, and is ordered by [`PerformanceFault`] among the
-//! others that were not measured. Thresholds that are our judgement are constants, documented with
-//! the reason.
+//! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`]
+//! returns the findings, the most expensive first, each with its places in the file, the reason,
+//! the cost, and the change that removes it. A cost is a published figure or one from a stored
+//! result of the lab, with its source; without a figure the finding says so, and is ordered by
+//! [`PerformanceFault`] among the others that were not measured. Thresholds that are our judgement
+//! are constants, documented with the reason.
 //!
 //! The published figures are of Kea; [`measured`] has them. The caller reads lease files and
 //! results, and passes their contents as [`ServerObservations`].

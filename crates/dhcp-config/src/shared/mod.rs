@@ -1,7 +1,7 @@
 //! Values, keys and checks that the configurations of both servers have in common.
 //!
-//! A family of addresses is a type ([`family::ConfigFamily`]); the readers here are written once and take
-//! names, examples and tables from it. Settings of one family alone are in its own module.
+//! A family of addresses is a type ([`family::ConfigFamily`]); the readers here are written once
+//! and take names, examples and tables from it. Settings of one family alone are in its own module.
 
 mod character_set;
 pub(crate) mod class_list;

@@ -109,8 +109,8 @@ pub(crate) struct TeeTimes {
     pub(crate) on_late: &'static str,
 }
 
-/// Terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C` is the type of an
-/// option code.
+/// Terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C` is the
+/// type of an option code.
 #[derive(Clone, Debug)]
 pub(crate) struct InheritableTerms<C> {
     pub(crate) valid: Bounded,

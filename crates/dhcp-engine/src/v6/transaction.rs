@@ -40,8 +40,8 @@ const RESERVED_ASKED: usize = 2;
 pub enum Dhcp6TransactionStep<'t> {
     /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`]. The candidate
-    /// that was claimed before stays claimed, since another association takes it.
+    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
+    /// The candidate that was claimed before stays claimed, since another association takes it.
     FetchAnother(usize, FetchKeys<'t>),
     /// Commit all of [`Transaction::changes`] and step with [`Dhcp6TransactionInput::Committed`].
     Commit,

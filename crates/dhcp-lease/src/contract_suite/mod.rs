@@ -1,6 +1,7 @@
 //! Requirements of every lease store, as tests over a factory of stores. A backend implements
-//! [`StoreFactory`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
-//! makes one test of each function here, with the same names for every backend of both families.
+//! [`StoreFactory`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests,
+//! which makes one test of each function here, with the same names for every backend of both
+//! families.
 
 mod administer;
 mod candidates;

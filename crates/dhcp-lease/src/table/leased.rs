@@ -277,8 +277,8 @@ pub trait PlaceMap<F: TableFamily>: Overlaps<F> {
     /// otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
-    /// Returns true if [`PlaceMap::make`] would create a place, without a load, for `address`, which
-    /// has none yet.
+    /// Returns true if [`PlaceMap::make`] would create a place, without a load, for `address`,
+    /// which has none yet.
     fn can_be_made(&self, address: F::Address) -> bool;
 
     /// Returns true if a pool ever held `address`, which is at `place`.

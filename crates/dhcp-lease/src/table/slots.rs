@@ -85,8 +85,8 @@ impl<F: TableFamily> StripeSlots<F> {
         SPARSE | id
     }
 
-    /// Returns the first of the ids from `id` to `end` (one of [`StripeSlots::part_ids`]' ranges) whose
-    /// slot has been made; `end` when there is none.
+    /// Returns the first of the ids from `id` to `end` (one of [`StripeSlots::part_ids`]' ranges)
+    /// whose slot has been made; `end` when there is none.
     pub(super) fn next_made(&self, mut id: u32, end: u32) -> u32 {
         while id < end && id & SPARSE == 0 && self.pages[id as usize / PAGE].is_none() {
             id = (id / PAGE as u32 + 1) * PAGE as u32;

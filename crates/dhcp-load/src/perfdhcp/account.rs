@@ -11,12 +11,14 @@ use crate::protocol::Judgment;
 #[derive(Clone, Debug, Default)]
 pub struct ExchangeAccount {
     /// Requests by their end, latencies, late sends. The ledger never has
-    /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and each further
-    /// reply is one of `duplicates`.
+    /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and each
+    /// further reply is one of `duplicates`.
     pub ledger: ExchangeLedger,
-    /// Refusals by [`ServerRefusal::index`]; each is an exchange that ended as [`ExchangeClass::Nak`].
+    /// Refusals by [`ServerRefusal::index`]; each is an exchange that ended as
+    /// [`ExchangeClass::Nak`].
     pub refusals: [u64; ServerRefusal::ALL.len()],
-    /// Invalid replies by [`ReplyFault::index`]; each is an exchange that ended as [`ExchangeClass::Invalid`].
+    /// Invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
+    /// [`ExchangeClass::Invalid`].
     pub faults: [u64; ReplyFault::ALL.len()],
     /// Further replies to requests that already had one.
     pub duplicates: u64,
@@ -64,7 +66,8 @@ impl Spread {
 }
 
 impl ExchangeAccount {
-    /// Notes the times of a request that ended as [`ExchangeClass::OnTime`] or [`ExchangeClass::Late`].
+    /// Notes the times of a request that ended as [`ExchangeClass::OnTime`] or
+    /// [`ExchangeClass::Late`].
     pub fn completed(&mut self, class: ExchangeClass, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
         if class == ExchangeClass::OnTime {
             self.ledger.completed(due_ns, sent_ns, answered_ns);

@@ -13,6 +13,20 @@ fn joined(octets: &[u8], between: &str) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(between)
 }
 
+/// Returns the names of the switches without a value that are given.
+fn set_flags(args: &PerfdhcpArgs) -> impl Iterator<Item = &'static str> {
+    let flags = [
+        (args.broadcast, "broadcast"),
+        (args.direct, "direct"),
+        (args.broadcast_flag, "broadcast-flag"),
+        (args.answer_arp, "answer-arp"),
+        (args.rapid_commit, "rapid-commit"),
+        (args.first_server, "use-first"),
+        (args.threads == Some(ThreadMode::Single), "single-thread-mode"),
+    ];
+    flags.into_iter().filter_map(|(is_set, flag)| is_set.then_some(flag))
+}
+
 /// Returns the text for `a`: every setting before the run.
 pub(crate) fn settings(
     args: &PerfdhcpArgs,
@@ -70,16 +84,7 @@ pub(crate) fn settings(
     row("wrapped", path(&args.wrapped));
     row("local-addr", Some(place.local.ip().to_string()));
     row("server", Some(place.server.ip().to_string()));
-    let flags = [
-        (args.broadcast, "broadcast"),
-        (args.direct, "direct"),
-        (args.broadcast_flag, "broadcast-flag"),
-        (args.answer_arp, "answer-arp"),
-        (args.rapid_commit, "rapid-commit"),
-        (args.first_server, "use-first"),
-        (args.threads == Some(ThreadMode::Single), "single-thread-mode"),
-    ];
-    for (_, flag) in flags.into_iter().filter(|&(is_set, _)| is_set) {
+    for flag in set_flags(args) {
         let _ = writeln!(text, "{flag}");
     }
     let mut buffer = [0; DUID_MAX];

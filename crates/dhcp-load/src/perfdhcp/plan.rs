@@ -244,6 +244,7 @@ pub(crate) fn rules(
         _ => room(lease_rate),
     };
     let changes = if lease_rate == 0 { 1 } else { 3 };
+    let captured = if args.pcap_failed { Keep::Failed } else { Keep::All };
     let per_exchange = if args.lease_type == LeaseType::AddressAndPrefix { 2 } else { 1 };
     let leases = expected.unwrap_or(LEASES_OPEN).min(1 << 23) * changes * per_exchange;
     Ok(RequestRules {
@@ -256,10 +257,7 @@ pub(crate) fn rules(
         resend: is_avalanche(args).then(|| resend_of(args)),
         habits: habits(args),
         answers_arp: args.answer_arp,
-        capture: args
-            .pcap
-            .as_ref()
-            .map(|_| if args.pcap_failed { Keep::Failed } else { Keep::All }),
+        capture: args.pcap.as_ref().map(|_| captured),
         trace: trace_of(args),
         links: u32::try_from(links).unwrap_or(u32::MAX),
         seed,

@@ -99,8 +99,8 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Creates clients whose identities and links the caller keeps: for [`Dhcp6ClientMessages::templates`] and
-    /// [`Dhcp6ClientMessages::judge_for`].
+    /// Creates clients whose identities and links the caller keeps: for
+    /// [`Dhcp6ClientMessages::templates`] and [`Dhcp6ClientMessages::judge_for`].
     #[must_use]
     pub fn speaking(
         ask: RequestedAssociations,

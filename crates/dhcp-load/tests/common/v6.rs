@@ -146,7 +146,8 @@ impl Dhcp6TestRequest<'_> {
         }
     }
 
-    /// Returns the reply of [`Dhcp6TestRequest::good`], but a REPLY to a SOLICIT that requests Rapid Commit.
+    /// Returns the reply of [`Dhcp6TestRequest::good`], but a REPLY to a SOLICIT that requests
+    /// Rapid Commit.
     pub(crate) fn rapid(&self) -> Dhcp6TestReply {
         let mut reply = self.good();
         if self.asks_for(code::RAPID_COMMIT) {

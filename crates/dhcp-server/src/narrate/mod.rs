@@ -1,6 +1,6 @@
 //! Log lines about single messages, under Kea's loggers, identifiers and debug levels. While no
-//! logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies the message
-//! for the thread of [`Narration`], which makes the text.
+//! logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies the
+//! message for the thread of [`Narration`], which makes the text.
 //!
 //! Kea logs every message at INFO. Here a logger has to be configured for that, by DEBUG or by the
 //! name of the logger of single messages: the log must not slow a server down unless its operator

@@ -206,7 +206,7 @@ impl DaemonFamily for V4 {
 }
 
 /// Returns true if the filters of the sockets give a message to `destination` to one of them only
-/// ([`netio::filter::Share`]).
+/// ([`netio::filter::BroadcastShare`]).
 const fn is_shared_by_filter(destination: IpAddr) -> bool {
     match destination {
         IpAddr::V4(address) => address.is_broadcast() || address.is_multicast(),

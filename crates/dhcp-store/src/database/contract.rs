@@ -76,8 +76,8 @@ impl<F: SharedLeaseFamily> RoundChanges<F> {
 }
 
 /// Connection to a database with the leases of family `F`. Everything between
-/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happens at once or not at all, also as
-/// other connections see it.
+/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happens at once or
+/// not at all, also as other connections see it.
 pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// Connects, or connects again if there was a connection. Returns notes for the operator about
     /// the database's settings, one line each.
@@ -195,7 +195,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         Vec::new()
     }
 
-    /// Reads the same leases as [`LeaseDatabaseConnection::open`], and leaves no transaction and no lock.
+    /// Reads the same leases as [`LeaseDatabaseConnection::open`], and leaves no transaction and no
+    /// lock.
     ///
     /// # Errors
     ///
@@ -215,7 +216,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     ///
     /// # Errors
     ///
-    /// See [`DatabaseError`]; [`DatabaseFault::Conflict`] if another server has added one of the leases.
+    /// See [`DatabaseError`]; [`DatabaseFault::Conflict`] if another server has added one of the
+    /// leases.
     fn close(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
         if !changes.inserts.is_empty() && self.insert(&changes.inserts)? < changes.inserts.len() {
             // Another server was faster: the caller reads again.

@@ -2,14 +2,14 @@
 //!
 //! Each shard appends rows to a buffer of its own ([`ShardLog`]) that has the number of the round
 //! it is open for; that number is the *epoch* of the rows. A round ([`LogCore::round`]) takes all
-//! buffers, writes their rows with one write, flushes as [`RowDurability`] demands, and publishes its
-//! number: so one comparison shows if a reply may leave. [`LogThread`] is the thread around it. A
-//! write or flush that fails ends publication, until [`LogCore::restart`] has written a snapshot of
-//! the whole table into new files.
+//! buffers, writes their rows with one write, flushes as [`RowDurability`] demands, and publishes
+//! its number: so one comparison shows if a reply may leave. [`LogThread`] is the thread around it.
+//! A write or flush that fails ends publication, until [`LogCore::restart`] has written a snapshot
+//! of the whole table into new files.
 //!
-//! With [`RowDurability::Always`] the log thread alone writes, so that shards receive while the disk
-//! flushes, and the next round gathers the rows that they log meanwhile. Otherwise a round is one
-//! write into the page cache. On one processor shared with the thread, 64 rows from first to
+//! With [`RowDurability::Always`] the log thread alone writes, so that shards receive while the
+//! disk flushes, and the next round gathers the rows that they log meanwhile. Otherwise a round is
+//! one write into the page cache. On one processor shared with the thread, 64 rows from first to
 //! settled took 12 µs of processor time (6 of them encoding) when the shard wrote them itself, and
 //! 22 to 36 µs when it woke the thread and slept until it was woken (`examples/log_cost.rs`). So
 //! [`ShardLog::submit`] then tries the lock of the core and does the round itself; only if another

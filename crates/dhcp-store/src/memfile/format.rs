@@ -32,8 +32,8 @@ pub trait LeaseFileFamily: TableFamily {
     /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row; returns the same lease as [`LeaseFileFamily::parse`], or `None` for a
-    /// row that is not plain.
+    /// Reads a lease from a plain row; returns the same lease as [`LeaseFileFamily::parse`], or
+    /// `None` for a row that is not plain.
     fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
 
     /// Returns a whole lease as a row.

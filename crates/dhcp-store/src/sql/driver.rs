@@ -36,7 +36,7 @@ pub enum ColumnKind {
     Octets,
     /// Text.
     Text,
-    /// IPv6 address, as bytes or text: see [`RowLayout`](super::row::Layout).
+    /// IPv6 address, as bytes or text: see [`RowLayout`](super::row::RowLayout).
     Address,
 }
 
@@ -153,8 +153,9 @@ pub(super) trait SqlConnection: Send {
     /// exists already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError>;
 
-    /// Prepares [`SqlConnection::commit`] to `table`, once for a connection: finds out if the connection
-    /// or the table's triggers count inserted leases, and gives a log file its full length.
+    /// Prepares [`SqlConnection::commit`] to `table`, once for a connection: finds out if the
+    /// connection or the table's triggers count inserted leases, and gives a log file its full
+    /// length.
     fn prepare_commits(&mut self, _table: &SqlTable) -> Result<(), SqlError> {
         Ok(())
     }

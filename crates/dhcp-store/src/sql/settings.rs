@@ -131,9 +131,9 @@ pub struct SqlSettings {
     /// Ciphers that may be used, by OpenSSL's names, separated by colons.
     pub cipher_list: Option<String>,
     /// SQLite's flushes: [`RowDurability::Always`] is its FULL, or NORMAL if
-    /// [`LeaseDatabaseConnection::flush`](crate::database::LeaseDatabase::flush) leaves flushes of the log to
-    /// the caller; [`RowDurability::Interval`] its NORMAL, [`RowDurability::None`] its OFF. Database
-    /// servers have settings of their own.
+    /// [`LeaseDatabaseConnection::flush`](crate::database::LeaseDatabaseConnection::flush) leaves
+    /// flushes of the log to the caller; [`RowDurability::Interval`] its NORMAL,
+    /// [`RowDurability::None`] its OFF. Database servers have settings of their own.
     pub durability: RowDurability,
     /// Number of pages that SQLite's log collects before they go to the file; 0: they go there when
     /// the file is opened and closed.

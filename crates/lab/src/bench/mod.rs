@@ -229,12 +229,7 @@ impl ProcessBench<'_> {
         let trial = TrialRecord {
             start_s,
             end_s,
-            timeline_s: load
-                .as_ref()
-                .and_then(|load| load.timeline.as_ref())
-                // Other machines have other clocks.
-                .filter(|_| !self.has_far_generators())
-                .map(|timeline| start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9),
+            timeline_s: self.timeline_start_s(load.as_ref(), start_s, start_ns),
             commands: self.commands(request.subject, &parts),
             server_cpus,
             generator_cpus,
@@ -251,6 +246,19 @@ impl ProcessBench<'_> {
         };
         folder::write_json(&folder.join(folder::TRIAL), &trial)?;
         Ok(trial)
+    }
+
+    /// Returns the time at which the timeline of `load` begins, in seconds of the run, for a trial
+    /// that began at `start_s`, which is `start_ns` by the machine's clock.
+    fn timeline_start_s(
+        &self,
+        load: Option<&LoadRecord>,
+        start_s: f64,
+        start_ns: u64,
+    ) -> Option<f64> {
+        // Other machines have other clocks.
+        let timeline = load?.timeline.as_ref().filter(|_| !self.has_far_generators())?;
+        Some(start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9)
     }
 
     /// Begins to sample the machine and, if the lab runs it, the process of `service`.

@@ -216,12 +216,7 @@ impl<'a> ProcessBench<'a> {
             quota.hold(process.pid())?;
         }
         if prepared.reads_frames && !self.sends_frames {
-            self.warnings.push(format!(
-                "{} reads raw frames, so messages to it left one by one (segmentation off), and to \
-                 the other servers in groups where the kernel can: per message, its side of the \
-                 link has more work, and its ratios contain that.",
-                subject.label()
-            ));
+            self.warnings.push(note_of_frames(subject));
         }
         self.warnings.extend(terms.note(&subject.server, self.plan));
         Ok(MeasuredServer {
@@ -459,4 +454,14 @@ fn choose_topology(
         Err(e) if wanted == Wanted::Auto => loopback(&e.to_string(), warnings),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Returns the warning about a server that reads frames while the generator sends datagrams.
+fn note_of_frames(subject: &MeasurementSubject) -> String {
+    format!(
+        "{} reads raw frames, so messages to it left one by one (segmentation off), and to the \
+         other servers in groups where the kernel can: per message, its side of the link has more \
+         work, and its ratios contain that.",
+        subject.label()
+    )
 }

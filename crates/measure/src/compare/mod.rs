@@ -2,8 +2,8 @@
 //!
 //! The two results were not measured in turn, so every change between them is in their ratio: the
 //! machine, its neighbors, the plan, the tool. [`compare`] therefore first looks for reasons
-//! against a comparison ([`IncomparabilityReason`]), and computes ratios only if there is none or the caller
-//! insists. The lab reads the folders.
+//! against a comparison ([`IncomparabilityReason`]), and computes ratios only if there is none or
+//! the caller insists. The lab reads the folders.
 //!
 //! Ratios are of means of logarithms over runs (or rounds), with the interval of Yuen (1974), which
 //! without dropped runs is Welch's: see [`crate::statistics::ratio_of_means`].

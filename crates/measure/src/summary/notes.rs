@@ -125,8 +125,8 @@ impl fmt::Display for TrialNote {
     }
 }
 
-/// Returns the notes that a trial's own record gives reason for, in the order of [`TrialNote::ALL`];
-/// none for plans of other protocols.
+/// Returns the notes that a trial's own record gives reason for, in the order of
+/// [`TrialNote::ALL`]; none for plans of other protocols.
 pub(super) fn of_trial(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
     let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
         return Vec::new();

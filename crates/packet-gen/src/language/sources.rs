@@ -39,8 +39,8 @@ impl PacketTextFiles {
         self.files.last().map_or(0, |file| file.base + file.octets.len() + 1)
     }
 
-    /// Returns the bytes of file `number`, which [`PacketTextFiles::add`] returned, or 0 for the packet
-    /// file.
+    /// Returns the bytes of file `number`, which [`PacketTextFiles::add`] returned, or 0 for the
+    /// packet file.
     pub(crate) fn octets(&self, number: usize) -> Rc<[u8]> {
         Rc::clone(&self.files[number].octets)
     }

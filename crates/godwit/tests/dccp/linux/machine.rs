@@ -126,8 +126,8 @@ impl VirtualMachine {
         ));
     }
 
-    /// Waits until a command that [`VirtualMachine::begin`] started has ended, and returns its exit code
-    /// and its output.
+    /// Waits until a command that [`VirtualMachine::begin`] started has ended, and returns its exit
+    /// code and its output.
     pub(super) fn end(&mut self, name: &str) -> (i32, String) {
         self.attempt(&format!(
             "until test -s /tmp/{name}.code; do sleep 0.1; done; cat /tmp/{name}; \

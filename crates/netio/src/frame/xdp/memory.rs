@@ -135,8 +135,8 @@ impl<T: RingEntry> Ring<T> {
 
     /// Returns entry `number`, which the other side must not be writing now.
     pub(super) fn read(&self, number: u32) -> T {
-        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`). That
-        // the other side has written it is seen by an acquiring load of `producer`.
+        // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`).
+        // That the other side has written it is seen by an acquiring load of `producer`.
         unsafe { self.place(number).read() }
     }
 

@@ -301,8 +301,8 @@ impl XdpSender {
     }
 
     /// Makes the kernel send the queued frames without waiting, and counts the frames that have
-    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames may be
-    /// under way, or held back because a queue is full.
+    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames
+    /// may be under way, or held back because a queue is full.
     ///
     /// # Errors
     ///
