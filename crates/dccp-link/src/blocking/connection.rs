@@ -136,7 +136,7 @@ impl BlockingConnection {
 
     /// Returns the count of datagrams that this end dropped because the application had not read
     /// earlier ones in time
-    /// ([`ConnectionConfig::receive_queue_len`](dccp::connection::ConnectionConfig::receive_queue_len)).
+    /// ([`dccp::connection::ConnectionConfig::receive_queue_len`]).
     #[must_use]
     pub fn unread_drops(&self) -> u64 {
         self.handle.unread_drops()
