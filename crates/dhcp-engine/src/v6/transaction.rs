@@ -43,7 +43,8 @@ pub enum Dhcp6TransactionStep<'t> {
     /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
     /// The candidate that was claimed before stays claimed, since another association takes it.
     FetchAnother(usize, FetchKeys<'t>),
-    /// Commit all of [`Transaction::with_changes`] and step with [`Dhcp6TransactionInput::Committed`].
+    /// Commit all of [`Transaction::with_changes`] and step with
+    /// [`Dhcp6TransactionInput::Committed`].
     Commit,
     /// Set aside this address or prefix, which is reserved for another client, then commit as for
     /// [`Dhcp6TransactionStep::Commit`].
