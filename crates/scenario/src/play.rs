@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::format::{Scenario, ScenarioFamily, ScenarioStep};
-use crate::value::{Kept, filled, fits, hex_of};
+use crate::value::{KeptValues, filled, fits, hex_of};
 use crate::{observe, v4, v6};
 
 /// A server that scenarios are played against, started with the scenario's configuration.
@@ -81,7 +81,7 @@ pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(),
 pub struct ScenarioPlayer<'s> {
     scenario: &'s Scenario,
     /// Values that steps have kept.
-    kept: Kept,
+    kept: KeptValues,
     /// Number of steps played.
     played: usize,
 }
@@ -90,7 +90,7 @@ impl<'s> ScenarioPlayer<'s> {
     /// Returns a player before the first step of `scenario`.
     #[must_use]
     pub const fn new(scenario: &'s Scenario) -> Self {
-        Self { scenario, kept: Kept::new(), played: 0 }
+        Self { scenario, kept: KeptValues::new(), played: 0 }
     }
 
     /// Plays the next step; returns false if there was none left.
@@ -121,7 +121,7 @@ fn exchange(
     step: &ScenarioStep,
     number: usize,
     subject: &mut dyn ScenarioServer,
-    kept: &mut Kept,
+    kept: &mut KeptValues,
 ) -> Result<(), String> {
     let xid = 0x1000 + number as u32;
     let is_v4 = scenario.family == ScenarioFamily::V4;
@@ -152,7 +152,7 @@ fn judge_reply(
     step: &ScenarioStep,
     reply: &[u8],
     is_v4: bool,
-    kept: &mut Kept,
+    kept: &mut KeptValues,
 ) -> Result<(), String> {
     let field = if is_v4 { v4::field } else { v6::field };
     let mut faults = Vec::new();
@@ -213,7 +213,7 @@ fn judge_command(
     step: &ScenarioStep,
     command: &str,
     subject: &mut dyn ScenarioServer,
-    kept: &mut Kept,
+    kept: &mut KeptValues,
 ) -> Result<(), String> {
     let answer = subject.command(&filled(command, kept)?)?;
     let answer: Value = serde_json::from_str(&answer)

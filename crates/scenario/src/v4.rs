@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 use crate::format::{Scenario, ScenarioStep};
-use crate::value::{Kept, filled, octets};
+use crate::value::{KeptValues, filled, octets};
 
 /// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 1500;
@@ -15,7 +15,7 @@ pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &Kept,
+    kept: &KeptValues,
 ) -> Result<Vec<u8>, String> {
     let kind = step.send.as_deref().unwrap_or_default();
     let mut header = header(scenario, step, xid, kept)?;
@@ -61,7 +61,7 @@ fn header(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &Kept,
+    kept: &KeptValues,
 ) -> Result<Dhcp4Header, String> {
     let address = |key: &str| -> Result<Ipv4Addr, String> {
         let Some(text) = step.with.get(key) else { return Ok(Ipv4Addr::UNSPECIFIED) };

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, MessageWriter, Packet, RelayWriter, option};
 
 use crate::format::{Scenario, ScenarioStep};
-use crate::value::{Kept, filled, octets};
+use crate::value::{KeptValues, filled, octets};
 
 /// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 4096;
@@ -18,7 +18,7 @@ pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &Kept,
+    kept: &KeptValues,
 ) -> Result<Vec<u8>, String> {
     let mut inner = [0; MESSAGE_LEN_MAX];
     let name = step.send.as_deref().unwrap_or_default();
@@ -55,7 +55,7 @@ fn put_ia(
     kind: IaKind,
     iaid: &str,
     items: &[String],
-    kept: &Kept,
+    kept: &KeptValues,
 ) -> Result<(), String> {
     let iaid = iaid.parse().map_err(|_| format!("`{iaid}` is no IAID"))?;
     let mark = writer.ia(kind, iaid, 0, 0);
@@ -84,7 +84,7 @@ fn put_ia(
 fn relayed(
     scenario: &Scenario,
     step: &ScenarioStep,
-    kept: &Kept,
+    kept: &KeptValues,
     message: &[u8],
 ) -> Result<Vec<u8>, String> {
     let link = step.relay.as_deref().unwrap_or(&scenario.relay);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Values that earlier steps have kept, by name.
-pub(crate) type Kept = BTreeMap<String, String>;
+pub(crate) type KeptValues = BTreeMap<String, String>;
 
 /// Replaces `$name` by the value that was kept under the name.
-pub(crate) fn filled(text: &str, kept: &Kept) -> Result<String, String> {
+pub(crate) fn filled(text: &str, kept: &KeptValues) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn kept_values_fill_in() {
-        let kept = Kept::from([("a".to_owned(), "10.0.0.1".to_owned())]);
+        let kept = KeptValues::from([("a".to_owned(), "10.0.0.1".to_owned())]);
         assert_eq!(filled("ip:$a,10.0.0.2", &kept).unwrap(), "ip:10.0.0.1,10.0.0.2");
         assert!(filled("$b", &kept).is_err());
     }

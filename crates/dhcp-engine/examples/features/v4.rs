@@ -218,7 +218,7 @@ const KINDS: &str = r#""host-reservation-identifiers":
 const FLEX: &str = "concat('f', substring(pkt4.mac, 2, 4))";
 
 /// Name, configuration and clients of a feature.
-type Made = (&'static str, Box<dyn Fn() -> String>, Dhcp4ClientBehavior);
+type FeatureRow = (&'static str, Box<dyn Fn() -> String>, Dhcp4ClientBehavior);
 
 const PLAIN: Dhcp4ClientBehavior = Dhcp4ClientBehavior {
     network: 10,
@@ -237,7 +237,7 @@ fn servers(n: u32) -> String {
     format!("{{ \"code\": {code}, \"data\": \"{data}\", \"always-send\": true }}")
 }
 
-fn in_one_subnet() -> Vec<Made> {
+fn in_one_subnet() -> Vec<FeatureRow> {
     let mixed = Dhcp4ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
     let million = Dhcp4ClientBehavior { hosts: 1_000_000, ..PLAIN };
     let renews = Dhcp4ClientBehavior { renews: true, ..PLAIN };
@@ -290,7 +290,7 @@ fn in_one_subnet() -> Vec<Made> {
     ]
 }
 
-fn in_many_subnets() -> Vec<Made> {
+fn in_many_subnets() -> Vec<FeatureRow> {
     let tenth = |network: String| format!("{network}.10 - {network}.19");
     let whole = |network: String| format!("{network}.1 - {network}.250");
     vec![
@@ -312,7 +312,7 @@ fn in_many_subnets() -> Vec<Made> {
 
 /// Returns the measured features, the plain one first.
 pub fn features() -> Vec<MeasuredFeature> {
-    let feature = |(name, text, manner): Made| MeasuredFeature {
+    let feature = |(name, text, manner): FeatureRow| MeasuredFeature {
         family: "v4",
         name,
         make: Box::new(move || Box::new(Dhcp4FeatureServer::new(&text(), manner))),

@@ -185,7 +185,7 @@ const KINDS: &str = r#""host-reservation-identifiers": [ "duid", "hw-address", "
 const FLEX: &str = "concat('f', substring(option[1].hex, 6, 4))";
 
 /// Name, configuration and clients of a feature.
-type Made = (&'static str, Box<dyn Fn() -> String>, Dhcp6ClientBehavior);
+type FeatureRow = (&'static str, Box<dyn Fn() -> String>, Dhcp6ClientBehavior);
 
 const PLAIN: Dhcp6ClientBehavior = Dhcp6ClientBehavior {
     network: 0xdb8,
@@ -204,7 +204,7 @@ fn option_of(n: u32) -> String {
     )
 }
 
-fn in_one_subnet() -> Vec<Made> {
+fn in_one_subnet() -> Vec<FeatureRow> {
     let mixed = Dhcp6ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
     let million = Dhcp6ClientBehavior { hosts: 1_000_000, ..PLAIN };
     let renews = Dhcp6ClientBehavior { renews: true, ..PLAIN };
@@ -241,7 +241,7 @@ fn in_one_subnet() -> Vec<Made> {
     ]
 }
 
-fn in_many_subnets() -> Vec<Made> {
+fn in_many_subnets() -> Vec<FeatureRow> {
     let tenth = |network: String| format!("{network}::10 - {network}::19");
     let whole = |network: String| format!("{network}::/120");
     vec![
@@ -263,7 +263,7 @@ fn in_many_subnets() -> Vec<Made> {
 
 /// Returns the measured features, the plain one first.
 pub fn features() -> Vec<MeasuredFeature> {
-    let feature = |(name, text, manner): Made| MeasuredFeature {
+    let feature = |(name, text, manner): FeatureRow| MeasuredFeature {
         family: "v6",
         name,
         make: Box::new(move || Box::new(Dhcp6FeatureServer::new(&text(), manner))),

@@ -29,7 +29,7 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Index that finds a client's slots.
     type Index: ClientIndex<Self>;
     /// Part of a slot that only this family has.
-    type Kept: FamilySlotFields<Self>;
+    type SlotFields: FamilySlotFields<Self>;
 
     /// Kind of resource, for families that count kinds apart.
     type Kind: Copy + Ord + Debug + Send + Sync;
@@ -140,7 +140,7 @@ pub struct LeaseParts<F: TableFamily> {
     /// Fields that few leases have.
     pub extra: Extra,
     /// Family's part, with the client.
-    pub kept: F::Kept,
+    pub kept: F::SlotFields,
 }
 
 impl<F: TableFamily> LeaseParts<F> {
@@ -198,10 +198,10 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     fn reserve(&self, count: usize);
 
     /// Adds that the client in `kept`, if any, has the slot at `place`.
-    fn insert(&self, kept: &F::Kept, place: u32);
+    fn insert(&self, kept: &F::SlotFields, place: u32);
 
     /// Removes the entry that [`ClientIndex::insert`] added.
-    fn remove(&self, kept: &F::Kept, place: u32);
+    fn remove(&self, kept: &F::SlotFields, place: u32);
 
     /// Calls `visit` with every place that may belong to `identity`, and with the part of the
     /// identity that the slot's client must have. Less certain identities are not followed once a
@@ -229,7 +229,7 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Returns the number of entries that a slot with `kept` at `place` must have; looks for all of
     /// them.
     #[cfg(test)]
-    fn audit(&self, kept: &F::Kept, place: u32) -> usize;
+    fn audit(&self, kept: &F::SlotFields, place: u32) -> usize;
 }
 
 /// Relation between a slot and the client for which an index led to it.

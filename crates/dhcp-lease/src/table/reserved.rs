@@ -66,7 +66,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.map.unreserve(place);
                 if F::Places::FIRST_APART.is_none_or(|first| place < first) {
                     // A pool may contain the place now.
-                    self.give_back(F::Kept::default().address(place));
+                    self.give_back(F::SlotFields::default().address(place));
                 }
             }
         }

@@ -99,7 +99,7 @@ pub struct LeaseSlot<F: TableFamily> {
     /// Kea's lease state, and the counters of the lease.
     pub marks: Marks,
     /// Family's part, with the client.
-    pub kept: F::Kept,
+    pub kept: F::SlotFields,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
     /// Monotonic end of a hold, nanoseconds.
@@ -126,7 +126,7 @@ impl<F: TableFamily> LeaseSlot<F> {
             valid_lifetime_s: 0,
             occupancy: SlotOccupancy::Free,
             marks: Marks::default(),
-            kept: F::Kept::default(),
+            kept: F::SlotFields::default(),
             cltt_s: 0,
             hold_deadline_ns: 0,
             row_epoch: 0,

@@ -269,7 +269,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Gives the slot the family's part `kept` with the client in it.
-    pub(super) fn replace_kept(&mut self, id: u32, kept: F::Kept) {
+    pub(super) fn replace_kept(&mut self, id: u32, kept: F::SlotFields) {
         // A fresh slot, as nearly all are during a load, has no client to forget.
         let is_fresh = self.slot(id).version == 0;
         let is_another = is_fresh || !self.slot(id).kept.has_client_of(&kept);

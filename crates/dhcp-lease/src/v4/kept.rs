@@ -23,7 +23,7 @@ impl TableFamily for V4 {
     type Spec = PoolSpec;
     type Places = DirectPlaceMap;
     type Index = ByEitherKey;
-    type Kept = SlotClient;
+    type SlotFields = SlotClient;
 
     type Kind = ();
     type Order = Ipv4Addr;

@@ -22,7 +22,7 @@ impl TableFamily for V6 {
     type Spec = PoolSpec;
     type Places = Dictionary;
     type Index = ByAssociation;
-    type Kept = SlotAssociation;
+    type SlotFields = SlotAssociation;
 
     type Kind = ResourceKind;
     type Order = (Ipv6Addr, u8, ResourceKind);

@@ -8,22 +8,22 @@ use dhcp_lease::LeaseState;
 use crate::power_cut::case::SimulatedFamily;
 
 /// Contents of a lease file about an address; `None` = free.
-pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
+pub type KeptLease = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// Returns the part of a lease that its client knows; `None` if the lease is past.
-pub fn kept<F: SimulatedFamily>(lease: &F::Lease) -> Kept {
+pub fn kept<F: SimulatedFamily>(lease: &F::Lease) -> KeptLease {
     let told = F::sample(lease);
     let kept = (told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s);
     (!told.state.is_past()).then_some(kept)
 }
 
-fn has_ended(kept: &Kept, now_s: u64) -> bool {
+fn has_ended(kept: &KeptLease, now_s: u64) -> bool {
     kept.as_ref().is_none_or(|(_, _, cltt_s, valid_s)| cltt_s + u64::from(*valid_s) <= now_s)
 }
 
 #[derive(Debug)]
 struct History {
-    states: Vec<Kept>,
+    states: Vec<KeptLease>,
     /// Index of the last acknowledged state.
     acknowledged: usize,
 }
@@ -73,7 +73,7 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
     pub fn commit(
         &mut self,
         address: F::Address,
-        state: Kept,
+        state: KeptLease,
         epoch: u64,
         now_s: u64,
     ) -> Result<(), String> {
@@ -119,7 +119,7 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
     /// Checks that the loaded leases keep all promises: each address has the acknowledged state or
     /// a later one. An expired lease may be missing.
     pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
-        let mut found: BTreeMap<F::Address, Kept> = BTreeMap::new();
+        let mut found: BTreeMap<F::Address, KeptLease> = BTreeMap::new();
         for lease in leases {
             let address = F::sample(lease).address;
             if found.insert(address, kept::<F>(lease)).is_some() {

@@ -92,14 +92,14 @@ impl Play for Coordinator<'_> {
 
 /// Outcome of a generator, and the time between the order to begin and the beginning, in
 /// nanoseconds.
-type Told<R> = (GeneratorOutcome<R>, i64);
+type TimedOutcome<R> = (GeneratorOutcome<R>, i64);
 
 /// Builds the report of all generators together, and takes their leases.
 fn put_together<D: Dialect>(
     args: &PerfdhcpArgs,
     given: (u64, Option<(LoadShape, LoadRate)>),
     dialect: &D,
-    (clocks, results): (&[Offset], &mut [Told<D::Resource>]),
+    (clocks, results): (&[Offset], &mut [TimedOutcome<D::Resource>]),
 ) -> PerfdhcpReport {
     let reason = results.first().map_or(SendingEndReason::Requests, |(first, _)| first.done.reason);
     let mut whole = GeneratorOutcome::none(reason);
@@ -120,9 +120,9 @@ fn put_together<D: Dialect>(
 fn listen<R: LeasedResource>(
     crew: &GeneratorGroup<'_>,
     args: &PerfdhcpArgs,
-) -> Result<Vec<Told<R>>, PerfdhcpFailure> {
+) -> Result<Vec<TimedOutcome<R>>, PerfdhcpFailure> {
     let mut watch = GeneratorSupervision::new(crew, args);
-    let mut results: Vec<Option<Told<R>>> = Vec::new();
+    let mut results: Vec<Option<TimedOutcome<R>>> = Vec::new();
     results.resize_with(crew.links.len(), || None);
     let mut leases: Vec<_> = crew.links.iter().map(|_| no_leases()).collect();
     while results.iter().any(Option::is_none) {
