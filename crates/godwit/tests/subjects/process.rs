@@ -215,6 +215,15 @@ impl Daemon {
         read("stderr") + &read("kea.log")
     }
 
+    /// Says whether the process runs, for the message of a failure.
+    pub(crate) fn state(&mut self) -> String {
+        match self.child.try_wait() {
+            Ok(None) => "it runs".to_owned(),
+            Ok(Some(status)) => format!("it has ended: {status}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
     pub(crate) fn control_path(&self) -> PathBuf {
         self.folder.path().join("control")
     }

@@ -121,9 +121,11 @@ fn play<'s>(
     for (index, step) in scenario.steps.iter().enumerate() {
         let is_silent = step.get.as_deref() == Some("nothing");
         let before = if is_silent { observed.received(twin.family) } else { 0 };
-        player
-            .play_next(&mut observed)
-            .map_err(|finding| format!("{make:?}, step {}: {}", finding.step, finding.what))?;
+        player.play_next(&mut observed).map_err(|finding| {
+            let log = last_lines(&observed.daemon.log());
+            let state = observed.daemon.state();
+            format!("{make:?}, step {}: {} ({state}):\n{log}", finding.step, finding.what)
+        })?;
         if is_silent {
             // Kea answers commands in the thread that serves: it has processed the message.
             let is_counted = waited_at_most(LIMIT, || observed.received(twin.family) > before);
@@ -134,6 +136,13 @@ fn play<'s>(
         look(index + 1, &mut observed);
     }
     Ok(())
+}
+
+/// Returns the end of a log, for the message of a failure.
+fn last_lines(log: &str) -> String {
+    const COUNT: usize = 20;
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(COUNT)..].join("\n")
 }
 
 /// Returns the present views of `twin`, after the step with the number `step`.

@@ -251,12 +251,12 @@ impl PrivateDatabase {
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let tree = standing_tree(process.pid());
+        // PostgreSQL's processes lead sessions of their own, so they are not in the group. One
+        // command ends all: an id that was free in between could be that of another program.
+        let pids: Vec<String> = tree.iter().map(u32::to_string).collect();
+        let script = format!("kill -s KILL {}", pids.join(" "));
+        let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
         process.kill();
-        // PostgreSQL's processes lead sessions of their own, so they are not in the group.
-        for pid in &tree {
-            let script = format!("kill -s KILL {pid}");
-            let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
-        }
         wait_until(STOP_LIMIT, || tree.iter().all(|pid| !is_running(*pid)));
     }
 
