@@ -197,9 +197,9 @@ impl DhcpRunArgs {
             Some(path) => {
                 fs::write(path, json() + "\n")
                     .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-                stdout::print(&report.to_string())
+                stdout::print_painted(&report.to_string(), load::highlight)
             }
-            None => stdout::print(&report.to_string()),
+            None => stdout::print_painted(&report.to_string(), load::highlight),
         };
         printed.map_err(|error| format!("cannot write to standard output: {error}"))
     }

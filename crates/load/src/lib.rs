@@ -9,6 +9,7 @@
 
 mod backlog;
 pub mod hdr;
+mod highlight;
 mod ledger;
 mod outstanding;
 pub mod replay;
@@ -18,6 +19,7 @@ mod throughput;
 mod timeline;
 
 pub use backlog::QueuedExchangeCounter;
+pub use highlight::highlight;
 pub use ledger::{
     ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, LATE_SEND_NS, LATE_SEND_SHARE,
     LATENCY_LIMIT_NS, LedgerParts, OWN_LOSS_SHARE,

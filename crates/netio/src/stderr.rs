@@ -4,13 +4,49 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
+use anstream::{AutoStream, ColorChoice};
+
+/// Beginnings of lines that have a color on a terminal, and its escape sequence (ECMA-48, SGR).
+const COLORED: [(&str, &str); 3] =
+    [("error:", "\x1b[1;31m"), ("fell short:", "\x1b[1;31m"), ("warning:", "\x1b[33m")];
+/// Escape sequence of plain text.
+const PLAIN: &str = "\x1b[0m";
+
 /// Writes `text` to the standard error. A failure is ignored: there is nowhere left to report it.
 pub fn print(text: impl Display) {
+    let mut text = text.to_string();
+    if AutoStream::choice(&io::stderr()) != ColorChoice::Never {
+        text = painted(&text);
+    }
     // One write, so that the lines of several threads do not mix.
-    let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Returns `text` with the beginning colored, if it is an error or a warning.
+fn painted(text: &str) -> String {
+    for (word, color) in COLORED {
+        if let Some(rest) = text.strip_prefix(word) {
+            return format!("{color}{word}{PLAIN}{rest}");
+        }
+    }
+    text.to_owned()
 }
 
 /// Writes the text of [`print`] and a line end.
 pub fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_and_warnings_begin_in_color() {
+        assert_eq!(painted("error: no\n"), "\x1b[1;31merror:\x1b[0m no\n");
+        assert_eq!(painted("warning: slow"), "\x1b[33mwarning:\x1b[0m slow");
+        for plain in ["an error: no", "round 1", ""] {
+            assert_eq!(painted(plain), plain);
+        }
+    }
 }

@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::{AutoStream, ColorChoice};
+
 use crate::signal;
 
 /// True once the reader of the standard output has closed its end.
@@ -31,6 +33,19 @@ pub fn print(text: &str) -> io::Result<()> {
 /// The errors of [`print`].
 pub fn print_line(text: &str) -> io::Result<()> {
     print(&format!("{text}\n"))
+}
+
+/// Writes `text` as [`print`] does, and on a terminal with the colors that `paint` adds to it,
+/// unless the environment refuses colors (`NO_COLOR`, `CLICOLOR`, `TERM=dumb`).
+///
+/// # Errors
+///
+/// The errors of [`print`].
+pub fn print_painted(text: &str, paint: impl FnOnce(&str) -> String) -> io::Result<()> {
+    match AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => print(text),
+        _ => print(&paint(text)),
+    }
 }
 
 /// Returns true if a write has found the standard output closed by its reader.

@@ -75,7 +75,7 @@ impl PerfdhcpArgs {
         wrapped: Option<Wrapped<'_>>,
     ) -> Result<ExitCode, PerfdhcpFailure> {
         if self.is_text() {
-            print(&self.text(report))?;
+            self.print_text(&self.text(report))?;
         }
         if let Some(mut wrapped) = wrapped {
             wrapped.stop()?;
@@ -95,6 +95,14 @@ impl PerfdhcpArgs {
             return Ok(ExitCode::from(Ending::FellShort.code()));
         }
         Ok(ExitCode::from(ending.code()))
+    }
+
+    /// Prints the text of a run, on a terminal with colors; perfdhcp's own form has none.
+    fn print_text(&self, text: &str) -> Result<ExitCode, PerfdhcpFailure> {
+        if self.compat {
+            return print(text);
+        }
+        done(stdout::print_painted(text, load::highlight))
     }
 
     fn text(&self, report: &PerfdhcpReport) -> String {
@@ -216,7 +224,11 @@ fn write(path: &Path, octets: &[u8]) -> Result<(), PerfdhcpFailure> {
 }
 
 pub(crate) fn print(text: &str) -> Result<ExitCode, PerfdhcpFailure> {
-    stdout::print(text).map(|()| ExitCode::SUCCESS).map_err(|error| {
+    done(stdout::print(text))
+}
+
+fn done(printed: io::Result<()>) -> Result<ExitCode, PerfdhcpFailure> {
+    printed.map(|()| ExitCode::SUCCESS).map_err(|error| {
         PerfdhcpFailure::Environment(format!("cannot write to standard output: {error}"))
     })
 }
