@@ -38,8 +38,8 @@ const FAILURES: [&str; 22] = [
 const GRAVE: &str = "GENERATOR LIMITED";
 const WARNING: &str = "warning:";
 
-/// Returns `text` with escape sequences around lines and counts that a reader must not miss. Without
-/// them the text is `text`.
+/// Returns `text` with escape sequences around lines and counts that a reader must not miss;
+/// nothing else is changed.
 #[must_use]
 pub fn highlight(text: &str) -> String {
     let mut painted = String::with_capacity(text.len());
