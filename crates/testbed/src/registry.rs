@@ -19,6 +19,8 @@ use crate::quota;
 
 /// Maximum time that killed processes may take to leave their control group.
 const GROUP_PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time that the child of a killed run may take to execute its program.
+const FORK_PATIENCE: Duration = Duration::from_secs(60);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
 /// Folder in which runs register, one per user.
@@ -48,7 +50,7 @@ pub struct RegisteredRun {
     registry: Registry,
     path: PathBuf,
     file: File,
-    things: Vec<Thing>,
+    resources: Vec<Thing>,
 }
 
 /// Result of [`Registry::clean`].
@@ -114,7 +116,7 @@ impl Registry {
         file.try_lock()
             .map_err(|e| TestbedError::new(format!("cannot lock {}", path.display()), e))?;
         let _ = file.set_len(0);
-        Ok(RegisteredRun { registry: self.clone(), path, file, things: Vec::new() })
+        Ok(RegisteredRun { registry: self.clone(), path, file, resources: Vec::new() })
     }
 
     /// Removes the leftovers of dead runs: namespaces, process groups, control groups, temporary
@@ -127,7 +129,7 @@ impl Registry {
         let mut cleaned = CleaningResult::default();
         for (pid, path) in self.run_files()? {
             let Ok(mut file) = File::open(&path) else { continue };
-            if file.try_lock().is_err() {
+            if is_run_alive(pid, &file, || std::thread::sleep(GROUP_PAUSE)) {
                 cleaned.alive.push(pid);
                 continue;
             }
@@ -243,6 +245,20 @@ impl Registry {
     }
 }
 
+/// Returns true if the run `pid` with the file `file` is alive; if not, takes the lock of the file.
+/// A child that a killed run has just forked holds the lock until it executes its program, so that
+/// the lock of a process that no longer exists is waited for.
+fn is_run_alive(pid: u32, file: &File, mut pause: impl FnMut()) -> bool {
+    let until = Instant::now() + FORK_PATIENCE;
+    while file.try_lock().is_err() {
+        if Path::new(&format!("/proc/{pid}")).exists() || Instant::now() >= until {
+            return true;
+        }
+        pause();
+    }
+    false
+}
+
 impl RegisteredRun {
     /// Registers a namespace before its creation.
     ///
@@ -278,8 +294,8 @@ impl RegisteredRun {
     }
 
     /// Removes a folder from the register: it is no longer temporary and stays when the run ends.
-    pub fn keep_folder(&mut self, path: &Path) {
-        self.things.retain(|thing| *thing != Thing::Folder(path.to_owned()));
+    pub fn unregister_folder(&mut self, path: &Path) {
+        self.resources.retain(|thing| *thing != Thing::Folder(path.to_owned()));
         self.write_again();
     }
 
@@ -292,12 +308,12 @@ impl RegisteredRun {
     fn note(&mut self, thing: Thing) -> Result<(), TestbedError> {
         writeln!(self.file, "{}", thing.line())
             .map_err(|e| TestbedError::new(format!("cannot write {}", self.path.display()), e))?;
-        self.things.push(thing);
+        self.resources.push(thing);
         Ok(())
     }
 
     fn write_again(&mut self) {
-        let text: String = self.things.iter().map(|thing| thing.line() + "\n").collect();
+        let text: String = self.resources.iter().map(|thing| thing.line() + "\n").collect();
         let _ = self.file.set_len(0);
         let _ = self.file.rewind();
         let _ = self.file.write_all(text.as_bytes());
@@ -316,7 +332,7 @@ impl RegisteredRun {
         let guard = self.registry.lock();
         let mut cleaned = CleaningResult::default();
         let mut left = Vec::new();
-        while let Some(thing) = self.things.pop() {
+        while let Some(thing) = self.resources.pop() {
             let failed_before = cleaned.failed.len();
             thing.remove(&mut cleaned);
             if cleaned.failed.len() > failed_before {
@@ -327,9 +343,9 @@ impl RegisteredRun {
         if left.is_empty() {
             let _ = fs::remove_file(&self.path);
         } else {
-            self.things = left;
+            self.resources = left;
             self.write_again();
-            self.things.clear();
+            self.resources.clear();
         }
         let others = self
             .registry
@@ -476,7 +492,7 @@ mod tests {
             run.note_folder(folder).unwrap();
             fs::create_dir(folder).unwrap();
         }
-        run.keep_folder(&kept);
+        run.unregister_folder(&kept);
         run.end().unwrap();
         assert!(!temporary.exists() && kept.exists());
         assert!(registry.run_files().unwrap().is_empty());
@@ -500,6 +516,20 @@ mod tests {
         assert!(mine.exists() && !orphan.exists());
         drop(run);
         assert!(!mine.exists());
+        fs::remove_dir_all(registry.folder).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_run_is_waited_for() {
+        let registry = registry("lock");
+        let path = registry.folder.join("4194305.run");
+        let mut held = Some(open_file(&path).unwrap());
+        held.as_ref().unwrap().lock().unwrap();
+        let file = File::open(&path).unwrap();
+        let own = std::process::id();
+        assert!(is_run_alive(own, &file, || panic!("the lock of a living process is not awaited")));
+        assert!(!is_run_alive(4_194_305, &file, || drop(held.take())));
+        assert!(held.is_none());
         fs::remove_dir_all(registry.folder).unwrap();
     }
 
