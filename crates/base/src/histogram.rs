@@ -41,6 +41,17 @@ const fn upper_edge(index: usize) -> u64 {
     (((mantissa + 1) << shift) - 1) as u64
 }
 
+/// Values of a [`Histogram`] that are exact: its buckets do not hold them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistogramTotals {
+    /// Sum of all values.
+    pub sum: u128,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+}
+
 impl Histogram {
     /// Creates a histogram for values up to `limit`; larger ones are counted as `limit` (and `max`
     /// still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
@@ -57,14 +68,15 @@ impl Histogram {
     }
 
     /// Creates a histogram from the parts of another: pairs of a place in [`Histogram::buckets`]
-    /// and the count there, and the exact sum, smallest and largest value, which are ignored when
-    /// nothing was counted. Returns `None` when the parts contradict each other.
+    /// and the count there, and `totals`, which are ignored when nothing was counted. Returns
+    /// `None` when the parts contradict each other.
     #[must_use]
     pub fn from_counts(
         limit: u64,
         counts: impl IntoIterator<Item = (usize, u64)>,
-        (sum, min, max): (u128, u64, u64),
+        totals: HistogramTotals,
     ) -> Option<Self> {
+        let HistogramTotals { sum, min, max } = totals;
         let mut whole = Self::up_to(limit);
         for (place, count) in counts {
             let bucket = whole.buckets.get_mut(place)?;
@@ -264,8 +276,10 @@ mod tests {
                 whole.record(random.next_u64() >> random.below(64));
             }
             let ends = (whole.min().unwrap_or(0), whole.max().unwrap_or(0));
-            let restored =
-                |sum, min, max| Histogram::from_counts(1_000_000, counts(&whole), (sum, min, max));
+            let restored = |sum, min, max| {
+                let totals = HistogramTotals { sum, min, max };
+                Histogram::from_counts(1_000_000, counts(&whole), totals)
+            };
             assert_eq!(restored(whole.sum(), ends.0, ends.1), Some(whole.clone()));
             if ends.0 < ends.1 {
                 assert_eq!(restored(whole.sum(), ends.1, ends.0), None);
@@ -274,8 +288,9 @@ mod tests {
                 assert_eq!(restored(u128::MAX, ends.0, ends.1), None);
             }
         }
-        assert_eq!(Histogram::from_counts(10, [(11, 1)], (11, 11, 11)), None, "beyond the limit");
-        assert_eq!(Histogram::from_counts(10, [(3, 1), (3, u64::MAX)], (3, 3, 3)), None);
-        assert_eq!(Histogram::from_counts(10, [(3, 1)], (4, 4, 4)), None);
+        let of = |value: u64| HistogramTotals { sum: value.into(), min: value, max: value };
+        assert_eq!(Histogram::from_counts(10, [(11, 1)], of(11)), None, "beyond the limit");
+        assert_eq!(Histogram::from_counts(10, [(3, 1), (3, u64::MAX)], of(3)), None);
+        assert_eq!(Histogram::from_counts(10, [(3, 1)], of(4)), None);
     }
 }

@@ -51,7 +51,7 @@ impl RoundTrip {
 impl Offset {
     /// Returns the offset that these round trips give together; `None` without any.
     #[must_use]
-    pub fn of(trips: &[RoundTrip]) -> Option<Self> {
+    pub fn from_round_trips(trips: &[RoundTrip]) -> Option<Self> {
         trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
     }
 
@@ -97,14 +97,14 @@ mod tests {
                     RoundTrip { asked_ns, received_ns, sent_ns, answered_ns: pass(3_000_000) }
                 })
                 .collect();
-            let found = Offset::of(&trips).unwrap();
+            let found = Offset::from_round_trips(&trips).unwrap();
             assert!(found.ns.abs_diff(offset_ns) <= found.uncertainty_ns, "{found:?} {offset_ns}");
             let least = trips.iter().map(|trip| trip.delay_ns()).min().unwrap();
             assert_eq!(found.uncertainty_ns, least.div_ceil(2));
             let error = found.there(now_ns).abs_diff(there(now_ns));
             assert!(error <= found.uncertainty_ns);
         }
-        assert_eq!(Offset::of(&[]), None);
+        assert_eq!(Offset::from_round_trips(&[]), None);
     }
 
     #[test]
@@ -112,10 +112,13 @@ mod tests {
         let trip =
             RoundTrip { asked_ns: 100, received_ns: 5_150, sent_ns: 5_170, answered_ns: 220 };
         let ahead = Offset { ns: 5_000, uncertainty_ns: 50 };
-        assert_eq!(Offset::of(&[trip]), Some(ahead));
+        assert_eq!(Offset::from_round_trips(&[trip]), Some(ahead));
         assert_eq!((ahead.there(100), ahead.here(5_100)), (5_100, 100));
         let back =
             RoundTrip { asked_ns: 5_150, received_ns: 200, sent_ns: 220, answered_ns: 5_270 };
-        assert_eq!(Offset::of(&[back]), Some(Offset { ns: -5_000, uncertainty_ns: 50 }));
+        assert_eq!(
+            Offset::from_round_trips(&[back]),
+            Some(Offset { ns: -5_000, uncertainty_ns: 50 })
+        );
     }
 }

@@ -91,7 +91,7 @@ impl Driver {
         config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
     ) {
-        self.listen_so(port, config, service_codes, false);
+        self.start_listening(port, config, service_codes, false);
     }
 
     /// Listens like [`Driver::listen`], but keeps no state of a client until its Init Cookie comes
@@ -104,10 +104,10 @@ impl Driver {
         config: &ConnectionConfig,
         service_codes: Vec<ServiceCode>,
     ) {
-        self.listen_so(port, config, service_codes, true);
+        self.start_listening(port, config, service_codes, true);
     }
 
-    fn listen_so(
+    fn start_listening(
         &mut self,
         port: u16,
         config: &ConnectionConfig,

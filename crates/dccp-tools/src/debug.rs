@@ -72,13 +72,13 @@ impl PrintedConnectionState {
 #[derive(Debug)]
 pub(crate) struct Observer {
     topics: Vec<DebugTopic>,
-    seen: BTreeMap<ConnectionKey, PrintedConnectionState>,
+    printed: BTreeMap<ConnectionKey, PrintedConnectionState>,
 }
 
 impl Observer {
     /// Returns an observer for these topics; `None` without a topic.
     pub(crate) fn new(topics: &[DebugTopic]) -> Option<Self> {
-        (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), seen: BTreeMap::new() })
+        (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), printed: BTreeMap::new() })
     }
 
     /// Prints that a client has begun a connection, even if its state has changed since.
@@ -87,18 +87,23 @@ impl Observer {
             state: Some(ConnectionState::Request),
             ..PrintedConnectionState::NOTHING
         };
-        self.seen.insert(*key, seen);
+        self.printed.insert(*key, seen);
         if self.is_on(DebugTopic::Connection) {
             netio::stderr::print_line(format_args!(
                 "[{} connection] client: {}",
-                place(key),
+                connection_name(key),
                 ConnectionState::Request.name()
             ));
         }
     }
 
     /// Prints the changes of a connection.
-    pub(crate) fn look(&mut self, now_ns: u64, key: &ConnectionKey, connection: &Connection) {
+    pub(crate) fn print_changes(
+        &mut self,
+        now_ns: u64,
+        key: &ConnectionKey,
+        connection: &Connection,
+    ) {
         let text = self.changes(now_ns, key, connection);
         if !text.is_empty() {
             netio::stderr::print(&text);
@@ -107,8 +112,8 @@ impl Observer {
 
     /// Prints that a connection is gone.
     pub(crate) fn forget(&mut self, key: &ConnectionKey) {
-        if self.seen.remove(key).is_some() && self.is_on(DebugTopic::Connection) {
-            netio::stderr::print_line(format_args!("[{} connection] gone", place(key)));
+        if self.printed.remove(key).is_some() && self.is_on(DebugTopic::Connection) {
+            netio::stderr::print_line(format_args!("[{} connection] gone", connection_name(key)));
         }
     }
 
@@ -125,9 +130,10 @@ impl Observer {
     ) -> String {
         let mut text = String::new();
         let mut tell = |topic: &str, words: &str| {
-            writeln!(text, "[{} {topic}] {words}", place(key)).expect("a string takes everything");
+            writeln!(text, "[{} {topic}] {words}", connection_name(key))
+                .expect("a string takes everything");
         };
-        let mut seen = self.seen.get(key).copied().unwrap_or(PrintedConnectionState::NOTHING);
+        let mut seen = self.printed.get(key).copied().unwrap_or(PrintedConnectionState::NOTHING);
         let state = connection.state();
         if self.is_on(DebugTopic::Connection) && seen.state != Some(state) {
             let (role, name) = (format!("{:?}", connection.role()).to_lowercase(), state.name());
@@ -151,7 +157,10 @@ impl Observer {
             if let Some(known) = figures.filter(|known| seen.figures != Some(*known)) {
                 let rtt_us = connection.rtt_ns().map_or(0, |rtt_ns| rtt_ns / 1_000);
                 let queue = connection.send_queue_len();
-                tell("ccid", &format!("{}, rtt {rtt_us} us, queue {queue}", words_of(known)));
+                tell(
+                    "ccid",
+                    &format!("{}, rtt {rtt_us} us, queue {queue}", describe_figures(known)),
+                );
                 seen.figures_ns = now_ns;
             }
             seen.figures = figures;
@@ -170,12 +179,12 @@ impl Observer {
             );
         }
         seen.counts = counts;
-        self.seen.insert(*key, seen);
+        self.printed.insert(*key, seen);
         text
     }
 }
 
-fn place(key: &ConnectionKey) -> String {
+fn connection_name(key: &ConnectionKey) -> String {
     format!("{}:{}-{}:{}", key.local, key.local_port, key.remote, key.remote_port)
 }
 
@@ -186,7 +195,7 @@ fn features(connection: &Connection) -> [[u64; 2]; FEATURES.len()] {
     })
 }
 
-fn words_of(figures: SenderFigures) -> String {
+fn describe_figures(figures: SenderFigures) -> String {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {
             let ssthresh = if ssthresh == u32::MAX { "-".into() } else { ssthresh.to_string() };

@@ -47,7 +47,7 @@ pub(crate) fn listen(
         // A machine may have no IPv6.
         _ => listen(v6).or_else(|_| listen(v4)),
     };
-    listener.map_err(absence)
+    listener.map_err(open_error)
 }
 
 /// Bytes that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of
@@ -63,7 +63,7 @@ pub(crate) fn packet_bytes_max(socket: &DccpSocket) -> io::Result<usize> {
 }
 
 /// Returns the error of a socket that cannot be opened, with help when this kernel has no DCCP.
-pub(crate) fn absence(error: NetError) -> ToolError {
+pub(crate) fn open_error(error: NetError) -> ToolError {
     if netio::dccp::is_absent(error.cause()) {
         return ToolError::Failed(format!(
             "{error}; Linux has DCCP up to 6.15, mostly as module dccp_ipv4; --carrier udp and raw need \
@@ -77,7 +77,7 @@ pub(crate) fn absence(error: NetError) -> ToolError {
 pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     match reset_of(error.cause()) {
         Some(reset) => DccpError::Refused { peer, reset }.into(),
-        None => absence(error),
+        None => open_error(error),
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn refusal(peer: Peer, cause: io::Error) -> DccpError {
 }
 
 /// Returns the error of a connection that was open.
-pub(crate) fn ended(cause: io::Error) -> DccpError {
+pub(crate) fn connection_error(cause: io::Error) -> DccpError {
     match (reset_of(&cause), cause.kind()) {
         (Some(reset), _) => DccpError::Reset(reset),
         (None, io::ErrorKind::NotConnected | io::ErrorKind::BrokenPipe) => DccpError::Closed,

@@ -120,6 +120,6 @@ impl From<dccp_link::DccpError> for ToolError {
 }
 
 /// Prints to the standard output.
-pub(crate) fn say(text: &str) -> Result<(), ToolError> {
+pub(crate) fn print_text(text: &str) -> Result<(), ToolError> {
     netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
 }

@@ -245,7 +245,7 @@ impl LinkArgs {
     /// Returns the flags that both ends of a connection have in common, for programs that this one
     /// starts: all but the carrier and congestion control.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn shared_flags(&self) -> String {
         let mut words = format!(
             "--port {} --udp-port {} --service-code {} --cscov {}",
             self.port, self.udp_port, self.service_code, self.cscov
@@ -284,8 +284,8 @@ impl LinkArgs {
     }
 
     /// Returns the error of a client without an answer in time.
-    pub(crate) fn silence(&self, to: DccpDestination, timeout: Duration) -> ToolError {
-        let (address, door, seconds) = (to.address(), self.door(), timeout.as_secs_f64());
+    pub(crate) fn no_answer_error(&self, to: DccpDestination, timeout: Duration) -> ToolError {
+        let (address, door, seconds) = (to.address(), self.describe_ports(), timeout.as_secs_f64());
         ToolError::Failed(format!("no answer from {address}, {door}, within {seconds} s"))
     }
 
@@ -315,7 +315,7 @@ impl LinkArgs {
 
     /// Describes the ports at which a server listens, in words.
     #[must_use]
-    pub fn door(&self) -> String {
+    pub fn describe_ports(&self) -> String {
         match self.carrier() {
             CarrierArg::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
             CarrierArg::Raw => format!("DCCP port {} over IP", self.port),

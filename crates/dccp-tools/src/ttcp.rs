@@ -4,7 +4,7 @@ use netio::Clock;
 
 use crate::blocking::{Single, Waited};
 use crate::options::LinkArgs;
-use crate::{DccpCommandOutcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, print_text};
 
 /// Default bytes of a datagram. No path permits that many, so the path's maximum is used.
 const LEN: usize = 8_192;
@@ -62,13 +62,18 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     let max = single.packet_bytes_max()?;
     let asked = args.len.map_or(LEN, usize::from);
     let len = asked.min(max);
-    say(&format!("ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n", args.count))?;
+    print_text(&format!(
+        "ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n",
+        args.count
+    ))?;
     if len < asked {
-        say(&format!("ttcp-t: {asked} octets are more than the path takes, sending {len}\n"))?;
+        print_text(&format!(
+            "ttcp-t: {asked} octets are more than the path takes, sending {len}\n"
+        ))?;
     }
     if args.verbose {
         let (tx, rx) = single.ccids()?;
-        say(&format!(
+        print_text(&format!(
             "ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"
         ))?;
     }
@@ -87,7 +92,7 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     if args.verbose
         && let Some(figures) = figures
     {
-        say(&format!("ttcp-t: {figures:?}\n"))?;
+        print_text(&format!("ttcp-t: {figures:?}\n"))?;
     }
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
@@ -95,13 +100,13 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
 fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut said = Ok(());
     let accepted = Single::accept(&args.link, |text| {
-        said = say(&format!("ttcp-r: dccp, {text}\n"));
+        said = print_text(&format!("ttcp-r: dccp, {text}\n"));
     })?;
     said?;
     let Waited::Done(single) = accepted else { return Ok(DccpCommandOutcome::Interrupted) };
     if args.verbose {
         let remote = single.remote();
-        say(&format!("ttcp-r: accept from {remote}\n"))?;
+        print_text(&format!("ttcp-r: accept from {remote}\n"))?;
     }
     let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
     let (mut bytes, mut calls) = (0, 0);
@@ -148,6 +153,6 @@ impl TtcpFigures {
             let share = cpu_s * 100.0 / seconds;
             text += &format!("ttcp-{side}: {cpu_s:.2} CPU seconds = {share:.0} % of a processor\n");
         }
-        say(&text)
+        print_text(&text)
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct MapReader<'v> {
     /// Name of the map in messages: "`subnet4`", "a pool".
     what: &'static str,
     entries: &'v [JsonMember],
-    asked: Vec<&'static str>,
+    taken_keys: Vec<&'static str>,
 }
 
 /// Number of keys that the readers of most maps take.
@@ -26,7 +26,7 @@ pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
 
 impl<'v> MapReader<'v> {
     /// Returns the fields of `value`; reports an error when it is not a map.
-    pub(crate) fn of(
+    pub(crate) fn from_value(
         value: &'v JsonValue,
         what: &'static str,
         findings: &mut ParseDiagnostics,
@@ -35,12 +35,12 @@ impl<'v> MapReader<'v> {
             JsonContent::Map(entries) => entries,
             kind => return wrong_kind(value.at, what, "a map", kind, findings),
         };
-        Some(Self { at: value.at, what, entries, asked: Vec::with_capacity(ASKED) })
+        Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(ASKED) })
     }
 
     /// Takes the entry of `key`, the first when there are two: the parser has refused the second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v JsonMember> {
-        self.asked.push(key);
+        self.taken_keys.push(key);
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
@@ -194,8 +194,9 @@ impl<'v> MapReader<'v> {
     }
 
     /// Returns the entries that have not been taken so far.
-    pub(crate) fn rest(&self) -> Vec<&'v JsonMember> {
-        let is_asked = |entry: &&JsonMember| self.asked.iter().any(|asked| **asked == *entry.key);
+    pub(crate) fn untaken_members(&self) -> Vec<&'v JsonMember> {
+        let is_asked =
+            |entry: &&JsonMember| self.taken_keys.iter().any(|asked| **asked == *entry.key);
         self.entries.iter().filter(|entry| !is_asked(entry)).collect()
     }
 
@@ -208,7 +209,7 @@ impl<'v> MapReader<'v> {
     ) {
         let message = format!("unknown key `{}` in {}", entry.key, self.what);
         let near = || {
-            let near = nearest(&entry.key, self.asked.iter().copied())?;
+            let near = nearest(&entry.key, self.taken_keys.iter().copied())?;
             Some(format!("did you mean `{near}`?"))
         };
         match hint.map(str::to_owned).or_else(near) {
@@ -219,7 +220,7 @@ impl<'v> MapReader<'v> {
 
     /// Reports every key that has not been taken.
     pub(crate) fn finish(self, findings: &mut ParseDiagnostics) {
-        for entry in self.rest() {
+        for entry in self.untaken_members() {
             self.unknown(entry, None, findings);
         }
     }

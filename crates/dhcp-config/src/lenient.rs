@@ -41,7 +41,7 @@ pub(crate) fn read<T>(
             gone.insert(element.at);
             left_out.push((at, format!("{} is left out: {message}", element.name)));
         }
-        take_out(root, &gone);
+        remove_elements(root, &gone);
     }
 }
 
@@ -84,21 +84,21 @@ fn elements_of(
 #[derive(Default)]
 struct Index {
     elements: Vec<Element>,
-    places: BTreeMap<SourcePosition, Option<usize>>,
+    element_indexes: BTreeMap<SourcePosition, Option<usize>>,
 }
 
 impl Index {
     fn visit(&mut self, value: &JsonValue, within: Option<usize>) {
-        self.places.insert(value.at, within);
+        self.element_indexes.insert(value.at, within);
         match &value.kind {
             JsonContent::List(items) => items.iter().for_each(|item| self.visit(item, within)),
             JsonContent::Map(entries) => {
                 for entry in entries {
-                    self.places.insert(entry.at, within);
+                    self.element_indexes.insert(entry.at, within);
                     let list = LISTS.iter().find(|(key, _)| **key == *entry.key);
                     match (list, &entry.value.kind) {
                         (Some((_, what)), JsonContent::List(items)) => {
-                            self.places.insert(entry.value.at, within);
+                            self.element_indexes.insert(entry.value.at, within);
                             for item in items {
                                 self.elements.push(element(item, what));
                                 self.visit(item, Some(self.elements.len() - 1));
@@ -114,7 +114,7 @@ impl Index {
 
     /// Returns the innermost element around a position, which may lie inside a string.
     fn around(&self, at: SourcePosition) -> Option<&Element> {
-        let (place, element) = self.places.range(..=at).next_back()?;
+        let (place, element) = self.element_indexes.range(..=at).next_back()?;
         element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
     }
 }
@@ -139,16 +139,16 @@ fn element(item: &JsonValue, what: &str) -> Element {
 }
 
 /// Removes the elements that begin at `gone` from their lists.
-fn take_out(value: &mut JsonValue, gone: &BTreeSet<SourcePosition>) {
+fn remove_elements(value: &mut JsonValue, gone: &BTreeSet<SourcePosition>) {
     match &mut value.kind {
         JsonContent::List(items) => {
             let mut left = core::mem::take(items).into_vec();
             left.retain(|item| !gone.contains(&item.at));
             *items = left.into();
-            items.iter_mut().for_each(|item| take_out(item, gone));
+            items.iter_mut().for_each(|item| remove_elements(item, gone));
         }
         JsonContent::Map(entries) => {
-            entries.iter_mut().for_each(|entry| take_out(&mut entry.value, gone));
+            entries.iter_mut().for_each(|entry| remove_elements(&mut entry.value, gone));
         }
         _ => {}
     }

@@ -162,7 +162,7 @@ fn parse_host<F: hosts::ReservationFamily>(
     let (mut sources, mut findings) = (Sources::default(), ParseDiagnostics::default());
     let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
     let read = root.and_then(|root| {
-        let mut fields = fields::MapReader::of(&root, "a host", &mut findings)?;
+        let mut fields = fields::MapReader::from_value(&root, "a host", &mut findings)?;
         options::define::<F>(&mut fields, &mut findings);
         // The callers check addresses of databases, as for addresses of global reservations.
         let scope = hosts::HostScope { prefix: None, is_address_unique: false };
@@ -224,7 +224,7 @@ fn parse<T>(
     shape: &'static document::DocumentSchema,
 ) -> Result<CheckedConfig<T>, Vec<ConfigProblem>> {
     let mut sources = Sources::default();
-    let mut findings = ParseDiagnostics::by(reading.policy.clone());
+    let mut findings = ParseDiagnostics::with_security(reading.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let read = root.and_then(|mut root| {
         let is_lenient = reading.is_lenient || godwit::is_lenient(&root);

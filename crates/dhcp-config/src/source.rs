@@ -10,7 +10,7 @@ use crate::shared::InactiveFeature;
 use crate::shared::inactive::UnsupportedFeature;
 use crate::shared::options::Definitions;
 use crate::shared::security::SecurityPolicy;
-use crate::shared::written::WrittenFiles;
+use crate::shared::written_files::WrittenFiles;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -131,7 +131,7 @@ impl Sources {
     }
 
     /// Returns the place of a position, as problems show it.
-    pub(crate) fn place(&self, at: SourcePosition) -> ConfigPosition {
+    pub(crate) fn locate(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
         ConfigPosition { file: self.list[at.source()].name.clone(), line, column }
     }
@@ -219,7 +219,7 @@ pub(crate) struct ParseDiagnostics {
 
 impl ParseDiagnostics {
     /// Creates an empty set, to be filled by the rules of `security`.
-    pub(crate) fn by(security: SecurityPolicy) -> Self {
+    pub(crate) fn with_security(security: SecurityPolicy) -> Self {
         Self { security, ..Self::default() }
     }
 
@@ -266,7 +266,7 @@ impl ParseDiagnostics {
     }
 
     /// Adds an error that concerns a second place; `phrase` introduces that place.
-    pub(crate) fn error_seen(
+    pub(crate) fn error_with_second_position(
         &mut self,
         at: SourcePosition,
         message: impl Into<String>,

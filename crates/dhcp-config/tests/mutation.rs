@@ -134,7 +134,7 @@ fn check_config(config: &Dhcp4) {
     }
 }
 
-fn masked((address, length): (Ipv6Addr, u8)) -> Ipv6Addr {
+fn masked(address: Ipv6Addr, length: u8) -> Ipv6Addr {
     let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
     Ipv6Addr::from_bits(address.to_bits() & mask)
 }
@@ -154,27 +154,27 @@ fn check_config6(config: &Dhcp6) {
         check_lifetime(subnet.preferred_lifetime);
         check_options(&subnet.options);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
-        assert_eq!(masked(subnet.prefix), subnet.prefix.0);
+        assert_eq!(masked(subnet.prefix.0, subnet.prefix.1), subnet.prefix.0);
         for pool in &subnet.pools {
             assert!(pool.first <= pool.last);
             for address in [pool.first, pool.last] {
-                assert_eq!(masked((address, subnet.prefix.1)), subnet.prefix.0);
+                assert_eq!(masked(address, subnet.prefix.1), subnet.prefix.0);
             }
         }
         for pool in &subnet.pd_pools {
             let (network, length) = pool.prefix;
             assert!((1..=pool.delegated_len).contains(&length) && pool.delegated_len <= 128);
-            assert_eq!(masked(pool.prefix), network);
+            assert_eq!(masked(pool.prefix.0, pool.prefix.1), network);
             delegated.push((network, length));
             if let Some((excluded, length)) = pool.excluded {
                 assert!(length > pool.delegated_len && length <= 128);
-                assert_eq!(masked((excluded, pool.delegated_len)), network);
-                assert_eq!(masked((excluded, length)), excluded);
+                assert_eq!(masked(excluded, pool.delegated_len), network);
+                assert_eq!(masked(excluded, length), excluded);
             }
         }
     }
     delegated.sort_unstable();
-    let apart = |pair: &[(Ipv6Addr, u8)]| masked((pair[1].0, pair[0].1)) != pair[0].0;
+    let apart = |pair: &[(Ipv6Addr, u8)]| masked(pair[1].0, pair[0].1) != pair[0].0;
     assert!(delegated.windows(2).all(apart), "{delegated:?}");
 }
 

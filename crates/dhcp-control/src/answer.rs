@@ -73,13 +73,13 @@ impl CommandAnswer {
 
     /// Creates an answer of success with arguments alone.
     #[must_use]
-    pub const fn with(arguments: Value) -> Self {
+    pub const fn from_arguments(arguments: Value) -> Self {
         Self { result: ResultCode::Success, text: None, arguments: Some(arguments), leases: None }
     }
 
     /// Returns the answer with `arguments`.
     #[must_use]
-    pub fn and(self, arguments: Value) -> Self {
+    pub fn and_arguments(self, arguments: Value) -> Self {
         Self { arguments: Some(arguments), ..self }
     }
 

@@ -123,7 +123,7 @@ pub trait LeaseAdministration<F: Commanded> {
     /// address `after`, or from the first.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
     /// Returns every lease of one client, ascending by address.
-    fn of_client(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
     /// Passes every lease to `visit`, ascending by address.
     fn for_each(&self, visit: &mut dyn FnMut(&F::Lease));
     /// Stores `lease`.

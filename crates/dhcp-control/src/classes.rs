@@ -14,7 +14,7 @@ const CLASSES: &str = "client-classes";
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
-    let of = |name, run| CommandDefinition::of(Hook::ClassCommands, name, run);
+    let of = |name, run| CommandDefinition::for_hook(Hook::ClassCommands, name, run);
     vec![
         of("class-add", add),
         of("class-del", delete),
@@ -61,7 +61,9 @@ fn only<'a>(
 }
 
 /// Returns the class in the arguments, and its name.
-fn given<'a>(request: &ReceivedCommand<'a>) -> Result<(&'a Value, &'a str), CommandAnswer> {
+fn class_argument<'a>(
+    request: &ReceivedCommand<'a>,
+) -> Result<(&'a Value, &'a str), CommandAnswer> {
     let name = request.name;
     let Value::Array(classes) = only(request, CLASSES, "list")? else {
         return Err(CommandAnswer::error(format!(
@@ -83,7 +85,7 @@ fn given<'a>(request: &ReceivedCommand<'a>) -> Result<(&'a Value, &'a str), Comm
 }
 
 /// Returns the name in the arguments.
-fn asked<'a>(request: &ReceivedCommand<'a>) -> Result<&'a str, CommandAnswer> {
+fn name_argument<'a>(request: &ReceivedCommand<'a>) -> Result<&'a str, CommandAnswer> {
     only(request, "name", "string")?.as_str().ok_or_else(|| {
         let name = request.name;
         CommandAnswer::error(format!(
@@ -97,7 +99,7 @@ fn position(classes: &[Value], name: &str) -> Option<usize> {
 }
 
 fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let (class, name) = given(request)?;
+    let (class, name) = class_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         if position(classes, name).is_some() {
@@ -111,7 +113,7 @@ fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Out
 }
 
 fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let (class, name) = given(request)?;
+    let (class, name) = class_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         let Some(index) = position(classes, name) else {
@@ -140,13 +142,14 @@ fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> 
 }
 
 fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let name = asked(request)?;
+    let name = name_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
         let Some(index) = position(classes, name) else {
             return Ok(CommandAnswer::empty(format!("Class '{name}' not found")));
         };
-        let asks = |class: &&Value| test_of(class).is_some_and(|(test, _)| asks_for(test, name));
+        let asks =
+            |class: &&Value| test_of(class).is_some_and(|(test, _)| has_member_call(test, name));
         let user = classes.iter().find(asks);
         if let Some(user) = user {
             let user = user["name"].as_str().unwrap_or_default();
@@ -172,7 +175,7 @@ fn depends_on_known(before: &[Value], class: &Value) -> bool {
     let depends = |class: &Value, depending: &[&str]| {
         test_of(class).is_some_and(|(test, is_template)| {
             let by = if is_template { &depending[..built_in] } else { depending };
-            by.iter().any(|name| asks_for(test, name))
+            by.iter().any(|name| has_member_call(test, name))
         })
     };
     for other in before {
@@ -184,7 +187,7 @@ fn depends_on_known(before: &[Value], class: &Value) -> bool {
 }
 
 /// Returns true if the expression `test` contains `member('name')`.
-fn asks_for(test: &str, name: &str) -> bool {
+fn has_member_call(test: &str, name: &str) -> bool {
     test.split("member").skip(1).any(|rest| {
         rest.trim_start()
             .strip_prefix('(')
@@ -195,11 +198,11 @@ fn asks_for(test: &str, name: &str) -> bool {
 }
 
 fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let name = asked(request)?;
+    let name = name_argument(request)?;
     let classes = items(root(backend), CLASSES);
     match position(classes, name) {
         Some(index) => Ok(CommandAnswer::success(format!("Class '{name}' definition returned"))
-            .and(json!({ CLASSES: [classes[index]] }))),
+            .and_arguments(json!({ CLASSES: [classes[index]] }))),
         None => Ok(CommandAnswer::empty(format!("Class '{name}' not found"))),
     }
 }
@@ -211,19 +214,19 @@ fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> O
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
     let plural = if count == 1 { "" } else { "es" };
     Ok(CommandAnswer::text(result, format!("{count} class{plural} found"))
-        .and(json!({ CLASSES: names })))
+        .and_arguments(json!({ CLASSES: names })))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{asks_for, depends_on_known};
+    use super::{depends_on_known, has_member_call};
 
     #[test]
     fn an_expression_s_classes_are_found() {
-        assert!(asks_for("not member('a') or member ( 'b c' )", "b c"));
-        assert!(!asks_for("member('abc') or option[1].text == 'ab'", "ab"));
+        assert!(has_member_call("not member('a') or member ( 'b c' )", "b c"));
+        assert!(!has_member_call("member('abc') or option[1].text == 'ab'", "ab"));
     }
 
     #[test]

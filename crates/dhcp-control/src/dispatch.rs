@@ -66,7 +66,7 @@ impl<B: CommandBackend> CommandDefinition<B> {
     }
 
     /// Creates a command about statistics, of both families, without a hook library.
-    pub(crate) const fn about_statistics(
+    pub(crate) const fn for_statistics(
         name: &'static str,
         read: fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>,
     ) -> Self {
@@ -74,7 +74,7 @@ impl<B: CommandBackend> CommandDefinition<B> {
     }
 
     /// Creates a command of both families that the library `hook` has.
-    pub(crate) const fn of(
+    pub(crate) const fn for_hook(
         hook: Hook,
         name: &'static str,
         run: fn(&ReceivedCommand<'_>, &mut B) -> Outcome,
@@ -126,7 +126,7 @@ fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> O
         |command: &CommandDefinition<B>| [command.name_at(backend), command.other_name_at(backend)];
     let mut names: Vec<String> = commands().iter().flat_map(names).flatten().collect();
     names.sort();
-    Ok(CommandAnswer::with(names.into()))
+    Ok(CommandAnswer::from_arguments(names.into()))
 }
 
 /// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
@@ -167,7 +167,7 @@ pub fn test_configuration<F: Commanded>(
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> CommandAnswer {
     match open(command) {
-        Ok(request) => core::tested::<F>(&request, check).unwrap_or_else(|early| early),
+        Ok(request) => core::config_test_answer::<F>(&request, check).unwrap_or_else(|early| early),
         Err(text) => CommandAnswer::error(format!("Error during command processing: {text}")),
     }
 }

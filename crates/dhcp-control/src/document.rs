@@ -129,7 +129,7 @@ impl Root<'_> {
     }
 
     /// Returns the position of the subnet with this `id`.
-    pub(crate) fn place(&mut self, id: u32) -> Option<SubnetPosition> {
+    pub(crate) fn subnet_position(&mut self, id: u32) -> Option<SubnetPosition> {
         let networks = self.list("shared-networks").len();
         core::iter::once(None).chain((0..networks).map(Some)).find_map(|network| {
             let subnets = self.subnets_in(network);

@@ -31,7 +31,7 @@ struct SubnetLabels {
 impl ExporterLabels {
     /// Returns the labels of the subnets in `document`, a configuration as `config-get` shows it.
     #[must_use]
-    pub fn of(document: &Value, version: IpVersion) -> Self {
+    pub fn from_configuration(document: &Value, version: IpVersion) -> Self {
         let number = version.number();
         let (top, key) = (format!("Dhcp{number}"), format!("subnet{number}"));
         let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
@@ -181,7 +181,10 @@ const OF_LEASES_6: [(&str, &str); 10] = [
 ];
 
 /// Returns the metric of a statistic of the whole server and its operation.
-fn of_packets(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
+fn packet_metric(
+    version: IpVersion,
+    counted: &'static str,
+) -> Option<(&'static str, &'static str)> {
     let rest = counted.strip_prefix("pkt4-").or_else(|| counted.strip_prefix("pkt6-"))?;
     let (sent, received) = if version == IpVersion::V4 { TYPES_4 } else { TYPES_6 };
     let listed = |types: &[&'static str], name: &str| types.iter().copied().find(|t| *t == name);
@@ -202,7 +205,7 @@ fn of_packets(version: IpVersion, counted: &'static str) -> Option<(&'static str
 }
 
 /// Returns the metric of a statistic of a subnet or pool and its context, if it has one.
-fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
+fn lease_metric(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
     let fails = ["v4-allocation-fail-", "v6-allocation-fail-"];
     if let Some(reason) = fails.iter().find_map(|begin| counted.strip_prefix(begin)) {
         let context = CONTEXTS.iter().find(|context| **context == reason)?;
@@ -218,7 +221,8 @@ fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str,
 fn braces(
     labels: &ExporterLabels,
     name: StatisticName,
-    (kind, detail): (MetricLabels, &str),
+    kind: MetricLabels,
+    detail: &str,
 ) -> Option<String> {
     let of = |id: u32, pool: &str| {
         let subnet = labels.of_subnet(id)?;
@@ -252,12 +256,12 @@ pub(crate) fn write(
     let mut values: Vec<String> = vec![String::new(); metrics.len()];
     counts.for_each(version, &mut |name, count| {
         let found = match name.scope {
-            StatisticScope::Global => of_packets(version, name.counted),
-            _ => of_leases(version, name.counted),
+            StatisticScope::Global => packet_metric(version, name.counted),
+            _ => lease_metric(version, name.counted),
         };
         let Some((metric, detail)) = found else { return };
         let Some(at) = metrics.iter().position(|(known, ..)| *known == metric) else { return };
-        if let Some(braces) = braces(labels, name, (metrics[at].2, detail)) {
+        if let Some(braces) = braces(labels, name, metrics[at].2, detail) {
             let family = version.number();
             let _ = writeln!(values[at], "kea_dhcp{family}_{metric}{braces} {count}");
         }
@@ -282,7 +286,7 @@ mod tests {
                           "pools": [{ "pool": "10.7.0.1-10.7.0.9", "pool-id": 2 }] }],
             "shared-networks": [{ "subnet4": [{ "id": 3, "subnet": "10.3.0.0/24" }] }],
         } });
-        let labels = ExporterLabels::of(&document, IpVersion::V4);
+        let labels = ExporterLabels::from_configuration(&document, IpVersion::V4);
         let leases = LeaseCounts { assigned: 5, ..LeaseCounts::default() };
         let counts = ServerCounts {
             server: vec![("pkt4-ack-sent", 4), ("pkt4-receive-drop", 1), ("pkt4-sent", 9)],

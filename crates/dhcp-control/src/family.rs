@@ -88,7 +88,7 @@ pub trait Commanded: Family + FromCommand {
     /// Returns the address or prefix of `lease`.
     fn address(lease: &Self::Lease) -> Self::Address;
     /// Returns the address or prefix of `lease` as text for people.
-    fn described(lease: &Self::Lease) -> String;
+    fn resource_text(lease: &Self::Lease) -> String;
     /// Returns the kind of `lease`.
     fn kind(lease: &Self::Lease) -> Self::Kind;
     /// Returns the kind with Kea's name or number; `None` if there is no such kind.

@@ -144,7 +144,7 @@ impl<F: Commanded> LeaseAdministration<F> for EmptyServer<F> {
         Vec::new()
     }
 
-    fn of_client(&self, _key: ClientKey<'_>) -> Vec<F::Lease> {
+    fn client_leases(&self, _key: ClientKey<'_>) -> Vec<F::Lease> {
         Vec::new()
     }
 

@@ -91,17 +91,19 @@ pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
     packets(&mut page, snapshot.counts);
     reasons(
         &mut page,
-        ("godwit_drops_total", "Messages that got no answer, by exact reason."),
+        "godwit_drops_total",
+        "Messages that got no answer, by exact reason.",
         snapshot.drops,
     );
     reasons(
         &mut page,
-        ("godwit_omissions_total", "Leases without something that would not fit, by reason."),
+        "godwit_omissions_total",
+        "Leases without something that would not fit, by reason.",
         snapshot.omissions,
     );
     if let Some(rows) = snapshot.host_rows {
         let help = "Rows of hosts databases that were read and are no whole reservation.";
-        reasons(&mut page, ("godwit_host_rows_total", help), rows);
+        reasons(&mut page, "godwit_host_rows_total", help, rows);
     }
     subnets(&mut page, &snapshot.counts.subnets);
     latencies(&mut page, snapshot.latencies);
@@ -219,7 +221,7 @@ const CONFLICTS: (&str, &str) =
 
 /// Returns the index in [`METRICS`] for one of Kea's names, and its label; `None` for a sum that
 /// Kea has in addition to its parts.
-fn place(name: &str) -> Option<(usize, &str)> {
+fn metric_index(name: &str) -> Option<(usize, &str)> {
     let behind = |word: &str| name.strip_prefix(word);
     if let Some(rest) = behind("pkt4-").or_else(|| behind("pkt6-")) {
         return match rest {
@@ -252,7 +254,7 @@ fn packets(page: &mut MetricsText, counts: &ServerCounts) {
     for (index, (metric, label, help)) in METRICS.iter().enumerate() {
         page.head(metric, "counter", help);
         for (name, count) in &all {
-            match place(name) {
+            match metric_index(name) {
                 Some((place, "")) if place == index => page.value(metric, &[], count),
                 Some((place, content)) if place == index => {
                     page.value(metric, &[(label, &content.replace('-', "_"))], count);
@@ -271,7 +273,7 @@ fn packets(page: &mut MetricsText, counts: &ServerCounts) {
 
 /// Writes the server's own reasons, one metric for both families; Kea's names of drops are coarser
 /// sums.
-fn reasons(page: &mut MetricsText, (metric, help): (&str, &str), counted: &[(&str, u64)]) {
+fn reasons(page: &mut MetricsText, metric: &str, help: &str, counted: &[(&str, u64)]) {
     let family = page.version.service();
     let _ = writeln!(page.text, "# HELP {metric} {help}");
     let _ = writeln!(page.text, "# TYPE {metric} counter");
@@ -345,7 +347,8 @@ fn events(page: &mut MetricsText, subnets: &[SubnetCounts]) {
             let counted = |name| subnet.events.iter().any(|&(known, _)| known == name);
             let missing = always.iter().filter(|name| !counted(**name)).map(|&name| (name, 0));
             for (name, count) in subnet.events.iter().copied().chain(missing) {
-                let Some((_, content)) = place(name).filter(|(place, _)| *place == index) else {
+                let Some((_, content)) = metric_index(name).filter(|(place, _)| *place == index)
+                else {
                     continue;
                 };
                 let content = content.replace('-', "_");

@@ -10,12 +10,12 @@ use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
 use crate::dispatch::CommandDefinition;
 use crate::family::{Commanded, IpVersion};
-use crate::statistics::{SubnetCounts, shown};
+use crate::statistics::{SubnetCounts, count_to_json};
 use crate::text::time_stamp;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
-    vec![CommandDefinition::of(Hook::StatCommands, "stat-lease#-get", get)]
+    vec![CommandDefinition::for_hook(Hook::StatCommands, "stat-lease#-get", get)]
 }
 
 /// Subnets in the request.
@@ -103,14 +103,14 @@ fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Out
     let head = format!("{}{}", request.name, asked.text());
     if subnets.is_empty() {
         let text = format!("{head}: no matching data, {}", asked.nothing());
-        return Ok(CommandAnswer::empty(text).and(json!({})));
+        return Ok(CommandAnswer::empty(text).and_arguments(json!({})));
     }
     let version = B::Family::VERSION;
     let rows: Vec<Value> = subnets.iter().map(|subnet| row(version, subnet)).collect();
     let text = format!("{head}: {} rows found", rows.len());
     let timestamp = time_stamp(backend.now().wall_us);
     let table = json!({ "columns": columns(version), "rows": rows, "timestamp": timestamp });
-    Ok(CommandAnswer::success(text).and(json!({ "result-set": table })))
+    Ok(CommandAnswer::success(text).and_arguments(json!({ "result-set": table })))
 }
 
 const fn columns(version: IpVersion) -> &'static [&'static str] {
@@ -136,7 +136,7 @@ const fn columns(version: IpVersion) -> &'static [&'static str] {
 }
 
 fn row(version: IpVersion, subnet: &SubnetCounts) -> Value {
-    let total = |total: u128| shown(i128::try_from(total).unwrap_or(i128::MAX));
+    let total = |total: u128| count_to_json(i128::try_from(total).unwrap_or(i128::MAX));
     let (own, prefixes) = (subnet.addresses(), subnet.prefixes());
     let mut row = vec![
         json!(subnet.id),

@@ -100,7 +100,12 @@ fn main() {
         for _ in 0..ROUNDS {
             let begun = Instant::now();
             for message in messages.iter().cycle().take(MESSAGES) {
-                let view = PacketView4 { message, ingress: &ingress, interfaces, stashed: &[] };
+                let view = PacketView4 {
+                    message,
+                    ingress: &ingress,
+                    interfaces,
+                    stored_relay_information: &[],
+                };
                 classes.evaluate_early(black_box(&view), &mut set, &mut work);
                 members += set.iter().len();
             }

@@ -15,7 +15,11 @@ pub(crate) fn threshold(configured: f64, allocator: AllocatorKind) -> Option<f64
 
 /// Returns the rest of `lifetime_s` of the lease in `slot`, in seconds, when the lease is the
 /// requesting client's and runs; otherwise 0.
-pub(crate) fn left_s<F: Family>(now: Now, slot: &SlotView<F>, lifetime_s: u32) -> u32 {
+pub(crate) fn remaining_lifetime_s<F: Family>(
+    now: Now,
+    slot: &SlotView<F>,
+    lifetime_s: u32,
+) -> u32 {
     let is_running = slot.occupancy == SlotOccupancy::Leased
         && slot.owner == SlotOwner::Asking
         && !slot.is_available(now);

@@ -48,7 +48,7 @@ impl NameTerms {
     /// Returns the terms of a pool in a scope with `outer`; `None` when the pool has none of its
     /// own.
     #[must_use]
-    pub fn of_pool(own: &NameKeys, outer: &NameKeys) -> Option<Box<Self>> {
+    pub fn for_pool(own: &NameKeys, outer: &NameKeys) -> Option<Box<Self>> {
         let has_own = *own != NameKeys::default();
         has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer))))
     }

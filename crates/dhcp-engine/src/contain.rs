@@ -1,8 +1,8 @@
 //! Panics that end one piece of work and not the process.
 //!
 //! A server aborts on every panic (`docs/design/024-panics.md`) except on panics in work that runs
-//! in [`contained`]: the server gives up that work, the caller counts it, and everything else goes
-//! on. A panic in work that has begun to change leases aborts the process nevertheless, in
+//! in [`run_contained`]: the server gives up that work, the caller counts it, and everything else
+//! goes on. A panic in work that has begun to change leases aborts the process nevertheless, in
 //! `dhcp-lease`. Until a server calls [`enable`], nothing is contained: a test fails by the panic
 //! itself.
 //!
@@ -20,7 +20,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes [`contained`] contain panics from now on.
+/// Makes [`run_contained`] contain panics from now on.
 pub fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
@@ -29,7 +29,7 @@ pub fn enable() {
 ///
 /// After a panic, values that `work` had borrowed may be changed in part, so callers contain only
 /// work whose state is created anew each time.
-pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn run_contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     if IS_ENABLED.load(Ordering::Relaxed) { caught(work) } else { Some(work()) }
 }
 

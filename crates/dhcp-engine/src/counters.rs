@@ -56,37 +56,37 @@ impl<P: Protocol> Default for ShardCounters<P> {
 
 impl<P: Protocol> ShardCounters<P> {
     /// Counts a well-formed message; `index` into [`Protocol::RECEIVED`].
-    pub fn received(&self, index: usize) {
+    pub fn count_received(&self, index: usize) {
         self.received.add(index, 1);
     }
 
     /// Counts a reply handed to the socket; `index` into [`Protocol::SENT`].
-    pub fn sent(&self, index: usize) {
+    pub fn count_sent(&self, index: usize) {
         self.sent.add(index, 1);
     }
 
     /// Counts a refusal that was written into a reply; `index` into [`Protocol::REFUSALS`].
-    pub fn refused(&self, index: usize) {
+    pub fn count_refused(&self, index: usize) {
         self.refusals.add(index, 1);
     }
 
     /// Counts a malformed message; `index` into [`Protocol::MALFORMED`].
-    pub fn malformed(&self, index: usize) {
+    pub fn count_malformed(&self, index: usize) {
         self.malformed.add(index, 1);
     }
 
     /// Counts a dropped message.
-    pub fn dropped(&self, reason: DropReason) {
+    pub fn count_dropped(&self, reason: DropReason) {
         self.dropped.add(reason.index(), 1);
     }
 
     /// Counts omissions from a lease and its reply.
-    pub(crate) fn omitted(&self, omissions: Omissions) {
+    pub(crate) fn count_omitted(&self, omissions: Omissions) {
         omissions.iter().for_each(|omission| self.omitted.add(omission.index(), 1));
     }
 
     /// Counts a message to which the protocol requires no reply.
-    pub fn silent(&self) {
+    pub fn count_silent(&self) {
         self.silent.add(0, 1);
     }
 

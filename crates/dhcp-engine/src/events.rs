@@ -27,7 +27,7 @@ pub struct EventCounters {
 
 impl EventCounters {
     /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with the
-    /// `subnets` that [`Self::begin`] returned.
+    /// `subnets` that [`Self::set_subnets`] returned.
     pub fn count(&self, event: StatisticEvent, subnets: &SubnetEvents, subnet: SubnetIndex) {
         self.all.add(event.index(), 1);
         if let Some((_, counts)) = subnets.subnets.get(subnet as usize) {
@@ -37,7 +37,7 @@ impl EventCounters {
 
     /// Counts for the subnets with these `id`s from now on. Subnets that stay keep their counts, as
     /// in Kea.
-    pub fn begin(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
+    pub fn set_subnets(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
         let mut current = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         let before: BTreeMap<u32, _> =
             current.subnets.iter().map(|(id, counts)| (*id, counts.snapshot())).collect();
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn subnets_that_stay_keep_their_counts() {
         let events = EventCounters::default();
-        let subnets = events.begin([7, 9].into_iter());
+        let subnets = events.set_subnets([7, 9].into_iter());
         events.count(StatisticEvent::LeaseReuse, &subnets, 0);
         events.count(StatisticEvent::LeaseReuse, &subnets, 1);
         events.count(StatisticEvent::AllocationFail, &subnets, 1);
-        let subnets = events.begin([9, 11].into_iter());
+        let subnets = events.set_subnets([9, 11].into_iter());
         events.count(StatisticEvent::LeaseReuse, &subnets, 0);
         let reuses: Vec<_> = events
             .by_subnet()

@@ -41,7 +41,7 @@ pub enum InFlightAdmission {
 struct Occupant(u64);
 
 impl Occupant {
-    const fn of(key: u64) -> Self {
+    const fn from_key(key: u64) -> Self {
         Self(key & !1)
     }
 
@@ -73,12 +73,12 @@ impl Occupants {
         if found.is_some() || self.more.is_empty() {
             return found;
         }
-        self.more.find_mut(Occupant::of(key).hash(), |occupant| occupant.has_key(key))
+        self.more.find_mut(Occupant::from_key(key).hash(), |occupant| occupant.has_key(key))
     }
 
     /// Adds a key that the stripe does not have.
     fn insert(&mut self, key: u64) {
-        let occupant = Occupant::of(key);
+        let occupant = Occupant::from_key(key);
         if self.few_count < FEW {
             self.few[self.few_count] = occupant;
             self.few_count += 1;
@@ -93,7 +93,7 @@ impl Occupants {
             self.few[at] = self.few[self.few_count];
             return;
         }
-        let found = self.more.find_entry(Occupant::of(key).hash(), |one| one.has_key(key));
+        let found = self.more.find_entry(Occupant::from_key(key).hash(), |one| one.has_key(key));
         if let Ok(found) = found {
             found.remove();
         }
@@ -152,7 +152,7 @@ impl InFlight {
     }
 
     /// Prefetches the memory that [`InFlight::enter`] reads.
-    pub fn expect(&self, keys: ClientKeys, prefetch: Prefetch) {
+    pub fn prefetch(&self, keys: ClientKeys, prefetch: Prefetch) {
         for key in keys.0 {
             prefetch_value(prefetch, &self.stripes[key as usize % STRIPES], 2);
         }

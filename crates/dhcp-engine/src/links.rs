@@ -82,9 +82,9 @@ impl<A: AddressBits> Links<A> {
         Self { links, places, members }
     }
 
-    /// Adds a pool of `subnet`, after those that allocation tries before it. Callers add pools in
-    /// the order of their subnets.
-    pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, (first, last): (A, A)) {
+    /// Adds a pool of `subnet`, with the addresses from `first` to `last`, after those that
+    /// allocation tries before it. Callers add pools in the order of their subnets.
+    pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, first: A, last: A) {
         let place = self.places[subnet as usize];
         let behind = &self.members[place.link as usize];
         let behind = &behind[place.member_at as usize + 1..behind.len() / 2];
@@ -124,7 +124,7 @@ impl<A: AddressBits> Links<A> {
 
     /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn place(&self, subnet: SubnetIndex, address: A) -> Option<PoolPlace> {
+    pub fn find_pool(&self, subnet: SubnetIndex, address: A) -> Option<PoolPlace> {
         let ranges = &self.link(subnet).ranges;
         let after = ranges.partition_point(|&(first, ..)| first <= address);
         let &(_, last, pool, subnet) = ranges.get(after.checked_sub(1)?)?;
@@ -160,17 +160,17 @@ mod tests {
     #[test]
     fn pools_of_a_shared_network_serve_all_its_subnets() {
         let mut links = Links::<u32>::new(1, [Some(0), Some(0), None].into_iter());
-        links.add_pool(0, PoolIndex(0), (200, 299));
-        links.add_pool(1, PoolIndex(1), (100, 199));
-        links.add_pool(2, PoolIndex(2), (300, 399));
+        links.add_pool(0, PoolIndex(0), 200, 299);
+        links.add_pool(1, PoolIndex(1), 100, 199);
+        links.add_pool(2, PoolIndex(2), 300, 399);
         assert_eq!(links.pool_order(1), [PoolIndex(0), PoolIndex(1)]);
         assert_eq!(links.pool_order_from(0), [PoolIndex(0), PoolIndex(1)]);
         assert_eq!(links.pool_order_from(1), [PoolIndex(1), PoolIndex(0)]);
-        assert_eq!(links.place(1, 250), Some(PoolPlace { pool: PoolIndex(0), subnet: 0 }));
+        assert_eq!(links.find_pool(1, 250), Some(PoolPlace { pool: PoolIndex(0), subnet: 0 }));
         assert_eq!(links.subnets_from(1), [1, 0]);
         assert_eq!(links.subnets_from(2), [2]);
-        assert_eq!(links.place(0, 99), None);
-        assert_eq!(links.place(0, 300), None);
+        assert_eq!(links.find_pool(0, 99), None);
+        assert_eq!(links.find_pool(0, 300), None);
         assert!(links.is_shared(0, 1) && !links.is_shared(0, 2));
     }
 }

@@ -45,7 +45,7 @@ impl Omission {
 
 /// Empties `context`, which has relay agent information, when it is longer than a lease can store;
 /// returns true if it was.
-pub(crate) fn bound(context: &mut String) -> bool {
+pub(crate) fn clear_if_too_long(context: &mut String) -> bool {
     let is_too_long = context.len() > USER_CONTEXT_MAX;
     if is_too_long {
         context.clear();

@@ -47,7 +47,7 @@ pub struct Envelope<D, I> {
     /// Client that is in flight until the reply leaves.
     pub keys: Option<ClientKeys>,
     /// Request that the reply answers.
-    pub asked: MeasuredRequest,
+    pub request: MeasuredRequest,
     /// Position of the reply's kind in the counters.
     pub kind: usize,
 }
@@ -165,7 +165,7 @@ mod tests {
             destination: (),
             ingress: (),
             keys: None,
-            asked: MeasuredRequest::default(),
+            request: MeasuredRequest::default(),
             kind,
         }
     }

@@ -41,7 +41,7 @@ impl Preference {
     }
 
     /// Records that an address was taken from a pool of `subnet`.
-    pub fn used(&self, subnet: SubnetIndex) {
+    pub fn record_use(&self, subnet: SubnetIndex) {
         let last = &self.last_used[self.group_of[subnet as usize]];
         if last.load(Ordering::Relaxed) != subnet {
             last.store(subnet, Ordering::Relaxed);
@@ -57,7 +57,7 @@ mod tests {
     fn the_last_one_used_of_a_group_comes_first() {
         let preference = Preference::new(["a", "b", "a"].into_iter());
         assert_eq!([0, 1, 2].map(|subnet| preference.first(subnet)), [0, 1, 2]);
-        preference.used(2);
+        preference.record_use(2);
         assert_eq!([0, 1, 2].map(|subnet| preference.first(subnet)), [2, 1, 2]);
     }
 }

@@ -81,9 +81,9 @@ impl<A: AddressBits> PrefixTable<A> {
             intervals: Vec::new(),
             outer: vec![None; subnets.unwrap_or(0)],
         };
-        for prefix in sorted {
-            builder.close_before(prefix.0);
-            builder.open(prefix);
+        for (first, last, subnet) in sorted {
+            builder.close_before(first);
+            builder.open(first, last, subnet);
         }
         builder.close_all();
         let PrefixTableBuilder { intervals, outer, .. } = builder;
@@ -129,7 +129,7 @@ struct PrefixTableBuilder<A> {
 }
 
 impl<A: AddressBits> PrefixTableBuilder<A> {
-    fn open(&mut self, (first, last, subnet): (A, A, SubnetIndex)) {
+    fn open(&mut self, first: A, last: A, subnet: SubnetIndex) {
         let outer = self.stack.last().copied();
         if let Some(outer) = outer
             && outer.first < first

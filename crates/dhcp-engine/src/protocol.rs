@@ -93,7 +93,7 @@ pub trait Protocol: ReservationProtocol {
 
     /// Makes `store` prefetch what the message will read, as far as the message says, and returns
     /// the other look-ups that it leads to.
-    fn expect<S: LeaseStore<Self>>(
+    fn prefetch<S: LeaseStore<Self>>(
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
@@ -116,7 +116,7 @@ pub trait Protocol: ReservationProtocol {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
     /// Look-ups of hosts for the message, when there are any.
-    pub trails: Option<HostTrails>,
+    pub host_hashes: Option<HostTrails>,
     /// Pool from which the message will get a candidate, unless something is reserved for its
     /// client; `None` when the message has named the slot that it wants.
     pub pool: Option<PoolIndex>,
@@ -219,7 +219,7 @@ pub enum Notice<D> {
         /// Destination of the reply.
         destination: D,
         /// Request that the reply answers.
-        asked: MeasuredRequest,
+        request: MeasuredRequest,
     },
 }
 
@@ -230,15 +230,15 @@ pub trait ReplySink<P: Protocol> {
     -> bool;
 
     /// Receives the request whose reply [`ReplySink::transmit`] just took.
-    fn answered(&mut self, _asked: MeasuredRequest) {}
+    fn on_transmitted(&mut self, _asked: MeasuredRequest) {}
 
-    /// Returns true if [`ReplySink::hear`] does anything: the shard calls this for every message,
-    /// so the result has to be known already.
+    /// Returns true if [`ReplySink::on_notice`] does anything: the shard calls this for every
+    /// message, so the result has to be known already.
     fn is_listening(&self) -> bool {
         false
     }
 
     /// Receives the outcome of the message `octets`, which came in by `ingress`. `octets` are the
     /// reply's when the reply has left, or could not leave.
-    fn hear(&self, _notice: Notice<P::Destination>, _octets: &[u8], _ingress: P::Ingress) {}
+    fn on_notice(&self, _notice: Notice<P::Destination>, _octets: &[u8], _ingress: P::Ingress) {}
 }

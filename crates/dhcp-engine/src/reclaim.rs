@@ -4,7 +4,7 @@ use dhcp_config::ExpiredLeases;
 use dhcp_lease::{Expiry, LeaseTable, ReclaimLimits, TableFamily};
 
 /// Applies the expiry settings of `config` to `table`.
-pub fn follow<F: TableFamily>(table: &LeaseTable<F>, config: &ExpiredLeases) {
+pub fn apply_expiry<F: TableFamily>(table: &LeaseTable<F>, config: &ExpiredLeases) {
     table.set_expiry(Expiry {
         reclaim_wait_s: config.reclaim_timer_wait_s,
         hold_reclaimed_s: config.hold_reclaimed_s,

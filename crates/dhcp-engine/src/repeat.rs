@@ -21,10 +21,11 @@ impl RepeatPolicy {
     /// repeated: only the database knows if the lease is still the client's, and the row that a
     /// renewal writes finds that out.
     #[must_use]
-    pub fn of(
+    pub fn new(
         threshold: f64,
         max_age_s: Option<u32>,
-        (database, godwit): (&LeaseDatabase, &GodwitSettings),
+        database: &LeaseDatabase,
+        godwit: &GodwitSettings,
     ) -> Self {
         let is_shared = database.is_shared(&godwit.lease_database);
         Self { threshold: if is_shared { 0.0 } else { threshold }, max_age_s }

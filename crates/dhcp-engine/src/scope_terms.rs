@@ -31,7 +31,7 @@ impl<C: OptionCode> ScopeTerms<C> {
 }
 
 /// Returns the names of classes that a scope refers to, for [`Classes::compile`].
-pub fn referred<'s, C>(
+pub fn referred_class_names<'s, C>(
     guards: &'s ClassGuards,
     options: &'s [OptionData<C>],
 ) -> impl Iterator<Item = &'s str> {

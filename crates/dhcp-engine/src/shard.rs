@@ -12,10 +12,10 @@ use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
 use dhcp_lease::{ExpectedSlot, LeaseStore, Swept};
 
-use crate::contain::contained;
+use crate::contain::run_contained;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::held::{HeldMessage, HeldMessages, WaitsFor};
+use crate::held_messages::{HeldMessage, HeldMessages, WaitsFor};
 use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
@@ -37,26 +37,34 @@ pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
 /// Number of messages that are read before the first of them is served, so that the memory that
 /// they need is being fetched: about as many fetches as memory can do at a time.
-const AHEAD: usize = 8;
+const GROUP_SIZE: usize = 8;
 
-/// Received datagram: the time at which the kernel received it (monotonic nanoseconds), its bytes,
-/// and its ingress.
-pub type Arrived<'m, I> = (u64, &'m [u8], I);
+/// Received datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrivedDatagram<'m, I> {
+    /// Monotonic time at which the kernel received the datagram, in nanoseconds.
+    pub since_ns: u64,
+    /// Bytes of the datagram.
+    pub octets: &'m [u8],
+    /// Ingress of the datagram.
+    pub ingress: I,
+}
 
 /// Message that was read and has not entered yet.
 struct Read<'m, P: Protocol> {
     octets: &'m [u8],
     message: P::Message<'m>,
     ingress: P::Ingress,
-    asked: MeasuredRequest,
+    request: MeasuredRequest,
     keys: Result<Option<ClientKeys>, DropReason>,
 }
 
 /// Message that has entered, whose transaction runs or waits.
 #[derive(Clone, Copy)]
-struct Entered {
+struct Entered<I> {
     keys: Option<ClientKeys>,
-    asked: MeasuredRequest,
+    ingress: I,
+    request: MeasuredRequest,
     /// Monotonic time at which the message was held first, or entered, in nanoseconds.
     since_ns: u64,
 }
@@ -84,7 +92,7 @@ pub struct Shard<P: Protocol, S> {
     scratch: Box<[u8]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
-    leave_before_ns: u64,
+    drop_before_ns: u64,
     hosts: HostCache<P>,
     prefetch: Prefetch,
 }
@@ -95,7 +103,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let counters = Arc::<ShardCounters<P>>::default();
         Self {
             store,
-            subnet_events: counters.events().begin(P::ids_of_subnets(&snapshot)),
+            subnet_events: counters.events().set_subnets(P::ids_of_subnets(&snapshot)),
             snapshot: Some(Arc::clone(&snapshot)),
             in_force: snapshot,
             served: None,
@@ -108,7 +116,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: Box::default(),
             scratch: vec![0; P::REPLY_LEN_MAX].into(),
             is_disabled: false,
-            leave_before_ns: 0,
+            drop_before_ns: 0,
             hosts: HostCache::default(),
             prefetch: no_prefetch,
         }
@@ -144,7 +152,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
-        self.subnet_events = self.counters.events().begin(P::ids_of_subnets(&snapshot));
+        self.subnet_events = self.counters.events().set_subnets(P::ids_of_subnets(&snapshot));
         self.in_force = Arc::clone(&snapshot);
         self.snapshot = Some(snapshot);
         self.hosts.clear();
@@ -158,8 +166,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Drops, from now on, unread messages that arrived before `mono_ns`: when requests arrive
     /// faster than the server replies, a later message is the better one to serve. The default is
     /// 0, with which no message is too old.
-    pub const fn leave_before(&mut self, mono_ns: u64) {
-        self.leave_before_ns = mono_ns;
+    pub const fn set_drop_before(&mut self, mono_ns: u64) {
+        self.drop_before_ns = mono_ns;
     }
 
     /// Sets the names of the machine's interfaces from the next message on. The default is no
@@ -171,7 +179,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Counts replies that were transmitted but that the kernel did not accept in the end.
     pub fn count_given_up(&self, count: usize) {
         for _ in 0..count {
-            self.counters.dropped(DropReason::SendFailed);
+            self.counters.count_dropped(DropReason::SendFailed);
         }
     }
 
@@ -189,7 +197,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         ingress: P::Ingress,
         transmit: &mut impl ReplySink<P>,
     ) {
-        if let Some(read) = self.read((now.mono_ns, octets, ingress), transmit) {
+        let datagram = ArrivedDatagram { since_ns: now.mono_ns, octets, ingress };
+        if let Some(read) = self.read(datagram, transmit) {
             self.enter(now, &read, transmit);
         }
     }
@@ -198,33 +207,33 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     pub fn handle_all<'m>(
         &mut self,
         now: Now,
-        datagrams: impl Iterator<Item = Arrived<'m, P::Ingress>>,
+        datagrams: impl Iterator<Item = ArrivedDatagram<'m, P::Ingress>>,
         transmit: &mut impl ReplySink<P>,
     ) {
         let mut datagrams = datagrams.fuse();
-        while contained(|| self.handle_in_groups(now, &mut datagrams, transmit)).is_none() {
-            self.give_up();
+        while run_contained(|| self.handle_in_groups(now, &mut datagrams, transmit)).is_none() {
+            self.recover_from_panic();
         }
     }
 
     fn handle_in_groups<'m>(
         &mut self,
         now: Now,
-        datagrams: &mut impl Iterator<Item = Arrived<'m, P::Ingress>>,
+        datagrams: &mut impl Iterator<Item = ArrivedDatagram<'m, P::Ingress>>,
         transmit: &mut impl ReplySink<P>,
     ) {
         loop {
-            let mut messages: [Option<Read<'m, P>>; AHEAD] = core::array::from_fn(|_| None);
+            let mut messages: [Option<Read<'m, P>>; GROUP_SIZE] = core::array::from_fn(|_| None);
             let mut count = 0;
-            for datagram in datagrams.by_ref().take(AHEAD) {
+            for datagram in datagrams.by_ref().take(GROUP_SIZE) {
                 messages[count] = self.read(datagram, transmit);
                 count += 1;
             }
-            self.expect(&messages);
+            self.prefetch_messages(&messages);
             for message in messages.iter().flatten() {
                 self.enter(now, message, transmit);
             }
-            if count < AHEAD {
+            if count < GROUP_SIZE {
                 return;
             }
         }
@@ -235,99 +244,101 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     ///
     /// # Panics
     /// When the panic interrupted a change of leases, after which nothing may continue.
-    fn give_up(&mut self) {
+    fn recover_from_panic(&mut self) {
         assert!(self.store.is_sound(), "a mistake was made while leases were being changed");
         self.snapshot = Some(Arc::clone(&self.in_force));
-        self.counters.dropped(DropReason::InternalError);
+        self.counters.count_dropped(DropReason::InternalError);
         leave(&self.in_flight, self.served.take());
         self.held.restore();
     }
 
     /// Prefetches the memory that `messages` will need, in steps. Memory that a step reads was
     /// prefetched by the step before: hosts lead to their records, and records to slots.
-    fn expect(&mut self, messages: &[Option<Read<'_, P>>; AHEAD]) {
+    fn prefetch_messages(&mut self, messages: &[Option<Read<'_, P>>; GROUP_SIZE]) {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
         let hosts = P::host_tables(snapshot);
-        let mut ahead = [Ahead::default(); AHEAD];
+        let mut ahead = [Ahead::default(); GROUP_SIZE];
         for (ahead, read) in ahead.iter_mut().zip(messages) {
             if let Some(read) = read {
-                *ahead = P::expect(snapshot, &read.message, read.ingress, store, prefetch);
-                if let Some(trails) = ahead.trails {
-                    trails.expect(hosts, prefetch);
+                *ahead = P::prefetch(snapshot, &read.message, read.ingress, store, prefetch);
+                if let Some(host_hashes) = ahead.host_hashes {
+                    host_hashes.prefetch(hosts, prefetch);
                 }
             }
         }
-        for trails in ahead.iter().filter_map(|ahead| ahead.trails) {
-            trails.expect_records(hosts, prefetch);
+        for host_hashes in ahead.iter().filter_map(|ahead| ahead.host_hashes) {
+            host_hashes.prefetch_records(hosts, prefetch);
         }
-        for Ahead { trails, pool } in ahead {
+        for Ahead { host_hashes: trails, pool } in ahead {
             let Some(pool) = pool else { continue };
             let expected = match trails.and_then(|trails| trails.reserved(hosts)) {
                 Some(address) => ExpectedSlot::Address(address),
                 None => ExpectedSlot::Candidate(P::pool_set(snapshot), pool),
             };
-            store.expect(None, expected, prefetch);
+            store.prefetch_message(None, expected, prefetch);
         }
     }
 
     /// Reads a datagram and counts it; returns `None` when it needs no further work.
     fn read<'m>(
         &self,
-        (since_ns, octets, ingress): Arrived<'m, P::Ingress>,
+        datagram: ArrivedDatagram<'m, P::Ingress>,
         transmit: &impl ReplySink<P>,
     ) -> Option<Read<'m, P>> {
+        let ArrivedDatagram { since_ns, octets, ingress } = datagram;
         if self.is_disabled {
-            self.drop_unread(DropReason::ServiceDisabled, (octets, ingress), transmit);
+            self.drop_unread(DropReason::ServiceDisabled, octets, ingress, transmit);
             return None;
         }
-        if since_ns < self.leave_before_ns {
-            self.drop_unread(DropReason::WaitedTooLong, (octets, ingress), transmit);
+        if since_ns < self.drop_before_ns {
+            self.drop_unread(DropReason::WaitedTooLong, octets, ingress, transmit);
             return None;
         }
         let message = match P::parse(self.snapshot(), octets) {
             Ok(message) => message,
             Err(reason) => {
-                tell(transmit, Notice::Malformed(reason), octets, ingress);
-                self.counters.malformed(reason);
+                report(transmit, Notice::Malformed(reason), octets, ingress);
+                self.counters.count_malformed(reason);
                 return None;
             }
         };
-        tell(transmit, Notice::Received, octets, ingress);
+        report(transmit, Notice::Received, octets, ingress);
         let asked = MeasuredRequest { kind: P::received_index(&message), since_ns, number: 0 };
-        self.counters.received(asked.kind);
+        self.counters.count_received(asked.kind);
         let keys = P::client(&self.in_flight, &message);
         if let Ok(Some(keys)) = keys {
-            self.in_flight.expect(keys, self.prefetch);
+            self.in_flight.prefetch(keys, self.prefetch);
         }
-        Some(Read { octets, message, ingress, asked, keys })
+        Some(Read { octets, message, ingress, request: asked, keys })
     }
 
     fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl ReplySink<P>) {
-        let &Read { octets, ref message, ingress, asked, keys } = read;
+        let &Read { octets, ref message, ingress, request: asked, keys } = read;
         self.last_number += 1;
         let asked = MeasuredRequest { number: self.last_number, ..asked };
         if P::begins_exchange(message) && self.outbox.is_crowded() {
             // Clients that already have an offer go first.
-            return self.drop_unread(DropReason::OutboxFull, (octets, ingress), transmit);
+            return self.drop_unread(DropReason::OutboxFull, octets, ingress, transmit);
         }
         let keys = match keys {
             Ok(keys) => keys,
-            Err(reason) => return self.drop_unread(reason, (octets, ingress), transmit),
+            Err(reason) => return self.drop_unread(reason, octets, ingress, transmit),
         };
         match keys.map_or(InFlightAdmission::Entered, |keys| self.in_flight.enter(keys)) {
             InFlightAdmission::Entered => {
-                let entered = Entered { keys, asked, since_ns: now.mono_ns };
-                self.run(now, (octets, message), ingress, entered, transmit);
+                let entered = Entered { keys, ingress, request: asked, since_ns: now.mono_ns };
+                self.run(now, octets, message, entered, transmit);
             }
             InFlightAdmission::Duplicate => {
-                self.drop_unread(DropReason::DuplicateInFlight, (octets, ingress), transmit);
+                self.drop_unread(DropReason::DuplicateInFlight, octets, ingress, transmit);
             }
             InFlightAdmission::Hold => {
                 let waits_for = WaitsFor::Client;
-                let held = HeldMessage { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
+                let held =
+                    HeldMessage { keys, ingress, request: asked, waits_for, since_ns: now.mono_ns };
                 if !self.held.push(held, octets) {
-                    self.drop_unread(DropReason::HeldFull, (octets, ingress), transmit);
+                    self.drop_unread(DropReason::HeldFull, octets, ingress, transmit);
                 }
             }
         }
@@ -337,11 +348,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn drop_unread(
         &self,
         reason: DropReason,
-        (octets, ingress): (&[u8], P::Ingress),
+        octets: &[u8],
+        ingress: P::Ingress,
         transmit: &impl ReplySink<P>,
     ) {
-        self.counters.dropped(reason);
-        tell(transmit, Notice::Dropped(reason), octets, ingress);
+        self.counters.count_dropped(reason);
+        report(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
     /// Ends a batch: submits the rows, sends the replies whose rows have settled, and tries held
@@ -354,8 +366,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.hosts.take_answers(now, P::classes(snapshot));
         }
         if !self.held.is_empty() {
-            if contained(|| self.retry_held(now, transmit)).is_none() {
-                self.give_up();
+            if run_contained(|| self.retry_held(now, transmit)).is_none() {
+                self.recover_from_panic();
             }
             self.store.submit(now);
             self.release(transmit);
@@ -372,7 +384,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let (in_flight, counters) = (&*self.in_flight, &self.counters);
         self.outbox.abandon(oldest_ns, |reply| {
             leave(in_flight, reply.keys);
-            counters.dropped(reason);
+            counters.count_dropped(reason);
         });
         let oldest_held_ns =
             if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
@@ -380,7 +392,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             if held.waits_for != WaitsFor::Client {
                 leave(in_flight, held.keys);
             }
-            counters.dropped(reason);
+            counters.count_dropped(reason);
         });
         self.store.sweep(now, budget)
     }
@@ -392,16 +404,16 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn run(
         &mut self,
         now: Now,
-        (octets, message): (&[u8], &P::Message<'_>),
-        ingress: P::Ingress,
-        entered: Entered,
+        octets: &[u8],
+        message: &P::Message<'_>,
+        entered: Entered<P::Ingress>,
         transmit: &mut impl ReplySink<P>,
     ) {
-        let Entered { keys, asked, .. } = entered;
+        let Entered { keys, ingress, request, .. } = entered;
         let snapshot = self.snapshot.take().expect("it is put back after every message");
         // The table that the transaction reads reflects the refusals up to this epoch.
         let settled = self.store.settled_epoch();
-        self.store.begin_message(asked.number);
+        self.store.begin_message(request.number);
         self.hosts.begin(now);
         let desk = ServeContext {
             store: &mut self.store,
@@ -417,23 +429,23 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.snapshot = Some(snapshot);
         match served {
             MessageOutcome::Reply(reply) => {
-                self.reply(now, (reply, settled), ingress, keys, asked, transmit);
+                self.reply(now, reply, settled, entered, transmit);
             }
             MessageOutcome::Silence => {
-                self.counters.silent();
+                self.counters.count_silent();
                 leave(&self.in_flight, keys);
-                tell(transmit, Notice::Silent, octets, ingress);
+                report(transmit, Notice::Silent, octets, ingress);
             }
             MessageOutcome::Drop(reason) => {
                 self.finish_dropped(keys, reason);
-                tell(transmit, Notice::Dropped(reason), octets, ingress);
+                report(transmit, Notice::Dropped(reason), octets, ingress);
             }
             MessageOutcome::Wait(epoch) => {
-                self.hold(octets, ingress, (entered, WaitsFor::Epoch(epoch)), transmit);
+                self.hold(octets, entered, WaitsFor::Epoch(epoch), transmit);
             }
             MessageOutcome::AwaitHosts => {
-                let waits_for = WaitsFor::Hosts(self.hosts.ask_for_missed());
-                self.hold(octets, ingress, (entered, waits_for), transmit);
+                let waits_for = WaitsFor::Hosts(self.hosts.request_missed());
+                self.hold(octets, entered, waits_for, transmit);
             }
         }
         self.served = None;
@@ -443,12 +455,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn hold(
         &mut self,
         octets: &[u8],
-        ingress: P::Ingress,
-        (entered, waits_for): (Entered, WaitsFor),
+        entered: Entered<P::Ingress>,
+        waits_for: WaitsFor,
         transmit: &impl ReplySink<P>,
     ) {
-        let Entered { keys, asked, since_ns } = entered;
-        let held = HeldMessage { keys, ingress, asked, waits_for, since_ns };
+        let Entered { keys, ingress, request, since_ns } = entered;
+        let held = HeldMessage { keys, ingress, request, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
             // The shard requested the hosts nevertheless: the client's next message may find them.
@@ -457,11 +469,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             false => DropReason::HeldFull,
         };
         self.finish_dropped(keys, reason);
-        tell(transmit, Notice::Dropped(reason), octets, ingress);
+        report(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
     fn finish_dropped(&self, keys: Option<ClientKeys>, reason: DropReason) {
-        self.counters.dropped(reason);
+        self.counters.count_dropped(reason);
         leave(&self.in_flight, keys);
     }
 
@@ -470,25 +482,25 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn reply(
         &mut self,
         now: Now,
-        (reply, settled): (Emitted<P::Destination>, u64),
-        ingress: P::Ingress,
-        keys: Option<ClientKeys>,
-        asked: MeasuredRequest,
+        reply: Emitted<P::Destination>,
+        settled: u64,
+        entered: Entered<P::Ingress>,
         transmit: &mut impl ReplySink<P>,
     ) {
+        let Entered { keys, ingress, request, .. } = entered;
         let Emitted { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
-        let envelope = Envelope { destination, ingress, keys, asked, kind };
+        let envelope = Envelope { destination, ingress, keys, request, kind };
         if gate_epoch > self.store.settled_epoch() {
             if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
-                tell(transmit, Notice::Dropped(DropReason::OutboxFull), octets, ingress);
+                report(transmit, Notice::Dropped(DropReason::OutboxFull), octets, ingress);
             }
             return;
         }
         // Refusals since then do not concern a reply that depends only on earlier epochs.
         let epoch = if gate_epoch > settled { gate_epoch } else { 0 };
-        depart((&self.store, &self.counters), (epoch, &envelope), octets, transmit);
+        transmit_settled_reply(&self.store, &self.counters, epoch, &envelope, octets, transmit);
         leave(&self.in_flight, keys);
     }
 
@@ -496,7 +508,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let settled = self.store.settled_epoch();
         let (in_flight, counters, store) = (&*self.in_flight, &self.counters, &self.store);
         self.outbox.release(settled, |epoch, reply, octets| {
-            depart((store, counters), (epoch, &reply), octets, transmit);
+            transmit_settled_reply(store, counters, epoch, &reply, octets, transmit);
             leave(in_flight, reply.keys);
         });
     }
@@ -507,7 +519,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let Some((held, index)) = self.held.take_first() else { break };
             let may_run = match held.waits_for {
                 WaitsFor::Epoch(epoch) => epoch <= settled,
-                WaitsFor::Hosts(batch) => batch <= self.hosts.answered(),
+                WaitsFor::Hosts(batch) => batch <= self.hosts.answered_batch(),
                 WaitsFor::Client => held
                     .keys
                     .is_none_or(|keys| self.in_flight.enter(keys) == InFlightAdmission::Entered),
@@ -520,14 +532,14 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.served = held.keys;
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
-                    let HeldMessage { keys, asked, since_ns, ingress, .. } = held;
-                    let entered = Entered { keys, asked, since_ns };
-                    self.run(now, (&octets[..], &message), ingress, entered, transmit);
+                    let HeldMessage { keys, request, since_ns, ingress, .. } = held;
+                    let entered = Entered { keys, ingress, request, since_ns };
+                    self.run(now, &octets[..], &message, entered, transmit);
                 }
                 // The message was read when it came in, under a configuration that was more
                 // lenient.
                 Err(reason) => {
-                    self.counters.malformed(reason);
+                    self.counters.count_malformed(reason);
                     leave(&self.in_flight, self.served.take());
                 }
             }
@@ -537,39 +549,41 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 }
 
 /// Sends a reply that depends on the settled `epoch`, unless the database refused its lease.
-fn depart<P: Protocol, S: LeaseStore<P>>(
-    (store, counters): (&S, &ShardCounters<P>),
-    (epoch, reply): (u64, &Envelope<P::Destination, P::Ingress>),
+fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
+    store: &S,
+    counters: &ShardCounters<P>,
+    epoch: u64,
+    reply: &Envelope<P::Destination, P::Ingress>,
     octets: &[u8],
     transmit: &mut impl ReplySink<P>,
 ) {
-    let Envelope { destination, ingress, asked, kind, .. } = *reply;
+    let Envelope { destination, ingress, request: asked, kind, .. } = *reply;
     let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
         match store.is_refused_for_data(epoch, octets) {
             true => DropReason::LeaseRefused,
             false => DropReason::GivenElsewhere,
         }
     } else if transmit.transmit(destination, ingress, octets) {
-        transmit.answered(asked);
-        counters.sent(kind);
-        return tell(transmit, Notice::Sent { destination, asked }, octets, ingress);
+        transmit.on_transmitted(asked);
+        counters.count_sent(kind);
+        return report(transmit, Notice::Sent { destination, request: asked }, octets, ingress);
     } else {
         DropReason::SendFailed
     };
-    counters.dropped(dropped);
-    tell(transmit, Notice::Dropped(dropped), octets, ingress);
+    counters.count_dropped(dropped);
+    report(transmit, Notice::Dropped(dropped), octets, ingress);
 }
 
 /// Reports one message to `transmit`, if it is listening.
 #[inline]
-fn tell<P: Protocol>(
+fn report<P: Protocol>(
     transmit: &impl ReplySink<P>,
     notice: Notice<P::Destination>,
     octets: &[u8],
     ingress: P::Ingress,
 ) {
     if transmit.is_listening() {
-        transmit.hear(notice, octets, ingress);
+        transmit.on_notice(notice, octets, ingress);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{EngineTestServer, ReplyCollector, TestProtocol, number, v4, v6};
 use base::Random;
+use dhcp_engine::ArrivedDatagram;
 use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -39,7 +40,11 @@ where
             }
             let (now, mut together, mut apart) =
                 (whole.now, ReplyCollector::default(), ReplyCollector::default());
-            let arrived = batch.iter().map(|octets| (now.mono_ns, &octets[..], P::INGRESS));
+            let arrived = batch.iter().map(|octets| ArrivedDatagram {
+                since_ns: now.mono_ns,
+                octets: &octets[..],
+                ingress: P::INGRESS,
+            });
             whole.shards[0].handle_all(now, arrived, &mut together);
             for octets in &batch {
                 single.shards[0].handle(now, octets, P::INGRESS, &mut apart);
@@ -107,10 +112,14 @@ fn what_came_too_early_is_left_unread() {
     let discovers = [1, 2].map(|n| v4::Dhcp4MessageBuilder::new(MessageType::Discover, n).octets());
     let mut take = |before_ns| {
         let mut sink = ReplyCollector::default();
-        server.shards[0].leave_before(before_ns);
+        server.shards[0].set_drop_before(before_ns);
         let times = [now.mono_ns - 1, now.mono_ns];
         let arrived = times.into_iter().zip(&discovers);
-        let arrived = arrived.map(|(since_ns, octets)| (since_ns, &octets[..], V4::INGRESS));
+        let arrived = arrived.map(|(since_ns, octets)| ArrivedDatagram {
+            since_ns,
+            octets: &octets[..],
+            ingress: V4::INGRESS,
+        });
         server.shards[0].handle_all(now, arrived, &mut sink);
         server.shards[0].end_batch(now, &mut sink);
         let counters = &server.counters[0];

@@ -75,7 +75,7 @@ fn hosts_are_found_as_in_a_model() {
                 ReservationScope::Subnet(id) => (id, false),
             };
             let modes = ReservationModes { global, in_subnet: !global, out_of_pool: false };
-            let trails = HostTrails::new(&hosts, (id, modes), &identifiers);
+            let trails = HostTrails::new(&hosts, id, modes, &identifiers);
             let reserved = found.as_ref().and_then(|host| host.addresses().next());
             assert_eq!(trails.reserved(&hosts), reserved, "seed {seed}, {key:?}");
             if let Some(host) = found {

@@ -8,7 +8,9 @@ use crate::common::v6;
 use base::Random;
 use dhcp_config::{OptionData, Space};
 use dhcp_engine::classify::{ClassIndex, ClassSet};
-use dhcp_engine::options::{CodeSet, OptionCode, OptionSelection, ScopeOptions, put, sent};
+use dhcp_engine::options::{
+    CodeSet, OptionCode, OptionSelection, ScopeOptions, select_options, selected_entry,
+};
 use dhcp_wire::v4::{Message, MessageType, option};
 use dhcp_wire::v6::MessageType as MessageType6;
 
@@ -16,7 +18,8 @@ use dhcp_wire::v6::MessageType as MessageType6;
 fn expected<C: OptionCode>(
     scopes: &[Vec<OptionData<C>>],
     asked: &[C],
-    (unasked, withheld): (&[u16], &[u16]),
+    unasked: &[u16],
+    withheld: &[u16],
     classes: &[&str],
 ) -> BTreeMap<u16, Vec<u8>> {
     let mut carried = BTreeMap::new();
@@ -104,21 +107,23 @@ fn choice_is_that_of_the_model<C: OptionCode>(seed: u64, codes: &[C]) {
             classes.insert(class(name).expect("it is one"));
         }
         let wanted = OptionSelection {
-            asked: asked.iter().copied(),
-            unasked: CodeSet::of(&unasked),
-            withheld: CodeSet::of(&withheld),
+            requested: asked.iter().copied(),
+            unconditional: CodeSet::from_codes(&unasked),
+            withheld: CodeSet::from_codes(&withheld),
             classes: &classes,
         };
         let lists = || compiled.iter().map(ScopeOptions::standard);
         let mut carried = Vec::new();
-        put(lists, &wanted, |code: C, octets| carried.push((code.into(), octets.to_vec())));
-        let expected = expected(&scopes, &asked, (&unasked, &withheld), &names);
+        select_options(lists, &wanted, |code: C, octets| {
+            carried.push((code.into(), octets.to_vec()))
+        });
+        let expected = expected(&scopes, &asked, &unasked, &withheld, &names);
         assert_eq!(carried.len(), expected.len(), "each code once: {scopes:?}");
         carried_in_all += carried.len();
         let carried: BTreeMap<u16, Vec<u8>> = carried.into_iter().collect();
         assert_eq!(carried, expected, "{scopes:?} {names:?} {asked:?}");
         for &code in codes {
-            let octets = sent(lists, &wanted, code).map(|entry| entry.octets.to_vec());
+            let octets = selected_entry(lists, &wanted, code).map(|entry| entry.octets.to_vec());
             assert_eq!(octets, expected.get(&code.into()).cloned(), "{code:?} of {scopes:?}");
         }
     }
@@ -145,13 +150,13 @@ fn options_come_in_the_order_in_which_they_are_asked_for() {
         ScopeOptions::compile(&[option(3, true), option(6, false), option(42, true)], |_| None);
     let classes = ClassSet::default();
     let wanted = OptionSelection {
-        asked: [42, 6, 42, 7].into_iter(),
-        unasked: CodeSet::default(),
+        requested: [42, 6, 42, 7].into_iter(),
+        unconditional: CodeSet::default(),
         withheld: CodeSet::default(),
         classes: &classes,
     };
     let mut codes = Vec::new();
-    put(|| [scope.standard()].into_iter(), &wanted, |code, _| codes.push(code));
+    select_options(|| [scope.standard()].into_iter(), &wanted, |code, _| codes.push(code));
     assert_eq!(codes, [42, 6, 3]);
 }
 
@@ -308,8 +313,8 @@ fn check_vectors(
     for line in vectors.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&str> = line.split('\t').collect();
         let [kea, godwit, code, sent, keys] = columns[..] else { panic!("{line}") };
-        let sent: OfClient =
-            sent.split(' ').filter_map(|sent| sent.split_once(':')).map(of_client).collect();
+        let sent = sent.split(' ').filter_map(|sent| sent.split_once(':'));
+        let sent: OfClient = sent.map(|(code, digits)| of_client(code, digits)).collect();
         let expected = if godwit == "=" { kea } else { godwit };
         let found = answer(keys, code.parse().expect("a code"), &sent);
         if found != expected {
@@ -322,7 +327,7 @@ fn check_vectors(
 }
 
 /// Returns an option of the client from its code and its bytes in hexadecimal.
-fn of_client((code, digits): (&str, &str)) -> (u16, Vec<u8>) {
+fn of_client(code: &str, digits: &str) -> (u16, Vec<u8>) {
     let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
     let octets = (0..digits.len()).step_by(2).map(octet).collect();
     (code.parse().expect("a code"), octets)

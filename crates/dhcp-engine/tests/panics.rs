@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::v4::{Dhcp4MessageBuilder, SMALL, Server, Sink};
 use crate::common::{Sent, TestProtocol};
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
-use dhcp_engine::{ReplySink, contain};
+use dhcp_engine::{ArrivedDatagram, ReplySink, contain};
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::MessageType;
 
@@ -51,14 +51,15 @@ fn serve_and_panic() {
     let messages: Vec<Vec<u8>> = (1..=CLIENTS)
         .map(|n| Dhcp4MessageBuilder::new(MessageType::Discover, n).octets())
         .collect();
-    let arrived = messages.iter().map(|octets| (0, &octets[..], V4::INGRESS));
+    let datagram = |octets| ArrivedDatagram { since_ns: 0, octets, ingress: V4::INGRESS };
+    let arrived = messages.iter().map(|octets| datagram(&octets[..]));
     let mut sink = Faulty::default();
     server.shards[0].handle_all(server.now, arrived, &mut sink);
     assert_eq!(server.dropped(DropReason::InternalError), 1);
     assert!(sink.sent.len() >= usize::from(CLIENTS) - 8, "{}", sink.sent.len());
 
     let mut sink = Sink::default();
-    let again = messages.iter().map(|octets| (0, &octets[..], V4::INGRESS));
+    let again = messages.iter().map(|octets| datagram(&octets[..]));
     server.shards[0].handle_all(server.now, again, &mut sink);
     assert_eq!(sink.0.len(), usize::from(CLIENTS), "also to whom the first reply was to go");
     assert_eq!(server.dropped(DropReason::InternalError), 1);

@@ -33,7 +33,7 @@ fn server() -> Server {
 /// Returns the ingress of a broadcast from a client without an address, over interface `interface`.
 fn heard(interface: u32, local: Ipv4Addr) -> Ingress {
     let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
-    Ingress { source: nowhere, local, interface, is_broadcast: true, door: 0, mac: None }
+    Ingress { source: nowhere, local, interface, is_broadcast: true, listener_index: 0, mac: None }
 }
 
 /// Returns the ingress of a datagram from `source` to the server's address on eth0.

@@ -151,7 +151,7 @@ fn ingress(random: &mut Random) -> Ingress {
     }
     let is_multicast = random.chance(1, 2);
     let source = SocketAddrV6::new(RELAY, 547, 0, 0);
-    Ingress { source, local: RELAY, interface: 1, is_multicast, door: 0 }
+    Ingress { source, local: RELAY, interface: 1, is_multicast, listener_index: 0 }
 }
 
 /// Rows of the log for every address and prefix.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use base::{Now, Random};
 use dhcp_lease::v4::{
-    ASKED_MAX, Action, Allocator, Change, Facts, FetchKeys, LeaseStore, LeaseTable, LeaseTerms,
-    MemoryStore, PoolIndex, PoolSet, PoolSpec,
+    Action, Allocator, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, LeaseStore, LeaseTable,
+    LeaseTerms, MemoryStore, PoolIndex, PoolSet, PoolSpec,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 
@@ -37,7 +37,7 @@ impl FetchCommitShard<'_> {
     fn fetch(&mut self, identity: &Identity<'_>, candidate_pools: &[PoolIndex]) {
         let keys = FetchKeys {
             identity: *identity,
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools: self.pools,
             candidate_pools,
             is_candidate_spare: false,
@@ -56,7 +56,7 @@ impl FetchCommitShard<'_> {
 
     fn request(&mut self, identity: &Identity<'_>) {
         self.fetch(identity, &[]);
-        let slot = self.facts.mine().next().copied().expect("the client has an address");
+        let slot = self.facts.client_slots().next().copied().expect("the client has an address");
         let change = Change {
             identity: *identity,
             address: slot.address,

@@ -131,7 +131,7 @@ pub struct FetchKeys<'a, F: Family> {
     pub identity: F::Identity<'a>,
     /// Addresses to look at: requested address, `ciaddr`, addresses reserved for the client; v6:
     /// those of the association.
-    pub addresses: [Option<F::Address>; ASKED_MAX],
+    pub addresses: [Option<F::Address>; FETCHED_ADDRESSES_MAX],
     /// The pool set of the transaction's configuration snapshot.
     pub pools: &'a F::PoolSet,
     /// Pools to take a free candidate from, in order of preference; empty: no candidate is wanted.
@@ -141,9 +141,9 @@ pub struct FetchKeys<'a, F: Family> {
 }
 
 /// Maximum number of addresses that one fetch looks at, in addition to the client's own.
-pub const ASKED_MAX: usize = 4;
+pub const FETCHED_ADDRESSES_MAX: usize = 4;
 /// Maximum number of slots of one client that a fetch reports.
-pub const MINE_MAX: usize = 8;
+pub const CLIENT_SLOTS_MAX: usize = 8;
 /// Maximum number of changes in one commit.
 pub const CHANGES_MAX: usize = 8;
 
@@ -153,12 +153,12 @@ pub struct Facts<F: Family> {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in arbitrary order;
     /// the first `mine_count` are set. The store does not look for a client by its hardware address
     /// when the client owns a slot by its client identifier.
-    pub mine: [Option<SlotView<F>>; MINE_MAX],
+    pub client_slots: [Option<SlotView<F>>; CLIENT_SLOTS_MAX],
     /// Number of slots set in `mine`.
-    pub mine_count: usize,
+    pub client_slot_count: usize,
     /// Slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had and that is
     /// not reserved.
-    pub asked: [Option<SlotView<F>>; ASKED_MAX],
+    pub address_slots: [Option<SlotView<F>>; FETCHED_ADDRESSES_MAX],
     /// Free address, claimed for this transaction until it commits; `None` when none was wanted or
     /// all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
@@ -171,9 +171,9 @@ pub struct Facts<F: Family> {
 impl<F: Family> Default for Facts<F> {
     fn default() -> Self {
         Self {
-            mine: [None; MINE_MAX],
-            mine_count: 0,
-            asked: [None; ASKED_MAX],
+            client_slots: [None; CLIENT_SLOTS_MAX],
+            client_slot_count: 0,
+            address_slots: [None; FETCHED_ADDRESSES_MAX],
             candidate: None,
             unread_epoch: 0,
         }
@@ -182,8 +182,8 @@ impl<F: Family> Default for Facts<F> {
 
 impl<F: Family> Facts<F> {
     /// Returns the client's slots.
-    pub fn mine(&self) -> impl Iterator<Item = &SlotView<F>> {
-        self.mine[..self.mine_count].iter().flatten()
+    pub fn client_slots(&self) -> impl Iterator<Item = &SlotView<F>> {
+        self.client_slots[..self.client_slot_count].iter().flatten()
     }
 }
 
@@ -333,7 +333,7 @@ pub trait LeaseStore<F: Family> {
 
     /// Announces that a message of the client `identity`, if known, is about to be served, at most
     /// once per message: the store may prefetch what the message will need.
-    fn expect(
+    fn prefetch_message(
         &mut self,
         _identity: Option<&F::Identity<'_>>,
         _expected: ExpectedSlot<'_, F>,
@@ -362,12 +362,12 @@ pub trait LeaseStore<F: Family> {
     /// Ends the claim on a candidate that the transaction will not commit, so that others may have
     /// it at once. Claims that are neither committed nor given back end with the batch; a later
     /// commit may find the slot taken.
-    fn give_back(&mut self, _address: F::Address) {}
+    fn release_claim(&mut self, _address: F::Address) {}
 
     /// Reserves `address` in addition to the reservations of the configuration: the store gives it
     /// only to a client that requests it, also if no pool contains it. Has no effect on an address
     /// that is reserved already.
-    fn set_aside(&mut self, _address: F::Address) {}
+    fn reserve_address(&mut self, _address: F::Address) {}
 
     /// Ends a batch: hands the rows logged so far to the writer.
     fn submit(&mut self, now: Now);

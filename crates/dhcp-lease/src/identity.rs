@@ -10,7 +10,7 @@ pub const CLIENT_ID_MAX: usize = 255;
 /// Longest DUID that leases keep, in bytes, with its type (RFC 9915 §11.1).
 pub const DUID_MAX: usize = 130;
 /// Kea's DUID of declined leases, which stands for no client. No client may use it.
-pub const NOBODYS_DUID: [u8; 3] = [0; 3];
+pub const DECLINED_LEASE_DUID: [u8; 3] = [0; 3];
 /// Longest client identifier that is stored without a heap allocation, in bytes.
 pub const CLIENT_ID_INLINE_MAX: usize = 22;
 

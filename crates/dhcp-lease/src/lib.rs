@@ -22,19 +22,20 @@ pub mod v6;
 
 pub use base::HostName;
 pub use contract::{
-    ASKED_MAX, CHANGES_MAX, CommitRefusal, ExpectedSlot, LeaseStore, MINE_MAX, PutMode, PutRefusal,
-    Receipt, SlotOccupancy, SlotOwner, Swept, TextView, text_hash,
+    CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, ExpectedSlot, FETCHED_ADDRESSES_MAX, LeaseStore,
+    PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, Swept, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use pool::{Allocator, PoolSet};
 pub use store::{MemoryStore, TableShard};
+pub use table::administer::CommitEpochs;
 pub use table::clock::{ClockStart, ClockStep};
 pub use table::cycle::ReclaimLimits;
 pub use table::expiry::Expiry;
-pub use table::leased::TableFamily;
 pub use table::memory::TableMemory;
 pub use table::sweep::Sweep;
+pub use table::table_family::TableFamily;
 pub use table::tally::PoolStatistics;
 pub use table::{LeaseTable, Usage};

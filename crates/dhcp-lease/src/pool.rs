@@ -8,8 +8,8 @@ use base::Firsts;
 
 use crate::contract::{SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
-use crate::table::leased::{PlaceMap, TableFamily};
 use crate::table::order::FreeQueue;
+use crate::table::table_family::{PlaceMap, TableFamily};
 use crate::table::tally::PoolTally;
 
 /// Place at which a pool's search for a free address starts; alone in its cache lines, since every

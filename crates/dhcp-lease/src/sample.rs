@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use base::HostName;
 
 use crate::lease::LeaseState;
-use crate::table::leased::TableFamily;
+use crate::table::table_family::TableFamily;
 use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};

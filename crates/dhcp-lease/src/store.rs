@@ -11,15 +11,16 @@ use crate::contract::{
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
-use crate::table::leased::TableFamily;
+use crate::table::administer::CommitEpochs;
 use crate::table::sweep::Sweep;
+use crate::table::table_family::TableFamily;
 
 /// Maximum number of claims that a shard keeps open; the oldest one is given back beyond that.
 const CLAIMS_MAX: usize = 64;
 
 /// Number of pools whose candidates are prefetched at the same time, and candidates of each.
-const FORESEEN: usize = 16;
-const FORESEEN_EACH: u32 = 64;
+const PREFETCHED_POOLS: usize = 16;
+const PREFETCHED_PER_POOL: u32 = 64;
 
 /// Candidates of a pool that were announced by `expect` and have not been fetched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +38,7 @@ pub struct TableShard<F: TableFamily> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
     /// Candidates announced by `expect`, by pool.
-    foreseen: [Foreseen; FORESEEN],
+    prefetched: [Foreseen; PREFETCHED_POOLS],
 }
 
 impl<F: TableFamily> TableShard<F> {
@@ -47,7 +48,7 @@ impl<F: TableFamily> TableShard<F> {
         Self {
             table,
             claims: Vec::with_capacity(CLAIMS_MAX),
-            foreseen: [Foreseen::default(); FORESEEN],
+            prefetched: [Foreseen::default(); PREFETCHED_POOLS],
         }
     }
 
@@ -82,47 +83,47 @@ impl<F: TableFamily> TableShard<F> {
             && candidate.occupancy == SlotOccupancy::Free
         {
             if self.claims.len() == CLAIMS_MAX {
-                self.table.give_back(self.claims.remove(0));
+                self.table.release_claim(self.claims.remove(0));
             }
             self.claims.push(candidate.address);
         }
     }
 
-    /// Prefetches for a message, see [`LeaseStore::expect`], also the next address of an iterative
-    /// allocator.
-    pub fn expect(
+    /// Prefetches for a message, see [`LeaseStore::prefetch_message`], also the next address of an
+    /// iterative allocator.
+    pub fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
         expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
         if let Some(identity) = identity {
-            self.table.expect_client(identity, prefetch);
+            self.table.prefetch_client(identity, prefetch);
         }
         let place = match expected {
             ExpectedSlot::Nothing => None,
             ExpectedSlot::Address(address) => self.table.place_of(address),
-            ExpectedSlot::Candidate(pools, pool) => self.foresee(pools, pool),
+            ExpectedSlot::Candidate(pools, pool) => self.next_prefetched_place(pools, pool),
         };
         if let Some(place) = place {
-            self.table.expect_slot(place, prefetch);
+            self.table.prefetch_slot(place, prefetch);
         }
     }
 
     /// Returns the place at which the search in `pool` will end after the candidates announced
     /// before, if the places up to it are free.
-    fn foresee(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
+    fn next_prefetched_place(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
         if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
             return None;
         }
         let start = pools.cursor(pool);
-        let foreseen = &mut self.foreseen[pool.0 as usize % FORESEEN];
+        let foreseen = &mut self.prefetched[pool.0 as usize % PREFETCHED_POOLS];
         if (foreseen.pool, foreseen.start) != (pool.0, start) {
             *foreseen = Foreseen { pool: pool.0, start, count: 0 };
         }
         let place = start.wrapping_add(foreseen.count);
         // A client that had a lease already took no candidate.
-        foreseen.count = (foreseen.count + 1) % FORESEEN_EACH;
+        foreseen.count = (foreseen.count + 1) % PREFETCHED_PER_POOL;
         Some(place)
     }
 
@@ -147,15 +148,15 @@ impl<F: TableFamily> TableShard<F> {
     }
 
     /// Ends the claim on `address` without a commit.
-    pub fn give_back(&mut self, address: F::Address) {
+    pub fn release_claim(&mut self, address: F::Address) {
         self.claims.retain(|&claim| claim != address);
-        self.table.give_back(address);
+        self.table.release_claim(address);
     }
 
     /// Ends all claims; a store calls this when a batch ends.
     pub fn end_batch(&mut self) {
         for address in self.claims.drain(..) {
-            self.table.give_back(address);
+            self.table.release_claim(address);
         }
     }
 }
@@ -169,6 +170,8 @@ pub struct MemoryStore<F: TableFamily> {
 
 /// Only epoch of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
+/// Epochs of a change that is not written.
+const UNLOGGED: CommitEpochs = CommitEpochs { row_epoch: SETTLED, settled_epoch: SETTLED };
 
 impl<F: TableFamily> MemoryStore<F> {
     /// Returns one shard's handle on `table`.
@@ -183,13 +186,13 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
 
-    fn expect(
+    fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
         expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, expected, prefetch);
+        self.shard.prefetch_message(identity, expected, prefetch);
     }
 
     fn user_context(
@@ -206,12 +209,12 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
     }
 
-    fn give_back(&mut self, address: F::Address) {
-        self.shard.give_back(address);
+    fn release_claim(&mut self, address: F::Address) {
+        self.shard.release_claim(address);
     }
 
-    fn set_aside(&mut self, address: F::Address) {
-        self.shard.table().set_aside(address);
+    fn reserve_address(&mut self, address: F::Address) {
+        self.shard.table().reserve_address(address);
     }
 
     fn submit(&mut self, _now: Now) {
@@ -233,11 +236,11 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     }
 
     fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
-        self.shard.table().put(lease, mode, (SETTLED, SETTLED), &mut |_| {})
+        self.shard.table().put(lease, mode, UNLOGGED, &mut |_| {})
     }
 
     fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal> {
-        self.shard.table().remove(address, (SETTLED, SETTLED), &mut |_| {})
+        self.shard.table().remove(address, UNLOGGED, &mut |_| {})
     }
 
     fn is_sound(&self) -> bool {
@@ -254,7 +257,7 @@ mod tests {
     use core::cell::RefCell;
 
     use super::*;
-    use crate::ASKED_MAX;
+    use crate::FETCHED_ADDRESSES_MAX;
     use crate::sample::SampleFamily;
     use crate::v4::V4;
     use crate::v6::V6;
@@ -281,13 +284,13 @@ mod tests {
         for round in 0..3 {
             ASKED_FOR.take();
             for pool in turns {
-                shard.expect(None, ExpectedSlot::Candidate(pools, pool), note);
+                shard.prefetch_message(None, ExpectedSlot::Candidate(pools, pool), note);
             }
             let asked_for = ASKED_FOR.take();
             for (at, pool) in turns.into_iter().enumerate() {
                 let keys = FetchKeys {
                     identity: F::borrow(F::client(100 * round + at as u32)),
-                    addresses: [None; ASKED_MAX],
+                    addresses: [None; FETCHED_ADDRESSES_MAX],
                     pools,
                     candidate_pools: &[pool],
                     is_candidate_spare: false,
@@ -295,7 +298,7 @@ mod tests {
                 shard.fetch(now, 0, &keys, &mut facts);
                 let given = facts.candidate.expect("the pools are not used up").address;
                 ASKED_FOR.take();
-                shard.expect(None, ExpectedSlot::Address(given), note);
+                shard.prefetch_message(None, ExpectedSlot::Address(given), note);
                 assert_eq!(ASKED_FOR.take(), asked_for[2 * at..2 * at + 2], "round {round}, {at}");
             }
         }

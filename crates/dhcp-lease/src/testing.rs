@@ -11,8 +11,9 @@ use crate::contract::{
 };
 use crate::store::TableShard;
 use crate::table::LeaseTable;
-use crate::table::leased::TableFamily;
+use crate::table::administer::CommitEpochs;
 use crate::table::sweep::Sweep;
+use crate::table::table_family::TableFamily;
 
 #[derive(Debug)]
 struct LoggedRows<F: TableFamily> {
@@ -131,7 +132,7 @@ impl<F: TableFamily> ManualStore<F> {
         &mut self,
         change: impl FnOnce(
             &LeaseTable<F>,
-            (u64, u64),
+            CommitEpochs,
             &mut dyn FnMut(F::Row<'_>),
         ) -> Result<Receipt, PutRefusal>,
     ) -> Result<Receipt, PutRefusal> {
@@ -142,7 +143,8 @@ impl<F: TableFamily> ManualStore<F> {
         let mut rows = self.log.rows();
         let LoggedRows { open_epoch, logged } = &mut *rows;
         let mut log = |row: F::Row<'_>| logged.push(F::to_lease(&row));
-        let receipt = change(self.shard.table(), (*open_epoch, settled), &mut log)?;
+        let epochs = CommitEpochs { row_epoch: *open_epoch, settled_epoch: settled };
+        let receipt = change(self.shard.table(), epochs, &mut log)?;
         self.log.is_epoch_used.store(true, Ordering::Relaxed);
         Ok(receipt)
     }
@@ -153,13 +155,13 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
 
-    fn expect(
+    fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
         expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, expected, prefetch);
+        self.shard.prefetch_message(identity, expected, prefetch);
     }
 
     fn user_context(
@@ -188,12 +190,12 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         Ok(receipt)
     }
 
-    fn give_back(&mut self, address: F::Address) {
-        self.shard.give_back(address);
+    fn release_claim(&mut self, address: F::Address) {
+        self.shard.release_claim(address);
     }
 
-    fn set_aside(&mut self, address: F::Address) {
-        self.shard.table().set_aside(address);
+    fn reserve_address(&mut self, address: F::Address) {
+        self.shard.table().reserve_address(address);
     }
 
     fn submit(&mut self, _now: Now) {

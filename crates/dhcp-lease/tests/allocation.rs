@@ -8,8 +8,8 @@ use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, HardwareSource, IaIdentity, ResourceKind, V6};
 use dhcp_lease::{
-    ASKED_MAX, Allocator, HardwareAddress, Identity, LeaseStore, LeaseTable, MemoryStore,
-    PoolIndex, PoolSet, TableFamily,
+    Allocator, FETCHED_ADDRESSES_MAX, HardwareAddress, Identity, LeaseStore, LeaseTable,
+    MemoryStore, PoolIndex, PoolSet, TableFamily,
 };
 
 const CLIENTS: u32 = 60_000;
@@ -121,7 +121,7 @@ impl<F: AllocationTestFamily> AllocationServer<F> {
     fn fetch(&mut self, client: &AllocationClient, wants_candidate: bool) {
         let keys = FetchKeys {
             identity: client.identity::<F>(),
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,
@@ -153,7 +153,7 @@ impl<F: AllocationTestFamily> AllocationServer<F> {
     /// Renews a client's address by a REQUEST.
     fn renew<'a>(&mut self, client: &'a AllocationClient, hostname: &'a str) {
         self.fetch(client, false);
-        let mine = self.facts.mine().next().copied().expect("the steady path");
+        let mine = self.facts.client_slots().next().copied().expect("the steady path");
         let terms: F::Terms<'a> = F::terms(hostname, client.hardware);
         self.commit(client, mine, Action::Lease(terms));
     }

@@ -110,7 +110,8 @@ impl DhcpRunArgs {
     pub(crate) fn settings<T>(
         &self,
         target: T,
-        (port, is_first): (u16, fn(&[u8]) -> bool),
+        port: u16,
+        is_first: fn(&[u8]) -> bool,
     ) -> Result<DhcpLoadSettings<T>, String> {
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
@@ -147,13 +148,14 @@ impl DhcpRunArgs {
         })
     }
 
-    /// Runs the load and prints its result.
+    /// Runs the load and prints its result; a replay repeats messages as [`Self::settings`] says.
     pub(crate) fn run<T: DhcpLoadTarget>(
         &self,
         target: T,
-        first: (u16, fn(&[u8]) -> bool),
+        port: u16,
+        is_first: fn(&[u8]) -> bool,
     ) -> ExitCode {
-        let settings = match self.settings(target, first) {
+        let settings = match self.settings(target, port, is_first) {
             Ok(settings) => settings,
             Err(problem) => {
                 stderr::print_line(format_args!("error: {problem}"));

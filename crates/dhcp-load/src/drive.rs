@@ -86,7 +86,7 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
                 stopped_ns = Some(now_ns);
             }
             let sent = self.send_due(now_ns)?;
-            let received = self.wire.take_answers(&mut self.population)?;
+            let received = self.wire.receive_replies(&mut self.population)?;
             let next_due_ns = self.schedule.next_due_ns();
             if next_due_ns.is_some() {
                 heard_ns = now_ns;
@@ -107,7 +107,7 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
             if sent || received > 0 {
                 self.wire.pace(now_ns)?;
             } else {
-                self.wire.rest(next_due_ns)?;
+                self.wire.wait_for_reply(next_due_ns)?;
             }
         }
         let segmentation = self.wire.segmentation();
@@ -128,7 +128,7 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
             && let Some(due_ns) = self.schedule.take(now_ns)
         {
             is_any = true;
-            self.wire.put(|slot| self.population.begin(due_ns, slot));
+            self.wire.queue_message(|slot| self.population.begin(due_ns, slot));
         }
         self.wire.flush(&mut self.population)?;
         Ok(is_any)

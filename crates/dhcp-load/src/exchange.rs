@@ -95,7 +95,7 @@ impl<O: Copy> Exchange<O> {
 
     /// Processes a reply that has this exchange's transaction identifier. `judge` returns the
     /// reply's meaning, given the client and the offer that the exchange took up.
-    pub fn take(
+    pub fn process_reply(
         &mut self,
         is_late: bool,
         judge: impl FnOnce(u32, Option<O>) -> Judgment<O>,

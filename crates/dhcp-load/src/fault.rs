@@ -126,7 +126,7 @@ impl ServerRefusal {
 
     /// Returns the refusal of a DHCPv6 status code; `None` for 0, success.
     #[must_use]
-    pub const fn of_status(code: u16) -> Option<Self> {
+    pub const fn from_status(code: u16) -> Option<Self> {
         match code {
             0 => None,
             1..=6 => Some(Self::ALL[code as usize]),
@@ -168,9 +168,9 @@ mod tests {
         for (index, refusal) in ServerRefusal::ALL.into_iter().enumerate() {
             assert_eq!(refusal.index(), index);
         }
-        assert_eq!(ServerRefusal::of_status(0), None);
-        assert_eq!(ServerRefusal::of_status(2), Some(ServerRefusal::NoAddrsAvail));
-        assert_eq!(ServerRefusal::of_status(6), Some(ServerRefusal::NoPrefixAvail));
-        assert_eq!(ServerRefusal::of_status(7), Some(ServerRefusal::OtherStatus));
+        assert_eq!(ServerRefusal::from_status(0), None);
+        assert_eq!(ServerRefusal::from_status(2), Some(ServerRefusal::NoAddrsAvail));
+        assert_eq!(ServerRefusal::from_status(6), Some(ServerRefusal::NoPrefixAvail));
+        assert_eq!(ServerRefusal::from_status(7), Some(ServerRefusal::OtherStatus));
     }
 }

@@ -1,4 +1,4 @@
-//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::of_frames`]), which
+//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::for_frames`]), which
 //! bypass the kernel's UDP: the flags around `--interface`, and the outbox that they ask for.
 //! Replies come to the UDP socket as they do without frames.
 
@@ -53,7 +53,7 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// Fails as [`FrameRoute::to`] and [`MessageOutbox::of_frames`] do.
+    /// Fails as [`FrameRoute::to`] and [`MessageOutbox::for_frames`] do.
     pub(crate) fn outbox(
         &self,
         route: MessageRoute,
@@ -71,7 +71,7 @@ impl Frames {
             return Ok(None);
         };
         let mut outbox =
-            MessageOutbox::of_frames(route, &FrameRoute { queue, ..way }, message_bytes)?;
+            MessageOutbox::for_frames(route, &FrameRoute { queue, ..way }, message_bytes)?;
         outbox.leave_from(local);
         Ok(Some(outbox))
     }

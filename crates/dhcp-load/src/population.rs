@@ -196,33 +196,33 @@ impl<P: DhcpLoadProtocol> Population<P> {
     /// Returns `None` when more exchanges are watched than there is room for; the exchange is then
     /// lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
-        self.ledger.came_due();
-        self.timeline.came_due(due_ns);
+        self.ledger.record_due();
+        self.timeline.record_due(due_ns);
         let client = self.identities.client(self.open.next_number());
         let Some(number) = self.open.open(due_ns, Exchange::new(client)) else {
-            self.ledger.ended(ExchangeClass::Lost);
-            self.timeline.missed(due_ns);
+            self.ledger.record_end(ExchangeClass::Lost);
+            self.timeline.record_missed(due_ns);
             self.lost(Awaited::Offer, due_ns);
             return None;
         };
         self.unsettled += 1;
-        let len = self.protocol.first(buffer, self.identities.xid(number), client);
+        let len = self.protocol.write_first(buffer, self.identities.xid(number), client);
         Some(OutgoingMessage::datagram(number, len, self.protocol.source_of(client)))
     }
 
     /// Notes that the kernel took a message of exchange `number` at `at_ns`. Only the first counts.
-    pub fn left(&mut self, number: u64, at_ns: u64) {
+    pub fn record_sent(&mut self, number: u64, at_ns: u64) {
         if let Some((due_ns, exchange)) = self.open.find(number)
             && exchange.sent_ns == 0
         {
             exchange.sent_ns = at_ns.max(1);
-            self.ledger.left(due_ns, at_ns);
+            self.ledger.record_sent(due_ns, at_ns);
         }
     }
 
     /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
     /// if any, into `buffer`.
-    pub fn answer(
+    pub fn process_datagram(
         &mut self,
         now_ns: u64,
         octets: &[u8],
@@ -243,20 +243,21 @@ impl<P: DhcpLoadProtocol> Population<P> {
         let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
         let (had_ended, awaited) = (exchange.has_ended(), exchange.awaited());
         let protocol = &self.protocol;
-        let event = exchange.take(is_late, |client, taken| protocol.judge(&answer, client, taken));
+        let event =
+            exchange.process_reply(is_late, |client, taken| protocol.judge(&answer, client, taken));
         self.unsettled -= u64::from(!had_ended && exchange.has_ended());
         let (client, sent_ns) = (exchange.client(), exchange.sent_ns);
         match event {
             ReplyEffect::TakeUp(offer) => {
                 self.tally.offers += 1;
                 let secs = (now_ns.saturating_sub(sent_ns) / NS_PER_S) as u16;
-                let len = self.protocol.second(buffer, &answer, client, secs, offer);
+                let len = self.protocol.write_second(buffer, &answer, client, secs, offer);
                 return Some(self.message_of(client, number, len));
             }
             ReplyEffect::Continue => {
                 self.tally.renewed += 1;
                 self.note_leases(now_ns, &answer, client);
-                let len = self.protocol.third(buffer, &answer, client);
+                let len = self.protocol.write_renewal(buffer, &answer, client);
                 return Some(self.message_of(client, number, len));
             }
             ReplyEffect::Granted { class, is_moved } => {
@@ -265,7 +266,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
                 self.note_completion(class, due_ns, sent_ns, now_ns);
                 // The log does not list a lease that its client gives back at once: no client holds
                 // it.
-                if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
+                if let Some(len) = self.protocol.write_release(buffer, &answer, client) {
                     return Some(self.message_of(client, number, len));
                 }
                 self.note_leases(now_ns, &answer, client);
@@ -276,7 +277,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
                     Awaited::Offer => self.tally.refused_offers += 1,
                     Awaited::Grant => self.tally.refused_grants += 1,
                 }
-                self.timeline.rejected(awaited, now_ns);
+                self.timeline.record_rejected(awaited, now_ns);
                 self.note_leases(now_ns, &answer, client);
             }
             ReplyEffect::Faulty(fault) => self.tally.faults[fault.index()] += 1,
@@ -295,10 +296,10 @@ impl<P: DhcpLoadProtocol> Population<P> {
     /// last reply came at `now_ns`.
     fn note_completion(&mut self, class: ExchangeClass, due_ns: u64, sent_ns: u64, now_ns: u64) {
         if class == ExchangeClass::OnTime {
-            self.ledger.completed(due_ns, sent_ns, now_ns);
-            self.timeline.completed(now_ns);
+            self.ledger.record_completed(due_ns, sent_ns, now_ns);
+            self.timeline.record_completed(now_ns);
         } else {
-            self.ledger.completed_late(due_ns, sent_ns, now_ns);
+            self.ledger.record_completed_late(due_ns, sent_ns, now_ns);
         }
     }
 
@@ -334,9 +335,9 @@ impl<P: DhcpLoadProtocol> Population<P> {
                 ExchangeClass::DuplicateAnswered if self.chatty => ExchangeClass::OnTime,
                 class => class,
             };
-            self.ledger.ended(class);
+            self.ledger.record_end(class);
             if !matches!(class, ExchangeClass::OnTime | ExchangeClass::DuplicateAnswered) {
-                self.timeline.missed(due_ns);
+                self.timeline.record_missed(due_ns);
             }
             if !exchange.has_ended() {
                 self.unsettled -= 1;
@@ -351,7 +352,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
             Awaited::Offer => self.tally.lost_before_offer += 1,
             Awaited::Grant => self.tally.lost_before_grant += 1,
         }
-        self.timeline.unanswered(awaited, due_ns);
+        self.timeline.record_unanswered(awaited, due_ns);
     }
 
     /// Ends watching altogether. Exchanges that have not ended are lost.

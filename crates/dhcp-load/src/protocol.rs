@@ -71,11 +71,11 @@ pub trait DhcpLoadProtocol: Send {
     fn source_of(&self, client: u32) -> usize;
 
     /// Writes the first request of exchange `xid` into `buffer`; returns its length.
-    fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize;
+    fn write_first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize;
 
     /// Writes the request that takes up the offer `answer`, `secs` seconds after the first one,
     /// into `buffer`; returns its length.
-    fn second(
+    fn write_second(
         &self,
         buffer: &mut [u8],
         answer: &Self::Answer<'_>,
@@ -86,13 +86,17 @@ pub trait DhcpLoadProtocol: Send {
 
     /// Writes the request by which `client` renews the grant `answer`, which was judged
     /// [`Judgment::Continued`], into `buffer`; returns its length.
-    fn third(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32) -> usize;
+    fn write_renewal(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32) -> usize;
 
     /// Writes the message by which `client` gives back the grant `answer` at once into `buffer`;
     /// returns its length, or `None` where clients keep their leases. The message must be one that
     /// servers do not reply to.
-    fn give_back(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32)
-    -> Option<usize>;
+    fn write_release(
+        &self,
+        buffer: &mut [u8],
+        answer: &Self::Answer<'_>,
+        client: u32,
+    ) -> Option<usize>;
 
     /// Reads a datagram.
     ///

@@ -56,7 +56,10 @@ pub(crate) struct SocketFacts {
 }
 
 impl SocketFacts {
-    pub(crate) fn of<P>(doors: &[DhcpThreadSetup<P>], wanted_bytes: usize) -> io::Result<Self> {
+    pub(crate) fn from_setups<P>(
+        doors: &[DhcpThreadSetup<P>],
+        wanted_bytes: usize,
+    ) -> io::Result<Self> {
         let granted = doors.iter().map(|door| door.socket.receive_buffer_bytes());
         let smallest = granted.collect::<io::Result<Vec<_>>>()?.into_iter().min();
         Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), wanted_bytes })
@@ -115,7 +118,7 @@ impl DhcpLoadReport {
     }
 
     /// Builds the report of a run whose exchanges came due from `start_ns` on.
-    pub(crate) fn of_lanes<T: DhcpLoadTarget, R: LeasedResource>(
+    pub(crate) fn from_thread_results<T: DhcpLoadTarget, R: LeasedResource>(
         settings: &DhcpLoadSettings<T>,
         start_ns: u64,
         lanes: Vec<DhcpThreadResult<R>>,
@@ -210,7 +213,7 @@ fn load_record<T: DhcpLoadTarget, R: LeasedResource>(
         leases: leases.leased,
         conflicts: leases.conflicts,
         lease_list_path: settings.leases.as_ref().map(|path| path.display().to_string()),
-        ..LoadRecord::counted(&sum.ledger, &sum.timeline, sum.health, duration_ns)
+        ..LoadRecord::from_ledger(&sum.ledger, &sum.timeline, sum.health, duration_ns)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::{fmt, fs, io, thread};
 
 use base::time::{NS_PER_MS, NS_PER_S};
-use load::{Schedule, Timeline};
+use load::{LoadPeriod, Schedule, ThreadShare, Timeline};
 use measure::record::LoadRecord;
 use netio::{Clock, MessageOutbox, MessageRoute, NetError, UdpOptions, UdpSocket, neighbor};
 
@@ -88,7 +88,7 @@ pub fn run_report<T: DhcpLoadTarget>(
         .map(|thread| settings.target.open(thread, threads, settings.expect))
         .collect::<Result<Vec<_>, _>>()?;
     let server = doors.first().map(|door| door.destination);
-    let facts = SocketFacts::of(&doors, BUFFER_BYTES)
+    let facts = SocketFacts::from_setups(&doors, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
     let segmentation = choose_segmentation(settings.segmentation, &doors)?;
     // Allocation takes time and must be over before the schedule begins.
@@ -102,7 +102,7 @@ pub fn run_report<T: DhcpLoadTarget>(
         let population = population(settings, thread, protocol);
         let route = MessageRoute { destination, sources, segmentation };
         let message_bytes = population.protocol().message_bytes_max();
-        let outbox = outbox(settings.frames.as_ref(), route, (&socket, thread), message_bytes)?;
+        let outbox = outbox(settings.frames.as_ref(), route, &socket, thread, message_bytes)?;
         let wire = GeneratorSocket::new(socket, outbox, segmentation)
             .chatty(settings.chatty)
             .paced(settings.turn_ns);
@@ -117,8 +117,9 @@ pub fn run_report<T: DhcpLoadTarget>(
         DhcpLoadThread::new(wire, population, schedule, settings.quiet_ns)
             .lingering(settings.linger_ns)
     });
-    let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
-    let (mut report, leases) = DhcpLoadReport::of_lanes(settings, start_ns, results, facts);
+    let results = run_threads(&settings.cpus, lanes.collect(), stop)?;
+    let (mut report, leases) =
+        DhcpLoadReport::from_thread_results(settings, start_ns, results, facts);
     if let Some(server) = server.filter(|_| report.is_unanswered()) {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -149,7 +150,8 @@ pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
 fn outbox(
     frames: Option<&Frames>,
     route: MessageRoute,
-    (socket, thread): (&UdpSocket, u32),
+    socket: &UdpSocket,
+    thread: u32,
     message_bytes: usize,
 ) -> Result<MessageOutbox, DhcpLoadError> {
     let Some(frames) = frames else { return Ok(MessageOutbox::new(route, message_bytes)) };
@@ -213,13 +215,13 @@ fn population<T: DhcpLoadTarget>(
 }
 
 fn schedule<T>(settings: &DhcpLoadSettings<T>, start_ns: u64, thread: u64) -> Schedule {
-    let when = (start_ns, settings.duration_ns);
-    let place = (thread, settings.threads.into());
-    Schedule::of_thread(&settings.shape, settings.rate, when, place, settings.seed)
+    let period = LoadPeriod { start_ns, duration_ns: settings.duration_ns };
+    let share = ThreadShare { thread, threads: settings.threads.into() };
+    Schedule::for_thread(&settings.shape, settings.rate, period, share, settings.seed)
 }
 
 /// Runs every lane on a thread of its own.
-fn run_lanes<P: DhcpLoadProtocol>(
+fn run_threads<P: DhcpLoadProtocol>(
     cpus: &[usize],
     lanes: Vec<DhcpLoadThread<P>>,
     stop: &AtomicBool,
@@ -231,7 +233,7 @@ fn run_lanes<P: DhcpLoadProtocol>(
             .map(|(index, lane)| {
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
-                    netio::thread::sharpen(&format!("load-{index}"), cpu)?;
+                    netio::thread::prepare_for_timing(&format!("load-{index}"), cpu)?;
                     lane.run(stop).map_err(NetError::on("drive", "the generator's socket"))
                 })
             })

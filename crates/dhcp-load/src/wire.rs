@@ -49,7 +49,7 @@ pub struct ReceivedDatagram<'a> {
 impl<'a> ReceivedDatagram<'a> {
     /// Wraps a datagram that a UDP socket received.
     #[must_use]
-    pub const fn of(octets: &'a [u8]) -> Self {
+    pub const fn from_udp(octets: &'a [u8]) -> Self {
         Self { octets, endpoints: None, is_damaged: false }
     }
 }
@@ -58,7 +58,7 @@ impl<'a> ReceivedDatagram<'a> {
 pub trait Requests {
     /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
     /// if any, into `buffer`.
-    fn answer(
+    fn process_datagram(
         &mut self,
         now_ns: u64,
         incoming: &ReceivedDatagram<'_>,
@@ -66,7 +66,7 @@ pub trait Requests {
     ) -> Option<OutgoingMessage>;
 
     /// Notes that the kernel took the message with number `name` at `at_ns`.
-    fn left(&mut self, name: u64, at_ns: u64);
+    fn record_sent(&mut self, name: u64, at_ns: u64);
 
     /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
     /// requests for it.
@@ -114,7 +114,7 @@ impl GeneratorUdpSocket {
     }
 
     fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
-        Some((ReceivedDatagram::of(self.input.get(index).octets), self.outbox.slot()?))
+        Some((ReceivedDatagram::from_udp(self.input.get(index).octets), self.outbox.slot()?))
     }
 }
 
@@ -251,7 +251,10 @@ impl GeneratorSocket {
 
     /// Queues the message that `write` writes, if it writes one and there is room. Returns true if
     /// it queued a message.
-    pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<OutgoingMessage>) -> bool {
+    pub fn queue_message(
+        &mut self,
+        write: impl FnOnce(&mut [u8]) -> Option<OutgoingMessage>,
+    ) -> bool {
         let Some(outgoing) = self.0.slot().and_then(write) else { return false };
         self.0.push(outgoing);
         true
@@ -263,7 +266,7 @@ impl GeneratorSocket {
     ///
     /// Fails with the error that the kernel reports for the socket.
     pub fn flush(&mut self, requests: &mut impl Requests) -> io::Result<()> {
-        self.0.flush(|name, at_ns| requests.left(name, at_ns))
+        self.0.flush(|name, at_ns| requests.record_sent(name, at_ns))
     }
 
     /// Processes the received datagrams or frames and sends the messages that they call for.
@@ -272,7 +275,7 @@ impl GeneratorSocket {
     /// # Errors
     ///
     /// Fails as [`GeneratorSocket::flush`] does.
-    pub fn take_answers(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
+    pub fn receive_replies(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..RECEIVES_PER_TURN {
             let count = self.0.receive()?;
@@ -286,7 +289,7 @@ impl GeneratorSocket {
                     self.flush(requests)?;
                 }
                 let (incoming, slot) = self.0.message(index).expect("what waited has left");
-                if let Some(outgoing) = requests.answer(now_ns, &incoming, slot) {
+                if let Some(outgoing) = requests.process_datagram(now_ns, &incoming, slot) {
                     self.0.push(outgoing);
                 }
             }
@@ -295,7 +298,7 @@ impl GeneratorSocket {
                 link.answer_arp(|address| requests.holder(now_ns, address));
                 while let Some((mac, address)) = requests.announcement() {
                     if link.slot().is_none() {
-                        link.flush(|name, at_ns| requests.left(name, at_ns))?;
+                        link.flush(|name, at_ns| requests.record_sent(name, at_ns))?;
                     }
                     link.announce(mac, address);
                 }
@@ -330,7 +333,7 @@ impl GeneratorSocket {
     /// # Errors
     ///
     /// Fails with the error of `ppoll(2)`.
-    pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
+    pub fn wait_for_reply(&self, next_ns: Option<u64>) -> io::Result<()> {
         let now_ns = Clock::mono_ns();
         let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(now_ns));
         let wait_ns = wait_ns.max(self.turn_ns());
@@ -346,32 +349,32 @@ impl GeneratorSocket {
 }
 
 impl<P: DhcpLoadProtocol> Requests for Population<P> {
-    fn answer(
+    fn process_datagram(
         &mut self,
         now_ns: u64,
         incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
     ) -> Option<OutgoingMessage> {
-        Self::answer(self, now_ns, incoming.octets, buffer)
+        Self::process_datagram(self, now_ns, incoming.octets, buffer)
     }
 
-    fn left(&mut self, name: u64, at_ns: u64) {
-        Self::left(self, name, at_ns);
+    fn record_sent(&mut self, name: u64, at_ns: u64) {
+        Self::record_sent(self, name, at_ns);
     }
 }
 
 impl<D: Dialect> Requests for RequestTraffic<D> {
-    fn answer(
+    fn process_datagram(
         &mut self,
         now_ns: u64,
         incoming: &ReceivedDatagram<'_>,
         buffer: &mut [u8],
     ) -> Option<OutgoingMessage> {
-        Self::answer(self, now_ns, incoming, buffer)
+        Self::process_datagram(self, now_ns, incoming, buffer)
     }
 
-    fn left(&mut self, name: u64, at_ns: u64) {
-        Self::left(self, name, at_ns);
+    fn record_sent(&mut self, name: u64, at_ns: u64) {
+        Self::record_sent(self, name, at_ns);
     }
 
     fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {

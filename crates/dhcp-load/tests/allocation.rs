@@ -39,8 +39,8 @@ fn count<P: DhcpLoadProtocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) ->
         while let Some(sent) = outgoing {
             let octets = answer(&buffer[..sent.len]);
             counted(&mut || {
-                population.left(sent.number, now_ns);
-                outgoing = population.answer(now_ns, &octets, &mut buffer);
+                population.record_sent(sent.number, now_ns);
+                outgoing = population.process_datagram(now_ns, &octets, &mut buffer);
                 population.expire(now_ns);
             });
         }

@@ -35,7 +35,7 @@ fn overloaded(rate: f64, dwell_s: f64, per_s: u64) -> (LoadRecord, u64) {
         vec![(delay_ns, request.good())]
     });
     let health = Health::default();
-    let record = LoadRecord::counted(&outcome.ledger, &Timeline::default(), health, dwell_ns);
+    let record = LoadRecord::from_ledger(&outcome.ledger, &Timeline::default(), health, dwell_ns);
     (record, completed)
 }
 
@@ -63,7 +63,7 @@ fn late_answers_to_requests_of_perfdhcp_are_in_the_latencies() {
         let mut count = 0;
         let rules = world::rules(3);
         let deadline_ns = rules.deadlines_ns[0];
-        let load = (200, 100.0);
+        let load = world::ExchangeLoad::new(200, 100.0);
         let played = world::play(dialect(200), 200, rules, load, [0.0; 2], |_, octets| {
             let request = Dhcp4TestRequest { octets };
             count += u32::from(request.kind() == kind::DISCOVER);
@@ -83,7 +83,7 @@ fn late_answers_to_requests_of_perfdhcp_are_in_the_latencies() {
 fn a_queue_that_grows_is_no_throughput_of_perfdhcp() {
     // 1,200 exchanges at 600/s: the server completes 400/s, the last one after three seconds.
     let mut delay = fifo(800);
-    let load = (1_200, 600.0);
+    let load = world::ExchangeLoad::new(1_200, 600.0);
     let rules = dhcp_load::perfdhcp::rules::RequestRules { capacity: 4_000, ..world::rules(1) };
     let played = world::play(dialect(1_200), 1_200, rules, load, [0.0; 2], |now_ns, octets| {
         vec![(delay(now_ns), Dhcp4TestRequest { octets }.good())]

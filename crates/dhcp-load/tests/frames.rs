@@ -210,7 +210,7 @@ fn settings6(relays: &[&str]) -> DhcpLoadSettings<Target6> {
     settings(Target6 {
         server: SERVER6.parse().unwrap(),
         access: Access::Relayed { relays: relays.collect(), links: v6::LINKS.to_vec() },
-        ask: RequestedAssociations::ADDRESS,
+        requested: RequestedAssociations::ADDRESS,
         renews: false,
     })
 }

@@ -172,7 +172,7 @@ impl Kea6Process {
             client_offset,
             leases: Some(list.clone()),
             ..DhcpLoadSettings::new(
-                Dhcp6LoadTarget { server, access, ask, renews: false },
+                Dhcp6LoadTarget { server, access, requested: ask, renews: false },
                 LoadRate::per_second(200.0).unwrap(),
             )
         };

@@ -42,7 +42,10 @@ fn settings(server: SocketAddrV6, ask: RequestedAssociations) -> DhcpLoadSetting
     DhcpLoadSettings {
         duration_ns: 200 * MS,
         limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
-        ..DhcpLoadSettings::new(Dhcp6LoadTarget { server, access, ask, renews: false }, rate)
+        ..DhcpLoadSettings::new(
+            Dhcp6LoadTarget { server, access, requested: ask, renews: false },
+            rate,
+        )
     }
 }
 
@@ -112,7 +115,7 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
     };
     let relay = |text: &str| text.parse::<SocketAddrV6>().unwrap();
     let relays = |relays| Access::Relayed { relays, links: Vec::new() };
-    assert_eq!(problems(&|wrong| wrong.target.ask.ias = 9), 1);
+    assert_eq!(problems(&|wrong| wrong.target.requested.ias = 9), 1);
     assert_eq!(problems(&|wrong| wrong.target.access = relays(vec![])), 1);
     assert_eq!(problems(&|wrong| wrong.target.access = relays(vec![relay("[::]:547")])), 1);
     assert_eq!(

@@ -112,7 +112,7 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
                     vec![(MS, reply.octets())]
                 });
                 assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0], "{status} {stage}");
-                let how = ServerRefusal::of_status(status).unwrap();
+                let how = ServerRefusal::from_status(status).unwrap();
                 assert_eq!(outcome.tally.refusals[how.index()], 100);
                 assert_eq!(outcome.leases.leased, 0);
             }

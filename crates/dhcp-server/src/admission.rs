@@ -15,7 +15,7 @@ use crate::service::{CommonServerSettings, DaemonFamily};
 ///
 /// The reason why the server would not start.
 pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerError> {
-    admit(&V4::shared(config), accepted)
+    admit(&V4::common_settings(config), accepted)
 }
 
 /// Checks that a DHCPv6 server starts with `config`, given the features that `--accept-inactive`
@@ -25,7 +25,7 @@ pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerErro
 ///
 /// The reason why the server would not start.
 pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerError> {
-    admit(&V6::shared(config), accepted)
+    admit(&V6::common_settings(config), accepted)
 }
 
 /// Refuses a configuration without interfaces, and dangerous features that are not among

@@ -6,7 +6,7 @@ use dhcp_engine::v4::Ingress;
 use netio::packet::ReceivedPacket;
 use packet_wire::{PacketDefect, frame};
 
-use crate::doors::ListenerSet;
+use crate::listeners::ListenerSet;
 
 /// Dropped packets, by defect, and packets that came through an interface without an address of our
 /// own.
@@ -55,7 +55,10 @@ pub(crate) fn open<'p>(
         counters.no_address.add(0, 1);
         return None;
     };
-    Some((datagram.payload, Ingress { source, local, interface, is_broadcast, door, mac }))
+    Some((
+        datagram.payload,
+        Ingress { source, local, interface, is_broadcast, listener_index: door, mac },
+    ))
 }
 
 #[cfg(test)]
@@ -99,7 +102,7 @@ mod tests {
         };
         let (octets, ingress) = open(&packet, &doors, 7, &counters).unwrap();
         assert_eq!(octets, b"DHCP");
-        assert_eq!((ingress.local, ingress.interface, ingress.door), (LOCAL, 3, 7));
+        assert_eq!((ingress.local, ingress.interface, ingress.listener_index), (LOCAL, 3, 7));
         assert!(ingress.is_broadcast && ingress.source.ip().is_unspecified());
         assert_eq!(ingress.mac, Some(STATION));
         assert!(counted(&counters).is_empty());

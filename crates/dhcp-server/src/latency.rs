@@ -58,7 +58,7 @@ struct LatencyCounters {
 
 impl Latencies {
     /// Creates zero counters for the message types of `P`.
-    pub(crate) fn of<P: Protocol>() -> Self {
+    pub(crate) fn new<P: Protocol>() -> Self {
         Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| LatencyCounters::default()).collect() }
     }
 
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn answers_are_timed_by_the_next_reading_and_shards_are_added_up() {
-        let shards = [(); 2].map(|()| Arc::new(Latencies::of::<V4>()));
+        let shards = [(); 2].map(|()| Arc::new(Latencies::new::<V4>()));
         for (at, shard) in shards.iter().enumerate() {
             let mut watch = Stopwatch::new(Arc::clone(shard));
             for number in 0..3_000 {

@@ -34,7 +34,7 @@ use crate::service::{CommonServerSettings, DaemonFamily};
 /// least time between endless attempts to reconnect.
 const RETRY_MS: u32 = 1_000;
 /// Smallest step of the wall clock that is logged, in seconds.
-const TOLD_STEP_S: u64 = 60;
+const LOGGED_STEP_S: u64 = 60;
 /// Attempts to write a new lease file before the server ends, if `on-fail` demands that it ends.
 const TRIES_MAX: u32 = 30;
 
@@ -73,7 +73,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         let loading = LeaseTableIntake::new(config, table, snapshot, Clock::now());
         if let Some(sql) = &database.sql {
             let opened = database::open(config, sql, loading)?;
-            let thread = database::start(config, sql, opened, (log_shards, Arc::clone(table)))?;
+            let thread = database::start(config, sql, opened, log_shards, Arc::clone(table))?;
             follow_clock(table);
             return Ok(Self::Database(thread));
         }
@@ -146,7 +146,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     /// leases.
     pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
         for ClockStep { by_s, leases } in table.take_clock_steps() {
-            if by_s.unsigned_abs() >= TOLD_STEP_S {
+            if by_s.unsigned_abs() >= LOGGED_STEP_S {
                 let direction = if by_s > 0 { "forward" } else { "back" };
                 tracing::warn!(
                     target: DHCPSRV,
@@ -204,7 +204,7 @@ fn log_report(report: &LoadReport, path: &Path) {
             "cut {} octets of an unfinished row off the end", report.torn_octets
         );
     }
-    for copy in &report.set_aside {
+    for copy in &report.damaged_copies {
         tracing::warn!(
             target: DHCPSRV,
             id = "DHCPSRV_MEMFILE_LEASE_FILE_DAMAGED",
@@ -219,7 +219,7 @@ fn log_report(report: &LoadReport, path: &Path) {
 /// Makes `table`, which is loaded, follow the clocks; returns true if that moved times of leases.
 fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
     let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
-    if ahead_s >= TOLD_STEP_S {
+    if ahead_s >= LOGGED_STEP_S {
         tracing::warn!(
             target: DHCPSRV,
             id = "DHCPSRV_CLOCK_BEHIND",
@@ -289,13 +289,13 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.fetch(now, keys, facts));
     }
 
-    fn expect(
+    fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
         expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
-        of_kind!(self, store => store.expect(identity, expected, prefetch));
+        of_kind!(self, store => store.prefetch_message(identity, expected, prefetch));
     }
 
     fn user_context(
@@ -312,12 +312,12 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.commit(now, changes))
     }
 
-    fn give_back(&mut self, address: F::Address) {
-        of_kind!(self, store => store.give_back(address));
+    fn release_claim(&mut self, address: F::Address) {
+        of_kind!(self, store => store.release_claim(address));
     }
 
-    fn set_aside(&mut self, address: F::Address) {
-        of_kind!(self, store => store.set_aside(address));
+    fn reserve_address(&mut self, address: F::Address) {
+        of_kind!(self, store => store.reserve_address(address));
     }
 
     fn submit(&mut self, now: Now) {

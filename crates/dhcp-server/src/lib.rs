@@ -6,7 +6,6 @@
 
 mod admission;
 mod control;
-mod doors;
 mod error;
 mod frames;
 #[cfg(test)]
@@ -15,6 +14,7 @@ mod hosts;
 mod http_client;
 mod latency;
 mod leases;
+mod listeners;
 mod loading;
 mod log;
 mod narrate;
@@ -33,9 +33,9 @@ mod version;
 
 pub use admission::{admit_dhcp4, admit_dhcp6};
 pub use dhcp_control::IpVersion;
-pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
 pub use http_client::{ClientTls, CommandFailure, CommandRequest, CommandResponse, send_command};
+pub use listeners::{missing_dhcp4, missing_dhcp6};
 pub use log::{counted, identifier};
 pub use reload::{
     ConfigurationReadOptions, FileIncludeResolver, RequiredValidity, read_dhcp4, read_dhcp6,

@@ -9,7 +9,7 @@ use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, LeaseChecks};
 use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
 use dhcp_lease::LeaseTable;
-use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily, LeaseLoadProgress, take_foreseen};
+use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily, LeaseLoadProgress, take_prefetched};
 use netio::Clock;
 
 use crate::leases::DHCPSRV;
@@ -92,7 +92,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
     }
 
     /// Returns true if `lease` stays; corrects its subnet if the configuration says so.
-    fn is_kept(&self, lease: &mut P::Lease) -> bool {
+    fn correct_subnet(&self, lease: &mut P::Lease) -> bool {
         let (named, fitting) = P::subnets_of_lease(self.snapshot, lease);
         if fitting == Some(*named) {
             return true;
@@ -112,7 +112,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
     /// Puts `lease` into the table, or removes the lease of its address if it is dropped; returns
     /// the change of the number of leases.
     fn put(&self, mut lease: P::Lease) -> i64 {
-        if !self.is_kept(&mut lease) {
+        if !self.correct_subnet(&mut lease) {
             return -i64::from(self.table.unload(<P as LeaseFileFamily>::address(&lease)));
         }
         if is_upgraded::<P>(&mut lease, self.extended_checks) {
@@ -154,8 +154,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
 impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     fn take(&self, rows: Drain<'_, FileRow<P>>) {
         let mut leases = 0;
-        let expect = |lease: &P::Lease| self.table.expect_load(lease, netio::prefetch);
-        take_foreseen(rows, expect, |row| {
+        let expect = |lease: &P::Lease| self.table.prefetch_load(lease, netio::prefetch);
+        take_prefetched(rows, expect, |row| {
             leases += match row {
                 FileRow::Lease(lease) => self.put(lease),
                 FileRow::Deleted(address) => -i64::from(self.table.unload(address)),
@@ -179,7 +179,7 @@ fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks
             IpVersion::V4 => "DHCPSRV_LEASE4_EXTENDED_INFO_SANITY_FAIL",
             IpVersion::V6 => "DHCPSRV_LEASE6_EXTENDED_INFO_SANITY_FAIL",
         };
-        let what = P::described(lease);
+        let what = P::resource_text(lease);
         tracing::error!(target: DHCPSRV, id, "what {what} kept of relay agents is dropped: {why}");
     }
     outcome == ExtendedInfo::Upgraded

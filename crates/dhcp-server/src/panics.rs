@@ -49,7 +49,7 @@ pub(crate) fn install() {
 pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     poll_fn(|context| {
-        contain::contained(|| task.as_mut().poll(context)).unwrap_or(Poll::Ready(()))
+        contain::run_contained(|| task.as_mut().poll(context)).unwrap_or(Poll::Ready(()))
     })
     .await;
 }

@@ -62,7 +62,7 @@ impl KeaFolder {
 }
 
 /// Returns the rules for a server with the configuration file `configuration`.
-pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
+pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
     // `config-write` may write in the folder of the configuration file, too.
     let own = std::path::absolute(configuration).ok();
     let own = own.as_deref().and_then(Path::parent).and_then(Path::to_str).map(str::to_owned);
@@ -112,7 +112,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
 /// Returns the folders that a server with the configuration file `configuration` writes to by the
 /// rules.
 pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
-    let policy = of(configuration, false);
+    let policy = security_policy(configuration, false);
     let folders = [&policy.data, &policy.logs, &policy.sockets];
     let folders = folders.into_iter().flat_map(Folders::iter).map(PathBuf::from);
     folders.chain([PID_FILES.path()]).collect()
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn leases_may_lie_beside_the_configuration() {
-        let policy = of(Path::new("/etc/site/dhcp4.conf"), false);
+        let policy = security_policy(Path::new("/etc/site/dhcp4.conf"), false);
         let beside = Folders::new(["/var/lib/kea".to_owned(), "/etc/site".to_owned()]);
         assert!(std::env::var_os(DATA.variable).is_some() || policy.data == beside);
         assert_eq!(policy.enforcement, Enforcement::Refuse);
-        assert_eq!(of(Path::new("x"), true).enforcement, Enforcement::Warn);
+        assert_eq!(security_policy(Path::new("x"), true).enforcement, Enforcement::Warn);
     }
 }

@@ -31,7 +31,7 @@ impl<T> PublishedValue<T> {
     }
 
     /// Returns the current value, which shard number `shard` uses from now on.
-    pub(crate) fn see(&self, shard: usize) -> VersionedValue<T> {
+    pub(crate) fn use_current(&self, shard: usize) -> VersionedValue<T> {
         let (value, version) = self.current();
         self.used[shard].store(version, Ordering::Release);
         VersionedValue { version, value }
@@ -75,7 +75,7 @@ mod tests {
     fn it_is_used_when_every_shard_has_let_go_of_the_old_value() {
         let old = Arc::new(1);
         let published = PublishedValue::new(Arc::clone(&old), 2);
-        let (mut first, mut second) = (published.see(0), published.see(1));
+        let (mut first, mut second) = (published.use_current(0), published.use_current(1));
         assert!(published.is_used() && !published.has_changed(&first));
         published.store(Arc::new(2));
         assert!(published.has_changed(&first) && !published.is_used());

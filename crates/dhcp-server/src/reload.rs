@@ -69,7 +69,7 @@ impl ConfigurationReadOptions {
     fn reading(self, configuration: &Path) -> dhcp_config::ConfigParseOptions {
         dhcp_config::ConfigParseOptions {
             is_lenient: self.extent == RequiredValidity::WhatIsRight,
-            policy: policy::of(configuration, self.is_unrestricted),
+            policy: policy::security_policy(configuration, self.is_unrestricted),
         }
     }
 }

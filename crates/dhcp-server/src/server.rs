@@ -17,11 +17,11 @@ use netio::{Clock, Waker, confine};
 use crate::ServerError;
 use crate::admission::admit;
 use crate::control::ControlThread;
-use crate::doors::{ListenerSocketOptions, STANDING_BYTES, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::LeaseBackend;
+use crate::listeners::{ListenerSocketOptions, STANDING_BYTES, Tending};
 use crate::log::{self, DAEMON, counted};
 use crate::narrate::{self, Narration, NoticeRecorder};
 use crate::panics;
@@ -118,7 +118,7 @@ where
             "the server is less confined than it could be: {reason}"
         );
     }
-    let ended = serve_until_told::<P>(settings);
+    let ended = serve_until_stopped::<P>(settings);
     match &ended {
         Ok(()) | Err(ServerError::Commanded(_)) => {}
         // The caller reports the error in any case; the log gets it only when it goes elsewhere.
@@ -163,14 +163,14 @@ fn warn_of_flags(name: &str, settings: &DaemonSettings) {
     }
 }
 
-fn serve_until_told<P: DaemonFamily>(settings: &DaemonSettings) -> Result<(), ServerError>
+fn serve_until_stopped<P: DaemonFamily>(settings: &DaemonSettings) -> Result<(), ServerError>
 where
     for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
-    let common = P::shared(&checked.config);
+    let common = P::common_settings(&checked.config);
     log::configure(common.loggers);
     narrate::set_terms(common.decline_probation_period_s, common.expired);
     let shards = shard_count(common.godwit.shards);
@@ -186,10 +186,10 @@ where
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
-    reclaim::follow(&table, &settings.expired(common.expired));
+    reclaim::apply_expiry(&table, &settings.expired(common.expired));
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases::<P>(&checked.config, settings, (&table, &snapshot), &wakers)?;
+    let leases = open_leases::<P>(&checked.config, settings, &table, &snapshot, &wakers)?;
     let hosts = open_hosts::<P>(&checked, &wakers)?;
     let (control, inbox) = ControlThread::start()?;
     control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
@@ -197,7 +197,7 @@ where
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
-        doors: tending.published(),
+        listeners: tending.published(),
         table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
@@ -239,7 +239,7 @@ fn checked<P: DaemonFamily>(
 ) -> Result<CheckedConfig<P::Config>, ServerError> {
     let checked = P::read(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
-    admit(&P::shared(&checked.config), &settings.accept_inactive)?;
+    admit(&P::common_settings(&checked.config), &settings.accept_inactive)?;
     Ok(checked)
 }
 
@@ -263,7 +263,7 @@ where
         counted(P::subnet_count(&in_force.snapshot), "subnet"),
         supervisor.settings().port,
         counted(threads.len(), "shard"),
-        durability_name(P::shared(&in_force.config).godwit.durability)
+        durability_name(P::common_settings(&in_force.config).godwit.durability)
     );
     Ok(threads)
 }
@@ -285,13 +285,13 @@ where
         shard.set_hosts(hosts.cache(index, unpredictable_seed()));
     }
     let frames = Arc::<FrameCounters>::default();
-    let latencies = Arc::new(Latencies::of::<P>());
+    let latencies = Arc::new(Latencies::new::<P>());
     let counted = ShardCounterSources {
         messages: shard.counters(),
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
-    let godwit = P::shared(&in_force.config).godwit;
+    let godwit = P::common_settings(&in_force.config).godwit;
     let desk = ShardThread {
         index,
         shard,
@@ -333,11 +333,12 @@ fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
 fn open_leases<P: DaemonFamily>(
     config: &P::Config,
     settings: &DaemonSettings,
-    (table, snapshot): (&Arc<LeaseTable<P>>, &P::Snapshot),
+    table: &Arc<LeaseTable<P>>,
+    snapshot: &P::Snapshot,
     wakers: &[Arc<Waker>],
 ) -> Result<LeaseBackend<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    let mut common = P::shared(config);
+    let mut common = P::common_settings(config);
     if settings.is_repairing {
         common.lease_checks = LeaseChecks::None;
     }
@@ -349,7 +350,7 @@ fn open_hosts<P: DaemonFamily>(
     wakers: &[Arc<Waker>],
 ) -> Result<Option<HostsDatabases<P>>, ServerError> {
     let to_wake = wakers.to_vec();
-    let common = P::shared(&checked.config);
+    let common = P::common_settings(&checked.config);
     let document = checked.document.to_json();
     HostsDatabases::open(&common, &document, wakers.len(), move |shard| to_wake[shard].wake())
 }

@@ -17,18 +17,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_engine::ReplySink;
 use dhcp_engine::shard::Shard;
+use dhcp_engine::{ArrivedDatagram, ReplySink};
 use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::doors::{
+use crate::frames::FrameCounters;
+use crate::latency::{Stopwatch, since_ns};
+use crate::listeners::{
     BURST_BYTES, ListenerSet, ListenerSocket, ListenerSocketRole, ShardListener, SocketQueueState,
     SocketReadResult,
 };
-use crate::frames::FrameCounters;
-use crate::latency::{Stopwatch, since_ns};
 use crate::narrate::NoticeRecorder;
 use crate::published::{PublishedValue, VersionedValue};
 use crate::service::DaemonFamily;
@@ -55,7 +55,7 @@ pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// Configuration snapshot to serve.
     pub(crate) snapshot: PublishedValue<P::Snapshot>,
     /// Listeners to serve.
-    pub(crate) doors: Arc<PublishedValue<ListenerSet>>,
+    pub(crate) listeners: Arc<PublishedValue<ListenerSet>>,
     /// Lease table.
     pub(crate) table: Arc<LeaseTable<P>>,
 }
@@ -103,17 +103,17 @@ pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
         housekeeping_due_ns: now.mono_ns,
         drain_until_ns: None,
     };
-    let mut snapshot = shared.snapshot.see(desk.index);
+    let mut snapshot = shared.snapshot.use_current(desk.index);
     // A command may have changed the configuration since the shard was made.
     desk.shard.reload(Arc::clone(&snapshot.value));
-    let mut doors = shared.doors.see(desk.index);
+    let mut doors = shared.listeners.use_current(desk.index);
     loop {
         desk.shard.set_interfaces(Arc::clone(&doors.value.names));
         desk.batches.follow(doors.value.of_shard(desk.index));
         if !serve_at(&doors, &mut desk, &mut course, &mut snapshot, shared) {
             return;
         }
-        shared.doors.catch_up(desk.index, &mut doors);
+        shared.listeners.catch_up(desk.index, &mut doors);
     }
 }
 
@@ -139,10 +139,10 @@ where
     fds.push(PollFd::readable(&*desk.waker));
     let fixed = desk.has_fixed_room.then_some(SocketQueueState::FIXED);
     let mut rooms: Vec<SocketQueueState> =
-        own.iter().map(|door| fixed.unwrap_or_else(|| make_room(door))).collect();
-    while !shared.doors.has_changed(doors) {
+        own.iter().map(|door| fixed.unwrap_or_else(|| enlarge_burst_queue(door))).collect();
+    while !shared.listeners.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
-        replies.listen();
+        replies.read_topic_levels();
         if shared.snapshot.has_changed(snapshot) {
             shared.snapshot.catch_up(desk.index, snapshot);
             shard.reload(Arc::clone(&snapshot.value));
@@ -150,8 +150,9 @@ where
         let mut received = 0;
         if course.drain_until_ns.is_none() {
             for (door, room) in own.iter().zip(&mut rooms) {
-                let (doors, counters) = (&doors.value, &desk.frame_counters);
-                received += course.receive((door, room), doors, counters, shard, &mut replies);
+                let frame_counters = &desk.frame_counters;
+                let context = ListenerContext { doors: &doors.value, frame_counters };
+                received += course.receive(door, room, context, shard, &mut replies);
             }
         }
         if received == 0 {
@@ -160,7 +161,7 @@ where
         }
         shard.end_batch(course.now, &mut replies);
         shard.count_given_up(replies.flush());
-        course.keep_house(shard, shared);
+        course.do_housekeeping(shard, shared);
         if course.is_over(shard) {
             return false;
         }
@@ -177,20 +178,37 @@ where
 }
 
 /// Returns the state of the queue in the lane that has room for bursts.
-fn make_room(door: &ShardListener) -> SocketQueueState {
-    if let Some(socket) = door.socket_of(door.burst_lane()) {
-        socket.give_room(BURST_BYTES);
+fn enlarge_burst_queue(door: &ShardListener) -> SocketQueueState {
+    if let Some(socket) = door.socket_of(door.burst_socket_role()) {
+        socket.set_receive_buffer(BURST_BYTES);
     }
     SocketQueueState::default()
+}
+
+/// Listeners of all shards, and the counters of the frames that their packet sockets receive.
+#[derive(Clone, Copy)]
+struct ListenerContext<'l> {
+    doors: &'l ListenerSet,
+    frame_counters: &'l FrameCounters,
+}
+
+/// Socket that may have messages.
+#[derive(Clone, Copy)]
+struct ReadableSocket<'l, S> {
+    socket: &'l S,
+    /// Listener of the socket.
+    door: &'l ShardListener,
+    /// Role of the socket in the listener.
+    lane: ListenerSocketRole,
 }
 
 impl ShardLoopState {
     /// Receives and handles the messages that wait at `door`, and returns their number.
     fn receive<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (door, room): (&ShardListener, &mut SocketQueueState),
-        doors: &ListenerSet,
-        frame_counters: &FrameCounters,
+        door: &ShardListener,
+        room: &mut SocketQueueState,
+        context: ListenerContext<'_>,
         shard: &mut Shard<P, S>,
         replies: &mut ReplyTransmitter<'_>,
     ) -> usize
@@ -200,21 +218,21 @@ impl ShardLoopState {
         let mut received = 0;
         for lane in [ListenerSocketRole::Express, ListenerSocketRole::First] {
             let Some(socket) = door.socket_of(lane) else { continue };
-            let has_room = lane == door.burst_lane();
-            let patience_ns = if has_room { room.patience_ns() } else { None };
+            let has_room = lane == door.burst_socket_role();
+            let patience_ns = if has_room { room.max_age_ns() } else { None };
             let read = match socket {
                 ListenerSocket::Udp(socket) => {
-                    let at = (socket, door, lane);
-                    self.receive_udp(at, doors, patience_ns, shard, replies)
+                    let at = ReadableSocket { socket, door, lane };
+                    self.receive_udp(at, context.doors, patience_ns, shard, replies)
                 }
                 ListenerSocket::Packet(socket) => {
-                    let at = (socket, door);
-                    self.receive_packets(at, (doors, frame_counters), patience_ns, shard, replies)
+                    let at = ReadableSocket { socket, door, lane };
+                    self.receive_packets(at, context, patience_ns, shard, replies)
                 }
             };
             if has_room {
                 let bytes = room.after_read(read, self.now.mono_ns, || socket.queue());
-                bytes.into_iter().for_each(|bytes| socket.give_room(bytes));
+                bytes.into_iter().for_each(|bytes| socket.set_receive_buffer(bytes));
             }
             received += read.messages;
         }
@@ -225,8 +243,8 @@ impl ShardLoopState {
     /// that waited for longer than `patience_ns`.
     fn receive_packets<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (socket, door): (&PacketSocket, &ShardListener),
-        (doors, frame_counters): (&ListenerSet, &FrameCounters),
+        at: ReadableSocket<'_, PacketSocket>,
+        context: ListenerContext<'_>,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
         replies: &mut ReplyTransmitter<'_>,
@@ -235,13 +253,14 @@ impl ShardLoopState {
         for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns the interface (it went down, for instance); the next call continues.
-        let messages = self.packets.receive(socket).unwrap_or(0);
+        let messages = self.packets.receive(at.socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.packets.iter().filter_map(|packet| {
                 let since_ns = since_ns(now, packet.kernel_wall_ns);
-                let opened = P::open(&packet, doors, door.id, frame_counters);
-                opened.map(|(octets, ingress)| (since_ns, octets, ingress))
+                let ListenerContext { doors, frame_counters } = context;
+                let opened = P::open(&packet, doors, at.door.id, frame_counters);
+                opened.map(|(octets, ingress)| ArrivedDatagram { since_ns, octets, ingress })
             });
             shard.handle_all(now, arrived, replies);
         }
@@ -252,7 +271,7 @@ impl ShardLoopState {
     /// waited for longer than `patience_ns`.
     fn receive_udp<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        (socket, door, lane): (&UdpSocket, &ShardListener, ListenerSocketRole),
+        at: ReadableSocket<'_, UdpSocket>,
         doors: &ListenerSet,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
@@ -262,12 +281,13 @@ impl ShardLoopState {
         for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns one datagram (an ICMP error, for instance); the next call continues.
-        let messages = self.datagrams.receive(socket).unwrap_or(0);
+        let messages = self.datagrams.receive(at.socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.datagrams.iter().filter_map(|datagram| {
                 let since_ns = since_ns(now, datagram.kernel_wall_ns);
-                Some((since_ns, datagram.octets, P::ingress(&datagram, doors, (door, lane))?))
+                let ingress = P::ingress(&datagram, doors, at.door, at.lane)?;
+                Some(ArrivedDatagram { since_ns, octets: datagram.octets, ingress })
             });
             shard.handle_all(now, arrived, replies);
         }
@@ -285,11 +305,11 @@ impl ShardLoopState {
         self.now = Clock::now();
         replies.settle(self.now);
         let since_ns = patience_ns.map_or(0, |wait_ns| self.now.mono_ns.saturating_sub(wait_ns));
-        shard.leave_before(since_ns);
+        shard.set_drop_before(since_ns);
         self.now
     }
 
-    fn keep_house<P: DaemonFamily, S: LeaseStore<P>>(
+    fn do_housekeeping<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         shard: &mut Shard<P, S>,
         shared: &SharedDaemonState<P>,

@@ -13,8 +13,8 @@ use netio::send::SendSource;
 use netio::{FlushResult, PacketSendBatch, PollFd, SendBatch};
 use packet_wire::frame;
 
-use crate::doors::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::latency::Stopwatch;
+use crate::listeners::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::log;
 use crate::narrate::NoticeRecorder;
 
@@ -148,7 +148,7 @@ impl Batch {
 /// Parts of a message's ingress that choose the way of its reply.
 #[derive(Clone, Copy)]
 struct ReplyRoute {
-    door: u16,
+    listener_id: u16,
     interface: u32,
     /// Address that the message was sent to; unspecified if it is not one of our addresses.
     local: IpAddr,
@@ -158,14 +158,14 @@ struct ReplyRoute {
 
 impl From<v4::Ingress> for ReplyRoute {
     fn from(ingress: v4::Ingress) -> Self {
-        let (door, interface) = (ingress.door, ingress.interface);
-        Self { door, interface, local: ingress.local.into(), is_on_link: false }
+        let (door, interface) = (ingress.listener_index, ingress.interface);
+        Self { listener_id: door, interface, local: ingress.local.into(), is_on_link: false }
     }
 }
 
 /// Replies of one batch, sorted by their listener.
 pub(crate) struct ReplyTransmitter<'d> {
-    doors: &'d [Arc<ShardListener>],
+    listeners: &'d [Arc<ShardListener>],
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
@@ -183,12 +183,12 @@ impl<'d> ReplyTransmitter<'d> {
         stopwatch: &'d mut Stopwatch,
         recorder: &'d mut NoticeRecorder,
     ) -> Self {
-        Self { doors, batches, addressing, stopwatch, recorder, given_up: 0 }
+        Self { listeners: doors, batches, addressing, stopwatch, recorder, given_up: 0 }
     }
 
     /// Reads which notices about messages of the next batch loggers take.
-    pub(crate) fn listen(&mut self) {
-        self.recorder.follow(log::hearing());
+    pub(crate) fn read_topic_levels(&mut self) {
+        self.recorder.set_topic_levels(log::topic_levels());
     }
 
     /// Uses the reading `now` of the clocks as the time at which the kernel accepted the flushed
@@ -201,7 +201,7 @@ impl<'d> ReplyTransmitter<'d> {
     /// Passes all replies to the kernel. Returns the number of replies given up since the last
     /// call.
     pub(crate) fn flush(&mut self) -> usize {
-        for (door, (_, batch)) in self.doors.iter().zip(&mut self.batches.batches) {
+        for (door, (_, batch)) in self.listeners.iter().zip(&mut self.batches.batches) {
             self.given_up += batch.flush(&door.socket);
         }
         std::mem::take(&mut self.given_up)
@@ -209,22 +209,23 @@ impl<'d> ReplyTransmitter<'d> {
 
     /// Returns the listener of `kind` for a reply to a message that came by `way`: the same if it
     /// is of that kind, else one that reaches the same interface, preferably with the same address.
-    fn door(&self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<usize> {
-        let own = self.doors.iter().position(|door| door.id == way.door);
-        if own.is_some_and(|at| self.doors[at].place.kind == kind) {
+    fn listener_index(&self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<usize> {
+        let own = self.listeners.iter().position(|door| door.id == way.listener_id);
+        if own.is_some_and(|at| self.listeners[at].endpoint.kind == kind) {
             return own;
         }
-        let fits =
-            |door: &ShardListener| door.place.kind == kind && door.place.reaches(way.interface);
-        let position = |wanted: &dyn Fn(&ShardListener) -> bool| {
-            self.doors.iter().position(|door| fits(door) && wanted(door))
+        let fits = |door: &ShardListener| {
+            door.endpoint.kind == kind && door.endpoint.reaches(way.interface)
         };
-        position(&|door| door.place.address == way.local)
-            .or_else(|| position(&|door| is_link_local(door.place.address) == way.is_on_link))
+        let position = |wanted: &dyn Fn(&ShardListener) -> bool| {
+            self.listeners.iter().position(|door| fits(door) && wanted(door))
+        };
+        position(&|door| door.endpoint.address == way.local)
+            .or_else(|| position(&|door| is_link_local(door.endpoint.address) == way.is_on_link))
             .or_else(|| position(&|_| true))
     }
 
-    fn through_udp(
+    fn transmit_udp(
         &mut self,
         destination: SocketAddr,
         source: Option<SendSource>,
@@ -232,7 +233,7 @@ impl<'d> ReplyTransmitter<'d> {
         octets: &[u8],
     ) -> bool {
         if octets.len() > SLOT_BYTES {
-            return self.through_udp_in_fragments(destination, source, way, octets);
+            return self.transmit_udp_fragmented(destination, source, way, octets);
         }
         let Some(Batch::Udp(batch)) = self.batch_with_room(ListenerSocketKind::Udp, way) else {
             return false;
@@ -246,14 +247,14 @@ impl<'d> ReplyTransmitter<'d> {
     }
 
     /// Sends a reply that is longer than a frame, at once.
-    fn through_udp_in_fragments(
+    fn transmit_udp_fragmented(
         &mut self,
         destination: SocketAddr,
         source: Option<SendSource>,
         way: ReplyRoute,
         octets: &[u8],
     ) -> bool {
-        let Some(at) = self.door(ListenerSocketKind::Udp, way) else { return false };
+        let Some(at) = self.listener_index(ListenerSocketKind::Udp, way) else { return false };
         let make = || Batch::Udp(SendBatch::new(1, LONG_SLOT_BYTES, false));
         let long = self.batches.long.get_or_insert_with(make);
         let Batch::Udp(batch) = long else { return false };
@@ -262,11 +263,11 @@ impl<'d> ReplyTransmitter<'d> {
         };
         slot.copy_from_slice(octets);
         batch.commit(octets.len(), destination, source);
-        self.given_up += long.flush(&self.doors[at].socket);
+        self.given_up += long.flush(&self.listeners[at].socket);
         true
     }
 
-    fn through_packet(
+    fn transmit_packet(
         &mut self,
         mac: [u8; 6],
         destination: SocketAddrV4,
@@ -290,19 +291,19 @@ impl<'d> ReplyTransmitter<'d> {
     }
 
     fn batch_with_room(&mut self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<&mut Batch> {
-        let at = self.door(kind, way)?;
+        let at = self.listener_index(kind, way)?;
         let batch = &mut self.batches.batches[at].1;
         if batch.is_full() {
-            self.given_up += batch.flush(&self.doors[at].socket);
+            self.given_up += batch.flush(&self.listeners[at].socket);
         }
         Some(batch)
     }
 
     /// Returns true if a packet socket reaches the interface of `ingress`; the one that received
     /// the message may have been closed.
-    fn has_packet_door(&self, ingress: v4::Ingress) -> bool {
+    fn has_packet_listener(&self, ingress: v4::Ingress) -> bool {
         ingress.interface != 0
-            && self.door(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()
+            && self.listener_index(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()
     }
 
     /// Sends to a station of the link, in a frame made here or, without a packet socket, by
@@ -314,17 +315,17 @@ impl<'d> ReplyTransmitter<'d> {
         ingress: v4::Ingress,
         octets: &[u8],
     ) -> bool {
-        if self.has_packet_door(ingress) {
-            return self.through_packet(mac, address, ingress, octets);
+        if self.has_packet_listener(ingress) {
+            return self.transmit_packet(mac, address, ingress, octets);
         }
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, address.port());
         let source = SendSource { address: ingress.local.into(), interface: ingress.interface };
-        self.through_udp(everyone.into(), Some(source), ReplyRoute::from(ingress), octets)
+        self.transmit_udp(everyone.into(), Some(source), ReplyRoute::from(ingress), octets)
     }
 }
 
 impl ReplySink<V4> for ReplyTransmitter<'_> {
-    fn answered(&mut self, asked: MeasuredRequest) {
+    fn on_transmitted(&mut self, asked: MeasuredRequest) {
         self.stopwatch.note(asked);
     }
 
@@ -332,7 +333,7 @@ impl ReplySink<V4> for ReplyTransmitter<'_> {
         self.recorder.is_wanted()
     }
 
-    fn hear(&self, notice: Notice<Destination>, octets: &[u8], ingress: v4::Ingress) {
+    fn on_notice(&self, notice: Notice<Destination>, octets: &[u8], ingress: v4::Ingress) {
         self.recorder.note_v4(notice, octets, ingress);
     }
 
@@ -345,18 +346,18 @@ impl ReplySink<V4> for ReplyTransmitter<'_> {
         let source = (!ingress.local.is_unspecified()).then_some(source);
         match destination {
             _ if to_source => {
-                self.through_udp(ingress.source.into(), source, ReplyRoute::from(ingress), octets)
+                self.transmit_udp(ingress.source.into(), source, ReplyRoute::from(ingress), octets)
             }
             Destination::Relay(to) | Destination::Client(to) | Destination::PastRelay(to) => {
                 let to = SocketAddrV4::new(*to.ip(), port(to.port()));
                 let is_past_relay = matches!(destination, Destination::PastRelay(_));
-                let fits = octets.len() <= SLOT_BYTES && self.has_packet_door(ingress);
+                let fits = octets.len() <= SLOT_BYTES && self.has_packet_listener(ingress);
                 match ingress.mac {
                     // As in Kea: no ARP, which not every link and client answers, and no route.
                     Some(mac) if fits && !is_routed && !is_past_relay => {
-                        self.through_packet(mac, to, ingress, octets)
+                        self.transmit_packet(mac, to, ingress, octets)
                     }
-                    _ => self.through_udp(to.into(), source, ReplyRoute::from(ingress), octets),
+                    _ => self.transmit_udp(to.into(), source, ReplyRoute::from(ingress), octets),
                 }
             }
             Destination::Hardware { mac, address } => {
@@ -372,7 +373,7 @@ impl ReplySink<V4> for ReplyTransmitter<'_> {
 }
 
 impl ReplySink<V6> for ReplyTransmitter<'_> {
-    fn answered(&mut self, asked: MeasuredRequest) {
+    fn on_transmitted(&mut self, asked: MeasuredRequest) {
         self.stopwatch.note(asked);
     }
 
@@ -380,7 +381,7 @@ impl ReplySink<V6> for ReplyTransmitter<'_> {
         self.recorder.is_wanted()
     }
 
-    fn hear(&self, notice: Notice<SocketAddrV6>, octets: &[u8], ingress: v6::Ingress) {
+    fn on_notice(&self, notice: Notice<SocketAddrV6>, octets: &[u8], ingress: v6::Ingress) {
         self.recorder.note_v6(notice, octets, ingress);
     }
 
@@ -394,10 +395,10 @@ impl ReplySink<V6> for ReplyTransmitter<'_> {
         // The reply to a multicast message comes from the address of the listener.
         let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
         let source = SendSource { address: ingress.local.into(), interface };
-        let (door, local) = (ingress.door, ingress.local.into());
+        let (door, local) = (ingress.listener_index, ingress.local.into());
         let is_on_link = to.ip().is_unicast_link_local();
-        let way = ReplyRoute { door, interface: ingress.interface, local, is_on_link };
-        self.through_udp(to.into(), Some(source), way, octets)
+        let way = ReplyRoute { listener_id: door, interface: ingress.interface, local, is_on_link };
+        self.transmit_udp(to.into(), Some(source), way, octets)
     }
 }
 
@@ -413,8 +414,8 @@ mod tests {
     use netio::{RecvBatch, UdpOptions, UdpSocket};
 
     use super::*;
-    use crate::doors::ListenerEndpoint;
     use crate::latency::Latencies;
+    use crate::listeners::ListenerEndpoint;
     use crate::narrate::Narration;
 
     #[test]
@@ -427,11 +428,16 @@ mod tests {
             device: None,
             address: Ipv4Addr::LOCALHOST.into(),
         };
-        let doors =
-            [Arc::new(ShardListener { id: 1, place, socket, express: None, shard: (0, 1) })];
+        let doors = [Arc::new(ShardListener {
+            id: 1,
+            endpoint: place,
+            socket,
+            express: None,
+            shard: (0, 1),
+        })];
         let mut batches = Batches::new(false);
         batches.follow(&doors);
-        let mut stopwatch = Stopwatch::new(Arc::new(Latencies::of::<V4>()));
+        let mut stopwatch = Stopwatch::new(Arc::new(Latencies::new::<V4>()));
         let addressing = Addressing::default();
         let mut recorder = NoticeRecorder::new(Narration::new(1).mailbox(0));
         let mut replies =

@@ -153,7 +153,7 @@ fn with_thread(
         let epoch = epoch.expect("a batch has rows");
         log.await_epoch(epoch);
         if left_to_thread {
-            thread.ring();
+            thread.wake();
         } else {
             log.submit(Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
-    CommitRefusal, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Sweep, Swept, TableShard,
+    CommitEpochs, CommitRefusal, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Sweep,
+    Swept, TableShard,
 };
 
 use crate::database::SharedJournal;
@@ -113,7 +114,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
 
     /// Has the shard woken when the rows that `facts` show as unsettled are settled.
     fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
-        let slots = facts.mine().chain(facts.asked.iter().flatten());
+        let slots = facts.client_slots().chain(facts.address_slots.iter().flatten());
         let newest = slots.map(|slot| slot.row_epoch).max().unwrap_or(0);
         if newest > settled_epoch {
             self.log.await_epoch(newest);
@@ -151,7 +152,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         &self,
         change: impl FnOnce(
             &LeaseTable<F>,
-            (u64, u64),
+            CommitEpochs,
             &mut dyn FnMut(bool, F::Row<'_>),
         ) -> Result<Receipt, PutRefusal>,
     ) -> Result<Receipt, PutRefusal> {
@@ -159,13 +160,12 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
             return Err(PutRefusal::Failed);
         }
         let mut buffer = self.log.buffer();
-        let epoch = buffer.epoch();
-        let settled_epoch = self.log.settled();
+        let epochs = CommitEpochs { row_epoch: buffer.epoch(), settled_epoch: self.log.settled() };
         let mut log = |is_put, row: F::Row<'_>| {
             let cause = if is_put { Cause::Put } else { Cause::Remove };
             self.journal.append(cause, &row, &mut buffer);
         };
-        let result = change(self.shard.table(), (epoch, settled_epoch), &mut log);
+        let result = change(self.shard.table(), epochs, &mut log);
         drop(buffer);
         if let Ok(Receipt { row_epoch }) | Err(PutRefusal::Unsettled(row_epoch)) = result {
             self.log.await_epoch(row_epoch);
@@ -191,13 +191,13 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         }
     }
 
-    fn expect(
+    fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
         expected: ExpectedSlot<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, expected, prefetch);
+        self.shard.prefetch_message(identity, expected, prefetch);
     }
 
     fn user_context(
@@ -237,12 +237,12 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         result
     }
 
-    fn give_back(&mut self, address: F::Address) {
-        self.shard.give_back(address);
+    fn release_claim(&mut self, address: F::Address) {
+        self.shard.release_claim(address);
     }
 
-    fn set_aside(&mut self, address: F::Address) {
-        self.shard.table().set_aside(address);
+    fn reserve_address(&mut self, address: F::Address) {
+        self.shard.table().reserve_address(address);
     }
 
     fn submit(&mut self, now: Now) {

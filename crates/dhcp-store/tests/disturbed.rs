@@ -62,7 +62,7 @@ fn go_round_until(thread: &LogThread, mut is_met: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_met() {
         assert!(Instant::now() < deadline, "not within {DEADLINE:?}");
-        thread.ring();
+        thread.wake();
         std::thread::yield_now();
     }
 }
@@ -189,7 +189,7 @@ fn a_file_that_another_server_has_taken_is_left_to_it() {
     let problems = problems_until(&thread, "another server has open");
     assert!(!problems.iter().any(|problem| problem.contains("anew")), "{problems:?}");
     while !thread.has_given_up() {
-        thread.ring();
+        thread.wake();
     }
     assert_eq!(storage.contents(live()).unwrap(), b"");
 }
@@ -204,7 +204,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     log_row(&log, &lease(9, 3));
     log.submit(at_ms(2));
     while !thread.has_given_up() {
-        thread.ring();
+        thread.wake();
         std::thread::yield_now();
     }
     let problems = thread.take_problems();
@@ -233,14 +233,14 @@ fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
     let (_, mut leases, report) =
         Memfile::open::<V4>(Arc::new(storage.clone()), live(), options).unwrap();
     leases.sort_by_key(|lease| lease.address);
-    assert!(report.set_aside.len() <= 1, "{:?}", report.set_aside);
-    (leases, report.set_aside.into_iter().next(), storage)
+    assert!(report.damaged_copies.len() <= 1, "{:?}", report.damaged_copies);
+    (leases, report.damaged_copies.into_iter().next(), storage)
 }
 
 #[test]
 fn damaged_files_next_to_the_live_one_are_set_aside_too() {
     let mut header = Vec::new();
-    newest::<V4>().encode_header(&RowFileFormat::of::<V4>(), &mut header);
+    newest::<V4>().encode_header(&RowFileFormat::for_family::<V4>(), &mut header);
     let rows: Vec<u8> = [lease(1, 5), lease(2, 6)].iter().flat_map(row).collect();
     let found = [lease(1, 5), lease(2, 6), lease(9, 7)];
     let garbage: Vec<u8> = (0..3_000_u32).map(|n| ((n * n) >> 3) as u8).collect();
@@ -265,7 +265,7 @@ fn damaged_files_next_to_the_live_one_are_set_aside_too() {
             leases.sort_by_key(|lease| lease.address);
             assert_eq!(leases, *expected, "{suffix}");
             let copy = beside(&format!("{suffix}.broken-77"));
-            assert_eq!(report.set_aside, std::slice::from_ref(&copy));
+            assert_eq!(report.damaged_copies, std::slice::from_ref(&copy));
             assert_eq!(storage.contents(&copy).unwrap(), *octets);
             assert_eq!(open(&copy_of(&storage)).1, *expected, "{suffix}: and again");
         }
@@ -277,7 +277,7 @@ fn a_damaged_file_is_set_aside_and_its_sound_rows_are_loaded() {
     let leases = [lease(1, 5), lease(2, 6), lease(3, 7)];
     let rows: Vec<u8> = leases.iter().flat_map(row).collect();
     let mut header = Vec::new();
-    newest::<V4>().encode_header(&RowFileFormat::of::<V4>(), &mut header);
+    newest::<V4>().encode_header(&RowFileFormat::for_family::<V4>(), &mut header);
     let cases: [(Vec<u8>, &[Lease]); 4] = [
         // A hole up to the offset at which the server continued.
         ([vec![0; 1_000], rows.clone()].concat(), &leases),

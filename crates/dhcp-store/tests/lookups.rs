@@ -34,7 +34,7 @@ impl Directory<u32, u32> for Thirds {
             truth(key).into_iter().for_each(|value| found(at, value));
         }
         let cause = String::new();
-        let error = DatabaseError { fault: DatabaseFault::Lost, tried: "look", cause };
+        let error = DatabaseError { fault: DatabaseFault::Lost, operation: "look", cause };
         if self.is_gone { Err(error) } else { Ok(()) }
     }
 }
@@ -44,17 +44,17 @@ fn what_several_want_is_asked_once_and_each_gets_its_own() {
     let lookups = Lookups::new(2, |_| {});
     let [mut one, mut two] = [0, 1].map(|shard| LookupDesk::new(Arc::clone(&lookups), shard));
     let mut directory = Thirds::default();
-    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Idle);
-    assert_eq!((one.ask(vec![3, 1]), one.ask(vec![9]), two.ask(vec![1, 9])), (1, 2, 1));
-    assert_eq!(one.take(), None);
-    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Answered(3));
+    assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Idle);
+    assert_eq!((one.request(vec![3, 1]), one.request(vec![9]), two.request(vec![1, 9])), (1, 2, 1));
+    assert_eq!(one.take_result(), None);
+    assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Answered(3));
     assert_eq!(directory.asked, [[1, 3, 9]]);
-    let first = one.take().unwrap();
-    assert_eq!((first.batch, first.found), (1, Some(vec![(3, vec![4, 3]), (1, vec![])])));
-    let second = one.take().unwrap();
-    assert_eq!((second.batch, second.found), (2, Some(vec![(9, vec![10, 9])])));
-    assert_eq!(two.take().unwrap().found, Some(vec![(1, vec![]), (9, vec![10, 9])]));
-    assert!(one.take().is_none() && two.take().is_none());
+    let first = one.take_result().unwrap();
+    assert_eq!((first.batch, first.results), (1, Some(vec![(3, vec![4, 3]), (1, vec![])])));
+    let second = one.take_result().unwrap();
+    assert_eq!((second.batch, second.results), (2, Some(vec![(9, vec![10, 9])])));
+    assert_eq!(two.take_result().unwrap().results, Some(vec![(1, vec![]), (9, vec![10, 9])]));
+    assert!(one.take_result().is_none() && two.take_result().is_none());
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn a_failure_is_answered_at_once_and_the_next_question_tries_again() {
     let lookups = Lookups::new(1, |_| {});
     let mut desk = LookupDesk::new(Arc::clone(&lookups), 0);
     let mut directory = Thirds { is_gone: true, ..Thirds::default() };
-    desk.ask(vec![3]);
-    assert!(matches!(lookups.turn(NOW, &mut directory), LookupTurnResult::Failed(_)));
-    assert_eq!(desk.take().unwrap().found, None);
-    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Idle);
+    desk.request(vec![3]);
+    assert!(matches!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Failed(_)));
+    assert_eq!(desk.take_result().unwrap().results, None);
+    assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Idle);
     directory.is_gone = false;
-    assert_eq!(desk.ask(vec![3]), 2);
-    assert_eq!(lookups.turn(NOW, &mut directory), LookupTurnResult::Answered(1));
-    assert_eq!(desk.take().unwrap().found, Some(vec![(3, vec![4, 3])]));
+    assert_eq!(desk.request(vec![3]), 2);
+    assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Answered(1));
+    assert_eq!(desk.take_result().unwrap().results, Some(vec![(3, vec![4, 3])]));
 }
 
 #[test]
@@ -83,19 +83,19 @@ fn every_batch_is_answered_once_and_in_order_whatever_the_turns() {
     for _ in 0..20_000 {
         let shard = random.below(3) as usize;
         match random.below(4) {
-            0 => drop(lookups.turn(NOW, &mut directory)),
+            0 => drop(lookups.look_up_all(NOW, &mut directory)),
             1 => {
                 let keys: Vec<u32> =
                     (0..random.below(5)).map(|_| random.below(20) as u32).collect();
-                let batch = desks[shard].ask(keys.clone());
+                let batch = desks[shard].request(keys.clone());
                 assert_eq!(open[shard].insert(batch, keys), None);
             }
             _ => {
-                let Some(answer) = desks[shard].take() else { continue };
+                let Some(answer) = desks[shard].take_result() else { continue };
                 let (batch, keys) = open[shard].pop_first().unwrap();
                 assert_eq!(answer.batch, batch);
                 let expected: Vec<_> = keys.into_iter().map(|key| (key, truth(key))).collect();
-                assert_eq!(answer.found, Some(expected));
+                assert_eq!(answer.results, Some(expected));
                 answered += 1;
             }
         }
@@ -113,9 +113,9 @@ fn the_thread_answers_and_wakes_whoever_asked() {
     let directory = Thirds::default();
     let thread = LookupThread::start(lookups, directory, Box::new(clock)).unwrap();
     for batch in 1..=200 {
-        assert_eq!(desk.ask(vec![6]), batch);
+        assert_eq!(desk.request(vec![6]), batch);
         assert_eq!(wakes.recv().unwrap(), 1);
-        assert_eq!(desk.take().unwrap().found, Some(vec![(6, vec![7, 6])]));
+        assert_eq!(desk.take_result().unwrap().results, Some(vec![(6, vec![7, 6])]));
     }
     assert_eq!(thread.take_problem(), None);
 }

@@ -38,7 +38,7 @@ fn read(message: &Message<'_>) {
 }
 
 fn write(message: &Message<'_>, buffer: &mut [u8], may_overload: bool) {
-    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::of(message));
+    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::from_message(message));
     writer.allow_overload(may_overload).sname(message.sname()).file(message.file());
     for (code, value) in message.options() {
         writer.option_value(code, value);

@@ -11,13 +11,13 @@ use load::{LoadRate, LoadShape, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, stderr, stdout};
 
-use crate::asked::{QuerySelectionArgs, SelectedQueries};
 use crate::capture::{self, DNS_PORT};
 use crate::cookie;
 use crate::edns::EdnsOption;
 use crate::exchanges::QueryTimeLimits;
 use crate::failed;
 use crate::metrics;
+use crate::query_selection::{QuerySelectionArgs, SelectedQueries};
 use crate::record::DnsLoadReport;
 use crate::run::{DnsLoadError, run};
 use crate::search::{DnsSearchTrial, SearchOutcome, search};
@@ -219,7 +219,7 @@ impl DnsLoadArgs {
     fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
         let cookie = self.cookie(server)?;
-        let mut asked = self.asking.asked(server.port(), cookie)?;
+        let mut asked = self.asking.select(server.port(), cookie)?;
         let (shape, rate) = self.shape(&mut asked)?;
         let count = self.runs.map(|runs| u64::from(runs) * asked.workload.len() as u64);
         let whole_ns = match (shape.length_ns(), count) {
@@ -297,7 +297,7 @@ impl DnsLoadArgs {
         let loss_percent = 100.0 * report.load.exchanges.loss();
         Ok(if signals.stopped_by().is_some() {
             ExitCode::from(130)
-        } else if let Some(silence) = silence::of_run(&settings, &report) {
+        } else if let Some(silence) = silence::describe(&settings, &report) {
             failed(&silence, 3)
         } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
             ExitCode::from(3)
@@ -318,7 +318,7 @@ impl DnsLoadArgs {
         if signals.stopped_by().is_some() {
             return Ok(ExitCode::from(130));
         }
-        if let Some(silence) = silence::of_run(&trial.settings, &trial.report) {
+        if let Some(silence) = silence::describe(&trial.settings, &trial.report) {
             return Ok(failed(&silence, 3));
         }
         if !trial.holds() {

@@ -151,9 +151,9 @@ mod tests {
             // An answer repeats the question and nothing that follows it.
             let mut answer = self::query(b"");
             answer[2] |= 0x80;
-            assert!(workload.is_asked(index, &DnsMessage::parse(&answer).unwrap()));
+            assert!(workload.has_question_of(index, &DnsMessage::parse(&answer).unwrap()));
             answer[13] = b'b';
-            assert!(!workload.is_asked(index, &DnsMessage::parse(&answer).unwrap()));
+            assert!(!workload.has_question_of(index, &DnsMessage::parse(&answer).unwrap()));
         }
     }
 

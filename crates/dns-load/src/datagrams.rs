@@ -18,7 +18,7 @@ pub(crate) struct FrameDatagrams<'f> {
 impl<'f> FrameDatagrams<'f> {
     /// Reads the datagrams of a frame. Returns `None` for a frame without a whole datagram, for a
     /// damaged one, and for one that is not wanted (`is_wanted`) by its source and destination.
-    pub(crate) fn of(
+    pub(crate) fn from_frame(
         frame: ReceivedFrame<'f>,
         is_wanted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
     ) -> Option<Self> {
@@ -83,7 +83,7 @@ mod tests {
 
     /// Returns the datagrams of a frame for 10.0.0.2:53.
     fn ours(frame: ReceivedFrame<'_>) -> Option<FrameDatagrams<'_>> {
-        FrameDatagrams::of(frame, |_, to| to == "10.0.0.2:53".parse().unwrap())
+        FrameDatagrams::from_frame(frame, |_, to| to == "10.0.0.2:53".parse().unwrap())
     }
 
     fn plain(octets: &[u8]) -> ReceivedFrame<'_> {

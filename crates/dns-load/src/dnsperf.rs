@@ -20,11 +20,11 @@ use netio::{ScopedAddress, resolve, scoped, stdout};
 use crate::args::{
     DnsTransportMode, Failure, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds,
 };
-use crate::asked::{self, QuerySelectionArgs};
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
 use crate::exchanges::QueryTimeLimits;
 use crate::failed;
+use crate::query_selection::{self, QuerySelectionArgs};
 use crate::record::DnsLoadReport;
 use crate::run::run;
 use crate::settings::{DnsLoadSettings, Transport};
@@ -142,7 +142,7 @@ impl DnsperfArgs {
         print(&self.head(&settings))?;
         let report = self.run_and_tell(&settings, signals.stop())?;
         print(&self.result(&settings, &report))?;
-        Ok(match silence::of_run(&settings, &report) {
+        Ok(match silence::describe(&settings, &report) {
             Some(silence) => failed(&silence, 3),
             None => ExitCode::SUCCESS,
         })
@@ -181,11 +181,11 @@ impl DnsperfArgs {
 
     fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
-        let edns = EdnsArgs::of_dnsperf(self.edns, self.dnssec, &self.edns_options);
+        let edns = EdnsArgs::for_dnsperf(self.edns, self.dnssec, &self.edns_options);
         let asked = if self.is_binary {
-            asked::messages_of(&self.queries)?
+            query_selection::messages_of(&self.queries)?
         } else {
-            QuerySelectionArgs::of_file(&self.queries, edns).asked(server.port(), None)?
+            QuerySelectionArgs::for_file(&self.queries, edns).select(server.port(), None)?
         };
         let per_connection = self.long.iter().rev().find_map(|option| match option {
             LongOption::QueriesPerConnection(count) => Some(*count),
@@ -356,7 +356,7 @@ mod tests {
         for (number, delay_ms) in (0..10).zip([1, 3].into_iter().cycle()) {
             let due_ns = number * 10 * NS_PER_MS;
             let sent_ns = due_ns + number * 50 * NS_PER_MS;
-            answered.ledger.completed(due_ns, sent_ns, sent_ns + delay_ms * NS_PER_MS);
+            answered.ledger.record_completed(due_ns, sent_ns, sent_ns + delay_ms * NS_PER_MS);
         }
         let lane = DnsThreadResult {
             answered,
@@ -369,7 +369,7 @@ mod tests {
             stopped_ns: None,
             ran_out_ns: None,
         };
-        let report = DnsLoadReport::of_lanes(&settings, 0, vec![lane], None);
+        let report = DnsLoadReport::from_threads(&settings, 0, vec![lane], None);
         let deviation_ms = 1_000.0 * deviation_s(&report);
         assert!((deviation_ms - 1.0).abs() < 0.01, "{deviation_ms} ms");
     }

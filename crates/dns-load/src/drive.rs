@@ -57,7 +57,7 @@ impl Fallback {
     /// Sends queries again over TCP where that is due, and reads the answers that have come.
     fn turn(&mut self, list: &ReadyList, exchanges: &mut Exchanges<'_>) -> io::Result<()> {
         let now_ns = Clock::mono_ns();
-        while let Some((port, len)) = exchanges.ask_again(&mut self.query) {
+        while let Some((port, len)) = exchanges.next_tcp_retry(&mut self.query) {
             self.connections.send(list, port, now_ns, &self.query[..len])?;
         }
         self.connections.flush(list, now_ns)?;
@@ -129,7 +129,12 @@ impl DnsLoadThread<'_> {
                 break;
             }
             for port in numbers.iter().filter(|number| **number != list_number) {
-                self.input.take((*port as usize, &ports), self.server, &mut self.exchanges)?;
+                self.input.process_answers(
+                    *port as usize,
+                    &ports,
+                    self.server,
+                    &mut self.exchanges,
+                )?;
             }
             let fallback = list.as_ref().zip(fallback.as_mut());
             if let Some((list, fallback)) = fallback.filter(|_| !numbers.is_empty()) {
@@ -170,7 +175,7 @@ impl DnsLoadThread<'_> {
             port = next_port;
             let Some(slot) = self.outbox.slot() else { break };
             let waiting = self.exchanges.unsettled();
-            let Some(due_ns) = self.pace.take(now_ns, waiting) else { break };
+            let Some(due_ns) = self.pace.take_due_ns(now_ns, waiting) else { break };
             if let Some(outgoing) = self.exchanges.begin(due_ns, slot) {
                 self.outbox.leave_from(self.addresses[port]);
                 self.outbox.push(outgoing.number, outgoing.len, 0);
@@ -181,7 +186,7 @@ impl DnsLoadThread<'_> {
 
     fn flush(&mut self, port: &UdpSocket) -> io::Result<()> {
         let exchanges = &mut self.exchanges;
-        self.outbox.flush(port, |number, at_ns| exchanges.left(number, at_ns))
+        self.outbox.flush(port, |number, at_ns| exchanges.record_departure(number, at_ns))
     }
 }
 

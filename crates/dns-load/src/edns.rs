@@ -120,7 +120,7 @@ impl Default for EdnsArgs {
 
 impl EdnsArgs {
     /// Returns the fields for a file whose queries are sent as dnsperf sends them.
-    pub(crate) fn of_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
+    pub(crate) fn for_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
         let has_edns = uses_edns || dnssec || !options.is_empty();
         Self {
             edns: if has_edns { EDNS_BYTES } else { 0 },

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Histogram;
 use dns_wire::{DnsMessage, Flags, Rcode};
-use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, Outstanding, Timeline};
+use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, Outstanding, ThreadShare, Timeline};
 
 use crate::identities::QueryIdentities;
 use crate::queries::QueryWorkload;
@@ -102,7 +102,7 @@ pub struct Exchanges<'w> {
     response_latency: ResponseLatency,
     /// Numbers of queries to be sent again over TCP; `None` where truncated answers count as
     /// answers.
-    again: Option<VecDeque<u64>>,
+    tcp_retries: Option<VecDeque<u64>>,
     /// Counter of first answers of all threads, for a display of the progress.
     answered: Option<Arc<AtomicU64>>,
     /// True if a query is not watched any more once it and those before it have their answers.
@@ -111,22 +111,21 @@ pub struct Exchanges<'w> {
 
 impl<'w> Exchanges<'w> {
     /// Creates the set of a thread's queries, empty. `capacity` is the number of queries that may
-    /// be watched at a time; this is thread `thread` of `threads`, which take the queries of
-    /// `workload` in turn.
+    /// be watched at a time; the threads take the queries of `workload` in turn.
     #[must_use]
     pub fn new(
         identities: QueryIdentities,
         limits: QueryTimeLimits,
         workload: &'w QueryWorkload,
-        (thread, threads): (u64, u64),
+        share: ThreadShare,
         capacity: u64,
     ) -> Self {
         Self {
             identities,
             limits,
             workload,
-            first: thread,
-            stride: threads,
+            first: share.thread,
+            stride: share.threads,
             capacity: capacity.next_power_of_two(),
             open: Outstanding::with_capacity(capacity, NEW),
             unsettled: 0,
@@ -134,7 +133,7 @@ impl<'w> Exchanges<'w> {
             tally: DnsMessageTally::default(),
             timeline: Timeline::default(),
             response_latency: ResponseLatency::default(),
-            again: None,
+            tcp_retries: None,
             answered: None,
             forgets_answered: false,
         }
@@ -143,7 +142,7 @@ impl<'w> Exchanges<'w> {
     /// Accepts no truncated datagram as an answer from now on: its query stays open, and is to be
     /// sent again over TCP. Call it before the first query.
     pub fn follow_truncation(&mut self) {
-        self.again = Some(VecDeque::with_capacity(self.capacity as usize));
+        self.tcp_retries = Some(VecDeque::with_capacity(self.capacity as usize));
     }
 
     /// Counts first answers in `answered`, too. Call it before the first query.
@@ -175,11 +174,11 @@ impl<'w> Exchanges<'w> {
     /// Begins the query that came due at `due_ns`: writes it into `buffer`. Returns `None` when
     /// more queries are watched than there is room for; the query is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingQuery> {
-        self.ledger.came_due();
-        self.timeline.came_due(due_ns);
+        self.ledger.record_due();
+        self.timeline.record_due(due_ns);
         let Some(number) = self.open.open(due_ns, NEW) else {
-            self.ledger.ended(ExchangeClass::Lost);
-            self.timeline.missed(due_ns);
+            self.ledger.record_end(ExchangeClass::Lost);
+            self.timeline.record_missed(due_ns);
             return None;
         };
         self.unsettled += 1;
@@ -188,8 +187,8 @@ impl<'w> Exchanges<'w> {
 
     /// Writes the next query to be sent again over TCP into `buffer`. Returns its port and its
     /// length.
-    pub fn ask_again(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
-        let number = self.again.as_mut()?.pop_front()?;
+    pub fn next_tcp_retry(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
+        let number = self.tcp_retries.as_mut()?.pop_front()?;
         Some((self.identities.port(number), self.write(number, buffer)))
     }
 
@@ -202,30 +201,30 @@ impl<'w> Exchanges<'w> {
     }
 
     /// Notes that the kernel took query `number` at `at_ns`.
-    pub fn left(&mut self, number: u64, at_ns: u64) {
+    pub fn record_departure(&mut self, number: u64, at_ns: u64) {
         if let Some((due_ns, watched)) = self.open.find(number) {
             watched.sent_ns = at_ns.max(1);
-            self.ledger.left(due_ns, at_ns);
+            self.ledger.record_sent(due_ns, at_ns);
         }
     }
 
     /// Counts a datagram from another address than the server's.
-    pub const fn foreign(&mut self) {
+    pub const fn count_foreign(&mut self) {
         self.tally.received += 1;
         self.tally.foreign += 1;
     }
 
     /// Processes a datagram that came to `port` from the server, received at `now_ns`.
-    pub fn answer(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
-        self.take_in(now_ns, port, octets, true);
+    pub fn handle_datagram(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
+        self.handle_message(now_ns, port, octets, true);
     }
 
     /// Processes a message that came over the connection instead of `port`, received at `now_ns`.
-    pub fn answer_over_tcp(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
-        self.take_in(now_ns, port, octets, false);
+    pub fn handle_tcp_message(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
+        self.handle_message(now_ns, port, octets, false);
     }
 
-    fn take_in(&mut self, now_ns: u64, port: usize, octets: &[u8], is_datagram: bool) {
+    fn handle_message(&mut self, now_ns: u64, port: usize, octets: &[u8], is_datagram: bool) {
         self.tally.received += 1;
         self.tally.octets += octets.len() as u64;
         let message = match DnsMessage::parse(octets) {
@@ -248,7 +247,7 @@ impl<'w> Exchanges<'w> {
         let was_open = watched.ended.is_none();
         let is_truncated = message.header().flags.has(Flags::TRUNCATED);
         let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
-        match judge(self.workload, index, &message) {
+        match check_answer(self.workload, index, &message) {
             Err(fault) => {
                 self.tally.faults[fault as usize] += 1;
                 let class = fault.class();
@@ -260,10 +259,10 @@ impl<'w> Exchanges<'w> {
                     watched.ended = Some(ExchangeClass::DuplicateAnswered);
                 }
             }
-            Ok(_) if self.again.is_some() && is_datagram && is_truncated && !is_late => {
+            Ok(_) if self.tcp_retries.is_some() && is_datagram && is_truncated && !is_late => {
                 if watched.over_tcp {
                     self.tally.repeated += 1;
-                } else if let Some(again) = &mut self.again {
+                } else if let Some(again) = &mut self.tcp_retries {
                     watched.over_tcp = true;
                     self.tally.asked_again += 1;
                     again.push_back(number);
@@ -272,18 +271,18 @@ impl<'w> Exchanges<'w> {
             Ok(rcode) => {
                 self.tally.rcodes[usize::from(rcode.0)] += 1;
                 self.tally.truncated += u64::from(is_truncated);
-                self.timeline.answered(now_ns);
+                self.timeline.record_answered(now_ns);
                 if let Some(answered) = &self.answered {
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
                 self.response_latency.0.record(now_ns.saturating_sub(due_ns));
                 let class = if is_late {
                     self.tally.late += 1;
-                    self.ledger.completed_late(due_ns, watched.sent_ns, now_ns);
+                    self.ledger.record_completed_late(due_ns, watched.sent_ns, now_ns);
                     ExchangeClass::Late
                 } else if matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN) {
-                    self.ledger.completed(due_ns, watched.sent_ns, now_ns);
-                    self.timeline.completed(now_ns);
+                    self.ledger.record_completed(due_ns, watched.sent_ns, now_ns);
+                    self.timeline.record_completed(now_ns);
                     ExchangeClass::OnTime
                 } else {
                     ExchangeClass::Nak
@@ -335,12 +334,12 @@ impl<'w> Exchanges<'w> {
         let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { return false };
         self.unsettled -= u64::from(watched.ended.is_none());
         let class = watched.ended.unwrap_or(ExchangeClass::Lost);
-        self.ledger.ended(class);
+        self.ledger.record_end(class);
         if watched.sent_ns != 0 {
-            self.timeline.left(due_ns, class == ExchangeClass::Lost);
+            self.timeline.record_sent(due_ns, class == ExchangeClass::Lost);
         }
         if !matches!(class, ExchangeClass::OnTime | ExchangeClass::DuplicateAnswered) {
-            self.timeline.missed(due_ns);
+            self.timeline.record_missed(due_ns);
         }
         true
     }
@@ -355,7 +354,7 @@ impl<'w> Exchanges<'w> {
 }
 
 /// Returns the response code of `message` as an answer to query `index`, or its fault.
-fn judge(
+fn check_answer(
     workload: &QueryWorkload,
     index: usize,
     message: &DnsMessage<'_>,
@@ -370,7 +369,7 @@ fn judge(
     // A server that could not read the question, or refused it, may leave it out.
     let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
     let is_left_out = header.counts[0] == 0 && is_refusal;
-    if !is_left_out && !workload.is_asked(index, message) {
+    if !is_left_out && !workload.has_question_of(index, message) {
         return Err(AnswerFault::Question);
     }
     match workload.expected(index) {

@@ -44,7 +44,7 @@ pub(crate) enum AnswerSource {
 pub(crate) struct RingInput {
     ring: FrameRingReceiver,
     /// Place of each port in the lane.
-    places: Box<[u16]>,
+    port_indexes: Box<[u16]>,
 }
 
 impl AnswerSource {
@@ -82,7 +82,7 @@ impl AnswerSource {
         for (place, address) in (0..).zip(addresses) {
             places[usize::from(address.port())] = place;
         }
-        Ok(Self::Ring(RingInput { ring, places }))
+        Ok(Self::Ring(RingInput { ring, port_indexes: places }))
     }
 
     /// Registers the ports with `ready` by their places, so that it names those that have answers;
@@ -96,16 +96,19 @@ impl AnswerSource {
 
     /// Processes the answers that have come from `server` to port `place`, or, with a ring, to all
     /// ports.
-    pub(crate) fn take(
+    pub(crate) fn process_answers(
         &mut self,
-        (place, ports): (usize, &[UdpSocket]),
+        place: usize,
+        ports: &[UdpSocket],
         server: SocketAddr,
         exchanges: &mut Exchanges<'_>,
     ) -> io::Result<()> {
         match self {
-            Self::Ports(batch) => take_by_port(batch, (place, &ports[place]), server, exchanges),
+            Self::Ports(batch) => {
+                process_port_answers(batch, place, &ports[place], server, exchanges)
+            }
             Self::Ring(input) => {
-                input.take(server, exchanges);
+                input.process_answers(server, exchanges);
                 Ok(())
             }
         }
@@ -129,9 +132,10 @@ impl AnswerSource {
     }
 }
 
-fn take_by_port(
+fn process_port_answers(
     batch: &mut RecvBatch,
-    (place, port): (usize, &UdpSocket),
+    place: usize,
+    port: &UdpSocket,
     server: SocketAddr,
     exchanges: &mut Exchanges<'_>,
 ) -> io::Result<()> {
@@ -142,9 +146,9 @@ fn take_by_port(
         let now_ns = Clock::mono_ns();
         for datagram in batch.iter() {
             if datagram.source == server {
-                exchanges.answer(now_ns, place, datagram.octets);
+                exchanges.handle_datagram(now_ns, place, datagram.octets);
             } else {
-                exchanges.foreign();
+                exchanges.count_foreign();
             }
         }
     }
@@ -152,8 +156,8 @@ fn take_by_port(
 }
 
 impl RingInput {
-    fn take(&mut self, server: SocketAddr, exchanges: &mut Exchanges<'_>) {
-        let Self { ring, places } = self;
+    fn process_answers(&mut self, server: SocketAddr, exchanges: &mut Exchanges<'_>) {
+        let Self { ring, port_indexes: places } = self;
         for _ in 0..LOOKS_PER_TURN {
             let waiting = ring.waiting(FRAMES_AT_ONCE);
             // The clock is read after these frames have come.
@@ -161,13 +165,13 @@ impl RingInput {
             ring.receive(waiting, |frame| {
                 let place_of = |port: u16| places[usize::from(port)];
                 let is_wanted = |_, to: SocketAddr| place_of(to.port()) != NO_PORT;
-                let Some(datagrams) = FrameDatagrams::of(frame, is_wanted) else { return };
+                let Some(datagrams) = FrameDatagrams::from_frame(frame, is_wanted) else { return };
                 let place = usize::from(place_of(datagrams.destination.port()));
                 for octets in datagrams.payloads() {
                     if datagrams.source == server {
-                        exchanges.answer(now_ns, place, octets);
+                        exchanges.handle_datagram(now_ns, place, octets);
                     } else {
-                        exchanges.foreign();
+                        exchanges.count_foreign();
                     }
                 }
             });

@@ -9,7 +9,6 @@
 //! section 4, RFC 6891, docs/book/dns.md.
 
 mod args;
-mod asked;
 mod capture;
 mod cookie;
 mod datagrams;
@@ -25,6 +24,7 @@ mod metrics;
 mod pace;
 mod queries;
 mod query_file;
+mod query_selection;
 mod record;
 mod resperf;
 mod run;

@@ -85,7 +85,7 @@ fn summary(report: &DnsLoadReport) -> Value {
 /// and highest value and its count.
 fn latency(report: &DnsLoadReport) -> Value {
     let histogram = &report.response_latency.0;
-    let summary = LatencySummary::of_histogram(histogram);
+    let summary = LatencySummary::from_histogram(histogram);
     let entries: Vec<_> = histogram.entries().collect();
     let ns = |us: f64| (us * 1e3).round() as u64;
     let mean = summary.mean_us * 1e3;
@@ -145,7 +145,7 @@ mod tests {
     use base::Histogram;
     use base::time::NS_PER_MS;
     use dns_wire::Query;
-    use load::LoadRate;
+    use load::{LoadRate, ThreadShare};
     use netio::send::SendCounts;
 
     use super::*;
@@ -173,8 +173,9 @@ mod tests {
             ..DnsLoadSettings::new("192.0.2.1:53".parse().unwrap(), workload, rate)
         };
         let identities = QueryIdentities { ports: 1, id_base: 7 };
+        let share = ThreadShare { thread: 0, threads: 1 };
         let mut exchanges =
-            Exchanges::new(identities, LIMITS, &settings.workload, (0, 1), 4 * QUERIES);
+            Exchanges::new(identities, LIMITS, &settings.workload, share, 4 * QUERIES);
         exchanges.keep_timeline(load::Timeline::new(0, NS_PER_S / 2, 8));
         let mut buffer = [0; 512];
         let mut way = Vec::new();
@@ -184,7 +185,7 @@ mod tests {
             if number % 10 == 3 {
                 continue;
             }
-            exchanges.left(sent.number, due_ns.max(1));
+            exchanges.record_departure(sent.number, due_ns.max(1));
             let mut answer = buffer[..sent.len].to_vec();
             answer[2] |= 0x80;
             answer[3] |= if number % 10 == 5 { 5 } else { 0 };
@@ -195,7 +196,7 @@ mod tests {
         }
         way.sort_unstable();
         for (at_ns, answer) in way {
-            exchanges.answer(at_ns, 0, &answer);
+            exchanges.handle_datagram(at_ns, 0, &answer);
         }
         let lane = DnsThreadResult {
             answered: exchanges.finish(),
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn the_intervals_add_up_to_the_sum_and_every_response_has_a_latency() {
         let (settings, lane) = played();
-        let report = DnsLoadReport::of_lanes(&settings, 0, vec![lane], None);
+        let report = DnsLoadReport::from_threads(&settings, 0, vec![lane], None);
         let objects: Vec<Value> =
             lines(&report, &[]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["type"] == kind);

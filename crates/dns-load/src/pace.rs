@@ -1,13 +1,15 @@
 //! Due times of a thread's queries: by a schedule, or as soon as there is room among the queries
 //! that wait for an answer, as in dnsperf.
 
+use std::ops::Range;
+
 use load::Schedule;
 
 /// Source of due times, with the number of queries that are left.
 pub(crate) struct QueryPacer {
     kind: QueryPacing,
     /// Number of queries that may still be begun.
-    left: u64,
+    remaining: u64,
     /// Time at which the last of them was begun.
     ran_out_ns: Option<u64>,
 }
@@ -28,9 +30,10 @@ impl QueryPacer {
         Self::new(QueryPacing::Scheduled(schedule), count)
     }
 
-    /// Creates due times from `start_ns` to `end_ns` whenever fewer than `most` queries wait, at
-    /// most `count`.
-    pub(crate) fn window(most: u64, (start_ns, end_ns): (u64, u64), count: Option<u64>) -> Self {
+    /// Creates due times within `times_ns` whenever fewer than `most` queries wait, at most
+    /// `count`.
+    pub(crate) fn window(most: u64, times_ns: Range<u64>, count: Option<u64>) -> Self {
+        let Range { start: start_ns, end: end_ns } = times_ns;
         Self::new(QueryPacing::Window { most, start_ns, end_ns }, count)
     }
 
@@ -39,13 +42,13 @@ impl QueryPacer {
             Some(count) => count,
             None => u64::MAX,
         };
-        Self { kind, left, ran_out_ns: None }
+        Self { kind, remaining: left, ran_out_ns: None }
     }
 
     /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` queries
     /// wait.
-    pub(crate) fn take(&mut self, now_ns: u64, waiting: u64) -> Option<u64> {
-        if self.left == 0 {
+    pub(crate) fn take_due_ns(&mut self, now_ns: u64, waiting: u64) -> Option<u64> {
+        if self.remaining == 0 {
             return None;
         }
         let due_ns = match &mut self.kind {
@@ -54,8 +57,8 @@ impl QueryPacer {
                 ((*start_ns..*end_ns).contains(&now_ns) && waiting < *most).then_some(now_ns)
             }
         }?;
-        self.left -= 1;
-        if self.left == 0 {
+        self.remaining -= 1;
+        if self.remaining == 0 {
             self.ran_out_ns = Some(now_ns);
         }
         Some(due_ns)
@@ -65,7 +68,7 @@ impl QueryPacer {
     /// more.
     pub(crate) fn next_ns(&self, now_ns: u64, waiting: u64) -> Option<u64> {
         match &self.kind {
-            _ if self.left == 0 => None,
+            _ if self.remaining == 0 => None,
             QueryPacing::Scheduled(schedule) => schedule.next_due_ns(),
             QueryPacing::Window { end_ns, .. } if now_ns >= *end_ns => None,
             QueryPacing::Window { most, start_ns, .. } if waiting < *most => {
@@ -95,16 +98,16 @@ mod tests {
 
     #[test]
     fn a_window_has_a_query_whenever_there_is_room() {
-        let mut pace = QueryPacer::window(2, (100, 200), Some(3));
-        assert_eq!((pace.take(99, 0), pace.next_ns(99, 0)), (None, Some(100)));
-        assert_eq!(pace.take(100, 0), Some(100));
-        assert_eq!(pace.take(110, 2), None, "two wait");
+        let mut pace = QueryPacer::window(2, 100..200, Some(3));
+        assert_eq!((pace.take_due_ns(99, 0), pace.next_ns(99, 0)), (None, Some(100)));
+        assert_eq!(pace.take_due_ns(100, 0), Some(100));
+        assert_eq!(pace.take_due_ns(110, 2), None, "two wait");
         assert_eq!(pace.next_ns(110, 2), Some(200));
-        assert_eq!(pace.take(120, 1), Some(120));
-        assert_eq!((pace.take(130, 0), pace.ran_out_ns()), (Some(130), Some(130)));
-        assert_eq!((pace.take(140, 0), pace.next_ns(140, 0)), (None, None));
-        let mut pace = QueryPacer::window(1, (0, 200), None);
+        assert_eq!(pace.take_due_ns(120, 1), Some(120));
+        assert_eq!((pace.take_due_ns(130, 0), pace.ran_out_ns()), (Some(130), Some(130)));
+        assert_eq!((pace.take_due_ns(140, 0), pace.next_ns(140, 0)), (None, None));
+        let mut pace = QueryPacer::window(1, 0..200, None);
         pace.end_at(50);
-        assert_eq!((pace.take(50, 0), pace.next_ns(50, 0)), (None, None));
+        assert_eq!((pace.take_due_ns(50, 0), pace.next_ns(50, 0)), (None, None));
     }
 }

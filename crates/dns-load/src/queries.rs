@@ -123,10 +123,10 @@ impl QueryWorkload {
 
     /// Returns true when `answer` repeats the question of query `index`, letters in any case.
     #[must_use]
-    pub fn is_asked(&self, index: usize, answer: &DnsMessage<'_>) -> bool {
+    pub fn has_question_of(&self, index: usize, answer: &DnsMessage<'_>) -> bool {
         let query = self.query(index);
         let is_repeated = answer.header().counts[0] == 1
             && query[HEADER_BYTES..].starts_with(answer.question_octets());
-        is_repeated || DnsMessage::parse(query).is_ok_and(|query| answer.asks_as(&query))
+        is_repeated || DnsMessage::parse(query).is_ok_and(|query| answer.has_same_questions(&query))
     }
 }

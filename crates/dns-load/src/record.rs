@@ -131,7 +131,7 @@ fn add_up(lanes: Vec<DnsThreadResult>) -> DnsResultSum {
 
 impl DnsLoadReport {
     /// Builds the report of a run whose queries came due from `start_ns` on.
-    pub(crate) fn of_lanes(
+    pub(crate) fn from_threads(
         settings: &DnsLoadSettings,
         start_ns: u64,
         lanes: Vec<DnsThreadResult>,
@@ -218,7 +218,7 @@ fn load_record(settings: &DnsLoadSettings, sum: &DnsResultSum, duration_ns: u64)
         deadline_s: seconds(settings.limits.deadline_ns),
         generator_cpu_s: seconds(sum.cpu_ns),
         segmentation: sum.segmentation,
-        ..LoadRecord::counted(ledger, timeline, sum.health, duration_ns)
+        ..LoadRecord::from_ledger(ledger, timeline, sum.health, duration_ns)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{fmt, io, thread};
 
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
-use load::{Schedule, Timeline};
+use load::{LoadPeriod, Schedule, ThreadShare, Timeline};
 use netio::{
     Clock, FrameRoute, MessageOutbox, MessageRoute, NetError, ReadyList, UdpOptions, UdpSocket,
     file_limit, own_endpoint,
@@ -115,8 +115,8 @@ fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
         }
     }
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
-    let results = run_lanes(&settings.cpus, lanes)?;
-    Ok(DnsLoadReport::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
+    let results = run_threads(&settings.cpus, lanes)?;
+    Ok(DnsLoadReport::from_threads(settings, start_ns, results, Some(receive_buffer_bytes)))
 }
 
 /// Returns the earliest due time of the first query.
@@ -145,8 +145,8 @@ fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
         lane.exchanges.keep_timeline(timeline(settings, start_ns));
     }
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
-    let results = run_lanes(&settings.cpus, lanes)?;
-    Ok(DnsLoadReport::of_lanes(settings, start_ns, results, None))
+    let results = run_threads(&settings.cpus, lanes)?;
+    Ok(DnsLoadReport::from_threads(settings, start_ns, results, None))
 }
 
 /// Returns the connections of one thread, none open, and the list that reports those that are
@@ -204,7 +204,7 @@ fn outbox(settings: &DnsLoadSettings, thread: u32) -> Result<MessageOutbox, NetE
         segmentation: settings.segmentation,
     };
     match settings.frames.clone().map(of_thread).filter(|_| !settings.segmentation) {
-        Some(frames) => MessageOutbox::of_frames(route, &frames, query_bytes(settings)),
+        Some(frames) => MessageOutbox::for_frames(route, &frames, query_bytes(settings)),
         None => Ok(MessageOutbox::new(route, query_bytes(settings))),
     }
 }
@@ -235,7 +235,8 @@ fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
     let watched = settings.watched().div_ceil(threads);
     let capacity = if settings.window.is_some() { watched } else { watched * 5 / 4 + 1_024 };
     let (limits, workload) = (settings.limits, &settings.workload);
-    let mut exchanges = Exchanges::new(identities, limits, workload, (thread, threads), capacity);
+    let share = ThreadShare { thread, threads };
+    let mut exchanges = Exchanges::new(identities, limits, workload, share, capacity);
     if let Some(answered) = &settings.answered {
         exchanges.count_in(Arc::clone(answered));
     }
@@ -258,16 +259,17 @@ fn pace(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
     let share = |whole: u64| whole / threads + u64::from(thread < whole % threads);
     let count = settings.count.map(share);
     if let Some(most) = settings.window {
-        return QueryPacer::window(share(most), (start_ns, start_ns + settings.duration_ns), count);
+        return QueryPacer::window(share(most), start_ns..start_ns + settings.duration_ns, count);
     }
-    let when = (start_ns, settings.duration_ns);
+    let period = LoadPeriod { start_ns, duration_ns: settings.duration_ns };
+    let share = ThreadShare { thread, threads };
     let (shape, rate) = (&settings.shape, settings.rate);
-    let schedule = Schedule::of_thread(shape, rate, when, (thread, threads), settings.seed);
+    let schedule = Schedule::for_thread(shape, rate, period, share, settings.seed);
     QueryPacer::scheduled(schedule, count)
 }
 
 /// Runs every lane on a thread of its own.
-fn run_lanes(
+fn run_threads(
     cpus: &[usize],
     lanes: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
 ) -> Result<Vec<DnsThreadResult>, NetError> {
@@ -278,7 +280,7 @@ fn run_lanes(
             .map(|(index, lane)| {
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
-                    netio::thread::sharpen(&format!("dns-load-{index}"), cpu)?;
+                    netio::thread::prepare_for_timing(&format!("dns-load-{index}"), cpu)?;
                     lane().map_err(NetError::on("drive", "the generator's ports"))
                 })
             })

@@ -7,7 +7,7 @@ use crate::settings::{DnsLoadSettings, Transport};
 
 /// Returns the reason why no query was answered, as far as it is known, and advice what to check;
 /// `None` when a query was answered, or none was due.
-pub(crate) fn of_run(settings: &DnsLoadSettings, report: &DnsLoadReport) -> Option<String> {
+pub(crate) fn describe(settings: &DnsLoadSettings, report: &DnsLoadReport) -> Option<String> {
     let queries = &report.load.exchanges;
     if queries.due == 0 || queries.lost < queries.due {
         return None;

@@ -8,7 +8,7 @@ use base::time::NS_PER_MS;
 use dns_load::echo::{Capacity, CapacityBucket, QueryShare};
 use dns_load::{Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload};
 use dns_wire::Query;
-use load::{ExchangeClass, LoadRate, Schedule};
+use load::{ExchangeClass, LoadRate, Schedule, ThreadShare};
 use measure::plan::SearchPlan;
 use measure::search::{Search, SearchResult, SearchStep, SearchStopReason, TrialOutcome};
 
@@ -29,7 +29,8 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
     let identities = QueryIdentities { ports: PORTS, id_base: 0 };
     let rate = LoadRate::per_second(rate_per_s).unwrap();
     let room = rate.count_in(LIMITS.watched_ns()) + 1_024;
-    let mut exchanges = Exchanges::new(identities, LIMITS, &workload, (0, 1), room);
+    let share = ThreadShare { thread: 0, threads: 1 };
+    let mut exchanges = Exchanges::new(identities, LIMITS, &workload, share, room);
     let mut schedule = Schedule::even(rate, NS_PER_MS, (dwell_s * 1e9) as u64, 0, 1);
     // Every trial begins when the server has worked off the trial before.
     let mut bucket = server.capacity.map(CapacityBucket::new);
@@ -37,7 +38,7 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
     let mut buffer = [0; 512];
     while let Some(due_ns) = schedule.next_due_ns() {
         while let Some((at_ns, port, octets)) = way.pop_front_if(|(at_ns, ..)| *at_ns <= due_ns) {
-            exchanges.answer(at_ns, port, &octets);
+            exchanges.handle_datagram(at_ns, port, &octets);
         }
         exchanges.expire(due_ns);
         let port = exchanges.next_port();
@@ -45,7 +46,7 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
         else {
             continue;
         };
-        exchanges.left(sent.number, due_ns);
+        exchanges.record_departure(sent.number, due_ns);
         if server.drop.hits(&mut server.random) {
             continue;
         }
@@ -60,10 +61,10 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
     }
     for (at_ns, port, octets) in way {
         exchanges.expire(at_ns);
-        exchanges.answer(at_ns, port, &octets);
+        exchanges.handle_datagram(at_ns, port, &octets);
     }
     let ledger = exchanges.finish().ledger;
-    let carried = ledger.count(ExchangeClass::OnTime) - ledger.behind();
+    let carried = ledger.count(ExchangeClass::OnTime) - ledger.queued_too_long();
     let loss = 1.0 - carried as f64 / ledger.due() as f64;
     (loss, carried as f64 / dwell_s)
 }

@@ -9,7 +9,7 @@ use dns_load::{
     AnswerFault, DnsMessageTally, Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload,
 };
 use dns_wire::{DnsMessageDefect, Query, Rcode};
-use load::{ExchangeClass, ExchangeLedger};
+use load::{ExchangeClass, ExchangeLedger, ThreadShare};
 
 const DEADLINE_MS: u64 = 100;
 const GRACE_MS: u64 = 50;
@@ -24,7 +24,8 @@ fn workload() -> QueryWorkload {
 
 fn exchanges(workload: &QueryWorkload) -> Exchanges<'_> {
     let identities = QueryIdentities { ports: PORTS, id_base: 0xfff0 };
-    Exchanges::new(identities, LIMITS, workload, (1, 2), 4_096)
+    let share = ThreadShare { thread: 1, threads: 2 };
+    Exchanges::new(identities, LIMITS, workload, share, 4_096)
 }
 
 /// Datagram that a server may send for a query.
@@ -147,7 +148,7 @@ fn two_accounts_of_the_same_events_agree() {
             for _ in 0..random.below(4) {
                 let port = exchanges.next_port();
                 let sent = exchanges.begin(now_ms * NS_PER_MS, &mut buffer).unwrap();
-                exchanges.left(sent.number, now_ms * NS_PER_MS);
+                exchanges.record_departure(sent.number, now_ms * NS_PER_MS);
                 let mut events: Vec<_> = (0..random.below(4))
                     .map(|_| (1 + random.below(200), *random.pick(&ALL).unwrap()))
                     .collect();
@@ -161,12 +162,12 @@ fn two_accounts_of_the_same_events_agree() {
             }
             while let Some(entry) = way.first_entry().filter(|entry| entry.key().0 == now_ms) {
                 let (port, octets) = entry.remove();
-                exchanges.answer(now_ms * NS_PER_MS, port, &octets);
+                exchanges.handle_datagram(now_ms * NS_PER_MS, port, &octets);
             }
         }
         for ((at_ms, _), (port, octets)) in way {
             exchanges.expire(at_ms * NS_PER_MS);
-            exchanges.answer(at_ms * NS_PER_MS, port, &octets);
+            exchanges.handle_datagram(at_ms * NS_PER_MS, port, &octets);
         }
         let answered = exchanges.finish();
         compare(&answered.tally, &expected);
@@ -187,10 +188,10 @@ fn an_answer_to_another_port_or_with_another_identifier_belongs_to_nobody() {
     let mut buffer = [0; 512];
     let sent = exchanges.begin(NS_PER_MS, &mut buffer).unwrap();
     let mut octets = Sends::Good.octets(&buffer[..sent.len]);
-    exchanges.answer(NS_PER_MS, 1, &octets);
+    exchanges.handle_datagram(NS_PER_MS, 1, &octets);
     octets[1] ^= 1;
-    exchanges.answer(NS_PER_MS, 0, &octets);
-    exchanges.foreign();
+    exchanges.handle_datagram(NS_PER_MS, 0, &octets);
+    exchanges.count_foreign();
     assert!(!exchanges.is_settled());
     let answered = exchanges.finish();
     assert_eq!((answered.tally.unmatched, answered.tally.foreign), (2, 1));
@@ -209,9 +210,9 @@ fn a_query_and_its_answer_allocate_nothing() {
         allocations += allocation_counter::measure(|| {
             let port = exchanges.next_port();
             let sent = exchanges.begin(now_ns, &mut buffer).unwrap();
-            exchanges.left(sent.number, now_ns);
+            exchanges.record_departure(sent.number, now_ns);
             buffer[2] |= 0x80;
-            exchanges.answer(now_ns, port, &buffer[..sent.len]);
+            exchanges.handle_datagram(now_ns, port, &buffer[..sent.len]);
             exchanges.expire(now_ns);
         })
         .count_total;
@@ -227,27 +228,27 @@ fn a_query_goes_on_over_tcp_when_its_answer_was_truncated() {
     exchanges.follow_truncation();
     let (mut buffer, mut again) = ([0; 512], [0; 512]);
     let sent = exchanges.begin(NS_PER_MS, &mut buffer).unwrap();
-    exchanges.left(sent.number, NS_PER_MS);
+    exchanges.record_departure(sent.number, NS_PER_MS);
     let whole = Sends::Good.octets(&buffer[..sent.len]);
     let mut cut = whole.clone();
     cut[2] |= 0x02;
-    assert_eq!(exchanges.ask_again(&mut again), None);
-    exchanges.answer(2 * NS_PER_MS, 0, &cut);
+    assert_eq!(exchanges.next_tcp_retry(&mut again), None);
+    exchanges.handle_datagram(2 * NS_PER_MS, 0, &cut);
     // A second copy of the datagram does not queue the query again.
-    exchanges.answer(3 * NS_PER_MS, 0, &cut);
-    assert_eq!(exchanges.ask_again(&mut again), Some((0, sent.len)));
+    exchanges.handle_datagram(3 * NS_PER_MS, 0, &cut);
+    assert_eq!(exchanges.next_tcp_retry(&mut again), Some((0, sent.len)));
     assert_eq!(again[..sent.len], buffer[..sent.len]);
-    assert_eq!(exchanges.ask_again(&mut again), None);
+    assert_eq!(exchanges.next_tcp_retry(&mut again), None);
     assert_eq!(exchanges.unsettled(), 1);
-    exchanges.answer_over_tcp(9 * NS_PER_MS, 0, &whole);
+    exchanges.handle_tcp_message(9 * NS_PER_MS, 0, &whole);
     assert_eq!(exchanges.unsettled(), 0);
     // A truncated answer after the deadline comes too late to be followed.
     let late = exchanges.begin(10 * NS_PER_MS, &mut buffer).unwrap();
-    exchanges.left(late.number, 10 * NS_PER_MS);
+    exchanges.record_departure(late.number, 10 * NS_PER_MS);
     let mut cut = Sends::Good.octets(&buffer[..late.len]);
     cut[2] |= 0x02;
-    exchanges.answer((11 + DEADLINE_MS) * NS_PER_MS, 0, &cut);
-    assert_eq!(exchanges.ask_again(&mut again), None);
+    exchanges.handle_datagram((11 + DEADLINE_MS) * NS_PER_MS, 0, &cut);
+    assert_eq!(exchanges.next_tcp_retry(&mut again), None);
     let answered = exchanges.finish();
     let tally = &answered.tally;
     assert_eq!(

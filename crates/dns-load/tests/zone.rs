@@ -133,7 +133,7 @@ fn the_generator_expects_what_the_file_says_and_nothing_else() {
         let compare = |code: &str, records: &[&str]| {
             let octets = message(workload.query(index), code, records);
             let answer = DnsMessage::parse(&octets).unwrap();
-            assert!(workload.is_asked(index, &answer), "{line}");
+            assert!(workload.has_question_of(index, &answer), "{line}");
             workload.expected(index).unwrap().compare(&answer)
         };
         // The records may be in any order, because servers rotate it.

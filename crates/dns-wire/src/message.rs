@@ -126,7 +126,7 @@ impl<'a> DnsMessage<'a> {
 
     /// Returns true when both messages have equal questions, with names in any case (RFC 4343).
     #[must_use]
-    pub fn asks_as(&self, other: &Self) -> bool {
+    pub fn has_same_questions(&self, other: &Self) -> bool {
         self.header.counts[0] == other.header.counts[0]
             && (self.question_octets() == other.question_octets()
                 || self.questions().eq(other.questions()))

@@ -65,7 +65,7 @@ fn the_query_of_the_slides_is_written_to_the_octet() {
 fn answers_are_read() {
     let (query, answer) = (octets(SLIDES), octets(ADDRESS));
     let (query, answer) = (DnsMessage::parse(&query).unwrap(), DnsMessage::parse(&answer).unwrap());
-    assert!(answer.asks_as(&query));
+    assert!(answer.has_same_questions(&query));
     assert_eq!((answer.header().id, answer.header().counts), (0x1000, [1, 1, 0, 1]));
     assert!(
         answer.header().flags.has(Flags::RESPONSE) && !query.header().flags.has(Flags::RESPONSE)
@@ -88,7 +88,7 @@ fn answers_are_read() {
     let names: Vec<_> =
         alias.records().map(|record| format!("{} {}", record.name, record.kind)).collect();
     assert_eq!(names, ["alias.example.org. CNAME", "a.example.org. A"]);
-    assert!(alias.edns().is_none() && !alias.asks_as(&query));
+    assert!(alias.edns().is_none() && !alias.has_same_questions(&query));
     let mail = octets(MAIL);
     assert_eq!(DnsMessage::parse(&mail).unwrap().records().count(), 3);
 }
@@ -119,7 +119,7 @@ fn the_case_of_letters_does_not_matter_and_nothing_else_is_overlooked() {
     let changed = |at: usize, to: u8| {
         let mut answer = octets(ADDRESS);
         answer[at] = to;
-        DnsMessage::parse(&answer).unwrap().asks_as(&query)
+        DnsMessage::parse(&answer).unwrap().has_same_questions(&query)
     };
     assert!(changed(13, b'W') && !changed(13, b'v'));
     // Type and class of the question end at 32.
@@ -203,7 +203,7 @@ fn damaged_messages_are_read_to_an_end() {
                     records.len() as u32 == announced || may_lack,
                     "{records:?} of {announced}"
                 );
-                assert!(parsed.asks_as(&parsed));
+                assert!(parsed.has_same_questions(&parsed));
             }
             Err(reason) => refused[reason.index()] += 1,
         }

@@ -63,7 +63,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Prints the findings for the file.
 pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
-    let shown = match judge(args) {
+    let shown = match advise(args) {
         Ok(shown) => shown,
         Err(problem) => {
             netio::stderr::print_line(&problem);
@@ -75,12 +75,12 @@ pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
         netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
         return ExitCode::FAILURE;
     }
-    ExitCode::from(if shown.too_dear().count() > 0 { 3 } else { 0 })
+    ExitCode::from(if shown.too_expensive().count() > 0 { 3 } else { 0 })
 }
 
 /// Reads all input and judges the configuration. Returns a message for the user if the input is
 /// wrong.
-fn judge(args: &AdviseArgs) -> Result<AdviseOutput, String> {
+fn advise(args: &AdviseArgs) -> Result<AdviseOutput, String> {
     let name = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| format!("error: cannot read {name}: {error}"))?;
@@ -157,11 +157,11 @@ struct AdviseOutput {
 impl AdviseOutput {
     /// Returns the findings that cost more than the limit. A cost of "at most" some share does not
     /// count.
-    fn too_dear(&self) -> impl Iterator<Item = &PerformanceFinding> {
-        self.advice.findings.iter().filter(|finding| self.is_too_dear(&finding.cost))
+    fn too_expensive(&self) -> impl Iterator<Item = &PerformanceFinding> {
+        self.advice.findings.iter().filter(|finding| self.is_too_expensive(&finding.cost))
     }
 
-    fn is_too_dear(&self, cost: &Cost) -> bool {
+    fn is_too_expensive(&self, cost: &Cost) -> bool {
         let known = cost.share.filter(|share| share.bound != Bound::AtMost);
         known.zip(self.limit).is_some_and(|(share, limit)| share.value > limit)
     }
@@ -180,7 +180,7 @@ impl AdviseOutput {
             count => writeln!(text, "{}: {count} findings", self.file),
         };
         if let Some(limit) = self.limit {
-            let count = self.too_dear().count();
+            let count = self.too_expensive().count();
             let _ = writeln!(text, "{count} above {:.1} %", limit * 100.0);
         }
         text
@@ -234,7 +234,7 @@ impl AdviseOutput {
                     "bound": share.map(|share| share.bound.name()),
                     "figures": figures,
                     "source": source,
-                    "is_above_limit": self.is_too_dear(&finding.cost),
+                    "is_above_limit": self.is_too_expensive(&finding.cost),
                 },
                 "in_godwit": finding.in_godwit,
                 "change": finding.change,

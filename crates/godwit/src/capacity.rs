@@ -126,7 +126,7 @@ fn time(text: &str) -> Result<(String, f64), String> {
 struct CapacityTable {
     leases: Vec<u64>,
     times: Vec<(String, f64)>,
-    habits: CapacityAssumptions,
+    assumptions: CapacityAssumptions,
     outage: Option<String>,
     measured_per_s: Option<f64>,
 }
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
         } else {
             args.lease_times.clone()
         },
-        habits: CapacityAssumptions {
+        assumptions: CapacityAssumptions {
             t1_share: args.t1_share,
             churn_per_day: args.churn / 100.0,
             outage_s: args.outage.as_ref().map_or(0.0, |(_, seconds)| *seconds),
@@ -194,7 +194,7 @@ fn measured(text: &str) -> Result<f64, String> {
 impl CapacityTable {
     fn rows(&self) -> impl Iterator<Item = (u64, Vec<CapacityCell>)> {
         self.leases.iter().map(|&leases| {
-            let cells = self.times.iter().map(|(_, s)| self.habits.cell(leases, *s));
+            let cells = self.times.iter().map(|(_, s)| self.assumptions.cell(leases, *s));
             (leases, cells.collect())
         })
     }
@@ -213,8 +213,8 @@ impl CapacityTable {
     /// habits.
     fn note(&self) -> Option<String> {
         let (leases, time, printed) = MISPRINT;
-        let is_plain =
-            CapacityAssumptions { outage_s: 0.0, ..self.habits } == CapacityAssumptions::default();
+        let is_plain = CapacityAssumptions { outage_s: 0.0, ..self.assumptions }
+            == CapacityAssumptions::default();
         let (_, cell) = self.cells().find(|(name, cell)| cell.leases == leases && name == time)?;
         is_plain.then(|| {
             format!(
@@ -294,12 +294,15 @@ impl CapacityTable {
         leases.sort_unstable();
         let line = |(name, lease_time_s): &(String, f64)| CapacityLine {
             lease_time: name.clone(),
-            cells: leases.iter().map(|&count| self.habits.cell(count, *lease_time_s)).collect(),
+            cells: leases
+                .iter()
+                .map(|&count| self.assumptions.cell(count, *lease_time_s))
+                .collect(),
         };
         CapacityChart {
             lines: self.times.iter().map(line).collect(),
             measured_per_s: self.measured_per_s,
-            habits: self.habits,
+            habits: self.assumptions,
             notes: self.note().into_iter().collect(),
         }
     }
@@ -321,7 +324,7 @@ impl CapacityTable {
         });
         json!({
             "schema": "godwit.capacity.v1",
-            "habits": self.habits,
+            "habits": self.assumptions,
             "measured_per_s": self.measured_per_s,
             "cells": cells.collect::<Vec<_>>(),
             "notes": self.note().into_iter().collect::<Vec<_>>(),
@@ -341,7 +344,7 @@ mod tests {
         CapacityTable {
             leases: vec![1_000, 1_000_000],
             times: vec![("30min".into(), 1_800.0), ("1w".into(), 604_800.0)],
-            habits: CapacityAssumptions { outage_s: 450.0, ..CapacityAssumptions::default() },
+            assumptions: CapacityAssumptions { outage_s: 450.0, ..CapacityAssumptions::default() },
             outage: outage.map(Into::into),
             measured_per_s,
         }
@@ -356,7 +359,7 @@ mod tests {
         assert!(text.contains("prints 4, its formula gives 3.307, so 3"), "{text}");
         assert_eq!(table(None, None).json()["notes"].as_array().unwrap().len(), 1);
         let other = CapacityAssumptions { t1_share: 0.4, ..CapacityAssumptions::default() };
-        assert_eq!(CapacityTable { habits: other, ..table(None, None) }.note(), None);
+        assert_eq!(CapacityTable { assumptions: other, ..table(None, None) }.note(), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::kea_shell;
 use crate::keactrl;
 use crate::lab;
 use crate::netem;
-use crate::say;
+use crate::output;
 use crate::ubench;
 
 /// Benchmark lab for DHCP, DNS and DCCP, and a DHCP server that runs Kea configurations.
@@ -107,9 +107,9 @@ pub(crate) fn command() -> clap::Command {
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if kea_admin::is_version(&words) {
-        return say::ended(say::line(dhcp_server::KEA_LEVEL));
+        return output::exit_code(output::line(dhcp_server::KEA_LEVEL));
     }
-    let words = as_called(words);
+    let words = translate_tool_name(words);
     let after_command: Vec<String> =
         words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed =
@@ -146,7 +146,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Translates a command line that begins with another tool's name (usually a link): the binary acts
 /// as that tool.
-fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
+fn translate_tool_name(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().and_then(|word| Path::new(word).file_name()).map(ToOwned::to_owned);
     let command = match name.as_deref().and_then(|name| name.to_str()) {
         Some("kea-dhcp4") => "dhcp4",
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
-        let words = as_called(line.split_whitespace().map(OsString::from).collect());
+        let words = translate_tool_name(line.split_whitespace().map(OsString::from).collect());
         Cli::try_parse_from(words)
     }
 
@@ -319,7 +319,7 @@ mod tests {
             "trafgen --dev eth0 --conf trafgen.cfg --cpu 2 --rat 5kpps --prio --kernel 5 -k1000 -H",
             "trafgen -v",
         ] {
-            let words = as_called(line.split_whitespace().map(OsString::from).collect());
+            let words = translate_tool_name(line.split_whitespace().map(OsString::from).collect());
             command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
         for line in ["trafgen", "trafgen -i x {}", "trafgen {} -b 5", "trafgen {} -t 1 -b 1pps"] {

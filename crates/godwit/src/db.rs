@@ -11,7 +11,7 @@ use dhcp_store::sql::{
     Database, DatabaseSslMode, Schema, SqlDatabaseKind, SqlError, SqlFamily, SqlSettings,
 };
 
-use crate::say;
+use crate::output;
 
 /// Create, upgrade, dump and load lease tables (like kea-admin).
 ///
@@ -182,7 +182,7 @@ pub(crate) fn run(args: &DbArgs) -> ExitCode {
             false => upload::<V6>(place, input),
         },
     };
-    say::ended(done)
+    output::exit_code(done)
 }
 
 fn init(place: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String> {
@@ -191,27 +191,27 @@ fn init(place: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String
         SchemaName::Current => Schema::Current,
     };
     let mut database = open(place, true)?;
-    database.install(schema).map_err(said)?;
-    say::line(format_args!("made the tables, version {}", found(&mut database)?))
+    database.install(schema).map_err(error_text)?;
+    output::line(format_args!("made the tables, version {}", schema_version(&mut database)?))
 }
 
 fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
     let mut database = open(place, false)?;
-    let has_changed = database.upgrade().map_err(said)?;
-    let version = found(&mut database)?;
+    let has_changed = database.upgrade().map_err(error_text)?;
+    let version = schema_version(&mut database)?;
     match has_changed {
-        true => say::line(format_args!("upgraded the tables to version {version}")),
-        false => say::line(format_args!("the tables are of version {version} already")),
+        true => output::line(format_args!("upgraded the tables to version {version}")),
+        false => output::line(format_args!("the tables are of version {version} already")),
     }
 }
 
 fn version(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    say::line(found(&mut open(place, false)?)?)
+    output::line(schema_version(&mut open(place, false)?)?)
 }
 
 fn recount(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    open(place, false)?.recount().map_err(said)?;
-    say::line("Recount lease statistics from database")
+    open(place, false)?.recount().map_err(error_text)?;
+    output::line("Recount lease statistics from database")
 }
 
 fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
@@ -222,7 +222,7 @@ fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(),
             "warning: row {row} is no lease and is left out: {fault}"
         ));
     }
-    say::line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
+    output::line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
     match loaded.bad_rows {
         0 => Ok(()),
         count => Err(format!("{count} rows are no leases")),
@@ -235,7 +235,7 @@ fn upload<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(
     for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
         netio::stderr::print_line(format_args!("warning: {problem}"));
     }
-    say::line(format_args!(
+    output::line(format_args!(
         "wrote {} leases of {} to the database",
         uploaded.leases,
         path.display()
@@ -273,11 +273,11 @@ fn open(place: &DatabaseConnectionArgs, may_create: bool) -> Result<Database, St
         ssl_mode: place.ssl_mode,
         ..SqlSettings::new(backend, place.name.clone())
     };
-    Database::open(&settings).map_err(said)
+    Database::open(&settings).map_err(error_text)
 }
 
 fn ssl_mode(name: &str) -> Result<DatabaseSslMode, String> {
-    DatabaseSslMode::of_name(name).ok_or_else(|| {
+    DatabaseSslMode::from_name(name).ok_or_else(|| {
         let known = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
         format!("one of these is meant: {known}")
     })
@@ -293,14 +293,14 @@ fn password(place: &DatabaseConnectionArgs) -> Result<String, String> {
     Ok(given.or_else(|| std::env::var(PASSWORD_VARIABLE).ok()).unwrap_or_default())
 }
 
-fn found(database: &mut Database) -> Result<String, String> {
-    let version = database.version().map_err(said)?;
+fn schema_version(database: &mut Database) -> Result<String, String> {
+    let version = database.version().map_err(error_text)?;
     version
         .map(|version| version.to_string())
         .ok_or_else(|| "there are no tables of Kea's in this database".to_owned())
 }
 
-fn said(error: SqlError) -> String {
+fn error_text(error: SqlError) -> String {
     error.to_string()
 }
 

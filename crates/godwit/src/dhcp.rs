@@ -8,7 +8,7 @@ use dhcp_server::{
     ConfigurationReadOptions, DaemonSettings, IpVersion, RequiredValidity, ServerError,
 };
 
-use crate::dhcp_check::{ConfigurationCheck, told};
+use crate::dhcp_check::{ConfigurationCheck, print_text};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
@@ -107,9 +107,9 @@ impl DhcpServerKind {
 /// Runs the server, or the check or query that the flags select.
 pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
     let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
-        _ if args.version => told(&format!("{}\n", dhcp_server::KEA_LEVEL)),
-        _ if args.extended_version => told(&server.extended_version()),
-        _ if args.build_report => told(&dhcp_server::build_report()),
+        _ if args.version => print_text(&format!("{}\n", dhcp_server::KEA_LEVEL)),
+        _ if args.extended_version => print_text(&server.extended_version()),
+        _ if args.build_report => print_text(&dhcp_server::build_report()),
         (Some(path), _) => {
             let accepted = &args.accept_inactive;
             let check = ConfigurationCheck { server, path, terms: terms(args), accepted };

@@ -58,7 +58,7 @@ impl ConfigurationCheck<'_> {
             CheckVerdict::Sound => {
                 let subnets = counted(subnets.unwrap_or_default(), "subnet");
                 let path = self.path.display();
-                told(&format!("{path}: the configuration is sound, {subnets}\n"))
+                print_text(&format!("{path}: the configuration is sound, {subnets}\n"))
             }
             CheckVerdict::NotStarted(why) => {
                 netio::stderr::print_line(format_args!("would not start: {why}"));
@@ -79,7 +79,7 @@ impl ConfigurationCheck<'_> {
     /// The configuration is refused, or the output cannot be written.
     pub(crate) fn print_json(&self) -> Result<(), ServerError> {
         let findings = self.findings();
-        told(&format!("{:#}\n", self.json(&findings)))?;
+        print_text(&format!("{:#}\n", self.json(&findings)))?;
         match findings.verdict {
             CheckVerdict::Sound => Ok(()),
             CheckVerdict::NotStarted(why) | CheckVerdict::Refused(why) => {
@@ -91,14 +91,18 @@ impl ConfigurationCheck<'_> {
     fn findings(&self) -> CheckFindings {
         let (path, terms) = (self.path, self.terms);
         match self.server {
-            DhcpServerKind::Dhcp4 => of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
-                let missing = dhcp_server::missing_dhcp4(config);
-                (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
-            }),
-            DhcpServerKind::Dhcp6 => of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
-                let missing = dhcp_server::missing_dhcp6(config);
-                (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
-            }),
+            DhcpServerKind::Dhcp4 => {
+                build_findings(dhcp_server::read_dhcp4(path, terms), |config| {
+                    let missing = dhcp_server::missing_dhcp4(config);
+                    (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
+                })
+            }
+            DhcpServerKind::Dhcp6 => {
+                build_findings(dhcp_server::read_dhcp6(path, terms), |config| {
+                    let missing = dhcp_server::missing_dhcp6(config);
+                    (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
+                })
+            }
         }
     }
 
@@ -145,7 +149,7 @@ impl ConfigurationCheck<'_> {
 /// Builds the findings for a configuration that was read. `further` returns for a sound one the
 /// result of starting a server with it, the interfaces and files that the machine lacks, and the
 /// number of subnets.
-fn of_checked<C>(
+fn build_findings<C>(
     read: Result<CheckedConfig<C>, ServerError>,
     further: impl FnOnce(&C) -> (Result<(), ServerError>, Result<Vec<String>, ServerError>, usize),
 ) -> CheckFindings {
@@ -179,7 +183,7 @@ fn of_checked<C>(
 /// # Errors
 ///
 /// The output cannot be written.
-pub(crate) fn told(text: &str) -> Result<(), ServerError> {
+pub(crate) fn print_text(text: &str) -> Result<(), ServerError> {
     let failed = |cause| ServerError::System { tried: "write to standard output", cause };
     netio::stdout::print(text).map_err(failed)
 }

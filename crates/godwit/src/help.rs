@@ -6,7 +6,7 @@ use std::io::{IsTerminal, stderr, stdout};
 
 use clap::Command;
 
-use crate::instead;
+use crate::missing_switches;
 
 /// Flags of a command under headings: the command's words, a heading, and the flags.
 const HEADINGS: &[(&str, &str, &[&str])] = &[
@@ -260,11 +260,11 @@ pub(crate) fn decorated(command: Command) -> Command {
 
 /// Commands that replace C programs. As with getopt_long(3), users may shorten long switches as
 /// long as they are unambiguous, and the last of repeated switches counts.
-const STANDING_IN: [&str; 7] =
+const REPLACEMENT_COMMANDS: [&str; 7] =
     ["perfdhcp", "trafgen", "ifpps", "cpustat", "dccp perf", "dccp ttcp", "dns dnsperf"];
 
 fn decorate(mut command: Command, words: &str) -> Command {
-    if STANDING_IN.contains(&words) {
+    if REPLACEMENT_COMMANDS.contains(&words) {
         command = command.infer_long_args(true).args_override_self(true);
     }
     for (_, heading, flags) in HEADINGS.iter().filter(|(of, ..)| *of == words) {
@@ -306,7 +306,7 @@ const PHRASES: [(&str, &str); 9] = [
 
 /// Prints `error` for the command line `words`. Help and version go to the standard output.
 pub(crate) fn print(words: &[OsString], error: &clap::Error) {
-    if let Some(message) = instead::message(words, error) {
+    if let Some(message) = missing_switches::message(words, error) {
         netio::stderr::print(message);
         return;
     }

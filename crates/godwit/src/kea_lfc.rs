@@ -13,7 +13,7 @@ use dhcp_store::memfile::{Cleanup, CleanupOutcome, LeaseFiles};
 use dhcp_store::regular_file;
 use dhcp_store::storage::{DiskStorage, Storage};
 
-use crate::say;
+use crate::output;
 
 /// Clean up rotated lease files, like Kea's kea-lfc; Godwit's servers need no separate clean-up.
 ///
@@ -69,20 +69,20 @@ struct KeaLfcFamilyArgs {
 pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
-        return say::ended(say::line(level));
+        return output::exit_code(output::line(level));
     }
     if args.extended {
-        return say::ended(say::line(format_args!(
+        return output::exit_code(output::line(format_args!(
             "{level} (godwit {})",
             env!("CARGO_PKG_VERSION")
         )));
     }
-    say::ended(clean_up(args).and_then(|cleaned| {
+    output::exit_code(clean_up(args).and_then(|cleaned| {
         for error in &cleaned.report.errors {
             netio::stderr::print_line(format_args!("warning: {error}"));
         }
         if args.verbose {
-            say::line(format_args!("wrote {} leases", cleaned.leases))?;
+            output::line(format_args!("wrote {} leases", cleaned.leases))?;
         }
         Ok(())
     }))
@@ -100,7 +100,7 @@ fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
     if args.verbose {
         let number = if args.family.is_v6 { 6 } else { 4 };
         let (previous, rotated) = (files.previous.display(), files.rotated.display());
-        say::line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
+        output::line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
     }
     let _pid_file = CleanupPidFile::claim(path(&args.pid_file))?;
     let cleanup = match args.family.is_v6 {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dhcp_server::{ClientTls, CommandFailure, CommandRequest, KEA_LEVEL, send_command};
 
-use crate::say;
+use crate::output;
 
 /// Send a command to a server over HTTP or HTTPS, like Kea's kea-shell, and print the answer.
 ///
@@ -65,18 +65,18 @@ pub(crate) struct KeaShellArgs {
 /// Sends the command that `args` and standard input describe.
 pub(crate) fn run(args: &KeaShellArgs) -> ExitCode {
     if args.version {
-        return say::ended(say::line(KEA_LEVEL));
+        return output::exit_code(output::line(KEA_LEVEL));
     }
     if args.extended {
         let own = env!("CARGO_PKG_VERSION");
-        return say::ended(say::line(format_args!("{KEA_LEVEL} (godwit {own})")));
+        return output::exit_code(output::line(format_args!("{KEA_LEVEL} (godwit {own})")));
     }
     match answer(args) {
-        Ok(text) => say::ended(say::line(text)),
+        Ok(text) => output::exit_code(output::line(text)),
         // Kea's program prints its faults to standard output, too.
-        Err(fault) => match say::line(fault) {
+        Err(fault) => match output::line(fault) {
             Ok(()) => ExitCode::FAILURE,
-            Err(problem) => say::ended(Err(problem)),
+            Err(problem) => output::exit_code(Err(problem)),
         },
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use dhcp_store::regular_file;
 
-use crate::say;
+use crate::output;
 
 /// Start, stop, reload or show the servers of a keactrl.conf, like Kea's keactrl.
 ///
@@ -76,10 +76,10 @@ const SERVERS: [KeactrlServer; 3] = [
 pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
-        return say::ended(say::line(level));
+        return output::exit_code(output::line(level));
     }
     let Some(action) = args.action.filter(|_| !args.extended) else {
-        return say::ended(say::line(format_args!(
+        return output::exit_code(output::line(format_args!(
             "{level} (godwit {})",
             env!("CARGO_PKG_VERSION")
         )));
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             // Like Kea's keactrl, print errors to the standard output.
-            let _ = say::line(format_args!("ERROR/keactrl: {problem}"));
+            let _ = output::line(format_args!("ERROR/keactrl: {problem}"));
             ExitCode::FAILURE
         }
     }
@@ -100,7 +100,7 @@ fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
         .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
     let settings = read(&text);
     if action == KeactrlAction::Version {
-        say::line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
+        output::line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
     }
     if action == KeactrlAction::Status {
         return status(&settings, &args.config);
@@ -123,13 +123,13 @@ fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     for server in SERVERS {
         let (program, config, pid_file) = files(&server, settings)?;
         let state = if running(&pid_file, program).is_some() { "active" } else { "inactive" };
-        say::line(format_args!("{}: {state}", server.titles[0]))?;
+        output::line(format_args!("{}: {state}", server.titles[0]))?;
         configs.push((server.titles[1], config));
     }
     for (title, config) in &configs {
-        say::line(format_args!("Kea {title} configuration file: {config}"))?;
+        output::line(format_args!("Kea {title} configuration file: {config}"))?;
     }
-    say::line(format_args!("keactrl configuration file: {}", own.display()))?;
+    output::line(format_args!("keactrl configuration file: {}", own.display()))?;
     match configs.iter().find(|(_, config)| !Path::new(config).is_file()) {
         Some((_, config)) => Err(format!("Configuration file for Kea does not exist: {config}.")),
         None => Ok(()),
@@ -158,13 +158,13 @@ fn on_server(
     match (action, pid) {
         (KeactrlAction::Start, Some(pid)) => {
             let file = pid_file.display();
-            say::line(format_args!(
+            output::line(format_args!(
                 "INFO/keactrl: {name} appears to be running, see: PID {pid}, PID file: {file}."
             ))?;
         }
         (KeactrlAction::Start, None) => {
             let words = words(server, settings, options);
-            say::line(format_args!(
+            output::line(format_args!(
                 "INFO/keactrl: Starting {program} -c {config} {}",
                 words.join(" ")
             ))?;
@@ -173,21 +173,21 @@ fn on_server(
             command.spawn().map_err(|cause| format!("cannot start {program}: {cause}"))?;
         }
         (KeactrlAction::Stop | KeactrlAction::Reload, None) => {
-            say::line(format_args!("INFO/keactrl: {name} isn't running."))?;
+            output::line(format_args!("INFO/keactrl: {name} isn't running."))?;
         }
         (KeactrlAction::Stop, Some(pid)) => {
-            say::line(format_args!("INFO/keactrl: Stopping {name}..."))?;
+            output::line(format_args!("INFO/keactrl: Stopping {name}..."))?;
             signal("TERM", pid)?;
         }
         (KeactrlAction::Reload, Some(pid)) => {
-            say::line(format_args!("INFO/keactrl: Reloading {name}..."))?;
+            output::line(format_args!("INFO/keactrl: Reloading {name}..."))?;
             signal("HUP", pid)?;
         }
         (KeactrlAction::Status | KeactrlAction::Version, _) => {
             let output = Command::new(program).arg("-v").output();
             let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
             let version = version.unwrap_or_else(|_| format!("unknown, {program} missing"));
-            say::line(format_args!("{name}: {}", version.trim_end()))?;
+            output::line(format_args!("{name}: {}", version.trim_end()))?;
         }
     }
     Ok(())

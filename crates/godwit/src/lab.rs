@@ -1,8 +1,8 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
 mod compare;
-mod far;
 mod regression;
+mod remote;
 mod serve;
 mod stored;
 mod top;
@@ -57,7 +57,7 @@ enum LabCommand {
     #[command(hide = true)]
     Attend,
     #[command(hide = true)]
-    Hold(far::HoldArgs),
+    Hold(remote::HoldArgs),
     Top(top::LabTopArgs),
     /// Remove leftovers of killed runs: namespaces, temporary folders, processes.
     ///
@@ -209,8 +209,8 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
         LabCommand::Peers(args) => peers(args.json),
         LabCommand::Limit(args) => limit(args),
         LabCommand::Distance(args) => distance(args),
-        LabCommand::Attend => far::run_attend(),
-        LabCommand::Hold(args) => far::run_hold(args),
+        LabCommand::Attend => remote::run_attend(),
+        LabCommand::Hold(args) => remote::run_hold(args),
         LabCommand::Top(args) => top::run(args),
         LabCommand::Clean => clean(),
     };
@@ -371,7 +371,8 @@ fn running(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTarget>, 
         )));
     }
     let (relay, pool_size) = (args.relay.clone(), args.pool_size);
-    RunningTarget::of(&TargetOptions { server: server.clone(), relay, pool_size }, plan).map(Some)
+    RunningTarget::from_options(&TargetOptions { server: server.clone(), relay, pool_size }, plan)
+        .map(Some)
 }
 
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
@@ -417,7 +418,7 @@ fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
 
 fn distance(args: &DistanceArgs) -> Result<ExitCode, LabError> {
     let round_trip = Duration::from_millis(args.round_trip_ms);
-    lab::distance::run(args.listen, args.to, round_trip, |address| {
+    lab::delay_proxy::run(args.listen, args.to, round_trip, |address| {
         print_line(&address.to_string())?;
         Ok(!netio::stdout::is_closed())
     })?;

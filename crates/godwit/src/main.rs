@@ -7,14 +7,14 @@ mod db;
 mod dhcp;
 mod dhcp_check;
 mod help;
-mod instead;
 mod kea_admin;
 mod kea_lfc;
 mod kea_shell;
 mod keactrl;
 mod lab;
+mod missing_switches;
 mod netem;
-mod say;
+mod output;
 mod signals;
 mod ubench;
 

@@ -174,7 +174,7 @@ fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
     let request = LinkRequest {
-        between: pair(&args.between)?,
+        interfaces: pair(&args.between)?,
         settings,
         seed: args.seed.unwrap_or_else(|| Clock::now().wall_us),
         socket: args.socket.clone(),
@@ -184,7 +184,7 @@ fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
     let signals = Signals::install().and_then(Signals::take_reports_too).map_err(|error| {
         EmulatedLinkError::Environment(format!("cannot install signal handlers: {error}"))
     })?;
-    let [first, second] = &request.between;
+    let [first, second] = &request.interfaces;
     let up = |warnings: &[String]| {
         for warning in warnings {
             netio::stderr::print_line(format_args!("warning: {warning}"));
@@ -204,7 +204,7 @@ fn set_up(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
 }
 
 fn off(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
-    let removed = kernel::off(&pair(between)?)?;
+    let removed = kernel::remove(&pair(between)?)?;
     if removed.is_empty() {
         return print("nothing to remove\n");
     }

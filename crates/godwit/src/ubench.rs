@@ -254,7 +254,7 @@ fn variants(
                 (true, Some(is_compiled)) => vec![is_compiled],
                 (true, None) => vec![false, true],
             };
-            let of_2012 = compiled.iter().map(|&is| BenchmarkSubject::of_2012(backend, mode, is));
+            let of_2012 = compiled.iter().map(|&is| BenchmarkSubject::for_2012(backend, mode, is));
             of_schema.extend(of_2012);
         }
     }
@@ -362,10 +362,10 @@ fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), UbenchError> {
     } else {
         output::text(report)
     };
-    said(netio::stdout::print(&text))
+    map_print_error(netio::stdout::print(&text))
 }
 
-fn said(result: std::io::Result<()>) -> Result<(), UbenchError> {
+fn map_print_error(result: std::io::Result<()>) -> Result<(), UbenchError> {
     result.map_err(|error| UbenchError::failed("print", error))
 }
 
@@ -383,7 +383,7 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
     let mode = if args.sync.unwrap_or(true) { ChangeSafety::Sync } else { ChangeSafety::Async };
     let is_compiled = args.compiled.unwrap_or(true);
     let is_verbose = args.verbose.unwrap_or(backend != SubjectBackend::Memfile);
-    let mut subject = BenchmarkSubject::of_2012(backend, mode, is_compiled);
+    let mut subject = BenchmarkSubject::for_2012(backend, mode, is_compiled);
     if let (SubjectBackend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
         subject.journal = Some(journal(name));
     }
@@ -408,18 +408,19 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
         user: &args.user,
         password: &args.password,
     };
-    said(netio::stdout::print(&compat::head(backend, &parameters)))?;
+    map_print_error(netio::stdout::print(&compat::head(backend, &parameters)))?;
     let report = ubench::measure(&request, &mut |told| match told {
         UbenchEvent::Marks(step, hits) => {
-            let line = compat::progress(step, hits, (backend, is_compiled), is_verbose);
+            let line = compat::progress(step, hits, backend, is_compiled, is_verbose);
             // The final print reports a closed output.
             let _ = netio::stdout::print(&line);
         }
         UbenchEvent::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
         UbenchEvent::Run(..) => {}
     })?;
-    let row = report.rows.first().ok_or_else(|| UbenchError::said("nothing was measured"))?;
-    said(netio::stdout::print(&compat::summary(row)))
+    let row =
+        report.rows.first().ok_or_else(|| UbenchError::from_message("nothing was measured"))?;
+    map_print_error(netio::stdout::print(&compat::summary(row)))
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn entry(server: &PrivateDatabase, keys: &str) -> String {
 }
 
 /// Writes a host with plain SQL: a client, by a hardware address or a DUID.
-fn write(server: &PrivateDatabase, (identifier, kind): (&str, u8), columns: &str, values: &str) {
+fn write(server: &PrivateDatabase, identifier: &str, kind: u8, columns: &str, values: &str) {
     let octets = match server.engine() {
         DatabaseEngine::MariaDb => format!("UNHEX('{identifier}')"),
         DatabaseEngine::PostgreSql => format!("decode('{identifier}', 'hex')"),
@@ -205,16 +205,16 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     let columns = "dhcp4_subnet_id, ipv4_address";
     let at = |address: &str| address.parse::<Ipv4Addr>().unwrap().to_bits();
     let value = |address: &str| format!("1, {}", at(address));
-    write(&maria, ("020000000001", 0), columns, &value("127.2.0.1"));
-    write(&postgres, ("020000000002", 0), columns, &value("127.2.0.2"));
+    write(&maria, "020000000001", 0, columns, &value("127.2.0.1"));
+    write(&postgres, "020000000002", 0, columns, &value("127.2.0.2"));
     // The first database takes precedence over the second one.
-    write(&postgres, ("020000000001", 0), columns, &value("127.2.0.99"));
+    write(&postgres, "020000000001", 0, columns, &value("127.2.0.99"));
     // A lease keeps only a part of this name: Kea's column takes characters, not bytes.
     let long = format!("{columns}, hostname");
     let named = format!("{}, '{}'", value("127.2.0.4"), "\u{fc}.".repeat(120));
-    write(&postgres, ("020000000004", 0), &long, &named);
+    write(&postgres, "020000000004", 0, &long, &named);
     // The first address of the pool is reserved for another client.
-    write(&postgres, ("020000000077", 0), columns, &value("127.1.0.1"));
+    write(&postgres, "020000000077", 0, columns, &value("127.1.0.1"));
     let scene = HostDatabaseServer::start(
         "dhcp4",
         Ipv4Addr::LOCALHOST.into(),
@@ -241,7 +241,7 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     let (kind, leased) = scene.ask4(3, Some(dynamic));
     assert_eq!((kind, leased), (Some(v4::MessageType::Ack), dynamic));
     // An operator writes a row while the server runs.
-    write(&maria, ("020000000003", 0), columns, &value("127.2.0.3"));
+    write(&maria, "020000000003", 0, columns, &value("127.2.0.3"));
     assert!(waited_until(|| offer(3) == Ipv4Addr::new(127, 2, 0, 3)));
     let (kind, leased) = scene.ask4(3, Some(Ipv4Addr::new(127, 2, 0, 3)));
     assert_eq!((kind, leased), (Some(v4::MessageType::Ack), Ipv4Addr::new(127, 2, 0, 3)));
@@ -253,7 +253,7 @@ fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
     let Some(maria) = database(DatabaseEngine::MariaDb, "2.2") else { return };
     let Some(postgres) = database(DatabaseEngine::PostgreSql, "current") else { return };
     let reserve = |server: &PrivateDatabase, n: u8, address: &str| {
-        write(server, (&format!("000300010200000000{n:02x}"), 1), "dhcp6_subnet_id", "1");
+        write(server, &format!("000300010200000000{n:02x}"), 1, "dhcp6_subnet_id", "1");
         let owner = "SELECT MAX(host_id) FROM hosts";
         let statement = format!(
             "INSERT INTO ipv6_reservations (address, prefix_len, type, host_id) \

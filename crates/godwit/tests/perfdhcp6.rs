@@ -47,11 +47,12 @@ fn exchanges(
     link: &LinkNamespaces,
     run: u8,
     arguments: &[&str],
-    leases: (&Path, usize),
+    leases: &Path,
+    each: usize,
 ) -> MessageTotals {
     let mut all = MessageTotals::default();
     for round in 0..ROUNDS {
-        let of_round = one_round(link, [run, round as u8], arguments, leases);
+        let of_round = one_round(link, [run, round as u8], arguments, leases, each);
         all.sent += of_round.sent;
         all.received += of_round.received;
     }
@@ -74,7 +75,8 @@ fn one_round(
     link: &LinkNamespaces,
     [run, round]: [u8; 2],
     arguments: &[&str],
-    (leases, each): (&Path, usize),
+    leases: &Path,
+    each: usize,
 ) -> MessageTotals {
     let count = ROUND.to_string();
     let mut all = MessageTotals::default();
@@ -132,10 +134,10 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     fs::write(&relays, "2001:db8:1::1\n").expect("the test's folder can be written");
     let relays = relays.display().to_string();
 
-    exchanges(&link, 1, &[], (&leases, 1));
-    exchanges(&link, 2, &["-e", "address-and-prefix"], (&leases, 2));
-    exchanges(&link, 3, &["-e", "prefix-only"], (&leases, 1));
-    exchanges(&link, 4, &["-A", "1", "-J", &relays], (&leases, 1));
+    exchanges(&link, 1, &[], &leases, 1);
+    exchanges(&link, 2, &["-e", "address-and-prefix"], &leases, 2);
+    exchanges(&link, 3, &["-e", "prefix-only"], &leases, 1);
+    exchanges(&link, 4, &["-A", "1", "-J", &relays], &leases, 1);
     server.kill();
     let (count, prefixes) = (keys(&leases).len(), prefixes(&leases));
     assert!(count >= 5 * COUNT && prefixes >= 2 * COUNT, "{count} leases, {prefixes} prefixes");
@@ -144,7 +146,7 @@ fn it_drops_nothing_and_leaves_every_lease_in_the_file() {
     let log = server.log();
     assert!(log.contains(&format!("{count} leases")), "{log}");
     // New clients get other addresses and prefixes: the earlier ones are still leased.
-    exchanges(&link, 5, &["-e", "address-and-prefix"], (&leases, 2));
+    exchanges(&link, 5, &["-e", "address-and-prefix"], &leases, 2);
     server.stop();
     let (new, new_prefixes) = (keys(&leases).len() - count, self::prefixes(&leases) - prefixes);
     assert!(new >= 2 * COUNT && new == 2 * new_prefixes, "{new} new leases");
@@ -189,7 +191,7 @@ fn renewals_and_releases_are_served_and_nothing_is_malformed() {
     fs::write(&relays, "2001:db8:1::1\n").expect("the test's folder can be written");
     let leases = folder.path().join("leases.csv");
     let through = ["-A", "1", "-J", &relays.display().to_string()];
-    let MessageTotals { sent, received } = exchanges(&link, 4, &through, (&leases, 1));
+    let MessageTotals { sent, received } = exchanges(&link, 4, &through, &leases, 1);
     server.stop();
     // tcpdump may have written the last ones not yet.
     let relayed = || capture.so_far().packets(&[], "dhcpv6.msgtype == 13").len();

@@ -182,7 +182,7 @@ mod tests {
             let compared =
                 compare(("A", &summary(server, false)), ("B", &summary(server, true)), true);
             let stored = stored(server);
-            let trend = Trend::of("p", &[], &stored.runs).unwrap();
+            let trend = Trend::from_runs("p", &[], &stored.runs).unwrap();
             let long =
                 "start-up with a million leases on a server that has a name: its time over ours";
             let tables = [

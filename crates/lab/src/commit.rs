@@ -17,10 +17,10 @@ const VARIABLE: &str = "GODWIT_COMMIT";
 /// Returns the commit, 12 digits, or the variable's value; empty when it is unknown.
 pub(crate) fn commit() -> String {
     let said = env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
-    said.filter(|commit| !commit.is_empty()).or_else(of_own_file).unwrap_or_default()
+    said.filter(|commit| !commit.is_empty()).or_else(executable_commit).unwrap_or_default()
 }
 
-fn of_own_file() -> Option<String> {
+fn executable_commit() -> Option<String> {
     let file = env::current_exe().ok()?;
     let written = fs::metadata(&file).ok()?.modified().ok()?;
     head_at(file.parent()?, written)

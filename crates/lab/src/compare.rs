@@ -71,7 +71,7 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
 /// both, or the page cannot be written.
 pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
     let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
-    let comparison = judged(settings, (&name(&settings.a), &name(&settings.b)))?;
+    let comparison = compare_folders(settings, &name(&settings.a), &name(&settings.b))?;
     let mut page = None;
     if comparison.is_comparable || comparison.is_forced {
         let path = settings.html.clone().unwrap_or_else(|| settings.b.join(PAGE));
@@ -82,9 +82,10 @@ pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
 }
 
 /// Returns the comparison, with both sides under these names; writes no page.
-pub(crate) fn judged(
+pub(crate) fn compare_folders(
     settings: &CompareSettings,
-    (name_a, name_b): (&str, &str),
+    name_a: &str,
+    name_b: &str,
 ) -> Result<Comparison, LabError> {
     // Both are read first, so that the error can report both.
     let (a, b) = match (read(&settings.a), read(&settings.b)) {
@@ -258,7 +259,7 @@ fn latency(at: Option<LatencyAt>) -> String {
 
 fn times(of: &RatioInterval) -> String {
     let figure = format::ratio_within(of.ratio, of.ends());
-    let Some(ends) = of.ends() else { return format!("{figure} (no interval)") };
+    let Some((low, high)) = of.ends() else { return format!("{figure} (no interval)") };
     let verdict = if (of.low..=of.high).contains(&1.0) { ", no difference told" } else { "" };
-    format!("{figure} ({}){verdict}", format::ratio_ends(of.ratio, ends))
+    format!("{figure} ({}){verdict}", format::ratio_ends(of.ratio, low, high))
 }

@@ -66,7 +66,7 @@ const DNS: ProtocolAddressing =
 impl ProtocolAddressing {
     /// Returns the family of `protocol`.
     #[must_use]
-    pub const fn of(protocol: MeasuredProtocol) -> Self {
+    pub const fn for_protocol(protocol: MeasuredProtocol) -> Self {
         match protocol {
             MeasuredProtocol::Dhcp4 => V4,
             MeasuredProtocol::Dhcp6 => V6,

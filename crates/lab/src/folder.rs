@@ -31,12 +31,12 @@ impl Calendar {
     /// Returns the current time by the system's clock.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::of_unix(since.as_secs())
+        Self::from_unix(since.as_secs())
     }
 
     /// Returns the proleptic Gregorian date of `seconds` since 1970, counted in eras of 400 years
     /// that begin on 1 March, so that the leap day is the last of its year.
-    pub(crate) const fn of_unix(seconds: u64) -> Self {
+    pub(crate) const fn from_unix(seconds: u64) -> Self {
         let days = seconds / 86_400 + 719_468;
         let (era, day_of_era) = (days / 146_097, days % 146_097);
         let year_of_era =
@@ -140,9 +140,9 @@ mod tests {
             (1_798_761_599, "2026-12-31T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
-            assert_eq!(Calendar::of_unix(seconds).rfc3339(), date);
+            assert_eq!(Calendar::from_unix(seconds).rfc3339(), date);
         }
-        assert_eq!(Calendar::of_unix(951_782_400).compact(), "20000229T000000Z");
+        assert_eq!(Calendar::from_unix(951_782_400).compact(), "20000229T000000Z");
         assert_eq!(expanded("20000229T000000Z").unwrap(), "2000-02-29T00:00:00Z");
         for odd in ["", "20000229", "2000-02-29T00:00", "20000229T00000é", "20000229T00000ZZ"] {
             assert_eq!(expanded(odd), None, "{odd}");
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn names_that_are_taken_get_a_number() {
         let folder = std::env::temp_dir().join(format!("godwit-folder-{}", std::process::id()));
-        let at = Calendar::of_unix(0);
+        let at = Calendar::from_unix(0);
         let first = choose(&folder, at, "p").unwrap();
         create(&first).unwrap();
         let second = choose(&folder, at, "p").unwrap();

@@ -123,7 +123,7 @@ pub(crate) fn trials_done(folder: &Path) -> usize {
 ///
 /// # Errors
 /// The records of its trials cannot be read.
-pub(crate) fn so_far(folder: &Path, told: &RunProgress) -> Result<RunSummary, LabError> {
+pub(crate) fn summarize(folder: &Path, told: &RunProgress) -> Result<RunSummary, LabError> {
     let mut run = told.run.clone();
     run.plan.runs.count = 0;
     let at_s = |entry: Option<&JournalEntry>| entry.map_or(0.0, |entry| entry.at_s);

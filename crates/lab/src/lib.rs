@@ -11,7 +11,7 @@ pub mod bench;
 mod columns;
 mod commit;
 pub mod compare;
-pub mod distance;
+pub mod delay_proxy;
 pub mod driver;
 mod environment;
 pub mod error;

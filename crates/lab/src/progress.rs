@@ -57,12 +57,12 @@ impl ProgressWriter {
 
     /// Writes all further events also to `folder`, which need not exist yet; `run` has the data
     /// known of the run.
-    pub(crate) fn tell(&mut self, folder: &Path, run: &RunRecord) {
+    pub(crate) fn start_journal(&mut self, folder: &Path, run: &RunRecord) {
         self.journal = Some(RunJournal::new(folder, run));
     }
 
     /// Ends the record of the run in its folder.
-    pub(crate) fn tell_no_more(&mut self) {
+    pub(crate) fn end_journal(&mut self) {
         self.journal = None;
         self.ends_at_s = None;
     }
@@ -88,7 +88,7 @@ impl ProgressWriter {
     }
 
     /// Reports a finished step: on a terminal as part of the live line, elsewhere as a line.
-    pub fn done(&mut self, words: &str) {
+    pub fn finish_step(&mut self, words: &str) {
         self.note(JournalEntryKind::Done, words);
         if self.is_live {
             self.show(words);
@@ -99,7 +99,7 @@ impl ProgressWriter {
     }
 
     /// Prints a message that remains visible everywhere.
-    pub fn say(&mut self, words: &str) {
+    pub fn print(&mut self, words: &str) {
         self.note(JournalEntryKind::Said, words);
         self.clear();
         stderr::print_line(words);

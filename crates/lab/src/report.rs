@@ -68,7 +68,7 @@ pub fn table(summary: &RunSummary) -> String {
         text,
         "{:<width$} {:>11} {:>22} {:>9} {:>7}",
         "SERVER",
-        format!("{}/S", summary.plan.protocol.yields().to_uppercase()),
+        format!("{}/S", summary.plan.protocol.result_noun().to_uppercase()),
         if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
         "PER CPU-S",
         "MiB"
@@ -113,7 +113,7 @@ fn headlines(summary: &RunSummary) -> String {
     for result in &summary.results {
         let shown = headline::shown(summary, result);
         let figure = match &shown {
-            Some(HeadlineText { figure, unit, of }) => format!("{figure}{unit}  {of}"),
+            Some(HeadlineText { figure, unit, condition: of }) => format!("{figure}{unit}  {of}"),
             None => "not measured".to_owned(),
         };
         let cells = format!("  {}", figure.trim_end());
@@ -167,7 +167,7 @@ fn restarts(restarts: &[RestartResult]) -> String {
             of.server,
             of.how.name(),
             grouped(of.offered_per_s),
-            of.away_s(),
+            of.outage_s(),
             of.missed,
             of.due,
             of.missed_s(),
@@ -205,7 +205,7 @@ fn flushes(flushes: &[FlushCost]) -> String {
 
 /// Returns the name of a line with its variant, without a durability that the name contains.
 fn name(result: &ServerResult) -> String {
-    let (_, durability) = ServerDurability::of_line(&result.server);
+    let (_, durability) = ServerDurability::split_line(&result.server);
     match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {
         "" => result.server.clone(),
         told if durability != ServerDurability::Always && told == durability.name() => {
@@ -245,7 +245,9 @@ fn ratio_line(ratio: &summary::Ratio, protocol: MeasuredProtocol) -> String {
         Some(r) => {
             let figure = format::ratio_within(r.ratio, r.ends());
             match r.ends() {
-                Some(ends) => format!("{figure} ({})", format::ratio_ends(r.ratio, ends)),
+                Some((low, high)) => {
+                    format!("{figure} ({})", format::ratio_ends(r.ratio, low, high))
+                }
                 None => format!("{figure} (one round: no interval)"),
             }
         }
@@ -268,7 +270,7 @@ fn ratio_line(ratio: &summary::Ratio, protocol: MeasuredProtocol) -> String {
         ratio.server,
         ratio.to,
         interval(&ratio.leases_per_s),
-        protocol.yields(),
+        protocol.result_noun(),
         interval(&ratio.leases_per_cpu_s)
     )
 }

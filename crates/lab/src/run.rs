@@ -74,22 +74,22 @@ pub fn run(
     let (subjects, mut first_warnings) = subjects(settings)?;
     let others =
         if settings.ignores_load { OtherLoadResult::default() } else { other_load::watch(stop) };
-    let time = RunTime::beside(others.share, plan, &subjects);
-    progress.say(&time.words(&subjects));
+    let time = RunTime::for_loaded_machine(others.share, plan, &subjects);
+    progress.print(&time.words(&subjects));
     if let Some(shortage) = time.shortage(plan) {
-        progress.say(&format!("warning: {shortage}"));
+        progress.print(&format!("warning: {shortage}"));
     }
     progress.expect(time.announced_s);
     if let Some(warning) = others.warning {
-        progress.say(&format!("warning: {warning}"));
+        progress.print(&format!("warning: {warning}"));
         first_warnings.insert(0, warning);
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
-    progress.tell(&folder, &first_words(settings, began));
+    progress.start_journal(&folder, &first_words(settings, began));
     let what = PreparedRun { subjects, time, first_warnings };
-    let finished = measured(settings, stop, progress, (began, folder), what);
-    progress.tell_no_more();
+    let finished = measured(settings, stop, progress, began, folder, what);
+    progress.end_journal();
     finished
 }
 
@@ -117,7 +117,8 @@ fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-    (began, folder): (Calendar, PathBuf),
+    began: Calendar,
+    folder: PathBuf,
     PreparedRun { subjects, time, first_warnings }: PreparedRun,
 ) -> Result<FinishedRun, LabError> {
     let plan = &settings.plan;
@@ -152,7 +153,8 @@ fn measured(
     if outcomes.is_interrupted {
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
     }
-    warnings.extend(outcomes.warnings.iter().chain(&outcomes.gone).chain(&problems).cloned());
+    warnings
+        .extend(outcomes.warnings.iter().chain(&outcomes.ended_servers).chain(&problems).cloned());
     let record = RunRecord {
         schema: RUN_SCHEMA.to_owned(),
         plan: plan.clone(),
@@ -187,7 +189,7 @@ fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<Stri
     let (subjects, without) = with_qdiscs(plan, all)?;
     left_out.extend(without);
     for subject in &subjects {
-        driver::require(subject, ProtocolAddressing::of(plan.protocol))?;
+        driver::require(subject, ProtocolAddressing::for_protocol(plan.protocol))?;
     }
     Ok((subjects, left_out))
 }
@@ -226,7 +228,7 @@ fn with_qdiscs(
     let wanted = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
     for (feature, words) in wanted {
         let why = match has_link {
-            true => qdisc::missing(words)?,
+            true => qdisc::missing_reason(words)?,
             false => Some("the link is loopback; as root there is another".to_owned()),
         };
         if let Some(why) = why {
@@ -252,7 +254,7 @@ fn files(subjects: &[MeasurementSubject], protocol: MeasuredProtocol) -> Vec<Str
 }
 
 fn shortfalls(summary: &RunSummary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
-    let mut shortfalls = outcomes.gone.clone();
+    let mut shortfalls = outcomes.ended_servers.clone();
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(match result.loses_at_every_rate {
             Some(least) => format!(

@@ -102,7 +102,7 @@ pub trait TrialRunner {
     fn can_profile(&self) -> bool;
 
     /// Records the end of a part of the run.
-    fn reached(&mut self, stage: RunStage);
+    fn record_stage_end(&mut self, stage: RunStage);
 
     /// Runs one trial to its end.
     ///
@@ -125,7 +125,7 @@ pub struct Outcomes {
     /// Warnings for the reader: hurried searches, rounds and points left out.
     pub warnings: Vec<String>,
     /// Servers that ended by themselves, one sentence each.
-    pub gone: Vec<String>,
+    pub ended_servers: Vec<String>,
 }
 
 /// Runs `plan` on `subjects` within `time`. An interrupt after a whole round ends the run with the
@@ -139,19 +139,19 @@ pub fn run(
     time: &RunTime,
     bench: &mut dyn TrialRunner,
 ) -> Result<Outcomes, LabError> {
-    let mut outcomes = course(plan, subjects, time, bench)?;
+    let mut outcomes = run_stages(plan, subjects, time, bench)?;
     outcomes.warnings.splice(0..0, time.shortage(plan));
     Ok(outcomes)
 }
 
-fn course(
+fn run_stages(
     plan: &Plan,
     subjects: &[MeasurementSubject],
     time: &RunTime,
     bench: &mut dyn TrialRunner,
 ) -> Result<Outcomes, LabError> {
     let budget_s = time.trials_until_s(bench.elapsed_s());
-    bench.reached(RunStage::Started);
+    bench.record_stage_end(RunStage::Started);
     let mut course = RunExecution {
         plan,
         subjects,
@@ -191,18 +191,18 @@ impl RunExecution<'_> {
     fn all(&mut self) -> Result<(), LabError> {
         self.rounds()?;
         // Rounds that were left out count as finished, too.
-        self.bench.reached(self.time.last_round());
+        self.bench.record_stage_end(self.time.last_round());
         self.curve()?;
         self.avalanche()?;
-        self.bench.reached(RunStage::Curve);
+        self.bench.record_stage_end(RunStage::Curve);
         self.ramp()?;
-        self.bench.reached(RunStage::Ramp);
+        self.bench.record_stage_end(RunStage::Ramp);
         self.profiles()?;
-        self.bench.reached(RunStage::Profiles);
+        self.bench.record_stage_end(RunStage::Profiles);
         self.restarts()?;
-        self.bench.reached(RunStage::Restarts);
+        self.bench.record_stage_end(RunStage::Restarts);
         self.exhaustions()?;
-        self.bench.reached(RunStage::Trials);
+        self.bench.record_stage_end(RunStage::Trials);
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl RunExecution<'_> {
             }
             self.pair_blocks(round)?;
             self.out.rounds_done += 1;
-            self.bench.reached(RunStage::Round(round));
+            self.bench.record_stage_end(RunStage::Round(round));
             if self.active.is_empty() {
                 break;
             }
@@ -265,7 +265,7 @@ impl RunExecution<'_> {
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
-                    let terms = MeasurementTerms::of(&self.subjects[subject], self.plan);
+                    let terms = MeasurementTerms::for_subject(&self.subjects[subject], self.plan);
                     Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
                 }
             });
@@ -597,7 +597,7 @@ impl RunExecution<'_> {
             }
             Ran::ServerGone(how) => {
                 self.active.retain(|&other| other != subject);
-                self.out.gone.push(how);
+                self.out.ended_servers.push(how);
                 Ok(None)
             }
         }

@@ -96,8 +96,8 @@ impl MeasurementSubject {
         Self::new(TARGET_SERVER, &address.to_string(), SubjectKind::Running(address))
     }
 
-    fn on(self, (store, sharing): (LeaseStoreKind, DatabaseAccess)) -> Self {
-        Self { store, sharing, ..self }
+    fn with_store(self, access: StoreAccess) -> Self {
+        Self { store: access.store, sharing: access.sharing, ..self }
     }
 
     /// Returns the label: "kea (multi-threaded)", or the server's name alone.
@@ -198,11 +198,11 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubje
     let mut subjects = Vec::new();
     for name in servers {
         match name.as_str() {
-            "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at))),
+            "godwit" => subjects.extend(stores_with_access(plan).flat_map(|at| godwit(plan, at))),
             "kea" => subjects.extend(keas(plan, KeaVersion::Installed)),
             "kea3" => subjects.extend(keas(plan, KeaVersion::Debian13)),
-            "isc-dhcpd" => subjects.push(on_its_terms(name, SubjectKind::IscDhcpd, plan)),
-            "dnsmasq" => subjects.push(on_its_terms(name, SubjectKind::Dnsmasq, plan)),
+            "isc-dhcpd" => subjects.push(with_reduced_terms(name, SubjectKind::IscDhcpd, plan)),
+            "dnsmasq" => subjects.push(with_reduced_terms(name, SubjectKind::Dnsmasq, plan)),
             other => {
                 return Err(unknown(other, &["godwit", "kea", "kea3", "isc-dhcpd", "dnsmasq"]));
             }
@@ -227,13 +227,13 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
         }
         let has = |feature: &&ServerFeature| match subject.kind {
             SubjectKind::Kea { multi_threaded, .. } => {
-                !feature.is_godwits() && (multi_threaded || feature.queue_packets().is_none())
+                !feature.is_godwit_only() && (multi_threaded || feature.queue_packets().is_none())
             }
             _ => feature.queue_packets().is_none(),
         };
         for &feature in plan.server.features.iter().filter(has) {
             let (server, durability) = match subject.kind {
-                SubjectKind::Godwit(_) => ServerDurability::of_line(&subject.server),
+                SubjectKind::Godwit(_) => ServerDurability::split_line(&subject.server),
                 _ => (subject.server.as_str(), ServerDurability::Always),
             };
             let server = format!("{server}-{}{}", feature.name(), durability.suffix());
@@ -244,27 +244,31 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
 }
 
 /// Makes a subject whose variant describes the terms that are less than the plan's.
-fn on_its_terms(name: &str, kind: SubjectKind, plan: &Plan) -> MeasurementSubject {
+fn with_reduced_terms(name: &str, kind: SubjectKind, plan: &Plan) -> MeasurementSubject {
     let whole = MeasurementSubject::new(name, "", kind);
-    let variant = MeasurementTerms::of(&whole, plan).variant(plan);
+    let variant = MeasurementTerms::for_subject(&whole, plan).variant(plan);
     MeasurementSubject { variant, ..whole }
 }
 
+/// Store of a subject, and the way in which the subject uses it.
+#[derive(Clone, Copy)]
+struct StoreAccess {
+    store: LeaseStoreKind,
+    sharing: DatabaseAccess,
+}
+
 /// Returns the stores of `plan`, databases once for each way of using them.
-fn places(plan: &Plan) -> impl Iterator<Item = (LeaseStoreKind, DatabaseAccess)> {
+fn stores_with_access(plan: &Plan) -> impl Iterator<Item = StoreAccess> {
     plan.server.stores.iter().flat_map(|&store| {
         let sharing =
             if store.is_database() { &plan.server.sharing[..] } else { &[DatabaseAccess::Open] };
-        sharing.iter().map(move |&sharing| (store, sharing))
+        sharing.iter().map(move |&sharing| StoreAccess { store, sharing })
     })
 }
 
 /// Returns the name of the line of `server` with a store and its sharing.
-fn line_name(
-    plan: &Plan,
-    server: &str,
-    (store, sharing): (LeaseStoreKind, DatabaseAccess),
-) -> String {
+fn line_name(plan: &Plan, server: &str, access: StoreAccess) -> String {
+    let StoreAccess { store, sharing } = access;
     let mut name = server.to_owned();
     if plan.names_stores() {
         name = format!("{name}-{}", store.name());
@@ -275,20 +279,21 @@ fn line_name(
     name
 }
 
-fn godwit(plan: &Plan, at: (LeaseStoreKind, DatabaseAccess)) -> Vec<MeasurementSubject> {
-    let (store, _) = at;
+fn godwit(plan: &Plan, at: StoreAccess) -> Vec<MeasurementSubject> {
+    let store = at.store;
     let variant = |durability: ServerDurability| format!("durability {}", durability.name());
     let name = line_name(plan, "godwit", at);
     // A database server decides by itself when a row is on the disk.
     if store.is_database() {
         return vec![
             MeasurementSubject::new(&name, "", SubjectKind::Godwit(ServerDurability::Always))
-                .on(at),
+                .with_store(at),
         ];
     }
     let line = |&durability: &ServerDurability| {
         let name = format!("{name}{}", durability.suffix());
-        MeasurementSubject::new(&name, &variant(durability), SubjectKind::Godwit(durability)).on(at)
+        MeasurementSubject::new(&name, &variant(durability), SubjectKind::Godwit(durability))
+            .with_store(at)
     };
     let mut lines: Vec<MeasurementSubject> = plan.server.durability.iter().map(line).collect();
     // SQLite flushes each transaction or none.
@@ -301,21 +306,18 @@ fn godwit(plan: &Plan, at: (LeaseStoreKind, DatabaseAccess)) -> Vec<MeasurementS
 
 /// Returns the variants of a Kea with all stores of `plan`.
 fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = MeasurementSubject> {
-    places(plan).flat_map(move |at| kea(plan, version, at))
+    stores_with_access(plan).flat_map(move |at| kea(plan, version, at))
 }
 
 /// Returns Kea's two variants; none if Kea lacks the store or has no setting for the sharing.
-fn kea(
-    plan: &Plan,
-    version: KeaVersion,
-    at: (LeaseStoreKind, DatabaseAccess),
-) -> Vec<MeasurementSubject> {
-    if at.0 == LeaseStoreKind::Sqlite || at.1 == DatabaseAccess::Exclusive {
+fn kea(plan: &Plan, version: KeaVersion, at: StoreAccess) -> Vec<MeasurementSubject> {
+    if at.store == LeaseStoreKind::Sqlite || at.sharing == DatabaseAccess::Exclusive {
         return Vec::new();
     }
     let name = line_name(plan, version.name(), at);
     let subject = |variant: &str, multi_threaded| {
-        MeasurementSubject::new(&name, variant, SubjectKind::Kea { version, multi_threaded }).on(at)
+        MeasurementSubject::new(&name, variant, SubjectKind::Kea { version, multi_threaded })
+            .with_store(at)
     };
     vec![subject("single-threaded", false), subject("multi-threaded", true)]
 }

@@ -74,7 +74,7 @@ pub fn run_suite(
     let (mut parts, mut shortfalls) = (Vec::new(), Vec::new());
     let mut left_s = forecast_s(suite, settings.is_quick);
     let count = suite.parts.len();
-    progress.say(&format!("about {} for {count} plans", duration(left_s)));
+    progress.print(&format!("about {} for {count} plans", duration(left_s)));
     for (part, number) in suite.parts.iter().zip(1..) {
         if stop.load(Ordering::Acquire) {
             parts.push(Err("the run was interrupted before".to_owned()));
@@ -85,7 +85,7 @@ pub fn run_suite(
             continue;
         }
         let after = duration(left_s);
-        progress.say(&format!("plan {} ({number} of {count}), {after} left", part.plan));
+        progress.print(&format!("plan {} ({number} of {count}), {after} left", part.plan));
         left_s -= part_s(part, settings.is_quick);
         parts.push(match run_part(settings, part, &folder, stop, progress) {
             Ok((name, summary, fell_short)) => {
@@ -95,7 +95,7 @@ pub fn run_suite(
             }
             Err(LabError::Interrupted) => Err("the run was interrupted in it".to_owned()),
             Err(error) => {
-                progress.say(&format!("warning: {}: {error}", part.plan));
+                progress.print(&format!("warning: {}: {error}", part.plan));
                 Err(error.to_string())
             }
         });
@@ -160,7 +160,7 @@ fn part_s(part: &SuitePart, is_quick: bool) -> f64 {
     }
     let Ok(plan) = plan_of(part, is_quick) else { return 0.0 };
     let subjects = subjects(&plan, &plan.servers, None).unwrap_or_default();
-    RunTime::of(&plan, &subjects).announced_s
+    RunTime::for_idle_machine(&plan, &subjects).announced_s
 }
 
 /// Runs one plan; returns the name of its folder, its summary, and the reasons why a service fell
@@ -195,8 +195,9 @@ pub fn table(summary: &SuiteSummary) -> String {
     let _ = writeln!(text, "{:>10} {:>8} {:>18}  VERDICT", "TARGET", "FIGURE", "95 % INTERVAL");
     for row in &summary.rows {
         let told = row.value.zip(row.ends());
-        let interval =
-            told.map(|(value, ends)| format::ratio_ends(value, ends)).unwrap_or_default();
+        let interval = told
+            .map(|(value, (low, high))| format::ratio_ends(value, low, high))
+            .unwrap_or_default();
         let figure = row.value.map(|value| format::ratio_within(value, row.ends()));
         let figure = figure.unwrap_or_default();
         let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };

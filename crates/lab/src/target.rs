@@ -42,14 +42,14 @@ impl RunningTarget {
     /// # Errors
     /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to
     /// the server.
-    pub fn of(words: &TargetOptions, plan: &mut Plan) -> Result<Self, LabError> {
-        let family = ProtocolAddressing::of(plan.protocol);
+    pub fn from_options(words: &TargetOptions, plan: &mut Plan) -> Result<Self, LabError> {
+        let family = ProtocolAddressing::for_protocol(plan.protocol);
         let mut problems = Vec::new();
         let server = address(&words.server, family.port, family);
         let server = server.map_err(|why| problems.push(format!("--target {why}"))).ok();
         let relay = words.relay.as_deref().map(|text| address(text, family.relay_port, family));
         let relay = relay.transpose().map_err(|why| problems.push(format!("--relay {why}"))).ok();
-        problems.extend(unfit(plan));
+        problems.extend(unsupported_settings(plan));
         if words.pool_size.is_some() && !plan.protocol.is_dhcp() {
             problems.push("--pool-size: DNS servers have no pools".to_owned());
         }
@@ -69,7 +69,7 @@ impl RunningTarget {
             Some(relay) => relay,
             None => own_address(server, family.relay_port)?,
         };
-        let notes = cut(plan, words.pool_size, server);
+        let notes = restrict_plan(plan, words.pool_size, server);
         Ok(Self { server, relay, interface: interface_of(relay)?, notes })
     }
 
@@ -106,7 +106,7 @@ fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAd
 }
 
 /// Returns the settings of `plan` that need a server started by the lab, a sentence each.
-fn unfit(plan: &Plan) -> Vec<String> {
+fn unsupported_settings(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();
     if plan.hosts.is_used() {
@@ -152,7 +152,7 @@ fn unfit(plan: &Plan) -> Vec<String> {
 
 /// Removes from `plan` the settings that are only for servers that the lab starts; returns the
 /// notes that the reader of the report must know.
-fn cut(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<String> {
+fn restrict_plan(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<String> {
     let mut notes = vec![format!(
         "The server at {server} ran already and was measured as it is: the lab did not start it and \
          does not see its processors, its memory, its sockets and its leases, so nothing is said of \
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn said(words: &TargetOptions, plan: &mut Plan) -> String {
-        let error = RunningTarget::of(words, plan).unwrap_err();
+        let error = RunningTarget::from_options(words, plan).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     }
@@ -220,7 +220,7 @@ mod tests {
         let of = |protocol, server: &str, relay: Option<&str>| {
             let mut plan = Plan { protocol, ..Plan::default() };
             let words = TargetOptions { relay: relay.map(str::to_owned), ..words(server) };
-            let found = RunningTarget::of(&words, &mut plan).unwrap();
+            let found = RunningTarget::from_options(&words, &mut plan).unwrap();
             assert_eq!(found.interface, "lo");
             (found.server.to_string(), found.relay.to_string())
         };
@@ -293,7 +293,7 @@ mod tests {
         plan.profile.fractions = vec![0.5];
         let before = plan.clone();
         let words = TargetOptions { pool_size: Some(1_000), ..words("127.0.0.1") };
-        let found = RunningTarget::of(&words, &mut plan).unwrap();
+        let found = RunningTarget::from_options(&words, &mut plan).unwrap();
         assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
         assert!(!plan.blocks.limit && plan.profile.fractions.is_empty());
         assert_eq!((plan.servers, plan.server.pool_size), (vec!["target".to_owned()], 1_000));

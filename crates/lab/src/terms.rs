@@ -31,7 +31,7 @@ const SLOW_DWELL_MAX_S: f64 = 4.0;
 const SLOW_DWELL_SHARE: f64 = 0.05;
 
 /// Number of clients over the run that release their leases: more than any run plays.
-const GIVING_BACK: u32 = 1 << 30;
+const RELEASING_CLIENTS: u32 = 1 << 30;
 
 /// Terms that a server gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub struct MeasurementTerms {
 impl MeasurementTerms {
     /// Returns the terms of `plan` for `subject`.
     #[must_use]
-    pub fn of(subject: &MeasurementSubject, plan: &Plan) -> Self {
+    pub fn for_subject(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {
             pool_size: plan.server.pool_size,
             clients: plan.clients.count,
@@ -89,8 +89,8 @@ impl MeasurementTerms {
     /// Returns the terms of a configuration with room for fewer clients than the pool, or whose
     /// clients release their leases, so that new ones never run out.
     fn with(self, feature: ServerFeature) -> Self {
-        let population = match features::room(feature) {
-            _ if feature.gives_back() => GIVING_BACK,
+        let population = match features::client_capacity(feature) {
+            _ if feature.releases_leases() => RELEASING_CLIENTS,
             room => self.population.min(room.unwrap_or(u32::MAX)),
         };
         Self { population, ..self }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn terms(kind: SubjectKind, plan: &Plan) -> MeasurementTerms {
-        MeasurementTerms::of(&MeasurementSubject::new("x", "", kind), plan)
+        MeasurementTerms::for_subject(&MeasurementSubject::new("x", "", kind), plan)
     }
 
     #[test]
@@ -204,13 +204,13 @@ mod tests {
             (LeaseStoreKind::Mysql, SLOW_START_PER_S),
         ] {
             subject.store = store;
-            let terms = MeasurementTerms::of(&subject, &plan);
+            let terms = MeasurementTerms::for_subject(&subject, &plan);
             assert_eq!((terms.clients, terms.population), (1_000_000, 4_000_000));
             assert_eq!(terms.search(&plan.search).start_per_s, start_per_s);
             assert_eq!(terms.variant(&plan), "");
         }
         subject.kind = SubjectKind::Godwit(ServerDurability::Always);
-        assert!(!MeasurementTerms::of(&subject, &plan).is_slow);
+        assert!(!MeasurementTerms::for_subject(&subject, &plan).is_slow);
     }
 
     #[test]

@@ -33,25 +33,25 @@ pub struct QueuedExchangeCounter {
     left_ns: u64,
     /// Shortest time from sending to completion.
     quickest_ns: Option<u64>,
-    behind: u64,
+    queued_too_long: u64,
 }
 
 impl QueuedExchangeCounter {
     /// Returns the state at the end of a run that another process counted.
     #[must_use]
-    pub const fn ended(left_ns: u64, behind: u64) -> Self {
-        Self { first_left_ns: None, left_ns, quickest_ns: None, behind }
+    pub const fn from_totals(left_ns: u64, behind: u64) -> Self {
+        Self { first_left_ns: None, left_ns, quickest_ns: None, queued_too_long: behind }
     }
 
     /// Notes that the first message of an exchange left.
-    pub fn left(&mut self, at_ns: u64) {
+    pub fn record_sent(&mut self, at_ns: u64) {
         self.first_left_ns.get_or_insert(at_ns);
         self.left_ns = at_ns;
-        self.behind = 0;
+        self.queued_too_long = 0;
     }
 
     /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
-    pub fn completed(&mut self, sent_ns: u64, answered_ns: u64) {
+    pub fn record_completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
         // A long duration for a client that is alone comes from a slow network path or store, not
         // from a queue.
@@ -60,24 +60,24 @@ impl QueuedExchangeCounter {
         let offered_ns = self.left_ns.saturating_sub(self.first_left_ns.unwrap_or(self.left_ns));
         let tolerated_ns = quickest_ns.saturating_add(slack_ns(offered_ns));
         let latest_ns = self.left_ns.saturating_add(tolerated_ns);
-        self.behind += u64::from(answered_ns > latest_ns);
+        self.queued_too_long += u64::from(answered_ns > latest_ns);
     }
 
     /// Adds the count of another thread.
     pub const fn merge(&mut self, other: &Self) {
-        self.behind += other.behind;
+        self.queued_too_long += other.queued_too_long;
     }
 
     /// Returns the time at which the newest exchange left; 0 when none did.
     #[must_use]
-    pub const fn left_ns(&self) -> u64 {
+    pub const fn last_sent_ns(&self) -> u64 {
         self.left_ns
     }
 
     /// Returns the number of exchanges that were queued too long.
     #[must_use]
-    pub const fn behind(&self) -> u64 {
-        self.behind
+    pub const fn queued_too_long(&self) -> u64 {
+        self.queued_too_long
     }
 }
 
@@ -98,13 +98,13 @@ mod tests {
         let mut backlog = QueuedExchangeCounter::default();
         let count = rate * offered_ns / NS_PER_S;
         for number in 0..count {
-            backlog.left(number * NS_PER_S / rate);
+            backlog.record_sent(number * NS_PER_S / rate);
         }
         let mut free_ns = 0;
         for number in 0..count {
             let left_ns = number * NS_PER_S / rate;
             free_ns = left_ns.max(free_ns) + NS_PER_S / capacity;
-            backlog.completed(left_ns, free_ns + wait_ns);
+            backlog.record_completed(left_ns, free_ns + wait_ns);
         }
         (count, backlog)
     }
@@ -115,7 +115,7 @@ mod tests {
             for rate in [1_010, 1_100, 1_500, 4_000] {
                 let offered_ns = offered_ms * NS_PER_MS;
                 let (count, backlog) = offer(rate, 1_000, offered_ns, 0);
-                let counted = (count - backlog.behind()) as f64 * 1e3 / offered_ms as f64;
+                let counted = (count - backlog.queued_too_long()) as f64 * 1e3 / offered_ms as f64;
                 let shown = format!("{rate}/s for {offered_ms} ms: {counted}");
                 let most = if offered_ms < 1_000 { 1_022.0 } else { 1_011.5 };
                 assert!((995.0..=most).contains(&counted), "{shown}");
@@ -127,24 +127,28 @@ mod tests {
     fn a_service_that_takes_long_for_everybody_or_keeps_up_is_not_behind() {
         for (rate, wait_ms) in [(1_000, 0), (900, 200), (999, 1_500), (10, 30)] {
             let (_, backlog) = offer(rate, 1_000, 2 * NS_PER_S, wait_ms * NS_PER_MS);
-            assert_eq!(backlog.behind(), 0, "{rate}/s, {wait_ms} ms each");
+            assert_eq!(backlog.queued_too_long(), 0, "{rate}/s, {wait_ms} ms each");
         }
     }
 
     #[test]
     fn a_slow_answer_while_others_still_leave_is_no_queue() {
         let mut backlog = QueuedExchangeCounter::default();
-        backlog.left(0);
-        backlog.completed(0, NS_PER_MS);
-        backlog.left(NS_PER_S);
-        backlog.completed(0, NS_PER_S + 10 * NS_PER_MS);
-        assert_eq!(backlog.behind(), 0, "1 s was offered: 10 ms and what the quickest took");
-        backlog.completed(0, NS_PER_S + 12 * NS_PER_MS);
-        assert_eq!(backlog.behind(), 1);
+        backlog.record_sent(0);
+        backlog.record_completed(0, NS_PER_MS);
+        backlog.record_sent(NS_PER_S);
+        backlog.record_completed(0, NS_PER_S + 10 * NS_PER_MS);
+        assert_eq!(
+            backlog.queued_too_long(),
+            0,
+            "1 s was offered: 10 ms and what the quickest took"
+        );
+        backlog.record_completed(0, NS_PER_S + 12 * NS_PER_MS);
+        assert_eq!(backlog.queued_too_long(), 1);
         let mut sum = backlog;
         sum.merge(&backlog);
-        assert_eq!(sum.behind(), 2);
-        backlog.left(NS_PER_S + 20 * NS_PER_MS);
-        assert_eq!(backlog.behind(), 0, "another one left later");
+        assert_eq!(sum.queued_too_long(), 2);
+        backlog.record_sent(NS_PER_S + 20 * NS_PER_MS);
+        assert_eq!(backlog.queued_too_long(), 0, "another one left later");
     }
 }

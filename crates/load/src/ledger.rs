@@ -135,10 +135,10 @@ pub struct LedgerParts {
     pub latency_due: Histogram,
     /// Value of [`ExchangeLedger::latency_sent`].
     pub latency_sent: Histogram,
-    /// Value of [`ExchangeLedger::left_ns`].
-    pub left_ns: u64,
-    /// Value of [`ExchangeLedger::behind`].
-    pub behind: u64,
+    /// Value of [`ExchangeLedger::last_sent_ns`].
+    pub last_sent_ns: u64,
+    /// Value of [`ExchangeLedger::queued_too_long`].
+    pub queued_too_long: u64,
     /// Value of [`ExchangeLedger::late_sends`].
     pub late_sends: u64,
     /// Value of [`ExchangeLedger::late_send_max_ns`].
@@ -149,8 +149,16 @@ impl ExchangeLedger {
     /// Creates the ledger of these parts; returns `None` when they contradict each other.
     #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
-        let LedgerParts { due, sent, ended, latency_due, latency_sent, left_ns, behind, .. } =
-            parts;
+        let LedgerParts {
+            due,
+            sent,
+            ended,
+            latency_due,
+            latency_sent,
+            last_sent_ns: left_ns,
+            queued_too_long: behind,
+            ..
+        } = parts;
         let (late_sends, late_send_max_ns) = (parts.late_sends, parts.late_send_max_ns);
         let ends = ended.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count))?;
         let completed = ended[ExchangeClass::OnTime.index()]
@@ -169,42 +177,42 @@ impl ExchangeLedger {
             ended,
             latency_due,
             latency_sent,
-            backlog: QueuedExchangeCounter::ended(left_ns, behind),
+            backlog: QueuedExchangeCounter::from_totals(left_ns, behind),
             late_sends,
             late_send_max_ns,
         })
     }
 
     /// Notes an exchange that came due.
-    pub const fn came_due(&mut self) {
+    pub const fn record_due(&mut self) {
         self.due += 1;
     }
 
     /// Notes that the first message of an exchange left at `sent_ns`.
-    pub fn left(&mut self, due_ns: u64, sent_ns: u64) {
+    pub fn record_sent(&mut self, due_ns: u64, sent_ns: u64) {
         self.sent += 1;
         let late_ns = sent_ns.saturating_sub(due_ns);
         self.late_send_max_ns = self.late_send_max_ns.max(late_ns);
         self.late_sends += u64::from(late_ns > LATE_SEND_NS);
-        self.backlog.left(sent_ns);
+        self.backlog.record_sent(sent_ns);
     }
 
     /// Notes the latency of an exchange completed within its deadline. The histograms hold these
-    /// latencies and those of [`ExchangeLedger::completed_late`].
-    pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
-        self.completed_late(due_ns, sent_ns, answered_ns);
-        self.backlog.completed(sent_ns, answered_ns);
+    /// latencies and those of [`ExchangeLedger::record_completed_late`].
+    pub fn record_completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
+        self.record_completed_late(due_ns, sent_ns, answered_ns);
+        self.backlog.record_completed(sent_ns, answered_ns);
     }
 
     /// Notes the latency of an exchange that ended as [`ExchangeClass::Late`]. A distribution
     /// without the late exchanges would describe only those that were quick enough.
-    pub fn completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
+    pub fn record_completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
     }
 
     /// Notes the end of an exchange. Call it exactly once for each that came due.
-    pub fn ended(&mut self, class: ExchangeClass) {
+    pub fn record_end(&mut self, class: ExchangeClass) {
         self.ended[class.index()] += 1;
         debug_assert!(self.ended.iter().sum::<u64>() <= self.due, "more ends than exchanges");
     }
@@ -237,15 +245,15 @@ impl ExchangeLedger {
 
     /// Returns the time at which the newest exchange left; 0 when none did.
     #[must_use]
-    pub const fn left_ns(&self) -> u64 {
-        self.backlog.left_ns()
+    pub const fn last_sent_ns(&self) -> u64 {
+        self.backlog.last_sent_ns()
     }
 
     /// Returns the number of exchanges completed within the deadline, but so long after the last
     /// one left that they show a queue that grew; see [`QueuedExchangeCounter`].
     #[must_use]
-    pub const fn behind(&self) -> u64 {
-        self.backlog.behind()
+    pub const fn queued_too_long(&self) -> u64 {
+        self.backlog.queued_too_long()
     }
 
     /// Returns the number of exchanges that ended in `class`.
@@ -327,11 +335,15 @@ mod tests {
     fn of(due: u64, sent: u64, late: u64) -> ExchangeLedger {
         let mut ledger = ExchangeLedger::default();
         for number in 0..due {
-            ledger.came_due();
+            ledger.record_due();
             if number < sent {
-                ledger.left(1_000, 1_000 + LATE_SEND_NS + u64::from(number < late));
+                ledger.record_sent(1_000, 1_000 + LATE_SEND_NS + u64::from(number < late));
             }
-            ledger.ended(if number < sent { ExchangeClass::OnTime } else { ExchangeClass::Lost });
+            ledger.record_end(if number < sent {
+                ExchangeClass::OnTime
+            } else {
+                ExchangeClass::Lost
+            });
         }
         ledger
     }
@@ -355,16 +367,16 @@ mod tests {
     fn late_answers_are_in_the_latencies_and_never_behind() {
         let mut ledger = ExchangeLedger::default();
         for number in 0..10 {
-            ledger.came_due();
-            ledger.left(number, number);
+            ledger.record_due();
+            ledger.record_sent(number, number);
         }
         for number in 0..10 {
-            ledger.completed_late(number, number, number + 2 * NS_PER_S);
-            ledger.ended(ExchangeClass::Late);
+            ledger.record_completed_late(number, number, number + 2 * NS_PER_S);
+            ledger.record_end(ExchangeClass::Late);
         }
         assert_eq!((ledger.latency_due().count(), ledger.latency_sent().count()), (10, 10));
         assert!(ledger.latency_due().quantile(0.5).unwrap() >= 2 * NS_PER_S, "all were late");
-        assert_eq!(ledger.behind(), 0);
+        assert_eq!(ledger.queued_too_long(), 0);
     }
 
     #[test]
@@ -406,8 +418,8 @@ mod tests {
                 .map(|class| if class == ExchangeClass::Lost { 10 } else { 0 }),
             latency_due: whole.latency_due().clone(),
             latency_sent: whole.latency_sent().clone(),
-            left_ns: 0,
-            behind: 0,
+            last_sent_ns: 0,
+            queued_too_long: 0,
             late_sends: whole.late_sends(),
             late_send_max_ns: whole.late_send_max_ns(),
         };
@@ -432,13 +444,13 @@ mod tests {
         for (index, class) in ExchangeClass::ALL.into_iter().enumerate() {
             let mut ledger = ExchangeLedger::default();
             for _ in 0..=index {
-                ledger.came_due();
-                ledger.left(0, index as u64);
+                ledger.record_due();
+                ledger.record_sent(0, index as u64);
                 assert_eq!(ledger.in_flight(), 1);
-                ledger.ended(class);
+                ledger.record_end(class);
                 assert_eq!(ledger.in_flight(), 0);
             }
-            ledger.completed(10, 20, 100 + index as u64);
+            ledger.record_completed(10, 20, 100 + index as u64);
             whole.merge(&ledger);
         }
         assert_eq!((whole.due(), whole.sent(), whole.in_flight()), (28, 28, 0));

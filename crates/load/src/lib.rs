@@ -25,7 +25,7 @@ pub use ledger::{
     LATENCY_LIMIT_NS, LedgerParts, OWN_LOSS_SHARE,
 };
 pub use outstanding::Outstanding;
-pub use schedule::{LoadRate, Schedule, exponential};
+pub use schedule::{LoadPeriod, LoadRate, Schedule, ThreadShare, exponential};
 pub use shape::{LoadShape, LoadShapeArg, SHAPES};
 pub use throughput::Throughput;
 pub use timeline::{Awaited, Timeline, TimelinePoint};

@@ -87,9 +87,9 @@ pub fn times(
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Recording, String> {
     let mut recording = match CaptureReader::new(file) {
-        Ok(reader) => of_capture(reader, port, is_first)?,
+        Ok(reader) => capture_times(reader, port, is_first)?,
         Err(PcapError::Magic | PcapError::Truncated) => {
-            Recording { times_ns: of_leases(file)?, packets: None }
+            Recording { times_ns: lease_times(file)?, packets: None }
         }
         Err(error) => return Err(error.to_string()),
     };
@@ -101,7 +101,7 @@ pub fn times(
     Ok(recording)
 }
 
-fn of_capture(
+fn capture_times(
     reader: CaptureReader<'_>,
     port: u16,
     is_first: impl Fn(&[u8]) -> bool,
@@ -161,7 +161,7 @@ fn each_datagram(
     Ok(counts)
 }
 
-fn of_leases(file: &[u8]) -> Result<Vec<u64>, String> {
+fn lease_times(file: &[u8]) -> Result<Vec<u64>, String> {
     let other = || "is neither a capture nor a lease file of Kea".to_owned();
     let text = str::from_utf8(file).map_err(|_| other())?;
     let mut lines = text.lines();

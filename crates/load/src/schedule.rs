@@ -61,6 +61,24 @@ enum Spacing {
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
 }
 
+/// Start and length of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadPeriod {
+    /// Start of the run on the monotonic clock, in nanoseconds.
+    pub start_ns: u64,
+    /// Length of the run in nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// Share of a load that one of several threads has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadShare {
+    /// Number of the thread, from 0.
+    pub thread: u64,
+    /// Number of all threads.
+    pub threads: u64,
+}
+
 /// Due times of one thread's exchanges, ascending, until the end of the run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -73,25 +91,26 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Creates the due times of thread `thread` of `threads` that together have the rate `rate`.
+    /// Creates the due times of one thread of several that together have the rate `rate`.
     /// `seed` decides on the gaps of a Poisson process.
     ///
     /// # Panics
     ///
-    /// Panics unless `thread < threads`.
+    /// Panics unless the thread's number is below the number of threads.
     #[must_use]
-    pub fn of_thread(
+    pub fn for_thread(
         shape: &LoadShape,
         rate: LoadRate,
-        (start_ns, duration_ns): (u64, u64),
-        (thread, threads): (u64, u64),
+        period: LoadPeriod,
+        share: ThreadShare,
         seed: u64,
     ) -> Self {
         if *shape == LoadShape::Poisson {
-            let random = Random::from_seed(seed).fork(thread + 1);
-            return Self::poisson(rate.share(threads), start_ns, duration_ns, random);
+            let random = Random::from_seed(seed).fork(share.thread + 1);
+            let LoadPeriod { start_ns, duration_ns } = period;
+            return Self::poisson(rate.share(share.threads), start_ns, duration_ns, random);
         }
-        Self::fixed(shape.clone(), rate, (start_ns, duration_ns), (thread, threads))
+        Self::fixed(shape.clone(), rate, period, share)
     }
 
     /// Creates equally spaced due times: exchange k of the whole load is due at `start_ns` + k /
@@ -109,15 +128,13 @@ impl Schedule {
         thread: u64,
         threads: u64,
     ) -> Self {
-        Self::fixed(LoadShape::Even, rate, (start_ns, duration_ns), (thread, threads))
+        let period = LoadPeriod { start_ns, duration_ns };
+        Self::fixed(LoadShape::Even, rate, period, ThreadShare { thread, threads })
     }
 
-    fn fixed(
-        shape: LoadShape,
-        rate: LoadRate,
-        (start_ns, duration_ns): (u64, u64),
-        (thread, threads): (u64, u64),
-    ) -> Self {
+    fn fixed(shape: LoadShape, rate: LoadRate, period: LoadPeriod, share: ThreadShare) -> Self {
+        let LoadPeriod { start_ns, duration_ns } = period;
+        let ThreadShare { thread, threads } = share;
         assert!(thread < threads, "thread {thread} of {threads}");
         let mut schedule = Self {
             start_ns,
@@ -251,8 +268,9 @@ mod tests {
         let rate = LoadRate::per_second(1_000.0).unwrap();
         for shape in [LoadShape::Even, LoadShape::Poisson] {
             let of = |thread| {
-                let when = (0, 10 * NS_PER_S);
-                let mut schedule = Schedule::of_thread(&shape, rate, when, (thread, 4), 3);
+                let period = LoadPeriod { start_ns: 0, duration_ns: 10 * NS_PER_S };
+                let share = ThreadShare { thread, threads: 4 };
+                let mut schedule = Schedule::for_thread(&shape, rate, period, share, 3);
                 while schedule.take(u64::MAX).is_some() {}
                 schedule.taken()
             };

@@ -142,7 +142,7 @@ impl LoadShape {
         match self {
             Self::Even | Self::Poisson => Some(rate.offset_ns(k)),
             Self::Burst(count) => Some(rate.offset_ns(k - k % u64::from(*count))),
-            Self::Ramp(from, to) => ramp_ns(rate, (*from, *to), duration_ns, k),
+            Self::Ramp(from, to) => ramp_ns(rate, *from, *to, duration_ns, k),
             Self::Steps(steps) => step_ns(rate, steps, duration_ns, k),
             Self::Replay(times_ns) => times_ns.get(usize::try_from(k).ok()?).copied(),
         }
@@ -151,7 +151,7 @@ impl LoadShape {
 
 /// Returns the time at which the integral of a rate that rises or falls linearly reaches `k`. It
 /// uses only operations that IEEE 754 fixes to the bit.
-fn ramp_ns(rate: LoadRate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Option<u64> {
+fn ramp_ns(rate: LoadRate, from: u32, to: u32, duration_ns: u64, k: u64) -> Option<u64> {
     let per_s = |share: u32| rate.as_per_second() * f64::from(share) / 1_000.0;
     let (from, to) = (per_s(from), per_s(to));
     let slope = (to - from) * NS_PER_S as f64 / duration_ns as f64;
@@ -274,19 +274,25 @@ impl LoadShapeArg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Schedule;
+    use crate::{LoadPeriod, Schedule, ThreadShare};
 
     const S: u64 = NS_PER_S;
+    /// Share of a thread that is alone.
+    const WHOLE: ThreadShare = ThreadShare { thread: 0, threads: 1 };
 
     fn rate(per_s: f64) -> LoadRate {
         LoadRate::per_second(per_s).unwrap()
+    }
+
+    fn period(start_ns: u64, seconds: u64) -> LoadPeriod {
+        LoadPeriod { start_ns, duration_ns: seconds * S }
     }
 
     /// Returns all due times of a run of ten seconds.
     fn due(text: &str, per_s: f64) -> Vec<u64> {
         let shape = LoadShape::parse(text).unwrap();
         assert_eq!(LoadShape::parse(&shape.to_string()), Ok(shape.clone()), "{text}");
-        let mut schedule = Schedule::of_thread(&shape, rate(per_s), (7, 10 * S), (0, 1), 3);
+        let mut schedule = Schedule::for_thread(&shape, rate(per_s), period(7, 10), WHOLE, 3);
         let due =
             std::iter::from_fn(|| schedule.take(u64::MAX)).map(|ns| ns - 7).collect::<Vec<_>>();
         assert!(due.is_sorted() && due.last() < Some(&(10 * S)), "{text}");
@@ -337,8 +343,8 @@ mod tests {
             let whole = due(text, 97.0);
             let shape = LoadShape::parse(text).unwrap();
             let of = |thread| {
-                let place = (thread, 3);
-                let mut part = Schedule::of_thread(&shape, rate(97.0), (7, 10 * S), place, 3);
+                let share = ThreadShare { thread, threads: 3 };
+                let mut part = Schedule::for_thread(&shape, rate(97.0), period(7, 10), share, 3);
                 std::iter::from_fn(move || part.take(u64::MAX)).map(|ns| ns - 7)
             };
             let mut parts: Vec<u64> = (0..3).flat_map(of).collect();
@@ -352,7 +358,7 @@ mod tests {
         let shape = LoadShape::replay(&[5 * S, 5 * S, 6 * S, 9 * S]).unwrap();
         assert_eq!(shape, LoadShape::Replay([0, 0, S, 4 * S].into()));
         let taken = |shape: &LoadShape, per_s| {
-            let mut schedule = Schedule::of_thread(shape, rate(per_s), (0, 100 * S), (0, 1), 3);
+            let mut schedule = Schedule::for_thread(shape, rate(per_s), period(0, 100), WHOLE, 3);
             std::iter::from_fn(move || schedule.take(u64::MAX)).collect::<Vec<_>>()
         };
         assert_eq!(taken(&shape, 1.0), [0, 0, S, 4 * S]);

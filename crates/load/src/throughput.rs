@@ -13,7 +13,7 @@ use crate::backlog::slack_ns;
 pub struct Throughput {
     first_left_ns: Option<u64>,
     left_ns: u64,
-    left: u64,
+    sent: u64,
     quickest_ns: Option<u64>,
     completed: u64,
     /// Number of exchanges completed at the moment at which the rate was highest, with the
@@ -23,15 +23,15 @@ pub struct Throughput {
 
 impl Throughput {
     /// Notes that the first message of an exchange left.
-    pub fn left(&mut self, at_ns: u64) {
+    pub fn record_sent(&mut self, at_ns: u64) {
         self.first_left_ns.get_or_insert(at_ns);
         self.left_ns = at_ns;
-        self.left += 1;
+        self.sent += 1;
         self.best = None;
     }
 
     /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
-    pub fn completed(&mut self, sent_ns: u64, answered_ns: u64) {
+    pub fn record_completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
         let quickest_ns = self.quickest_ns.map_or(took_ns, |ns| ns.min(took_ns));
         self.quickest_ns = Some(quickest_ns);
@@ -40,8 +40,8 @@ impl Throughput {
         let tolerated_ns = quickest_ns.saturating_add(slack_ns(sending_ns));
         let overtime_ns = answered_ns.saturating_sub(self.left_ns.saturating_add(tolerated_ns));
         // Each exchange represents the gap after it.
-        let offered_ns = u128::from(sending_ns) * u128::from(self.left)
-            / u128::from(self.left.saturating_sub(1).max(1));
+        let offered_ns = u128::from(sending_ns) * u128::from(self.sent)
+            / u128::from(self.sent.saturating_sub(1).max(1));
         let is_higher = self.best.is_none_or(|(count, best_ns)| {
             u128::from(self.completed) * (offered_ns + u128::from(best_ns))
                 >= u128::from(count) * (offered_ns + u128::from(overtime_ns))
@@ -74,12 +74,12 @@ mod tests {
     fn offer(rate: u64, offered_ms: u64, took_ns: impl Fn(u64) -> u64) -> Throughput {
         let mut throughput = Throughput::default();
         let count = rate * offered_ms / 1_000;
-        (0..count).for_each(|number| throughput.left(number * NS_PER_S / rate));
+        (0..count).for_each(|number| throughput.record_sent(number * NS_PER_S / rate));
         let ends = |number| number * NS_PER_S / rate + took_ns(number);
         let mut numbers: Vec<u64> = (0..count).collect();
         numbers.sort_by_key(|&number| ends(number));
         for number in numbers {
-            throughput.completed(number * NS_PER_S / rate, ends(number));
+            throughput.record_completed(number * NS_PER_S / rate, ends(number));
         }
         throughput
     }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn nothing_completed_is_no_rate() {
         let mut silent = Throughput::default();
-        silent.left(5);
+        silent.record_sent(5);
         assert_eq!((silent.counted(), Throughput::default().counted()), ((0, 0), (0, 0)));
     }
 }

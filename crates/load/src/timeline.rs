@@ -58,28 +58,28 @@ impl Timeline {
     }
 
     /// Counts an exchange that came due at `due_ns`.
-    pub fn came_due(&mut self, due_ns: u64) {
+    pub fn record_due(&mut self, due_ns: u64) {
         if let Some(point) = self.at(due_ns) {
             point.due += 1;
         }
     }
 
     /// Counts an exchange that was completed on time at `answered_ns`.
-    pub fn completed(&mut self, answered_ns: u64) {
+    pub fn record_completed(&mut self, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.completed += 1;
         }
     }
 
     /// Counts an exchange due at `due_ns` that was not completed on time.
-    pub fn missed(&mut self, due_ns: u64) {
+    pub fn record_missed(&mut self, due_ns: u64) {
         if let Some(point) = self.at(due_ns) {
             point.missed += 1;
         }
     }
 
     /// Counts an exchange that was rejected at `answered_ns` by a reply instead of `awaited`.
-    pub fn rejected(&mut self, awaited: Awaited, answered_ns: u64) {
+    pub fn record_rejected(&mut self, awaited: Awaited, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.rejected[awaited as usize] += 1;
         }
@@ -87,14 +87,14 @@ impl Timeline {
 
     /// Counts an exchange due at `due_ns` that was lost because `awaited` did not come. The
     /// exchange counts as missed, too.
-    pub fn unanswered(&mut self, awaited: Awaited, due_ns: u64) {
+    pub fn record_unanswered(&mut self, awaited: Awaited, due_ns: u64) {
         if let Some(point) = self.at(due_ns) {
             point.unanswered[awaited as usize] += 1;
         }
     }
 
     /// Counts an exchange due at `due_ns` that left; `is_silent` when no reply to it ever came.
-    pub fn left(&mut self, due_ns: u64, is_silent: bool) {
+    pub fn record_sent(&mut self, due_ns: u64, is_silent: bool) {
         if let Some(point) = self.at(due_ns) {
             point.sent += 1;
             point.silent += u64::from(is_silent);
@@ -103,7 +103,7 @@ impl Timeline {
 
     /// Counts an exchange that got a reply at `answered_ns`, in time or not, with the expected
     /// content or a refusal.
-    pub fn answered(&mut self, answered_ns: u64) {
+    pub fn record_answered(&mut self, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.answered += 1;
         }
@@ -156,11 +156,11 @@ mod tests {
     fn exchanges_are_counted_where_they_were_due_or_answered() {
         let mut one = Timeline::new(1_000, 100, 3);
         for due_ns in [1_000, 1_099, 1_100] {
-            one.came_due(due_ns);
+            one.record_due(due_ns);
         }
-        one.completed(1_250);
-        one.missed(1_099);
-        one.completed(9_999);
+        one.record_completed(1_250);
+        one.record_missed(1_099);
+        one.record_completed(9_999);
         let point = |due, completed, missed| TimelinePoint {
             due,
             completed,
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn rejections_count_when_they_came_and_losses_when_they_were_due() {
         let mut one = Timeline::new(1_000, 100, 3);
-        one.rejected(Awaited::Offer, 1_199);
-        one.rejected(Awaited::Grant, 1_200);
-        one.unanswered(Awaited::Offer, 1_000);
-        one.unanswered(Awaited::Grant, 1_100);
+        one.record_rejected(Awaited::Offer, 1_199);
+        one.record_rejected(Awaited::Grant, 1_200);
+        one.record_unanswered(Awaited::Offer, 1_000);
+        one.record_unanswered(Awaited::Grant, 1_100);
         let mut sum = one.clone();
         sum.merge(&one);
         let rejected: Vec<[u64; 2]> = sum.points().iter().map(|point| point.rejected).collect();
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn without_intervals_nothing_is_counted() {
         for mut none in [Timeline::default(), Timeline::new(5, 0, 9), Timeline::new(5, 9, 0)] {
-            none.came_due(7);
-            none.completed(7);
-            none.missed(7);
-            none.rejected(Awaited::Offer, 7);
-            none.unanswered(Awaited::Grant, 7);
+            none.record_due(7);
+            none.record_completed(7);
+            none.record_missed(7);
+            none.record_rejected(Awaited::Offer, 7);
+            none.record_unanswered(Awaited::Grant, 7);
             assert_eq!(none.points(), []);
         }
     }

@@ -138,7 +138,7 @@ impl Trend {
     /// Makes the trend of the finished runs of `plan` among `runs`; of `servers` only, if the list
     /// is not empty. `None` when there is no such run.
     #[must_use]
-    pub fn of(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
+    pub fn from_runs(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
         let is_meant = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
         let mut runs: Vec<StoredRun> = runs.iter().filter(is_meant).cloned().collect();
         for run in &mut runs {
@@ -204,8 +204,8 @@ impl SummaryHead {
             started: self.started,
             duration_s: self.duration_s,
             machine: format!("{cpus} × {cpu_model}, Linux {kernel}, {topology}"),
-            yields: self.plan.protocol.yields().to_owned(),
-            servers: self.results.iter().map(StoredFigure::of).collect(),
+            yields: self.plan.protocol.result_noun().to_owned(),
+            servers: self.results.iter().map(StoredFigure::from_result).collect(),
             limit_per_s: self.limit.map(|limit| limit.leases_per_s),
             plan: self.plan.name,
             commit: self.environment.commit,
@@ -217,7 +217,7 @@ impl SummaryHead {
 }
 
 impl StoredFigure {
-    fn of(result: &ServerResult) -> Self {
+    fn from_result(result: &ServerResult) -> Self {
         let (low, high, is_interval) = result.range();
         let per_cpu = result.mean_per_cpu.filter(MeanInterval::has_interval);
         Self {

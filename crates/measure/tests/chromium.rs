@@ -164,7 +164,7 @@ fn the_trend_works_in_a_browser() {
         run("2025", |run| run.is_baseline = true),
         run("2026", |run| run.servers.truncate(1)),
     ];
-    let trend = Trend::of(&runs[0].plan, &[], &runs).expect("three runs");
+    let trend = Trend::from_runs(&runs[0].plan, &[], &runs).expect("three runs");
     let mut marks = BTreeMap::new();
     for figure in runs.iter().flat_map(|run| &run.servers) {
         let drawn = [("rate", figure.leases_per_s), ("per-cpu", figure.leases_per_cpu_s)];

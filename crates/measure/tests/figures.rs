@@ -241,8 +241,8 @@ fn check_page(summary: &RunSummary) {
 fn check_elsewhere(summary: &RunSummary) {
     let text = serde_json::to_string(summary).expect("it is there");
     let line = serde_json::from_str::<SummaryHead>(&text).expect("it is there").line("r");
-    let trend =
-        Trend::of(&summary.plan.name, &[], std::slice::from_ref(&line)).expect("it is there");
+    let trend = Trend::from_runs(&summary.plan.name, &[], std::slice::from_ref(&line))
+        .expect("it is there");
     for (result, figure) in summary.results.iter().zip(&trend.runs[0].servers) {
         assert_eq!(
             (result.leases_per_s, result.leases_per_cpu_s),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use measure::report::served::ListPage;
+use measure::report::served_pages::ListPage;
 use measure::report::{render, render_list, render_suite};
 use measure::stored::{StoredFigure, StoredRun, StoredRuns};
 use measure::suite::{RowResult, SuiteSummary, TargetVerdict};
@@ -242,7 +242,7 @@ fn figures_of_lists_and_suites_are_within_the_page_on_a_phone_too() {
         ..StoredRun::default()
     };
     let found = StoredRuns { runs: vec![run], ..StoredRuns::default() };
-    let list = ListPage { results: "results", query: "", token: "t", found: &found };
+    let list = ListPage { results: "results", query: "", token: "t", runs: &found };
     let row = RowResult {
         name: "DHCPv6, p99 at half of the maximum against Kea's at half of its own".to_owned(),
         of: "godwit-none over kea: p99 at half of the maximum".to_owned(),

@@ -83,7 +83,7 @@ fn of_a_server_that_is_not_seen_the_page_claims_nothing() {
             sample.cpus.retain(|cpu| trial.generator_cpus.contains(&cpu.cpu));
             (sample.server_rss_bytes, sample.server_socket_drops) = (0, 0);
         }
-        trial.digest = SampleDigest::of_samples(&trial.samples, &[], &trial.generator_cpus);
+        trial.digest = SampleDigest::from_samples(&trial.samples, &[], &trial.generator_cpus);
     }
     let mut run = lab.run();
     run.environment.topology = NETWORK.to_owned();
@@ -226,7 +226,7 @@ fn the_line_of_a_trend_breaks_where_variant_machine_or_profile_change() {
             .enumerate()
             .map(|(n, (machine, variant))| run(n, machine, variant))
             .collect();
-        let page = render_trend(&Trend::of("p", &[], &runs).unwrap());
+        let page = render_trend(&Trend::from_runs("p", &[], &runs).unwrap());
         let hollow = page.matches(" beyond\"").count();
         // Wide and narrow.
         (page.matches("<path class=\"line ").count() / 2, hollow / 2)

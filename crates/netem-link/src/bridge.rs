@@ -12,7 +12,7 @@ use netio::{NetError, Waker};
 use serde::{Deserialize, Serialize};
 
 use crate::direction::{DirectionNames, DirectionOrder, LinkDirection};
-use crate::ends::{self, LinkInput, LinkOutput};
+use crate::ends::{self, LinkSockets};
 use crate::report::{DirectionReport, LinkReport, SCHEMA};
 use crate::{EmulatedLinkError, LinkInterface};
 
@@ -20,7 +20,7 @@ use crate::{EmulatedLinkError, LinkInterface};
 #[derive(Clone, Debug)]
 pub struct LinkRequest {
     /// The two interfaces.
-    pub between: [LinkInterface; 2],
+    pub interfaces: [LinkInterface; 2],
     /// Settings forward, from the first to the second interface, and backward.
     pub settings: [LinkSettings; 2],
     /// Seed of the random numbers: with the same seed the same packets of a sequence are lost. Each
@@ -103,7 +103,7 @@ impl Bridge {
     ///
     /// An interface is missing or unusable, or the privilege is missing.
     pub fn start(request: &LinkRequest) -> Result<Self, EmulatedLinkError> {
-        let [first, second] = &request.between;
+        let [first, second] = &request.interfaces;
         if first == second {
             let text = format!("a link has two ends: {first} is there twice");
             return Err(EmulatedLinkError::Usage(text));
@@ -115,11 +115,12 @@ impl Bridge {
             );
             return Err(EmulatedLinkError::Usage(text));
         }
-        let (first_in, first_out) = ends::open(first)?;
-        let (second_in, second_out) = ends::open(second)?;
+        let first_end = ends::open(first)?;
+        let second_end = ends::open(second)?;
         let mut warnings: Vec<String> = request.settings.iter().flat_map(crate::warnings).collect();
         warnings.dedup();
-        if let (Some(near), Some(far)) = (first_out.mtu_bytes(), second_out.mtu_bytes())
+        if let (Some(near), Some(far)) =
+            (first_end.output.mtu_bytes(), second_end.output.mtu_bytes())
             && near != far
         {
             warnings.push(format!(
@@ -135,9 +136,11 @@ impl Bridge {
             let link = EmulatedLink::new(request.settings[index].clone(), seed);
             spawn(names, link, sockets, &ended)
         };
+        let forward = LinkSockets { input: first_end.input, output: second_end.output };
+        let backward = LinkSockets { input: second_end.input, output: first_end.output };
         let directions = [
-            start("forward", 0, [first, second], (first_in, second_out))?,
-            start("backward", 1, [second, first], (second_in, first_out))?,
+            start("forward", 0, [first, second], forward)?,
+            start("backward", 1, [second, first], backward)?,
         ];
         Ok(Self { directions, seed: request.seed, began: Instant::now(), ended, warnings })
     }
@@ -197,13 +200,13 @@ impl Bridge {
 fn spawn(
     names: DirectionNames,
     link: EmulatedLink,
-    sockets: (LinkInput, LinkOutput),
+    sockets: LinkSockets,
     ended: &Arc<Waker>,
 ) -> Result<DirectionHandle, EmulatedLinkError> {
     let (orders, taken) = mpsc::channel();
     let waker =
         Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
-    let direction = LinkDirection::new(names, link, sockets, (taken, Arc::clone(&waker)));
+    let direction = LinkDirection::new(names, link, sockets, taken, Arc::clone(&waker));
     let ended = Arc::clone(ended);
     let thread = thread::Builder::new()
         .spawn(move || {

@@ -66,7 +66,7 @@ impl LinkControlSocket {
     pub(crate) fn answer(&self, bridge: &Bridge) {
         // The client sees errors of the connection itself.
         if let Ok((stream, _)) = self.listener.accept() {
-            converse(&stream, bridge).ok();
+            handle_client(&stream, bridge).ok();
         }
     }
 }
@@ -103,19 +103,19 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
     }
 }
 
-fn converse(stream: &UnixStream, bridge: &Bridge) -> io::Result<()> {
+fn handle_client(stream: &UnixStream, bridge: &Bridge) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new(stream.take(COMMAND_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(question) => act(question, bridge),
+        Ok(question) => execute(question, bridge),
         Err(cause) => LinkCommandAnswer::Refused { problems: format!("no command: {cause}") },
     };
     put(stream, &answer)
 }
 
-fn act(question: LinkCommand, bridge: &Bridge) -> LinkCommandAnswer {
+fn execute(question: LinkCommand, bridge: &Bridge) -> LinkCommandAnswer {
     if let LinkCommand::Change { direction, words } = question {
         match parse_words(&words) {
             Ok(settings) => bridge.change(direction, &settings),
@@ -142,7 +142,7 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
 ///
 /// No process listens there, or the answer is not that of a link.
 pub fn show(socket: &Path) -> Result<LinkReport, EmulatedLinkError> {
-    ask(socket, &LinkCommand::Show)
+    send_command(socket, &LinkCommand::Show)
 }
 
 /// Changes the link that listens at `socket`: `words` apply from now on, and settings that they do
@@ -158,10 +158,10 @@ pub fn change(
 ) -> Result<LinkReport, EmulatedLinkError> {
     // Wrong words are reported even if no link listens.
     parse_words(words)?;
-    ask(socket, &LinkCommand::Change { direction: way, words: words.to_owned() })
+    send_command(socket, &LinkCommand::Change { direction: way, words: words.to_owned() })
 }
 
-fn ask(socket: &Path, question: &LinkCommand) -> Result<LinkReport, EmulatedLinkError> {
+fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, EmulatedLinkError> {
     let shown = socket.display();
     let talk = || -> io::Result<String> {
         let stream = UnixStream::connect(socket)?;

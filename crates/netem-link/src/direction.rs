@@ -21,7 +21,7 @@ use netio::frame::FRAME_BYTES_MAX;
 use netio::{Clock, NetError, PollFd, Waker, poll, thread};
 
 use crate::ecn;
-use crate::ends::{LinkInput, LinkOutput};
+use crate::ends::{LinkInput, LinkSockets};
 use crate::offload;
 use crate::outlet::FrameOutlet;
 use crate::report::{DirectionReport, Lateness, MachineCounts};
@@ -80,14 +80,15 @@ impl LinkDirection {
     pub(crate) fn new(
         names: DirectionNames,
         link: EmulatedLink,
-        (input, output): (LinkInput, LinkOutput),
-        (orders, waker): (Receiver<DirectionOrder>, Arc<Waker>),
+        sockets: LinkSockets,
+        orders: Receiver<DirectionOrder>,
+        waker: Arc<Waker>,
     ) -> Self {
         Self {
             names,
             link,
-            input,
-            output: FrameOutlet::new(output),
+            input: sockets.input,
+            output: FrameOutlet::new(sockets.output),
             scratch: vec![0; FRAME_BYTES_MAX].into_boxed_slice(),
             orders,
             waker,
@@ -120,14 +121,14 @@ impl LinkDirection {
     fn turn(&mut self, woken: Woken) -> Result<bool, NetError> {
         let now_ns = Clock::mono_ns();
         self.note_lateness(now_ns);
-        if woken.by_order && self.obey(now_ns) {
+        if woken.by_order && self.handle_orders(now_ns) {
             return Ok(false);
         }
         // Due packets leave before new ones come, so that they take no room from them.
         self.link.handle_timeout(now_ns);
         self.output.pass(&mut self.link, now_ns);
         if woken.by_input {
-            self.take(now_ns)?;
+            self.receive_frames(now_ns)?;
         }
         self.output.flush(now_ns);
         if self.is_down && self.input.is_interface_gone() {
@@ -148,7 +149,7 @@ impl LinkDirection {
     }
 
     /// Carries out the orders; returns true if one of them is to stop.
-    fn obey(&mut self, now_ns: u64) -> bool {
+    fn handle_orders(&mut self, now_ns: u64) -> bool {
         self.waker.drain();
         loop {
             match self.orders.try_recv() {
@@ -162,7 +163,7 @@ impl LinkDirection {
     }
 
     /// Receives a batch of frames into the link.
-    fn take(&mut self, now_ns: u64) -> Result<(), NetError> {
+    fn receive_frames(&mut self, now_ns: u64) -> Result<(), NetError> {
         let count = match self.input.receive() {
             Ok(count) => count,
             Err(error) if error.raw_os_error() == Some(DOWN) => {
@@ -180,7 +181,7 @@ impl LinkDirection {
             let received_bytes = &mut self.received_bytes;
             let unpacked = offload::unpack(&frame, &mut self.scratch, |packet| {
                 *received_bytes += packet.len() as u64;
-                link.handle_datagram(now_ns, ecn::of(packet, framing), packet);
+                link.handle_datagram(now_ns, ecn::read(packet, framing), packet);
                 // Packets enter one by one, as on a wire: packets that leave at once never fill the
                 // link.
                 output.pass(link, now_ns);

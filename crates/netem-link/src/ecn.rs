@@ -46,7 +46,7 @@ pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
 }
 
 /// Returns the present value of the field; 0 if the frame carries no IP.
-pub(crate) fn of(frame: &[u8], framing: Framing) -> u8 {
+pub(crate) fn read(frame: &[u8], framing: Framing) -> u8 {
     let second = |at: usize| frame.get(at + 1).copied();
     match framing.network(frame) {
         Some((packet_wire::ethernet::TYPE_IPV4, at)) => second(at).unwrap_or(0) & 3,
@@ -102,12 +102,12 @@ mod tests {
         for tags in [&[][..], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]] {
             for tos in 0..=255 {
                 let mut frame = v4(tags, tos);
-                assert_eq!(of(&frame, Ethernet), tos & 3);
+                assert_eq!(read(&frame, Ethernet), tos & 3);
                 let mut packet = frame[14 + tags.len()..].to_vec();
-                assert_eq!(of(&packet, Ip), tos & 3);
+                assert_eq!(read(&packet, Ip), tos & 3);
                 mark(&mut packet, Ip);
                 mark(&mut frame, Ethernet);
-                assert_eq!(of(&frame, Ethernet), 3);
+                assert_eq!(read(&frame, Ethernet), 3);
                 assert_eq!(frame[14 + tags.len()..], packet);
                 assert_eq!(packet[1], tos | 3);
                 assert_eq!(checksum(&frame[14 + tags.len()..]), 0, "{tos}");
@@ -118,21 +118,21 @@ mod tests {
     #[test]
     fn the_field_of_ipv6_straddles_two_octets() {
         let mut frame = [&[0; 12][..], &[0x86, 0xdd, 0x60, 0x25, 0xab, 0xcd], &[0; 36]].concat();
-        assert_eq!((of(&frame, Ethernet), of(&frame[14..], Ip)), (2, 2));
+        assert_eq!((read(&frame, Ethernet), read(&frame[14..], Ip)), (2, 2));
         mark(&mut frame[14..], Ip);
-        assert_eq!((of(&frame, Ethernet), &frame[14..18]), (3, &[0x60, 0x35, 0xab, 0xcd][..]));
+        assert_eq!((read(&frame, Ethernet), &frame[14..18]), (3, &[0x60, 0x35, 0xab, 0xcd][..]));
     }
 
     #[test]
     fn other_frames_and_pieces_are_left_alone() {
         let mut arp = [&[0; 12][..], &[8, 6, 0, 3]].concat();
         let whole = v4(&[0x81, 0, 0, 7], 1);
-        assert_eq!((of(&arp, Ethernet), of(&[0x25, 3], Ip)), (0, 0));
+        assert_eq!((read(&arp, Ethernet), read(&[0x25, 3], Ip)), (0, 0));
         mark(&mut arp, Ethernet);
         assert_eq!(arp[12..], [8, 6, 0, 3]);
         for len in 0..whole.len() {
             let mut cut = whole[..len].to_vec();
-            of(&cut, Ethernet);
+            read(&cut, Ethernet);
             mark(&mut cut, Ethernet);
             assert_eq!(cut, whole[..len], "{len}");
         }

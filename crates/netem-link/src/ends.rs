@@ -9,16 +9,23 @@ use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver,
 use crate::ecn::Framing;
 use crate::{EmulatedLinkError, LinkInterface};
 
+/// Sockets of one direction of a link, or of one end.
+pub(crate) struct LinkSockets {
+    pub(crate) input: LinkInput,
+    pub(crate) output: LinkOutput,
+}
+
 /// Opens both halves of an end.
-pub(crate) fn open(place: &LinkInterface) -> Result<(LinkInput, LinkOutput), EmulatedLinkError> {
+pub(crate) fn open(place: &LinkInterface) -> Result<LinkSockets, EmulatedLinkError> {
     if place.is_tun {
         let name = &place.interface;
-        let (receiver, sender) = place.there(|| Ok(tun::open(name)?))?;
-        return Ok((LinkInput::Packets(receiver), LinkOutput::Packets(sender)));
+        let (receiver, sender) = place.in_namespace(|| Ok(tun::open(name)?))?;
+        let (input, output) = (LinkInput::Packets(receiver), LinkOutput::Packets(sender));
+        return Ok(LinkSockets { input, output });
     }
     place.with_interface(|interface| {
         let input = LinkInput::Frames(FrameReceiver::open(interface)?);
-        Ok((input, LinkOutput::Frames(FrameSender::open(interface)?)))
+        Ok(LinkSockets { input, output: LinkOutput::Frames(FrameSender::open(interface)?) })
     })
 }
 

@@ -7,7 +7,7 @@ use crate::{EmulatedLinkError, LinkInterface, parse_words};
 
 /// Handles of the queueing disciplines, to find them again.
 const ROOT: &str = "1:";
-const BEHIND: &str = "10:";
+const BUCKET_HANDLE: &str = "10:";
 
 /// Words for `tc`, in two parts.
 struct TcWords {
@@ -46,7 +46,7 @@ fn lines(place: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
     let netem = words(add().args(["root", "handle", ROOT, "netem"]), &parts.netem);
     let mut lines = vec![netem];
     if !parts.bucket.is_empty() {
-        lines.push(words(add().args(["parent", ROOT, "handle", BEHIND]), &parts.bucket));
+        lines.push(words(add().args(["parent", ROOT, "handle", BUCKET_HANDLE]), &parts.bucket));
     }
     lines
 }
@@ -90,7 +90,7 @@ pub fn set_up(
 /// # Errors
 ///
 /// `tc` is missing or refuses.
-pub fn off(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, EmulatedLinkError> {
+pub fn remove(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, EmulatedLinkError> {
     check(between)?;
     let mut removed = Vec::new();
     for place in between {

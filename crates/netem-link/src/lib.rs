@@ -20,16 +20,16 @@ mod ecn;
 mod ends;
 mod error;
 pub mod kernel;
+mod link_interface;
 mod offload;
 mod outlet;
-mod place;
 mod report;
 mod serve;
 mod words;
 
 pub use bridge::{Bridge, DirectionSelector, LinkRequest};
 pub use error::EmulatedLinkError;
-pub use place::LinkInterface;
+pub use link_interface::LinkInterface;
 pub use report::{DirectionReport, LinkReport, SCHEMA};
 pub use serve::serve;
 pub use words::{parse_words, warnings};

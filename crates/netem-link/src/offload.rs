@@ -45,7 +45,7 @@ pub(crate) fn unpack(
             each(whole);
         }
         (Some(train), Some(pending)) => {
-            let layout = TrainLayout::of(frame.octets, train, pending)?;
+            let layout = TrainLayout::from_frame(frame.octets, train, pending)?;
             layout.cut(frame.octets, scratch, each)?;
         }
         (Some(_), None) => return Err(FrameDescriptionError),
@@ -104,7 +104,7 @@ struct TrainLayout {
 }
 
 impl TrainLayout {
-    fn of(
+    fn from_frame(
         frame: &[u8],
         train: Train,
         pending: PendingChecksum,

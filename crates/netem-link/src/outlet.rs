@@ -45,7 +45,7 @@ impl FrameOutlet {
                 // The link has marked a packet without knowing the position of the mark in it.
                 if link.settings().marks
                     && transmit.ecn == ecn::MARKED
-                    && ecn::of(packet, framing) != ecn::MARKED
+                    && ecn::read(packet, framing) != ecn::MARKED
                 {
                     ecn::mark(packet, framing);
                 }

@@ -54,9 +54,14 @@ impl Delayed {
     }
 
     /// Opens another slot if the next one would be too early after a change.
-    pub(crate) fn settle(&self, now_ns: u64, slots: Option<&mut SlotState>, chance: &mut Chance) {
+    pub(crate) fn update_slot(
+        &self,
+        now_ns: u64,
+        slots: Option<&mut SlotState>,
+        chance: &mut Chance,
+    ) {
         if let (Some(slots), Some(due_ns)) = (slots, self.next_due_ns()) {
-            slots.look_at(now_ns, due_ns, chance);
+            slots.replace_if_early(now_ns, due_ns, chance);
         }
     }
 
@@ -77,7 +82,7 @@ impl Delayed {
             return None;
         }
         if let Some(slots) = &mut slots {
-            slots.look_at(now_ns, due_ns, chance);
+            slots.replace_if_early(now_ns, due_ns, chance);
             if slots.opens_ns() > now_ns {
                 return None;
             }
@@ -87,7 +92,7 @@ impl Delayed {
         self.bytes -= packet_bytes;
         if let Some(slots) = slots {
             slots.spend(now_ns, packet_bytes, chance);
-            self.settle(now_ns, Some(slots), chance);
+            self.update_slot(now_ns, Some(slots), chance);
         }
         Some(place)
     }

@@ -39,7 +39,7 @@ pub struct EmulatedLink {
     bucket: BucketQueue,
     counters: LinkCounters,
     /// Time of the last call.
-    seen_ns: u64,
+    last_call_ns: u64,
 }
 
 /// Decision of the netem stage about a packet.
@@ -63,7 +63,7 @@ impl EmulatedLink {
             slots: None,
             bucket: BucketQueue::default(),
             counters: LinkCounters::default(),
-            seen_ns: 0,
+            last_call_ns: 0,
         };
         link.change(0, settings);
         link
@@ -106,10 +106,10 @@ impl EmulatedLink {
 
     /// Receives a packet; `ecn` is the ECN field of its IP header, two bits.
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
-        self.seen_ns = now_ns;
+        self.last_call_ns = now_ns;
         self.counters.received += 1;
         let is_doubled = self.chances.duplicate.hits(self.settings.duplicate);
-        match self.judge(ecn) {
+        match self.draw_loss(ecn) {
             // A packet that is lost and duplicated leaves once.
             LossVerdict::Lost if is_doubled => self.admit(now_ns, ecn, octets),
             LossVerdict::Lost => self.counters.lost += 1,
@@ -130,14 +130,14 @@ impl EmulatedLink {
     /// Handles the copy of a packet, which precedes its original, may be lost like any packet, and
     /// is not copied again.
     fn handle_copy(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
-        match self.judge(ecn) {
+        match self.draw_loss(ecn) {
             LossVerdict::Lost => self.counters.lost += 1,
             LossVerdict::Marked => self.admit(now_ns, ECN_MARKED, octets),
             LossVerdict::Passes => self.admit(now_ns, ecn, octets),
         }
     }
 
-    fn judge(&mut self, ecn: u8) -> LossVerdict {
+    fn draw_loss(&mut self, ecn: u8) -> LossVerdict {
         if !self.chain.loses(&self.settings.loss, &mut self.chances.loss) {
             return LossVerdict::Passes;
         }
@@ -156,7 +156,7 @@ impl EmulatedLink {
             self.counters.over_limit += 1;
             return;
         }
-        let place = self.pool.keep(ecn, octets);
+        let place = self.pool.insert(ecn, octets);
         if is_corrupt {
             self.counters.corrupted += 1;
             self.pool.get_mut(place).octets[bit as usize / 8] ^= 1 << (bit % 8);
@@ -170,7 +170,7 @@ impl EmulatedLink {
             let due_ns = self.due_ns(now_ns, octets.len());
             self.delayed.push(due_ns, place, octets.len());
         }
-        self.delayed.settle(now_ns, self.slots.as_mut(), &mut self.chances.slot);
+        self.delayed.update_slot(now_ns, self.slots.as_mut(), &mut self.chances.slot);
     }
 
     /// Returns true if the packet leaves at once, before all others.
@@ -219,7 +219,7 @@ impl EmulatedLink {
     ///
     /// If the packet is longer than `buffer`.
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<TransmittedPacket> {
-        self.seen_ns = now_ns;
+        self.last_call_ns = now_ns;
         let place = if self.bucket.is_used() {
             self.advance(now_ns);
             self.bucket.pop(now_ns, &self.pool)
@@ -242,12 +242,12 @@ impl EmulatedLink {
     pub fn poll_timeout(&self) -> Option<u64> {
         let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());
         let bucket_ns = self.bucket.ready_ns(&self.pool);
-        delayed_ns.into_iter().chain(bucket_ns).min().map(|at_ns| at_ns.max(self.seen_ns))
+        delayed_ns.into_iter().chain(bucket_ns).min().map(|at_ns| at_ns.max(self.last_call_ns))
     }
 
     /// Moves due packets to the token bucket.
     pub fn handle_timeout(&mut self, now_ns: u64) {
-        self.seen_ns = now_ns;
+        self.last_call_ns = now_ns;
         if self.bucket.is_used() {
             self.advance(now_ns);
         }

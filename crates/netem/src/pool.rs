@@ -21,7 +21,7 @@ pub(crate) struct PacketPool {
 
 impl PacketPool {
     /// Stores a packet until it is released.
-    pub(crate) fn keep(&mut self, ecn: u8, octets: &[u8]) -> Place {
+    pub(crate) fn insert(&mut self, ecn: u8, octets: &[u8]) -> Place {
         let place = self.free.pop().unwrap_or_else(|| {
             self.packets.push(BufferedPacket::default());
             self.packets.len() as Place - 1

@@ -189,7 +189,7 @@ pub struct TokenBucket {
     /// Depth of the bucket (`burst`); longer packets are dropped.
     pub burst_bytes: u64,
     /// Size of the queue (`limit` or `latency`).
-    pub room: BucketLimit,
+    pub limit: BucketLimit,
     /// A second bucket for short times (`peakrate`, `mtu`).
     pub peak: Option<Peak>,
     /// Least size that a packet counts as (`mpu`).
@@ -246,7 +246,7 @@ impl TokenBucket {
     /// Returns the size of the queue in bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
-        match self.room {
+        match self.limit {
             BucketLimit::Bytes(bytes) => bytes,
             BucketLimit::Time { latency_ns } => {
                 let within = |bytes_per_s: NonZeroU64, burst_bytes: u64| {

@@ -35,7 +35,7 @@ impl SlotState {
 
     /// Replaces a slot that opens before the next packet is due, since it does not serve that
     /// packet.
-    pub(crate) fn look_at(&mut self, now_ns: u64, due_ns: i64, chance: &mut Chance) {
+    pub(crate) fn replace_if_early(&mut self, now_ns: u64, due_ns: i64, chance: &mut Chance) {
         if (self.opens_ns as i64) < due_ns {
             self.open_next(now_ns, chance);
         }

@@ -112,7 +112,7 @@ impl DccpSocket {
     /// Errors that the kernel reports at once.
     pub fn connect(server: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
         let socket = Self::open(server, options)?;
-        let name = SocketAddressBuffer::of(server);
+        let name = SocketAddressBuffer::from_address(server);
         let fd = socket.fd.as_raw_fd();
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
         // call.
@@ -147,7 +147,7 @@ impl DccpSocket {
                 .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &value)
                 .map_err(NetError::on("set", "IPV6_V6ONLY"))?;
         }
-        let name = SocketAddressBuffer::of(address);
+        let name = SocketAddressBuffer::from_address(address);
         let fd = socket.fd.as_raw_fd();
         let subject = || format!("a DCCP socket at {address}");
         // SAFETY: as in `connect`.

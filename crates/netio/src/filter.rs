@@ -54,7 +54,7 @@ pub struct BroadcastShare {
     /// Number of this socket.
     pub index: u32,
     /// Count of sockets.
-    pub of: u32,
+    pub count: u32,
 }
 
 /// Unicast datagrams over Ethernet that a packet socket accepts and the UDP sockets next to it
@@ -93,7 +93,7 @@ impl Unicast<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcasts<'a> {
     /// True to leave datagrams over Ethernet for 255.255.255.255 to a packet socket.
-    pub are_left: bool,
+    pub leaves_limited_broadcasts: bool,
     /// Unicast datagrams to leave to a packet socket, too.
     pub unicast_left: Option<Unicast<'a>>,
     /// Share of the other broadcasts; all if `None`.
@@ -121,7 +121,7 @@ impl FilterBuilder {
     }
 
     /// Loads a value that the kernel keeps next to the packet.
-    fn load_beside(self, value: libc::c_int) -> Self {
+    fn load_ancillary(self, value: libc::c_int) -> Self {
         self.then(LOAD_WORD, (libc::SKF_AD_OFF + value).cast_unsigned())
     }
 
@@ -179,9 +179,9 @@ impl FilterBuilder {
 pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
     let destination = 16;
     let program = FilterBuilder::default()
-        .load_beside(libc::SKF_AD_PKTTYPE)
+        .load_ancillary(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JGT, KIND_MULTICAST, TO_DROP, 0)
-        .load_beside(libc::SKF_AD_HATYPE)
+        .load_ancillary(libc::SKF_AD_HATYPE)
         .require(ETHERNET)
         .then(LOAD_OCTET, 9)
         .require(libc::IPPROTO_UDP as u32)
@@ -212,9 +212,9 @@ pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
 pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
     let arp_ends = if takes_arp { TO_ACCEPT } else { TO_DROP };
     FilterBuilder::default()
-        .load_beside(libc::SKF_AD_PKTTYPE)
+        .load_ancillary(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
-        .load_beside(libc::SKF_AD_VLAN_TAG_PRESENT)
+        .load_ancillary(libc::SKF_AD_VLAN_TAG_PRESENT)
         .require(0)
         .then(LOAD_HALF, ETHERNET_HEADER - 2)
         .jump(libc::BPF_JEQ, libc::ETH_P_ARP as u32, arp_ends, 0)
@@ -233,7 +233,7 @@ pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Steps {
 /// and not those that the machine sends.
 pub(crate) fn received() -> Steps {
     FilterBuilder::default()
-        .load_beside(libc::SKF_AD_PKTTYPE)
+        .load_ancillary(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .finish()
 }
@@ -243,7 +243,7 @@ pub(crate) fn received() -> Steps {
 pub(crate) fn datagrams_from(port: u16) -> Steps {
     const ETHERNET_BYTES: u32 = 14;
     FilterBuilder::default()
-        .load_beside(libc::SKF_AD_PKTTYPE)
+        .load_ancillary(libc::SKF_AD_PKTTYPE)
         .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
         .then(LOAD_HALF, 12)
         .jump(libc::BPF_JEQ, libc::ETH_P_IPV6 as u32, 0, 4)
@@ -286,7 +286,7 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
         program = program
             .then(LOAD_WORD, destination)
             .jump(libc::BPF_JGE, LOWEST_GROUP, 9, 0)
-            .load_beside(libc::SKF_AD_HATYPE)
+            .load_ancillary(libc::SKF_AD_HATYPE)
             .jump(libc::BPF_JEQ, ETHERNET, 0, TO_ACCEPT)
             .then(LOAD_HALF, 4)
             .jump(libc::BPF_JGE, unicast.len_min(), 0, TO_ACCEPT)
@@ -296,11 +296,11 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
             .then(LOAD_WORD, destination)
             .go_on();
     }
-    if broadcasts.are_left {
+    if broadcasts.leaves_limited_broadcasts {
         program = program
             .then(LOAD_WORD, destination)
             .jump(libc::BPF_JEQ, EVERYONE, 0, 2)
-            .load_beside(libc::SKF_AD_HATYPE)
+            .load_ancillary(libc::SKF_AD_HATYPE)
             .jump(libc::BPF_JEQ, ETHERNET, TO_DROP, 0);
     }
     if let Some(share) = broadcasts.share {
@@ -310,7 +310,7 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
             .then(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, CLASS_BITS)
             .jump(libc::BPF_JEQ, GROUP_CLASS, 0, TO_ACCEPT)
             .then(LOAD_WORD, UDP_HEADER + share.payload_offset);
-        program.0.extend(steer::choose(share.of));
+        program.0.extend(steer::choose(share.count));
         program = program.require(share.index);
     }
     match broadcasts.unicast_left {

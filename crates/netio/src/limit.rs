@@ -101,7 +101,12 @@ struct LimitResponder;
 impl Respond for LimitResponder {
     const REPLIES_MAX: usize = 1;
 
-    fn take(&mut self, _now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>) {
+    fn handle_datagram(
+        &mut self,
+        _now_ns: u64,
+        datagram: &InboundDatagram<'_>,
+        replies: &mut ReplyBatch<'_>,
+    ) {
         let octets = &datagram.octets[..datagram.octets.len().min(REPLY_BYTES_MAX)];
         replies.push(datagram.source, octets.len(), |room| room.copy_from_slice(octets));
     }

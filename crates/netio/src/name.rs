@@ -21,7 +21,7 @@ impl SocketAddressBuffer {
     pub(crate) const EMPTY: Self = Self([0; 28]);
 
     #[inline]
-    pub(crate) fn of(address: SocketAddr) -> Self {
+    pub(crate) fn from_address(address: SocketAddr) -> Self {
         let mut name = Self::EMPTY;
         let octets = &mut name.0;
         octets[2..4].copy_from_slice(&address.port().to_be_bytes());
@@ -62,11 +62,11 @@ mod tests {
     #[test]
     fn both_families_survive_and_lie_as_the_headers_say() {
         let v4: SocketAddr = "10.1.2.3:67".parse().unwrap();
-        let name = SocketAddressBuffer::of(v4);
+        let name = SocketAddressBuffer::from_address(v4);
         assert_eq!(name.0[2..8], [0, 67, 10, 1, 2, 3]);
         assert_eq!(name.address(), v4);
         let v6 = SocketAddrV6::new("fe80::1:2".parse().unwrap(), 547, 9, 77);
-        let name = SocketAddressBuffer::of(v6.into());
+        let name = SocketAddressBuffer::from_address(v6.into());
         assert_eq!((name.0[2..4].to_vec(), &name.0[8..10]), (vec![2, 35], &[0xfe, 0x80][..]));
         assert_eq!(name.0[24..], 77_u32.to_ne_bytes());
         assert_eq!(name.address(), v6.into());

@@ -49,7 +49,7 @@ impl MessageOutbox {
     pub fn new(route: MessageRoute, message_bytes: usize) -> Self {
         let slot_bytes = message_bytes.next_multiple_of(64);
         let batch = SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation);
-        Self::of(route, OutboxBatch::Datagrams(batch))
+        Self::with_batch(route, OutboxBatch::Datagrams(batch))
     }
 
     /// Creates an empty outbox whose messages leave as `frames`, past the kernel's UDP and never in
@@ -60,16 +60,16 @@ impl MessageOutbox {
     /// There is no such interface, it has no hardware address, messages may be too long for it
     /// (`EMSGSIZE`), or the kernel refuses the socket: see
     /// [`XdpSender::open`](crate::XdpSender::open).
-    pub fn of_frames(
+    pub fn for_frames(
         route: MessageRoute,
         frames: &FrameRoute,
         message_bytes: usize,
     ) -> Result<Self, NetError> {
         let batch = FrameBatch::open(frames, route.destination, message_bytes)?;
-        Ok(Self::of(route, OutboxBatch::Frames(batch)))
+        Ok(Self::with_batch(route, OutboxBatch::Frames(batch)))
     }
 
-    fn of(route: MessageRoute, carrier: OutboxBatch) -> Self {
+    fn with_batch(route: MessageRoute, carrier: OutboxBatch) -> Self {
         Self {
             server: route.destination,
             sources: route.sources,

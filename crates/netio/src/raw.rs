@@ -84,7 +84,7 @@ impl RawSocket {
         if let SocketAddr::V6(address) = &mut address {
             address.set_scope_id(scope);
         }
-        let name = SocketAddressBuffer::of(address);
+        let name = SocketAddressBuffer::from_address(address);
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
         // the call.
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })

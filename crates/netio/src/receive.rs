@@ -38,7 +38,7 @@ struct DatagramPosition {
     at: usize,
     len: usize,
     source: SocketAddr,
-    beside: control::ControlMessageData,
+    control: control::ControlMessageData,
 }
 
 /// One received datagram.
@@ -112,13 +112,13 @@ impl RecvBatch {
         let filled = self.slots.receive(socket)?;
         self.full = filled == self.slots.len();
         for slot in 0..filled {
-            self.place(slot);
+            self.record_datagrams(slot);
         }
         Ok(self.datagrams.len())
     }
 
     /// Records the datagrams that slot `slot` holds.
-    fn place(&mut self, slot: usize) {
+    fn record_datagrams(&mut self, slot: usize) {
         let Some(received) = self.slots.received_len(slot) else {
             self.truncated += 1;
             return;
@@ -135,7 +135,7 @@ impl RecvBatch {
                 self.truncated += 1;
                 return;
             }
-            self.datagrams.push(DatagramPosition { slot, at, len, source, beside });
+            self.datagrams.push(DatagramPosition { slot, at, len, source, control: beside });
             at += len;
             if at >= received {
                 return;
@@ -170,15 +170,15 @@ impl RecvBatch {
     #[must_use]
     pub fn get(&self, index: usize) -> InboundDatagram<'_> {
         let placed = &self.datagrams[index];
-        let info = placed.beside.info;
+        let info = placed.control.info;
         InboundDatagram {
             octets: self.slots.octets(placed.slot, placed.at, placed.len),
             source: placed.source,
             destination: info.map(|info| info.destination),
             local: info.and_then(|info| info.local),
             interface: info.map_or(0, |info| info.interface),
-            kernel_wall_ns: placed.beside.kernel_wall_ns,
-            ecn: placed.beside.ecn,
+            kernel_wall_ns: placed.control.kernel_wall_ns,
+            ecn: placed.control.ecn,
         }
     }
 

@@ -22,11 +22,16 @@ pub const REPLY_BYTES_MAX: usize = 2_048;
 
 /// Source of replies to datagrams.
 pub trait Respond {
-    /// Largest number of replies of one call of [`Respond::take`].
+    /// Largest number of replies of one call of [`Respond::handle_datagram`].
     const REPLIES_MAX: usize;
 
     /// Handles a datagram received at `now_ns` and queues its immediate replies.
-    fn take(&mut self, now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>);
+    fn handle_datagram(
+        &mut self,
+        now_ns: u64,
+        datagram: &InboundDatagram<'_>,
+        replies: &mut ReplyBatch<'_>,
+    );
 
     /// Queues replies that are due at `now_ns`, as many as there is room for.
     fn release(&mut self, _now_ns: u64, _replies: &mut ReplyBatch<'_>) {}
@@ -131,7 +136,7 @@ pub fn answer<R: Respond>(
             if output.free() < R::REPLIES_MAX {
                 flush(socket, &mut output)?;
             }
-            responder.take(now_ns, &datagram, &mut ReplyBatch { batch: &mut output });
+            responder.handle_datagram(now_ns, &datagram, &mut ReplyBatch { batch: &mut output });
         }
         flush(socket, &mut output)?;
         responder.release(now_ns, &mut ReplyBatch { batch: &mut output });

@@ -29,7 +29,7 @@ pub fn to(remote: SocketAddr) -> Result<AddressRoute, NetError> {
     let socket = UdpSocket::open(&UdpOptions::at((any, 0)))?;
     let failed = |cause| NetError::new("find a route to", remote.ip().to_string(), cause);
     let fd = socket.as_fd().as_raw_fd();
-    let name = SocketAddressBuffer::of(remote);
+    let name = SocketAddressBuffer::from_address(remote);
     // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
     // call.
     check(unsafe { libc::connect(fd, (&raw const name).cast(), NAME_BYTES) }).map_err(failed)?;

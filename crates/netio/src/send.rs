@@ -250,7 +250,7 @@ impl SendBatch {
         for index in self.next..self.groups.len() {
             let group = self.groups[index];
             let item = self.items[group.first];
-            *self.names.get_mut(index) = SocketAddressBuffer::of(item.destination);
+            *self.names.get_mut(index) = SocketAddressBuffer::from_address(item.destination);
             let mut used = 0;
             let control = self.control.slice_mut(index * SEND_BYTES, SEND_BYTES);
             if let Some(source) = item.source {

@@ -169,7 +169,7 @@ impl<N: Copy> MessageSlots<N> {
     }
 
     /// Returns the room of slot `slot` to write a message into.
-    pub(crate) fn room(&mut self, slot: usize) -> &mut [u8] {
+    pub(crate) fn buffer(&mut self, slot: usize) -> &mut [u8] {
         self.octets.slice_mut(slot * self.slot_bytes, self.slot_bytes)
     }
 

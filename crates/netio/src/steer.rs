@@ -96,9 +96,9 @@ pub fn spread(
     sockets: u32,
     beginning: Option<Beginning>,
 ) -> io::Result<()> {
-    let mut program = lane(beginning, sockets);
+    let mut program = first_socket_steps(beginning, sockets);
     if sockets > 1 {
-        program.extend(place(key, sockets));
+        program.extend(socket_number_steps(key, sockets));
     } else {
         program.push(instruction(libc::BPF_LD | libc::BPF_IMM, 0));
     }
@@ -109,7 +109,7 @@ pub fn spread(
 }
 
 /// Returns the steps that put the number of one of `sockets` alike sockets into the accumulator.
-fn place(key: SteeringKey<'_>, sockets: u32) -> Vec<libc::sock_filter> {
+fn socket_number_steps(key: SteeringKey<'_>, sockets: u32) -> Vec<libc::sock_filter> {
     let (first, words) = match key {
         SteeringKey::Payload(offset) => {
             let mut program = vec![load_word(offset)];
@@ -143,7 +143,7 @@ const fn jump_if(k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
 
 /// Returns the steps that put the number of the first eligible socket into the first word of
 /// memory: 0, or `sockets` for a message that continues an exchange.
-fn lane(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
+fn first_socket_steps(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
     let load_immediate = |k| instruction(libc::BPF_LD | libc::BPF_IMM, k);
     let (mut program, value) = match beginning {
         None => (Vec::new(), None),

@@ -26,13 +26,13 @@ pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, N
     let stream = TcpStream::from(unsafe { OwnedFd::from_raw_fd(raw) });
     stream.set_nodelay(true).map_err(NetError::on("set", "TCP_NODELAY"))?;
     if let Some(local) = local {
-        let name = SocketAddressBuffer::of(own_endpoint(local, server));
+        let name = SocketAddressBuffer::from_address(own_endpoint(local, server));
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the
         // call.
         check(unsafe { libc::bind(stream.as_raw_fd(), (&raw const name).cast(), NAME_BYTES) })
             .map_err(NetError::on("bind a TCP socket to", local.to_string()))?;
     }
-    let name = SocketAddressBuffer::of(server);
+    let name = SocketAddressBuffer::from_address(server);
     // SAFETY: as above.
     match check(unsafe { libc::connect(raw, (&raw const name).cast(), NAME_BYTES) }) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {

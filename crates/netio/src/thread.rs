@@ -54,7 +54,7 @@ fn pin(thread: libc::pid_t, cpu: usize) -> io::Result<()> {
 /// # Errors
 ///
 /// The setting that the kernel refused.
-pub fn sharpen(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
+pub fn prepare_for_timing(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
     set_name(name).map_err(NetError::on("name thread", name))?;
     if let Some(cpu) = cpu {
         pin_to_cpu(cpu).map_err(NetError::on("bind a thread to processor", cpu.to_string()))?;

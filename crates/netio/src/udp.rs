@@ -98,7 +98,7 @@ impl UdpSocket {
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         socket.configure(options)?;
-        let name = SocketAddressBuffer::of(options.bind);
+        let name = SocketAddressBuffer::from_address(options.bind);
         // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives
         // the call.
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })

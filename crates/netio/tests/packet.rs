@@ -94,9 +94,13 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
         steer::spread(&sockets[0], SteeringKey::Payload(OFFSET), count, None).unwrap();
     }
     for (index, socket) in (0..).zip(&sockets) {
-        let share = BroadcastShare { payload_offset: OFFSET, index, of: count };
+        let share = BroadcastShare { payload_offset: OFFSET, index, count };
         let share = (count > 1).then_some(share);
-        set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
+        set_broadcasts(
+            socket,
+            Broadcasts { leaves_limited_broadcasts: are_left, unicast_left: None, share },
+        )
+        .unwrap();
     }
     sockets
 }
@@ -273,8 +277,11 @@ fn broadcasts_reach_the_packet_socket_and_all_else_the_udp_socket_each_once() {
         assert_eq!(packets(&direct, 3), expected);
         assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
         // Without packet sockets the UDP socket receives everything.
-        set_broadcasts(&routed, Broadcasts { are_left: false, unicast_left: None, share: None })
-            .unwrap();
+        set_broadcasts(
+            &routed,
+            Broadcasts { leaves_limited_broadcasts: false, unicast_left: None, share: None },
+        )
+        .unwrap();
         sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), b"again");
         assert_eq!(datagrams(&routed, 1), [b"again"]);
     });
@@ -369,8 +376,12 @@ fn each_datagram_reaches_one_socket(are_left: bool) {
     let count = 2;
     let sockets = udp_sockets(count + 1, are_left);
     for (index, socket) in (0..).zip(&sockets) {
-        let share = Some(BroadcastShare { payload_offset: OFFSET, index, of: count });
-        set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
+        let share = Some(BroadcastShare { payload_offset: OFFSET, index, count });
+        set_broadcasts(
+            socket,
+            Broadcasts { leaves_limited_broadcasts: are_left, unicast_left: None, share },
+        )
+        .unwrap();
     }
     let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
     let (mut unicast, mut to_all, mut to_group) = (Vec::new(), Vec::new(), Vec::new());
@@ -416,7 +427,11 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
         let broadcast = packet_sockets(NEAR, 1).remove(0);
         let direct = packet_socket_for(unicast);
         let routed = udp_sockets(1, true).remove(0);
-        let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share: None };
+        let broadcasts = Broadcasts {
+            leaves_limited_broadcasts: true,
+            unicast_left: Some(unicast),
+            share: None,
+        };
         set_broadcasts(&routed, broadcasts).unwrap();
         let near = interface::named(NEAR).unwrap().mac.unwrap();
         let mut sender = FarEndSender::new();
@@ -515,8 +530,9 @@ fn the_address_at_is_told_apart(at: usize) {
     let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
     let direct = packet_socket_for(unicast);
     let routed = udp_sockets(1, true).remove(0);
-    let share = Some(BroadcastShare { payload_offset: OFFSET, index: 0, of: 1 });
-    let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
+    let share = Some(BroadcastShare { payload_offset: OFFSET, index: 0, count: 1 });
+    let broadcasts =
+        Broadcasts { leaves_limited_broadcasts: true, unicast_left: Some(unicast), share };
     // In the second round a program replaces the one of the first.
     for _ in 0..2 {
         set_unicast(&direct, PORT, unicast).unwrap();

@@ -126,7 +126,7 @@ fn header(
     }
 }
 
-fn said(is_right: bool) -> &'static str {
+fn checksum_verdict(is_right: bool) -> &'static str {
     if is_right { "right" } else { "WRONG" }
 }
 
@@ -148,7 +148,7 @@ fn ip4(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, us
             half(head, 2)?,
             half(head, 4)?,
             half(head, 6)?,
-            said(is_right)
+            checksum_verdict(is_right)
         ),
     );
     // The first fragment has the header of its payload, but not all bytes that its checksum covers.
@@ -206,7 +206,7 @@ fn transport(
     at: usize,
     text: &mut String,
 ) -> Option<(NextHeaderKind, usize)> {
-    let verdict = said(is_right(protocol, carrier, frame, at));
+    let verdict = checksum_verdict(is_right(protocol, carrier, frame, at));
     match protocol {
         17 => {
             let (source, destination) = (half(frame, at)?, half(frame, at + 2)?);

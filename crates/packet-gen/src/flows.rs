@@ -46,14 +46,17 @@ impl Flows {
     /// # Errors
     ///
     /// The reasons why packets cannot be segments, in words that follow "--segmentation: ".
-    pub(crate) fn of(packets: &[PacketTemplate], is_shuffled: bool) -> Result<Self, String> {
+    pub(crate) fn from_packets(
+        packets: &[PacketTemplate],
+        is_shuffled: bool,
+    ) -> Result<Self, String> {
         let (mut flows, mut problems) = (Vec::new(), Vec::new());
         let mut numbers = BTreeMap::new();
         for (at, packet) in packets.iter().enumerate() {
             match check(packet) {
                 Ok(shape) => {
                     let next = numbers.len() as u32;
-                    let key = (shape.kept(&packet.octets), packet.octets.len());
+                    let key = (shape.shared_headers(&packet.octets), packet.octets.len());
                     let number = *numbers.entry(key).or_insert(next);
                     flows.push(shape.flow(number));
                 }
@@ -71,7 +74,7 @@ impl Flows {
         if is_shuffled || flows.has_neighbours() { Ok(flows) } else { Err(difference(packets)) }
     }
 
-    pub(crate) fn of_packet(&self, index: usize) -> Flow {
+    pub(crate) fn flow(&self, index: usize) -> Flow {
         self.0[index]
     }
 
@@ -91,7 +94,7 @@ struct UdpFrameLayout {
 
 impl UdpFrameLayout {
     /// Returns the layout of a frame, if it can be a segment.
-    fn of(frame: &[u8]) -> Result<Self, String> {
+    fn from_frame(frame: &[u8]) -> Result<Self, String> {
         let text = |text: &str| Err(text.to_owned());
         let not_udp = || "is no UDP datagram over IPv4 or IPv6".to_owned();
         let (ethernet, packet) = ethernet::EthernetHeader::parse(frame).map_err(|_| not_udp())?;
@@ -154,7 +157,7 @@ impl UdpFrameLayout {
     }
 
     /// Returns the bytes of the headers that all segments share.
-    fn kept(self, frame: &[u8]) -> Vec<u8> {
+    fn shared_headers(self, frame: &[u8]) -> Vec<u8> {
         let mut headers = frame[..self.transport_at + udp::HEADER_LEN].to_vec();
         for range in &self.free(frame.len())[1..] {
             headers[range.clone()].fill(0);
@@ -177,7 +180,7 @@ fn headers_end(frame: &[u8], is_v6: bool) -> usize {
 
 /// Checks that the frames of a packet can be segments of one datagram.
 fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
-    let shape = UdpFrameLayout::of(&packet.octets)?;
+    let shape = UdpFrameLayout::from_frame(&packet.octets)?;
     let free = shape.free(packet.octets.len());
     let counters = packet.counters.iter().map(|counter| (counter.at, 1));
     let fields = packet.fields.iter().map(|field| (field.slot.at, field.slot.len));
@@ -194,7 +197,7 @@ fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
     let (mut changing, mut random) = (packet.clone(), LibcRandom::from_seed(1));
     for _ in 0..if packet.is_dynamic() { FRAMES } else { 0 } {
         stream::change(&mut changing, &mut random);
-        UdpFrameLayout::of(&changing.octets)
+        UdpFrameLayout::from_frame(&changing.octets)
             .map_err(|problem| format!("{problem} in a later frame"))?;
     }
     Ok(shape)
@@ -229,11 +232,14 @@ fn difference(packets: &[PacketTemplate]) -> String {
         // Frames of one packet are of one flow.
         return "there are no two frames in turn".to_owned();
     };
-    let end = |packet: &PacketTemplate| UdpFrameLayout::of(&packet.octets).ok();
+    let end = |packet: &PacketTemplate| UdpFrameLayout::from_frame(&packet.octets).ok();
     let what = match (end(first), end(second)) {
         _ if first.octets.len() != second.octets.len() => "length".to_owned(),
         (Some(one), Some(other)) if one == other => {
-            let pairs = one.kept(&first.octets).into_iter().zip(other.kept(&second.octets));
+            let pairs = one
+                .shared_headers(&first.octets)
+                .into_iter()
+                .zip(other.shared_headers(&second.octets));
             let at = pairs.enumerate().find(|(_, (one, other))| one != other);
             at.map_or_else(|| "flow".to_owned(), |(at, _)| name_of(at, one).to_owned())
         }
@@ -255,7 +261,7 @@ mod tests {
             quirks: text.contains("QUIRK"),
             ..PacketParserSettings::default()
         };
-        Flows::of(&compile(text.as_bytes(), &settings).unwrap().packets, false)
+        Flows::from_packets(&compile(text.as_bytes(), &settings).unwrap().packets, false)
     }
 
     #[test]
@@ -267,10 +273,10 @@ mod tests {
         let numbers: Vec<_> = flows.0.iter().map(|flow| flow.number).collect();
         assert_eq!(numbers, [0, 0, 1, 2, 0]);
         let flow = Flow { number: 0, transport_at: 34, header_bytes: 42, is_v6: false };
-        assert_eq!(flows.of_packet(4), flow);
+        assert_eq!(flows.flow(4), flow);
         let v6 = of("{ ipv6(da=2001:db8::1), udp(dp=7), drnd(9) }").unwrap();
         let flow = Flow { number: 0, transport_at: 54, header_bytes: 62, is_v6: true };
-        assert_eq!(v6.of_packet(0), flow);
+        assert_eq!(v6.flow(0), flow);
     }
 
     #[test]

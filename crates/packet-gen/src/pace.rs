@@ -150,7 +150,7 @@ pub enum FrameSchedule {
 impl FrameSchedule {
     /// Creates the schedule of `segments` for frames of `mean_bytes`.
     #[must_use]
-    pub fn of(segments: &[Segment], mean_bytes: f64) -> Self {
+    pub fn from_segments(segments: &[Segment], mean_bytes: f64) -> Self {
         let pace = |segment: &Segment| {
             let [from, to] = [segment.from, segment.to].map(|rate| rate.per_second(mean_bytes));
             (from, to, segment.duration_ns.unwrap_or(u64::MAX))
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn frames_are_evenly_spaced() {
-        let schedule = FrameSchedule::of(&parse_schedule("4pps").unwrap(), 1.0);
+        let schedule = FrameSchedule::from_segments(&parse_schedule("4pps").unwrap(), 1.0);
         let due: Vec<_> = (0..5).map(|number| schedule.due_ns(number).unwrap()).collect();
         assert_eq!(due, [0, 250_000_000, 500_000_000, 750_000_000, 1_000_000_000]);
-        let bits = FrameSchedule::of(&parse_schedule("25Mbit").unwrap(), 85.0);
+        let bits = FrameSchedule::from_segments(&parse_schedule("25Mbit").unwrap(), 85.0);
         // The arithmetic of the slides: 25 Mbit/s of 85 bytes are 36,765 per second.
         assert_eq!(bits.due_ns(36_764).unwrap() / 1_000_000, 999);
         assert_eq!(bits.due_ns(36_765).unwrap() / 1_000_000, 1_000);
@@ -247,12 +247,14 @@ mod tests {
 
     #[test]
     fn steps_and_ramps_follow_one_another_and_end() {
-        let schedule = FrameSchedule::of(&parse_schedule("2pps/1s,4pps/500ms").unwrap(), 1.0);
+        let schedule =
+            FrameSchedule::from_segments(&parse_schedule("2pps/1s,4pps/500ms").unwrap(), 1.0);
         let due: Vec<_> = (0..5).map(|number| schedule.due_ns(number)).collect();
         let ms = |ms: u64| Some(ms * 1_000_000);
         assert_eq!(due, [ms(0), ms(500), ms(1_000), ms(1_250), None]);
         assert_eq!(schedule.frames(), Some(4));
-        let ramp = FrameSchedule::of(&parse_schedule("0.001pps..200pps/1s").unwrap(), 1.0);
+        let ramp =
+            FrameSchedule::from_segments(&parse_schedule("0.001pps..200pps/1s").unwrap(), 1.0);
         assert_eq!(ramp.frames(), Some(101));
         // A quarter of the frames of a ramp from 0 is due in its first half.
         assert!((499..502).contains(&(ramp.due_ns(25).unwrap() / 1_000_000)));

@@ -47,7 +47,7 @@ pub(crate) struct Pacer<'a> {
     spacing: Option<LateFrameSpacing>,
     /// The due times of the frames in the batch that is being filled.
     batch: Vec<u64>,
-    kept: FrameTimingRecord,
+    timings: FrameTimingRecord,
 }
 
 impl<'a> Pacer<'a> {
@@ -61,7 +61,15 @@ impl<'a> Pacer<'a> {
     ) -> Self {
         let spacing = (!as_one).then(LateFrameSpacing::new);
         let batch = Vec::with_capacity(BATCH_ROOM);
-        Self { schedule, index, threads, start_ns, spacing, batch, kept: FrameTimingRecord::new() }
+        Self {
+            schedule,
+            index,
+            threads,
+            start_ns,
+            spacing,
+            batch,
+            timings: FrameTimingRecord::new(),
+        }
     }
 
     pub(crate) const fn start_ns(&self) -> u64 {
@@ -74,7 +82,7 @@ impl<'a> Pacer<'a> {
     }
 
     /// Returns the action at `now_ns` when `taken` frames have been sent.
-    pub(crate) fn turn(&self, taken: u64, now_ns: u64) -> PacerAction {
+    pub(crate) fn next_action(&self, taken: u64, now_ns: u64) -> PacerAction {
         let number = taken * self.threads + self.index;
         let Some(due_ns) = self.schedule.due_ns(number) else { return PacerAction::End };
         let due_ns = self.start_ns.saturating_add(due_ns);
@@ -89,7 +97,7 @@ impl<'a> Pacer<'a> {
 
     /// Adds the frame that was due at `due_ns` to the batch that is passed to the kernel from
     /// `now_ns` on.
-    pub(crate) fn left(&mut self, due_ns: u64, now_ns: u64) {
+    pub(crate) fn record_frame(&mut self, due_ns: u64, now_ns: u64) {
         if self.is_paced() {
             if let Some(spacing) = &mut self.spacing {
                 spacing.take(due_ns, now_ns);
@@ -100,7 +108,7 @@ impl<'a> Pacer<'a> {
 
     /// Records that the batch was passed to the kernel from `begin_ns` to `end_ns`: frame by frame,
     /// in even steps, unless the frames left at the same moment.
-    pub(crate) fn handed_over(&mut self, begin_ns: u64, end_ns: u64) {
+    pub(crate) fn record_batch(&mut self, begin_ns: u64, end_ns: u64) {
         let each_ns = match &mut self.spacing {
             Some(spacing) if !self.batch.is_empty() => {
                 let each_ns = (end_ns - begin_ns) / self.batch.len() as u64;
@@ -110,13 +118,13 @@ impl<'a> Pacer<'a> {
             _ => 0,
         };
         for (place, due_ns) in self.batch.drain(..).enumerate() {
-            self.kept.record(due_ns, begin_ns + place as u64 * each_ns);
+            self.timings.record(due_ns, begin_ns + place as u64 * each_ns);
         }
     }
 
     pub(crate) fn finish(mut self) -> FrameTimingRecord {
-        self.kept.end_burst();
-        self.kept
+        self.timings.end_burst();
+        self.timings
     }
 }
 
@@ -292,13 +300,13 @@ mod tests {
         while taken < frames {
             let mut filled = 0;
             while filled < batch && taken < frames {
-                let PacerAction::Send { due_ns } = pacer.turn(taken, now_ns) else { break };
-                pacer.left(due_ns, now_ns);
+                let PacerAction::Send { due_ns } = pacer.next_action(taken, now_ns) else { break };
+                pacer.record_frame(due_ns, now_ns);
                 (filled, taken) = (filled + 1, taken + 1);
             }
             let begin_ns = now_ns;
             now_ns += step_ns(filled);
-            pacer.handed_over(begin_ns, now_ns);
+            pacer.record_batch(begin_ns, now_ns);
             if (stall.0..stall.1).contains(&now_ns) {
                 now_ns = stall.1;
             }
@@ -307,7 +315,7 @@ mod tests {
     }
 
     fn rate(text: &str) -> FrameSchedule {
-        FrameSchedule::of(&parse_schedule(text).unwrap(), 100.0)
+        FrameSchedule::from_segments(&parse_schedule(text).unwrap(), 100.0)
     }
 
     #[test]
@@ -384,9 +392,9 @@ mod tests {
         let schedule = rate("1Mpps");
         let mut pacer = Pacer::new(&schedule, 0, 1, 0, false);
         for number in 0..4 {
-            pacer.left(number * 1_000, 4_000);
+            pacer.record_frame(number * 1_000, 4_000);
         }
-        pacer.handed_over(4_000, 7_200);
+        pacer.record_batch(4_000, 7_200);
         let kept = pacer.finish();
         assert_eq!(kept.gaps().unwrap().median_us.round(), 1.0);
         assert_eq!(kept.last, Some((6_400, 3_000)));
@@ -416,9 +424,9 @@ mod tests {
     fn threads_share_a_schedule_and_their_figures_add_up() {
         let schedule = rate("2pps/2s");
         let [one, two] = [0, 1].map(|index| Pacer::new(&schedule, index, 2, 0, true));
-        assert_eq!(one.turn(1, 0), PacerAction::Wait { until_ns: 1_000_000_000 });
-        assert_eq!(two.turn(1, 2_000_000_000), PacerAction::Send { due_ns: 1_500_000_000 });
-        assert_eq!(two.turn(2, 2_000_000_000), PacerAction::End);
+        assert_eq!(one.next_action(1, 0), PacerAction::Wait { until_ns: 1_000_000_000 });
+        assert_eq!(two.next_action(1, 2_000_000_000), PacerAction::Send { due_ns: 1_500_000_000 });
+        assert_eq!(two.next_action(2, 2_000_000_000), PacerAction::End);
         let quiet = run(&rate("100kpps"), 1_001, 16, 500, (0, 0));
         let mut both = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_245_000));
         both.merge(&quiet);

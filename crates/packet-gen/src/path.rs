@@ -188,11 +188,11 @@ impl SendPath {
     }
 
     /// Returns the number of frames that can wait at a time.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.slots(),
             Self::Plain { .. } => 1_024,
-            Self::Trains(trains) => trains.room(),
+            Self::Trains(trains) => trains.capacity(),
             Self::Xdp(sender) => sender.slots(),
         }
     }

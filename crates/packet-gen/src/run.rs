@@ -49,7 +49,7 @@ enum TrafgenOutput {
 impl TrafgenOutput {
     /// Returns the output that `name` stands for. Like trafgen, it distinguishes outputs by parts
     /// of their name.
-    fn of(name: Option<&str>) -> Result<Self, GeneratorError> {
+    fn from_name(name: Option<&str>) -> Result<Self, GeneratorError> {
         let Some(name) = name else { return Ok(Self::Nowhere) };
         if name.contains(".pcap") {
             return Ok(Self::Capture(name.to_owned()));
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
         return say(&text);
     }
     check_refused(args)?;
-    let output = TrafgenOutput::of(args.output.as_deref())?;
+    let output = TrafgenOutput::from_name(args.output.as_deref())?;
     if matches!(output, TrafgenOutput::Nowhere) && !args.dry_run {
         let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
         return Err(GeneratorError::Usage(message.to_owned()));
@@ -168,11 +168,11 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
         sent_bytes,
         ..TrafgenReport::default()
     };
-    tell_of_file(args, written)
+    print_file_report(args, written)
 }
 
 /// Prints what was written to a file.
-fn tell_of_file(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), GeneratorError> {
+fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), GeneratorError> {
     let TrafgenReport { sent, sent_bytes, .. } = written;
     if !args.json {
         return say(&format!("\n{sent:12} packets outgoing\n{sent_bytes:12} bytes outgoing\n"));
@@ -297,11 +297,14 @@ fn schedule(args: &TrafgenArgs, input: &GeneratorInput) -> FrameSchedule {
     let bytes: usize = packets.iter().map(|packet| packet.octets.len()).sum();
     let mean_bytes = bytes as f64 / packets.len().max(1) as f64;
     match (&args.rate, args.gap_ns, &input.times) {
-        (Some(rates), _, _) => FrameSchedule::of(&rates.0, mean_bytes),
+        (Some(rates), _, _) => FrameSchedule::from_segments(&rates.0, mean_bytes),
         (None, Some(0), _) | (None, None, None) => FrameSchedule::Unpaced,
         (None, Some(gap_ns), _) => {
             let rate = FrameRate::Frames(1e9 / gap_ns as f64);
-            FrameSchedule::of(&[Segment { from: rate, to: rate, duration_ns: None }], mean_bytes)
+            FrameSchedule::from_segments(
+                &[Segment { from: rate, to: rate, duration_ns: None }],
+                mean_bytes,
+            )
         }
         (None, None, Some(times)) => times.clone(),
     }

@@ -310,7 +310,7 @@ impl<'a> Reporter<'a> {
         }
         let mut kept = FrameTimingRecord::new();
         for done in done {
-            kept.merge(&done.kept);
+            kept.merge(&done.timings);
         }
         (report.late, report.gaps) = (kept.lateness(), kept.gaps());
         report.smoke_test = done.iter().find_map(|done| done.smoke_test.clone());

@@ -55,7 +55,7 @@ impl FrameStream {
     ///
     /// The reason why packets cannot be segments.
     pub(crate) fn flows(&self) -> Result<Flows, String> {
-        Flows::of(&self.packets, self.is_shuffled)
+        Flows::from_packets(&self.packets, self.is_shuffled)
     }
 
     /// Returns the length of the longest frame in bytes.

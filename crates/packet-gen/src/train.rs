@@ -60,7 +60,7 @@ impl Trains {
     }
 
     /// Returns the number of frames that can wait at a time.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         (self.sender.free() + self.waiting.len()) * TRAIN_FRAMES_MAX
     }
 
@@ -71,13 +71,13 @@ impl Trains {
 
     /// Returns true if a frame of packet `index` can be taken now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
-        let joins = |open: OpenTrain| open.takes(self.flows.of_packet(index));
+        let joins = |open: OpenTrain| open.takes(self.flows.flow(index));
         self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
     }
 
     /// Takes a frame of packet `index`; the caller has checked that there is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
-        let flow = self.flows.of_packet(index);
+        let flow = self.flows.flow(index);
         if let Some(open) = self.open.as_mut().filter(|open| open.takes(flow)) {
             let slot = self.sender.slot().expect("an open train has a slot");
             let payload = &frame[flow.header_bytes..];
@@ -176,7 +176,7 @@ mod tests {
         {
             let packets =
                 compile(text.as_bytes(), &PacketParserSettings::default()).unwrap().packets;
-            let flow = Flows::of(&packets, false).unwrap().of_packet(0);
+            let flow = Flows::from_packets(&packets, false).unwrap().flow(0);
             let mut train = packets[0].octets.clone();
             train.extend(b"cdef");
             seal(&mut train, flow);
@@ -188,7 +188,7 @@ mod tests {
             // Completed as a device would, the checksum is right.
             let sum = checksum(&ip[ip_bytes..]);
             train[NETWORK_AT + ip_bytes + 6..][..2].copy_from_slice(&sum.to_be_bytes());
-            let whole = Flows::of(
+            let whole = Flows::from_packets(
                 &[crate::packet::PacketTemplate {
                     octets: train,
                     ..crate::packet::PacketTemplate::default()

@@ -44,7 +44,7 @@ pub(crate) struct SendThreadResult {
     /// The number of frames that were passed to the kernel and not known to have left.
     pub(crate) unsent: u64,
     /// The record of how well frames kept their times.
-    pub(crate) kept: FrameTimingRecord,
+    pub(crate) timings: FrameTimingRecord,
     pub(crate) elapsed_ns: u64,
     /// The result for the host that was pinged.
     pub(crate) smoke_test: Option<SmokeTest>,
@@ -73,7 +73,7 @@ struct BatchFillResult {
 impl Worker<'_> {
     /// Sends until the quota or the schedule is exhausted, or `stop` is set.
     pub(crate) fn run(mut self) -> io::Result<SendThreadResult> {
-        let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.room());
+        let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.capacity());
         let mut taken = 0_u64;
         let mut stops_ns = None;
         let unsent = loop {
@@ -85,7 +85,7 @@ impl Worker<'_> {
             let filled = self.fill(now_ns, &mut taken, &mut lens);
             let left = self.flush(&mut lens)?;
             if filled.count > 0 && self.pacer.is_paced() {
-                self.pacer.handed_over(now_ns, Clock::mono_ns());
+                self.pacer.record_batch(now_ns, Clock::mono_ns());
             }
             if left == 0 {
                 if let Some(smoke) = &mut self.smoke
@@ -107,7 +107,7 @@ impl Worker<'_> {
         };
         let elapsed_ns = Clock::mono_ns() - self.pacer.start_ns();
         let smoke_test = self.smoke.map(Smoke::into_report);
-        Ok(SendThreadResult { unsent, kept: self.pacer.finish(), elapsed_ns, smoke_test })
+        Ok(SendThreadResult { unsent, timings: self.pacer.finish(), elapsed_ns, smoke_test })
     }
 
     /// Writes frames that are due into free slots.
@@ -119,7 +119,7 @@ impl Worker<'_> {
         };
         let mut filled = BatchFillResult { count: 0, waits_until_ns: None };
         while filled.count < batch && self.quota != Some(*taken) {
-            let due_ns = match self.pacer.turn(*taken, now_ns) {
+            let due_ns = match self.pacer.next_action(*taken, now_ns) {
                 PacerAction::Send { due_ns } => due_ns,
                 PacerAction::Wait { until_ns } => {
                     filled.waits_until_ns = Some(until_ns);
@@ -142,7 +142,7 @@ impl Worker<'_> {
             }
             self.path.push(index, frame);
             lens.push_back(frame.len() as u32);
-            self.pacer.left(due_ns, now_ns);
+            self.pacer.record_frame(due_ns, now_ns);
             *taken += 1;
             filled.count += 1;
         }

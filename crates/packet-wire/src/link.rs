@@ -76,42 +76,42 @@ fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError
     let depth = depth.checked_sub(1).ok_or(LinkError::Header)?;
     match link_type {
         RAW | RAW_OF_BSD | RAW_OF_OPENBSD | IPV4 | IPV6 => by_version(frame),
-        NULL | LOOP => by_version(behind(frame, 4)?),
-        IPSEC => by_version(behind(frame, 12)?),
+        NULL | LOOP => by_version(bytes_from(frame, 4)?),
+        IPSEC => by_version(bytes_from(frame, 12)?),
         LINK_ETHERNET => ethernet(frame, 12),
         SWITCH_BROADCOM | SWITCH_MARVELL => ethernet(frame, 16),
         SWITCH_MARVELL_TYPED => ethernet(frame, 20),
-        SWITCH_BROADCOM_FIRST => ethernet(behind(frame, 4)?, 12),
-        COOKED => typed(half(frame, 14)?, behind(frame, 16)?),
-        COOKED_2 => typed(half(frame, 0)?, behind(frame, 20)?),
-        FIREWIRE => typed(half(frame, 16)?, behind(frame, 18)?),
-        CISCO_HDLC => typed(half(frame, 2)?, behind(frame, 4)?),
+        SWITCH_BROADCOM_FIRST => ethernet(bytes_from(frame, 4)?, 12),
+        COOKED => typed(half(frame, 14)?, bytes_from(frame, 16)?),
+        COOKED_2 => typed(half(frame, 0)?, bytes_from(frame, 20)?),
+        FIREWIRE => typed(half(frame, 16)?, bytes_from(frame, 18)?),
+        CISCO_HDLC => typed(half(frame, 2)?, bytes_from(frame, 4)?),
         PPP | PPP_SERIAL => ppp(frame),
-        PPP_ETHER => ppp(behind(frame, 6)?),
+        PPP_ETHER => ppp(bytes_from(frame, 6)?),
         LLC => llc(frame),
-        FDDI => llc(behind(frame, 13)?),
+        FDDI => llc(bytes_from(frame, 13)?),
         WIRELESS => wireless(frame),
-        RADIOTAP => wireless(behind(frame, half_little(frame, 2)?.into())?),
+        RADIOTAP => wireless(bytes_from(frame, half_little(frame, 2)?.into())?),
         PER_PACKET => {
-            let behind = behind(frame, half_little(frame, 2)?.into())?;
+            let behind = bytes_from(frame, half_little(frame, 2)?.into())?;
             inside(word_little(frame, 4)?, behind, depth)
         }
         PACKET_TAP => inside(word_little(frame, 8)?, tapped(frame)?, depth),
         PACKET_FILTER_LOG => {
             let len = usize::from(*frame.first().ok_or(LinkError::Truncated)?);
-            by_version(behind(frame, len.next_multiple_of(4))?)
+            by_version(bytes_from(frame, len.next_multiple_of(4))?)
         }
-        NETFILTER_LOG => netfilter_log(behind(frame, 4)?),
+        NETFILTER_LOG => netfilter_log(bytes_from(frame, 4)?),
         other => Err(LinkError::LinkType(other)),
     }
 }
 
-fn behind(octets: &[u8], at: usize) -> Result<&[u8], LinkError> {
+fn bytes_from(octets: &[u8], at: usize) -> Result<&[u8], LinkError> {
     octets.get(at..).ok_or(LinkError::Truncated)
 }
 
 fn half(octets: &[u8], at: usize) -> Result<u16, LinkError> {
-    let found = behind(octets, at)?.first_chunk::<2>().ok_or(LinkError::Truncated)?;
+    let found = bytes_from(octets, at)?.first_chunk::<2>().ok_or(LinkError::Truncated)?;
     Ok(u16::from_be_bytes(*found))
 }
 
@@ -120,7 +120,7 @@ fn half_little(octets: &[u8], at: usize) -> Result<u16, LinkError> {
 }
 
 fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
-    let found = behind(octets, at)?.first_chunk::<4>().ok_or(LinkError::Truncated)?;
+    let found = bytes_from(octets, at)?.first_chunk::<4>().ok_or(LinkError::Truncated)?;
     Ok(u32::from_le_bytes(*found))
 }
 
@@ -134,7 +134,7 @@ fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
 
 /// Returns the packet in an Ethernet frame whose type or length is at `type_at`.
 fn ethernet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
-    let (ether_type, payload) = (half(frame, type_at)?, behind(frame, type_at + 2)?);
+    let (ether_type, payload) = (half(frame, type_at)?, bytes_from(frame, type_at + 2)?);
     if ether_type < TYPE_MIN { llc(payload) } else { typed(ether_type, payload) }
 }
 
@@ -144,13 +144,13 @@ fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
     for _ in 0..DEPTH_MAX {
         match ether_type {
             TYPE_IPV4 | TYPE_IPV6 => return by_version(payload),
-            TYPE_PPPOE => return ppp(behind(payload, 6)?),
+            TYPE_PPPOE => return ppp(bytes_from(payload, 6)?),
             _ if TYPES_VLAN.contains(&ether_type) => {
-                (ether_type, payload) = (half(payload, 2)?, behind(payload, 4)?);
+                (ether_type, payload) = (half(payload, 2)?, bytes_from(payload, 4)?);
             }
             _ if TYPES_MPLS.contains(&ether_type) => {
                 let is_last = half(payload, 2)? & 0x0100 != 0;
-                payload = behind(payload, 4)?;
+                payload = bytes_from(payload, 4)?;
                 if is_last {
                     return by_version(payload);
                 }
@@ -168,23 +168,23 @@ fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
     if *head != [0xaa, 0xaa, 0x03] {
         return Err(LinkError::NotIp);
     }
-    typed(half(frame, 6)?, behind(frame, 8)?)
+    typed(half(frame, 6)?, bytes_from(frame, 8)?)
 }
 
 /// Returns the packet in a PPP frame with or without its address and control field, or with Cisco's
 /// HDLC in its place (RFC 1661, 1662).
 fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
     let frame = match frame {
-        [0x0f | 0x8f, 0, ..] => return typed(half(frame, 2)?, behind(frame, 4)?),
+        [0x0f | 0x8f, 0, ..] => return typed(half(frame, 2)?, bytes_from(frame, 4)?),
         [0xff, 0x03, rest @ ..] => rest,
         rest => rest,
     };
     let first = *frame.first().ok_or(LinkError::Truncated)?;
     // An odd first byte is a protocol field that the sender shortened by one byte.
     let (protocol, packet) = if first & 1 == 1 {
-        (u16::from(first), behind(frame, 1)?)
+        (u16::from(first), bytes_from(frame, 1)?)
     } else {
-        (half(frame, 0)?, behind(frame, 2)?)
+        (half(frame, 0)?, bytes_from(frame, 2)?)
     };
     if [PPP_IPV4, PPP_IPV6].contains(&protocol) {
         by_version(packet)
@@ -214,12 +214,12 @@ fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
             len += 4;
         }
     }
-    llc(behind(frame, len)?)
+    llc(bytes_from(frame, len)?)
 }
 
 /// Returns the frame behind the header of a packet tap.
 fn tapped(frame: &[u8]) -> Result<&[u8], LinkError> {
-    behind(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
+    bytes_from(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
 }
 
 /// Returns the packet among the attributes of a message of netfilter, in the byte order of the
@@ -238,7 +238,7 @@ fn netfilter_log(attributes: &[u8]) -> Result<&[u8], LinkError> {
         }
         if kind == PAYLOAD {
             let attribute = rest.get(..len).unwrap_or(rest);
-            return by_version(behind(attribute, HEAD_BYTES)?);
+            return by_version(bytes_from(attribute, HEAD_BYTES)?);
         }
         rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
     }

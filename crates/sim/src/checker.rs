@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::durable::Disk;
-use crate::scene::{Acknowledgment, LeaseOwner, SimulatedProtocol};
+use crate::simulated_protocol::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
 /// Seconds by which a client's lease can end before the server's. Clients count a lease from their
 /// request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to 800 ms in
 /// any world, and seconds are truncated.
-const ASKED_BEFORE_S: u64 = 2;
+const REQUEST_LEAD_S: u64 = 2;
 
 /// Violation of an invariant, with all data needed to understand it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl<P: SimulatedProtocol> Checker<P> {
                 known.owner, known.until_s
             )));
         }
-        let until_s = (now_s + u64::from(lifetime_s)).saturating_sub(ASKED_BEFORE_S);
+        let until_s = (now_s + u64::from(lifetime_s)).saturating_sub(REQUEST_LEAD_S);
         self.owners.insert(address, Acknowledged { owner, until_s });
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use base::Random;
 use dhcp_lease::LeaseTable;
 
-use crate::scene::SimulatedProtocol;
+use crate::simulated_protocol::SimulatedProtocol;
 
 /// Rows in the order in which they were logged.
 #[derive(Debug)]

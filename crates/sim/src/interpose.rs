@@ -10,7 +10,7 @@ use dhcp_engine::{ReplySink, Shard};
 use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, Swept};
 
-use crate::scene::SimulatedProtocol;
+use crate::simulated_protocol::SimulatedProtocol;
 use crate::world::{ShardAction, ShardActionLog};
 
 /// Shard that the world and the stores of other shards can run.
@@ -40,7 +40,7 @@ pub struct Junction<P: SimulatedProtocol, S> {
     /// Source of the random choice of these messages.
     pub random: Random,
     /// List to which the shards' actions are added.
-    pub deeds: ShardActionLog<P>,
+    pub actions: ShardActionLog<P>,
     /// Number of messages that ran inside another one.
     pub interposed: u64,
 }
@@ -58,7 +58,7 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
         Self { inner, junction }
     }
 
-    fn let_others_in(&self, now: Now) {
+    fn run_due_messages(&self, now: Now) {
         loop {
             let Some((shard, due, mut deeds)) = self.next_due() else { return };
             shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut deeds);
@@ -77,23 +77,23 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
         let due = junction.due.remove(at);
         junction.interposed += 1;
         let shard = junction.shards[due.shard].upgrade()?;
-        Some((shard, due, junction.deeds.clone()))
+        Some((shard, due, junction.actions.clone()))
     }
 }
 
 impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
-        self.let_others_in(now);
+        self.run_due_messages(now);
         self.inner.fetch(now, keys, facts);
     }
 
-    fn expect(
+    fn prefetch_message(
         &mut self,
         identity: Option<&P::Identity<'_>>,
         expected: ExpectedSlot<'_, P>,
         prefetch: Prefetch,
     ) {
-        self.inner.expect(identity, expected, prefetch);
+        self.inner.prefetch_message(identity, expected, prefetch);
     }
 
     fn user_context(
@@ -107,27 +107,27 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, CommitRefusal> {
-        self.let_others_in(now);
+        self.run_due_messages(now);
         let receipt = self.inner.commit(now, changes)?;
-        let deeds = self.junction.borrow().deeds.clone();
-        let mut deeds = deeds.0.borrow_mut();
+        let actions = self.junction.borrow().actions.clone();
+        let mut actions = actions.0.borrow_mut();
         if let Some(change) = changes.first() {
-            deeds.push(ShardAction::Committed(P::asker(&change.identity)));
+            actions.push(ShardAction::Committed(P::client_number(&change.identity)));
         }
         for change in changes {
             if matches!(change.action, Action::Release | Action::Decline { .. }) {
-                deeds.push(ShardAction::TookBack(change.address));
+                actions.push(ShardAction::TookBack(change.address));
             }
         }
         Ok(receipt)
     }
 
-    fn give_back(&mut self, address: P::Address) {
-        self.inner.give_back(address);
+    fn release_claim(&mut self, address: P::Address) {
+        self.inner.release_claim(address);
     }
 
-    fn set_aside(&mut self, address: P::Address) {
-        self.inner.set_aside(address);
+    fn reserve_address(&mut self, address: P::Address) {
+        self.inner.reserve_address(address);
     }
 
     fn submit(&mut self, now: Now) {

@@ -12,13 +12,13 @@ pub mod checker;
 mod durable;
 pub mod hostile;
 pub mod interpose;
-pub mod scene;
 pub mod settings;
+pub mod simulated_protocol;
 pub mod v4;
 pub mod v6;
 pub mod world;
 
 pub use checker::{Checker, Violation};
-pub use scene::SimulatedProtocol;
 pub use settings::DhcpSimulationSettings;
+pub use simulated_protocol::SimulatedProtocol;
 pub use world::{DhcpSimulation, DhcpSimulationReport};

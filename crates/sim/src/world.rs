@@ -16,8 +16,8 @@ use dhcp_lease::testing::{ManualLog, ManualStore};
 use crate::checker::{Checker, Violation};
 use crate::durable::Disk;
 use crate::interpose::{DueMessage, Interposed, Junction, SharedShard};
-use crate::scene::{INTERFACE, ReplyReception, SimulatedProtocol};
 use crate::settings::DhcpSimulationSettings;
+use crate::simulated_protocol::{INTERFACE, ReplyReception, SimulatedProtocol};
 
 /// Time within which a due message may run in the middle of another one, in nanoseconds.
 const SOON_NS: u64 = 20 * NS_PER_MS;
@@ -120,7 +120,7 @@ pub struct DhcpSimulation<P: SimulatedProtocol> {
     life: u32,
     disk: Disk<P>,
     junction: Rc<RefCell<Junction<P, ManualStore<P>>>>,
-    deeds: ShardActionLog<P>,
+    actions: ShardActionLog<P>,
     clients: Vec<P::Client>,
     checker: Checker<P>,
     dropped: u64,
@@ -167,7 +167,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             shards: Vec::new(),
             due: Vec::new(),
             random: random.fork(1),
-            deeds: deeds.clone(),
+            actions: deeds.clone(),
             interposed: 0,
         }));
         let disk = Disk::default();
@@ -185,7 +185,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             life: 0,
             disk,
             junction,
-            deeds,
+            actions: deeds,
             checker: Checker::default(),
             dropped: 0,
             received: 0,
@@ -198,7 +198,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
 
     /// Runs the whole duration and the calm after it; returns the report.
     #[must_use]
-    pub fn live(mut self) -> DhcpSimulationReport {
+    pub fn run_to_end(mut self) -> DhcpSimulationReport {
         let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
         // After the end no client sends; messages under way arrive, settle and are answered.
         let calm_ns = end_ns + 20 * NS_PER_S;
@@ -209,8 +209,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             self.now = self.now.after_ns(at_ns.saturating_sub(self.now.mono_ns));
             self.run(event, at_ns < end_ns);
         }
-        self.check_the_books();
-        self.close_the_books();
+        self.check_counters();
+        self.add_server_counters();
         DhcpSimulationReport {
             violations: self.checker.violations().to_vec(),
             acknowledged: self.checker.acknowledged,
@@ -223,7 +223,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
     }
 
     /// Adds the counters of a server before it is dropped.
-    fn close_the_books(&mut self) {
+    fn add_server_counters(&mut self) {
         for counters in &self.server.counters {
             self.dropped += counters.dropped_total();
             self.received += counters.received_total();
@@ -231,7 +231,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
     }
 
     fn crash(&mut self) {
-        self.close_the_books();
+        self.add_server_counters();
         self.life += 1;
         self.disk.crash(&mut self.random);
         self.checker.on_crash(&self.disk, self.now.wall_s());
@@ -289,7 +289,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
                 self.end_batches();
                 self.after_ms(HOUSEKEEPING_MS, DhcpSimulationEvent::Housekeeping(shard));
             }
-            DhcpSimulationEvent::Herd if clients_speak => self.herd(),
+            DhcpSimulationEvent::Herd if clients_speak => self.claim_concurrently(),
             DhcpSimulationEvent::Herd => {}
             DhcpSimulationEvent::Reload => {
                 let size = 1 + self.random.below(24) as u32;
@@ -308,23 +308,23 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
     fn on_timer(&mut self, index: usize) {
         let client = &mut self.clients[index];
         if let Some(message) = P::on_timer(client, &mut self.random, self.now.wall_s()) {
-            self.put_on_the_network(index, message);
+            self.transmit(index, message);
         }
         let delay_ms = [300, 2_000, 4_000, 15_000][self.random.below(4) as usize];
         self.after_ms(delay_ms, DhcpSimulationEvent::Timer(index));
     }
 
-    fn herd(&mut self) {
+    fn claim_concurrently(&mut self) {
         let number = self.random.below(u64::from(self.settings.pool_size)) as u32;
         let until_s = self.now.wall_s() + u64::from(self.settings.lifetime_s);
         for _ in 0..2 + self.random.below(3) {
             let index = self.random.below(self.clients.len() as u64) as usize;
             let message = P::claim(&mut self.clients[index], number, until_s);
-            self.put_on_the_network(index, message);
+            self.transmit(index, message);
         }
     }
 
-    fn put_on_the_network(&mut self, client: usize, message: Vec<u8>) {
+    fn transmit(&mut self, client: usize, message: Vec<u8>) {
         let octets: Rc<[u8]> = message.into();
         let copies = 1 + u64::from(self.random.chance(self.settings.repeat_permille, 1_000));
         for _ in 0..copies {
@@ -356,7 +356,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             }
         }
         self.junction.borrow_mut().due = others;
-        let mut deeds = self.deeds.clone();
+        let mut deeds = self.actions.clone();
         let shard = Rc::clone(&self.server.shards[due.shard]);
         shard.borrow_mut().handle(self.now, &due.octets, due.ingress, &mut deeds);
         let rest = std::mem::take(&mut self.junction.borrow_mut().due);
@@ -369,7 +369,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
 
     fn end_batches(&mut self) {
         for shard in &self.server.shards {
-            shard.borrow_mut().end_batch(self.now, &mut self.deeds.clone());
+            shard.borrow_mut().end_batch(self.now, &mut self.actions.clone());
         }
         let closed = self.server.log.closed_epoch();
         self.disk.log(closed, self.server.log.take_rows());
@@ -379,7 +379,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             let delay_ms = self.random.below(self.settings.settle_ms + 1);
             self.after_ms(delay_ms, DhcpSimulationEvent::Settle { life: self.life, epoch: closed });
         }
-        let deeds = std::mem::take(&mut *self.deeds.0.borrow_mut());
+        let deeds = std::mem::take(&mut *self.actions.0.borrow_mut());
         for deed in deeds {
             match deed {
                 ShardAction::Committed(client) => self.checker.on_commit(client),
@@ -401,7 +401,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         for given in P::acknowledged(&octets) {
             self.checker.on_ack(given, self.now.wall_s());
         }
-        let hearing = P::hears(&self.clients[client], destination, &octets);
+        let hearing = P::reception(&self.clients[client], destination, &octets);
         self.direct_replies += u64::from(P::is_direct(&self.clients[client]));
         if hearing == ReplyReception::CannotHear {
             let it = &self.clients[client];
@@ -418,13 +418,13 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         let now_s = self.now.wall_s();
         let answer = P::on_reply(&mut self.clients[index], &mut self.random, octets, now_s);
         if let Some(message) = answer.filter(|_| clients_speak) {
-            self.put_on_the_network(index, message);
+            self.transmit(index, message);
         }
     }
 
     /// Checks that every message ended in a reply, in silence or in a counted drop, and that no
     /// message waits.
-    fn check_the_books(&mut self) {
+    fn check_counters(&mut self) {
         for (index, (shard, counters)) in
             self.server.shards.iter().zip(&self.server.counters).enumerate()
         {

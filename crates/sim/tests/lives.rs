@@ -11,7 +11,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn live<P: SimulatedProtocol>(seed: u64) -> DhcpSimulationReport {
-    DhcpSimulation::<P>::new(DhcpSimulationSettings::from_seed(seed)).live()
+    DhcpSimulation::<P>::new(DhcpSimulationSettings::from_seed(seed)).run_to_end()
 }
 
 /// Runs `count` lives, each without a violation, and returns the sum of their reports.

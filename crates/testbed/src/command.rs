@@ -54,7 +54,7 @@ impl CommandLine {
     /// Runs the command through `words`, which end where the program's own name begins
     /// (`ip netns exec NAME`, `taskset -c 1`).
     #[must_use]
-    pub fn through(mut self, words: &[&str]) -> Self {
+    pub fn with_prefix(mut self, words: &[&str]) -> Self {
         let mut all: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
         all.append(&mut self.words);
         self.words = all;
@@ -63,7 +63,7 @@ impl CommandLine {
 
     /// Moves the environment into the words, for callers that take only words.
     #[must_use]
-    pub fn in_words(mut self) -> Self {
+    pub fn with_environment_as_words(mut self) -> Self {
         let environment = std::mem::take(&mut self.environment);
         if environment.is_empty() {
             return self;
@@ -220,7 +220,7 @@ mod tests {
     fn a_command_line_reads_as_a_shell_would_take_it() {
         let command = CommandLine::new("echo").arg("it's").arg("").arg("a=b").env("X", "1 2");
         assert_eq!(command.to_string(), r"X='1 2' echo 'it'\''s' '' a=b");
-        let inside = command.through(&["taskset", "-c", "1"]);
+        let inside = command.with_prefix(&["taskset", "-c", "1"]);
         assert_eq!(inside.words()[..4], ["taskset", "-c", "1", "echo"]);
     }
 

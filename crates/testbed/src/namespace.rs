@@ -1,16 +1,16 @@
 //! Network namespaces by name. Names of the lab's own are `gwt`, the owner's process id in
-//! hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER`]; the lab never touches
-//! any other.
+//! hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER_SIDES`]; the lab never
+//! touches any other.
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::ip;
 
 /// Letters of the namespaces of further servers, each of which has a namespace to itself.
-pub const FURTHER: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
+pub const FURTHER_SIDES: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
 
-/// Returns the name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER`]) of the run
-/// of process `pid`.
+/// Returns the name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER_SIDES`]) of
+/// the run of process `pid`.
 #[must_use]
 pub fn name_of(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
@@ -22,7 +22,7 @@ pub fn owner(name: &str) -> Option<u32> {
     let side = name.chars().last()?;
     let digits = name.strip_prefix("gwt")?.strip_suffix(side)?;
     let pid = u32::from_str_radix(digits, 16).ok()?;
-    let is_side = side == 's' || side == 'c' || FURTHER.contains(&side);
+    let is_side = side == 's' || side == 'c' || FURTHER_SIDES.contains(&side);
     (is_side && name == name_of(pid, side)).then_some(pid)
 }
 
@@ -66,7 +66,7 @@ mod tests {
     fn only_our_own_names_have_an_owner() {
         assert_eq!(owner(&name_of(0xbeef, 's')), Some(0xbeef));
         assert_eq!(owner("gwt1c"), Some(1));
-        assert_eq!(FURTHER.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 10]);
+        assert_eq!(FURTHER_SIDES.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 10]);
         for foreign in [
             "gwts", "gwt0xs", "gwt01s", "gwt1", "gwt1f", "gwt1t", "gwté", "gwt+1s", "xgwt1s",
             "gwtBEs", "gwttest",

@@ -21,7 +21,7 @@ pub fn unprivileged(command: CommandLine) -> CommandLine {
         return command;
     }
     let words = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"];
-    command.through(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
+    command.with_prefix(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
 }
 
 /// Returns true if `nobody` can reach the contents of `folder`, and always if the caller is not

@@ -67,7 +67,7 @@ impl ChildProcess {
         };
         let ((out, _), (err, stderr)) = (create("out")?, create("err")?);
         // setpriv sets the parent-death signal and becomes the program: the process id stays.
-        let wrapped = command.clone().through(&["setpriv", "--pdeathsig", "KILL", "--"]);
+        let wrapped = command.clone().with_prefix(&["setpriv", "--pdeathsig", "KILL", "--"]);
         let child = wrapped
             .to_command()
             .stdin(input)
@@ -95,7 +95,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// The kernel does not know the child; that is a defect of the lab.
-    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
             if self.status.is_some() {
@@ -114,7 +114,7 @@ impl ChildProcess {
     /// The kernel does not know the child; that is a defect of the lab.
     pub fn wait(&mut self, mut give_up: impl FnMut() -> bool) -> io::Result<Option<ExitStatus>> {
         loop {
-            if let Some(status) = self.ended()? {
+            if let Some(status) = self.exit_status()? {
                 return Ok(Some(status));
             }
             if give_up() {
@@ -127,7 +127,7 @@ impl ChildProcess {
     /// Sends SIGTERM, or closes the standard input of a held child, then SIGKILL to the whole group
     /// after `grace`. Returns the exit status of the child.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
-        if let Ok(None) = self.ended() {
+        if let Ok(None) = self.exit_status() {
             match self.is_held {
                 true => drop(self.child.stdin.take()),
                 false => signal_group(self.pid(), "TERM"),
@@ -141,7 +141,7 @@ impl ChildProcess {
 
     /// Sends SIGKILL to the whole group, and waits for the child itself.
     pub fn kill(&mut self) {
-        if let Ok(None) = self.ended() {
+        if let Ok(None) = self.exit_status() {
             signal_group(self.pid(), "KILL");
             self.status = self.child.wait().ok();
         }
@@ -194,11 +194,11 @@ pub struct PinnedSelf {
 /// `taskset` is missing or refuses.
 pub fn pin_self(cpu: usize) -> Result<PinnedSelf, TestbedError> {
     let before = allowed_cpus();
-    bring_self_to(&[cpu])?;
+    pin_threads(&[cpu])?;
     Ok(PinnedSelf { before })
 }
 
-fn bring_self_to(cpus: &[usize]) -> Result<(), TestbedError> {
+fn pin_threads(cpus: &[usize]) -> Result<(), TestbedError> {
     let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let pid = std::process::id().to_string();
     CommandLine::new("taskset").args(["-acp", &list, &pid]).run().map(drop)
@@ -208,7 +208,7 @@ impl Drop for PinnedSelf {
     fn drop(&mut self) {
         // The earlier processors are still allowed, unless another process has restricted them
         // meanwhile.
-        let _ = bring_self_to(&self.before);
+        let _ = pin_threads(&self.before);
     }
 }
 

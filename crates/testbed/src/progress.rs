@@ -23,7 +23,7 @@ impl TestProgress {
     /// Returns the progress of a test with `total` cases. It writes nothing unless
     /// [`PROGRESS_FILE`] is set.
     #[must_use]
-    pub fn of(total: u64) -> Self {
+    pub fn new(total: u64) -> Self {
         Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, noted: None }
     }
 

@@ -15,7 +15,7 @@ fn tc(namespace: &str) -> CommandLine {
 ///
 /// # Errors
 /// `tc` or `unshare` is missing.
-pub fn missing(words: &[&str]) -> Result<Option<String>, TestbedError> {
+pub fn missing_reason(words: &[&str]) -> Result<Option<String>, TestbedError> {
     require_program("tc", "iproute2")?;
     require_program("unshare", "util-linux")?;
     let tried = CommandLine::new("unshare")
@@ -36,7 +36,7 @@ pub fn missing(words: &[&str]) -> Result<Option<String>, TestbedError> {
 ///
 /// # Errors
 /// `tc` is missing or refuses.
-pub fn put(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(), TestbedError> {
+pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(), TestbedError> {
     let Some(words) = words else {
         // There may be nothing to remove.
         return match tc(namespace).args(["qdisc", "del", "dev", interface, "root"]).run() {
@@ -44,8 +44,8 @@ pub fn put(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(
             _ => Ok(()),
         };
     };
-    let put = tc(namespace).args(["qdisc", "replace", "dev", interface, "root"]);
-    put.args(words.iter().copied()).run().map(drop)
+    let set_command = tc(namespace).args(["qdisc", "replace", "dev", interface, "root"]);
+    set_command.args(words.iter().copied()).run().map(drop)
 }
 
 /// Returns true if `tc` reports that the interface has only the kernel's default.

@@ -139,7 +139,7 @@ impl MeasurementTopology {
         let Self::Namespaces { client, .. } = self else {
             return Err(TestbedError::new(wanted, "there are none on loopback"));
         };
-        let Some(&letter) = namespace::FURTHER.get(number) else {
+        let Some(&letter) = namespace::FURTHER_SIDES.get(number) else {
             return Err(TestbedError::new(wanted, "there are too many of them"));
         };
         let server = namespace::name_of(std::process::id(), letter);
@@ -188,13 +188,13 @@ impl MeasurementTopology {
         command: CommandLine,
     ) -> CommandLine {
         let pinned = match cpu {
-            Some(cpu) => command.through(&["taskset", "-c", &cpu.to_string()]),
+            Some(cpu) => command.with_prefix(&["taskset", "-c", &cpu.to_string()]),
             None => command,
         };
         match self.namespace(side) {
-            Some(name) => {
-                pinned.through(&["nice", "-n", NICENESS]).through(&["ip", "netns", "exec", name])
-            }
+            Some(name) => pinned
+                .with_prefix(&["nice", "-n", NICENESS])
+                .with_prefix(&["ip", "netns", "exec", name]),
             None => pinned,
         }
     }

@@ -110,7 +110,7 @@ fn one_family(registry: &Registry, addresses: &TopologyAddresses) {
 /// Checks a queueing discipline at the exit of the generator's end of the link.
 fn disciplines_come_count_and_go(topology: &MeasurementTopology, addresses: &TopologyAddresses) {
     let client = topology.namespace(TopologySide::Client).expect("there is one");
-    let put = |words: Option<&[&str]>| qdisc::put(client, "gw0", words).expect("it works");
+    let put = |words: Option<&[&str]>| qdisc::set(client, "gw0", words).expect("it works");
     let show = || qdisc::show(client, "gw0").expect("it works").replace(' ', "");
     // Twice: the kernel's default cannot be removed.
     for _ in 0..2 {
@@ -132,8 +132,9 @@ fn disciplines_come_count_and_go(topology: &MeasurementTopology, addresses: &Top
     assert!(show().contains(r#""kind":"pfifo""#) && show().contains(r#""limit":3"#), "{}", show());
     put(None);
     assert!(show().contains(r#""kind":"noqueue""#), "{}", show());
-    assert_eq!(qdisc::missing(&["pfifo"]).expect("it works"), None);
-    let why = qdisc::missing(&["godwit"]).expect("it works").expect("there is no such thing");
+    assert_eq!(qdisc::missing_reason(&["pfifo"]).expect("it works"), None);
+    let why =
+        qdisc::missing_reason(&["godwit"]).expect("it works").expect("there is no such thing");
     assert!(why.contains("godwit"), "{why}");
 }
 

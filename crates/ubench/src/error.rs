@@ -23,7 +23,7 @@ impl UbenchError {
     }
 
     /// Creates an error from a complete message.
-    pub fn said(message: impl fmt::Display) -> Self {
+    pub fn from_message(message: impl fmt::Display) -> Self {
         Self::Failed(message.to_string())
     }
 }

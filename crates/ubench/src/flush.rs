@@ -280,7 +280,7 @@ pub struct FlushDurationSummary {
 impl FlushDurationSummary {
     /// Computes the cost from the durations of flushes, in microseconds.
     #[must_use]
-    pub fn of(times_us: &[f64]) -> Self {
+    pub fn from_durations(times_us: &[f64]) -> Self {
         Self {
             count: times_us.len() as u32,
             median_us: median(times_us).unwrap_or(0.0),

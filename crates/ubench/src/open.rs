@@ -121,10 +121,10 @@ fn database(
     };
     let mut database =
         CountedDatabase::new(SharedLeases::new(settings), counts.clone(), place.delay);
-    LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(UbenchError::said)?;
+    LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(UbenchError::from_message)?;
     let mut found = 0;
     LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| found += 1)
-        .map_err(UbenchError::said)?;
+        .map_err(UbenchError::from_message)?;
     if found > 0 {
         return Err(UbenchError::failed("begin", format!("the table holds {found} leases")));
     }
@@ -151,8 +151,8 @@ fn sqlite(
         durability: durability(subject.mode),
         ..sql::SqlSettings::new(sql::SqlDatabaseKind::Sqlite, path.display().to_string())
     };
-    let mut database = sql::Database::open(&settings).map_err(UbenchError::said)?;
-    database.install(Schema::Current).map_err(UbenchError::said)?;
+    let mut database = sql::Database::open(&settings).map_err(UbenchError::from_message)?;
+    database.install(Schema::Current).map_err(UbenchError::from_message)?;
     Ok(settings)
 }
 
@@ -168,14 +168,14 @@ impl Opened {
             Self::Memory(path) => path.step(step, numbers, tally),
             Self::Memfile(path, thread) => {
                 let done = path.step(step, numbers, tally);
-                done.map_err(|error| thread.failure().map_or(error, UbenchError::said))
+                done.map_err(|error| thread.failure().map_or(error, UbenchError::from_message))
             }
             Self::Database(path, thread) => {
                 let done = path.step(step, numbers, tally);
                 let problems = thread.take_problems();
                 done.map_err(|error| match problems.is_empty() {
                     true => error,
-                    false => UbenchError::said(problems.join("; ")),
+                    false => UbenchError::from_message(problems.join("; ")),
                 })
             }
             Self::Plain(plain) => plain.step(step, numbers, tally),
@@ -188,11 +188,11 @@ impl Opened {
             Self::Memory(_) => Ok(()),
             Self::Memfile(path, thread) => {
                 drop(path);
-                thread.stop().map_err(UbenchError::said)
+                thread.stop().map_err(UbenchError::from_message)
             }
             Self::Database(path, thread) => {
                 drop(path);
-                thread.stop().map_err(UbenchError::said)
+                thread.stop().map_err(UbenchError::from_message)
             }
             Self::Plain(plain) => plain.close(),
         }

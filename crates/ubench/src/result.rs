@@ -289,7 +289,7 @@ mod tests {
             steps,
             operations_per_s: 0.0,
             mean_of_rates: 0.0,
-            flush: Some(FlushDurationSummary::of(&[1_000.0, 3_000.0, 2_000.0])),
+            flush: Some(FlushDurationSummary::from_durations(&[1_000.0, 3_000.0, 2_000.0])),
             counts: StoreWriteCounts {
                 changes: 600,
                 flushes: Some(20),

@@ -173,7 +173,7 @@ fn servers(
         }
         let given = request.servers.iter().find(|(of, _)| *of == backend);
         if let Some((_, given)) = given {
-            servers.push((backend, DatabaseServer::given(backend, given)?));
+            servers.push((backend, DatabaseServer::use_existing(backend, given)?));
         } else if let Some(reason) = DatabaseServer::missing(backend) {
             let note = format!("{} left out: {reason}", backend.name());
             tell(UbenchEvent::Note(&note));
@@ -285,7 +285,7 @@ impl SubjectMeasurement {
             let mut tally = StepRunResult::new(request.keeps_marks && run == 1);
             opened.step(step, &numbers, &mut tally)?;
             if !is_warm_up {
-                self.take(at, numbers.len() as u64, &tally);
+                self.record_step(at, numbers.len() as u64, &tally);
             }
             if let Some(marks) = &tally.marks {
                 tell(UbenchEvent::Marks(step, marks));
@@ -308,7 +308,7 @@ impl SubjectMeasurement {
         }
     }
 
-    fn take(&mut self, at: usize, operations: u64, tally: &StepRunResult) {
+    fn record_step(&mut self, at: usize, operations: u64, tally: &StepRunResult) {
         let runs = &mut self.steps[at];
         runs.operations = operations;
         runs.seconds.push(tally.time_ns as f64 / 1e9);
@@ -353,7 +353,7 @@ impl SubjectMeasurement {
             .steps
             .into_iter()
             .map(|runs| {
-                let latency = OperationLatency::of(&runs.whole.latency_ns);
+                let latency = OperationLatency::from_histogram(&runs.whole.latency_ns);
                 let misses = runs.whole.misses;
                 StepResult::new(runs.step, runs.operations, misses, runs.seconds, latency)
             })
@@ -368,7 +368,7 @@ impl SubjectMeasurement {
             records: self.records,
             steps,
             flush: (!self.flushes_us.is_empty())
-                .then(|| FlushDurationSummary::of(&self.flushes_us)),
+                .then(|| FlushDurationSummary::from_durations(&self.flushes_us)),
             counts: self.counted,
         }
     }
@@ -376,7 +376,7 @@ impl SubjectMeasurement {
 
 impl OperationLatency {
     /// Computes the percentiles of a histogram of nanoseconds.
-    fn of(histogram: &Histogram) -> Self {
+    fn from_histogram(histogram: &Histogram) -> Self {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0) as f64 / 1e3;
         Self {
             p50_us: at(0.5),
@@ -399,7 +399,7 @@ fn suitable_records(subject: &BenchmarkSubject, flushes_us: &[f64]) -> u32 {
         TransactionSharing::Adaptive => 1,
         TransactionSharing::Fixed(count) => count,
     };
-    let flush_s = FlushDurationSummary::of(flushes_us).median_us / 1e6;
+    let flush_s = FlushDurationSummary::from_durations(flushes_us).median_us / 1e6;
     let (least, most) = FLUSHED_RECORDS;
     // Three of the steps flush.
     let single = (FLUSHED_S / 3.0 / flush_s.max(1e-6)).clamp(least, most);
@@ -429,7 +429,7 @@ mod tests {
         let grouped = BenchmarkSubject { concurrency: 64, ..single.clone() };
         let plain = BenchmarkSubject {
             concurrency: 64,
-            ..BenchmarkSubject::of_2012(SubjectBackend::Mysql, ChangeSafety::Sync, true)
+            ..BenchmarkSubject::for_2012(SubjectBackend::Mysql, ChangeSafety::Sync, true)
         };
         for (subject, flush_us, expected) in [
             (&single, 1_000.0, 100),

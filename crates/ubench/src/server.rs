@@ -32,7 +32,7 @@ pub(crate) struct DatabaseServer {
     /// Private server, which ends when it is dropped.
     private: Option<private::PrivateDatabase>,
     /// MySQL's flush setting before the measurement.
-    found_flushing: Option<String>,
+    initial_flush_setting: Option<String>,
 }
 
 impl DatabaseServer {
@@ -41,7 +41,7 @@ impl DatabaseServer {
         let engine = engine(backend);
         let server =
             private::PrivateDatabase::start(engine, private::PrivateDatabaseSettings::default())
-                .map_err(UbenchError::said)?;
+                .map_err(UbenchError::from_message)?;
         let (host, socket) = match backend {
             SubjectBackend::Mysql => ("localhost".to_owned(), Some(server.socket())),
             _ => (server.socket().display().to_string(), None),
@@ -54,7 +54,7 @@ impl DatabaseServer {
             password: private::PASSWORD.to_owned(),
             ..sql::SqlSettings::new(kind(backend), "godwit_ubench")
         };
-        let server = Self { backend, settings, private: Some(server), found_flushing: None };
+        let server = Self { backend, settings, private: Some(server), initial_flush_setting: None };
         server.make()?;
         Ok(server)
     }
@@ -65,11 +65,15 @@ impl DatabaseServer {
     }
 
     /// Uses a server that runs already.
-    pub(crate) fn given(backend: SubjectBackend, given: &GivenServer) -> Result<Self, UbenchError> {
+    pub(crate) fn use_existing(
+        backend: SubjectBackend,
+        given: &GivenServer,
+    ) -> Result<Self, UbenchError> {
         let settings = given.settings.clone();
-        let mut server = Self { backend, settings, private: None, found_flushing: None };
+        let mut server = Self { backend, settings, private: None, initial_flush_setting: None };
         if backend == SubjectBackend::Mysql {
-            server.found_flushing = server.value("SELECT @@innodb_flush_log_at_trx_commit")?;
+            server.initial_flush_setting =
+                server.value("SELECT @@innodb_flush_log_at_trx_commit")?;
         }
         server.make()?;
         Ok(server)
@@ -96,8 +100,8 @@ impl DatabaseServer {
             self.run("", &format!("CREATE DATABASE {}", self.name(tables)))?;
         }
         let settings = sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() };
-        let mut database = sql::Database::open(&settings).map_err(UbenchError::said)?;
-        database.install(Schema::Current).map_err(UbenchError::said)
+        let mut database = sql::Database::open(&settings).map_err(UbenchError::from_message)?;
+        database.install(Schema::Current).map_err(UbenchError::from_message)
     }
 
     /// Returns the settings to reach Kea's tables, after making the server as safe as `subject`
@@ -215,7 +219,7 @@ impl Drop for DatabaseServer {
         for tables in [Tables::Kea, Tables::Ubench2012] {
             let _ = self.run("", &format!("DROP DATABASE {}", self.name(tables)));
         }
-        if let Some(level) = &self.found_flushing {
+        if let Some(level) = &self.initial_flush_setting {
             let _ = self.run("", &format!("SET GLOBAL innodb_flush_log_at_trx_commit = {level}"));
         }
     }

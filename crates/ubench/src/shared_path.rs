@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::v4::{LeaseTerms, PoolSet, PoolSpec, V4};
 use dhcp_lease::{
     Allocator, CommitRefusal, Expiry, HardwareAddress, Identity, LeaseStore, LeaseTable,
@@ -65,7 +65,7 @@ struct Asker {
 }
 
 impl Asker {
-    fn of(step: WorkloadStep, number: u32) -> Self {
+    fn for_step(step: WorkloadStep, number: u32) -> Self {
         let hardware = HardwareAddress::new(1, &workload::hardware(number));
         let client_id = Some(workload::client_id(number));
         match step {
@@ -178,11 +178,11 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         number: u32,
         tally: &mut StepRunResult,
     ) -> Result<u64, UbenchError> {
-        let asker = Asker::of(step, number);
+        let asker = Asker::for_step(step, number);
         let address = workload::address(number);
         let by_address =
             !matches!(step, WorkloadStep::SearchHardware | WorkloadStep::SearchClientId);
-        let mut addresses = [None; ASKED_MAX];
+        let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[0] = by_address.then_some(address);
         loop {
             let keys = FetchKeys {
@@ -194,12 +194,12 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
             };
             self.store.fetch(now, &keys, &mut self.facts);
             let slot = match by_address {
-                true => self.facts.asked[0],
-                false => self.facts.mine().next().copied(),
+                true => self.facts.address_slots[0],
+                false => self.facts.client_slots().next().copied(),
             };
             let is_leased = slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Leased);
             if step.is_search() {
-                tally.found(is_leased);
+                tally.record_result(is_leased);
                 return Ok(0);
             }
             let Some(slot) = slot else {
@@ -213,7 +213,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
             };
             match self.store.commit(now, &[change]) {
                 Ok(receipt) => {
-                    tally.found(is_leased || step == WorkloadStep::Create);
+                    tally.record_result(is_leased || step == WorkloadStep::Create);
                     return Ok(receipt.row_epoch);
                 }
                 Err(CommitRefusal::Unsettled(epoch)) => {

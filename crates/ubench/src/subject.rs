@@ -197,7 +197,7 @@ impl BenchmarkSubject {
 
     /// Returns `backend` as the program of 2012 used it.
     #[must_use]
-    pub fn of_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
+    pub fn for_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
         Self {
             tables: Tables::Ubench2012,
             is_compiled: backend.speaks_sql().then_some(is_compiled),

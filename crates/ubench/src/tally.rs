@@ -30,7 +30,7 @@ impl StepRunResult {
     }
 
     /// Records an operation that hit, or not.
-    pub(crate) fn found(&mut self, is_hit: bool) {
+    pub(crate) fn record_result(&mut self, is_hit: bool) {
         self.misses += u64::from(!is_hit);
         if let Some(marks) = &mut self.marks {
             marks.push(is_hit);

@@ -94,9 +94,9 @@ fn every_store_finds_the_same() {
             concurrency: 8,
             ..BenchmarkSubject::kea(backend, ChangeSafety::Async)
         });
-        subjects.push(BenchmarkSubject::of_2012(backend, ChangeSafety::Async, true));
+        subjects.push(BenchmarkSubject::for_2012(backend, ChangeSafety::Async, true));
     }
-    subjects.push(BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Async, false));
+    subjects.push(BenchmarkSubject::for_2012(SubjectBackend::Sqlite, ChangeSafety::Async, false));
     let report = done("same", 200, subjects);
     let expected = misses(&report.rows[0]);
     let [create, search, hardware, client_id, update, delete] = expected[..] else {
@@ -134,7 +134,7 @@ fn every_change_is_a_row_in_the_database() {
 
 #[test]
 fn transactions_of_2012_hold_what_was_asked_for() {
-    let base = BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Async, true);
+    let base = BenchmarkSubject::for_2012(SubjectBackend::Sqlite, ChangeSafety::Async, true);
     let in_tens = BenchmarkSubject { sharing: TransactionSharing::Fixed(10), ..base.clone() };
     let report = done("tens", 95, vec![base, in_tens]);
     let transactions: Vec<_> = report.rows.iter().map(|row| row.counts.transactions).collect();
@@ -149,7 +149,7 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
     };
     let two_writers = BenchmarkSubject {
         concurrency: 2,
-        ..BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, true)
+        ..BenchmarkSubject::for_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, true)
     };
     let other_engine = BenchmarkSubject {
         engine: Some("MyISAM".to_owned()),
@@ -201,8 +201,8 @@ fn results_are_read_back_and_drawn() {
         20,
         vec![
             BenchmarkSubject::kea(SubjectBackend::Memory, ChangeSafety::Async),
-            BenchmarkSubject::of_2012(SubjectBackend::Memfile, ChangeSafety::Sync, true),
-            BenchmarkSubject::of_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, false),
+            BenchmarkSubject::for_2012(SubjectBackend::Memfile, ChangeSafety::Sync, true),
+            BenchmarkSubject::for_2012(SubjectBackend::Sqlite, ChangeSafety::Sync, false),
         ],
     );
     assert_eq!(report.schema, SCHEMA);

@@ -127,7 +127,7 @@ fn unknown(name: &str) -> CounterError {
 
 fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
     let found = interface::named(name).map_err(CounterError::cannot("find interface", name))?;
-    Promiscuity::of(&found).map_err(|error| CounterError::Environment(error.to_string()))
+    Promiscuity::enable(&found).map_err(|error| CounterError::Environment(error.to_string()))
 }
 
 fn begin(

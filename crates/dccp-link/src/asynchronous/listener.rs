@@ -34,12 +34,13 @@ impl AsyncListener {
             let mut state = port.shared.lock();
             let came = state.poll_accept(port.number);
             if came.is_pending()
-                && let Some(door) = state.doors.get_mut(&port.number)
+                && let Some(door) = state.listeners.get_mut(&port.number)
             {
                 door.acceptors.add(context);
             }
             came
         });
-        Ok(AsyncConnection::new(port.handle(came.await?)))
+        let (key, signal) = came.await?;
+        Ok(AsyncConnection::new(port.handle(key, signal)))
     }
 }

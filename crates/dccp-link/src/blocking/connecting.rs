@@ -51,8 +51,8 @@ impl Connecting {
     }
 
     /// Calls `read` with the core of the connection; `None` when the connection is gone.
-    pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
-        self.handle.look(read)
+    pub fn with_core<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
+        self.handle.with_core(read)
     }
 
     /// Returns the connection. It refuses to send before the server has answered.

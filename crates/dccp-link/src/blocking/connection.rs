@@ -130,8 +130,8 @@ impl BlockingConnection {
     }
 
     /// Calls `read` with the core of the connection; `None` when the connection is gone.
-    pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
-        self.handle.look(read)
+    pub fn with_core<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
+        self.handle.with_core(read)
     }
 
     /// Returns the count of datagrams that this end dropped because the application had not read

@@ -50,6 +50,6 @@ impl BlockingListener {
         let came = wait_for(&port.shared, &port.arrived, deadline, |state| {
             state.poll_accept(port.number)
         })?;
-        Some(came.map(|came| BlockingConnection::new(port.handle(came))))
+        Some(came.map(|(key, signal)| BlockingConnection::new(port.handle(key, signal))))
     }
 }

@@ -118,8 +118,8 @@ pub(crate) struct Unsent {
 
 /// Sockets of an endpoint.
 pub(crate) struct Carriers {
-    ways: Vec<AddressFamilySocket>,
-    own: OwnPorts,
+    sockets: Vec<AddressFamilySocket>,
+    dedicated_ports: OwnPorts,
     kind: CarrierKind,
     buffer_bytes: usize,
     scratch: Box<[u8]>,
@@ -147,25 +147,31 @@ impl Carriers {
         assert!(!ways.is_empty(), "an endpoint has at least one address");
         let scratch = vec![0; PACKET_BYTES_MAX].into_boxed_slice();
         let own = OwnPorts::new()?;
-        Ok(Self { ways, own, kind, buffer_bytes: options.buffer_bytes, scratch })
+        Ok(Self {
+            sockets: ways,
+            dedicated_ports: own,
+            kind,
+            buffer_bytes: options.buffer_bytes,
+            scratch,
+        })
     }
 
     /// Opens a UDP port for one connection to `address`; [`Carriers::assign`] sets the connection.
     pub(crate) fn open_own_port(&mut self, address: IpAddr) -> Result<u16, NetError> {
-        let way = self.ways.iter().find(|way| way.is_v4() == address.is_ipv4());
+        let way = self.sockets.iter().find(|way| way.is_v4() == address.is_ipv4());
         let way = way.expect("its family was asked for before");
-        self.own.insert(way.open_beside(self.buffer_bytes)?)
+        self.dedicated_ports.insert(way.open_another(self.buffer_bytes)?)
     }
 
     /// Sets the connection that a port of its own was opened for.
     pub(crate) fn assign(&mut self, key: ConnectionKey) {
-        self.own.assign(key);
+        self.dedicated_ports.assign(key);
     }
 
     /// Closes the ports of connections that are gone. Returns false when one of them still has
     /// packets to send.
     pub(crate) fn close_unused(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
-        self.own.is_empty() || self.own.sweep(is_there)
+        self.dedicated_ports.is_empty() || self.dedicated_ports.sweep(is_there)
     }
 
     pub(crate) const fn kind(&self) -> CarrierKind {
@@ -173,7 +179,7 @@ impl Carriers {
     }
 
     pub(crate) fn has_family_of(&self, address: IpAddr) -> bool {
-        self.ways.iter().any(|way| way.is_v4() == address.is_ipv4())
+        self.sockets.iter().any(|way| way.is_v4() == address.is_ipv4())
     }
 
     pub(crate) fn has_v6(&self) -> bool {
@@ -182,7 +188,7 @@ impl Carriers {
 
     pub(crate) fn unsent(&self) -> Unsent {
         let mut sum = Unsent::default();
-        for way in self.ways.iter().chain(self.own.ways()) {
+        for way in self.sockets.iter().chain(self.dedicated_ports.sockets()) {
             sum.refused += way.send.counts().refused;
             sum.truncated += way.receive.truncated();
         }
@@ -191,15 +197,16 @@ impl Carriers {
 
     /// Receives the datagrams that wait in the sockets. Returns their count.
     pub(crate) fn receive(&mut self) -> usize {
-        self.ways.iter_mut().map(AddressFamilySocket::receive).sum::<usize>() + self.own.receive()
+        self.sockets.iter_mut().map(AddressFamilySocket::receive).sum::<usize>()
+            + self.dedicated_ports.receive()
     }
 
     /// Passes the next datagram that [`Carriers::receive`] received to the core. Returns false when
     /// there is none.
     pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
         let kind = self.kind;
-        let shared = self.ways.iter_mut().find_map(AddressFamilySocket::next);
-        let Some(datagram) = shared.or_else(|| self.own.next()) else { return false };
+        let shared = self.sockets.iter_mut().find_map(AddressFamilySocket::next);
+        let Some(datagram) = shared.or_else(|| self.dedicated_ports.next()) else { return false };
         if let Some((key, ecn, octets)) = datagram {
             let is_ours = match kind {
                 CarrierKind::Raw { answers_all_ports: false } => concerns(core, key, octets),
@@ -215,7 +222,7 @@ impl Carriers {
     /// Calls `take` with errors that the network reports about sent packets, a limited count at
     /// once.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
-        for way in &self.ways {
+        for way in &self.sockets {
             for _ in 0..PATH_ERRORS_MAX {
                 let Some(error) = way.path_error(&mut self.scratch) else { break };
                 let quoted_len = error.quoted_len;
@@ -223,7 +230,7 @@ impl Carriers {
             }
         }
         for _ in 0..PATH_ERRORS_MAX {
-            let Some(error) = self.own.path_error(&mut self.scratch) else { break };
+            let Some(error) = self.dedicated_ports.path_error(&mut self.scratch) else { break };
             let quoted_len = error.quoted_len;
             take(error, &self.scratch[..quoted_len]);
         }
@@ -234,8 +241,8 @@ impl Carriers {
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
         while count < STAGED_MAX
-            && self.ways.iter().all(AddressFamilySocket::has_room)
-            && self.own.has_room()
+            && self.sockets.iter().all(AddressFamilySocket::has_room)
+            && self.dedicated_ports.has_room()
         {
             let Some((key, transmit)) = core.poll_transmit(now_ns, &mut self.scratch) else {
                 break;
@@ -243,10 +250,10 @@ impl Carriers {
             let Transmit { len, is_ecn_capable } = transmit;
             count += 1;
             let packet = &self.scratch[..len];
-            if self.own.commit(&key, packet, is_ecn_capable) {
+            if self.dedicated_ports.commit(&key, packet, is_ecn_capable) {
                 continue;
             }
-            let way = self.ways.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
+            let way = self.sockets.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
             if let Some(way) = way {
                 way.commit(&key, packet, is_ecn_capable);
             }
@@ -256,21 +263,21 @@ impl Carriers {
 
     /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(crate) fn flush(&mut self) {
-        for way in &mut self.ways {
+        for way in &mut self.sockets {
             way.flush();
         }
-        self.own.flush();
+        self.dedicated_ports.flush();
     }
 
     /// Returns the part of the carriers with which a thread waits for the sockets.
     pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> Sleeper {
-        let sockets = self.ways.iter().map(|way| Arc::clone(&way.socket)).collect();
-        Sleeper { sockets, own: Arc::clone(&self.own.list), waker }
+        let sockets = self.sockets.iter().map(|way| Arc::clone(&way.socket)).collect();
+        Sleeper { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
     }
 
     /// Returns true if the kernel has accepted all staged packets.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.ways.iter().all(|way| way.send.is_empty()) && self.own.is_flushed()
+        self.sockets.iter().all(|way| way.send.is_empty()) && self.dedicated_ports.is_flushed()
     }
 }
 

@@ -16,7 +16,7 @@ use super::socket::AddressFamilySocket;
 
 /// A socket and its connection.
 struct OwnWay {
-    way: AddressFamilySocket,
+    socket: AddressFamilySocket,
     /// Connection of the socket; `None` until it is made.
     key: Option<ConnectionKey>,
     /// True if the kernel did not accept all packets.
@@ -26,7 +26,7 @@ struct OwnWay {
 /// Sockets of connections with a port of their own.
 pub(super) struct OwnPorts {
     /// Sockets by number. A number does not change; freed numbers are used again.
-    ways: Vec<Option<OwnWay>>,
+    sockets: Vec<Option<OwnWay>>,
     numbers: BTreeMap<(bool, u16), u32>,
     pub(super) list: Arc<ReadyList>,
     /// Sockets that received packets in this turn; `emptied` counts those that have been read to
@@ -41,7 +41,7 @@ pub(super) struct OwnPorts {
 impl OwnPorts {
     pub(super) fn new() -> Result<Self, NetError> {
         Ok(Self {
-            ways: Vec::new(),
+            sockets: Vec::new(),
             numbers: BTreeMap::new(),
             list: Arc::new(ReadyList::new().map_err(NetError::on("make", "a list of sockets"))?),
             ready: Vec::new(),
@@ -58,21 +58,21 @@ impl OwnPorts {
     /// Adds an open socket. Returns its UDP port.
     pub(super) fn insert(&mut self, way: AddressFamilySocket) -> Result<u16, NetError> {
         let port = way.udp_port().expect("a socket of UDP");
-        let free = self.ways.iter().position(Option::is_none);
-        let at = free.unwrap_or(self.ways.len());
+        let free = self.sockets.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.sockets.len());
         way.watch(&self.list, at as u32).map_err(NetError::on("wait for", "a socket"))?;
         self.numbers.insert((way.is_v4(), port), at as u32);
-        let own = Some(OwnWay { way, key: None, is_stalled: false });
+        let own = Some(OwnWay { socket: way, key: None, is_stalled: false });
         match free {
-            Some(at) => self.ways[at] = own,
-            None => self.ways.push(own),
+            Some(at) => self.sockets[at] = own,
+            None => self.sockets.push(own),
         }
         Ok(port)
     }
 
     /// Sets the connection that a socket belongs to.
     pub(super) fn assign(&mut self, key: ConnectionKey) {
-        if let Some((_, own)) = self.of(&key) {
+        if let Some((_, own)) = self.find(&key) {
             own.key = Some(key);
         }
     }
@@ -81,14 +81,14 @@ impl OwnPorts {
     /// packets to send.
     pub(super) fn sweep(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         let mut is_done = true;
-        for place in &mut self.ways {
+        for place in &mut self.sockets {
             let Some(own) = place else { continue };
             if own.key.is_some_and(|key| is_there(&key)) {
                 continue;
             }
-            if own.way.send.is_empty() {
-                let port = own.way.udp_port().expect("a socket of UDP");
-                self.numbers.remove(&(own.way.is_v4(), port));
+            if own.socket.send.is_empty() {
+                let port = own.socket.udp_port().expect("a socket of UDP");
+                self.numbers.remove(&(own.socket.is_v4(), port));
                 *place = None;
             } else {
                 is_done = false;
@@ -98,10 +98,10 @@ impl OwnPorts {
     }
 
     /// Returns the socket for the packets of a connection, if it has one of its own.
-    fn of(&mut self, key: &ConnectionKey) -> Option<(u32, &mut OwnWay)> {
+    fn find(&mut self, key: &ConnectionKey) -> Option<(u32, &mut OwnWay)> {
         let Carrier::Udp { local_port, .. } = key.carrier else { return None };
         let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
-        Some((number, self.ways[number as usize].as_mut()?))
+        Some((number, self.sockets[number as usize].as_mut()?))
     }
 
     /// Receives the datagrams of the sockets that are ready. Returns their count.
@@ -113,8 +113,8 @@ impl OwnPorts {
         }
         let mut count = 0;
         for &at in &self.ready {
-            if let Some(own) = &mut self.ways[at as usize] {
-                count += own.way.receive();
+            if let Some(own) = &mut self.sockets[at as usize] {
+                count += own.socket.receive();
             }
         }
         count
@@ -123,9 +123,10 @@ impl OwnPorts {
     /// Returns the next datagram of the last call, like [`AddressFamilySocket::next`].
     pub(super) fn next(&mut self) -> Option<Option<(ConnectionKey, Ecn, &[u8])>> {
         while let Some(&at) = self.ready.get(self.emptied) {
-            let has_more = self.ways[at as usize].as_ref().is_some_and(|own| own.way.has_next());
+            let has_more =
+                self.sockets[at as usize].as_ref().is_some_and(|own| own.socket.has_next());
             if has_more {
-                return self.ways[at as usize].as_mut()?.way.next();
+                return self.sockets[at as usize].as_mut()?.socket.next();
             }
             self.emptied += 1;
         }
@@ -134,8 +135,8 @@ impl OwnPorts {
 
     /// Returns the next error that the network reports about packets of a socket that is ready.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
-        let mut ready = self.ready.iter().filter_map(|&at| self.ways[at as usize].as_ref());
-        ready.find_map(|own| own.way.path_error(buffer))
+        let mut ready = self.ready.iter().filter_map(|&at| self.sockets[at as usize].as_ref());
+        ready.find_map(|own| own.socket.path_error(buffer))
     }
 
     /// Stages a packet of a connection with a port of its own. Returns false for any other.
@@ -148,10 +149,10 @@ impl OwnPorts {
         if self.is_empty() {
             return false;
         }
-        let Some((number, own)) = self.of(key) else { return false };
-        let was_empty = own.way.send.is_empty();
-        own.way.commit(key, packet, is_ecn_capable);
-        let is_full = !own.way.has_room();
+        let Some((number, own)) = self.find(key) else { return false };
+        let was_empty = own.socket.send.is_empty();
+        own.socket.commit(key, packet, is_ecn_capable);
+        let is_full = !own.socket.has_room();
         self.is_full |= is_full;
         if was_empty {
             self.staged.push(number);
@@ -171,24 +172,24 @@ impl OwnPorts {
 
     /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(super) fn flush(&mut self) {
-        let Self { ways, staged, list, is_full, .. } = self;
+        let Self { sockets: ways, staged, list, is_full, .. } = self;
         *is_full = false;
         staged.retain(|&number| {
             let Some(own) = &mut ways[number as usize] else { return false };
-            own.way.flush();
-            let is_stalled = !own.way.send.is_empty();
+            own.socket.flush();
+            let is_stalled = !own.socket.send.is_empty();
             if is_stalled != own.is_stalled
-                && own.way.set_wants_room(list, number, is_stalled).is_ok()
+                && own.socket.set_wants_room(list, number, is_stalled).is_ok()
             {
                 own.is_stalled = is_stalled;
             }
-            *is_full |= !own.way.has_room();
+            *is_full |= !own.socket.has_room();
             is_stalled
         });
     }
 
     /// Returns every socket.
-    pub(super) fn ways(&self) -> impl Iterator<Item = &AddressFamilySocket> {
-        self.ways.iter().flatten().map(|own| &own.way)
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &AddressFamilySocket> {
+        self.sockets.iter().flatten().map(|own| &own.socket)
     }
 }

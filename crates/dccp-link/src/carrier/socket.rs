@@ -115,7 +115,7 @@ impl AddressFamilySocket {
     }
 
     /// Opens another UDP socket at the same address, with a port that the kernel chooses.
-    pub(super) fn open_beside(&self, buffer_bytes: usize) -> Result<Self, NetError> {
+    pub(super) fn open_another(&self, buffer_bytes: usize) -> Result<Self, NetError> {
         let mut bind = self.bound;
         bind.set_port(0);
         Self::open_udp(bind, buffer_bytes, false)
@@ -179,7 +179,7 @@ impl AddressFamilySocket {
         let datagram = self.receive.get(self.delivered);
         self.delivered += 1;
         let octets = match *self.socket {
-            CarrierSocket::Raw(_) if self.is_v4() => behind_ip_header(datagram.octets),
+            CarrierSocket::Raw(_) if self.is_v4() => after_ip_header(datagram.octets),
             CarrierSocket::Udp(_) | CarrierSocket::Raw(_) => Some(datagram.octets),
         };
         let key = self.key(&datagram);
@@ -245,7 +245,7 @@ impl AddressFamilySocket {
 }
 
 /// Returns the bytes after the IPv4 header, whose length is in the header.
-fn behind_ip_header(packet: &[u8]) -> Option<&[u8]> {
+fn after_ip_header(packet: &[u8]) -> Option<&[u8]> {
     let words = usize::from(*packet.first()? & 0xf);
     packet.get(words * 4..)
 }

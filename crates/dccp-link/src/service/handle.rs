@@ -35,7 +35,7 @@ impl ConnectionHandle {
     }
 
     pub(crate) fn packet_bytes_max(&self) -> usize {
-        self.look(Connection::data_bytes_max).unwrap_or(0)
+        self.with_core(Connection::data_bytes_max).unwrap_or(0)
     }
 
     pub(crate) fn ccids(&self) -> (u8, u8) {
@@ -45,15 +45,15 @@ impl ConnectionHandle {
             let rx = features.value(Feature::remote(number::CCID));
             (tx as u8, rx as u8)
         };
-        self.look(read).unwrap_or((0, 0))
+        self.with_core(read).unwrap_or((0, 0))
     }
 
     pub(crate) fn rtt(&self) -> Option<Duration> {
-        self.look(Connection::rtt_ns).flatten().map(Duration::from_nanos)
+        self.with_core(Connection::rtt_ns).flatten().map(Duration::from_nanos)
     }
 
     pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
-        self.look(Connection::sender_figures).flatten()
+        self.with_core(Connection::sender_figures).flatten()
     }
 
     /// Returns the count of datagrams dropped because earlier ones were not read in time.
@@ -64,7 +64,7 @@ impl ConnectionHandle {
         connection.map_or(ended, |core| core.counts().receive_queue_full)
     }
 
-    pub(crate) fn look<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
+    pub(crate) fn with_core<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
         self.shared.lock().driver.connection(&self.key).map(read)
     }
 
@@ -109,7 +109,7 @@ impl Port {
     }
 
     /// Returns the handle of a connection that came.
-    pub(crate) fn handle(&self, (key, signal): (ConnectionKey, Arc<Signal>)) -> ConnectionHandle {
+    pub(crate) fn handle(&self, key: ConnectionKey, signal: Arc<Signal>) -> ConnectionHandle {
         ConnectionHandle::new(Arc::clone(&self.shared), key, signal)
     }
 }
@@ -118,7 +118,7 @@ impl Drop for Port {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.driver.stop_listening(self.number);
-        let door = state.doors.remove(&self.number);
+        let door = state.listeners.remove(&self.number);
         for key in door.iter().flat_map(|door| &door.backlog) {
             state.entries.remove(key);
             state.driver.with(key, Connection::abort);

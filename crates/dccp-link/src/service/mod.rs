@@ -149,7 +149,7 @@ pub(crate) struct AcceptQueue {
 pub(crate) struct EndpointState {
     pub(crate) driver: Driver,
     pub(crate) entries: BTreeMap<ConnectionKey, ConnectionEntry>,
-    pub(crate) doors: BTreeMap<u16, AcceptQueue>,
+    pub(crate) listeners: BTreeMap<u16, AcceptQueue>,
     /// Tasks that wait until all connections are closed.
     pub(crate) closers: Tasks,
     /// Tasks to wake after the lock is released.
@@ -178,7 +178,7 @@ impl SharedEndpoint {
         let state = EndpointState {
             driver,
             entries: BTreeMap::new(),
-            doors: BTreeMap::new(),
+            listeners: BTreeMap::new(),
             closers: Tasks::default(),
             woken: Vec::new(),
             leaving_ns: None,
@@ -248,7 +248,7 @@ impl SharedEndpoint {
             arrived: Arc::clone(&arrived),
             acceptors: Tasks::default(),
         };
-        state.doors.insert(port, door);
+        state.listeners.insert(port, door);
         drop(state);
         Port::new(Arc::clone(self), port, arrived)
     }
@@ -384,7 +384,7 @@ impl EndpointState {
         &mut self,
         port: u16,
     ) -> Poll<Result<(ConnectionKey, Arc<Signal>), DccpError>> {
-        let Some(door) = self.doors.get_mut(&port) else {
+        let Some(door) = self.listeners.get_mut(&port) else {
             return Poll::Ready(Err(DccpError::Closed));
         };
         let Some(key) = door.backlog.pop_front() else { return Poll::Pending };

@@ -90,7 +90,7 @@ impl EndpointState {
         }
         loop {
             while let Some((key, event)) = self.driver.poll_event() {
-                has_ended |= self.tell(key, event);
+                has_ended |= self.handle_event(key, event);
             }
             if !self.driver.deliver(now_ns) {
                 break;
@@ -106,15 +106,15 @@ impl EndpointState {
         }
         // The last packets sent may have ended a connection.
         while let Some((key, event)) = self.driver.poll_event() {
-            has_ended |= self.tell(key, event);
+            has_ended |= self.handle_event(key, event);
         }
-        self.tell_senders();
+        self.wake_waiting_senders();
         has_ended |= self.driver.connections_count() < count;
         ServiceTurnResult { has_ended, has_more }
     }
 
     /// Reports one event. Returns true when its connection is over.
-    fn tell(&mut self, key: ConnectionKey, event: ConnectionEvent) -> bool {
+    fn handle_event(&mut self, key: ConnectionKey, event: ConnectionEvent) -> bool {
         let end = match event {
             ConnectionEvent::Connected => {
                 self.connected(key);
@@ -161,7 +161,7 @@ impl EndpointState {
             entry.ring_readers(&mut self.woken);
             return;
         }
-        match self.doors.get_mut(&key.local_port) {
+        match self.listeners.get_mut(&key.local_port) {
             Some(door) if door.backlog.len() < door.backlog_max => {
                 door.backlog.push_back(key);
                 door.arrived.notify_one();
@@ -176,7 +176,7 @@ impl EndpointState {
     }
 
     /// Wakes applications that wait for room in a send queue that has some.
-    fn tell_senders(&mut self) {
+    fn wake_waiting_senders(&mut self) {
         for (key, entry) in &mut self.entries {
             if entry.wants_room && self.driver.connection(key).is_none_or(Connection::has_room) {
                 entry.wants_room = false;
@@ -192,7 +192,7 @@ impl EndpointState {
             entry.ring_readers(&mut self.woken);
             entry.ring_writers(&mut self.woken);
         }
-        for mut door in core::mem::take(&mut self.doors).into_values() {
+        for mut door in core::mem::take(&mut self.listeners).into_values() {
             door.arrived.notify_all();
             door.acceptors.ring(&mut self.woken);
         }

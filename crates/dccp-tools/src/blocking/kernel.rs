@@ -55,7 +55,7 @@ impl KernelEnd {
             }
             if Instant::now() >= deadline {
                 socket.abort();
-                return Err(link.silence(to, timeout));
+                return Err(link.no_answer_error(to, timeout));
             }
         }
     }
@@ -68,7 +68,7 @@ impl KernelEnd {
         say: impl FnOnce(&str),
     ) -> Result<Waited<Self>, ToolError> {
         let listener = kernel::listen(link, &link.config()?, 1)?;
-        say(&format!("listening on {}", link.door()));
+        say(&format!("listening on {}", link.describe_ports()));
         loop {
             if is_stopped(signals) {
                 return Ok(Waited::Interrupted);
@@ -125,7 +125,7 @@ impl KernelEnd {
                 wait(PollFd::readable(signals), signals, RETRY)?;
                 Err(DccpError::TimedOut(RETRY))
             }
-            Err(error) => Err(kernel::ended(error)),
+            Err(error) => Err(kernel::connection_error(error)),
         }
     }
 
@@ -148,7 +148,7 @@ impl KernelEnd {
                 wait(PollFd::readable(socket), signals, LOOK)?;
                 Err(DccpError::TimedOut(LOOK))
             }
-            Err(error) => Err(kernel::ended(error)),
+            Err(error) => Err(kernel::connection_error(error)),
         }
     }
 

@@ -40,7 +40,7 @@ impl OwnEnd {
             let is_open = connecting.wait_within(LOOK.min(Duration::from_millis(20)));
             if let Some(observer) = &mut observer {
                 let (now_ns, key) = (Clock::mono_ns(), connecting.key());
-                let changes = connecting.look(|core| observer.changes(now_ns, key, core));
+                let changes = connecting.with_core(|core| observer.changes(now_ns, key, core));
                 netio::stderr::print(format_args!("{}", changes.unwrap_or_default()));
             }
             match is_open {
@@ -50,7 +50,7 @@ impl OwnEnd {
                     return Ok(Waited::Interrupted);
                 }
                 Ok(false) => {}
-                Err(DccpError::TimedOut(timeout)) => return Err(link.silence(to, timeout)),
+                Err(DccpError::TimedOut(timeout)) => return Err(link.no_answer_error(to, timeout)),
                 Err(other) => return Err(other.into()),
             }
         }
@@ -68,7 +68,7 @@ impl OwnEnd {
         config.receive_queue_len = RECEIVE_QUEUE_LEN;
         let endpoint = BlockingEndpoint::open(&link.server_carrier()?, EndpointLimits::default())?;
         let listener = endpoint.listen(link.port, &config, vec![config.service_code], 1);
-        say(&format!("listening on {}", link.door()));
+        say(&format!("listening on {}", link.describe_ports()));
         loop {
             match listener.accept_within(LOOK) {
                 Ok(connection) => {
@@ -108,7 +108,7 @@ impl OwnEnd {
     pub(super) fn observe(&self) {
         if let Some(observer) = &mut *self.observer.borrow_mut() {
             let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
-            let changes = self.connection().look(|core| observer.changes(now_ns, key, core));
+            let changes = self.connection().with_core(|core| observer.changes(now_ns, key, core));
             netio::stderr::print(format_args!("{}", changes.unwrap_or_default()));
         }
     }

@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct TargetPacket {
     /// Index of the socket that received the packet.
-    pub(super) door: usize,
+    pub(super) socket_index: usize,
     pub(super) octets: Vec<u8>,
     /// ECN bits of its IP header, if the socket provides them.
     pub(super) ecn: Option<u8>,
@@ -31,7 +31,7 @@ impl TargetPacket {
         packet: &DccpPacket<'_>,
     ) -> Self {
         Self {
-            door,
+            socket_index: door,
             octets: octets.to_vec(),
             ecn,
             header: packet.header,

@@ -8,7 +8,7 @@ use dccp_link::ConnectionConfig;
 use netio::signal::Signals;
 use netio::{DccpOptions, DccpSocket, PollFd};
 
-use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
+use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
@@ -52,7 +52,7 @@ impl KernelResponder {
             let mut files: Vec<_> = sockets.chain([&self.listener]).map(PollFd::readable).collect();
             files.push(PollFd::readable(signals));
             netio::poll(&mut files, Some(LOOK_NS))
-                .map_err(|error| ToolError::from(kernel::ended(error)))?;
+                .map_err(|error| ToolError::from(kernel::connection_error(error)))?;
             self.accept();
             let mut connect = Vec::new();
             let (buffer, options) = (&mut self.buffer, &self.options);
@@ -95,7 +95,7 @@ impl Answering {
                 return false;
             }
             match datagram.strip_prefix(CONNECT_COMMAND) {
-                Some(ports) => connect.extend(self.place(ports)),
+                Some(ports) => connect.extend(self.tester_address(ports)),
                 // An echo that does not fit into the queue is lost, as on the network.
                 None => drop(self.socket.send(datagram)),
             }
@@ -104,7 +104,7 @@ impl Answering {
 
     /// Returns the address to which the tester wants a connection: its own. The UDP port is for
     /// another carrier.
-    fn place(&self, ports: &[u8]) -> Option<SocketAddr> {
+    fn tester_address(&self, ports: &[u8]) -> Option<SocketAddr> {
         let port = std::str::from_utf8(ports).ok()?.split(' ').nth(1)?.parse().ok()?;
         let mut place = self.remote;
         place.set_port(port);

@@ -8,8 +8,8 @@
 //! Background: RFC 4340 §5 to §8 and §11, RFC 6773.
 
 mod answer;
-mod bench;
 mod cases;
+mod context;
 mod kernel_responder;
 mod negotiation;
 mod peer;
@@ -27,9 +27,9 @@ use netio::signal::Signals;
 
 use crate::options::{CarrierArg, CarrierName, DccpDestination, LinkArgs};
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome as Ending, ToolError, say};
-use bench::ConformanceContext;
+use crate::{DccpCommandOutcome as Ending, ToolError, print_text};
 use cases::{ConformanceCase, ConformanceTestMethod};
+use context::ConformanceContext;
 use kernel_responder::KernelResponder;
 use peer::TesterConnection;
 use verdict::CaseStopReason;
@@ -92,7 +92,7 @@ pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let Some(host) = &args.target else {
         let is_chosen =
             |listed: &ConformanceCaseEntry| chosen.iter().any(|case| case.name == listed.name);
-        return say(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
+        return print_text(&report::list(catalog().filter(is_chosen))).map(|()| Ending::Done);
     };
     let link = &args.link;
     refuse_settings(link)?;
@@ -104,10 +104,10 @@ pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         udp_port: peer.udp_port,
         carrier: link.own_carrier(CarrierName::Udp)?,
     };
-    let outcomes = judge(target, link.service_code, args.wait, &args.only, |outcome| {
-        say(&report::line(outcome))
+    let outcomes = run_cases(target, link.service_code, args.wait, &args.only, |outcome| {
+        print_text(&report::line(outcome))
     })?;
-    say(&report::summary(&outcomes))?;
+    print_text(&report::summary(&outcomes))?;
     if let Some(path) = &args.json {
         let text = report::document(&target, link.service_code, &outcomes);
         std::fs::write(path, text).map_err(|error| {
@@ -165,7 +165,7 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", link.port),
         None => format!("DCCP port {} over IP", link.port),
     };
-    say(&format!("Listening on {door} for {}\n", link.service_code))?;
+    print_text(&format!("Listening on {door} for {}\n", link.service_code))?;
     responder.serve(signals.stop())?;
     Ok(Ending::Interrupted)
 }
@@ -184,7 +184,11 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let mut responder = KernelResponder::open(&args.link, &args.link.config()?)?;
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
-    say(&format!("Listening on {} for {}\n", args.link.door(), args.link.service_code))?;
+    print_text(&format!(
+        "Listening on {} for {}\n",
+        args.link.describe_ports(),
+        args.link.service_code
+    ))?;
     responder.serve(signals.stop(), &signals)?;
     Ok(Ending::Interrupted)
 }
@@ -227,7 +231,7 @@ pub struct ConformanceCaseEntry {
     /// Requirement of the RFC.
     pub requirement: &'static str,
     /// Reason why packets cannot test the case, if they cannot.
-    pub inside: Option<&'static str>,
+    pub untestable_reason: Option<&'static str>,
 }
 
 /// Returns all cases, in order.
@@ -238,7 +242,7 @@ pub fn catalog() -> impl Iterator<Item = ConformanceCaseEntry> {
             ConformanceTestMethod::Outside(_) => None,
             ConformanceTestMethod::Inside(why) => Some(why),
         };
-        ConformanceCaseEntry { name, section, requirement, inside }
+        ConformanceCaseEntry { name, section, requirement, untestable_reason: inside }
     })
 }
 
@@ -248,7 +252,7 @@ pub fn catalog() -> impl Iterator<Item = ConformanceCaseEntry> {
 ///
 /// Fails when there is no such case, the target does not answer, the target has the suite's own
 /// address over IP, or the suite's host has an error.
-pub fn judge(
+pub fn run_cases(
     target: ConformanceTarget,
     service_code: ServiceCode,
     patience: Duration,
@@ -277,14 +281,14 @@ pub fn judge(
     }
     let mut outcomes = Vec::with_capacity(chosen.len());
     for case in chosen {
-        let outcome = judge_one(&bench, case)?;
+        let outcome = run_case(&bench, case)?;
         show(&outcome)?;
         outcomes.push(outcome);
     }
     Ok(outcomes)
 }
 
-fn judge_one(
+fn run_case(
     bench: &ConformanceContext,
     case: &'static ConformanceCase,
 ) -> Result<ConformanceCaseResult, ToolError> {

@@ -4,7 +4,7 @@ use dccp::header::PacketType;
 use dccp::option::{DccpOption, FeatureOption};
 
 use super::answer::TargetPacket;
-use super::bench::ConformanceContext;
+use super::context::ConformanceContext;
 use super::peer::{TesterConnection, option};
 use super::verdict::CaseStopReason;
 

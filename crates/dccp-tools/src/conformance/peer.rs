@@ -11,7 +11,7 @@ use dccp::option::{DccpOption, DccpOptionWriter, number};
 use dccp::sequence::SequenceNumber;
 
 use super::answer::{TargetPacket, listed};
-use super::bench::ConformanceContext;
+use super::context::ConformanceContext;
 use super::negotiation::confirms_for;
 use super::verdict::{CaseStopReason, Judged, demand};
 
@@ -72,8 +72,8 @@ impl UnsentPacket {
 
 /// One end of a connection with the target.
 pub(super) struct TesterConnection<'b> {
-    bench: &'b ConformanceContext,
-    door: usize,
+    context: &'b ConformanceContext,
+    socket_index: usize,
     pub(super) port: u16,
     /// Port of the target.
     pub(super) remote_port: u16,
@@ -103,14 +103,14 @@ pub(super) struct TesterConnection<'b> {
 impl<'b> TesterConnection<'b> {
     /// Returns an end that has sent no packet, with a port of its own.
     pub(super) fn new(bench: &'b ConformanceContext) -> Self {
-        Self::at_door(bench, 0, bench.take_port())
+        Self::at_socket(bench, 0, bench.take_port())
     }
 
     /// Returns an end at socket `door`, with a port that another end may have.
-    pub(super) fn at_door(bench: &'b ConformanceContext, door: usize, port: u16) -> Self {
+    pub(super) fn at_socket(bench: &'b ConformanceContext, door: usize, port: u16) -> Self {
         let mut peer = Self {
-            bench,
-            door,
+            context: bench,
+            socket_index: door,
             port,
             remote_port: bench.target().port,
             first: SequenceNumber::default(),
@@ -224,7 +224,7 @@ impl<'b> TesterConnection<'b> {
             source_port: self.port,
             destination_port: self.remote_port,
             acknowledgement: has(packet_type.has_acknowledgement(), self.received.value()),
-            service_code: packet_type.has_service_code().then_some(self.bench.service_code),
+            service_code: packet_type.has_service_code().then_some(self.context.service_code),
             reset: (packet_type == PacketType::Reset).then_some(Reset::plain(ResetCode::Aborted)),
             ..DccpHeader::new(packet_type, sequence.value())
         };
@@ -236,7 +236,7 @@ impl<'b> TesterConnection<'b> {
     /// Returns the bytes of a packet.
     pub(super) fn encode(&self, draft: &UnsentPacket) -> Vec<u8> {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
-        let integrity = self.bench.integrity();
+        let integrity = self.context.integrity();
         let len = draft.header.write(&draft.options, &draft.data, integrity, &mut buffer);
         buffer.truncate(len.expect("cases make packets that fit"));
         buffer
@@ -248,7 +248,7 @@ impl<'b> TesterConnection<'b> {
         let data_len = octets.len() - header_len;
         let covered = covered_len(octets[5] & 0xf, header_len, data_len).unwrap_or(octets.len());
         octets[6..8].fill(0);
-        if let Some(sum) = self.bench.integrity().pseudo_header(octets.len()) {
+        if let Some(sum) = self.context.integrity().pseudo_header(octets.len()) {
             let checksum = sum.with(&octets[..covered]).finish();
             octets[6..8].copy_from_slice(&checksum.to_be_bytes());
         }
@@ -260,7 +260,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     pub(super) fn send_octets(&self, octets: &[u8]) {
-        self.bench.send(self.door, octets);
+        self.context.send(self.socket_index, octets);
     }
 
     /// Sends data in the next packet. Returns its number.
@@ -288,7 +288,7 @@ impl<'b> TesterConnection<'b> {
         timeout: Duration,
     ) -> Result<Option<TargetPacket>, CaseStopReason> {
         let deadline = Instant::now() + timeout;
-        let Some(answer) = self.bench.receive(self.door, self.port, deadline)? else {
+        let Some(answer) = self.context.receive(self.socket_index, self.port, deadline)? else {
             return Ok(None);
         };
         self.has_heard = true;
@@ -296,7 +296,7 @@ impl<'b> TesterConnection<'b> {
         let is_of_connection = !answer.is(PacketType::Reset);
         match &mut self.vector {
             Some(vector) if is_of_connection => {
-                vector.arrived(number, false, false);
+                vector.record_arrival(number, false, false);
                 self.received = self.received.max(number);
             }
             None if is_of_connection => {
@@ -338,7 +338,7 @@ impl<'b> TesterConnection<'b> {
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
     ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
-        self.wait_within(self.bench.patience(), expected, is_it)
+        self.wait_within(self.context.patience(), expected, is_it)
     }
 
     /// Waits for a packet that the target repeats, or sends first after a time of its own.
@@ -347,7 +347,7 @@ impl<'b> TesterConnection<'b> {
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
     ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
-        self.wait_within(REPETITION.max(self.bench.patience()), expected, is_it)
+        self.wait_within(REPETITION.max(self.context.patience()), expected, is_it)
     }
 
     /// Waits like [`TesterConnection::wait_all`], with another timeout.
@@ -396,7 +396,7 @@ impl<'b> TesterConnection<'b> {
         let began = Instant::now();
         let (_, passed) =
             self.wait_all(expected, |a| a.acknowledges(PacketType::SyncAck, number))?;
-        self.bench.took(began.elapsed());
+        self.context.record_sync_time(began.elapsed());
         Ok(passed)
     }
 

@@ -30,7 +30,7 @@ struct ConformanceDocument<'a> {
 /// Lists the cases with their requirements, one on a line.
 pub(super) fn list(cases: impl Iterator<Item = ConformanceCaseEntry>) -> String {
     let mut text = String::new();
-    for ConformanceCaseEntry { name, section, requirement, inside } in cases {
+    for ConformanceCaseEntry { name, section, requirement, untestable_reason: inside } in cases {
         let scope =
             inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
         text += &format!("{name:<8} {section}: {requirement} [{scope}]\n");

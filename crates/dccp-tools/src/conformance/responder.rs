@@ -10,7 +10,7 @@ use dccp_link::{
 };
 use netio::Clock;
 
-use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
+use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::ToolError;
 use crate::debug::{DebugTopic, Observer};
 
@@ -86,7 +86,7 @@ impl ConformanceResponder {
         let keys: Vec<_> = self.driver.states().map(|(key, _)| key).collect();
         for key in &keys {
             if let Some(connection) = self.driver.connection(key) {
-                observer.look(now_ns, key, connection);
+                observer.print_changes(now_ns, key, connection);
             }
         }
     }

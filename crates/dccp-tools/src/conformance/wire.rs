@@ -125,7 +125,7 @@ impl TargetSocket {
 pub(super) struct TargetTransport {
     pub(super) target: ConformanceTarget,
     pub(super) local: IpAddr,
-    doors: Vec<TargetSocket>,
+    sockets: Vec<TargetSocket>,
     inbox: VecDeque<TargetPacket>,
     /// Packets that the running case sent and received.
     log: Vec<PacketLogLine>,
@@ -139,18 +139,18 @@ impl TargetTransport {
         let doors = vec![TargetSocket::open(&target, local)?];
         let first = first_port();
         let (inbox, log) = (VecDeque::new(), Vec::new());
-        Ok(Self { target, local, doors, inbox, log, ports: first..first })
+        Ok(Self { target, local, sockets: doors, inbox, log, ports: first..first })
     }
 
     /// Opens a socket with another UDP port. Returns its index among the sockets.
-    pub(super) fn another_door(&mut self) -> Result<usize, NetError> {
-        self.doors.push(TargetSocket::open(&self.target, self.local)?);
-        Ok(self.doors.len() - 1)
+    pub(super) fn open_another_socket(&mut self) -> Result<usize, NetError> {
+        self.sockets.push(TargetSocket::open(&self.target, self.local)?);
+        Ok(self.sockets.len() - 1)
     }
 
     /// Returns the local UDP port of a socket; 0 over IP.
     pub(super) fn udp_port(&self, door: usize) -> u16 {
-        self.doors[door].udp_port
+        self.sockets[door].udp_port
     }
 
     /// Returns the carrier of packets to the target, which decides how checksums are computed.
@@ -169,7 +169,7 @@ impl TargetTransport {
             CarrierName::Udp => self.target.udp_port,
             CarrierName::Raw => 0,
         };
-        self.doors[door].send(octets, self.target.scoped().with_port(port));
+        self.sockets[door].send(octets, self.target.scoped().with_port(port));
     }
 
     /// Returns the next packet to `port` through `door`; `None` when there is none until
@@ -182,7 +182,7 @@ impl TargetTransport {
     ) -> Result<Option<TargetPacket>, CaseStopReason> {
         loop {
             let is_ours = |answer: &TargetPacket| {
-                answer.door == door && answer.header.destination_port == port
+                answer.socket_index == door && answer.header.destination_port == port
             };
             if let Some(at) = self.inbox.iter().position(is_ours) {
                 let answer = self.inbox.remove(at).expect("its position was just found");
@@ -199,7 +199,7 @@ impl TargetTransport {
     /// Receives packets that come within `timeout`. Returns false when none came.
     fn fill(&mut self, timeout: Duration) -> Result<bool, CaseStopReason> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let mut fds: Vec<_> = self.doors.iter().map(TargetSocket::fd).collect();
+        let mut fds: Vec<_> = self.sockets.iter().map(TargetSocket::fd).collect();
         let ready =
             poll(&mut fds, Some(timeout_ns)).map_err(NetError::on("wait for", "sockets"))?;
         drop(fds);
@@ -208,7 +208,7 @@ impl TargetTransport {
         }
         let integrity = self.integrity().reversed();
         let is_raw_v4 = self.target.carrier == CarrierName::Raw && self.local.is_ipv4();
-        for (number, door) in self.doors.iter_mut().enumerate() {
+        for (number, door) in self.sockets.iter_mut().enumerate() {
             // Errors that are reported here concern earlier packets.
             let _ = match &door.socket {
                 UdpOrRawSocket::Udp(socket) => door.receive.receive(socket),

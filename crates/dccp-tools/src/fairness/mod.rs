@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::options::{CarrierName, LinkArgs};
 use crate::perf::DATAGRAM_BYTES;
+use crate::regression::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use crate::regression::over_ip;
-use crate::regression::stage::{DccpMeasurementSettings, MeasurementNamespaces};
 use crate::units::{self, parse_seconds};
-use crate::{DccpCommandOutcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -96,7 +96,7 @@ fn jain_index(rates: &[f64]) -> f64 {
 
 impl Shares {
     /// Returns the shares of these DCCP flows and of one TCP flow, with its rate and algorithm.
-    fn of(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
+    fn from_rates(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
         let (tcp_bits_per_s, tcp_congestion_control) = tcp;
         let mut all = dccp_bits_per_s.clone();
         all.push(tcp_bits_per_s);
@@ -151,7 +151,7 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
     if !args.json {
         let FairnessArgs { flows, tcp, link, .. } = args;
         let ccid = ccids.0;
-        say(&format!(
+        print_text(&format!(
             "{flows} flows of CCID {ccid} and one of TCP ({tcp}), {seconds} s, {link}\n"
         ))?;
     }
@@ -164,7 +164,7 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
             return Ok(DccpCommandOutcome::Interrupted);
         };
         if !args.json {
-            say(&shares.text())?;
+            print_text(&shares.text())?;
         }
         runs.push(shares);
     }
@@ -180,7 +180,7 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
         };
         let json = serde_json::to_string_pretty(&document)
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
-        say(&format!("{json}\n"))?;
+        print_text(&format!("{json}\n"))?;
     }
     let is_fair = runs.iter().all(Shares::is_fair);
     Ok(if is_fair { DccpCommandOutcome::Done } else { DccpCommandOutcome::FellShort })
@@ -204,13 +204,14 @@ fn share(
             Ok(()) => tcp::send(&from, address, &args.tcp, time),
             Err(_) => Ok(String::new()),
         });
-        let dccp = stage.flows(address, (trial, usize::from(args.flows)), "", signals.stop());
+        let count = usize::from(args.flows);
+        let dccp = stage.flows(address, trial, count, "", signals.stop());
         let sent = sender.join().expect("the sender does not panic");
         let received = receiver.join().expect("the receiver does not panic");
         // Without a sender the receiver fails, too.
         let algorithm = sent?;
         let tcp = (received?, algorithm);
-        Ok(dccp?.map(|dccp| Shares::of(dccp, tcp)))
+        Ok(dccp?.map(|dccp| Shares::from_rates(dccp, tcp)))
     })
 }
 
@@ -230,8 +231,9 @@ mod tests {
 
     #[test]
     fn unequal_flows_and_starving_ones_are_not_fair() {
-        let is_fair =
-            |dccp: &[f64], tcp| Shares::of(dccp.to_vec(), (tcp, "cubic".to_owned())).is_fair();
+        let is_fair = |dccp: &[f64], tcp| {
+            Shares::from_rates(dccp.to_vec(), (tcp, "cubic".to_owned())).is_fair()
+        };
         assert!(is_fair(&[6e6, 7e6], 5e6));
         assert!(!is_fair(&[2e6, 8e6], 5e6));
         assert!(!is_fair(&[9e6, 9e6], 0.5e6));

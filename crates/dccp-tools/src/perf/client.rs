@@ -24,13 +24,13 @@ pub(super) fn run(
 ) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let recorder = args.recorder()?;
-    let mut session = connect(args, to, config, args.wish(), args.interval())?;
+    let mut session = connect(args, to, config, args.flow_request(), args.interval())?;
     session.recorder = recorder;
-    let (address, door) = (to.address(), args.link.door());
+    let (address, door) = (to.address(), args.link.describe_ports());
     session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
     let (ended, is_interrupted) = converse(&mut session, args, to, config)?;
     session.output.summary(&ended)?;
-    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { judge(args, &ended) })
+    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { command_outcome(args, &ended) })
 }
 
 /// Begins the connections, each with this request.
@@ -122,24 +122,24 @@ fn explain(
             let cause = std::io::Error::from_raw_os_error(code);
             DccpError::Unreachable { peer, cause }.into()
         }
-        ConnectFailure::Silent => nobody(args, to, config),
+        ConnectFailure::Silent => no_answer_error(args, to, config),
     }
 }
 
 /// Returns the error when the server did not answer.
-pub(super) fn nobody(
+pub(super) fn no_answer_error(
     args: &DccpPerfArgs,
     to: DccpDestination,
     config: &ConnectionConfig,
 ) -> ToolError {
     let seconds = config.connect_timeout_ns / 1_000_000_000;
-    let (address, door) = (to.address(), args.link.door());
+    let (address, door) = (to.address(), args.link.describe_ports());
     ToolError::Failed(format!(
         "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
     ))
 }
 
-pub(super) fn judge(args: &DccpPerfArgs, ended: &[FlowEnd]) -> DccpCommandOutcome {
+pub(super) fn command_outcome(args: &DccpPerfArgs, ended: &[FlowEnd]) -> DccpCommandOutcome {
     let directions = || ended.iter().flat_map(|flow| &flow.directions);
     let is_enough = |rate: f64| match args.bandwidth {
         Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,

@@ -92,7 +92,13 @@ pub(crate) struct IntervalDatagramCounts {
 
 impl FlowReceiver {
     /// Counts a datagram of data that the application read.
-    pub(crate) fn take(&mut self, now_ns: u64, cpu_ns: u64, number: Option<u64>, len: usize) {
+    pub(crate) fn count_datagram(
+        &mut self,
+        now_ns: u64,
+        cpu_ns: u64,
+        number: Option<u64>,
+        len: usize,
+    ) {
         if self.first_ns.is_none() {
             (self.first_ns, self.cpu_first_ns) = (Some(now_ns), cpu_ns);
         }
@@ -162,7 +168,7 @@ mod tests {
     fn loss_is_what_was_sent_and_not_read() {
         let mut incoming = FlowReceiver::default();
         for (at_ms, number) in [(0, 0), (10, 1), (30, 3), (31, 2), (50, 5)] {
-            incoming.take(at_ms * MS, 0, Some(number), 100);
+            incoming.count_datagram(at_ms * MS, 0, Some(number), 100);
         }
         assert_eq!(incoming.step(), IntervalDatagramCounts { datagrams: 5, bytes: 500, lost: 1 });
         assert_eq!(incoming.step(), IntervalDatagramCounts::default());
@@ -180,7 +186,7 @@ mod tests {
     fn silence_at_the_end_counts_as_time() {
         let mut incoming = FlowReceiver::default();
         for number in 0..5 {
-            incoming.take(number * 10 * MS, 0, Some(number), 100);
+            incoming.count_datagram(number * 10 * MS, 0, Some(number), 100);
         }
         assert!((incoming.figures(0).seconds - 0.05).abs() < 1e-9);
         incoming.fin =
@@ -194,8 +200,8 @@ mod tests {
     #[test]
     fn data_without_numbers_is_counted() {
         let mut incoming = FlowReceiver::default();
-        incoming.take(0, 0, None, 0);
-        incoming.take(MS, 0, None, 10);
+        incoming.count_datagram(0, 0, None, 0);
+        incoming.count_datagram(MS, 0, None, 10);
         let figures = incoming.figures(0);
         assert_eq!((figures.datagrams, figures.without_number, figures.lost), (2, 2, 0));
         incoming.fin = Some(SentDataFigures { datagrams: 3, ..SentDataFigures::default() });

@@ -31,7 +31,7 @@ pub(crate) struct PerfFlow {
     /// Number of the flow as printed, from 1 on.
     pub(crate) id: u32,
     /// Request of a client; `None` at a server.
-    wish: Option<FlowRequest>,
+    request: Option<FlowRequest>,
     /// True without a control exchange: only data is sent, and everything received is data.
     pub(crate) is_plain: bool,
     pub(crate) outgoing: Option<FlowSender>,
@@ -57,7 +57,7 @@ impl PerfFlow {
     pub(crate) fn new(id: u32, now_ns: u64, wish: Option<FlowRequest>, is_plain: bool) -> Self {
         Self {
             id,
-            wish,
+            request: wish,
             is_plain,
             outgoing: None,
             incoming: FlowReceiver::default(),
@@ -82,7 +82,7 @@ impl PerfFlow {
         self.interval_ns = now_ns;
         self.heard_ns = now_ns;
         self.ccids = connection.ccids();
-        if let Some(wish) = self.wish {
+        if let Some(wish) = self.request {
             let bytes_max = connection.data_bytes_max();
             self.outgoing = wish.forward.map(|order| {
                 let mut outgoing = FlowSender::new(now_ns, cpu_ns, &order, bytes_max);
@@ -113,15 +113,15 @@ impl PerfFlow {
         self.heard_ns = now_ns;
         match self.read(datagram) {
             PerfMessage::Data(number) => {
-                self.incoming.take(now_ns, cpu_ns, Some(number), datagram.len());
+                self.incoming.count_datagram(now_ns, cpu_ns, Some(number), datagram.len());
                 self.hello_ns = None;
             }
             PerfMessage::Plain => {
-                self.incoming.take(now_ns, cpu_ns, None, datagram.len());
+                self.incoming.count_datagram(now_ns, cpu_ns, None, datagram.len());
                 self.hello_ns = None;
             }
             PerfMessage::Hello(order) => {
-                if let (None, None, Some(connection)) = (self.wish, &self.outgoing, connection) {
+                if let (None, None, Some(connection)) = (self.request, &self.outgoing, connection) {
                     let bytes_max = connection.data_bytes_max();
                     self.outgoing = Some(FlowSender::new(now_ns, cpu_ns, &order, bytes_max));
                 }
@@ -149,7 +149,8 @@ impl PerfFlow {
             return 0;
         }
         let mut count = 0;
-        if let (Some(at_ns), Some(order)) = (self.hello_ns, self.wish.and_then(|wish| wish.reverse))
+        if let (Some(at_ns), Some(order)) =
+            (self.hello_ns, self.request.and_then(|wish| wish.reverse))
             && at_ns <= now_ns
             && connection.send(&PerfMessage::Hello(order).write(), u32::MAX).is_ok()
         {
@@ -201,7 +202,7 @@ impl PerfFlow {
     /// Returns true if this end must close the connection now.
     fn may_close(&self, now_ns: u64) -> bool {
         let has_sent = self.outgoing.is_some();
-        match self.wish {
+        match self.request {
             Some(FlowRequest { reverse: None, .. }) => has_sent,
             // The other end closes when it has the report; the report may be lost.
             Some(_) => self.reported_ns.is_some_and(|at_ns| now_ns >= at_ns + LINGER_NS),
@@ -262,7 +263,7 @@ impl PerfFlow {
 
     /// Returns true if data came, or was requested.
     pub(crate) fn receives(&self) -> bool {
-        let asked = self.wish.is_some_and(|wish| wish.reverse.is_some());
+        let asked = self.request.is_some_and(|wish| wish.reverse.is_some());
         asked || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()
     }
 }

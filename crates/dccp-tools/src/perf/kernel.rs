@@ -145,7 +145,7 @@ fn run_client(
 ) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let mut session = KernelSession::new(args, "client")?;
-    let (address, door) = (to.address(), args.link.door());
+    let (address, door) = (to.address(), args.link.describe_ports());
     session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
     let server = to.socket_address();
     let options = kernel::options(&args.link, config);
@@ -169,7 +169,7 @@ fn run_client(
             }
             if Clock::mono_ns() >= deadline_ns {
                 socket.abort();
-                return Err(client::nobody(args, to, config));
+                return Err(client::no_answer_error(args, to, config));
             }
         }
         if let (Some(len), Ok(max)) = (args.len, kernel::packet_bytes_max(&socket))
@@ -178,7 +178,7 @@ fn run_client(
             let text = format!("-l {len}: the path takes datagrams of at most {max} octets");
             return Err(ToolError::Usage(text));
         }
-        session.add(socket, server, Some(args.wish()));
+        session.add(socket, server, Some(args.flow_request()));
     }
     let mut is_interrupted = false;
     while !session.members.is_empty() {
@@ -191,7 +191,11 @@ fn run_client(
     session.ended.sort_by_key(|flow| flow.flow);
     let KernelSession { mut output, ended, .. } = session;
     output.summary(&ended)?;
-    Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { client::judge(args, &ended) })
+    Ok(if is_interrupted {
+        DccpCommandOutcome::Interrupted
+    } else {
+        client::command_outcome(args, &ended)
+    })
 }
 
 fn run_server(
@@ -200,10 +204,10 @@ fn run_server(
 ) -> Result<DccpCommandOutcome, ToolError> {
     let listener = kernel::listen(&args.link, config, u16::MAX)?;
     let mut session = KernelSession::new(args, "server")?;
-    let door = format!("Server listening on {}", args.link.door());
-    session.output.line(&door)?;
+    let describe_ports = format!("Server listening on {}", args.link.describe_ports());
+    session.output.line(&describe_ports)?;
     if args.json {
-        netio::stderr::print_line(&door);
+        netio::stderr::print_line(&describe_ports);
     }
     loop {
         session.turn(Some(&listener))?;
@@ -328,7 +332,7 @@ impl KernelSession {
                     }
                     Err(error) if is_nothing_yet(&error) => break,
                     Err(error) => {
-                        flow.ended(now_ns, Some(&kernel::ended(error)));
+                        flow.ended(now_ns, Some(&kernel::connection_error(error)));
                         break;
                     }
                 }
@@ -372,5 +376,5 @@ fn is_nothing_yet(error: &io::Error) -> bool {
 }
 
 fn failed(cause: io::Error) -> DccpError {
-    kernel::ended(cause)
+    kernel::connection_error(cause)
 }

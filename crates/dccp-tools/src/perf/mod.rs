@@ -231,7 +231,7 @@ impl DccpPerfArgs {
     }
 
     /// Returns the order for a sender.
-    fn order(&self) -> TransferParameters {
+    fn transfer_parameters(&self) -> TransferParameters {
         TransferParameters {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
             // A number of bytes has no time limit of its own.
@@ -245,12 +245,12 @@ impl DccpPerfArgs {
         }
     }
 
-    fn wish(&self) -> FlowRequest {
-        self.wish_of(self.order())
+    fn flow_request(&self) -> FlowRequest {
+        self.flow_request_with(self.transfer_parameters())
     }
 
     /// Returns the order for the ends that the flags name.
-    fn wish_of(&self, order: TransferParameters) -> FlowRequest {
+    fn flow_request_with(&self, order: TransferParameters) -> FlowRequest {
         FlowRequest {
             forward: (!self.reverse).then_some(order),
             reverse: (self.reverse || self.bidir).then_some(order),
@@ -259,7 +259,7 @@ impl DccpPerfArgs {
 
     /// Returns the bits of data in a datagram.
     fn datagram_bits(&self) -> f64 {
-        self.order().datagram_bytes.max(1) as f64 * 8.0
+        self.transfer_parameters().datagram_bytes.max(1) as f64 * 8.0
     }
 }
 
@@ -275,10 +275,10 @@ fn run_server(
     session.recorder = recorder;
     session.is_plain = args.plain;
     session.observer = Observer::new(&args.link.debug);
-    let door = format!("Server listening on {}", args.link.door());
-    session.output.line(&door)?;
+    let describe_ports = format!("Server listening on {}", args.link.describe_ports());
+    session.output.line(&describe_ports)?;
     if args.json {
-        netio::stderr::print_line(&door);
+        netio::stderr::print_line(&describe_ports);
     }
     let mut ended: Vec<FlowEnd> = Vec::new();
     loop {

@@ -1,11 +1,13 @@
 //! Output: lines while it runs, a summary of both sides at the end, or everything as JSON.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures, per_second};
 use super::flow::PerfFlow;
 use crate::units::UnitFormat;
-use crate::{ToolError, say};
+use crate::{ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -102,7 +104,7 @@ impl PerfOutput {
 
     /// Prints a line of text, if the output is text.
     pub(crate) fn line(&self, text: &str) -> Result<(), ToolError> {
-        if self.is_json { Ok(()) } else { say(&format!("{text}\n")) }
+        if self.is_json { Ok(()) } else { print_text(&format!("{text}\n")) }
     }
 
     fn head(&mut self) -> Result<(), ToolError> {
@@ -160,7 +162,7 @@ impl PerfOutput {
             let json = serde_json::to_string_pretty(&document)
                 .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
             self.intervals.clear();
-            return say(&format!("{json}\n"));
+            return print_text(&format!("{json}\n"));
         }
         self.head()?;
         let mut text =
@@ -179,14 +181,14 @@ impl PerfOutput {
                     &format!("[SUM]  from the {from:<10}    {bytes:>12}  {rate:>16}  receiver\n");
             }
         }
-        say(&text)
+        print_text(&text)
     }
 }
 
 impl FlowInterval {
     fn text(&self, format: UnitFormat) -> String {
-        let span = (self.start_s, self.end_s);
-        let row = row(format, self.flow, span, self.bytes, self.bits_per_s);
+        let times_s = self.start_s..self.end_s;
+        let row = row(format, self.flow, times_s, self.bytes, self.bits_per_s);
         match (self.lost, self.rtt_ms) {
             (Some(lost), _) => format!("{row}  {}", losses(lost, self.datagrams)),
             (None, Some(rtt_ms)) => {
@@ -203,8 +205,7 @@ impl FlowEnd {
         for direction in &self.directions {
             let FlowDirectionResult { from, ccid, .. } = direction;
             if let Some(sent) = direction.sent {
-                let row =
-                    row(format, self.flow, (0.0, sent.seconds), sent.bytes, sent.bits_per_s());
+                let row = row(format, self.flow, 0.0..sent.seconds, sent.bytes, sent.bits_per_s());
                 let never = match sent.never_sent {
                     0 => String::new(),
                     count => format!(", {count} due and never sent"),
@@ -218,7 +219,7 @@ impl FlowEnd {
             }
             if let Some(received) = direction.received {
                 let rate = received.bits_per_s();
-                let row = row(format, self.flow, (0.0, received.seconds), received.bytes, rate);
+                let row = row(format, self.flow, 0.0..received.seconds, received.bytes, rate);
                 let is_unknown =
                     direction.sent.is_none() && received.without_number == received.datagrams;
                 let losses = match is_unknown {
@@ -244,15 +245,10 @@ impl FlowEnd {
 }
 
 /// Formats a line of a flow from one second to another.
-fn row(
-    format: UnitFormat,
-    flow: u32,
-    (start_s, end_s): (f64, f64),
-    bytes: u64,
-    bits_per_s: f64,
-) -> String {
-    let (bytes, rate) = (format.amount(bytes), format.rate(bits_per_s));
-    format!("[{flow:>3}] {start_s:>6.2}-{end_s:<6.2} sec  {bytes:>12}  {rate:>16}")
+fn row(format: UnitFormat, flow: u32, times_s: Range<f64>, bytes: u64, bits_per_s: f64) -> String {
+    let (Range { start, end }, bytes) = (times_s, format.amount(bytes));
+    let rate = format.rate(bits_per_s);
+    format!("[{flow:>3}] {start:>6.2}-{end:<6.2} sec  {bytes:>12}  {rate:>16}")
 }
 
 /// Formats the lost datagrams out of all datagrams.

@@ -13,7 +13,7 @@ use super::report::FlowEnd;
 use super::{DccpPerfArgs, client};
 use crate::options::DccpDestination;
 use crate::units;
-use crate::{DccpCommandOutcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;
@@ -103,11 +103,11 @@ pub(super) fn run(
     let to = args.link.destination(host)?;
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
-        say(&format!(
+        print_text(&format!(
             "Searching towards {host} ({}), {}: steps of {dwell_s} s, of them {} s to settle, at most {} % \
              of the datagrams may be missing\n",
             to.address(),
-            args.link.door(),
+            args.link.describe_ports(),
             dwell_s * SETTLING,
             args.loss
         ))?;
@@ -121,14 +121,14 @@ pub(super) fn run(
         };
         let bits_per_s = (probe.rate_per_s * args.datagram_bits()).round();
         let Some(ended) = measure(args, to, config, bits_per_s as u64)? else { break None };
-        let step = RateSearchStep::of(&ended, bits_per_s, probe.purpose, args.loss);
+        let step = RateSearchStep::from_flows(&ended, bits_per_s, probe.purpose, args.loss);
         search.report(match step.outcome {
             "met" => Judged::Met,
             "missed" => Judged::Missed,
             _ => Judged::Void,
         });
         if !args.json {
-            say(&step.text(steps.len() + 1))?;
+            print_text(&step.text(steps.len() + 1))?;
         }
         steps.push(step);
     };
@@ -147,16 +147,16 @@ fn measure(
     config: &ConnectionConfig,
     bits_per_s: u64,
 ) -> Result<Option<Vec<FlowEnd>>, ToolError> {
-    let mut order = args.order();
+    let mut order = args.transfer_parameters();
     order.bits_per_s = Some(bits_per_s.max(1));
     order.settling_ms = (order.duration_ms as f64 * SETTLING) as u64;
-    let mut session = client::connect(args, to, config, args.wish_of(order), None)?;
+    let mut session = client::connect(args, to, config, args.flow_request_with(order), None)?;
     let (ended, is_interrupted) = client::converse(&mut session, args, to, config)?;
     Ok((!is_interrupted).then_some(ended))
 }
 
 impl RateSearchStep {
-    fn of(ended: &[FlowEnd], bits_per_s: f64, purpose: Purpose, loss_percent: f64) -> Self {
+    fn from_flows(ended: &[FlowEnd], bits_per_s: f64, purpose: Purpose, loss_percent: f64) -> Self {
         let mut step = Self {
             purpose: if purpose == Purpose::Confirm { "confirm" } else { "search" },
             bits_per_s,
@@ -221,7 +221,7 @@ fn show(
         };
         let missed =
             missed.map_or_else(String::new, |rate| format!(", {} missed", units::rate(rate)));
-        return say(&format!(
+        return print_text(&format!(
             "{found}{missed} ({stop}): rates doubled, then bisected to {WIDTH_PERCENT} %, {dwell_s} s each\n"
         ));
     }
@@ -232,7 +232,7 @@ fn show(
         carrier: args.link.carrier().name(),
         service_code: args.link.service_code.to_string(),
         connections: args.parallel,
-        datagram_bytes: args.order().datagram_bytes,
+        datagram_bytes: args.transfer_parameters().datagram_bytes,
         loss_percent: args.loss,
         dwell_s,
         settling_s: dwell_s * SETTLING,
@@ -245,7 +245,7 @@ fn show(
     };
     let json = serde_json::to_string_pretty(&document)
         .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
-    say(&format!("{json}\n"))
+    print_text(&format!("{json}\n"))
 }
 
 /// Returns the reason why the search ended.
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_and_what_was_never_sent_is_missing() {
-        let step = |flows: &[FlowEnd]| RateSearchStep::of(flows, 1e6, Purpose::Search, 1.0);
+        let step = |flows: &[FlowEnd]| RateSearchStep::from_flows(flows, 1e6, Purpose::Search, 1.0);
         let met = step(&[flow(990, 5, Some(5)), flow(1_000, 0, Some(0))]);
         assert_eq!((met.due, met.lost, met.never_sent, met.outcome), (1_995, 5, 5, "met"));
         assert!((met.missing_percent - 1_000.0 / 1_995.0).abs() < 1e-9);

@@ -171,7 +171,7 @@ impl PerfSession {
         let Some(observer) = &mut self.observer else { return };
         for key in self.flows.keys() {
             if let Some(connection) = self.driver.connection(key) {
-                observer.look(now_ns, key, connection);
+                observer.print_changes(now_ns, key, connection);
             }
         }
     }

@@ -89,7 +89,7 @@ struct Readers {
     answers: SendBatch,
     flows: BTreeMap<SocketAddr, FlowReceiver>,
     /// Last report, because the sender may not have received it.
-    told: Option<(SocketAddr, ReceivedDataFigures)>,
+    last_report: Option<(SocketAddr, ReceivedDataFigures)>,
     count: u32,
 }
 
@@ -99,7 +99,7 @@ impl Readers {
             batch: RecvBatch::coalescing(),
             answers: SendBatch::new(1, MESSAGE_BYTES_MAX, false),
             flows: BTreeMap::new(),
-            told: None,
+            last_report: None,
             count: 0,
         }
     }
@@ -124,7 +124,7 @@ impl Readers {
                 };
                 if self.flows.len() < FLOWS_MAX || self.flows.contains_key(&source) {
                     let flow = self.flows.entry(source).or_default();
-                    flow.take(now_ns, cpu_ns, number, len);
+                    flow.count_datagram(now_ns, cpu_ns, number, len);
                 }
             }
             for (source, sent) in fins {
@@ -141,21 +141,21 @@ impl Readers {
         source: SocketAddr,
         sent: SentDataFigures,
     ) -> Option<FlowEnd> {
-        let told = self.told.filter(|(known, _)| *known == source);
+        let told = self.last_report.filter(|(known, _)| *known == source);
         if let (Some((_, received)), false) = (told, self.flows.contains_key(&source)) {
-            self.tell(socket, source, received);
+            self.send_report(socket, source, received);
             return None;
         }
         // All of its data may be lost.
         let mut flow = self.flows.remove(&source).unwrap_or_default();
         flow.fin = Some(sent);
         let received = flow.figures(Clock::process_cpu_ns());
-        self.told = Some((source, received));
-        self.tell(socket, source, received);
+        self.last_report = Some((source, received));
+        self.send_report(socket, source, received);
         Some(self.flow_end(socket, source, Some(sent), received))
     }
 
-    fn tell(&mut self, socket: &UdpSocket, to: SocketAddr, received: ReceivedDataFigures) {
+    fn send_report(&mut self, socket: &UdpSocket, to: SocketAddr, received: ReceivedDataFigures) {
         let message = PerfMessage::Report(received).write();
         let slot = self.answers.slot().expect("the last one was flushed or discarded");
         slot[..message.len()].copy_from_slice(&message);
@@ -212,8 +212,8 @@ pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome
     let mut output = args.output("client");
     output.line(&format!("Sending to {host} ({address}), UDP port {udp_port}"))?;
     let datagram_bytes = args.len.map_or(DATAGRAM_BYTES, usize::from);
-    let sent = pour(&socket, to, (datagram_bytes, args.time), &signals)?;
-    let received = ask(&socket, to, sent)?;
+    let sent = send_data(&socket, to, datagram_bytes, args.time, &signals)?;
+    let received = request_report(&socket, to, sent)?;
     let Some(received) = received else {
         return Err(ToolError::Failed(format!(
             "no answer from {to}; is `godwit dccp perf -u -s` there?"
@@ -221,7 +221,8 @@ pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome
     };
     summarize(
         &mut output,
-        (&socket, to),
+        &socket,
+        to,
         direction(Some(datagram_bytes), Some(sent), Some(received)),
     )?;
     if signals.stop().load(Ordering::Acquire) {
@@ -236,7 +237,8 @@ pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome
 
 fn summarize(
     output: &mut PerfOutput,
-    (socket, to): (&UdpSocket, SocketAddr),
+    socket: &UdpSocket,
+    to: SocketAddr,
     direction: FlowDirectionResult,
 ) -> Result<(), ToolError> {
     let local =
@@ -253,10 +255,11 @@ fn summarize(
 }
 
 /// Sends as fast as the socket accepts data.
-fn pour(
+fn send_data(
     socket: &UdpSocket,
     to: SocketAddr,
-    (datagram_bytes, time): (usize, Duration),
+    datagram_bytes: usize,
+    time: Duration,
     signals: &Signals,
 ) -> Result<SentDataFigures, ToolError> {
     let slot_bytes = datagram_bytes.max(1);
@@ -290,7 +293,7 @@ fn pour(
 }
 
 /// Sends the end message until the receiver has reported. Returns the report.
-fn ask(
+fn request_report(
     socket: &UdpSocket,
     to: SocketAddr,
     sent: SentDataFigures,

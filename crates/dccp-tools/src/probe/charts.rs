@@ -32,7 +32,7 @@ impl ProbeQuantity {
     const ALL: [Self; 4] = [Self::Allowed, Self::RoundTrip, Self::LossEvents, Self::Window];
 
     /// Returns the value of a line in the unit of its chart.
-    fn of(self, line: &ProbeSample) -> Option<f64> {
+    fn value(self, line: &ProbeSample) -> Option<f64> {
         let (value, unit) = match self {
             Self::Allowed => (line.x, 8e-6),
             Self::RoundTrip => (line.rtt_us, 1e-3),
@@ -65,7 +65,7 @@ pub(super) fn page(lines: &[ProbeSample]) -> String {
         bin.last_us = line.at_us;
         flow.before_us = Some(line.at_us);
         for (quantity, (sum, count)) in ProbeQuantity::ALL.iter().zip(&mut bin.sums) {
-            if let Some(value) = quantity.of(line) {
+            if let Some(value) = quantity.value(line) {
                 *sum += value;
                 *count += 1;
             }

@@ -17,7 +17,7 @@ use netio::signal::Signals;
 use serde::Serialize;
 
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome, ToolError, say};
+use crate::{DccpCommandOutcome, ToolError, print_text};
 use line::ProbeSample;
 pub(crate) use recorder::ProbeRecorder;
 use rows::ProbeIntervalTable;
@@ -101,14 +101,14 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
         (text, number) = (String::new(), number + 1);
         match line {
             Some(line) if is_kept => lines.push(line),
-            Some(line) => say(&rows.take(line))?,
+            Some(line) => print_text(&rows.take(line))?,
             None => {}
         }
     };
     if is_kept {
         return show(args, &lines).map(|()| DccpCommandOutcome::Done);
     }
-    say(&rows.end())?;
+    print_text(&rows.end())?;
     Ok(outcome)
 }
 
@@ -125,7 +125,7 @@ fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
         let document = ProbeDocument { tool, schema_version: SCHEMA_VERSION, samples: lines };
         let json = serde_json::to_string(&document)
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
-        say(&format!("{json}\n"))?;
+        print_text(&format!("{json}\n"))?;
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ impl ProbeRecorder {
             ..ProbeSample::default()
         };
         if let Some(figures) = connection.sender_figures() {
-            tell(&mut line, figures);
+            fill_figures(&mut line, figures);
         }
         writeln!(self.text, "{line}").expect("a string takes everything");
     }
@@ -111,7 +111,7 @@ fn place(address: IpAddr, port: u16) -> String {
 }
 
 /// Fills the columns of the congestion control.
-fn tell(line: &mut ProbeSample, figures: SenderFigures) {
+fn fill_figures(line: &mut ProbeSample, figures: SenderFigures) {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {
             line.ccid = Some(2);

@@ -115,7 +115,7 @@ struct LinkRateLimit {
 }
 
 impl RegressionCase {
-    pub(super) fn of(plan: &CasePlan) -> Self {
+    pub(super) fn from_plan(plan: &CasePlan) -> Self {
         let mut bare = format!("delay {}", plan.delay.words());
         if let Some(percent) = plan.loss_percent {
             bare += &format!(" loss {percent}%");
@@ -208,7 +208,7 @@ pub(super) mod tests {
 
     /// Returns the case of this name of the shipped plan.
     pub(in super::super) fn named(name: &str) -> RegressionCase {
-        RegressionCase::of(shipped().cases.iter().find(|case| case.name == name).unwrap())
+        RegressionCase::from_plan(shipped().cases.iter().find(|case| case.name == name).unwrap())
     }
 
     #[test]
@@ -266,7 +266,7 @@ pub(super) mod tests {
             let head =
                 "name = 'x'\ntitle = 'X'\nprotocol = 'dccp'\n[[case]]\nname = 'a'\ntitle = 'A'\n";
             let plan = RegressionPlan::parse("x", &format!("{head}{words}")).unwrap();
-            RegressionCase::of(&plan.cases[0])
+            RegressionCase::from_plan(&plan.cases[0])
         };
         let both = case("delay = '20ms'\nloss_percent = 1\nrate = '1mbit'\n");
         assert_eq!(both.link, "delay 20ms loss 1% rate 1mbit");

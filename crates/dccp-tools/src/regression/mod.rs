@@ -4,12 +4,12 @@
 //! `virtual_clock` needs no other program. `row` has the results, `page` draws them; `plan` does
 //! the same for `godwit lab run`.
 
-mod bench;
 mod case;
+mod measurement;
+pub(crate) mod namespaces;
 mod page;
 mod plan;
 mod row;
-pub(crate) mod stage;
 mod virtual_clock;
 
 use std::path::PathBuf;
@@ -22,13 +22,13 @@ use netio::signal::Signals;
 
 use crate::options::LinkArgs;
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome, ToolError, say};
-use bench::RegressionCases;
+use crate::{DccpCommandOutcome, ToolError, print_text};
 use case::{RegressionCase, Wrapping};
+use measurement::RegressionCases;
 use row::{CommonRunSettings, RegressionDocument, RegressionRow};
 
-pub use bench::RegressionProgress;
 pub(crate) use case::over_ip;
+pub use measurement::RegressionProgress;
 pub use plan::{RegressionTable, run_plan};
 
 /// File name that means the standard output.
@@ -102,7 +102,7 @@ impl DccpRegressionArgs {
     fn cases(&self) -> Vec<RegressionCase> {
         let is_wanted =
             |case: &RegressionCase| self.only.is_empty() || self.only.contains(&case.name);
-        case::shipped().cases.iter().map(RegressionCase::of).filter(is_wanted).collect()
+        case::shipped().cases.iter().map(RegressionCase::from_plan).filter(is_wanted).collect()
     }
 
     /// Returns the congestion control of the data that the client sends and receives, in each row
@@ -117,7 +117,7 @@ impl DccpRegressionArgs {
         }
     }
 
-    fn bench(&self) -> Result<RegressionCases, ToolError> {
+    fn regression_cases(&self) -> Result<RegressionCases, ToolError> {
         let plan = case::shipped();
         let is_tx_qlen_set = self.connection.sets("tx_qlen");
         let wrapping = Wrapping {
@@ -161,13 +161,13 @@ pub fn run(args: &DccpRegressionArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     args.connection.check_handed_on()?;
-    let bench = args.bench()?;
-    let stage = bench.stage()?;
+    let bench = args.regression_cases()?;
+    let namespaces = bench.create_namespaces()?;
     if args.has_lines() {
-        say(&row::head(bench.common))?;
+        print_text(&row::head(bench.common))?;
     }
-    let measured = bench.measure(stage.as_ref(), signals.stop(), &mut |told| match told {
-        RegressionProgress::Row { text, .. } if args.has_lines() => say(&text),
+    let measured = bench.measure(namespaces.as_ref(), signals.stop(), &mut |told| match told {
+        RegressionProgress::Row { text, .. } if args.has_lines() => print_text(&text),
         _ => Ok(()),
     })?;
     if measured.is_interrupted {
@@ -193,10 +193,10 @@ fn show(
         write(path, page::draw(&document, TITLE, &[], &[]))?;
     }
     if args.has_lines() {
-        say(row::FOOT)?;
+        print_text(row::FOOT)?;
     }
     let Some(path) = &args.json else { return Ok(()) };
     let json = serde_json::to_string_pretty(&document)
         .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))?;
-    if args.has_lines() { write(path, json + "\n") } else { say(&format!("{json}\n")) }
+    if args.has_lines() { write(path, json + "\n") } else { print_text(&format!("{json}\n")) }
 }

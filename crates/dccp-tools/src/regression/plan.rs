@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use measure::regression::{RegressionClock, RegressionPlan};
 use serde_json::Value;
 
-use super::bench::{Listener, RegressionCases, RegressionProgress};
 use super::case::{RegressionCase, Wrapping, carrier_name};
+use super::measurement::{Listener, RegressionCases, RegressionProgress};
 use super::page;
 use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
 use crate::ToolError;
@@ -36,7 +36,8 @@ pub struct RegressionTable {
 /// Returns the error that made it impossible, or the error of `tell`.
 pub fn run_plan(
     plan: &RegressionPlan,
-    (is_quick, runs): (bool, Option<u32>),
+    is_quick: bool,
+    runs: Option<u32>,
     stop: &AtomicBool,
     tell: &mut Listener<'_>,
 ) -> Result<RegressionTable, ToolError> {
@@ -57,7 +58,7 @@ pub fn run_plan(
         v4_bytes: plan.datagram_bytes,
     };
     let bench = RegressionCases {
-        cases: plan.cases.iter().map(RegressionCase::of).collect(),
+        cases: plan.cases.iter().map(RegressionCase::from_plan).collect(),
         clocks,
         ccids: plan.ccids.iter().map(|&ccid| (ccid, ccid)).collect(),
         common: CommonRunSettings {
@@ -68,7 +69,7 @@ pub fn run_plan(
         },
         connection: LinkArgs::default(),
     };
-    let stage = bench.stage()?;
+    let stage = bench.create_namespaces()?;
     let measured = bench.measure(stage.as_ref(), stop, tell)?;
     Ok(RegressionTable {
         common: bench.common,

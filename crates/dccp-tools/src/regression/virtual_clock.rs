@@ -52,7 +52,8 @@ struct EmulatedLinkSimulation<S> {
 pub(super) fn measure(
     configs: [ConnectionConfig; 2],
     hops: &[String],
-    (seed, seconds): (u64, f64),
+    seed: u64,
+    seconds: f64,
     datagram_bytes: usize,
 ) -> Result<f64, ToolError> {
     let delivered_bytes = Cell::new(0);
@@ -295,7 +296,7 @@ mod tests {
             .iter()
             .map(|&seed| {
                 let configs = [config.clone(), config.clone()];
-                measure(configs, &case.hops(RAW), (seed, 60.0), RAW.datagram_bytes()).unwrap()
+                measure(configs, &case.hops(RAW), seed, 60.0, RAW.datagram_bytes()).unwrap()
             })
             .collect();
         println!("CCID {ccid}, {name}: {rates:?} bit/s");
@@ -330,7 +331,7 @@ mod tests {
         let rate = |seed| {
             let config = ConnectionConfig::default();
             let hops = ["delay 5ms loss 2% rate 2mbit".to_owned()];
-            measure([config.clone(), config], &hops, (seed, 3.0), 1_000).unwrap()
+            measure([config.clone(), config], &hops, seed, 3.0, 1_000).unwrap()
         };
         assert!((rate(7) - rate(7)).abs() < f64::EPSILON && (rate(7) - rate(8)).abs() > 1.0);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dccp::header::{DccpPacket, Integrity, PacketType};
 use dccp_tools::ToolError;
-use dccp_tools::conformance::{ConformanceCaseResult, ConformanceVerdict, judge};
+use dccp_tools::conformance::{ConformanceCaseResult, ConformanceVerdict, run_cases};
 
 use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};
 use crate::conformance::{all_pass, service, udp_target};
@@ -293,7 +293,7 @@ fn run(fault: &ConformanceFault, patience: Duration) -> Result<ConformanceCaseRe
     let relay = FaultRelay::start(fault.changes);
     let only = [fault.case.to_owned()];
     let target = udp_target(relay.udp_port);
-    let outcomes = judge(target, service(), patience, &only, |_| Ok(()))?;
+    let outcomes = run_cases(target, service(), patience, &only, |_| Ok(()))?;
     Ok(outcomes.into_iter().next().unwrap())
 }
 

@@ -101,7 +101,7 @@ impl AckVector {
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let mut vector = Self::before(first);
-        vector.arrived(first, false, false);
+        vector.record_arrival(first, false, false);
         vector
     }
 
@@ -133,7 +133,12 @@ impl AckVector {
     }
 
     /// Records the arrival of a packet. `nonce` is the ECN nonce of its IP header (§12.2).
-    pub fn arrived(&mut self, number: SequenceNumber, is_marked: bool, nonce: bool) -> Novelty {
+    pub fn record_arrival(
+        &mut self,
+        number: SequenceNumber,
+        is_marked: bool,
+        nonce: bool,
+    ) -> Novelty {
         let state = if is_marked { PacketState::Marked } else { PacketState::Received };
         let nonce = nonce && !is_marked;
         let ahead = number.distance_from(self.newest);
@@ -325,7 +330,7 @@ mod tests {
         // RFC 4340 §11.4: 100 received, 99 lost, 98 to 95 received, 94 marked, 93 to 88 received.
         let mut vector = AckVector::new(n(88));
         for number in (89..=98).chain([100]) {
-            vector.arrived(n(number), number == 94, false);
+            vector.record_arrival(n(number), number == 94, false);
         }
         assert_eq!(octets(&mut vector, 1), [38, 7, 0, 192, 3, 64, 5]);
     }
@@ -335,7 +340,7 @@ mod tests {
         let mut vector = AckVector::new(n(0));
         for number in 1..=260 {
             // No two packets adjacent, and one nonce in the older option.
-            vector.arrived(n(number * 2), false, number == 3);
+            vector.record_arrival(n(number * 2), false, number == 3);
         }
         let octets = octets(&mut vector, 1);
         let options: Vec<_> = DccpOptionIterator::new(&octets).map(|raw| raw.option).collect();
@@ -352,26 +357,26 @@ mod tests {
     #[test]
     fn ack_02_a_late_arrival_fills_its_hole() {
         let mut vector = AckVector::new(n(0));
-        assert_eq!(vector.arrived(n(10), false, false), Novelty::OutOfOrder);
+        assert_eq!(vector.record_arrival(n(10), false, false), Novelty::OutOfOrder);
         assert_eq!(octets(&mut vector, 1), [38, 5, 0, 192 + 8, 0]);
-        assert_eq!(vector.arrived(n(4), true, false), Novelty::OutOfOrder);
+        assert_eq!(vector.record_arrival(n(4), true, false), Novelty::OutOfOrder);
         assert_eq!(octets(&mut vector, 2), [38, 7, 0, 192 + 4, 64, 192 + 2, 0]);
-        assert_eq!(vector.arrived(n(9), false, false), Novelty::OutOfOrder);
-        vector.arrived(n(1), false, false);
+        assert_eq!(vector.record_arrival(n(9), false, false), Novelty::OutOfOrder);
+        vector.record_arrival(n(1), false, false);
         assert_eq!(octets(&mut vector, 3), [38, 9, 0, 0, 192 + 3, 64, 192 + 1, 0, 0]);
         // A packet that arrives again changes nothing, nor does one older than the history.
-        assert_eq!(vector.arrived(n(4), false, false), Novelty::Known);
-        assert_eq!(vector.arrived(n(0).minus(3), false, false), Novelty::Known);
+        assert_eq!(vector.record_arrival(n(4), false, false), Novelty::Known);
+        assert_eq!(vector.record_arrival(n(0).minus(3), false, false), Novelty::Known);
         assert_eq!(vector.len(), 7);
     }
 
     #[test]
     fn ack_02_a_filled_hole_outlives_the_report_that_called_it_missing() {
         let mut vector = AckVector::new(n(0));
-        vector.arrived(n(2), false, false);
+        vector.record_arrival(n(2), false, false);
         octets(&mut vector, 50);
-        vector.arrived(n(1), false, false);
-        vector.arrived(n(3), false, false);
+        vector.record_arrival(n(1), false, false);
+        vector.record_arrival(n(3), false, false);
         vector.acknowledged(n(50), n(50));
         // 3 and 2 are newer than the hole; no report had 1 as received.
         assert_eq!(octets(&mut vector, 51), [38, 4, 1, 0]);
@@ -382,15 +387,15 @@ mod tests {
     #[test]
     fn what_was_missing_when_its_report_was_settled_is_new_when_it_comes() {
         let mut vector = AckVector::new(n(0));
-        vector.arrived(n(6), false, false);
+        vector.record_arrival(n(6), false, false);
         octets(&mut vector, 50);
         vector.acknowledged(n(50), n(50));
         assert_eq!(vector.len(), 1, "the gap is reported no more");
         for number in [3, 5, 1] {
-            assert_eq!(vector.arrived(n(number), false, false), Novelty::OutOfOrder);
-            assert_eq!(vector.arrived(n(number), false, false), Novelty::Known, "once");
+            assert_eq!(vector.record_arrival(n(number), false, false), Novelty::OutOfOrder);
+            assert_eq!(vector.record_arrival(n(number), false, false), Novelty::Known, "once");
         }
-        assert_eq!(vector.arrived(n(0), false, false), Novelty::Known);
+        assert_eq!(vector.record_arrival(n(0), false, false), Novelty::Known);
         assert_eq!(octets(&mut vector, 51), [38, 3, 0]);
     }
 
@@ -398,12 +403,12 @@ mod tests {
     fn ack_03_an_acknowledged_report_shortens_the_history() {
         let mut vector = AckVector::new(n(0));
         for number in 1..40 {
-            vector.arrived(n(number * 3), false, false);
+            vector.record_arrival(n(number * 3), false, false);
         }
         assert_eq!(vector.len(), 79);
         octets(&mut vector, 7);
         for number in 40..50 {
-            vector.arrived(n(number * 3), false, false);
+            vector.record_arrival(n(number * 3), false, false);
         }
         octets(&mut vector, 9);
         vector.acknowledged(n(8), n(8));
@@ -417,7 +422,7 @@ mod tests {
     #[test]
     fn a_hole_wider_than_the_history_leaves_a_bounded_one() {
         let mut vector = AckVector::new(n(0));
-        vector.arrived(n(1 << 40), false, false);
+        vector.record_arrival(n(1 << 40), false, false);
         assert!(vector.len() <= CELLS_MAX);
         let mut area = [0; 100];
         let mut options = DccpOptionWriter::new(&mut area);
@@ -439,7 +444,7 @@ mod tests {
                     states.push(PacketState::Missing);
                 }
                 let is_marked = random.chance(1, 10);
-                vector.arrived(n(number), is_marked, false);
+                vector.record_arrival(n(number), is_marked, false);
                 let state = &mut states[number as usize];
                 if *state == PacketState::Missing {
                     *state = if is_marked { PacketState::Marked } else { PacketState::Received };

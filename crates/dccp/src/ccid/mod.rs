@@ -155,7 +155,7 @@ pub trait SenderHalf: Debug + Send {
 /// The end of a half-connection that receives data.
 pub trait ReceiverHalf: Debug + Send {
     /// Processes a packet that came in.
-    fn arrived(&mut self, arrival: &PacketArrival);
+    fn record_arrival(&mut self, arrival: &PacketArrival);
 
     /// Returns the latest time at which an acknowledgement must leave.
     fn ack_due_ns(&self) -> Option<u64>;
@@ -170,7 +170,7 @@ pub trait ReceiverHalf: Debug + Send {
     fn needs_ack_vector(&self) -> bool;
 
     /// Sets whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
-    fn set_tells_loss_event_rate(&mut self, tells: bool);
+    fn set_reports_loss_event_rate(&mut self, tells: bool);
 
     /// Sets the round-trip time that the connection has measured.
     fn set_rtt(&mut self, rtt_ns: u64);

@@ -31,7 +31,7 @@ pub struct ConnectionConfig {
     pub minimum_coverage: u8,
     /// True if this end requests that the other end check the Data Checksums of data from this end
     /// (§9.3).
-    pub asks_for_data_checksum: bool,
+    pub requests_data_checksum: bool,
     /// True if this end can read and set ECN bits (§12).
     pub is_ecn_capable: bool,
     /// Most datagrams in the send queue.
@@ -80,7 +80,7 @@ impl Default for ConnectionConfig {
             allows_short_sequence: false,
             send_coverage: 0,
             minimum_coverage: 0,
-            asks_for_data_checksum: false,
+            requests_data_checksum: false,
             is_ecn_capable: true,
             send_queue_len: 5,
             queue_policy: QueuePolicy::Simple,

@@ -116,7 +116,7 @@ pub struct Connection {
     is_close_wanted: bool,
     is_receiving: bool,
     /// True if the other end's application does not listen any more.
-    is_remote_deaf: bool,
+    has_remote_stopped_receiving: bool,
     has_request_data: bool,
     /// Data of a Request, kept until its client has answered.
     early_data: Option<Vec<u8>>,
@@ -146,7 +146,7 @@ impl Connection {
         let mut connection = Self::new(Role::Client, path, config, iss, iss);
         connection.state = ConnectionState::Request;
         connection.request_data = data.to_vec();
-        connection.ask_for_features();
+        connection.request_features();
         connection.start_request(now_ns);
         connection
     }
@@ -163,7 +163,7 @@ impl Connection {
         let isr = SequenceNumber::new(request.header.sequence);
         let mut connection = Self::new(Role::Server, path, config, iss, isr);
         connection.state = ConnectionState::Respond;
-        connection.ask_for_features();
+        connection.request_features();
         connection
     }
 
@@ -208,7 +208,7 @@ impl Connection {
             has_ack_vectors: false,
             is_close_wanted: false,
             is_receiving: true,
-            is_remote_deaf: false,
+            has_remote_stopped_receiving: false,
             has_request_data: false,
             early_data: None,
             request_data: Vec::new(),
@@ -367,8 +367,9 @@ impl Connection {
     ///
     /// Returns [`SendError`] when the datagram was not accepted.
     pub fn send(&mut self, data: &[u8], priority: u32) -> Result<(), SendError> {
-        let is_closing =
-            self.is_close_wanted || self.is_remote_deaf || self.state > ConnectionState::Open;
+        let is_closing = self.is_close_wanted
+            || self.has_remote_stopped_receiving
+            || self.state > ConnectionState::Open;
         if is_closing || self.state == ConnectionState::Closed {
             return Err(SendError::Closed);
         }

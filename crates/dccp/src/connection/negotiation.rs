@@ -14,7 +14,7 @@ const WINDOW_PER_RTT: u64 = 5;
 impl Connection {
     /// Sets the values that this end accepts, and requests those that it wants, before the first
     /// packet.
-    pub(super) fn ask_for_features(&mut self) {
+    pub(super) fn request_features(&mut self) {
         let config = &self.config;
         let features = &mut self.features;
         for number in [
@@ -41,7 +41,7 @@ impl Connection {
             let feature = Feature::local(number::MINIMUM_CHECKSUM_COVERAGE);
             features.prefer(feature, coverages, false);
         }
-        if config.asks_for_data_checksum {
+        if config.requests_data_checksum {
             features.prefer(Feature::remote(number::CHECK_DATA_CHECKSUM), &[1], true);
         }
         if !config.is_ecn_capable {
@@ -51,12 +51,12 @@ impl Connection {
             features.set(Feature::local(number::SEQUENCE_WINDOW), config.sequence_window);
         }
         if self.role == Role::Client {
-            self.ask_for_ccids();
+            self.request_ccids();
         }
     }
 
     /// Requests congestion controls as a client, and the features that they need (§10).
-    fn ask_for_ccids(&mut self) {
+    fn request_ccids(&mut self) {
         let can_do_2 = |list: &[u8]| list.contains(&2);
         let (tx, rx) = (&self.config.tx_ccids, &self.config.rx_ccids);
         for (location, list) in [(Location::Local, tx), (Location::Remote, rx)] {
@@ -81,7 +81,7 @@ impl Connection {
 
     /// Requests in a server's Response the features that the Request has left open: some
     /// implementations answer no Change later (§8.1.3, RFC 4341 §4).
-    pub(super) fn ask_as_server(&mut self) {
+    pub(super) fn request_features_as_server(&mut self) {
         for location in [Location::Local, Location::Remote] {
             let list = match location {
                 Location::Local => &self.config.tx_ccids,
@@ -89,7 +89,8 @@ impl Connection {
             };
             let feature = Feature { number: number::CCID, location };
             let ccid = self.features.value(feature) as u8;
-            let is_open = !self.features.was_asked(feature) && list.first() != Some(&ccid);
+            let is_open =
+                !self.features.has_received_change(feature) && list.first() != Some(&ccid);
             if is_open || !list.contains(&ccid) {
                 // An end must change a CCID that it does not have (§10).
                 self.features.prefer_once(feature, list, !list.contains(&ccid));
@@ -124,7 +125,7 @@ impl Connection {
             }
             (number::SEND_LOSS_EVENT_RATE, Location::Local) => {
                 if let Some(receiver) = &mut self.receiver {
-                    receiver.set_tells_loss_event_rate(value != 0);
+                    receiver.set_reports_loss_event_rate(value != 0);
                 }
             }
             (number::CCID, location) if self.state >= ConnectionState::PartOpen => {
@@ -188,11 +189,11 @@ impl Connection {
             }
         }
         if let Some(rtt_ns) = self.rtt_ns {
-            self.tell_rtt(now_ns, rtt_ns);
+            self.update_rtt(now_ns, rtt_ns);
         }
     }
 
-    pub(super) fn tell_rtt(&mut self, now_ns: u64, rtt_ns: u64) {
+    pub(super) fn update_rtt(&mut self, now_ns: u64, rtt_ns: u64) {
         self.rtt_ns = Some(rtt_ns);
         if let Some(sender) = &mut self.sender {
             sender.observe_rtt(now_ns, rtt_ns);

@@ -83,7 +83,7 @@ impl Connection {
                 {
                     let held_ns = sent_ns + elapsed_ns(elapsed_10us);
                     self.stamp_sent = None;
-                    self.tell_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS));
+                    self.update_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS));
                 }
             }
             DccpOption::ElapsedTime(elapsed_10us) => heard.elapsed_ns = elapsed_ns(elapsed_10us),
@@ -103,7 +103,7 @@ impl Connection {
                     if drops.any(|(_, code)| code == DropCode::ApplicationNotListening) {
                         // No application reads data any more at the other end (§11.7.2).
                         self.queue.clear();
-                        self.is_remote_deaf = true;
+                        self.has_remote_stopped_receiving = true;
                     }
                 }
             }

@@ -62,7 +62,7 @@ impl Connection {
             return;
         }
         self.last_valid_ns = Some(now_ns);
-        if self.has_heard_confirms(&incoming) {
+        if self.are_confirms_obsolete(&incoming) {
             self.features.forget_confirms();
         }
         let heard = match self.step_8_options(&incoming) {
@@ -73,7 +73,7 @@ impl Connection {
             return self.step_9_reset(&incoming);
         }
         self.steps_10_to_12_open(&incoming);
-        let novelty = self.tell_ccids(&incoming, &heard);
+        let novelty = self.notify_ccids(&incoming, &heard);
         self.steps_13_to_15_control(&incoming);
         // The network may double packets; the application gets each once.
         if novelty != Some(Novelty::Known) {
@@ -84,7 +84,7 @@ impl Connection {
 
     /// Returns true if the Confirms that every packet of the handshake repeats are needed no more:
     /// the other end has received them, or requests them anew with this packet.
-    fn has_heard_confirms(&self, incoming: &IncomingPacket<'_>) -> bool {
+    fn are_confirms_obsolete(&self, incoming: &IncomingPacket<'_>) -> bool {
         let is_new = incoming.sequence.is_after(incoming.previous);
         match (self.state, incoming.packet_type()) {
             (ConnectionState::Respond | ConnectionState::PartOpen, PacketType::Sync) => false,
@@ -246,7 +246,7 @@ impl Connection {
                 self.handshake_number = self.handshake_number.max(incoming.sequence);
                 let first = self.handshake_number.next();
                 self.ack_vector.get_or_insert_with(|| AckVector::before(first));
-                self.ask_as_server();
+                self.request_features_as_server();
                 self.features.repeat();
                 self.controls.push(Control::Response);
                 self.start_respond(now_ns);
@@ -281,21 +281,22 @@ impl Connection {
 
     /// Reports the packet and its acknowledgement to the congestion controls. Returns the packet's
     /// novelty, once the handshake is over.
-    fn tell_ccids(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) -> Option<Novelty> {
+    fn notify_ccids(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) -> Option<Novelty> {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
-        let novelty = self.ack_vector.as_mut()?.arrived(incoming.sequence, is_marked, is_nonce);
+        let novelty =
+            self.ack_vector.as_mut()?.record_arrival(incoming.sequence, is_marked, is_nonce);
         if self.state == ConnectionState::Respond {
             return None;
         }
         if novelty != Novelty::Known {
-            self.tell_receiver(incoming, heard, is_marked, novelty == Novelty::Next);
+            self.notify_receiver(incoming, heard, is_marked, novelty == Novelty::Next);
         }
-        self.tell_sender(incoming, heard);
+        self.notify_sender(incoming, heard);
         Some(novelty)
     }
 
-    fn tell_receiver(
+    fn notify_receiver(
         &mut self,
         incoming: &IncomingPacket<'_>,
         heard: &Heard,
@@ -307,7 +308,7 @@ impl Connection {
         let non_data = counts_runs.then(|| heard.ndp_count.unwrap_or(0));
         let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
         if let Some(receiver) = &mut self.receiver {
-            receiver.arrived(&PacketArrival {
+            receiver.record_arrival(&PacketArrival {
                 now_ns,
                 sequence: incoming.sequence,
                 data_len: is_data.then_some(incoming.packet.data.len()),
@@ -317,7 +318,7 @@ impl Connection {
                 is_in_order,
             });
         }
-        let loss = self.reverse.arrived(incoming.sequence, incoming.previous, non_data);
+        let loss = self.reverse.record_arrival(incoming.sequence, incoming.previous, non_data);
         if let Some(had_data) = loss
             && let Some(sender) = &mut self.sender
         {
@@ -325,7 +326,7 @@ impl Connection {
         }
     }
 
-    fn tell_sender(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
+    fn notify_sender(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
         let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
         let (Some(sender), Some(ack_vector)) = (&mut self.sender, &mut self.ack_vector) else {
             return;

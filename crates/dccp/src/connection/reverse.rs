@@ -29,7 +29,7 @@ impl ReverseHoles {
     /// Records a packet. `previous` is the greatest number before it, `non_data` its NDP Count if
     /// the other end sends those. Returns `None` if no hole became a loss. For a loss, the inner
     /// value is true if all of the hole was data, false if not, and `None` if that is not known.
-    pub(super) fn arrived(
+    pub(super) fn record_arrival(
         &mut self,
         number: SequenceNumber,
         previous: SequenceNumber,
@@ -66,13 +66,13 @@ mod tests {
     fn a_hole_is_a_loss_with_the_third_packet_behind_it() {
         let n = SequenceNumber::new;
         let mut holes = ReverseHoles::default();
-        assert_eq!(holes.arrived(n(1), n(0), None), None);
-        assert_eq!(holes.arrived(n(3), n(1), Some(1)), None);
-        assert_eq!(holes.arrived(n(4), n(3), None), None);
-        assert_eq!(holes.arrived(n(5), n(4), None), Some(Some(false)));
-        assert_eq!(holes.arrived(n(7), n(5), None), None);
-        assert_eq!(holes.arrived(n(6), n(7), None), None, "filled");
-        assert_eq!(holes.arrived(n(8), n(7), None), None);
-        assert_eq!(holes.arrived(n(9), n(8), None), None);
+        assert_eq!(holes.record_arrival(n(1), n(0), None), None);
+        assert_eq!(holes.record_arrival(n(3), n(1), Some(1)), None);
+        assert_eq!(holes.record_arrival(n(4), n(3), None), None);
+        assert_eq!(holes.record_arrival(n(5), n(4), None), Some(Some(false)));
+        assert_eq!(holes.record_arrival(n(7), n(5), None), None);
+        assert_eq!(holes.record_arrival(n(6), n(7), None), None, "filled");
+        assert_eq!(holes.record_arrival(n(8), n(7), None), None);
+        assert_eq!(holes.record_arrival(n(9), n(8), None), None);
     }
 }

@@ -147,7 +147,7 @@ mod tests {
     fn a_disagreement_names_the_feature_and_both_wishes() {
         let feature = Feature::local(number::CCID);
         let mut entry =
-            FeatureNegotiation::new(feature, FeatureProperties::of(number::CCID).unwrap());
+            FeatureNegotiation::new(feature, FeatureProperties::from_number(number::CCID).unwrap());
         entry.preferences = Preferences::new(&[2, 3]);
         let text = Disagreement::new(feature, Some(&entry), Some(&[4])).to_string();
         let expected = "congestion control CCID (feature 1) for the data that this end sends: \
@@ -158,7 +158,7 @@ mod tests {
         let window = Feature::local(number::SEQUENCE_WINDOW);
         let entry = FeatureNegotiation::new(
             window,
-            FeatureProperties::of(number::SEQUENCE_WINDOW).unwrap(),
+            FeatureProperties::from_number(number::SEQUENCE_WINDOW).unwrap(),
         );
         let text = Disagreement::new(window, Some(&entry), Some(&[0, 0, 0, 0, 2, 0])).to_string();
         assert!(text.ends_with("this end takes 100, the other end takes 512"), "{text}");

@@ -65,7 +65,7 @@ pub(super) struct FeatureNegotiation {
     pub(super) wanted: u64,
     pub(super) is_mandatory: bool,
     /// True if the other end has sent a Change.
-    pub(super) was_asked: bool,
+    pub(super) has_received_change: bool,
     /// True if the other end has left every Change of this end without an answer.
     pub(super) is_ignored: bool,
     pub(super) progress: ChangeProgress,
@@ -82,7 +82,7 @@ impl FeatureNegotiation {
             preferences: Preferences::new(&[kind.initial as u8]),
             wanted: kind.initial,
             is_mandatory: false,
-            was_asked: false,
+            has_received_change: false,
             is_ignored: false,
             progress: ChangeProgress::Stable,
         }

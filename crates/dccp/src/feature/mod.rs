@@ -159,7 +159,7 @@ impl FeatureProperties {
 
     /// Returns the properties of the feature with this number.
     #[must_use]
-    pub fn of(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number == number)
     }
 

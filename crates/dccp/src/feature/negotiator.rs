@@ -95,11 +95,12 @@ impl Negotiator {
 
     /// Notes a disagreement. A disagreement about the congestion control is kept when one about
     /// that CCID's own features follows from it.
-    fn note(&mut self, feature: Feature, theirs: Option<&[u8]>) {
-        let of_ccid_3 =
-            feature.data_sender().filter(|_| FeatureProperties::of(feature.number).is_some());
+    fn record_disagreement(&mut self, feature: Feature, theirs: Option<&[u8]>) {
+        let of_ccid_3 = feature
+            .data_sender()
+            .filter(|_| FeatureProperties::from_number(feature.number).is_some());
         if let Some(location) = of_ccid_3
-            && self.understood(feature).is_none()
+            && self.active_entry(feature).is_none()
         {
             // The other end insists on a feature of CCID 3 (RFC 4342 §8), which is not in use.
             let ccid = Feature { number: number::CCID, location };
@@ -110,7 +111,7 @@ impl Negotiator {
             .disagreement
             .is_some_and(|known| known.feature.number == number::CCID && feature.number >= 128);
         if !is_consequence {
-            let entry = self.understood(feature);
+            let entry = self.active_entry(feature);
             self.disagreement = Some(Disagreement::new(feature, entry, theirs));
         }
     }
@@ -124,7 +125,7 @@ impl Negotiator {
             _ => Location::Remote,
         };
         if Disagreement::explains(reset) {
-            self.note(Feature { number: feature_number, location }, None);
+            self.record_disagreement(Feature { number: feature_number, location }, None);
         }
     }
 
@@ -199,8 +200,8 @@ impl Negotiator {
 
     /// Returns true if the other end has sent a Change of the feature.
     #[must_use]
-    pub fn was_asked(&self, feature: Feature) -> bool {
-        self.entry(feature).is_some_and(|entry| entry.was_asked)
+    pub fn has_received_change(&self, feature: Feature) -> bool {
+        self.entry(feature).is_some_and(|entry| entry.has_received_change)
     }
 
     /// Withdraws Changes of server-priority features that the other end leaves without an answer:
@@ -335,8 +336,8 @@ impl Negotiator {
         if kind.is_change() {
             let result = self.change(feature, value, is_mandatory);
             return result.map_err(|()| {
-                self.note(feature, Some(value));
-                about(ResetCode::MandatoryError, kind, feature, value)
+                self.record_disagreement(feature, Some(value));
+                feature_reset(ResetCode::MandatoryError, kind, feature, value)
             });
         }
         if arrival.acknowledgement.is_none_or(|number| self.fgss.is_after(number)) {
@@ -344,21 +345,21 @@ impl Negotiator {
         }
         let result = self.confirm(feature, value);
         result.map_err(|()| {
-            self.note(feature, Some(value));
-            about(ResetCode::OptionError, kind, feature, value)
+            self.record_disagreement(feature, Some(value));
+            feature_reset(ResetCode::OptionError, kind, feature, value)
         })
     }
 
     /// Notes that the other end does not accept a value that this end must have; returns the Reset
     /// about the Change.
     pub fn refuse(&mut self, code: ResetCode, feature: Feature) -> Reset {
-        self.note(feature, None);
+        self.record_disagreement(feature, None);
         let kind = match feature.location {
             Location::Local => FeatureOption::ChangeL,
             Location::Remote => FeatureOption::ChangeR,
         };
         let first = self.entry(feature).map_or(0, |entry| entry.preferences.as_slice()[0]);
-        about(code, kind, feature, &[first])
+        feature_reset(code, kind, feature, &[first])
     }
 
     /// Ends a packet that had feature options, and keeps the bounds within reach of the
@@ -390,12 +391,12 @@ impl Negotiator {
         is_mandatory: bool,
     ) -> Result<Option<Applied>, ()> {
         if let Some(entry) = self.entry_mut(feature) {
-            entry.was_asked = true;
+            entry.has_received_change = true;
         }
         let is_server = self.is_server;
         let mut has_nothing_in_common = false;
         let is_fixed = self.is_ccid_fixed && feature.number == number::CCID;
-        let agreed = match self.understood(feature) {
+        let agreed = match self.active_entry(feature) {
             None => None,
             Some(entry) => match entry.kind.rule {
                 ReconciliationRule::NonNegotiable => {
@@ -420,7 +421,7 @@ impl Negotiator {
             },
         };
         if has_nothing_in_common {
-            self.note(feature, Some(value));
+            self.record_disagreement(feature, Some(value));
         }
         let Some((agreed, list)) = agreed else {
             if !is_mandatory {
@@ -487,7 +488,7 @@ impl Negotiator {
     }
 
     /// Returns the feature's entry, unless the congestion control of the feature is not in use.
-    fn understood(&self, feature: Feature) -> Option<&FeatureNegotiation> {
+    fn active_entry(&self, feature: Feature) -> Option<&FeatureNegotiation> {
         let is_in_use = feature
             .data_sender()
             .is_none_or(|location| self.value(Feature { number: number::CCID, location }) == 3);
@@ -548,7 +549,7 @@ fn write_change(entry: &FeatureNegotiation, options: &mut DccpOptionWriter<'_>) 
 }
 
 /// Returns a Reset about a feature option: its type and the first bytes of what follows (§5.6).
-fn about(code: ResetCode, kind: FeatureOption, feature: Feature, value: &[u8]) -> Reset {
+fn feature_reset(code: ResetCode, kind: FeatureOption, feature: Feature, value: &[u8]) -> Reset {
     let first = value.first().copied().unwrap_or(0);
     Reset { code, data: [kind.number(), feature.number, first] }
 }

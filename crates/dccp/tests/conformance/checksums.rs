@@ -146,13 +146,13 @@ fn csum_10_checking_of_data_checksums_can_be_asked_for() {
     world.send(PacketType::Ack, &[1, 34, 4, 9, 1], &[]);
     assert_eq!(world.take_one().option(33), Some(vec![9, 1, 1, 0]));
     // D sends Data Checksums when T checks them.
-    let config = ConnectionConfig { asks_for_data_checksum: true, ..config_2() };
+    let config = ConnectionConfig { requests_data_checksum: true, ..config_2() };
     let mut world = ConformanceSimulation::open_client(config);
     world.d.send(b"data", 0).unwrap();
     let expected = crc32c(b"data").to_le_bytes().to_vec();
     assert_eq!(world.take_one().option(44), Some(expected));
     let mut world = ConformanceSimulation::client(ConnectionConfig {
-        asks_for_data_checksum: true,
+        requests_data_checksum: true,
         ..config_2()
     });
     world.take();

@@ -164,7 +164,7 @@ impl LinuxStack {
 }
 
 fn is_server_priority(feature: u8) -> bool {
-    FeatureProperties::of(feature)
+    FeatureProperties::from_number(feature)
         .is_some_and(|kind| kind.rule == ReconciliationRule::ServerPriority)
 }
 

@@ -306,7 +306,7 @@ fn habit(random: &mut Random, allows_partial: bool) -> Habit {
         allows_short_sequence: random.chance(1, 4),
         send_coverage: if allows_partial { random.below(4) as u8 } else { 0 },
         minimum_coverage: if allows_partial { random.below(4) as u8 } else { 0 },
-        asks_for_data_checksum: random.chance(1, 4),
+        requests_data_checksum: random.chance(1, 4),
         is_ecn_capable: random.chance(1, 2),
         send_queue_len: 1 + random.below(10) as usize,
         queue_policy: *random.pick(&[QueuePolicy::Simple, QueuePolicy::Priority]).unwrap(),

@@ -24,7 +24,7 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let tested: Vec<Tested<'_>> = facts
         .classes
         .iter()
-        .filter_map(|class| Some(Tested { class, seen: ExpressionMetrics::of_test(class.test?) }))
+        .filter_map(|class| Some(Tested { class, seen: ExpressionMetrics::from_test(class.test?) }))
         .collect();
     let each: Vec<&Tested<'_>> =
         tested.iter().filter(|test| test.seen.clients >= CLIENTS_OF_A_CLASS).collect();
@@ -138,7 +138,7 @@ struct ExpressionMetrics {
 }
 
 impl ExpressionMetrics {
-    fn of_test(test: &ClassTest) -> Self {
+    fn from_test(test: &ClassTest) -> Self {
         let mut seen = Self::default();
         match test {
             ClassTest::Test { condition, .. } => seen.condition(condition),

@@ -22,7 +22,7 @@ pub(super) struct View<'v> {
 
 impl<'v> View<'v> {
     /// Returns the view of `value`; `None` when it is not a map.
-    pub(super) fn of(value: &'v JsonValue) -> Option<Self> {
+    pub(super) fn from_value(value: &'v JsonValue) -> Option<Self> {
         match &value.kind {
             JsonContent::Map(entries) => Some(Self { at: value.at, entries }),
             _ => None,
@@ -44,13 +44,13 @@ impl<'v> View<'v> {
     }
 
     pub(super) fn map(&self, key: &str) -> Option<Self> {
-        self.entry(key).and_then(|entry| Self::of(&entry.value))
+        self.entry(key).and_then(|entry| Self::from_value(&entry.value))
     }
 
     /// Returns the maps of a list.
     pub(super) fn maps(&self, key: &str) -> Vec<Self> {
         match self.entry(key).map(|entry| &entry.value.kind) {
-            Some(JsonContent::List(items)) => items.iter().filter_map(Self::of).collect(),
+            Some(JsonContent::List(items)) => items.iter().filter_map(Self::from_value).collect(),
             _ => Vec::new(),
         }
     }
@@ -165,7 +165,7 @@ pub(super) struct ConfigFacts<'v> {
 }
 
 impl<'v> ConfigFacts<'v> {
-    pub(super) fn of_v4(global: View<'v>, config: &'v Dhcp4) -> Self {
+    pub(super) fn from_dhcp4(global: View<'v>, config: &'v Dhcp4) -> Self {
         let facts = |(id, network, view): SubnetView<'v>| {
             let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
             Some(subnet4(view, network, config.subnets.get(at)?))
@@ -184,7 +184,7 @@ impl<'v> ConfigFacts<'v> {
         }
     }
 
-    pub(super) fn of_v6(global: View<'v>, config: &'v Dhcp6) -> Self {
+    pub(super) fn from_dhcp6(global: View<'v>, config: &'v Dhcp6) -> Self {
         let facts = |(id, network, view): SubnetView<'v>| {
             let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
             Some(subnet6(view, network, config.subnets.get(at)?))
@@ -316,7 +316,7 @@ fn pd_pools(view: View<'_>, pools: &[PdPool], allocator: AllocatorKind) -> Vec<P
     view.maps("pd-pools").into_iter().zip(pools).map(pool).collect()
 }
 
-fn range<A: Address>((address, length): (A, u8)) -> (u128, u128) {
+fn range<A: Address>(address: A, length: u8) -> (u128, u128) {
     (first_of(address, length).to_bits(), last_of(address, length).to_bits())
 }
 
@@ -324,7 +324,8 @@ fn range<A: Address>((address, length): (A, u8)) -> (u128, u128) {
 /// lifetime, otherwise half of it, which is the default of clients (RFC 2131 §4.4.5, RFC 9915
 /// §14.2).
 fn t1_s(
-    (set_s, rebind_s): (Option<u32>, Option<u32>),
+    set_s: Option<u32>,
+    rebind_s: Option<u32>,
     lifetime_s: u32,
     part: Option<f64>,
 ) -> Option<f64> {
@@ -345,13 +346,14 @@ fn subnet4<'v>(
     SubnetConfigFacts {
         view,
         network,
-        range: range(subnet.prefix),
+        range: range(subnet.prefix.0, subnet.prefix.1),
         pools: pools(view, &subnet.pools, subnet.allocator),
         hosts: hosts(&subnet.reservations, |r| r.reserved.address.into_iter().collect()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
         t1_s: t1_s(
-            (subnet.renew_timer_s, subnet.rebind_timer_s),
+            subnet.renew_timer_s,
+            subnet.rebind_timer_s,
             subnet.valid_lifetime.default_s,
             part,
         ),
@@ -378,11 +380,11 @@ fn subnet6<'v>(
     SubnetConfigFacts {
         view,
         network,
-        range: range(subnet.prefix),
+        range: range(subnet.prefix.0, subnet.prefix.1),
         pools: all,
         hosts: hosts(&subnet.reservations, |r| r.reserved.addresses.clone()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s((subnet.renew_timer_s, subnet.rebind_timer_s), preferred_s(subnet), part),
+        t1_s: t1_s(subnet.renew_timer_s, subnet.rebind_timer_s, preferred_s(subnet), part),
     }
 }

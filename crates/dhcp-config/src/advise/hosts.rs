@@ -29,7 +29,7 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let is_whole = !in_database && !facts.has_hook("host_cmds");
     if !in_file && !in_database {
         if is_whole {
-            nobody(facts, report);
+            report_no_reservations(facts, report);
         }
         return;
     }
@@ -43,7 +43,7 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
 }
 
 /// Reports that the configuration has no reservation at all.
-fn nobody(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+fn report_no_reservations(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let looks = |subnet: &&SubnetConfigFacts<'_>| subnet.modes.global || subnet.modes.in_subnet;
     let at = facts.subnets.iter().filter(looks);
     let at: BTreeSet<SourcePosition> = at.map(|subnet| mode_at(facts, subnet)).collect();

@@ -112,7 +112,7 @@ impl Cost {
     }
 
     /// Returns a share from a stored result.
-    pub(super) fn of_result(value: f64, bound: Bound, figures: String, source: &str) -> Self {
+    pub(super) fn from_result(value: f64, bound: Bound, figures: String, source: &str) -> Self {
         Self::measured(value, bound, figures, source)
     }
 

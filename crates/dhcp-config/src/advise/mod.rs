@@ -53,7 +53,7 @@ impl LeasedResources {
         Self { addresses, prefixes }
     }
 
-    fn count(sorted: &[u128], (first, last): (u128, u128)) -> u128 {
+    fn count(sorted: &[u128], first: u128, last: u128) -> u128 {
         let from = sorted.partition_point(|&address| address < first);
         let to = sorted.partition_point(|&address| address <= last);
         (to - from) as u128
@@ -61,12 +61,12 @@ impl LeasedResources {
 
     /// Returns the number of addresses leased from `first` to `last`.
     fn addresses_in(&self, range: (u128, u128)) -> u128 {
-        Self::count(&self.addresses, range)
+        Self::count(&self.addresses, range.0, range.1)
     }
 
     /// Returns the number of delegated prefixes that begin from `first` to `last`.
     fn prefixes_in(&self, range: (u128, u128)) -> u128 {
-        Self::count(&self.prefixes, range)
+        Self::count(&self.prefixes, range.0, range.1)
     }
 }
 
@@ -146,7 +146,7 @@ impl AdviceSubject {
         let (mut sources, mut problems) = (Sources::default(), ParseDiagnostics::default());
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
         let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
-            let is_v6 = View::of(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
+            let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
             let config = match is_v6 {
                 true => AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?)),
                 false => AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?)),
@@ -168,13 +168,13 @@ impl AdviceSubject {
     /// Reports the faults that make the configuration slow.
     #[must_use]
     pub fn advise(&self, observed: &ServerObservations) -> Advice {
-        let global = |key| View::of(&self.root).and_then(|top| top.map(key));
+        let global = |key| View::from_value(&self.root).and_then(|top| top.map(key));
         let facts = match &self.config {
             AdvisedConfig::V4(config) => {
-                global("Dhcp4").map(|global| ConfigFacts::of_v4(global, config))
+                global("Dhcp4").map(|global| ConfigFacts::from_dhcp4(global, config))
             }
             AdvisedConfig::V6(config) => {
-                global("Dhcp6").map(|global| ConfigFacts::of_v6(global, config))
+                global("Dhcp6").map(|global| ConfigFacts::from_dhcp6(global, config))
             }
         };
         let facts = facts.expect("a configuration was read from this map");
@@ -235,7 +235,7 @@ impl FindingCollector {
     fn into_advice(self, sources: &Sources) -> Advice {
         let finding = |noted: Noted| PerformanceFinding {
             fault: noted.fault,
-            places: noted.at.into_iter().map(|at| sources.place(at)).collect(),
+            places: noted.at.into_iter().map(|at| sources.locate(at)).collect(),
             reason: noted.reason,
             cost: noted.cost,
             in_godwit: measured::in_godwit(noted.fault),

@@ -181,7 +181,7 @@ fn lease_times(
     report.add(
         PerformanceFault::LeaseTime,
         vec![subnet.at_any(facts.global, &["renew-timer", "valid-lifetime"])],
-        Cost::of_result(needed / carried.leases_per_s, bound, figures, &carried.source),
+        Cost::from_result(needed / carried.leases_per_s, bound, figures, &carried.source),
         format!(
             "{} {whose} renew sooner than the measured server can answer",
             grouped(total as f64)

@@ -106,7 +106,7 @@ fn plain(value: &JsonValue) -> Json {
         JsonContent::Bool(value) => json!(value),
         JsonContent::Integer(value) => json!(value),
         JsonContent::Float(value) => json!(value),
-        JsonContent::Text(octets) => Json::String(text::of_octets(octets)),
+        JsonContent::Text(octets) => Json::String(text::from_octets(octets)),
         JsonContent::List(items) => items.iter().map(plain).collect(),
         JsonContent::Map(entries) => {
             let mut map = Map::new();
@@ -173,12 +173,12 @@ impl DocumentSchema {
             fill(network, self.network);
             self.complete_options(network, &named);
             for_each_map(network, self.subnets, |subnet| {
-                self.complete_subnet(subnet, (&outer, &named), &mut next_id);
+                self.complete_subnet(subnet, &outer, &named, &mut next_id);
             });
             sort_by_id(network, self.subnets);
         });
         for_each_map(global, self.subnets, |subnet| {
-            self.complete_subnet(subnet, (&outer, &named), &mut next_id);
+            self.complete_subnet(subnet, &outer, &named, &mut next_id);
             fill(subnet, self.lone_subnet);
         });
         sort_by_id(global, self.subnets);
@@ -194,7 +194,8 @@ impl DocumentSchema {
     fn complete_subnet(
         &self,
         subnet: &mut Map<String, Json>,
-        (outer, named): (&Map<String, Json>, &OptionNames),
+        outer: &Map<String, Json>,
+        named: &OptionNames,
         next_id: &mut u32,
     ) {
         // Subnets without an identifier are numbered as the reader does it.

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::json::{character_of, octet_of};
 
 /// Returns the characters of a string of Kea's dialect, which consists of bytes.
-pub(super) fn of_octets(octets: &[u8]) -> String {
+pub(super) fn from_octets(octets: &[u8]) -> String {
     if octets.is_ascii() {
         return octets.iter().copied().map(char::from).collect();
     }
@@ -123,7 +123,7 @@ mod tests {
             ("\u{ef80}".as_bytes(), r#""\u00ee\u00be\u0080""#),
             ("\u{ef00}\u{f000}".as_bytes(), "\"\u{ef00}\u{f000}\""),
         ] {
-            let text = render(&Json::String(of_octets(octets)));
+            let text = render(&Json::String(from_octets(octets)));
             assert_eq!(text.trim_end(), rendered);
         }
     }

@@ -5,11 +5,11 @@
 //! which documents show such bytes, mean one byte, too.
 
 mod lexer;
+mod octet_characters;
 mod parser;
-mod stand_in;
 
+pub(crate) use octet_characters::{character_of, octet_of};
 pub(crate) use parser::parse;
-pub(crate) use stand_in::{character_of, octet_of};
 
 use std::sync::Arc;
 

@@ -186,7 +186,12 @@ impl JsonParser<'_> {
             other => {
                 let found = other.describe();
                 let message = format!("expected `,` or {}, found {found}", close.describe());
-                self.lexer.findings.error_seen(comma_at, message, "the open one began at", open);
+                self.lexer.findings.error_with_second_position(
+                    comma_at,
+                    message,
+                    "the open one began at",
+                    open,
+                );
                 return Err(ReportedParseError);
             }
         }
@@ -216,14 +221,19 @@ impl JsonParser<'_> {
         open: SourcePosition,
     ) -> ReportedParseError {
         let message = format!("the file ends inside a {what}");
-        self.lexer.findings.error_seen(at, message, "it was opened at", open);
+        self.lexer.findings.error_with_second_position(at, message, "it was opened at", open);
         ReportedParseError
     }
 
     fn refuse_duplicates(&mut self, entries: &[JsonMember]) {
         let mut refuse = |first: &JsonMember, again: &JsonMember| {
             let message = format!("key `{}` is set twice in this map", again.key);
-            self.lexer.findings.error_seen(again.at, message, "it was set at", first.at);
+            self.lexer.findings.error_with_second_position(
+                again.at,
+                message,
+                "it was set at",
+                first.at,
+            );
         };
         if entries.len() <= FEW {
             for (count, again) in entries.iter().enumerate() {

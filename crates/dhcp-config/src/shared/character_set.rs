@@ -9,7 +9,7 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
-use super::extended::{self, OctetSet, Translation};
+use super::extended_regex::{self, OctetSet, Translation};
 
 /// Maximum size of the automaton of one expression.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
@@ -48,7 +48,7 @@ impl CharacterSet {
         let matcher = if source.is_empty() {
             Matcher::Nothing
         } else {
-            match extended::translate(source.as_bytes())? {
+            match extended_regex::translate(source.as_bytes())? {
                 Translation::Octet(set) => Matcher::Octet(set),
                 Translation::Pattern(pattern) => Matcher::Automaton(Arc::new(compile(&pattern)?)),
             }

@@ -60,7 +60,7 @@ fn class<F: Classified>(
     names: &mut BTreeMap<String, SourcePosition>,
     findings: &mut ParseDiagnostics,
 ) -> Option<ClassOf<F>> {
-    let mut fields = MapReader::of(item, "a client class", findings)?;
+    let mut fields = MapReader::from_value(item, "a client class", findings)?;
     let name = fields.text("name", findings);
     let test = test::<F>(&mut fields, names, findings);
     let only_in_additional_list = either(
@@ -81,7 +81,7 @@ fn class<F: Classified>(
     };
     if let Some(&other) = names.get(name.value) {
         let message = format!("client class `{}` exists already", name.value);
-        findings.error_seen(name.at, message, "the other is at", other);
+        findings.error_with_second_position(name.at, message, "the other is at", other);
     }
     names.entry(name.value.to_owned()).or_insert(name.at);
     if let Some(test) = &test
@@ -119,7 +119,7 @@ fn test<F: Classified>(
     let template = fields.text("template-test", findings);
     if let (Some(plain), Some(template)) = (plain, template) {
         let message = "a class has either `test` or `template-test`";
-        findings.error_seen(template.at, message, "`test` is at", plain.at);
+        findings.error_with_second_position(template.at, message, "`test` is at", plain.at);
     }
     let is_template = template.is_some();
     let text = template.or(plain)?;
@@ -293,7 +293,7 @@ fn either<'v, T>(
     let (now, before) = (read(fields, key, findings), read(fields, old, findings));
     if let (Some(now), Some(before)) = (&now, &before) {
         let message = format!("`{key}` and the older `{old}` exclude each other");
-        findings.error_seen(before.at, message, "the other is at", now.at);
+        findings.error_with_second_position(before.at, message, "the other is at", now.at);
     }
     now.or(before)
 }

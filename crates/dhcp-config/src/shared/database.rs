@@ -45,7 +45,9 @@ pub(crate) fn hosts_database<F: ConfigFamily>(
 
 /// Reads `config-control`.
 pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
-    let Some(mut fields) = MapReader::of(value, "`config-control`", findings) else { return };
+    let Some(mut fields) = MapReader::from_value(value, "`config-control`", findings) else {
+        return;
+    };
     fields.integer("config-fetch-wait-time", 0..=65_535, findings);
     for item in fields.list("config-databases", findings) {
         if shared_database::<F>(item, "a configuration database", findings).is_some() {
@@ -78,7 +80,9 @@ fn database<F: ConfigFamily>(
     findings: &mut ParseDiagnostics,
 ) -> (Option<DatabaseKind>, LeaseDatabase) {
     let mut database = LeaseDatabase::default();
-    let Some(mut fields) = MapReader::of(value, what, findings) else { return (None, database) };
+    let Some(mut fields) = MapReader::from_value(value, what, findings) else {
+        return (None, database);
+    };
     let kind = kind(&mut fields, what, findings);
     let name = fields.text("name", findings).filter(|name| !name.value.is_empty());
     let file = name;
@@ -146,7 +150,8 @@ fn kind(
 pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseDiagnostics) -> ExpiredLeases {
     const U16: core::ops::RangeInclusive<i64> = 0..=65535;
     let mut expired = ExpiredLeases::default();
-    let Some(mut fields) = MapReader::of(value, "`expired-leases-processing`", findings) else {
+    let Some(mut fields) = MapReader::from_value(value, "`expired-leases-processing`", findings)
+    else {
         return expired;
     };
     let keys = [

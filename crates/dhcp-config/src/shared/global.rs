@@ -61,9 +61,9 @@ pub(crate) fn top<'v, F: ConfigFamily>(
     root: &'v JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<MapReader<'v>> {
-    let mut fields = MapReader::of(root, "the document", findings)?;
+    let mut fields = MapReader::from_value(root, "the document", findings)?;
     let server = fields.take(F::TOP);
-    for entry in fields.rest() {
+    for entry in fields.untaken_members() {
         match &*entry.key {
             "Logging" => findings.error_help(
                 entry.at,
@@ -83,7 +83,7 @@ pub(crate) fn top<'v, F: ConfigFamily>(
         findings.error_help(root.at, format!("there is no `{}` here", F::TOP), help);
         return None;
     };
-    let mut fields = MapReader::of(&server.value, F::TOP_QUOTED, findings)?;
+    let mut fields = MapReader::from_value(&server.value, F::TOP_QUOTED, findings)?;
     options::define::<F>(&mut fields, findings);
     Some(fields)
 }
@@ -166,7 +166,7 @@ fn other_databases<F: ConfigFamily>(
     let several = fields.take("hosts-databases");
     if let (Some(single), Some(several)) = (single, several) {
         let message = "`hosts-database` is the older form of `hosts-databases`";
-        findings.error_seen(single.at, message, "the other is at", several.at);
+        findings.error_with_second_position(single.at, message, "the other is at", several.at);
     }
     let several = fields.list("hosts-databases", findings);
     let all = single.map(|single| &single.value).into_iter().chain(several);
@@ -189,7 +189,8 @@ fn sanity_checks(
         ("del", LeaseChecks::Del),
     ];
     let entry = fields.take("sanity-checks");
-    let fields = entry.and_then(|entry| MapReader::of(&entry.value, "`sanity-checks`", findings));
+    let fields =
+        entry.and_then(|entry| MapReader::from_value(&entry.value, "`sanity-checks`", findings));
     let Some(mut fields) = fields else { return Default::default() };
     let lease_checks = fields.word("lease-checks", &checks, false, findings);
     let levels = [
@@ -211,7 +212,7 @@ fn compatibility(
 ) -> Vec<bool> {
     let mut flags = vec![false; names.len()];
     let Some(entry) = fields.take("compatibility") else { return flags };
-    let Some(mut fields) = MapReader::of(&entry.value, "`compatibility`", findings) else {
+    let Some(mut fields) = MapReader::from_value(&entry.value, "`compatibility`", findings) else {
         return flags;
     };
     for (&key, flag) in names.iter().zip(&mut flags) {
@@ -227,8 +228,8 @@ fn compatibility(
 fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
-    if let Some(mut fields) =
-        queue.and_then(|entry| MapReader::of(&entry.value, "`dhcp-queue-control`", findings))
+    if let Some(mut fields) = queue
+        .and_then(|entry| MapReader::from_value(&entry.value, "`dhcp-queue-control`", findings))
     {
         fields.boolean("enable-queue", findings);
         fields.text("queue-type", findings);
@@ -243,7 +244,8 @@ fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDi
 fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");
-    let inner = entry.and_then(|entry| MapReader::of(&entry.value, "`multi-threading`", findings));
+    let inner =
+        entry.and_then(|entry| MapReader::from_value(&entry.value, "`multi-threading`", findings));
     let Some(mut fields) = inner else { return Shards::Processors };
     let is_enabled = fields.boolean("enable-multi-threading", findings);
     let size = fields.integer("thread-pool-size", SIZE, findings);

@@ -31,7 +31,7 @@ pub(crate) fn read(
 ) -> GodwitSettings {
     let mut settings = GodwitSettings { shards: threads, ..GodwitSettings::default() };
     let Some(value) = context.and_then(inside) else { return settings };
-    let Some(mut fields) = MapReader::of(value, "`user-context.godwit`", findings) else {
+    let Some(mut fields) = MapReader::from_value(value, "`user-context.godwit`", findings) else {
         return settings;
     };
     let durabilities = [
@@ -89,7 +89,8 @@ pub(crate) fn is_lenient(root: &JsonValue) -> bool {
 /// Reads the settings of the cache of reservations in databases.
 fn hosts_databases(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitHostsDatabases {
     let mut hosts = GodwitHostsDatabases::default();
-    let Some(mut fields) = MapReader::of(value, "`hosts-databases` of `godwit`", findings) else {
+    let Some(mut fields) = MapReader::from_value(value, "`hosts-databases` of `godwit`", findings)
+    else {
         return hosts;
     };
     if let Some(keys) = fields.integer("cache-keys", CACHE_KEYS, findings) {
@@ -106,7 +107,8 @@ fn hosts_databases(value: &JsonValue, findings: &mut ParseDiagnostics) -> Godwit
 /// Reads the settings of the lease database that Kea does not have.
 fn lease_database(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitLeaseDatabase {
     let mut database = GodwitLeaseDatabase::default();
-    let Some(mut fields) = MapReader::of(value, "`lease-database` of `godwit`", findings) else {
+    let Some(mut fields) = MapReader::from_value(value, "`lease-database` of `godwit`", findings)
+    else {
         return database;
     };
     for item in fields.list("hosts", findings) {

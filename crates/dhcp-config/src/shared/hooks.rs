@@ -43,7 +43,9 @@ pub(crate) fn read<F: Classified>(
 
 impl Hooks {
     fn library<F: Classified>(&mut self, item: &JsonValue, findings: &mut ParseDiagnostics) {
-        let Some(mut fields) = MapReader::of(item, "a hook library", findings) else { return };
+        let Some(mut fields) = MapReader::from_value(item, "a hook library", findings) else {
+            return;
+        };
         if fields.take("library").is_none() {
             findings.error(item.at, "a hook library lacks `library`");
         }
@@ -99,7 +101,8 @@ impl Hooks {
     }
 
     fn read_flex_id<F: Classified>(&mut self, value: &JsonValue, findings: &mut ParseDiagnostics) {
-        let Some(mut fields) = MapReader::of(value, "the parameters of flex-id", findings) else {
+        let Some(mut fields) = MapReader::from_value(value, "the parameters of flex-id", findings)
+        else {
             return;
         };
         let expression = fields.text("identifier-expression", findings);
@@ -126,7 +129,7 @@ fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut
     };
     let Some(entries) = parameters.map(|entry| &entry.value) else { return };
     let JsonContent::Map(_) = &entries.kind else { return };
-    let Some(mut fields) = MapReader::of(entries, "parameters", findings) else { return };
+    let Some(mut fields) = MapReader::from_value(entries, "parameters", findings) else { return };
     for key in scripts {
         if let Some(script) = fields.text(key, findings) {
             security::path(PathPurpose::Script, key, script, findings);

@@ -118,7 +118,7 @@ fn reservation<F: ReservationFamily>(
     taken: &mut ReservedAddresses<'_, F>,
     findings: &mut ParseDiagnostics,
 ) -> Option<(ReservationOf<F>, SourcePosition)> {
-    let mut fields = MapReader::of(item, "a reservation", findings)?;
+    let mut fields = MapReader::from_value(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
     let reserved = F::read_reserved(&mut fields, taken, findings);
     let hostname = hostname(&mut fields, findings);
@@ -177,7 +177,7 @@ fn identifier<F: ReservationFamily>(
         match &found {
             Some((other, first)) => {
                 let message = format!("`{key}` and `{other}` exclude each other");
-                findings.error_seen(text.at, message, "the other is at", first.at);
+                findings.error_with_second_position(text.at, message, "the other is at", first.at);
             }
             None => found = Some((key, identifier)),
         }
@@ -237,7 +237,7 @@ fn refuse_repeated_hosts<C, R>(
         for pair in run.windows(2).filter(|pair| identifier(pair[0]) == identifier(pair[1])) {
             let [first, again] = [pair[0], pair[1]].map(|index| places[index as usize]);
             let message = "this host has a reservation in this scope already";
-            findings.error_seen(again, message, "the other is at", first);
+            findings.error_with_second_position(again, message, "the other is at", first);
         }
     }
 }
@@ -249,6 +249,6 @@ fn refuse_repeated_addresses<A: Ord + Copy + core::fmt::Display>(
     list.sort_unstable_by_key(|placed| (placed.value, placed.at));
     for pair in list.windows(2).filter(|pair| pair[0].value == pair[1].value) {
         let message = format!("{} is reserved in this scope already", pair[1].value);
-        findings.error_seen(pair[1].at, message, "the other is at", pair[0].at);
+        findings.error_with_second_position(pair[1].at, message, "the other is at", pair[0].at);
     }
 }

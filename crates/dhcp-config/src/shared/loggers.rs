@@ -27,7 +27,7 @@ pub(crate) fn logger<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<Logger> {
-    let mut fields = MapReader::of(value, "a logger", findings)?;
+    let mut fields = MapReader::from_value(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
     if fields.take("name").is_none() {
         let help = format!("`kea-{}` is the root of all", F::SPACE);
@@ -48,7 +48,7 @@ pub(crate) fn logger<F: ConfigFamily>(
     let given: Vec<_> = spellings.iter().filter_map(|&key| fields.take(key)).collect();
     if let [first, second] = given[..] {
         let message = format!("`{}` and `{}` are the same key", first.key, second.key);
-        findings.error_seen(second.at, message, "the other is at", first.at);
+        findings.error_with_second_position(second.at, message, "the other is at", first.at);
     }
     let mut outputs = Vec::new();
     for key in spellings {
@@ -64,7 +64,7 @@ fn output<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<LogOutput> {
-    let mut fields = MapReader::of(value, "`output-options`", findings)?;
+    let mut fields = MapReader::from_value(value, "`output-options`", findings)?;
     let text = fields.text("output", findings);
     let destination = match text.map_or("stdout", |output| output.value) {
         "stdout" => LogDestination::Stdout,

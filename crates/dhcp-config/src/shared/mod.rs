@@ -8,7 +8,7 @@ pub(crate) mod class_list;
 mod classes;
 mod control;
 pub(crate) mod database;
-mod extended;
+mod extended_regex;
 pub(crate) mod family;
 pub(crate) mod global;
 pub(crate) mod godwit;
@@ -30,7 +30,7 @@ mod sql;
 pub(crate) mod subnets;
 pub(crate) mod terms;
 mod types;
-pub(crate) mod written;
+pub(crate) mod written_files;
 
 pub use character_set::CharacterSet;
 pub use classes::*;

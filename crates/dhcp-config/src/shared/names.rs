@@ -228,7 +228,7 @@ fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseDiagnosti
     if let (Some(old), Some(new)) = (old, new) {
         let message = "`ddns-use-conflict-resolution` is the older form of \
                        `ddns-conflict-resolution-mode`";
-        findings.error_seen(old.at, message, "the other is at", new);
+        findings.error_with_second_position(old.at, message, "the other is at", new);
     }
 }
 
@@ -247,7 +247,7 @@ fn times(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     for (key, at) in others {
         if let (Some(fixed), Some(at)) = (fixed, at) {
             let message = format!("`{key}` and `ddns-ttl` exclude each other");
-            findings.error_seen(at, message, "`ddns-ttl` is at", fixed.at);
+            findings.error_with_second_position(at, message, "`ddns-ttl` is at", fixed.at);
         }
     }
     if let (Some(least), Some(most)) = (least, most)
@@ -255,14 +255,14 @@ fn times(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
     {
         let (min, max) = (least.value, most.value);
         let message = format!("`ddns-ttl-max` ({max} s) is below `ddns-ttl-min` ({min} s)");
-        findings.error_seen(most.at, message, "`ddns-ttl-min` is at", least.at);
+        findings.error_with_second_position(most.at, message, "`ddns-ttl-min` is at", least.at);
     }
 }
 
 /// Checks `dhcp-ddns`.
 pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
     const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
-    let Some(mut fields) = MapReader::of(value, "`dhcp-ddns`", findings) else { return };
+    let Some(mut fields) = MapReader::from_value(value, "`dhcp-ddns`", findings) else { return };
     let enable = fields.boolean("enable-updates", findings);
     if fields.take("enable-updates").is_none() {
         let help = "it is `true` or `false`";

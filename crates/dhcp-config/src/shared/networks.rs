@@ -41,7 +41,7 @@ impl<A: Address> LinkSelectors<A> {
         let interface_id = F::read_interface_id(fields, findings);
         if let (Some(interface), Some(id)) = (&interface, &interface_id) {
             let message = "`interface` and `interface-id` exclude each other";
-            findings.error_seen(id.at, message, "`interface` is at", interface.at);
+            findings.error_with_second_position(id.at, message, "`interface` is at", interface.at);
         }
         let relay_addresses = relay(fields, findings);
         let guards = class_list::guards(fields, findings);
@@ -66,7 +66,8 @@ impl<A: Address> LinkSelectors<A> {
 impl<F: Scoped> Subnets<'_, F> {
     /// Reads one element of `shared-networks`.
     pub(super) fn read_network(&mut self, item: &JsonValue, global: &F::Scope) {
-        let Some(mut fields) = MapReader::of(item, "a shared network", self.findings) else {
+        let Some(mut fields) = MapReader::from_value(item, "a shared network", self.findings)
+        else {
             return;
         };
         let name = self.network_name(&mut fields);
@@ -103,7 +104,7 @@ impl<F: Scoped> Subnets<'_, F> {
         let name = name.map_or(String::new(), |name| name.value.to_owned());
         if let Some(&other) = self.names.get(&name) {
             let message = format!("shared network `{name}` exists already");
-            self.findings.error_seen(at, message, "the other is at", other);
+            self.findings.error_with_second_position(at, message, "the other is at", other);
         } else {
             self.names.insert(name.clone(), at);
         }
@@ -123,7 +124,7 @@ fn check_interface(
                 "interface `{}` differs from `{}` elsewhere in the shared network",
                 own.value, other.value
             );
-            findings.error_seen(own.at, message, "the other is at", other.at);
+            findings.error_with_second_position(own.at, message, "the other is at", other.at);
         }
         (own @ Some(_), None) => *shared = own,
         _ => {}
@@ -142,12 +143,14 @@ fn interface(
 /// Reads `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
 fn relay<A: Address>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<A> {
     let Some(JsonMember { value, .. }) = fields.take("relay") else { return Vec::new() };
-    let Some(mut fields) = MapReader::of(value, "`relay`", findings) else { return Vec::new() };
+    let Some(mut fields) = MapReader::from_value(value, "`relay`", findings) else {
+        return Vec::new();
+    };
     let single = fields.address::<A>("ip-address", findings);
     let several = fields.take("ip-addresses");
     if let (Some(single), Some(several)) = (single, several) {
         let message = "`relay` has both `ip-address` and `ip-addresses`";
-        findings.error_seen(several.at, message, "the other is at", single.at);
+        findings.error_with_second_position(several.at, message, "the other is at", single.at);
     }
     let mut addresses: Vec<A> = single.iter().map(|single| single.value).collect();
     let mut seen: BTreeSet<A> = addresses.iter().copied().collect();

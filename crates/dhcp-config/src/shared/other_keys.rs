@@ -10,7 +10,7 @@ pub(crate) fn finish(
     elsewhere: &[(&str, &str)],
     findings: &mut ParseDiagnostics,
 ) {
-    for entry in fields.rest() {
+    for entry in fields.untaken_members() {
         let hint = elsewhere.iter().find(|(name, _)| **name == *entry.key).map(|(_, hint)| *hint);
         fields.unknown(entry, hint, findings);
     }

@@ -80,7 +80,12 @@ impl Policy {
             if let Some(mode_at) = mode_at {
                 let message =
                     format!("`{key}` and the older `reservation-mode` exclude each other");
-                findings.error_seen(placed.at, message, "`reservation-mode` is at", mode_at);
+                findings.error_with_second_position(
+                    placed.at,
+                    message,
+                    "`reservation-mode` is at",
+                    mode_at,
+                );
             }
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn read<F: ConfigFamily>(
         if outside(pool.first) || outside(pool.last) {
             let Pool { first, last, .. } = pool;
             let message = format!("pool {first} - {last} is not inside subnet {network}/{length}");
-            findings.error_seen(at, message, "the subnet is at", around.prefix.at);
+            findings.error_with_second_position(at, message, "the subnet is at", around.prefix.at);
         }
         let (first, last) = (pool.first, pool.last);
         ranges.push(PlacedRange { first, last, length: None, subnet: around.subnet, at });
@@ -93,7 +93,7 @@ fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseDiagnost
         if let Some(before) = reach.filter(|before| before.last >= range.first) {
             let (one, two) = if before.at < range.at { (before, range) } else { (range, before) };
             let message = format!("{} overlaps another of its subnet", two.name());
-            findings.error_seen(two.at, message, "the other is at", one.at);
+            findings.error_with_second_position(two.at, message, "the other is at", one.at);
         }
         if reach.is_none_or(|before| before.last < range.last) {
             reach = Some(range);
@@ -105,7 +105,7 @@ fn pool<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<PositionedValue<PoolOf<F>>> {
-    let mut fields = MapReader::of(item, "a pool", findings)?;
+    let mut fields = MapReader::from_value(item, "a pool", findings)?;
     let text = fields.text("pool", findings);
     if fields.take("pool").is_none() {
         findings.error_help(item.at, "a pool lacks `pool`", "it is a range or a prefix");

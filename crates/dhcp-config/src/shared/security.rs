@@ -4,7 +4,7 @@
 //! The caller supplies the folders: this module knows neither environment variables nor modes of
 //! folders. Part of Kea's manual to read first: "Runtime Security Policy Checking".
 
-use super::written;
+use super::written_files;
 use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
 
 /// Reaction to settings that the rules refuse.
@@ -152,7 +152,7 @@ pub(crate) fn path(
         PathPurpose::Script => (policy.scripts.fault(path.value), "KEA_HOOK_SCRIPTS_PATH"),
     };
     let help = format!("name the file alone, set {variable}, or start with -X");
-    written::check(kind, key, path, findings);
+    written_files::check(kind, key, path, findings);
     let policy = &findings.security;
     if let Some(fault) = fault {
         let message = format!("`{key}` is not allowed: {fault}");

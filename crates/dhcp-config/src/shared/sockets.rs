@@ -45,7 +45,7 @@ pub(crate) fn read<F: ConfigFamily>(
     let new = fields.take("control-sockets");
     if let (Some(old), Some(new)) = (old, new) {
         let message = "`control-socket` is the older form of `control-sockets`";
-        findings.error_seen(old.at, message, "the other is at", new.at);
+        findings.error_with_second_position(old.at, message, "the other is at", new.at);
     }
     let items: &[JsonValue] = match old {
         // Kea takes an empty map as "no socket".
@@ -63,16 +63,16 @@ pub(crate) fn read<F: ConfigFamily>(
     let mut places: BTreeMap<Option<(IpAddr, u16)>, SourcePosition> = BTreeMap::new();
     for item in items {
         let Some(socket) = socket::<F>(item, findings) else { continue };
-        if let Some(&place) = places.get(&door(&socket)) {
+        if let Some(&place) = places.get(&listener_address(&socket)) {
             let message = match &socket {
                 ControlSocket::Unix(_) => "there is a `unix` control socket already".to_owned(),
                 ControlSocket::Http(http) => {
                     format!("a control socket has {} and port {} already", http.address, http.port)
                 }
             };
-            findings.error_seen(item.at, message, "the other is at", place);
+            findings.error_with_second_position(item.at, message, "the other is at", place);
         }
-        places.entry(door(&socket)).or_insert(item.at);
+        places.entry(listener_address(&socket)).or_insert(item.at);
         sockets.push(socket);
     }
     sockets
@@ -80,7 +80,7 @@ pub(crate) fn read<F: ConfigFamily>(
 
 /// Returns the key that no two sockets share: an address with a port, or `None` for `unix`, of
 /// which there is one at most, as in Kea.
-fn door(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
+fn listener_address(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     match socket {
         ControlSocket::Unix(_) => None,
         ControlSocket::Http(http) => Some((http.address, http.port)),
@@ -91,7 +91,7 @@ fn socket<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<ControlSocket> {
-    let mut fields = MapReader::of(item, "a control socket", findings)?;
+    let mut fields = MapReader::from_value(item, "a control socket", findings)?;
     let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
     if fields.take("socket-type").is_none() {
         let help = "it is one of: unix, http, https";
@@ -191,7 +191,7 @@ fn headers<F: ConfigFamily>(
 ) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for item in fields.list("http-headers", findings) {
-        let Some(mut fields) = MapReader::of(item, "a header", findings) else { continue };
+        let Some(mut fields) = MapReader::from_value(item, "a header", findings) else { continue };
         let name = required(&mut fields, "name", findings);
         let value = required(&mut fields, "value", findings);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
@@ -225,7 +225,7 @@ fn basic<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<BasicAuthentication> {
-    let mut fields = MapReader::of(value, "`authentication`", findings)?;
+    let mut fields = MapReader::from_value(value, "`authentication`", findings)?;
     fields.word("type", &[("basic", ())], false, findings);
     let realm = fields.text("realm", findings).map_or("", |realm| realm.value).to_owned();
     let directory = fields.text("directory", findings).filter(|text| !text.value.is_empty());
@@ -248,7 +248,7 @@ fn client<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<AuthenticatedClient> {
-    let mut fields = MapReader::of(item, "a client", findings)?;
+    let mut fields = MapReader::from_value(item, "a client", findings)?;
     let user = secret(&mut fields, ["user", "user-file"], findings);
     let password = secret(&mut fields, ["password", "password-file"], findings);
     for (key, secret) in [("user", &user), ("password", &password)] {
@@ -288,7 +288,7 @@ pub(super) fn secret(
     let file = fields.text(file_key, findings);
     if let (Some(text), Some(file)) = (text, file) {
         let message = format!("`{file_key}` and `{text_key}` exclude each other");
-        findings.error_seen(file.at, message, "the other is at", text.at);
+        findings.error_with_second_position(file.at, message, "the other is at", text.at);
     }
     let text = text.map(|text| PositionedValue {
         value: SecretSource::Text(text.value.to_owned()),

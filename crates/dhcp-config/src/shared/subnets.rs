@@ -165,7 +165,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         item: &JsonValue,
         outer: &Outer<'_, F>,
     ) -> Option<(Option<PositionedValue<String>>, F::Own)> {
-        let mut fields = MapReader::of(item, "a subnet", self.findings)?;
+        let mut fields = MapReader::from_value(item, "a subnet", self.findings)?;
         let prefix = self.prefix(&mut fields);
         let id = self.id(&mut fields);
         let scope = F::read_scope(&mut fields, self.findings);
@@ -229,7 +229,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let prefix = (network, length);
         if let Some(&other) = self.prefixes.get(&prefix) {
             let message = format!("prefix {network}/{length} has a subnet already");
-            self.findings.error_seen(text.at, message, "the other is at", other);
+            self.findings.error_with_second_position(text.at, message, "the other is at", other);
         } else {
             self.prefixes.insert(prefix, text.at);
         }
@@ -260,7 +260,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         };
         if let Some(&other) = self.ids.get(&id) {
             let message = format!("subnet id {id} is used already");
-            self.findings.error_seen(at, message, "the other is at", other);
+            self.findings.error_with_second_position(at, message, "the other is at", other);
         } else {
             self.ids.insert(id, at);
         }

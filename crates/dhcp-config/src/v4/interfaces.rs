@@ -9,7 +9,8 @@ use crate::source::ParseDiagnostics;
 
 /// Reads `interfaces-config`.
 pub(super) fn read(entry: &JsonMember, findings: &mut ParseDiagnostics) -> InterfacesConfig {
-    let Some(mut fields) = MapReader::of(&entry.value, "`interfaces-config`", findings) else {
+    let Some(mut fields) = MapReader::from_value(&entry.value, "`interfaces-config`", findings)
+    else {
         return InterfacesConfig::default();
     };
     let types = [("raw", SocketType::Raw), ("udp", SocketType::Udp)];

@@ -105,7 +105,8 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dh
 
 fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> InterfacesConfig6 {
     let entry = fields.take("interfaces-config");
-    let fields = entry.and_then(|e| MapReader::of(&e.value, "`interfaces-config`", findings));
+    let fields =
+        entry.and_then(|e| MapReader::from_value(&e.value, "`interfaces-config`", findings));
     let listening = fields.map(|fields| ListeningSettings::read::<Dhcp6Family>(fields, findings));
     let listening = listening.unwrap_or_default();
     InterfacesConfig6 {

@@ -34,7 +34,7 @@ pub(super) fn read(
 }
 
 fn pd_pool(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<PdPool> {
-    let mut fields = MapReader::of(item, "a prefix pool", findings)?;
+    let mut fields = MapReader::from_value(item, "a prefix pool", findings)?;
     for key in ["prefix", "prefix-len", "delegated-len"] {
         if fields.take(key).is_none() {
             let help = "write `\"prefix\": \"2001:db8:8000::\", \"prefix-len\": 36, \
@@ -58,13 +58,13 @@ fn pd_pool(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<PdPool> 
             "`delegated-len` ({}) is below `prefix-len` ({})",
             delegated.value, length.value
         );
-        findings.error_seen(delegated.at, message, "`prefix-len` is at", length.at);
+        findings.error_with_second_position(delegated.at, message, "`prefix-len` is at", length.at);
         return None;
     }
     let whole = PositionedValue { value: (prefix.value, length.value), at: prefix.at };
     let network = clear_host_bits(whole, findings);
     let excluded = match excluded {
-        Some(excluded) => Some(check_excluded(excluded, (network, delegated.value), findings)?),
+        Some(excluded) => Some(check_excluded(excluded, network, delegated.value, findings)?),
         None => None,
     };
     Some(PdPool {
@@ -133,7 +133,8 @@ fn excluded(
 /// Checks that the excluded prefix is a part of the first prefix that the pool delegates.
 fn check_excluded(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
-    (network, delegated): (Ipv6Addr, u8),
+    network: Ipv6Addr,
+    delegated: u8,
     findings: &mut ParseDiagnostics,
 ) -> Option<(Ipv6Addr, u8)> {
     let (prefix, length) = excluded.value;

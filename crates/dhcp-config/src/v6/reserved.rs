@@ -75,7 +75,7 @@ fn prefixes(
             .get(index)
             .filter(|item| item.kind != crate::json::JsonContent::Text(Box::default()))
             .and_then(|item| whole_prefix(item, "excluded-prefixes", findings))
-            .filter(|excluded| is_part(*excluded, prefix.value, findings));
+            .filter(|excluded| is_part(*excluded, prefix.value.0, prefix.value.1, findings));
         let excluded = excluded.map(|excluded| excluded.value);
         prefixes.push(ReservedPrefix { prefix: prefix.value, excluded });
     }
@@ -107,7 +107,8 @@ fn whole_prefix(
 /// §4.2).
 fn is_part(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
-    (network, length): (Ipv6Addr, u8),
+    network: Ipv6Addr,
+    length: u8,
     findings: &mut ParseDiagnostics,
 ) -> bool {
     let (address, excluded_length) = excluded.value;

@@ -11,7 +11,9 @@ use crate::source::ParseDiagnostics;
 /// Reads `server-id`. Kea takes 0 and an empty identifier as "not set".
 pub(super) fn read(value: &JsonValue, findings: &mut ParseDiagnostics) -> ServerIdConfig {
     let mut config = ServerIdConfig::default();
-    let Some(mut fields) = MapReader::of(value, "`server-id`", findings) else { return config };
+    let Some(mut fields) = MapReader::from_value(value, "`server-id`", findings) else {
+        return config;
+    };
     let kinds = [("LLT", ServerIdType::Llt), ("EN", ServerIdType::En), ("LL", ServerIdType::Ll)];
     if fields.take("type").is_none() {
         findings.error_help(value.at, "`server-id` lacks `type`", "it is one of: LLT, EN, LL");

@@ -20,11 +20,11 @@ pub(super) fn get<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &m
     let mut shown = backend.configuration().clone();
     mask(&mut shown);
     shown["hash"] = Value::from(hash_of(backend.configuration()));
-    Ok(CommandAnswer::with(shown))
+    Ok(CommandAnswer::from_arguments(shown))
 }
 
 pub(super) fn hash<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    Ok(CommandAnswer::with(json!({ "hash": hash_of(backend.configuration()) })))
+    Ok(CommandAnswer::from_arguments(json!({ "hash": hash_of(backend.configuration()) })))
 }
 
 pub(super) fn set<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
@@ -35,11 +35,11 @@ pub(super) fn set<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
 }
 
 pub(super) fn test<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    tested::<B::Family>(request, |document| backend.check(document))
+    config_test_answer::<B::Family>(request, |document| backend.check(document))
 }
 
 /// Returns the outcome of `config-test`, where `check` checks a whole configuration.
-pub(crate) fn tested<F: Commanded>(
+pub(crate) fn config_test_answer<F: Commanded>(
     request: &ReceivedCommand<'_>,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> Outcome {
@@ -76,7 +76,7 @@ pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
         Ok(written) => {
             let text = format!("Configuration written to {} successful", written.file);
             let details = json!({ "size": written.size_bytes, "filename": written.file });
-            Ok(CommandAnswer::success(text).and(details))
+            Ok(CommandAnswer::success(text).and_arguments(details))
         }
         Err(why) => Err(CommandAnswer::error(format!("Error during config-write: {why}"))),
     }
@@ -113,20 +113,20 @@ fn document<'a, F: Commanded>(request: &ReceivedCommand<'a>) -> Result<&'a Value
 
 fn applied<B: CommandBackend>(backend: &B) -> CommandAnswer {
     let details = json!({ "hash": hash_of(backend.configuration()) });
-    CommandAnswer::success("Configuration successful.").and(details)
+    CommandAnswer::success("Configuration successful.").and_arguments(details)
 }
 
 /// Returns the answer to a configuration that is not in use.
 pub(crate) fn configuration_refused(failure: ApplyFailure) -> CommandAnswer {
     match failure {
-        ApplyFailure::Invalid(problems) => CommandAnswer::error(in_words(&problems)),
+        ApplyFailure::Invalid(problems) => CommandAnswer::error(error_lines(&problems)),
         ApplyFailure::Refused(why) => CommandAnswer::error(why),
         ApplyFailure::Partial(why) => CommandAnswer::text(ResultCode::Fatal, why),
     }
 }
 
 /// Returns every error, one per line, each with its position as Kea writes it.
-fn in_words(problems: &[ConfigProblem]) -> String {
+fn error_lines(problems: &[ConfigProblem]) -> String {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
     let lines: Vec<String> = errors
         .map(|ConfigProblem { message, file, line, column, .. }| {

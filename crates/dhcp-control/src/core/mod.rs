@@ -5,7 +5,7 @@ mod selection;
 mod server;
 mod statistic;
 
-pub(crate) use config::{configuration_refused, tested};
+pub(crate) use config::{config_test_answer, configuration_refused};
 
 use crate::backend::CommandBackend;
 use crate::dispatch::CommandDefinition;
@@ -35,20 +35,20 @@ pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
         CommandDefinition::core("config-backend-pull", config::pull),
         CommandDefinition::core("subnet4-select-test", selection::select_4).only(IpVersion::V4),
         CommandDefinition::core("subnet6-select-test", selection::select_6).only(IpVersion::V6),
-        CommandDefinition::about_statistics("statistic-get", statistic::get),
-        CommandDefinition::about_statistics("statistic-get-all", statistic::get_all),
-        CommandDefinition::about_statistics("statistic-global-get-all", statistic::get_all_global),
-        CommandDefinition::about_statistics("statistic-reset", statistic::reset),
-        CommandDefinition::about_statistics("statistic-reset-all", statistic::reset_all),
-        CommandDefinition::about_statistics("statistic-remove", statistic::remove),
-        CommandDefinition::about_statistics("statistic-remove-all", statistic::remove_all),
-        CommandDefinition::about_statistics("statistic-sample-age-set", statistic::set_age),
-        CommandDefinition::about_statistics(
+        CommandDefinition::for_statistics("statistic-get", statistic::get),
+        CommandDefinition::for_statistics("statistic-get-all", statistic::get_all),
+        CommandDefinition::for_statistics("statistic-global-get-all", statistic::get_all_global),
+        CommandDefinition::for_statistics("statistic-reset", statistic::reset),
+        CommandDefinition::for_statistics("statistic-reset-all", statistic::reset_all),
+        CommandDefinition::for_statistics("statistic-remove", statistic::remove),
+        CommandDefinition::for_statistics("statistic-remove-all", statistic::remove_all),
+        CommandDefinition::for_statistics("statistic-sample-age-set", statistic::set_age),
+        CommandDefinition::for_statistics(
             "statistic-sample-age-set-all",
             statistic::set_age_of_all,
         ),
-        CommandDefinition::about_statistics("statistic-sample-count-set", statistic::set_count),
-        CommandDefinition::about_statistics(
+        CommandDefinition::for_statistics("statistic-sample-count-set", statistic::set_count),
+        CommandDefinition::for_statistics(
             "statistic-sample-count-set-all",
             statistic::set_count_of_all,
         ),

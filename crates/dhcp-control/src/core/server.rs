@@ -22,12 +22,12 @@ pub(super) fn version<B: CommandBackend>(
     backend: &mut B,
 ) -> Outcome {
     let version = backend.version();
-    Ok(CommandAnswer::success(version.short).and(json!({ "extended": version.extended })))
+    Ok(CommandAnswer::success(version.short).and_arguments(json!({ "extended": version.extended })))
 }
 
 pub(super) fn tag<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let tag = backend.configuration()[B::Family::VERSION.root()]["server-tag"].as_str();
-    Ok(CommandAnswer::with(json!({ "server-tag": tag.unwrap_or_default() })))
+    Ok(CommandAnswer::from_arguments(json!({ "server-tag": tag.unwrap_or_default() })))
 }
 
 pub(super) fn status<B: CommandBackend>(
@@ -70,7 +70,7 @@ pub(super) fn status<B: CommandBackend>(
     if let Some(bytes) = status.lease_file_bytes {
         shown["lease-file-size"] = json!(bytes);
     }
-    Ok(CommandAnswer::with(shown))
+    Ok(CommandAnswer::from_arguments(shown))
 }
 
 pub(super) fn shut_down<B: CommandBackend>(
@@ -164,7 +164,7 @@ pub(super) fn interfaces<B: CommandBackend>(
     let interfaces = backend.interfaces();
     let text = format!("{} interfaces detected.", interfaces.len());
     let list: Vec<Value> = interfaces.iter().map(InterfaceFacts::to_json).collect();
-    Ok(CommandAnswer::success(text).and(json!({ "interfaces": list })))
+    Ok(CommandAnswer::success(text).and_arguments(json!({ "interfaces": list })))
 }
 
 pub(super) fn detect_interfaces<B: CommandBackend>(

@@ -29,7 +29,7 @@ pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> 
 
 fn upgraded(text: String) -> Result<Map<String, Value>, String> {
     let octets = octets_from_hex(&text)?;
-    let value = OptionValue::of(&octets);
+    let value = OptionValue::from_slice(&octets);
     let mut map = Map::new();
     for (key, code) in [("remote-id", relay::REMOTE_ID), ("relay-id", relay::RELAY_ID)] {
         if let Some(found) = relay::sub_option(value, code) {

@@ -4,8 +4,10 @@ use core::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use super::asked::{Identifier, ReservationTarget, has_address, one, parameters, target};
 use super::get::check_subnet;
+use super::selector::{
+    Identifier, ReservationTarget, has_address, parameters, read_selector, target,
+};
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::{CommandBackend, HostChange};
@@ -38,7 +40,7 @@ impl CommandReservation {
     }
 
     /// Returns the subnet of the reservation: one without addresses needs no subnet.
-    fn settled<B: CommandBackend>(&self, backend: &B) -> Result<u32, CommandAnswer> {
+    fn resolve_subnet<B: CommandBackend>(&self, backend: &B) -> Result<u32, CommandAnswer> {
         if let Some(id) = self.subnet_id {
             check_subnet(backend, id)?;
             return self.check_addresses(backend, id).map(|()| id);
@@ -123,7 +125,7 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     if given.subnet_id.is_some() && target == ReservationTarget::Database {
         return Err(no_database());
     }
-    let subnet_id = given.settled(backend)?;
+    let subnet_id = given.resolve_subnet(backend)?;
     if target == ReservationTarget::Database {
         return Err(no_database());
     }
@@ -135,9 +137,9 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     let addresses = given.addresses();
     let host = Value::Object(given.host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let identifier = Identifier::of(&host);
+    let identifier = Identifier::from_reservation(&host);
     if let Some(identifier) = identifier.filter(|identifier| {
-        hosts.iter().any(|host| Identifier::of(host).as_ref() == Some(identifier))
+        hosts.iter().any(|host| Identifier::from_reservation(host).as_ref() == Some(identifier))
     }) {
         return Err(duplicate(&identifier, version, subnet_id));
     }
@@ -225,11 +227,12 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     if target == ReservationTarget::Database {
         return Err(CommandAnswer::error("host database not available, cannot update host"));
     }
-    let subnet_id = given.settled(backend)?;
+    let subnet_id = given.resolve_subnet(backend)?;
     let host = Value::Object(given.host);
-    let identifier = Identifier::of(&host);
+    let identifier = Identifier::from_reservation(&host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let Some(at) = hosts.iter().position(|host| Identifier::of(host) == identifier) else {
+    let Some(at) = hosts.iter().position(|host| Identifier::from_reservation(host) == identifier)
+    else {
         return Err(CommandAnswer::error("Host not updated (not found)."));
     };
     change(backend, subnet_id, HostChange::Replace(at, host))?;
@@ -238,14 +241,14 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
 
 pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
-    let (subnet_id, by) = one(&fields)?;
+    let (subnet_id, by) = read_selector(&fields)?;
     if target(&fields, ReservationTarget::Database)? == ReservationTarget::Database {
         return Err(CommandAnswer::error(
             "Unable to delete a host because there is no hosts-databases configured.",
         ));
     }
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let Some(at) = hosts.iter().position(|host| by.names(host)) else {
+    let Some(at) = hosts.iter().position(|host| by.matches(host)) else {
         return Ok(CommandAnswer::empty("Host not deleted (not found)."));
     };
     change(backend, subnet_id, HostChange::Remove(at))?;

@@ -4,9 +4,9 @@ use core::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::asked::Identifier;
-use super::asked::{
-    ReservationTarget, has_address, identifier, one, parameters, subnet_id, target,
+use super::selector::Identifier;
+use super::selector::{
+    ReservationTarget, has_address, identifier, parameters, read_selector, subnet_id, target,
 };
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
@@ -26,7 +26,7 @@ fn hosts<B: CommandBackend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> 
 }
 
 /// Returns the reservations for which `fits` returns true; none for a database.
-fn found<'a, B: CommandBackend>(
+fn find_hosts<'a, B: CommandBackend>(
     backend: &'a B,
     fields: &ArgumentFields<'_>,
     fits: impl Fn(&Value, u32) -> bool,
@@ -37,7 +37,7 @@ fn found<'a, B: CommandBackend>(
     })
 }
 
-fn shown((host, subnet_id): (&Value, u32)) -> Value {
+fn host_to_json(host: &Value, subnet_id: u32) -> Value {
     let mut shown = host.clone();
     if let Some(map) = shown.as_object_mut() {
         map.insert("subnet-id".to_owned(), json!(subnet_id));
@@ -46,10 +46,10 @@ fn shown((host, subnet_id): (&Value, u32)) -> Value {
 }
 
 fn listed<B: CommandBackend>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
-    let hosts: Vec<Value> = hosts.into_iter().map(shown).collect();
+    let hosts: Vec<Value> = hosts.into_iter().map(|(host, id)| host_to_json(host, id)).collect();
     let result = if hosts.is_empty() { ResultCode::Empty } else { ResultCode::Success };
     let text = format!("{} {} host(s) found.", hosts.len(), B::Family::VERSION.name());
-    CommandAnswer::text(result, text).and(json!({ "hosts": hosts }))
+    CommandAnswer::text(result, text).and_arguments(json!({ "hosts": hosts }))
 }
 
 /// Checks that the subnet exists; 0 means no subnet.
@@ -68,10 +68,12 @@ pub(super) fn check_subnet<B: CommandBackend>(backend: &B, id: u32) -> Result<()
 
 pub(super) fn single<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
-    let (asked_id, by) = one(&fields)?;
-    let hosts = found(backend, &fields, |host, id| id == asked_id && by.names(host))?;
+    let (asked_id, by) = read_selector(&fields)?;
+    let hosts = find_hosts(backend, &fields, |host, id| id == asked_id && by.matches(host))?;
     Ok(match hosts.first() {
-        Some(&host) => CommandAnswer::success("Host found.").and(shown(host)),
+        Some(&(host, id)) => {
+            CommandAnswer::success("Host found.").and_arguments(host_to_json(host, id))
+        }
         None => CommandAnswer::empty("Host not found."),
     })
 }
@@ -80,7 +82,7 @@ pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     let fields = parameters(request)?;
     let asked_id = fields.number("subnet-id")?;
     check_subnet(backend, asked_id)?;
-    Ok(listed::<B>(found(backend, &fields, |_, id| id == asked_id)?))
+    Ok(listed::<B>(find_hosts(backend, &fields, |_, id| id == asked_id)?))
 }
 
 pub(super) fn by_address<B: CommandBackend>(
@@ -93,7 +95,7 @@ pub(super) fn by_address<B: CommandBackend>(
     let fits = |host: &Value, id| {
         asked_id.is_none_or(|asked_id| asked_id == id) && has_address(host, address)
     };
-    Ok(listed::<B>(found(backend, &fields, fits)?))
+    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
 }
 
 pub(super) fn by_hostname<B: CommandBackend>(
@@ -110,7 +112,7 @@ pub(super) fn by_hostname<B: CommandBackend>(
         let own = host["hostname"].as_str().unwrap_or_default();
         asked_id.is_none_or(|asked_id| asked_id == id) && own.to_lowercase() == hostname
     };
-    Ok(listed::<B>(found(backend, &fields, fits)?))
+    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
 }
 
 pub(super) fn by_identifier<B: CommandBackend>(
@@ -122,8 +124,8 @@ pub(super) fn by_identifier<B: CommandBackend>(
     if fields.get("subnet-id").is_some() {
         return Err(CommandAnswer::error("'subnet-id' is forbidden in reservation-get-by-id"));
     }
-    let fits = |host: &Value, _| Identifier::of(host).as_ref() == Some(&asked);
-    Ok(listed::<B>(found(backend, &fields, fits)?))
+    let fits = |host: &Value, _| Identifier::from_reservation(host).as_ref() == Some(&asked);
+    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
 }
 
 /// Returns a page of the configuration's reservations, which are numbered from 1 in their order.

@@ -1,9 +1,9 @@
 //! Commands of the hook library `host_cmds`, for the reservations of the configuration. Commands
 //! for a database of reservations answer as Kea does without one.
 
-mod asked;
 mod change;
 mod get;
+mod selector;
 
 use dhcp_config::Hook;
 
@@ -12,7 +12,7 @@ use crate::dispatch::CommandDefinition;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
-    let of = |name, run| CommandDefinition::of(Hook::HostCommands, name, run);
+    let of = |name, run| CommandDefinition::for_hook(Hook::HostCommands, name, run);
     vec![
         of("reservation-add", change::add),
         of("reservation-del", change::delete),

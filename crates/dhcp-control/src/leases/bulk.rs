@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asked::{LeaseSelector, LeaseSelectorKey};
-use super::change::{Of, described, put};
-use super::shown::as_map;
+use super::change::{Of, put, read_lease};
+use super::lease_fields::as_map;
+use super::selector::{LeaseSelector, LeaseSelectorKey};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
@@ -30,7 +30,7 @@ pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
         .collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
     for item in given.unwrap_or_default() {
-        leases.push(described(&as_map(item)?, backend)?);
+        leases.push(read_lease(&as_map(item)?, backend)?);
     }
     let mut done = 0;
     let mut details = Map::new();
@@ -55,7 +55,7 @@ pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
     let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
     let answer =
         CommandAnswer::text(result, format!("Bulk apply of {done} IPv6 leases completed."));
-    Ok(if details.is_empty() { answer } else { answer.and(Value::Object(details)) })
+    Ok(if details.is_empty() { answer } else { answer.and_arguments(Value::Object(details)) })
 }
 
 fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value]>, CommandAnswer> {

@@ -5,9 +5,9 @@ use core::net::IpAddr;
 use dhcp_lease::LeaseState;
 use serde_json::Value;
 
-use super::asked::{LeaseSelector, address};
 use super::get::STATES;
-use super::shown::keepable;
+use super::lease_fields::check_storable_context;
+use super::selector::{LeaseSelector, address};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::{CommandBackend, LeasePutCondition, PutFailure, SubnetFacts};
@@ -69,7 +69,7 @@ fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), CommandAnswer>
 }
 
 /// Returns the lease that `fields` describe.
-pub(super) fn described<B: CommandBackend>(
+pub(super) fn read_lease<B: CommandBackend>(
     fields: &ArgumentFields<'_>,
     backend: &B,
 ) -> Result<LeaseOf<B>, CommandAnswer> {
@@ -81,7 +81,7 @@ pub(super) fn described<B: CommandBackend>(
     // Like Kea, we fix the extended info silently: the answer does not report it.
     check_extended_info::<Of<B>>(&mut lease, backend.extended_info_checks());
     // The correction may have made the user context longer.
-    keepable(Of::<B>::user_context(&mut lease))?;
+    check_storable_context(Of::<B>::user_context(&mut lease))?;
     Ok(lease)
 }
 
@@ -89,8 +89,8 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     let fields = request
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
-    let lease = described(&fields, backend)?;
-    let (what, subnet_id) = (Of::<B>::described(&lease), Of::<B>::subnet_id(&lease));
+    let lease = read_lease(&fields, backend)?;
+    let (what, subnet_id) = (Of::<B>::resource_text(&lease), Of::<B>::subnet_id(&lease));
     let ip = Of::<B>::ip(Of::<B>::address(&lease));
     refuse_anonymous::<Of<B>>(&lease)?;
     backend.leases().put(lease, LeasePutCondition::Add).map_err(|failure| match failure {
@@ -109,7 +109,7 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     let fields = request.optional_map()?.ok_or_else(|| {
         CommandAnswer::error(format!("no parameters specified for {} command", request.name))
     })?;
-    let lease = described(&fields, backend)?;
+    let lease = read_lease(&fields, backend)?;
     let creates = fields.flag("force-create")?;
     let name = Of::<B>::VERSION.name();
     Ok(CommandAnswer::success(match put(backend, lease, creates)? {

@@ -1,12 +1,13 @@
 //! Commands that show leases.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
-use super::asked::LeaseSelector;
-use super::shown::{hardware, identifier};
+use super::lease_fields::{hardware, identifier};
+use super::selector::LeaseSelector;
 use super::v4::CLIENT_ID_OCTETS;
 use super::v6::DUID_OCTETS;
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
@@ -26,7 +27,7 @@ pub(super) fn one<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     match asked.find(backend.leases()) {
         Some(lease) => {
             let text = format!("{} lease found.", Of::<B>::VERSION.name());
-            Ok(CommandAnswer::success(text).and(Of::<B>::to_json(&lease)))
+            Ok(CommandAnswer::success(text).and_arguments(Of::<B>::to_json(&lease)))
         }
         None => Ok(CommandAnswer::empty("Lease not found.")),
     }
@@ -115,7 +116,7 @@ pub(super) fn by_hardware<B: CommandBackend>(
     }
     let hardware = hardware(text)
         .map_err(|why| CommandAnswer::error(format!("bad 'hw-address' parameter: {why}")))?;
-    let found = backend.leases().of_client(ClientKey::Hardware(hardware.octets()));
+    let found = backend.leases().client_leases(ClientKey::Hardware(hardware.octets()));
     Ok(listed::<B>(&found))
 }
 
@@ -137,11 +138,11 @@ fn by_identifier<B: CommandBackend>(
     request: &ReceivedCommand<'_>,
     backend: &mut B,
     name: &str,
-    (least, most): (usize, usize),
+    lens: RangeInclusive<usize>,
 ) -> Outcome {
-    let octets = identifier(parameter(request, name)?, least, most)
+    let octets = identifier(parameter(request, name)?, lens)
         .map_err(|why| CommandAnswer::error(format!("bad '{name}' parameter: {why}")))?;
-    let found = backend.leases().of_client(ClientKey::Identifier(&octets));
+    let found = backend.leases().client_leases(ClientKey::Identifier(&octets));
     Ok(listed::<B>(&found))
 }
 

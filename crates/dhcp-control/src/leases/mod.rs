@@ -1,10 +1,10 @@
 //! Commands of the hook library `lease_cmds`.
 
-mod asked;
 mod bulk;
 mod change;
 mod get;
-mod shown;
+mod lease_fields;
+mod selector;
 mod v4;
 mod v6;
 
@@ -18,7 +18,7 @@ use crate::family::IpVersion;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
-    let of = |name, run| CommandDefinition::of(Hook::LeaseCommands, name, run);
+    let of = |name, run| CommandDefinition::for_hook(Hook::LeaseCommands, name, run);
     vec![
         of("lease#-add", change::add),
         of("lease#-update", change::update),

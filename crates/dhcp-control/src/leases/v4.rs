@@ -1,12 +1,13 @@
 //! DHCPv4 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv4Addr};
+use core::ops::RangeInclusive;
 
 use dhcp_lease::ClientId;
 use dhcp_lease::v4::{Lease, V4};
 use serde_json::{Map, Value, json};
 
-use super::shown::{CommandLeaseFields, common, hardware, identifier};
+use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
@@ -14,7 +15,7 @@ use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a client identifier.
-pub(super) const CLIENT_ID_OCTETS: (usize, usize) = (2, 255);
+pub(super) const CLIENT_ID_OCTETS: RangeInclusive<usize> = 2..=255;
 
 impl Commanded for V4 {
     type Ip = Ipv4Addr;
@@ -32,7 +33,7 @@ impl Commanded for V4 {
         lease.address
     }
 
-    fn described(lease: &Lease) -> String {
+    fn resource_text(lease: &Lease) -> String {
         format!("address {}", lease.address)
     }
 
@@ -42,7 +43,7 @@ impl Commanded for V4 {
         ["IA_NA", "0", "IA_PD", "2", "V4", "3"].contains(&name).then_some(())
     }
 
-    fn kind_name((): ()) -> &'static str {
+    fn kind_name(_kind: ()) -> &'static str {
         "V4"
     }
 
@@ -82,9 +83,8 @@ impl FromCommand for V4 {
         let address: Ipv4Addr = fields.address("ip-address", 4)?;
         let hardware = hardware(fields.text("hw-address")?).map_err(CommandAnswer::error)?;
         let subnet = super::change::subnet_for(fields, address.into(), true, subnet)?;
-        let (least, most) = CLIENT_ID_OCTETS;
         let client_id = match fields.optional_text("client-id")? {
-            Some(text) => Some(identifier(text, least, most).map_err(CommandAnswer::error)?),
+            Some(text) => Some(identifier(text, CLIENT_ID_OCTETS).map_err(CommandAnswer::error)?),
             None => None,
         };
         let given = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;

@@ -1,6 +1,7 @@
 //! DHCPv6 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv6Addr};
+use core::ops::RangeInclusive;
 
 use dhcp_lease::v6::lease::HardwareSource;
 use dhcp_lease::v6::resource::{Resource, ResourceKind};
@@ -8,7 +9,7 @@ use dhcp_lease::v6::{Lease, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::shown::{CommandLeaseFields, common, hardware, identifier};
+use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
@@ -16,7 +17,7 @@ use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a DUID (RFC 9915 §11.1).
-pub(super) const DUID_OCTETS: (usize, usize) = (3, 130);
+pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
 
 /// DUID that Kea shows if there is none.
 const EMPTY_DUID: [u8; 3] = [0; 3];
@@ -37,7 +38,7 @@ impl Commanded for V6 {
         lease.resource
     }
 
-    fn described(lease: &Lease) -> String {
+    fn resource_text(lease: &Lease) -> String {
         match lease.resource.kind {
             ResourceKind::Address => format!("address {}", lease.resource),
             ResourceKind::Prefix => format!("prefix {}", lease.resource),
@@ -106,8 +107,7 @@ impl FromCommand for V6 {
         now_s: u64,
     ) -> Result<Lease, CommandAnswer> {
         let address: Ipv6Addr = fields.address("ip-address", 6)?;
-        let (least, most) = DUID_OCTETS;
-        let duid = identifier(fields.text("duid")?, least, most).map_err(CommandAnswer::error)?;
+        let duid = identifier(fields.text("duid")?, DUID_OCTETS).map_err(CommandAnswer::error)?;
         let resource = resource(fields, address)?;
         let is_address = resource.kind == ResourceKind::Address;
         let subnet = super::change::subnet_for(fields, address.into(), is_address, subnet)?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Statistics, written};
+use super::{Statistics, text_writer};
 use crate::answer::CommandAnswer;
 use crate::text::kea_json;
 
@@ -32,19 +32,19 @@ impl Statistics {
     pub fn execute(&mut self, command: &StatisticCommand) -> String {
         match command {
             // With many subnets this answer has tens of millions of bytes.
-            StatisticCommand::All { is_global_only } => written::answer(self, *is_global_only),
+            StatisticCommand::All { is_global_only } => text_writer::answer(self, *is_global_only),
             other => kea_json(&self.answer(other).to_json()),
         }
     }
 
     fn answer(&mut self, command: &StatisticCommand) -> CommandAnswer {
         match command {
-            StatisticCommand::Get(name) => CommandAnswer::with(match self.get(name) {
+            StatisticCommand::Get(name) => CommandAnswer::from_arguments(match self.get(name) {
                 Some(samples) => json!({ name: samples }),
                 None => json!({}),
             }),
             StatisticCommand::All { is_global_only } => {
-                CommandAnswer::with(self.all(*is_global_only))
+                CommandAnswer::from_arguments(self.all(*is_global_only))
             }
             StatisticCommand::Reset(Some(name)) => changed(name, self.reset(name), "reset."),
             StatisticCommand::Reset(None) => {

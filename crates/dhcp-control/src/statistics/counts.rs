@@ -86,7 +86,7 @@ impl PoolTotals {
         self.leases.add(leases);
     }
 
-    fn of(pools: &[PoolCounts], outside: &LeaseCounts) -> Self {
+    fn from_pools(pools: &[PoolCounts], outside: &LeaseCounts) -> Self {
         let mut sum = Self::default();
         for pool in pools {
             sum.add(pool.total, &pool.leases);
@@ -99,12 +99,12 @@ impl PoolTotals {
 impl SubnetCounts {
     /// Returns the sum of all addresses of the subnet.
     pub(crate) fn addresses(&self) -> PoolTotals {
-        PoolTotals::of(&self.pools, &self.outside)
+        PoolTotals::from_pools(&self.pools, &self.outside)
     }
 
     /// Returns the sum of all prefixes of the subnet.
     pub(crate) fn prefixes(&self) -> PoolTotals {
-        PoolTotals::of(&self.prefix_pools, &self.outside_prefixes)
+        PoolTotals::from_pools(&self.prefix_pools, &self.outside_prefixes)
     }
 }
 
@@ -126,12 +126,12 @@ impl ServerCounts {
             if version == IpVersion::V6 {
                 visit(StatisticName { scope, counted: PDS.total }, prefixes.total);
             }
-            whole(scope, version, addresses, (&own, &prefixes), visit);
+            visit_lease_counts(scope, version, addresses, &own, &prefixes, visit);
             let events = names::always_shown_of_subnets(version);
             listed(scope, events, &subnet.events, visit);
-            of_pools(subnet, version, addresses, visit);
+            visit_pools(subnet, version, addresses, visit);
         }
-        whole(StatisticScope::Global, version, addresses, (&all.0, &all.1), visit);
+        visit_lease_counts(StatisticScope::Global, version, addresses, &all.0, &all.1, visit);
     }
 }
 
@@ -153,11 +153,12 @@ fn listed(
 }
 
 /// Visits the lease counts of a whole subnet or server.
-fn whole(
+fn visit_lease_counts(
     scope: StatisticScope,
     version: IpVersion,
     names: &LeaseNames,
-    (own, prefixes): (&PoolTotals, &PoolTotals),
+    own: &PoolTotals,
+    prefixes: &PoolTotals,
     visit: Visit<'_>,
 ) {
     let mut show = |counted, count: u64| visit(StatisticName { scope, counted }, count.into());
@@ -175,7 +176,7 @@ fn whole(
 }
 
 /// Visits the counts of a subnet's pools, those with equal numbers as one.
-fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
+fn visit_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
     for pool in merged(&subnet.pools) {
         let scope = StatisticScope::Pool(subnet.id, pool.id);
         let mut show = |counted, count: u128| visit(StatisticName { scope, counted }, count);

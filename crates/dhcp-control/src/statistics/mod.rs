@@ -10,7 +10,7 @@ mod command;
 mod counts;
 mod names;
 mod observation;
-mod written;
+mod text_writer;
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use crate::family::IpVersion;
 use crate::text::time_stamp;
 
 /// Default number of samples that are kept of a statistic (`statistic-default-sample-count`).
-pub const SAMPLES_KEPT: usize = 20;
+pub const DEFAULT_SAMPLE_COUNT: usize = 20;
 
 /// Statistics of a server over time.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Statistics {
         Self {
             version,
             observations: Vec::new(),
-            default_limit: SampleLimit::Count(SAMPLES_KEPT),
+            default_limit: SampleLimit::Count(DEFAULT_SAMPLE_COUNT),
             wall_us: 0,
         }
     }
@@ -196,13 +196,14 @@ impl Statistics {
 }
 
 fn samples_to_json(seen: &Observation) -> Option<Value> {
-    let list =
-        seen.samples()?.map(|sample| json!([shown(sample.value), time_stamp(sample.wall_us)]));
+    let list = seen
+        .samples()?
+        .map(|sample| json!([count_to_json(sample.value), time_stamp(sample.wall_us)]));
     Some(list.collect())
 }
 
 /// Returns a count as JSON. Numbers beyond 64 bits are shown as the nearest one within.
-pub(crate) fn shown(value: i128) -> Value {
+pub(crate) fn count_to_json(value: i128) -> Value {
     let value = bounded(value);
     i64::try_from(value).map_or_else(|_| Value::from(value as u64), Value::from)
 }

@@ -13,7 +13,7 @@ use crate::dispatch::CommandDefinition;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
-    let of = |name, run| CommandDefinition::of(Hook::SubnetCommands, name, run);
+    let of = |name, run| CommandDefinition::for_hook(Hook::SubnetCommands, name, run);
     vec![
         of("subnet#-add", single::add),
         of("subnet#-del", single::delete),

@@ -16,7 +16,8 @@ pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &
     let networks = items(root(backend), NETWORKS);
     let list: Vec<Value> =
         networks.iter().map(|network| json!({ "name": network["name"] })).collect();
-    Ok(counted(&list, B::Family::VERSION.name(), "network").and(json!({ NETWORKS: list })))
+    Ok(counted(&list, B::Family::VERSION.name(), "network")
+        .and_arguments(json!({ NETWORKS: list })))
 }
 
 pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
@@ -41,7 +42,7 @@ pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
             for map in subnets.filter_map(Value::as_object_mut) {
                 map.remove(RESERVATIONS);
             }
-            Ok(CommandAnswer::success(text).and(json!({ NETWORKS: [shown] })))
+            Ok(CommandAnswer::success(text).and_arguments(json!({ NETWORKS: [shown] })))
         }
     }
 }
@@ -76,7 +77,7 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     edit(backend, |root| {
         root.list(NETWORKS).push(network.clone());
         Ok(CommandAnswer::success(format!("A new {version} shared network '{name}' added"))
-            .and(json!({ NETWORKS: [{ "name": name }] })))
+            .and_arguments(json!({ NETWORKS: [{ "name": name }] })))
     })
 }
 
@@ -123,7 +124,7 @@ pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
             root.subnets_in(None).extend(subnets);
         }
         Ok(CommandAnswer::success(format!("{version} shared network '{name}' deleted"))
-            .and(json!({ NETWORKS: [{ "name": name }] })))
+            .and_arguments(json!({ NETWORKS: [{ "name": name }] })))
     })
 }
 
@@ -157,16 +158,16 @@ pub(super) fn add_subnet<B: CommandBackend>(
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
-        let place = u32::try_from(id).ok().and_then(|id| root.place(id));
-        let Some(place) = place else {
+        let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));
+        let Some(subnet_position) = subnet_position else {
             return Ok(CommandAnswer::empty(format!("no {version} subnet with id '{id}' found")));
         };
-        if place.network.is_some() {
+        if subnet_position.network.is_some() {
             return Err(CommandAnswer::error(format!(
                 "subnet with id {id} is already part of a shared network"
             )));
         }
-        let subnet = root.remove(place);
+        let subnet = root.remove(subnet_position);
         let prefix = prefix_of(&subnet).to_owned();
         root.subnets_in(Some(index)).push(subnet);
         Ok(CommandAnswer::success(format!(
@@ -183,14 +184,16 @@ pub(super) fn delete_subnet<B: CommandBackend>(
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
-        let place = u32::try_from(id).ok().and_then(|id| root.place(id));
-        let Some(place) = place.filter(|place| place.network == Some(index)) else {
+        let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));
+        let Some(subnet_position) =
+            subnet_position.filter(|subnet_position| subnet_position.network == Some(index))
+        else {
             return Ok(CommandAnswer::empty(format!(
                 "The {version} subnet with id {id} is not part of the shared network with name \
                  '{name}' found"
             )));
         };
-        let subnet = root.remove(place);
+        let subnet = root.remove(subnet_position);
         let prefix = prefix_of(&subnet).to_owned();
         root.subnets_in(None).push(subnet);
         Ok(CommandAnswer::success(format!(

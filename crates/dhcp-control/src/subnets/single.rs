@@ -22,7 +22,7 @@ pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &
             named
         })
         .collect();
-    Ok(counted(&list, version.name(), "subnet").and(json!({ "subnets": list })))
+    Ok(counted(&list, version.name(), "subnet").and_arguments(json!({ "subnets": list })))
 }
 
 pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
@@ -55,11 +55,11 @@ pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     if let Some(map) = shown.as_object_mut() {
         map.remove("reservations");
     }
-    Ok(CommandAnswer::success(text).and(json!({ version.subnets(): [shown] })))
+    Ok(CommandAnswer::success(text).and_arguments(json!({ version.subnets(): [shown] })))
 }
 
 /// Returns the one subnet in the arguments.
-fn given<'a, B: CommandBackend>(
+fn subnet_argument<'a, B: CommandBackend>(
     request: &ReceivedCommand<'a>,
     hint: &str,
 ) -> Result<&'a Map<String, Value>, CommandAnswer> {
@@ -103,17 +103,17 @@ fn given<'a, B: CommandBackend>(
 
 pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let hint = " Use 'reservation-add' to add a reservation to a subnet";
-    let subnet = Value::Object(given::<B>(request, hint)?.clone());
+    let subnet = Value::Object(subnet_argument::<B>(request, hint)?.clone());
     let text = format!("{} subnet added", B::Family::VERSION.name());
     edit(backend, |root| {
         let named = name_of(&subnet);
         root.subnets_in(None).push(subnet);
-        Ok(CommandAnswer::success(text).and(json!({ "subnets": [named] })))
+        Ok(CommandAnswer::success(text).and_arguments(json!({ "subnets": [named] })))
     })
 }
 
 pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    changed(request, backend, |old, new| {
+    change_subnet(request, backend, |old, new| {
         let reservations = old.get("reservations").cloned();
         *old = new.clone();
         if let Some(reservations) = reservations {
@@ -126,23 +126,23 @@ pub(super) fn delta_add<B: CommandBackend>(
     request: &ReceivedCommand<'_>,
     backend: &mut B,
 ) -> Outcome {
-    changed(request, backend, delta::add)
+    change_subnet(request, backend, delta::add)
 }
 
 pub(super) fn delta_delete<B: CommandBackend>(
     request: &ReceivedCommand<'_>,
     backend: &mut B,
 ) -> Outcome {
-    changed(request, backend, delta::delete)
+    change_subnet(request, backend, delta::delete)
 }
 
 /// Applies `change` to the subnet of the same `id`.
-fn changed<B: CommandBackend>(
+fn change_subnet<B: CommandBackend>(
     request: &ReceivedCommand<'_>,
     backend: &mut B,
     change: fn(&mut Map<String, Value>, &Map<String, Value>),
 ) -> Outcome {
-    let new = given::<B>(request, "")?;
+    let new = subnet_argument::<B>(request, "")?;
     let Some(id) = new.get("id") else {
         return Err(CommandAnswer::error(format!(
             "must specify subnet id with '{}' command.",
@@ -161,13 +161,13 @@ fn changed<B: CommandBackend>(
     let text = format!("{} subnet updated", B::Family::VERSION.name());
     edit(backend, |root| {
         let place = root
-            .place(id as u32)
+            .subnet_position(id as u32)
             .ok_or_else(|| CommandAnswer::error(format!("Can't find subnet '{id}' to update")))?;
         let subnet = root.subnet(place);
         if let Some(old) = subnet.as_object_mut() {
             change(old, new);
         }
-        Ok(CommandAnswer::success(text).and(json!({ "subnets": [name_of(subnet)] })))
+        Ok(CommandAnswer::success(text).and_arguments(json!({ "subnets": [name_of(subnet)] })))
     })
 }
 
@@ -189,12 +189,12 @@ pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     })?;
     let version = B::Family::VERSION.name();
     edit(backend, |root| {
-        let place = u32::try_from(id).ok().and_then(|id| root.place(id));
-        let Some(place) = place else {
+        let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));
+        let Some(subnet_position) = subnet_position else {
             return Ok(CommandAnswer::empty(format!("no subnet with id {id} found")));
         };
-        let subnet = root.remove(place);
+        let subnet = root.remove(subnet_position);
         let text = format!("{version} subnet {} (id {id}) deleted", prefix_of(&subnet));
-        Ok(CommandAnswer::success(text).and(json!({ "subnets": [name_of(&subnet)] })))
+        Ok(CommandAnswer::success(text).and_arguments(json!({ "subnets": [name_of(&subnet)] })))
     })
 }

@@ -46,7 +46,7 @@ impl<F: Commanded> LeaseAdministration<F> for FakeLeases<F> {
         leases.map(|(_, lease)| lease.clone()).take(limit).collect()
     }
 
-    fn of_client(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
         let (names, octets): (&[&str], _) = match key {
             ClientKey::Hardware(octets) => (&["hw-address"], octets),
             ClientKey::Identifier(octets) => (&["client-id", "duid"], octets),

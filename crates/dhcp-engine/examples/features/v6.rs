@@ -114,7 +114,7 @@ impl Dhcp6FeatureServer {
             local: link,
             interface: 0,
             is_multicast: false,
-            door: 0,
+            listener_index: 0,
         };
         let now = START.after_ns(u64::from(self.next) * NS_PER_S / 1_000);
         self.last.1 = 0;

@@ -169,7 +169,7 @@ impl Classes {
     ) {
         work.begin(&self.program);
         set.clear();
-        if view.has_stashed_information() {
+        if view.has_stored_relay_information() {
             set.insert(Self::STASH_AGENT_OPTIONS);
         }
         set.insert(Self::ALL);

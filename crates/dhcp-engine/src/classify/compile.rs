@@ -258,7 +258,7 @@ impl<'c> Compiler<'c> {
         };
         let program = &mut self.program;
         let key = *self.keys.entry(text).or_insert_with(|| {
-            program.keys.push(ComparisonKey::of(text));
+            program.keys.push(ComparisonKey::new(text));
             program.keys.len() as u32 - 1
         });
         let values = &mut program.keys[key as usize].values;

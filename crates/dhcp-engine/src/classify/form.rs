@@ -7,7 +7,7 @@ use super::printed::print;
 /// Converts the bytes after `start` to their form; returns false, with these bytes removed, when
 /// the value counts as missing. `width` is the minimal number of digits of printed codes and
 /// lengths.
-pub(super) fn shape(
+pub(super) fn convert_to_form(
     form: OptionValueForm,
     code: u16,
     width: usize,

@@ -25,7 +25,7 @@ pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target:
         Print::ClientFqdn4 => print_fqdn4(code, start, target),
         Print::ClientFqdn6 => print_fqdn6(code, start, target),
         Print::Values { field, is_array } => {
-            print_values((field, is_array), code, width, start, target)
+            print_values(field, is_array, code, width, start, target)
         }
     };
     if !is_printed {
@@ -78,7 +78,8 @@ fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
 /// Appends the values of a field, each with its type. Returns false when the bytes are no such
 /// values.
 fn print_values(
-    (field, is_array): (Field, bool),
+    field: Field,
+    is_array: bool,
     code: u16,
     width: usize,
     start: usize,
@@ -201,7 +202,9 @@ fn finish_fqdn(
 /// Appends an option 81 (RFC 4702).
 fn print_fqdn4(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
     let Some((octets, len)) = copied(start, target) else { return false };
-    let Some(fqdn) = v4::ClientFqdn::of(OptionValue::of(&octets[..len])) else { return false };
+    let Some(fqdn) = v4::ClientFqdn::parse(OptionValue::from_slice(&octets[..len])) else {
+        return false;
+    };
     let [n, e, o, s] = [8, 4, 2, 1].map(|flag| bit(octets[0], flag));
     append(
         target,
@@ -213,7 +216,7 @@ fn print_fqdn4(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
 /// Appends an option 39 (RFC 4704).
 fn print_fqdn6(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
     let Some((octets, len)) = copied(start, target) else { return false };
-    let Some(fqdn) = v6::ClientFqdn::of(&octets[..len]) else { return false };
+    let Some(fqdn) = v6::ClientFqdn::parse(&octets[..len]) else { return false };
     let [n, o, s] = [4, 2, 1].map(|flag| bit(octets[0], flag));
     append(target, format_args!("type={code}(CLIENT_FQDN), flags: (N={n}, O={o}, S={s}), "));
     finish_fqdn(fqdn.is_partial(), target, |take| fqdn.read_name(take))

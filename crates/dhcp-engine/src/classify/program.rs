@@ -111,7 +111,7 @@ pub(super) struct ComparisonKey {
 }
 
 impl ComparisonKey {
-    pub(super) fn of(text: TextId) -> Self {
+    pub(super) fn new(text: TextId) -> Self {
         Self { text, ..Self::default() }
     }
 }

@@ -10,7 +10,7 @@ use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Message, OptionValue};
 
 use super::PacketView;
-use super::form::shape;
+use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
 use crate::v4::Ingress;
 
@@ -25,7 +25,7 @@ pub struct PacketView4<'m> {
     pub interfaces: &'m InterfaceNames,
     /// Value that counts as option 82 of a message without that option: the relay agent information
     /// that the client's lease stores. Empty when nothing counts.
-    pub stashed: &'m [u8],
+    pub stored_relay_information: &'m [u8],
 }
 
 impl PacketView for PacketView4<'_> {
@@ -65,8 +65,8 @@ impl PacketView for PacketView4<'_> {
         self.message.message_type().is_none()
     }
 
-    fn has_stashed_information(&self) -> bool {
-        !self.stashed.is_empty()
+    fn has_stored_relay_information(&self) -> bool {
+        !self.stored_relay_information.is_empty()
     }
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
@@ -82,10 +82,10 @@ impl<'m> PacketView4<'m> {
     /// one.
     #[must_use]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'m>> {
-        if self.stashed.is_empty() {
+        if self.stored_relay_information.is_empty() {
             return self.message.relay_agent_information();
         }
-        Some(OptionValue::of(self.stashed))
+        Some(OptionValue::from_slice(self.stored_relay_information))
     }
 
     fn value(&self, code: u8) -> Option<OptionValue<'m>> {
@@ -104,7 +104,7 @@ impl<'m> PacketView4<'m> {
         }
         match code {
             RELAY_AGENT_INFORMATION | VENDOR_SPECIFIC_INFORMATION => {
-                inside(value, codes, path.form, target)
+                append_sub_option(value, codes, path.form, target)
             }
             VENDOR_OPTIONS => self.vendor_option(None, codes, path.form, target),
             _ => false,
@@ -113,7 +113,7 @@ impl<'m> PacketView4<'m> {
 
     /// Returns the blocks of vendors' data in an option.
     fn blocks(&self, code: u8) -> VendorBlocks<'m> {
-        VendorBlocks(self.message.option(code).unwrap_or(OptionValue::of(&[])))
+        VendorBlocks(self.message.option(code).unwrap_or(OptionValue::from_slice(&[])))
     }
 
     /// Returns the blocks of an enterprise, or of the one with the lowest number, and this number.
@@ -141,7 +141,9 @@ impl<'m> PacketView4<'m> {
         target: &mut Vec<u8>,
     ) -> bool {
         let found = self.of_enterprise(VENDOR_OPTIONS, enterprise);
-        found.is_some_and(|(_, mut blocks)| blocks.any(|value| inside(value, codes, form, target)))
+        found.is_some_and(|(_, mut blocks)| {
+            blocks.any(|value| append_sub_option(value, codes, form, target))
+        })
     }
 
     fn packet(&self, field: PacketField, target: &mut Vec<u8>) -> bool {
@@ -186,12 +188,12 @@ fn put_number(number: Option<u32>, target: &mut Vec<u8>) -> bool {
 fn put(value: OptionValue<'_>, form: OptionValueForm, code: u8, target: &mut Vec<u8>) -> bool {
     let start = target.len();
     value.fragments().for_each(|piece| target.extend_from_slice(piece));
-    shape(form, code.into(), 3, start, target)
+    convert_to_form(form, code.into(), 3, start, target)
 }
 
 /// Appends the sub-option at the end of a path of codes. Pieces of one code are one value, as in
 /// Kea.
-fn inside(
+fn append_sub_option(
     value: OptionValue<'_>,
     codes: &[u16],
     form: OptionValueForm,
@@ -200,7 +202,9 @@ fn inside(
     let Some((&code, deeper)) = codes.split_first() else { return false };
     let mut found = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
     if !deeper.is_empty() {
-        return found.next().is_some_and(|(_, value)| inside(value, deeper, form, target));
+        return found
+            .next()
+            .is_some_and(|(_, value)| append_sub_option(value, deeper, form, target));
     }
     let start = target.len();
     let mut exists = false;
@@ -208,7 +212,7 @@ fn inside(
         exists = true;
         value.fragments().for_each(|piece| target.extend_from_slice(piece));
     }
-    exists && shape(form, code, 3, start, target)
+    exists && convert_to_form(form, code, 3, start, target)
 }
 
 /// Blocks of vendors' data (RFC 3925): the number of the enterprise, a length of one byte, and the

@@ -7,7 +7,7 @@ use dhcp_config::expression::{Field6, OptionPath, PacketField, Term};
 use dhcp_wire::v6::{Dhcp6OptionIterator, Packet, Relay, Tuples, option};
 
 use super::PacketView;
-use super::form::shape;
+use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
 use crate::v6::Ingress;
 
@@ -31,12 +31,12 @@ pub struct PacketView6<'m> {
 impl PacketView for PacketView6<'_> {
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
         match term {
-            Term::Option(path) => inside(self.options(), path, target),
+            Term::Option(path) => append_option(self.options(), path, target),
             Term::RelayOption { level, path } => {
                 // The relayed message is none of an agent's options, as in Kea.
                 let relay = self.relay(*level);
                 let relay = relay.filter(|_| path.codes.first() != Some(&option::RELAY_MSG));
-                relay.is_some_and(|relay| inside(relay.options, path, target))
+                relay.is_some_and(|relay| append_option(relay.options, path, target))
             }
             Term::RelayAddress { level, peer } => {
                 let Some(relay) = self.relay(*level) else { return false };
@@ -47,9 +47,11 @@ impl PacketView for PacketView6<'_> {
             Term::Vendor { enterprise, path: None } => {
                 self.of_enterprise(option::VENDOR_OPTS, *enterprise).is_some()
             }
-            Term::Vendor { enterprise, path: Some(path) } => self
-                .of_enterprise(option::VENDOR_OPTS, *enterprise)
-                .is_some_and(|(_, value)| inside(Dhcp6OptionIterator::new(value), path, target)),
+            Term::Vendor { enterprise, path: Some(path) } => {
+                self.of_enterprise(option::VENDOR_OPTS, *enterprise).is_some_and(|(_, value)| {
+                    append_option(Dhcp6OptionIterator::new(value), path, target)
+                })
+            }
             Term::VendorEnterprise => {
                 put_number(self.of_enterprise(option::VENDOR_OPTS, None), target)
             }
@@ -141,7 +143,11 @@ fn put_number(found: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
 }
 
 /// Appends the option at the end of a path of codes, the first of each code.
-fn inside(options: Dhcp6OptionIterator<'_>, path: &OptionPath, target: &mut Vec<u8>) -> bool {
+fn append_option(
+    options: Dhcp6OptionIterator<'_>,
+    path: &OptionPath,
+    target: &mut Vec<u8>,
+) -> bool {
     let mut options = options;
     let mut codes = path.codes.iter().peekable();
     while let Some(&code) = codes.next() {
@@ -149,7 +155,7 @@ fn inside(options: Dhcp6OptionIterator<'_>, path: &OptionPath, target: &mut Vec<
         if codes.peek().is_none() {
             let start = target.len();
             target.extend_from_slice(value);
-            return shape(path.form, code, 5, start, target);
+            return convert_to_form(path.form, code, 5, start, target);
         }
         let Some(inner) = options_at(code).and_then(|at| value.get(at..)) else { return false };
         options = Dhcp6OptionIterator::new(inner);

@@ -15,7 +15,7 @@ pub trait PacketView {
 
     /// Returns true if relay agent information of an earlier message counts for this one (Kea's
     /// `stash-agent-options`).
-    fn has_stashed_information(&self) -> bool {
+    fn has_stored_relay_information(&self) -> bool {
         false
     }
 

@@ -11,7 +11,7 @@ use super::{Host, HostCache, HostIndex, HostTerms, Hosts, ReservationProtocol, R
 #[derive(Debug)]
 pub struct HostBook<'b, F: ReservationProtocol> {
     configured: &'b Hosts<F, HostTerms<F>>,
-    found: Option<&'b HostCache<F>>,
+    cache: Option<&'b HostCache<F>>,
 }
 
 impl<F: ReservationProtocol> Clone for HostBook<'_, F> {
@@ -26,31 +26,31 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
     /// Returns the hosts of a configuration, and those in `cache` when it has a source.
     #[must_use]
     pub fn new(configured: &'b Hosts<F, HostTerms<F>>, cache: &'b HostCache<F>) -> Self {
-        Self { configured, found: cache.is_in_use().then_some(cache) }
+        Self { configured, cache: cache.is_in_use().then_some(cache) }
     }
 
     /// Returns the hosts of a configuration alone.
     #[must_use]
     pub const fn configured(configured: &'b Hosts<F, HostTerms<F>>) -> Self {
-        Self { configured, found: None }
+        Self { configured, cache: None }
     }
 
     /// Returns true if no host exists.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.configured.is_empty() && self.found.is_none()
+        self.configured.is_empty() && self.cache.is_none()
     }
 
     /// Returns true if there may be hosts outside of the configuration.
     #[must_use]
-    pub const fn looks_up(&self) -> bool {
-        self.found.is_some()
+    pub const fn has_external_source(&self) -> bool {
+        self.cache.is_some()
     }
 
     /// Returns true if the current message needed a host that is not cached yet.
     #[must_use]
     pub fn has_missed(&self) -> bool {
-        self.found.is_some_and(HostCache::has_missed)
+        self.cache.is_some_and(HostCache::has_missed)
     }
 
     /// Returns the host of a scope with this identifier.
@@ -63,13 +63,13 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
     ) -> Option<HostIndex> {
         let is_possible = self.configured.kinds(scope).contains(kind);
         let configured = is_possible.then(|| self.configured.find(scope, kind, octets)).flatten();
-        configured.or_else(|| self.found?.find(scope, kind, octets))
+        configured.or_else(|| self.cache?.find(scope, kind, octets))
     }
 
     /// Returns the host at `index`.
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'b, F, HostTerms<F>> {
-        match (index, self.found) {
+        match (index, self.cache) {
             (HostIndex::Found(place), Some(found)) => found.get(place),
             _ => self.configured.get(index),
         }
@@ -87,7 +87,7 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'b, F> {
-        let found = self.found.map(|found| found.owners_of(scope, address));
+        let found = self.cache.map(|found| found.owners_of(scope, address));
         self.configured.owners_of(scope, address).chain(found.into_iter().flatten())
     }
 

@@ -106,10 +106,11 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         by_place.reserve(indexes().map(of).sum());
         for index in indexes() {
             let host = hosts.get(HostIndex::Configured(index));
-            let trail = hosts.trail(host.scope, host.kind, host.identifier);
+            let trail = hosts.identifier_hash(host.scope, host.kind, host.identifier);
             by_identifier.insert(trail.tag(), index);
             for address in host.addresses() {
-                by_place.insert(hosts.place_tag(host.scope.number(), F::place(address)), index);
+                by_place
+                    .insert(hosts.place_tag(host.scope.number(), F::address_key(address)), index);
             }
         }
         hosts.by_identifier = by_identifier;

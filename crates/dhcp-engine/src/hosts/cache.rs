@@ -41,7 +41,7 @@ enum BorrowedHostKey<'k, A> {
 }
 
 impl<A: Copy + Eq + Hash> BorrowedHostKey<'_, A> {
-    fn of(key: &HostKey<A>) -> BorrowedHostKey<'_, A> {
+    fn from_key(key: &HostKey<A>) -> BorrowedHostKey<'_, A> {
         match key {
             HostKey::Identifier(kind, octets) => BorrowedHostKey::Identifier(*kind, octets),
             HostKey::Address(address) => BorrowedHostKey::Address(*address),
@@ -122,7 +122,7 @@ pub struct HostCache<F: ReservationProtocol> {
     /// Keys that the next batch will request.
     wanted: Vec<HostKey<F::Address>>,
     next_batch: u64,
-    answered: u64,
+    answered_batch: u64,
     is_failing: bool,
 }
 
@@ -146,7 +146,7 @@ impl<F: ReservationProtocol> Default for HostCache<F> {
             awaited: Cell::new(0),
             wanted: Vec::new(),
             next_batch: 1,
-            answered: 0,
+            answered_batch: 0,
             is_failing: false,
         }
     }
@@ -210,18 +210,18 @@ impl<F: ReservationProtocol> HostCache<F> {
 
     /// Returns the newest batch that the source has answered.
     #[must_use]
-    pub const fn answered(&self) -> u64 {
-        self.answered
+    pub const fn answered_batch(&self) -> u64 {
+        self.answered_batch
     }
 
     /// Requests the keys that the current message missed; returns the batch that it has to wait
     /// for.
-    pub fn ask_for_missed(&mut self) -> u64 {
+    pub fn request_missed(&mut self) -> u64 {
         let mut awaited = self.awaited.get();
         for key in core::mem::take(self.missed.get_mut()) {
             awaited = self.next_batch;
             let asked = HostCacheState::Asked(self.next_batch);
-            match self.position(BorrowedHostKey::of(&key)) {
+            match self.position(BorrowedHostKey::from_key(&key)) {
                 Some(at) if matches!(self.entries[at].state, HostCacheState::Asked(_)) => continue,
                 Some(at) => self.entries[at].state = asked,
                 None => self.remember(key.clone(), asked),
@@ -234,7 +234,7 @@ impl<F: ReservationProtocol> HostCache<F> {
     /// Sends the requested keys to the source. Ends a batch of messages.
     pub fn submit(&mut self) {
         if let Some(source) = self.source.as_mut().filter(|_| !self.wanted.is_empty()) {
-            let batch = source.ask(core::mem::take(&mut self.wanted));
+            let batch = source.request(core::mem::take(&mut self.wanted));
             debug_assert_eq!(batch, self.next_batch, "batches are counted alike");
             self.next_batch = batch + 1;
         }
@@ -244,12 +244,12 @@ impl<F: ReservationProtocol> HostCache<F> {
     pub fn take_answers(&mut self, now: Now, classes: &Classes) {
         let until_ns = now.mono_ns.saturating_add(self.limits.lifetime_ns).max(now.mono_ns + 1);
         while let Some(answer) = self.source.as_mut().and_then(|source| source.take()) {
-            self.answered = answer.batch;
+            self.answered_batch = answer.batch;
             self.is_failing = answer.is_failed;
-            for (key, hosts) in answer.found {
+            for (key, hosts) in answer.hosts_by_key {
                 // The answer belongs to an earlier request when the configuration changed in
                 // between.
-                let Some(at) = self.position(BorrowedHostKey::of(&key)) else { continue };
+                let Some(at) = self.position(BorrowedHostKey::from_key(&key)) else { continue };
                 let entry = &mut self.entries[at];
                 if !matches!(entry.state, HostCacheState::Asked(batch) if batch <= answer.batch) {
                     continue;
@@ -260,7 +260,9 @@ impl<F: ReservationProtocol> HostCache<F> {
                     continue;
                 }
                 entry.state = HostCacheState::Known { until_ns };
-                let hosts = hosts.iter().map(|(scope, host)| Remembered::of(*scope, host, classes));
+                let hosts = hosts
+                    .iter()
+                    .map(|(scope, host)| Remembered::from_reservation(*scope, host, classes));
                 entry.hosts.extend(hosts);
                 entry.hosts.shrink_to_fit();
             }
@@ -274,7 +276,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         kind: IdentifierKind,
         octets: &[u8],
     ) -> Option<HostIndex> {
-        let entry = self.look(BorrowedHostKey::Identifier(kind, octets))?;
+        let entry = self.look_up(BorrowedHostKey::Identifier(kind, octets))?;
         let mut hosts = self.entries[entry].hosts.iter();
         let at = hosts.position(|host| host.scope == scope)?;
         Some(index(entry, at))
@@ -286,13 +288,13 @@ impl<F: ReservationProtocol> HostCache<F> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'_, F> {
-        let place = F::place(address);
-        let entry = self.look(BorrowedHostKey::Address(address)).unwrap_or(usize::MAX);
+        let place = F::address_key(address);
+        let entry = self.look_up(BorrowedHostKey::Address(address)).unwrap_or(usize::MAX);
         let hosts = self.entries.get(entry).map(|entry| entry.hosts.iter().enumerate());
         hosts.into_iter().flatten().filter_map(move |(at, host)| {
             let mut reserved = host.reserved.iter();
             let has = host.scope == scope
-                && reserved.any(|&reserved| F::place(F::address(reserved)) == place);
+                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == place);
             has.then(|| index(entry, at))
         })
     }
@@ -310,7 +312,7 @@ impl<F: ReservationProtocol> HostCache<F> {
     }
 
     /// Returns the entry of a known key; records a key that is not known.
-    fn look(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
+    fn look_up(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
         let at = self.position(wanted);
         match at.map(|at| self.entries[at].state) {
             Some(HostCacheState::Known { until_ns }) if self.now_ns < until_ns => return at,
@@ -328,7 +330,7 @@ impl<F: ReservationProtocol> HostCache<F> {
     /// Adds an entry, or replaces an old one when the cache is full; adds none when all entries
     /// are being requested.
     fn remember(&mut self, key: HostKey<F::Address>, state: HostCacheState) {
-        let hash = BorrowedHostKey::of(&key).hash(&self.hasher);
+        let hash = BorrowedHostKey::from_key(&key).hash(&self.hasher);
         let entry = HostCacheEntry { key, state, hosts: Vec::new() };
         let at = if self.entries.len() < self.limits.keys_max {
             self.entries.push(entry);
@@ -336,14 +338,14 @@ impl<F: ReservationProtocol> HostCache<F> {
         } else {
             let Some(at) = self.oldest() else { return };
             let old = core::mem::replace(&mut self.entries[at], entry);
-            let old_hash = BorrowedHostKey::of(&old.key).hash(&self.hasher);
+            let old_hash = BorrowedHostKey::from_key(&old.key).hash(&self.hasher);
             if let Ok(found) = self.table.find_entry(old_hash, |&other| other as usize == at) {
                 found.remove();
             }
             at
         };
         let (hasher, entries) = (&self.hasher, &self.entries);
-        let hash_of = |&at: &u32| BorrowedHostKey::of(&entries[at as usize].key).hash(hasher);
+        let hash_of = |&at: &u32| BorrowedHostKey::from_key(&entries[at as usize].key).hash(hasher);
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
@@ -361,13 +363,17 @@ impl<F: ReservationProtocol> HostCache<F> {
 }
 
 impl<F: ReservationProtocol> Remembered<F> {
-    fn of(scope: ReservationScope, host: &ReservationOf<F>, classes: &Classes) -> Self {
+    fn from_reservation(
+        scope: ReservationScope,
+        host: &ReservationOf<F>,
+        classes: &Classes,
+    ) -> Self {
         Self {
             scope,
             kind: host.identifier.kind,
             identifier: host.identifier.octets.as_slice().into(),
             reserved: F::reserved(&host.reserved).collect(),
-            terms: HostTerms::of(host, classes),
+            terms: HostTerms::from_reservation(host, classes),
         }
     }
 }

@@ -54,7 +54,11 @@ impl<'i> Identifiers<'i> {
     }
 
     /// Returns true if any of these is the identifier of `host`.
-    pub fn tell<F: ReservationProtocol>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
+    pub fn matches_host<F: ReservationProtocol>(
+        &self,
+        hosts: HostBook<'_, F>,
+        host: HostIndex,
+    ) -> bool {
         let host = hosts.get(host);
         self.iter().any(|told| told == (host.kind, host.identifier))
     }
@@ -68,7 +72,7 @@ pub struct HostSubnet {
     /// `id` of the subnet.
     pub id: u32,
     /// Reservation modes of the subnet.
-    pub modes: ReservationModes,
+    pub reservation_modes: ReservationModes,
 }
 
 /// Hosts of one client. The value is reused from message to message.
@@ -119,7 +123,7 @@ impl ClientHosts {
         {
             return;
         }
-        for subnet in subnets.filter(|subnet| subnet.modes.in_subnet) {
+        for subnet in subnets.filter(|subnet| subnet.reservation_modes.in_subnet) {
             if let Some(host) = identifiers.find(hosts, ReservationScope::Subnet(subnet.id)) {
                 self.in_subnets.push((subnet.index, host));
             }
@@ -140,7 +144,7 @@ impl ClientHosts {
 
     /// Returns the host in a subnet.
     #[must_use]
-    pub fn of(&self, subnet: SubnetIndex) -> Option<HostIndex> {
+    pub fn host_in_subnet(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         self.in_subnets.iter().find(|(index, _)| *index == subnet).map(|&(_, host)| host)
     }
 
@@ -153,7 +157,7 @@ impl ClientHosts {
     /// else the global one.
     #[must_use]
     pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
-        let own = self.of(subnet).filter(|_| modes.in_subnet);
+        let own = self.host_in_subnet(subnet).filter(|_| modes.in_subnet);
         own.or_else(|| self.global.filter(|_| modes.global))
     }
 }

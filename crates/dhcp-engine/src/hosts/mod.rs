@@ -11,10 +11,10 @@ mod book;
 mod build;
 mod cache;
 mod client;
+mod host_hashes;
 mod source;
 mod table;
 mod terms;
-mod trails;
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -27,10 +27,10 @@ pub use book::HostBook;
 pub use build::HostsBuilder;
 pub use cache::{CACHE_KEYS_MIN, CacheLimits, FoundIndex, HostCache};
 pub use client::{ClientHosts, HostSubnet, Identifiers};
+pub use host_hashes::HostTrails;
 pub use source::{FoundByKey, FoundHost, HostAnswer, HostKey, HostSource};
 pub use table::{HostTrail, Hosts};
 pub use terms::{HostTerms, ReservationOf};
-pub use trails::HostTrails;
 
 use crate::options::OptionCode;
 
@@ -65,7 +65,7 @@ pub trait ReservationProtocol: Family {
     fn address(reserved: Self::Reserved) -> Self::Address;
 
     /// Returns the place of an address.
-    fn place(address: Self::Address) -> Self::Place;
+    fn address_key(address: Self::Address) -> Self::Place;
 }
 
 /// Scope of a reservation.

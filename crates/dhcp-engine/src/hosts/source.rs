@@ -31,14 +31,14 @@ pub struct HostAnswer<F: ReservationProtocol> {
     /// True if the look-up failed: then the absence of a host means nothing.
     pub is_failed: bool,
     /// All keys of the batch with their hosts.
-    pub found: Vec<FoundByKey<F>>,
+    pub hosts_by_key: Vec<FoundByKey<F>>,
 }
 
 /// Source that looks up hosts while the shard continues.
 pub trait HostSource<F: ReservationProtocol>: Debug + Send {
     /// Requests `keys` and returns the number of the batch: 1 for the first, and each one more than
     /// the one before.
-    fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64;
+    fn request(&mut self, keys: Vec<HostKey<F::Address>>) -> u64;
 
     /// Takes the next answer, if there is one. Answers come in the order of the batches.
     fn take(&mut self) -> Option<HostAnswer<F>>;

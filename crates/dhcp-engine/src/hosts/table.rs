@@ -113,7 +113,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         kind: IdentifierKind,
         octets: &[u8],
     ) -> Option<HostIndex> {
-        let HostTrail(tag) = self.trail(scope, kind, octets);
+        let HostTrail(tag) = self.identifier_hash(scope, kind, octets);
         let scope = scope.number();
         let is_it = |&index: &u32| {
             let record = self.record(index);
@@ -124,17 +124,22 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
 
     /// Returns the hash that [`Hosts::find`] will look up.
     #[must_use]
-    pub fn trail(&self, scope: ReservationScope, kind: IdentifierKind, octets: &[u8]) -> HostTrail {
+    pub fn identifier_hash(
+        &self,
+        scope: ReservationScope,
+        kind: IdentifierKind,
+        octets: &[u8],
+    ) -> HostTrail {
         HostTrail(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
     }
 
     /// Prefetches the memory that a look-up reads first.
-    pub fn expect(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+    pub fn prefetch(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
         prefetch(self.by_identifier.address_of(tag));
     }
 
     /// Prefetches the record that a look-up reads second.
-    pub fn expect_record(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+    pub fn prefetch_record(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
         for index in self.by_identifier.find(tag) {
             let record = self.record(index);
             prefetch_value(prefetch, record, size_of_val(record).div_ceil(64));
@@ -143,7 +148,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
 
     /// Returns the first reserved address, if any, of the first host with this hash, without a
     /// comparison of its identifier.
-    pub(super) fn reserved_on(&self, HostTrail(tag): HostTrail) -> Option<F::Address> {
+    pub(super) fn reserved_for_hash(&self, HostTrail(tag): HostTrail) -> Option<F::Address> {
         let index = self.by_identifier.find(tag).next()?;
         self.reserved_of(self.record(index)).first().map(|&reserved| F::address(reserved))
     }
@@ -182,12 +187,12 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> {
-        let (scope, place) = (scope.number(), F::place(address));
+        let (scope, place) = (scope.number(), F::address_key(address));
         self.by_place.find(self.place_tag(scope, place)).filter_map(move |index| {
             let record = self.record(index);
             let mut reserved = self.reserved_of(record).iter();
             let is_it = record.scope == scope
-                && reserved.any(|&reserved| F::place(F::address(reserved)) == place);
+                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == place);
             is_it.then_some(HostIndex::Configured(index))
         })
     }
@@ -288,7 +293,7 @@ mod tests {
             (ReservationScope::Subnet(1), HardwareAddress, &[1, 2]),
         ];
         for (scope, kind, octets) in others {
-            hosts.by_identifier.insert(hosts.trail(scope, kind, octets).tag(), 0);
+            hosts.by_identifier.insert(hosts.identifier_hash(scope, kind, octets).tag(), 0);
             assert_eq!(hosts.find(scope, kind, octets), None, "{scope:?}, {kind:?}, {octets:?}");
         }
         let others = [

@@ -43,7 +43,7 @@ impl<F: ReservationProtocol> Hosts<F, HostTerms<F>> {
         let mut builder = HostsBuilder::new(SEED, count);
         for (scope, reservations) in scopes {
             for reservation in reservations {
-                let terms = HostTerms::of(reservation, classes);
+                let terms = HostTerms::from_reservation(reservation, classes);
                 builder.add(scope, &reservation.identifier, &reservation.reserved, terms);
             }
         }
@@ -53,7 +53,10 @@ impl<F: ReservationProtocol> Hosts<F, HostTerms<F>> {
 
 impl<F: ReservationProtocol> HostTerms<F> {
     /// Returns the terms of a host; `None` when it has only addresses.
-    pub(super) fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
+    pub(super) fn from_reservation(
+        reservation: &ReservationOf<F>,
+        classes: &Classes,
+    ) -> Option<Self> {
         let Reservation { hostname, options, client_classes, reserved, .. } = reservation;
         let own = F::own(reserved);
         let is_bare = hostname.is_empty() && options.is_empty() && client_classes.is_empty();

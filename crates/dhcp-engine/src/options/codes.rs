@@ -29,7 +29,7 @@ pub struct CodeSet([u64; 4]);
 impl CodeSet {
     /// Returns the set of `codes`, all of them below 256.
     #[must_use]
-    pub const fn of(codes: &[u16]) -> Self {
+    pub const fn from_codes(codes: &[u16]) -> Self {
         let mut words = [0; 4];
         let mut at = 0;
         while at < codes.len() {
@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn a_set_holds_what_was_put_in_and_not_taken_out() {
-        let mut set = CodeSet::of(&[255, 0, 64]);
+        let mut set = CodeSet::from_codes(&[255, 0, 64]);
         set.insert(63);
         set.insert(256);
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, 255]);
         assert!(set.take(64) && !set.take(64) && !set.take(256) && !set.contains(65_535));
-        assert_eq!((set & !CodeSet::of(&[0])).iter().collect::<Vec<_>>(), [63, 255]);
+        assert_eq!((set & !CodeSet::from_codes(&[0])).iter().collect::<Vec<_>>(), [63, 255]);
     }
 }

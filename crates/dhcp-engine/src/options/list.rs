@@ -93,7 +93,7 @@ impl<C: OptionCode> CodeList<C> {
 
     /// Returns the entries of one code.
     #[must_use]
-    pub fn of(&self, code: C) -> &[EncodedOption<C>] {
+    pub fn entries_for(&self, code: C) -> &[EncodedOption<C>] {
         let low = code.into();
         if CodeSet::can_hold(low) && !self.present.contains(low) {
             return &[];

@@ -9,14 +9,14 @@
 
 mod codes;
 mod list;
-mod put;
+mod selection;
 mod vendor;
 
 use dhcp_config::{OptionData, Space};
 
 pub use codes::{CodeSet, OptionCode};
 pub use list::{CodeList, EncodedOption};
-pub use put::{OptionSelection, put, sent};
+pub use selection::{OptionSelection, select_options, selected_entry};
 pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Vendors, put_all};
 
 use crate::classify::ClassIndex;
@@ -53,7 +53,7 @@ impl<C: OptionCode> ScopeOptions<C> {
             .map(|number| (number, of_space(Space::Vendor(number))))
             .collect();
         let standard = of_space(Space::Standard);
-        let vendor_codes = CodeSet::of(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
+        let vendor_codes = CodeSet::from_codes(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
         let has_vendor_options = !(standard.present & vendor_codes).is_empty();
         Self { has_vendor_options: has_vendor_options || !vendors.is_empty(), standard, vendors }
     }

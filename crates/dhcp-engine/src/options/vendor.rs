@@ -8,7 +8,7 @@
 use super::ScopeOptions;
 use super::codes::{CodeSet, OptionCode};
 use super::list::EncodedOption;
-use super::put::{OptionSelection, is_wanted, put};
+use super::selection::{OptionSelection, is_wanted, select_options};
 
 /// Enterprise number of CableLabs, the vendor whose sub-option 1 lists codes of sub-options that
 /// the client requests.
@@ -52,7 +52,7 @@ pub struct VendorQuery<I> {
     /// Vendors that the client names.
     pub vendors: Vendors,
     /// Codes of CableLabs' sub-options that the client requests.
-    pub asked: I,
+    pub requested: I,
 }
 
 /// Writer of the options that a reply carries.
@@ -90,10 +90,10 @@ pub fn put_all<'l, C, I, L, J, W>(
     L: Iterator<Item = &'l ScopeOptions<C>>,
     W: ReplyOptionWriter<C>,
 {
-    let vendor_codes = CodeSet::of(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
-    let mut plain = OptionSelection { asked: wanted.asked.clone(), ..*wanted };
+    let vendor_codes = CodeSet::from_codes(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
+    let mut plain = OptionSelection { requested: wanted.requested.clone(), ..*wanted };
     plain.withheld |= vendor_codes;
-    put(
+    select_options(
         || scopes().map(ScopeOptions::standard),
         &plain,
         |code, octets| {
@@ -109,7 +109,7 @@ pub fn put_all<'l, C, I, L, J, W>(
     let mut vendors = query.vendors;
     each_enterprise(&scopes, wanted, C::VENDOR_OPTIONS, |_, number| vendors.insert(number));
     for &enterprise in vendors.numbers() {
-        put_vendor(&scopes, wanted, (enterprise, query.asked.clone()), writer);
+        put_vendor(&scopes, wanted, enterprise, query.requested.clone(), writer);
     }
 }
 
@@ -130,7 +130,7 @@ fn each_enterprise<'l, C, I, L>(
         return;
     }
     let mut seen = Vendors::default();
-    for entry in lists().flat_map(|list| list.of(code)) {
+    for entry in lists().flat_map(|list| list.entries_for(code)) {
         let Some(enterprise) = entry.enterprise().filter(|_| entry.fits(wanted.classes)) else {
             continue;
         };
@@ -146,7 +146,8 @@ fn each_enterprise<'l, C, I, L>(
 fn put_vendor<'l, C, I, L, J, W>(
     scopes: &impl Fn() -> L,
     wanted: &OptionSelection<'_, I>,
-    (enterprise, asked): (u32, J),
+    enterprise: u32,
+    asked: J,
     writer: &mut W,
 ) where
     C: OptionCode + 'l,
@@ -171,12 +172,12 @@ fn put_vendor<'l, C, I, L, J, W>(
     let mut low = CodeSet::default();
     asked.clone().for_each(|code| low.insert(code.into()));
     let inner = OptionSelection {
-        asked: asked.filter(|&code| !CodeSet::can_hold(code.into())),
-        unasked: low,
+        requested: asked.filter(|&code| !CodeSet::can_hold(code.into())),
+        unconditional: low,
         withheld: CodeSet::default(),
         classes: wanted.classes,
     };
-    put(
+    select_options(
         || scopes().filter_map(|scope| scope.vendor(enterprise)),
         &inner,
         |code, octets| {

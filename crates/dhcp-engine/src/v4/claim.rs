@@ -23,20 +23,20 @@ pub struct AddressLocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) address: Ipv4Addr,
-    pub(super) place: AddressLocation,
+    pub(super) location: AddressLocation,
 }
 
 impl Transaction<'_> {
     /// Returns the subnets of the client's link that serve it, beginning with `first`.
     pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
         let snapshot = self.snapshot;
-        let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.known.classes);
-        snapshot.neighbors(first).iter().copied().filter(open)
+        let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.client_facts.classes);
+        snapshot.link_subnets(first).iter().copied().filter(open)
     }
 
     /// Returns the addresses that the client may have a claim to, whatever lease it has.
     pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let hosts = &self.known.hosts;
+        let hosts = &self.client_facts.client_hosts;
         let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
         found.filter_map(|host| self.reserved(host))
     }
@@ -47,7 +47,10 @@ impl Transaction<'_> {
 
     /// Returns the client's host in `subnet` itself, where such hosts count.
     fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
-        self.known.hosts.of(subnet).filter(|_| self.snapshot.subnet(subnet).modes.in_subnet)
+        self.client_facts
+            .client_hosts
+            .host_in_subnet(subnet)
+            .filter(|_| self.snapshot.subnet(subnet).reservation_modes.in_subnet)
     }
 
     /// Returns the address that the client has a claim to. Reservations of the subnet where it has
@@ -55,10 +58,10 @@ impl Transaction<'_> {
     /// the global one counts where it fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
-        if self.known.hosts.is_empty() {
+        if self.client_facts.client_hosts.is_empty() {
             return None;
         }
-        let leased = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Leased);
+        let leased = facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Leased);
         let first = leased
             .filter_map(|slot| self.subnet_with(selected, slot.address))
             .next()
@@ -66,13 +69,15 @@ impl Transaction<'_> {
         for subnet in self.open_subnets(first) {
             let Some(host) = self.own_host(subnet) else { continue };
             let Some(address) = self.reserved(host) else { continue };
-            if !snapshot.subnet(subnet).modes.out_of_pool || !self.is_pooled(subnet, address) {
+            if !snapshot.subnet(subnet).reservation_modes.out_of_pool
+                || !self.is_pooled(subnet, address)
+            {
                 return Some(self.claim_to(subnet, address));
             }
         }
-        let address = self.reserved(self.known.hosts.global()?)?;
+        let address = self.reserved(self.client_facts.client_hosts.global()?)?;
         let fits = |subnet: &SubnetIndex| {
-            snapshot.subnet(*subnet).modes.global && snapshot.contains(*subnet, address)
+            snapshot.subnet(*subnet).reservation_modes.global && snapshot.contains(*subnet, address)
         };
         let subnet = self.open_subnets(first).find(fits)?;
         Some(self.claim_to(subnet, address))
@@ -82,49 +87,51 @@ impl Transaction<'_> {
     /// subnet, the first host that its identifiers lead to counts, but no other client may have the
     /// addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let found = self.known.hosts.in_subnets().flat_map(|(subnet, first)| {
+        let found = self.client_facts.client_hosts.in_subnets().flat_map(|(subnet, first)| {
             let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
             let all = self.identifiers.find_all(self.hosts, scope);
             all.filter(move |&host| host != first).filter_map(|host| self.reserved(host))
         });
-        found.filter(|&address| self.pool_place(address).is_some() && !self.is_for_others(address))
+        found.filter(|&address| {
+            self.location_in_pool(address).is_some() && !self.is_reserved_for_others(address)
+        })
     }
 
     fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
-        let found = self.snapshot.place(subnet, address);
+        let found = self.snapshot.find_pool(subnet, address);
         let pool = found.filter(|place| place.subnet == subnet).map(|place| place.pool);
-        Claim { address, place: AddressLocation { subnet, pool } }
+        Claim { address, location: AddressLocation { subnet, pool } }
     }
 
     /// Returns the pool of the client's link that has `address`. The result is cached, since
     /// callers repeat the same address.
-    fn place_on_link(&self, address: Ipv4Addr) -> Option<PoolPlace> {
-        if let Some((known, place)) = self.placed.get()
+    fn pool_on_link(&self, address: Ipv4Addr) -> Option<PoolPlace> {
+        if let Some((known, place)) = self.last_pool_lookup.get()
             && known == address
         {
             return place;
         }
-        let place = self.snapshot.place(self.subnet?, address);
-        self.placed.set(Some((address, place)));
+        let place = self.snapshot.find_pool(self.subnet?, address);
+        self.last_pool_lookup.set(Some((address, place)));
         place
     }
 
     /// Returns the subnet and pool from which the client may get `address`.
-    pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<AddressLocation> {
-        let found = self.place_on_link(address)?;
+    pub(super) fn location_in_pool(&self, address: Ipv4Addr) -> Option<AddressLocation> {
+        let found = self.pool_on_link(address)?;
         let is_admitted =
-            self.is_open || self.snapshot.admits_to_pool(found.pool, &self.known.classes);
+            self.is_open || self.snapshot.admits_to_pool(found.pool, &self.client_facts.classes);
         is_admitted.then_some(AddressLocation { subnet: found.subnet, pool: Some(found.pool) })
     }
 
     /// Returns true if any pool of the link has `address`, for this client or for others.
-    pub(super) fn is_ours(&self, address: Ipv4Addr) -> bool {
-        self.place_on_link(address).is_some()
+    pub(super) fn is_in_link_pool(&self, address: Ipv4Addr) -> bool {
+        self.pool_on_link(address).is_some()
     }
 
     /// Returns true if `address` is reserved for other clients only. Where reservations lie outside
     /// of pools, addresses in pools count as not reserved.
-    pub(super) fn is_for_others(&self, address: Ipv4Addr) -> bool {
+    pub(super) fn is_reserved_for_others(&self, address: Ipv4Addr) -> bool {
         let hosts = self.hosts;
         if hosts.is_empty() {
             return false;
@@ -133,45 +140,52 @@ impl Transaction<'_> {
             return false;
         };
         let terms = self.snapshot.subnet(subnet);
-        let counts =
-            terms.modes.in_subnet && (!terms.modes.out_of_pool || !self.is_pooled(subnet, address));
+        let counts = terms.reservation_modes.in_subnet
+            && (!terms.reservation_modes.out_of_pool || !self.is_pooled(subnet, address));
         if !counts {
             return false;
         }
-        let own = self.known.hosts.of(subnet).and_then(|host| self.reserved(host));
+        let own = self
+            .client_facts
+            .client_hosts
+            .host_in_subnet(subnet)
+            .and_then(|host| self.reserved(host));
         if own == Some(address) {
             // The client may have the address, whichever other hosts have it, too: no look-up is
             // needed.
             return false;
         }
         let mut owners = hosts.owners_of(ReservationScope::Subnet(terms.id), address).peekable();
-        owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
+        owners.peek().is_some() && !owners.any(|host| self.identifiers.matches_host(hosts, host))
     }
 
     /// Returns the addresses that a look-up has found to be reserved for the client. The lease
     /// table may not know yet that clients may have them.
     pub(super) fn found_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let is_found = |host: &HostIndex| matches!(host, HostIndex::Found(_));
-        let in_subnets = self.known.hosts.in_subnets().filter_map(move |(subnet, host)| {
-            let address = self.reserved(host).filter(|_| is_found(&host))?;
-            let modes = self.snapshot.subnet(subnet).modes;
-            (!modes.out_of_pool || !self.is_pooled(subnet, address)).then_some(address)
-        });
-        let global = self.known.hosts.global().filter(is_found);
+        let in_subnets =
+            self.client_facts.client_hosts.in_subnets().filter_map(move |(subnet, host)| {
+                let address = self.reserved(host).filter(|_| is_found(&host))?;
+                let modes = self.snapshot.subnet(subnet).reservation_modes;
+                (!modes.out_of_pool || !self.is_pooled(subnet, address)).then_some(address)
+            });
+        let global = self.client_facts.client_hosts.global().filter(is_found);
         let global = global.and_then(|host| self.reserved(host));
         // Kea protects only addresses reserved in a subnet.
-        let is_open = |&address: &Ipv4Addr| self.subnet.is_some() && !self.is_ours(address);
+        let is_open = |&address: &Ipv4Addr| self.subnet.is_some() && !self.is_in_link_pool(address);
         in_subnets.chain(global.filter(is_open))
     }
 
     /// Returns a slot reserved for others that the client holds, or was about to get: reservations
     /// are looked up after an address was claimed.
-    pub(super) fn stray(&self, facts: &Facts) -> Option<SlotView> {
-        if !self.hosts.looks_up() {
+    pub(super) fn slot_reserved_for_others(&self, facts: &Facts) -> Option<SlotView> {
+        if !self.hosts.has_external_source() {
             return None;
         }
-        let held = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Held).copied();
-        let stray = held.chain(facts.candidate).find(|slot| self.is_for_others(slot.address));
+        let held =
+            facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Held).copied();
+        let stray =
+            held.chain(facts.candidate).find(|slot| self.is_reserved_for_others(slot.address));
         stray.filter(|_| !self.hosts.has_missed())
     }
 
@@ -179,13 +193,13 @@ impl Transaction<'_> {
     /// the first that contains it.
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
-        let pooled = snapshot.place(near, address).map(|place| place.subnet);
+        let pooled = snapshot.find_pool(near, address).map(|place| place.subnet);
         pooled.or_else(|| {
-            snapshot.neighbors(near).iter().copied().find(|&at| snapshot.contains(at, address))
+            snapshot.link_subnets(near).iter().copied().find(|&at| snapshot.contains(at, address))
         })
     }
 
     fn is_pooled(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.snapshot.place(subnet, address).is_some_and(|place| place.subnet == subnet)
+        self.snapshot.find_pool(subnet, address).is_some_and(|place| place.subnet == subnet)
     }
 }

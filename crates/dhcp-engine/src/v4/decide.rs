@@ -59,7 +59,7 @@ impl Proposed {
                 pool_id: place.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
                 fqdn_fwd: false,
                 fqdn_rev: false,
-                hostname: transaction.known.name.text(),
+                hostname: transaction.client_facts.name.text(),
                 user_context: transaction.user_context(place.subnet),
             }),
         }
@@ -127,10 +127,10 @@ pub(super) fn running(
     }
     let is_running =
         |slot: &&SlotView| slot.occupancy == SlotOccupancy::Leased && !slot.is_available(now);
-    let mut running = facts.mine().filter(is_running).peekable();
+    let mut running = facts.client_slots().filter(is_running).peekable();
     running.peek()?;
     let court = LeaseDecider { transaction, now, facts, claim: transaction.claim(facts) };
-    running.find_map(|slot| Some((slot.address, court.place(slot.address)?)))
+    running.find_map(|slot| Some((slot.address, court.location_of(slot.address)?)))
 }
 
 /// Transaction with its facts and its claim, over which the decisions are made.
@@ -146,8 +146,8 @@ impl LeaseDecider<'_, '_> {
     /// its current address, its previous one, the one it requests, or a new one.
     fn discover(&self, wish: Option<Ipv4Addr>) -> Decision {
         // A candidate is only claimed when no other address would do, and a claim must be used.
-        if let Some(found) = self.candidate() {
-            return self.offer(found);
+        if let Some((slot, place)) = self.candidate() {
+            return self.offer(slot, place);
         }
         if let Some(claim) = self.claim
             && let Some(slot) = self.slot(claim.address)
@@ -156,23 +156,23 @@ impl LeaseDecider<'_, '_> {
                 return Decision::Wait(slot.row_epoch);
             }
             if is_own(slot) || self.is_claimable(slot) {
-                return self.offer((slot, claim.place));
+                return self.offer(slot, claim.location);
             }
         }
-        if let Some(found) = self.own_slot() {
-            return self.offer(found);
+        if let Some((slot, place)) = self.own_slot() {
+            return self.offer(slot, place);
         }
         if let Some(slot) = wish.and_then(|address| self.slot(address))
             && slot.is_available(self.now)
-            && !self.transaction.is_for_others(slot.address)
-            && let Some(place) = self.place(slot.address)
+            && !self.transaction.is_reserved_for_others(slot.address)
+            && let Some(place) = self.location_of(slot.address)
         {
-            return self.offer((slot, place));
+            return self.offer(slot, place);
         }
-        self.further().map_or(Decision::NeedCandidate, |found| self.offer(found))
+        self.further().map_or(Decision::NeedCandidate, |(slot, place)| self.offer(slot, place))
     }
 
-    fn offer(&self, (slot, place): (SlotView, AddressLocation)) -> Decision {
+    fn offer(&self, slot: SlotView, place: AddressLocation) -> Decision {
         let terms = self.transaction.terms(self.now, ReplyKind::Offer, slot, place);
         let is_running = slot.occupancy == SlotOccupancy::Leased
             && slot.owner == SlotOwner::Asking
@@ -210,7 +210,7 @@ impl LeaseDecider<'_, '_> {
     fn request(&self, address: Ipv4Addr) -> Decision {
         let slot = self.slot(address);
         let epoch = slot.map_or(0, |slot| slot.row_epoch);
-        if self.transaction.is_for_others(address) {
+        if self.transaction.is_reserved_for_others(address) {
             return nak(epoch);
         }
         if slot.is_some_and(is_releasing_own) {
@@ -233,9 +233,9 @@ impl LeaseDecider<'_, '_> {
             // it.
             return nak(epoch.max(claimed.row_epoch));
         }
-        match slot.and_then(|slot| Some((slot, self.place(address)?))) {
-            Some(found) => self.lease(found),
-            None if self.transaction.is_ours(address) => nak(epoch),
+        match slot.and_then(|slot| Some((slot, self.location_of(address)?))) {
+            Some((slot, location_of)) => self.lease(slot, location_of),
+            None if self.transaction.is_in_link_pool(address) => nak(epoch),
             // An address that is in no pool may be another server's.
             None => Decision::Drop(DropReason::UnknownClient),
         }
@@ -244,14 +244,14 @@ impl LeaseDecider<'_, '_> {
     /// Decides on a REQUEST that names no address: grants the address reserved for the client, the
     /// one that it has or was offered, else a new one.
     fn request_any(&self) -> Decision {
-        if let Some(found) = self.candidate() {
-            return self.lease(found);
+        if let Some((slot, place)) = self.candidate() {
+            return self.lease(slot, place);
         }
         if let Some(claim) = self.claim {
             return self.request(claim.address);
         }
         let found = self.own_slot().or_else(|| self.further());
-        found.map_or(Decision::NeedCandidate, |found| self.lease(found))
+        found.map_or(Decision::NeedCandidate, |(slot, place)| self.lease(slot, place))
     }
 
     /// Decides on an INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards unknown clients unless we
@@ -270,7 +270,7 @@ impl LeaseDecider<'_, '_> {
         }
         let known_epoch = self
             .facts
-            .mine()
+            .client_slots()
             .filter(|slot| has_lease(**slot) && on_link(slot.address))
             .map(|slot| slot.row_epoch)
             .max();
@@ -282,7 +282,7 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    fn lease(&self, (slot, place): (SlotView, AddressLocation)) -> Decision {
+    fn lease(&self, slot: SlotView, place: AddressLocation) -> Decision {
         let terms = self.transaction.terms(self.now, ReplyKind::Ack, slot, place);
         if let Some(remaining_s) = self.repeatable_s(slot, place, terms.lifetime_s) {
             return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
@@ -318,7 +318,7 @@ impl LeaseDecider<'_, '_> {
     }
 
     fn offer_not_taken(&self) -> Decision {
-        match self.facts.mine().find(|slot| slot.occupancy == SlotOccupancy::Held) {
+        match self.facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Held) {
             Some(&slot) => Decision::Change {
                 change_of: slot,
                 action: Proposed::Plain(Action::Unhold),
@@ -337,14 +337,14 @@ impl LeaseDecider<'_, '_> {
 
     /// Returns the slot of an address that the transaction fetched by its address.
     fn slot(&self, address: Ipv4Addr) -> Option<SlotView> {
-        self.facts.asked.iter().flatten().find(|slot| slot.address == address).copied()
+        self.facts.address_slots.iter().flatten().find(|slot| slot.address == address).copied()
     }
 
     /// Returns the subnet and pool in which the client may have `address`: where it is reserved for
     /// it, or in a pool.
-    fn place(&self, address: Ipv4Addr) -> Option<AddressLocation> {
+    fn location_of(&self, address: Ipv4Addr) -> Option<AddressLocation> {
         let claimed = self.claim.filter(|claim| claim.address == address);
-        claimed.map(|claim| claim.place).or_else(|| self.transaction.pool_place(address))
+        claimed.map(|claim| claim.location).or_else(|| self.transaction.location_in_pool(address))
     }
 
     /// Returns the client's best slot on this link: a running lease, a hold, an ended lease, or the
@@ -358,9 +358,9 @@ impl LeaseDecider<'_, '_> {
             SlotOccupancy::Releasing | SlotOccupancy::Declined => 4,
         };
         self.facts
-            .mine()
-            .filter(|slot| rank(slot) < 4 && !self.transaction.is_for_others(slot.address))
-            .filter_map(|slot| Some((*slot, self.place(slot.address)?)))
+            .client_slots()
+            .filter(|slot| rank(slot) < 4 && !self.transaction.is_reserved_for_others(slot.address))
+            .filter_map(|slot| Some((*slot, self.location_of(slot.address)?)))
             .min_by_key(|(slot, _)| (rank(slot), slot.address))
     }
 
@@ -371,17 +371,19 @@ impl LeaseDecider<'_, '_> {
         let mut all = looks.then(|| transaction.further_reserved()).into_iter().flatten();
         all.find_map(|address| {
             let slot = self.slot(address).filter(|slot| self.is_claimable(*slot))?;
-            Some((slot, transaction.pool_place(address)?))
+            Some((slot, transaction.location_in_pool(address)?))
         })
     }
 
     fn candidate(&self) -> Option<(SlotView, AddressLocation)> {
         let slot = self.facts.candidate?;
         // Addresses reserved in the configuration never become candidates.
-        if self.transaction.hosts.looks_up() && self.transaction.is_for_others(slot.address) {
+        if self.transaction.hosts.has_external_source()
+            && self.transaction.is_reserved_for_others(slot.address)
+        {
             return None;
         }
-        Some((slot, self.transaction.pool_place(slot.address)?))
+        Some((slot, self.transaction.location_in_pool(slot.address)?))
     }
 
     /// Returns the subnet of the reserved address, when another client has the address in use.
@@ -389,7 +391,7 @@ impl LeaseDecider<'_, '_> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
         let is_taken = slot.owner != SlotOwner::Asking && !self.is_claimable(slot);
-        is_taken.then_some(claim.place.subnet)
+        is_taken.then_some(claim.location.subnet)
     }
 
     /// Returns the client's running lease on this link other than `slot`: one client, one lease.
@@ -401,7 +403,7 @@ impl LeaseDecider<'_, '_> {
                 && !mine.is_available(self.now)
                 && snapshot.is_on_link(selected, mine.address)
         };
-        self.facts.mine().find(is_other).copied()
+        self.facts.client_slots().find(is_other).copied()
     }
 
     /// Returns the seconds left, when the lease is young enough to be repeated instead of renewed
@@ -409,11 +411,11 @@ impl LeaseDecider<'_, '_> {
     fn repeatable_s(&self, slot: SlotView, place: AddressLocation, wanted_s: u32) -> Option<u32> {
         let subnet = self.transaction.snapshot.subnet(place.subnet);
         let user_context = self.transaction.user_context(place.subnet);
-        let name = &self.transaction.known.name;
+        let name = &self.transaction.client_facts.name;
         let is_same = subnet.id == slot.subnet_id
             && slot.detail.is_same_client
-            && name.is_fitted(place, slot.address)
-            && slot.text.hostname == text_hash(name.kept_text()?)
+            && name.is_chosen_for(place, slot.address)
+            && slot.text.hostname == text_hash(name.stored_text()?)
             && !slot.text.fqdn_fwd
             && !slot.text.fqdn_rev
             && (user_context.is_empty() || slot.text.user_context == text_hash(user_context));

@@ -42,7 +42,7 @@ impl Destination {
     /// NAK; else `ciaddr` (for an INFORM without it, the address it came from); else the one that
     /// the broadcast flag selects.
     #[must_use]
-    pub fn of(message: &Message<'_>, ingress: Ingress, terms: &ReplyTerms) -> Self {
+    pub fn for_reply(message: &Message<'_>, ingress: Ingress, terms: &ReplyTerms) -> Self {
         let (relay, client) = (message.giaddr(), message.ciaddr());
         let to_client = |address: Ipv4Addr| Self::Client(SocketAddrV4::new(address, CLIENT_PORT));
         let is_inform = terms.kind == ReplyKind::InformAck;

@@ -26,23 +26,23 @@ impl<'m> Transaction<'m> {
     }
 
     /// Makes the name that the client has with `address` in `place`.
-    pub(super) fn fit_name(&mut self, place: AddressLocation, address: Ipv4Addr) {
+    pub(super) fn choose_name(&mut self, place: AddressLocation, address: Ipv4Addr) {
         let reserved = self.host_terms(place.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(place.subnet, place.pool);
-        self.known.name.fit((place, address), reserved, terms);
+        self.client_facts.name.choose(place, address, reserved, terms);
     }
 
     /// Returns the omissions from the client's lease because of a size limit.
     pub(super) fn omissions(&self) -> Omissions {
-        let mut omissions = self.known.omissions;
-        self.known.name.note(&mut omissions);
+        let mut omissions = self.client_facts.omissions;
+        self.client_facts.name.note(&mut omissions);
         omissions
     }
 
     /// Returns the relay agent information that a lease in `subnet` stores.
     pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
         let keeps = self.snapshot.subnet(subnet).stores_extended_info;
-        if keeps { &self.known.user_context } else { "" }
+        if keeps { &self.client_facts.user_context } else { "" }
     }
 
     pub(super) fn is_authoritative(&self) -> bool {
@@ -64,7 +64,7 @@ impl<'m> Transaction<'m> {
             kind,
             address: slot.address,
             lifetime_s,
-            place: Some(place),
+            location: Some(place),
             is_repeated: false,
         }
     }
@@ -79,7 +79,7 @@ impl<'m> Transaction<'m> {
         let of_subnet = &self.snapshot.subnet(subnet).valid_lifetime;
         let limits = of_class.unwrap_or(of_subnet);
         if self.is_nearly_full(slot, subnet) {
-            let left_s = adaptive::left_s(now, slot, slot.valid_lifetime_s);
+            let left_s = adaptive::remaining_lifetime_s(now, slot, slot.valid_lifetime_s);
             return adaptive::shortest(*limits, left_s).default_s;
         }
         lifetime::granted_s(limits, self.view.message.lease_time())
@@ -91,7 +91,7 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
             let is_admitted = |&pool: &PoolIndex| {
-                self.is_open || snapshot.admits_to_pool(pool, &self.known.classes)
+                self.is_open || snapshot.admits_to_pool(pool, &self.client_facts.classes)
             };
             let pools = snapshot.pools_of(subnet).filter(is_admitted);
             snapshot.pools().occupancy(pools, slot) >= threshold
@@ -109,7 +109,7 @@ impl<'m> Transaction<'m> {
     /// Returns the terms of the client's classes, in the order of assignment.
     pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m CompiledClassTerms4> {
         let snapshot = self.snapshot;
-        self.known.classes.iter().filter_map(|class| snapshot.class(class))
+        self.client_facts.classes.iter().filter_map(|class| snapshot.class(class))
     }
 
     /// Returns the scopes whose options a reply may carry, in order of precedence: host, pool,
@@ -130,7 +130,10 @@ impl<'m> Transaction<'m> {
 
     /// Returns the terms of the client's host that counts in `subnet`.
     pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
-        let host = self.known.hosts.current(subnet, self.snapshot.subnet(subnet).modes);
+        let host = self
+            .client_facts
+            .client_hosts
+            .current(subnet, self.snapshot.subnet(subnet).reservation_modes);
         self.hosts.terms(host)
     }
 
@@ -138,11 +141,11 @@ impl<'m> Transaction<'m> {
     /// client's name there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
-            let pool = reply.terms.place.and_then(|place| place.pool);
-            self.known.settle((self.snapshot, self.hosts), &self.view, subnet, pool);
+            let pool = reply.terms.location.and_then(|place| place.pool);
+            self.client_facts.settle(self.snapshot, self.hosts, &self.view, subnet, pool);
         }
-        if let Some(place) = reply.terms.place {
-            self.fit_name(place, reply.terms.address);
+        if let Some(place) = reply.terms.location {
+            self.choose_name(place, reply.terms.address);
         }
     }
 }

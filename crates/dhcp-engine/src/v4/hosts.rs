@@ -48,7 +48,7 @@ impl ReservationProtocol for V4 {
         reserved
     }
 
-    fn place(address: Ipv4Addr) -> Ipv4Addr {
+    fn address_key(address: Ipv4Addr) -> Ipv4Addr {
         address
     }
 }

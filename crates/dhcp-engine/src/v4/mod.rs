@@ -1,36 +1,36 @@
 //! DHCPv4: snapshot, transaction, reply.
 
+pub mod client_facts;
 pub mod destination;
 pub mod hosts;
-pub mod known;
 pub mod reply;
 pub mod scopes;
 pub mod snapshot;
 pub mod transaction;
 
-mod ahead;
 mod claim;
 mod decide;
 mod grant;
 mod lifetime;
 mod name;
+mod prefetch;
 mod relay_info;
 mod request;
 mod select;
 mod serve;
-mod stash;
+mod stored_relay_information;
 mod vendor;
 
 use dhcp_lease::v4::V4;
 
 pub use crate::reason::DropReason;
 pub use claim::AddressLocation;
+pub use client_facts::{Dhcp4ClientFacts, Dhcp4TransactionScratch, FlexIdValue};
 pub use destination::Destination;
-pub use known::{Dhcp4ClientFacts, Dhcp4TransactionScratch, FlexIdValue};
 pub use reply::{Reply, ReplyKind};
 pub use request::{Dhcp4Intent, RequestingClientState};
 pub use snapshot::Snapshot;
-pub use stash::StoredRelayInformation;
+pub use stored_relay_information::StoredRelayInformation;
 pub use transaction::{
     Dhcp4TransactionInput, Dhcp4TransactionOutcome, Dhcp4TransactionStep, Transaction, drive,
 };
@@ -56,7 +56,7 @@ pub struct Ingress {
     pub is_broadcast: bool,
     /// Number of the driver's socket that the message came through; the reply leaves through the
     /// same, or through another one that reaches the destination over the same interface.
-    pub door: u16,
+    pub listener_index: u16,
     /// Hardware address that the frame came from, where the driver knows it: a client's, or that of
     /// the router or relay agent that forwarded it. A reply to an address goes there without ARP.
     pub mac: Option<[u8; 6]>,
@@ -66,6 +66,6 @@ impl Ingress {
     /// Returns the ingress of a unicast datagram from `source`, which may be anywhere.
     #[must_use]
     pub const fn routed(source: SocketAddrV4, local: Ipv4Addr) -> Self {
-        Self { source, local, interface: 0, is_broadcast: false, door: 0, mac: None }
+        Self { source, local, interface: 0, is_broadcast: false, listener_index: 0, mac: None }
     }
 }

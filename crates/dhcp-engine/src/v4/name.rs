@@ -57,7 +57,7 @@ struct FqdnAnswerFields {
 /// nothing.
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
-    given: ClientNameSource,
+    source: ClientNameSource,
     /// Name that the client sends: a host name as it was sent, or labels in lower case, a dot after
     /// each.
     raw: Vec<u8>,
@@ -73,7 +73,7 @@ pub(super) struct ClientName {
     is_generated: bool,
     /// Part that the name lacks.
     omission: Option<Omission>,
-    fitted_to: Option<(AddressLocation, Ipv4Addr)>,
+    chosen_for: Option<(AddressLocation, Ipv4Addr)>,
 }
 
 impl ClientName {
@@ -83,9 +83,9 @@ impl ClientName {
         self.text.clear();
         self.is_answered = false;
         self.omission = None;
-        self.fitted_to = None;
+        self.chosen_for = None;
         self.fqdn = None;
-        self.given = if message.client_fqdn().is_some() {
+        self.source = if message.client_fqdn().is_some() {
             self.read_fqdn(message)
         } else if message.host_name().is_some() {
             self.read_host_name(message)
@@ -96,7 +96,7 @@ impl ClientName {
 
     fn read_fqdn(&mut self, message: &Message<'_>) -> ClientNameSource {
         let Some(fqdn) = message.client_fqdn() else { return ClientNameSource::Nothing };
-        let overridden = if fqdn.asks_for_entry() { FLAG_O } else { 0 };
+        let overridden = if fqdn.requests_entry() { FLAG_O } else { 0 };
         let form = if fqdn.is_in_labels() { FLAG_E } else { 0 };
         self.fqdn = Some(FqdnAnswerFields { flags: FLAG_N | overridden | form, codes: fqdn.codes });
         let raw = &mut self.raw;
@@ -137,7 +137,7 @@ impl ClientName {
     /// Replaces characters in the name that the client sends, by the rules of `terms`.
     fn clean(&mut self, terms: &NameTerms) -> CleanedName {
         let own = &mut self.own;
-        if let ClientNameSource::Labels { is_partial } = self.given {
+        if let ClientNameSource::Labels { is_partial } = self.source {
             return match terms.characters.clean_labels(&self.raw, is_partial, own) {
                 false => CleanedName::Lost,
                 true if is_partial => CleanedName::Partial,
@@ -147,7 +147,7 @@ impl ClientName {
         if !terms.characters.clean_host_name(&self.raw, own) {
             return CleanedName::Lost;
         }
-        let is_partial = self.given == (ClientNameSource::HostName { is_partial: true });
+        let is_partial = self.source == (ClientNameSource::HostName { is_partial: true });
         match &**own {
             "." if is_partial => CleanedName::Lost,
             "." => CleanedName::Root,
@@ -160,20 +160,21 @@ impl ClientName {
     /// Makes the name that the client has with `address` in `place`, where `reserved` is the name
     /// reserved for it: this, else its own, else one generated from its address when `terms` or the
     /// client require that.
-    pub(super) fn fit(
+    pub(super) fn choose(
         &mut self,
-        (place, address): (AddressLocation, Ipv4Addr),
+        place: AddressLocation,
+        address: Ipv4Addr,
         reserved: &str,
         terms: &NameTerms,
     ) {
-        if self.is_fitted(place, address) {
+        if self.is_chosen_for(place, address) {
             return;
         }
-        self.fitted_to = Some((place, address));
+        self.chosen_for = Some((place, address));
         self.omission = None;
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
-        let cleaned = match self.given {
+        let cleaned = match self.source {
             ClientNameSource::HostName { .. } | ClientNameSource::Labels { .. }
                 if reserved.is_empty() =>
             {
@@ -181,7 +182,7 @@ impl ClientName {
             }
             _ => CleanedName::Lost,
         };
-        let is_replaced = match self.given {
+        let is_replaced = match self.source {
             ClientNameSource::Nothing => terms.replaces_missing(),
             ClientNameSource::Nonsense => false,
             ClientNameSource::Empty => true,
@@ -230,11 +231,11 @@ impl ClientName {
     }
 
     /// Returns true if the name was made for `address` in `place`.
-    pub(super) fn is_fitted(&self, place: AddressLocation, address: Ipv4Addr) -> bool {
-        self.fitted_to == Some((place, address))
+    pub(super) fn is_chosen_for(&self, place: AddressLocation, address: Ipv4Addr) -> bool {
+        self.chosen_for == Some((place, address))
     }
 
-    /// Returns the name of the client in the place of the last [`Self::fit`]; empty when it has
+    /// Returns the name of the client in the place of the last [`Self::choose`]; empty when it has
     /// none.
     pub(super) fn text(&self) -> &str {
         &self.text
@@ -242,7 +243,7 @@ impl ClientName {
 
     /// Returns the name as the client's lease stores it; `None` when a new row must be written: as
     /// in Kea, a lease with a generated name is never repeated.
-    pub(super) fn kept_text(&self) -> Option<&str> {
+    pub(super) fn stored_text(&self) -> Option<&str> {
         (!self.is_generated).then_some(&self.text)
     }
 

@@ -45,7 +45,7 @@ mod tests {
 
     fn context(octets: &[u8]) -> String {
         let mut text = String::new();
-        write_value(OptionValue::of(octets), &mut text);
+        write_value(OptionValue::from_slice(octets), &mut text);
         text
     }
 

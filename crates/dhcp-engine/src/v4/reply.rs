@@ -29,14 +29,14 @@ const REPLY_LEN_MIN: usize = 300;
 /// payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
 /// Options that replies carry even when the client does not request them (Kea reference §1.4).
-const ALWAYS_SENT: CodeSet = CodeSet::of(&[
+const ALWAYS_SENT: CodeSet = CodeSet::from_codes(&[
     option::ROUTER as u16,
     option::DOMAIN_NAME_SERVER as u16,
     option::DOMAIN_NAME as u16,
     option::SERVER_IDENTIFIER as u16,
 ]);
 /// Options that the transaction writes itself; configured ones with these codes are not added.
-const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
     option::CLIENT_ID as u16,
@@ -45,7 +45,7 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
 ]);
 
 /// Options that BOOTP clients do not get (RFC 1533 §9), in addition to [`WRITTEN_BY_US`].
-const DHCP_ONLY: CodeSet = CodeSet::of(&[
+const DHCP_ONLY: CodeSet = CodeSet::from_codes(&[
     option::REQUESTED_IP_ADDRESS as u16,
     option::OPTION_OVERLOAD as u16,
     option::SERVER_IDENTIFIER as u16,
@@ -100,7 +100,7 @@ pub struct ReplyTerms {
     /// Lifetime granted, in seconds.
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
-    pub place: Option<AddressLocation>,
+    pub location: Option<AddressLocation>,
     /// True if the lease is repeated instead of renewed, and `lifetime_s` is the rest of it.
     pub is_repeated: bool,
 }
@@ -113,7 +113,7 @@ impl ReplyTerms {
             kind,
             address: Ipv4Addr::UNSPECIFIED,
             lifetime_s: 0,
-            place: None,
+            location: None,
             is_repeated: false,
         }
     }
@@ -141,7 +141,7 @@ impl Reply {
     /// Returns the subnet whose options the reply carries; a NAK has none.
     #[must_use]
     pub fn subnet(&self) -> Option<SubnetIndex> {
-        let subnet = self.terms.place.map(|place| place.subnet).or(self.selected);
+        let subnet = self.terms.location.map(|place| place.subnet).or(self.selected);
         subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
     }
 
@@ -167,7 +167,7 @@ impl Reply {
         }
         let mut omissions = Omissions::default();
         omissions.note(Omission::Options);
-        counters.omitted(omissions);
+        counters.count_omitted(omissions);
         match self.write(transaction, &mut buffer[..limit], Fit::Chosen) {
             Err(DropReason::ReplyTooLarge) => self.write(transaction, buffer, Fit::Chosen),
             result => result,
@@ -185,7 +185,7 @@ impl Reply {
         let is_dhcp = !transaction.is_bootp();
         let boot = match self.terms.kind {
             ReplyKind::Nak => Boot::default(),
-            _ => Boot::of(transaction, self.subnet()),
+            _ => Boot::from_scopes(transaction, self.subnet()),
         };
         let header = self.header(message, boot.next_server, is_relayed);
         let mut writer = MessageWriter::new(buffer, &header);
@@ -206,7 +206,7 @@ impl Reply {
             writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
         let is_lease = matches!(self.terms.kind, ReplyKind::Offer | ReplyKind::Ack);
-        let does_without = is_lease && self.terms.place.is_none();
+        let does_without = is_lease && self.terms.location.is_none();
         if does_without && !written.contains(u16::from(option::IPV6_ONLY_PREFERRED)) {
             return Err(DropReason::NoIpv6OnlyTime);
         }
@@ -274,23 +274,23 @@ impl Reply {
         if transaction.is_bootp() {
             withheld |= DHCP_ONLY;
         }
-        if self.terms.place.is_some() {
+        if self.terms.location.is_some() {
             let lifetime_s = self.terms.lifetime_s;
             if !transaction.is_bootp() {
                 put_times(terms, lifetime_s, &mut withheld, writer);
             }
             writer.option(option::SUBNET_MASK, &terms.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
-            let name = &transaction.known.name;
+            let name = &transaction.client_facts.name;
             let takes_name = fit == Fit::All || writer.takes(option::CLIENT_FQDN, name.len_max());
             if takes_name && let Some(code) = name.put(writer) {
                 withheld.insert(u16::from(code));
             }
         }
-        let pool = self.terms.place.and_then(|place| place.pool);
+        let pool = self.terms.location.and_then(|place| place.pool);
         let scopes = || transaction.scopes(subnet, pool);
-        let classes = &transaction.known.classes;
-        put_configured((transaction.message(), fit), scopes, (withheld, classes), writer)
+        let classes = &transaction.client_facts.classes;
+        put_configured(transaction.message(), fit, scopes, withheld, classes, writer)
     }
 }
 
@@ -364,7 +364,7 @@ impl Default for Boot<'_> {
 impl<'t> Boot<'t> {
     /// Takes each field from the first of host, classes and subnet that sets it; where there is no
     /// subnet, from classes alone.
-    fn of(transaction: &Transaction<'t>, subnet: Option<SubnetIndex>) -> Self {
+    fn from_scopes(transaction: &Transaction<'t>, subnet: Option<SubnetIndex>) -> Self {
         let sources = || {
             let host = subnet.and_then(|subnet| transaction.host_terms(subnet));
             let host = host.map(|host| &host.own);
@@ -398,9 +398,11 @@ fn room_for(message: &Message<'_>) -> usize {
 /// [`MOST_IMPORTANT`] come first, without which a client is of little use, then those that it
 /// requested, in its order.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
-    (message, fit): (&Message<'_>, Fit),
+    message: &Message<'_>,
+    fit: Fit,
     scopes: impl Fn() -> L,
-    (withheld, classes): (CodeSet, &ClassSet),
+    withheld: CodeSet,
+    classes: &ClassSet,
     writer: &mut MessageWriter<'_>,
 ) -> CodeSet {
     let asked = message.parameter_request_list();
@@ -409,8 +411,8 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     let first = first.iter().copied();
     let first = first.filter(|&code| ALWAYS_SENT.contains(code.into()) || asks_for(code));
     let wanted = OptionSelection {
-        asked: first.chain(asked.iter().flat_map(OptionValue::octets)),
-        unasked: ALWAYS_SENT,
+        requested: first.chain(asked.iter().flat_map(OptionValue::octets)),
+        unconditional: ALWAYS_SENT,
         withheld,
         classes,
     };

@@ -43,7 +43,7 @@ impl Dhcp4Intent {
     /// # Errors
     ///
     /// The reason why the message is dropped.
-    pub(super) fn of(
+    pub(super) fn from_message(
         snapshot: &Snapshot,
         message: &Message<'_>,
         ingress: Ingress,

@@ -11,7 +11,7 @@ use crate::classify::{Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts, ReservationScope};
 use crate::options::ScopeOptions;
 use crate::prefixes::AddressBits;
-use crate::scope_terms::referred;
+use crate::scope_terms::referred_class_names;
 
 /// Terms of a class.
 #[derive(Debug)]
@@ -44,12 +44,16 @@ impl CompiledClassTerms4 {
 
 /// Returns the classes of `config`.
 pub(super) fn classes_of(config: &Dhcp4) -> Classes {
-    let of_networks =
-        config.networks.iter().flat_map(|network| referred(&network.guards, &network.options));
-    let of_subnets =
-        config.subnets.iter().flat_map(|subnet| referred(&subnet.guards, &subnet.options));
+    let of_networks = config
+        .networks
+        .iter()
+        .flat_map(|network| referred_class_names(&network.guards, &network.options));
+    let of_subnets = config
+        .subnets
+        .iter()
+        .flat_map(|subnet| referred_class_names(&subnet.guards, &subnet.options));
     let pools = config.subnets.iter().flat_map(|subnet| &subnet.pools);
-    let of_pools = pools.flat_map(|pool| referred(&pool.guards, &pool.options));
+    let of_pools = pools.flat_map(|pool| referred_class_names(&pool.guards, &pool.options));
     let hosts = config.subnets.iter().flat_map(|subnet| &subnet.reservations);
     let of_hosts = hosts.chain(&config.reservations).map(|host| &host.options);
     let of_classes = config.client_classes.iter().map(|class| &class.options);

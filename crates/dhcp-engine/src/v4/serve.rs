@@ -9,7 +9,7 @@ use super::reply::ReplyKind;
 use super::request::client_id;
 use super::{
     Destination, Dhcp4TransactionOutcome, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction,
-    ahead, drive,
+    drive, prefetch,
 };
 use crate::classify::{Classes, PacketView4};
 use crate::hosts::{HostBook, HostTerms, Hosts};
@@ -112,14 +112,14 @@ impl Protocol for V4 {
         snapshot.pools()
     }
 
-    fn expect<S: LeaseStore<Self>>(
+    fn prefetch<S: LeaseStore<Self>>(
         snapshot: &Snapshot,
         message: &Message<'_>,
         ingress: Ingress,
         store: &mut S,
         prefetch: Prefetch,
     ) -> Ahead {
-        ahead::expect(snapshot, message, ingress, store, prefetch)
+        prefetch::prefetch_message(snapshot, message, ingress, store, prefetch)
     }
 
     fn serve<S: LeaseStore<Self>>(
@@ -132,10 +132,11 @@ impl Protocol for V4 {
         let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
-        let stashed = work.stash.recover(now, snapshot, message, store);
-        let view = PacketView4 { message, ingress: &ingress, interfaces, stashed };
-        let (known, flex) = (&mut work.known, &mut work.flex);
-        let begun = Transaction::begin((snapshot, hosts), view, known, flex);
+        let stored_relay_information =
+            work.stored_relay_information.recover(now, snapshot, message, store);
+        let view = PacketView4 { message, ingress: &ingress, interfaces, stored_relay_information };
+        let (client_facts, flex) = (&mut work.client_facts, &mut work.flex);
+        let begun = Transaction::begin(snapshot, hosts, view, client_facts, flex);
         if hosts.has_missed() {
             return MessageOutcome::AwaitHosts;
         }
@@ -164,15 +165,15 @@ impl Protocol for V4 {
             // BOOTP has no refusal.
             return MessageOutcome::Drop(DropReason::UnknownClient);
         }
-        if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {
+        if let Some(place) = reply.terms.location.filter(|_| reply.terms.is_repeated) {
             count(StatisticEvent::LeaseReuse, place.subnet);
         }
         transaction.settle(&reply);
-        counters.omitted(transaction.omissions());
+        counters.count_omitted(transaction.omissions());
         match reply.emit(&transaction, buffer, counters) {
             Ok(len) => MessageOutcome::Reply(Emitted {
                 len,
-                destination: Destination::of(message, ingress, &reply.terms),
+                destination: Destination::for_reply(message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),
                 gate_epoch: reply.gate_epoch,
             }),

@@ -49,7 +49,7 @@ pub struct Snapshot {
     /// Kinds of identifiers by which hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
     /// True if hosts of the global scope are looked up before the subnet is selected.
-    pub looks_up_hosts_early: bool,
+    pub looks_up_global_host_early: bool,
     /// Expression that makes the flex-id hook's identifiers.
     pub flex_id: Option<StringProgram>,
     /// True if flex-id identifiers replace client identifiers.
@@ -118,7 +118,7 @@ pub struct Subnet {
     /// Guard and options of the subnet.
     pub scope: ScopeTerms<u8>,
     /// Reservation modes.
-    pub modes: ReservationModes,
+    pub reservation_modes: ReservationModes,
     /// True if leases store relay agent information.
     pub stores_extended_info: bool,
     /// True if leases of any subnet on the link store relay agent information.
@@ -142,7 +142,7 @@ impl Snapshot {
         let prefixes: Vec<_> = (0..)
             .zip(&config.subnets)
             .map(|(index, subnet)| {
-                let (first, last) = bounds(subnet.prefix);
+                let (first, last) = bounds(subnet.prefix.0, subnet.prefix.1);
                 (first, last, index)
             })
             .collect();
@@ -173,7 +173,7 @@ impl Snapshot {
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             hosts: scopes::hosts_of(config, &classes),
             host_identifiers: config.host_identifiers.clone(),
-            looks_up_hosts_early: config.early_global_reservations_lookup,
+            looks_up_global_host_early: config.early_global_reservations_lookup,
             class_terms: config
                 .client_classes
                 .iter()
@@ -258,7 +258,7 @@ impl Snapshot {
 
     /// Returns the subnets that share a link with `subnet`, beginning with itself.
     #[must_use]
-    pub fn neighbors(&self, subnet: SubnetIndex) -> &[SubnetIndex] {
+    pub fn link_subnets(&self, subnet: SubnetIndex) -> &[SubnetIndex] {
         self.links.subnets_from(subnet)
     }
 
@@ -331,8 +331,8 @@ impl Snapshot {
 
     /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn place(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolPlace> {
-        self.links.place(subnet, u32::from(address))
+    pub fn find_pool(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolPlace> {
+        self.links.find_pool(subnet, u32::from(address))
     }
 
     /// Returns true if `address` lies in the prefix of `subnet`.
@@ -345,11 +345,11 @@ impl Snapshot {
     /// Returns true if `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.neighbors(subnet).iter().any(|&neighbor| self.contains(neighbor, address))
+        self.link_subnets(subnet).iter().any(|&neighbor| self.contains(neighbor, address))
     }
 }
 
-fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
+fn bounds(address: Ipv4Addr, len: u8) -> (u32, u32) {
     u32::from(address).bounds(len)
 }
 
@@ -375,7 +375,7 @@ fn pools_of(config: &Dhcp4) -> Vec<PoolSpec> {
 
 fn pool_names_of(config: &Dhcp4) -> Vec<Option<Box<NameTerms>>> {
     let names = |subnet: &Subnet4| {
-        let of_pool = |pool: &Pool4| NameTerms::of_pool(&pool.names, &subnet.names);
+        let of_pool = |pool: &Pool4| NameTerms::for_pool(&pool.names, &subnet.names);
         subnet.pools.iter().map(of_pool).collect::<Vec<_>>()
     };
     config.subnets.iter().flat_map(names).collect()
@@ -388,7 +388,7 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
         .zip(&config.subnets)
         .flat_map(|(index, subnet)| subnet.pools.iter().map(move |pool| (index, pool)));
     for (pool, (subnet, range)) in (0..).map(PoolIndex).zip(ranges) {
-        links.add_pool(subnet, pool, (range.first.into(), range.last.into()));
+        links.add_pool(subnet, pool, range.first.into(), range.last.into());
     }
     links
 }
@@ -420,7 +420,7 @@ fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
 }
 
 fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet {
-    let (first, last) = bounds(subnet.prefix);
+    let (first, last) = bounds(subnet.prefix.0, subnet.prefix.1);
     let is_any_on_link = |is_it: &dyn Fn(&Subnet4) -> bool| match subnet.network {
         Some(network) => config.networks[network]
             .subnets
@@ -441,10 +441,11 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        repeat: RepeatPolicy::of(
+        repeat: RepeatPolicy::new(
             subnet.cache_threshold,
             subnet.cache_max_age_s,
-            (&config.lease_database, &config.godwit),
+            &config.lease_database,
+            &config.godwit,
         ),
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,
@@ -456,7 +457,7 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         names: NameTerms::compile(&subnet.names),
         offer_lifetime_s: subnet.offer_lifetime_s,
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
-        modes: subnet.reservation_modes,
+        reservation_modes: subnet.reservation_modes,
         stores_extended_info: subnet.store_extended_info,
         is_link_storing: is_any_on_link(&|subnet| subnet.store_extended_info),
         bounds: (first, last),

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::contract::ASKED_MAX;
+use dhcp_lease::contract::FETCHED_ADDRESSES_MAX;
 use dhcp_lease::v4::{
     Action, Change, CommitRefusal, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, SlotOccupancy,
     SlotOwner, SlotView, V4,
@@ -17,15 +17,15 @@ use dhcp_lease::v4::{
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
+use super::client_facts::{self, Dhcp4ClientFacts, FlexIdValue};
 use super::decide::{self, Decided, Decision, Proposed};
-use super::known::{self, Dhcp4ClientFacts, FlexIdValue};
 use super::reply::{Reply, ReplyKind, ReplyTerms};
 use super::request::{self, Dhcp4Intent, RequestingClientState};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{ClassSet, Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
 use crate::links::PoolPlace;
-use crate::omission::{Omission, bound};
+use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -100,7 +100,7 @@ pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
     pub(super) hosts: HostBook<'m, V4>,
     pub(super) view: PacketView4<'m>,
-    pub(super) known: &'m mut Dhcp4ClientFacts,
+    pub(super) client_facts: &'m mut Dhcp4ClientFacts,
     pub(super) identifiers: Identifiers<'m>,
     pub(super) intent: Dhcp4Intent,
     pub(super) identity: Identity<'m>,
@@ -109,20 +109,20 @@ pub struct Transaction<'m> {
     /// True if every pool of the link is open to this client.
     pub(super) is_open: bool,
     /// Subnet whose pools are searched first.
-    begins_at: SubnetIndex,
+    first_subnet: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
     /// Kind of reply that needs no decision.
     settled: Option<ReplyKind>,
     /// Terms of the reply that follows the commit in progress, if any does.
     reply_after_commit: Option<ReplyTerms>,
     tries: u8,
-    wish: Dhcp4CandidateRequest,
+    candidate_request: Dhcp4CandidateRequest,
     /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Dhcp4PreparatoryCommit>,
     has_found_nothing: bool,
     conflict: Option<SubnetIndex>,
     /// Address that was looked for last among the pools of the link, and the result.
-    pub(super) placed: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,
+    pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,
 }
 
 /// Purpose of a commit before a decision is possible.
@@ -151,7 +151,7 @@ enum Dhcp4CandidateRequest {
 /// Returns true if any open subnet of a link counts client identifiers: as in Kea, they identify
 /// clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
-    let mut link = snapshot.neighbors(subnet).iter();
+    let mut link = snapshot.link_subnets(subnet).iter();
     link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
 }
 
@@ -165,9 +165,10 @@ impl<'m> Transaction<'m> {
     ///
     /// The reason why the message is dropped at once.
     pub fn begin(
-        (snapshot, hosts): (&'m Snapshot, HostBook<'m, V4>),
+        snapshot: &'m Snapshot,
+        hosts: HostBook<'m, V4>,
         view: PacketView4<'m>,
-        known: &'m mut Dhcp4ClientFacts,
+        client_facts: &'m mut Dhcp4ClientFacts,
         flex: &'m mut FlexIdValue,
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
@@ -175,19 +176,19 @@ impl<'m> Transaction<'m> {
         if server_id.is_unspecified() {
             return Err(DropReason::NoOwnAddress);
         }
-        let intent = Dhcp4Intent::of(snapshot, message, ingress, server_id)?;
+        let intent = Dhcp4Intent::from_message(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        known.begin(snapshot, &view)?;
-        flex.evaluate(snapshot, &view, &known.classes);
+        client_facts.begin(snapshot, &view)?;
+        flex.evaluate(snapshot, &view, &client_facts.classes);
         let flex = &*flex;
         let client_id =
             flex.client_id()?.map_or_else(|| request::client_id(message), |id| Ok(Some(id)))?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        let identifiers = known::identifiers(snapshot, &view, client_id, flex);
-        known.find_early((snapshot, hosts), &view, &identifiers)?;
-        let subnet = select::subnet(snapshot, &view, &known.classes);
+        let identifiers = client_facts::identifiers(snapshot, &view, client_id, flex);
+        client_facts.find_early(snapshot, hosts, &view, &identifiers)?;
+        let subnet = select::subnet(snapshot, &view, &client_facts.classes);
         if subnet.is_none() && is_direct_broadcast(&view) {
             // Another server on the link may know the client, so no reply is sent, as in Kea (RFC
             // 2131 §4.3.2).
@@ -202,23 +203,23 @@ impl<'m> Transaction<'m> {
             (_, None) => Some(reply_to_stranger(snapshot, intent, ingress)?),
         };
         if !is_placeless {
-            known.locate((snapshot, hosts), &view, subnet, &identifiers)?;
+            client_facts.locate(snapshot, hosts, &view, subnet, &identifiers)?;
         }
         let match_client_id =
-            subnet.is_none_or(|subnet| counts_client_ids(snapshot, subnet, &known.classes));
+            subnet.is_none_or(|subnet| counts_client_ids(snapshot, subnet, &client_facts.classes));
         let client_id = client_id.filter(|_| match_client_id);
         let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
             snapshot,
             hosts,
             view,
-            known,
+            client_facts,
             identifiers,
             intent,
             identity: Identity { hardware, client_id, match_client_id },
             subnet,
             is_open,
-            begins_at: 0,
+            first_subnet: 0,
             server_id,
             settled,
             reply_after_commit: None,
@@ -226,8 +227,8 @@ impl<'m> Transaction<'m> {
             preparing: None,
             has_found_nothing: false,
             conflict: None,
-            placed: Cell::new(None),
-            wish: Dhcp4CandidateRequest::Nothing,
+            last_pool_lookup: Cell::new(None),
+            candidate_request: Dhcp4CandidateRequest::Nothing,
         };
         transaction.prepare()?;
         Ok(transaction)
@@ -242,7 +243,7 @@ impl<'m> Transaction<'m> {
             Dhcp4Intent::Request(..) => ReplyKind::Ack,
             _ => return Ok(()),
         };
-        if self.known.classes.contains(Classes::REJECT) {
+        if self.client_facts.classes.contains(Classes::REJECT) {
             self.settled = Some(ReplyKind::Nak);
             return if kind == ReplyKind::Offer { Err(DropReason::Rejected) } else { Ok(()) };
         }
@@ -250,29 +251,31 @@ impl<'m> Transaction<'m> {
             (self.subnet, self.settled) = (Some(found), Some(kind));
             return Ok(());
         }
-        self.begins_at = self.snapshot.preference.first(subnet);
+        self.first_subnet = self.snapshot.preference.first(subnet);
         if !self.is_open {
-            let (snapshot, known) = (self.snapshot, &mut *self.known);
-            let order = snapshot.pool_order(self.begins_at).iter().copied();
-            let classes = &known.classes;
-            known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
+            let (snapshot, client_facts) = (self.snapshot, &mut *self.client_facts);
+            let order = snapshot.pool_order(self.first_subnet).iter().copied();
+            let classes = &client_facts.classes;
+            client_facts.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
         }
         // Information that came from the lease itself is not written again.
-        if self.view.stashed.is_empty() && self.snapshot.subnet(subnet).is_link_storing {
-            let context = &mut self.known.user_context;
+        if self.view.stored_relay_information.is_empty()
+            && self.snapshot.subnet(subnet).is_link_storing
+        {
+            let context = &mut self.client_facts.user_context;
             relay_info::write(self.view.message, context);
-            if bound(context) {
-                self.known.omissions.note(Omission::RelayInfo);
+            if clear_if_too_long(context) {
+                self.client_facts.omissions.note(Omission::RelayInfo);
             }
         }
-        if let Some(address) = self.intent.address().filter(|_| self.hosts.looks_up()) {
+        if let Some(address) = self.intent.address().filter(|_| self.hosts.has_external_source()) {
             // The result will be needed: one request now, together with the client's identifiers,
             // is better than a second one later.
-            self.is_for_others(address);
+            self.is_reserved_for_others(address);
         }
         let has_claim = self.possible_claims().next().is_some();
         if self.intent.address().is_none() && !has_claim {
-            self.wish = Dhcp4CandidateRequest::SpareCandidate;
+            self.candidate_request = Dhcp4CandidateRequest::SpareCandidate;
         }
         Ok(())
     }
@@ -281,7 +284,7 @@ impl<'m> Transaction<'m> {
     /// looks in the subnets' own options and the network's.
     fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
         let has = |options: &ScopeOptions<u8>| {
-            !options.standard().of(option::IPV6_ONLY_PREFERRED).is_empty()
+            !options.standard().entries_for(option::IPV6_ONLY_PREFERRED).is_empty()
         };
         let asked = self.view.message.parameter_request_list()?;
         if !asked.octets().any(|code| code == option::IPV6_ONLY_PREFERRED) {
@@ -301,7 +304,11 @@ impl<'m> Transaction<'m> {
 
     /// Returns the pools that the client may have an address from, in order.
     fn pools(&self) -> &[PoolIndex] {
-        if self.is_open { self.snapshot.pool_order(self.begins_at) } else { &self.known.pools }
+        if self.is_open {
+            self.snapshot.pool_order(self.first_subnet)
+        } else {
+            &self.client_facts.pools
+        }
     }
 
     /// Returns the subnet whose pools were searched last, when all pools had no free address for
@@ -345,7 +352,7 @@ impl<'m> Transaction<'m> {
     }
 
     fn fetch(&self) -> Dhcp4TransactionStep<'_> {
-        let addresses = if self.known.hosts.is_empty() {
+        let addresses = if self.client_facts.client_hosts.is_empty() {
             let mut asked = self.intent.address().into_iter();
             core::array::from_fn(|_| asked.next())
         } else {
@@ -355,33 +362,33 @@ impl<'m> Transaction<'m> {
             identity: self.identity,
             addresses,
             pools: self.snapshot.pools(),
-            candidate_pools: match self.wish {
+            candidate_pools: match self.candidate_request {
                 Dhcp4CandidateRequest::Nothing | Dhcp4CandidateRequest::Reserved => &[],
                 Dhcp4CandidateRequest::SpareCandidate | Dhcp4CandidateRequest::Candidate => {
                     self.pools()
                 }
             },
-            is_candidate_spare: self.wish == Dhcp4CandidateRequest::SpareCandidate,
+            is_candidate_spare: self.candidate_request == Dhcp4CandidateRequest::SpareCandidate,
         })
     }
 
     /// Returns the address that the client requests, then those that are reserved for it.
-    fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; ASKED_MAX] {
-        let further =
-            (self.wish == Dhcp4CandidateRequest::Reserved).then(|| self.further_reserved());
+    fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; FETCHED_ADDRESSES_MAX] {
+        let further = (self.candidate_request == Dhcp4CandidateRequest::Reserved)
+            .then(|| self.further_reserved());
         let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
         let mut wanted = wanted.chain(self.possible_claims());
         core::array::from_fn(|_| wanted.next())
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
-        if let Some(place) = facts.candidate.and_then(|slot| self.pool_place(slot.address)) {
-            self.snapshot.preference.used(place.subnet);
+        if let Some(place) = facts.candidate.and_then(|slot| self.location_in_pool(slot.address)) {
+            self.snapshot.preference.record_use(place.subnet);
         }
         if let Some((address, place)) = decide::running(self, now, facts) {
-            self.fit_name(place, address);
+            self.choose_name(place, address);
         }
-        if let Some(stray) = self.stray(facts) {
+        if let Some(stray) = self.slot_reserved_for_others(facts) {
             return self.set_aside(stray);
         }
         let Decided { decision, conflict } = decide::decide(self, now, facts);
@@ -391,21 +398,21 @@ impl<'m> Transaction<'m> {
         self.conflict = conflict;
         match decision {
             Decision::NeedCandidate => {
-                let was_claimed = match self.wish {
+                let was_claimed = match self.candidate_request {
                     Dhcp4CandidateRequest::Nothing => false,
-                    Dhcp4CandidateRequest::SpareCandidate => facts.mine_count == 0,
+                    Dhcp4CandidateRequest::SpareCandidate => facts.client_slot_count == 0,
                     Dhcp4CandidateRequest::Candidate | Dhcp4CandidateRequest::Reserved => true,
                 };
                 if was_claimed {
                     return self.exhausted();
                 }
-                self.wish = Dhcp4CandidateRequest::Candidate;
+                self.candidate_request = Dhcp4CandidateRequest::Candidate;
                 self.fetch()
             }
             Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
                 if let Proposed::Lease { place, .. } = action {
-                    self.fit_name(place, change_of.address);
+                    self.choose_name(place, change_of.address);
                 }
                 Dhcp4TransactionStep::Commit(self.changes(change_of, action, gives_up))
             }
@@ -415,9 +422,10 @@ impl<'m> Transaction<'m> {
 
     /// Handles that no pool has a free address: only further reservations of the client are left.
     fn exhausted(&mut self) -> Dhcp4TransactionStep<'_> {
-        if self.wish != Dhcp4CandidateRequest::Reserved && self.further_reserved().next().is_some()
+        if self.candidate_request != Dhcp4CandidateRequest::Reserved
+            && self.further_reserved().next().is_some()
         {
-            self.wish = Dhcp4CandidateRequest::Reserved;
+            self.candidate_request = Dhcp4CandidateRequest::Reserved;
             return self.fetch();
         }
         if self.hosts.has_missed() {
@@ -434,13 +442,14 @@ impl<'m> Transaction<'m> {
 
     /// Returns true if the transaction tries the addresses of further reservations.
     pub(super) fn wants_further_reserved(&self) -> bool {
-        self.wish == Dhcp4CandidateRequest::Reserved
+        self.candidate_request == Dhcp4CandidateRequest::Reserved
     }
 
     /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
     /// so that the next run gets the same one.
     fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
-        let found = facts.candidate.and_then(|slot| Some((slot, self.pool_place(slot.address)?)));
+        let found =
+            facts.candidate.and_then(|slot| Some((slot, self.location_in_pool(slot.address)?)));
         let Some((slot, place)) = found else {
             return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
         };
@@ -554,8 +563,8 @@ pub fn drive(
     store: &mut impl LeaseStore<V4>,
     facts: &mut Facts,
 ) -> Dhcp4TransactionOutcome {
-    if transaction.hosts.looks_up() {
-        transaction.found_claims().for_each(|address| store.set_aside(address));
+    if transaction.hosts.has_external_source() {
+        transaction.found_claims().for_each(|address| store.reserve_address(address));
     }
     let mut input_is_facts = false;
     let mut committed = None;
@@ -577,11 +586,11 @@ pub fn drive(
                 committed = Some(store.commit(now, changes.as_slice()));
             }
             Dhcp4TransactionStep::SetAside(address, changes) => {
-                store.set_aside(address);
+                store.reserve_address(address);
                 committed = Some(match changes {
                     Some(changes) => store.commit(now, changes.as_slice()),
                     None => {
-                        store.give_back(address);
+                        store.release_claim(address);
                         Ok(Receipt { row_epoch: 0 })
                     }
                 });

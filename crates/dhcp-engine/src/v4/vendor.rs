@@ -29,7 +29,7 @@ pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u
     if let Some(value) = message.option(option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION) {
         read(value.octets(), &mut vendors, &mut asked);
     }
-    VendorQuery { vendors, asked: asked.iter().map(|code| code as u8) }
+    VendorQuery { vendors, requested: asked.iter().map(|code| code as u8) }
 }
 
 /// Reads the data of vendors, each after its enterprise number and length, up to data that are cut
@@ -82,7 +82,7 @@ impl<'w, 'b> Dhcp4OptionWriter<'w, 'b> {
             block: [0; BLOCK_MAX],
             len: HEAD_LEN,
             is_due: false,
-            written: CodeSet::of(&[]),
+            written: CodeSet::from_codes(&[]),
             is_choosing,
         }
     }

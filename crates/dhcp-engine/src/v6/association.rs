@@ -32,8 +32,8 @@ pub struct MessageAssociation<'m> {
     /// Prefix length that the client requests.
     pub(super) wanted_len: Option<u8>,
     /// Lifetimes that the client sends with the first hint; 0 where it requests none.
-    pub(super) wished: Lifetimes,
-    pub(super) wish: Dhcp6CandidateRequest,
+    pub(super) requested_lifetimes: Lifetimes,
+    pub(super) candidate_request: Dhcp6CandidateRequest,
     pub(super) is_fetched: bool,
     /// Number of candidates that were claimed for the association and that it could not have, since
     /// earlier ones take them.
@@ -46,7 +46,7 @@ pub struct MessageAssociation<'m> {
     pub(super) is_repeated: bool,
     /// Subnet in which the search began, and true if any pool was open to it; set when the
     /// association got nothing from pools.
-    pub(super) found_nothing: Option<(SubnetIndex, bool)>,
+    pub(super) failed_search: Option<(SubnetIndex, bool)>,
     /// Addresses or prefixes that the association had and loses.
     pub(super) taken_back: [Option<Resource>; TAKEN_BACK_MAX],
     /// Outcome of the association.
@@ -84,7 +84,7 @@ pub struct Grant {
     /// Lifetimes of the lease.
     pub lifetimes: Lifetimes,
     /// Subnet and pool of the address or prefix.
-    pub place: ResourceLocation,
+    pub location: ResourceLocation,
 }
 
 /// Subnet and pool of a leased address or prefix.
@@ -173,7 +173,7 @@ impl<'m> Associations<'m> {
     pub(super) fn look_in_turn(&mut self) {
         self.iter_mut()
             .skip(1)
-            .for_each(|association| association.wish = Dhcp6CandidateRequest::Nothing);
+            .for_each(|association| association.candidate_request = Dhcp6CandidateRequest::Nothing);
     }
 
     fn ignore_numbers(&mut self) {
@@ -269,8 +269,8 @@ impl<'m> MessageAssociation<'m> {
             iaid: ia.iaid,
             wanted_len: hints[0].map(|hint| hint.len).filter(|&len| len > 0),
             hints,
-            wished,
-            wish: if wants_lease && asks_for_any {
+            requested_lifetimes: wished,
+            candidate_request: if wants_lease && asks_for_any {
                 Dhcp6CandidateRequest::SpareCandidate
             } else {
                 Dhcp6CandidateRequest::Nothing
@@ -280,7 +280,7 @@ impl<'m> MessageAssociation<'m> {
             is_claim_taken: false,
             chosen: None,
             is_repeated: false,
-            found_nothing: None,
+            failed_search: None,
             taken_back: [None; TAKEN_BACK_MAX],
             result: AssociationResult::Status(none_available(ia.kind)),
         }

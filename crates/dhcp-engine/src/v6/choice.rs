@@ -22,10 +22,10 @@ impl Choice<'_, '_> {
     /// Returns the epoch to wait for when an address or prefix that the association could have is
     /// being released.
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
-        let mut mine = facts.mine();
+        let mut mine = facts.client_slots();
         mine.find(|slot| {
             slot.occupancy == SlotOccupancy::Releasing
-                && self.transaction.place(slot.address).is_some()
+                && self.transaction.location_of(slot.address).is_some()
         })
         .map(|slot| slot.row_epoch)
     }
@@ -40,7 +40,7 @@ impl Choice<'_, '_> {
             if slot.is_overlapped || self.transaction.is_taken(self.at, slot.address) {
                 return None;
             }
-            let place = self.transaction.place(slot.address)?;
+            let place = self.transaction.location_of(slot.address)?;
             let rank = self.rank(slot, place, is_candidate)?;
             let key = (rank, self.order(slot, place), slot.address);
             if best_key.is_none_or(|best_key| key < best_key) {
@@ -51,7 +51,7 @@ impl Choice<'_, '_> {
         if let Some(slot) = &facts.candidate {
             consider(slot, true);
         }
-        for slot in facts.mine().chain(facts.asked.iter().flatten()) {
+        for slot in facts.client_slots().chain(facts.address_slots.iter().flatten()) {
             consider(slot, false);
         }
         best
@@ -64,7 +64,7 @@ impl Choice<'_, '_> {
         if place.is_reserved {
             let mut reserved = self.transaction.reserved();
             let position = reserved.position(|resource| resource == slot.address);
-            let walked = self.transaction.walked_subnet(self.at);
+            let walked = self.transaction.earlier_grant_subnet(self.at);
             let is_behind = walked.is_some_and(|subnet| subnet != place.subnet);
             return (usize::from(is_behind) << 16).saturating_add(position.unwrap_or(1 << 15));
         }
@@ -77,7 +77,7 @@ impl Choice<'_, '_> {
         let is_asked = self.association.hints.contains(&Some(slot.address));
         let is_further = || {
             let mut further = self.transaction.further_reserved(self.association.kind);
-            self.association.wish == Dhcp6CandidateRequest::Reserved
+            self.association.candidate_request == Dhcp6CandidateRequest::Reserved
                 && further.any(|other| other == slot.address)
         };
         let is_available = slot.is_available(self.now);
@@ -122,11 +122,11 @@ impl Transaction<'_> {
 
     /// Returns the subnet and pool of an address or prefix that the client could have: one that is
     /// reserved for it, or one in a pool that is open to it and reserved for no client.
-    pub(super) fn place(&self, resource: Resource) -> Option<ResourceLocation> {
-        if let Some(place) = self.reserved_place(resource) {
+    pub(super) fn location_of(&self, resource: Resource) -> Option<ResourceLocation> {
+        if let Some(place) = self.reserved_location(resource) {
             return Some(place);
         }
-        let found = self.snapshot.place(self.client.subnet?, resource)?;
+        let found = self.snapshot.find_pool(self.client.subnet?, resource)?;
         let is_open = self.snapshot.admits_to_pool(found.pool, self.buffers.classes);
         let place =
             ResourceLocation { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
@@ -139,7 +139,7 @@ impl Transaction<'_> {
     /// Returns true if an address or prefix in a pool of `subnet` is reserved there for other
     /// clients only.
     pub(super) fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
-        let hosts = self.client.book;
+        let hosts = self.client.hosts;
         if hosts.is_empty() {
             return false;
         }
@@ -150,7 +150,7 @@ impl Transaction<'_> {
             return false;
         }
         let mut owners = hosts.owners_of(ReservationScope::Subnet(subnet.id), resource).peekable();
-        let tells = |host| self.client.identifiers.tell(hosts, host);
+        let tells = |host| self.client.identifiers.matches_host(hosts, host);
         owners.peek().is_some() && !owners.any(tells)
     }
 
@@ -159,19 +159,19 @@ impl Transaction<'_> {
     /// may have those of the others.
     pub(super) fn further_reserved(&self, kind: ResourceKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
-        let found = client.hosts.in_subnets().flat_map(move |(subnet, first)| {
+        let found = client.client_hosts.in_subnets().flat_map(move |(subnet, first)| {
             let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
-            let all = client.identifiers.find_all(client.book, scope);
+            let all = client.identifiers.find_all(client.hosts, scope);
             let further = all.filter(move |&host| host != first);
-            further.flat_map(|host| client.book.get(host).reserved.iter().map(|one| one.resource))
+            further.flat_map(|host| client.hosts.get(host).reserved.iter().map(|one| one.resource))
         });
-        found.filter(move |resource| resource.kind == kind && self.place(*resource).is_some())
+        found.filter(move |resource| resource.kind == kind && self.location_of(*resource).is_some())
     }
 
     /// Returns the subnet and pool of an address or prefix that is reserved for the client, in its
     /// link or globally.
-    fn reserved_place(&self, resource: Resource) -> Option<ResourceLocation> {
-        if self.client.hosts.is_empty() {
+    fn reserved_location(&self, resource: Resource) -> Option<ResourceLocation> {
+        if self.client.client_hosts.is_empty() {
             return None;
         }
         let selected = self.client.subnet?;
@@ -179,8 +179,8 @@ impl Transaction<'_> {
         let pool = snapshot.pool_around(selected, resource).map(|place| place.pool);
         let place = |subnet| ResourceLocation { subnet, pool, is_reserved: true };
         let has =
-            |host| self.client.book.get(host).addresses().any(|reserved| reserved == resource);
-        for (subnet, host) in self.client.hosts.in_subnets() {
+            |host| self.client.hosts.get(host).addresses().any(|reserved| reserved == resource);
+        for (subnet, host) in self.client.client_hosts.in_subnets() {
             let is_ignored =
                 snapshot.subnet(subnet).reservation_modes.out_of_pool && pool.is_some();
             let is_open = snapshot.admits(subnet, self.buffers.classes);
@@ -189,7 +189,7 @@ impl Transaction<'_> {
             }
         }
         let modes = snapshot.subnet(selected).reservation_modes;
-        self.client.hosts.global().filter(|&host| modes.global && has(host))?;
+        self.client.client_hosts.global().filter(|&host| modes.global && has(host))?;
         match resource.kind {
             ResourceKind::Address => snapshot.subnet_on_link(selected, resource.address).map(place),
             ResourceKind::Prefix => Some(place(selected)),
@@ -201,12 +201,12 @@ impl Transaction<'_> {
         let snapshot = self.snapshot;
         let client = &self.client;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
-        let global = client.hosts.global();
+        let global = client.client_hosts.global();
         let global =
             global.filter(|_| subnet.is_some_and(|subnet| subnet.reservation_modes.global));
-        let hosts = client.hosts.in_subnets().map(|(_, host)| host).chain(global);
+        let hosts = client.client_hosts.in_subnets().map(|(_, host)| host).chain(global);
         hosts.flat_map(move |host| {
-            client.book.get(host).reserved.iter().map(|reserved| reserved.resource)
+            client.hosts.get(host).reserved.iter().map(|reserved| reserved.resource)
         })
     }
 
@@ -226,14 +226,14 @@ impl Transaction<'_> {
 
     /// Returns true if the subnet in which allocation begins depends on the associations that were
     /// decided before.
-    pub(super) fn is_walking(&self) -> bool {
-        let is_network = |subnet| self.snapshot.link(subnet).len() > 1;
+    pub(super) fn follows_earlier_grants(&self) -> bool {
+        let is_network = |subnet| self.snapshot.link_subnets(subnet).len() > 1;
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
     /// Returns the subnet of the new lease of the association before `at`: as in Kea, so that a
     /// client has its addresses and prefixes from one subnet where that is possible.
-    fn walked_subnet(&self, at: usize) -> Option<SubnetIndex> {
+    fn earlier_grant_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
         let is_new = |slot: &SlotView| {
             slot.owner != SlotOwner::Asking || slot.occupancy != SlotOccupancy::Leased
@@ -244,7 +244,7 @@ impl Transaction<'_> {
 
     /// Returns the subnet in which allocation begins for association `at`.
     pub(super) fn preferred_subnet(&self, at: usize) -> Option<SubnetIndex> {
-        if let Some(subnet) = self.walked_subnet(at) {
+        if let Some(subnet) = self.earlier_grant_subnet(at) {
             return Some(subnet);
         }
         let kind = self.associations.get(at)?.kind;
@@ -268,17 +268,17 @@ impl Transaction<'_> {
         let subnet = snapshot.subnet(served);
         if subnet.network.is_some()
             && let Some(host_subnet) = self.host_subnet()
-            && let Some(host) = self.client.hosts.of(host_subnet)
-            && let Some(terms) = self.client.book.terms(Some(host))
+            && let Some(host) = self.client.client_hosts.host_in_subnet(host_subnet)
+            && let Some(terms) = self.client.hosts.terms(Some(host))
         {
             for &class in &terms.classes {
                 self.buffers.classes.insert(class);
             }
         }
         let view = self.arrival.view();
-        let Buffers { classes, evaluation, .. } = &mut self.buffers;
+        let Buffers { classes, class_workspace: evaluation, .. } = &mut self.buffers;
         let pools = self.associations.iter().filter_map(MessageAssociation::grant);
-        let pools = pools.filter_map(|grant| grant.place.pool);
+        let pools = pools.filter_map(|grant| grant.location.pool);
         let pools = pools.map(|pool| &*snapshot.pool_terms(pool).scope.additional);
         let network = snapshot.network(subnet).map(|network| &*network.additional);
         for additional in pools.chain([&*subnet.scope.additional]).chain(network) {

@@ -2,7 +2,7 @@
 //! (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
-use dhcp_lease::identity::{DUID_MAX, NOBODYS_DUID};
+use dhcp_lease::identity::{DECLINED_LEASE_DUID, DUID_MAX};
 use dhcp_lease::v6::{HardwareSource, V6};
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
@@ -19,12 +19,12 @@ use crate::prefixes::SubnetIndex;
 #[derive(Debug, Default)]
 pub struct Dhcp6ClientScratch {
     pub(super) classes: ClassSet,
-    pub(super) evaluation: Workspace,
+    pub(super) class_workspace: Workspace,
     flex_evaluation: Workspace,
     flex_id: Vec<u8>,
     duid: Vec<u8>,
     hardware: Vec<u8>,
-    hosts: ClientHosts,
+    client_hosts: ClientHosts,
     changes: Dhcp6MessageChanges,
     pub(super) pools: Vec<PoolIndex>,
     pub(super) name: String,
@@ -36,7 +36,7 @@ pub struct Dhcp6ClientScratch {
 #[derive(Debug)]
 pub(super) struct Buffers<'m> {
     pub(super) classes: &'m mut ClassSet,
-    pub(super) evaluation: &'m mut Workspace,
+    pub(super) class_workspace: &'m mut Workspace,
     /// Changes that the message makes, as far as decided.
     pub(super) changes: &'m mut Dhcp6MessageChanges,
     pub(super) pools: &'m mut Vec<PoolIndex>,
@@ -55,10 +55,13 @@ impl Buffers<'_> {
 
 /// Message with its ingress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IngressPacket<'m> {
-    pub(super) packet: &'m Packet<'m>,
-    pub(super) ingress: Ingress,
-    pub(super) interfaces: &'m InterfaceNames,
+pub struct IngressPacket<'m> {
+    /// Message with the levels of its relay agents.
+    pub packet: &'m Packet<'m>,
+    /// Ingress of the message.
+    pub ingress: Ingress,
+    /// Names of the interfaces.
+    pub interfaces: &'m InterfaceNames,
 }
 
 impl IngressPacket<'_> {
@@ -76,11 +79,11 @@ pub(super) struct RequestingClient<'m> {
     pub(super) duid: &'m [u8],
     pub(super) hardware: (HardwareAddress, HardwareSource),
     pub(super) subnet: Option<SubnetIndex>,
-    pub(super) hosts: &'m ClientHosts,
+    pub(super) client_hosts: &'m ClientHosts,
     /// Identifiers by which the client's hosts are found.
     pub(super) identifiers: Identifiers<'m>,
     /// All hosts, of the configuration and of elsewhere.
-    pub(super) book: HostBook<'m, V6>,
+    pub(super) hosts: HostBook<'m, V6>,
     /// True if the client is in the class REJECT.
     pub(super) is_rejected: bool,
 }
@@ -92,28 +95,40 @@ impl<'m> RequestingClient<'m> {
     ///
     /// The reason why the message is dropped.
     pub(super) fn recognize(
-        (snapshot, book): (&Snapshot, HostBook<'m, V6>),
+        snapshot: &Snapshot,
+        book: HostBook<'m, V6>,
         arrival: IngressPacket<'m>,
         scratch: &'m mut Dhcp6ClientScratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
-        let Dhcp6ClientScratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } =
-            scratch;
         let Dhcp6ClientScratch {
-            hardware, hosts, changes, pools, name, context, omissions, ..
+            classes,
+            class_workspace,
+            flex_evaluation,
+            flex_id,
+            duid,
+            hardware,
+            client_hosts,
+            changes,
+            pools,
+            name,
+            context,
+            omissions,
+            ..
         } = scratch;
         changes.clear();
         *omissions = Omissions::default();
-        let told = arrival.packet.message().client_id().unwrap_or_default();
+        let client_id = arrival.packet.message().client_id().unwrap_or_default();
         let view = arrival.view();
-        snapshot.classes.evaluate_early(&view, classes, evaluation);
+        snapshot.classes.evaluate_early(&view, classes, class_workspace);
         refuse_dropped(classes)?;
         flex_id.clear();
         if let Some(program) = &snapshot.flex_id.program {
             program.evaluate(&view, classes, flex_evaluation, flex_id);
         }
         let flex_id = &**flex_id;
-        let duid = lease_duid(snapshot, told, flex_id, duid)?;
-        let found = hardware::of(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
+        let duid = lease_duid(snapshot, client_id, flex_id, duid)?;
+        let found =
+            hardware::find_address(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
         hardware.clear();
         hardware.extend_from_slice(found.0.octets());
         let hardware = &**hardware;
@@ -123,22 +138,30 @@ impl<'m> RequestingClient<'m> {
             IdentifierKind::FlexId => Some(flex_id),
             IdentifierKind::CircuitId | IdentifierKind::ClientId => None,
         });
-        hosts.clear();
-        let mut recognition =
-            Recognition { snapshot, book, arrival, identifiers, classes, evaluation, hosts };
+        client_hosts.clear();
+        let mut recognition = Recognition {
+            snapshot,
+            hosts: book,
+            arrival,
+            identifiers,
+            classes,
+            class_workspace,
+            client_hosts,
+        };
         recognition.find_early()?;
         let subnet = recognition.select();
         recognition.find(subnet);
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
         let hardware = found;
-        let client = Self { duid, hardware, subnet, hosts, identifiers, book, is_rejected };
-        Ok((client, Buffers { classes, evaluation, changes, pools, name, context, omissions }))
+        let client =
+            Self { duid, hardware, subnet, client_hosts, identifiers, hosts: book, is_rejected };
+        Ok((client, Buffers { classes, class_workspace, changes, pools, name, context, omissions }))
     }
 
     /// Returns the host that counts for a client that is served from `subnet`.
     pub(super) fn host(&self, snapshot: &Snapshot, subnet: SubnetIndex) -> Option<HostIndex> {
-        self.hosts.current(subnet, snapshot.subnet(subnet).reservation_modes)
+        self.client_hosts.current(subnet, snapshot.subnet(subnet).reservation_modes)
     }
 }
 
@@ -166,7 +189,7 @@ fn lease_duid<'m>(
     match duid {
         _ if duid.len() > DUID_MAX => Err(DropReason::ClientIdTooLong),
         // A lease with this DUID would look like a declined one.
-        _ if duid == NOBODYS_DUID => Err(DropReason::NoIdentity),
+        _ if duid == DECLINED_LEASE_DUID => Err(DropReason::NoIdentity),
         _ => Ok(duid),
     }
 }
@@ -174,12 +197,12 @@ fn lease_duid<'m>(
 /// Facts about a client while they are being determined.
 struct Recognition<'r, 'm> {
     snapshot: &'r Snapshot,
-    book: HostBook<'m, V6>,
+    hosts: HostBook<'m, V6>,
     arrival: IngressPacket<'m>,
     identifiers: Identifiers<'m>,
     classes: &'r mut ClassSet,
-    evaluation: &'r mut Workspace,
-    hosts: &'r mut ClientHosts,
+    class_workspace: &'r mut Workspace,
+    client_hosts: &'r mut ClientHosts,
 }
 
 impl Recognition<'_, '_> {
@@ -189,7 +212,7 @@ impl Recognition<'_, '_> {
         if !self.snapshot.looks_up_global_host_early {
             return Ok(());
         }
-        let found = self.hosts.find_global(self.book, &self.identifiers);
+        let found = self.client_hosts.find_global(self.hosts, &self.identifiers);
         let Some(host) = found else { return Ok(()) };
         self.give_classes(Some(host));
         self.classes.insert(Classes::KNOWN);
@@ -205,20 +228,21 @@ impl Recognition<'_, '_> {
     /// Looks up the hosts of the link, and assigns their classes. In a shared network, the classes
     /// of a subnet's host wait until the serving subnet is known.
     fn find(&mut self, subnet: Option<SubnetIndex>) {
-        let Some(selected) = subnet.filter(|_| !self.book.is_empty()) else { return };
+        let Some(selected) = subnet.filter(|_| !self.hosts.is_empty()) else { return };
         let snapshot = self.snapshot;
         let is_early = snapshot.looks_up_global_host_early;
         let modes = snapshot.subnet(selected).reservation_modes;
-        let link = snapshot.link(selected).iter().copied();
+        let link = snapshot.link_subnets(selected).iter().copied();
         let classes = &*self.classes;
         let subnets = link.filter(|&index| snapshot.admits(index, classes)).map(|index| {
             let subnet = snapshot.subnet(index);
-            HostSubnet { index, id: subnet.id, modes: subnet.reservation_modes }
+            HostSubnet { index, id: subnet.id, reservation_modes: subnet.reservation_modes }
         });
-        self.hosts.find(self.book, modes, subnets, &self.identifiers, is_early);
-        let current = self.hosts.current(selected, modes);
-        let has_classes = |host| self.book.terms(host).is_some_and(|host| !host.classes.is_empty());
-        let global = self.hosts.global().filter(|_| modes.global);
+        self.client_hosts.find(self.hosts, modes, subnets, &self.identifiers, is_early);
+        let current = self.client_hosts.current(selected, modes);
+        let has_classes =
+            |host| self.hosts.terms(host).is_some_and(|host| !host.classes.is_empty());
+        let global = self.client_hosts.global().filter(|_| modes.global);
         let is_alone = snapshot.subnet(selected).network.is_none();
         if !is_early && has_classes(global) || is_alone && has_classes(current) {
             self.give_classes(current);
@@ -226,15 +250,15 @@ impl Recognition<'_, '_> {
     }
 
     fn give_classes(&mut self, host: Option<HostIndex>) {
-        let given: &[ClassIndex] = self.book.terms(host).map_or(&[], |host| &host.classes);
+        let given: &[ClassIndex] = self.hosts.terms(host).map_or(&[], |host| &host.classes);
         if !given.is_empty() {
             let view = self.arrival.view();
-            self.snapshot.classes.evaluate_again(given, &view, self.classes, self.evaluation);
+            self.snapshot.classes.evaluate_again(given, &view, self.classes, self.class_workspace);
         }
     }
 
     fn finish(&mut self) -> Result<(), DropReason> {
-        let known = if self.hosts.is_empty() { Classes::UNKNOWN } else { Classes::KNOWN };
+        let known = if self.client_hosts.is_empty() { Classes::UNKNOWN } else { Classes::KNOWN };
         self.classes.insert(known);
         self.evaluate_late();
         refuse_dropped(self.classes)
@@ -242,6 +266,6 @@ impl Recognition<'_, '_> {
 
     fn evaluate_late(&mut self) {
         let view = self.arrival.view();
-        self.snapshot.classes.evaluate_late(&view, self.classes, self.evaluation);
+        self.snapshot.classes.evaluate_late(&view, self.classes, self.class_workspace);
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutc
 
 /// Decides on RELEASE and DECLINE: the message waits for an earlier change of the same lease.
 fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
-    match facts.mine().find(|slot| slot.occupancy == SlotOccupancy::Releasing) {
+    match facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Releasing) {
         Some(slot) => Decision::Wait(slot.row_epoch),
         None => Decision::GiveUp(action),
     }
@@ -109,7 +109,7 @@ fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool
     let is_unreadable = |slot: &&SlotView| {
         slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
     };
-    let mut unreadable = facts.asked.iter().flatten().filter(is_unreadable);
+    let mut unreadable = facts.address_slots.iter().flatten().filter(is_unreadable);
     unreadable.any(|slot| association.named().any(|named| named == slot.address))
 }
 

@@ -15,7 +15,7 @@ pub const CLIENT_PORT: u16 = 546;
 /// requests (RFC 8357 §5.2); without relay agents, the client. The scope of a link-local address is
 /// the interface that the message came through.
 #[must_use]
-pub fn of(packet: &Packet<'_>, ingress: Ingress) -> SocketAddrV6 {
+pub fn for_reply(packet: &Packet<'_>, ingress: Ingress) -> SocketAddrV6 {
     let source = ingress.source;
     let port = match packet.relays().next() {
         Some(relay) if relay.relay_port().is_some() => source.port(),

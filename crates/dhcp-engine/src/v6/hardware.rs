@@ -23,7 +23,7 @@ const MODEM_ADDRESS: u16 = 1026;
 
 /// Returns the address from the first of `sources` that has one. The server never sees the frame;
 /// Kea derives no address from subscriber identifiers.
-pub(super) fn of(
+pub(super) fn find_address(
     sources: &[MacSource],
     packet: &Packet<'_>,
     ingress: Ingress,
@@ -140,7 +140,7 @@ mod tests {
             local: Ipv6Addr::UNSPECIFIED,
             interface: 0,
             is_multicast: true,
-            door: 0,
+            listener_index: 0,
         };
         let duid = [0, 3, 0, 1, 1, 1];
         use MacSource::*;
@@ -154,7 +154,7 @@ mod tests {
             (&[Raw, SubscriberId], &[], HardwareSource::Unknown),
             (&[], &[], HardwareSource::Unknown),
         ] {
-            let found = of(sources, &packet, ingress, &duid);
+            let found = find_address(sources, &packet, ingress, &duid);
             assert_eq!((found.0.octets(), found.1), (octets, source), "{sources:?}");
         }
     }

@@ -45,7 +45,7 @@ impl ReservationProtocol for V6 {
         reserved.resource
     }
 
-    fn place(resource: Resource) -> Ipv6Addr {
+    fn address_key(resource: Resource) -> Ipv6Addr {
         resource.address
     }
 }

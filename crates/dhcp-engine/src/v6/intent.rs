@@ -35,7 +35,10 @@ impl Dhcp6Intent {
     /// # Errors
     ///
     /// When clients do not send such messages to servers.
-    pub(super) fn of(message: &Message<'_>, allows_rapid_commit: bool) -> Result<Self, DropReason> {
+    pub(super) fn from_message(
+        message: &Message<'_>,
+        allows_rapid_commit: bool,
+    ) -> Result<Self, DropReason> {
         Ok(match message.message_type() {
             MessageType::Solicit if allows_rapid_commit && message.has_rapid_commit() => {
                 Self::SolicitRapidly

@@ -23,7 +23,7 @@ pub(super) struct LifetimeLimits {
 impl LifetimeLimits {
     /// Returns the shortest lifetimes that keep all seconds left of the client's lease in `slot`.
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
-        let left_s = |lifetime_s| adaptive::left_s(now, slot, lifetime_s);
+        let left_s = |lifetime_s| adaptive::remaining_lifetime_s(now, slot, lifetime_s);
         Self {
             // The seconds left are no limit here: a preferred lifetime that is not configured is a
             // part of the valid one, so a part of a part would result.
@@ -63,7 +63,7 @@ impl Lifetimes {
 
     /// Returns the lifetimes left, when the lease in `slot` was given for these and is young enough
     /// to be repeated instead of renewed.
-    pub(super) fn left(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
+    pub(super) fn remaining(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
         let is_same =
             slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
         let age_s = subnet.repeat.age_s(now, slot, self.valid_s).filter(|_| is_same)?;

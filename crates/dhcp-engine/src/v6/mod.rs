@@ -12,7 +12,6 @@ pub mod reply;
 pub mod snapshot;
 pub mod transaction;
 
-mod ahead;
 mod changes;
 mod choice;
 mod client;
@@ -22,8 +21,9 @@ mod lifetimes;
 mod name;
 mod parameters;
 mod pools;
+mod prefetch;
 mod prefix_order;
-mod referred;
+mod references;
 mod registration;
 mod relay_info;
 mod select;
@@ -36,7 +36,7 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use dhcp_lease::v6::V6;
 
 pub use crate::reason::DropReason;
-pub use client::Dhcp6ClientScratch;
+pub use client::{Dhcp6ClientScratch, IngressPacket};
 pub use intent::Dhcp6Intent;
 pub use snapshot::Snapshot;
 pub use transaction::{
@@ -61,5 +61,5 @@ pub struct Ingress {
     pub is_multicast: bool,
     /// Number of the driver's socket that the message came through; the reply leaves through the
     /// same.
-    pub door: u16,
+    pub listener_index: u16,
 }

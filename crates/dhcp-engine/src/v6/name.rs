@@ -22,7 +22,8 @@ pub(super) fn make(
     fqdn: Option<ClientFqdn<'_>>,
     reserved: &str,
     terms: &NameTerms,
-    (name, omissions): (&mut String, &mut Omissions),
+    name: &mut String,
+    omissions: &mut Omissions,
 ) -> Option<u8> {
     name.clear();
     let Some(fqdn) = fqdn else {
@@ -49,7 +50,7 @@ pub(super) fn make(
         }
     }
     name.make_ascii_lowercase();
-    Some(FLAG_N | if fqdn.asks_for_entry() { FLAG_O } else { 0 })
+    Some(FLAG_N | if fqdn.requests_entry() { FLAG_O } else { 0 })
 }
 
 fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
@@ -61,7 +62,8 @@ fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
 pub(super) fn generate(
     address: Ipv6Addr,
     terms: &NameTerms,
-    (name, omissions): (&mut String, &mut Omissions),
+    name: &mut String,
+    omissions: &mut Omissions,
 ) {
     note(terms.generate(IpAddr::V6(address), name), omissions);
     if !name.is_empty() {
@@ -95,9 +97,9 @@ mod tests {
 
     fn made(fqdn: Option<&[u8]>, reserved: &str) -> (Option<u8>, String) {
         let mut name = "before".to_owned();
-        let fqdn = fqdn.and_then(ClientFqdn::of);
-        let named = (&mut name, &mut Omissions::default());
-        (make(fqdn, reserved, &NameTerms::default(), named), name)
+        let fqdn = fqdn.and_then(ClientFqdn::parse);
+        let omissions = &mut Omissions::default();
+        (make(fqdn, reserved, &NameTerms::default(), &mut name, omissions), name)
     }
 
     #[test]
@@ -127,8 +129,8 @@ mod tests {
     #[test]
     fn a_nameless_client_is_named_after_its_address() {
         let mut name = String::new();
-        let named = (&mut name, &mut Omissions::default());
-        generate("2001:db8::1f".parse().unwrap(), &NameTerms::default(), named);
+        let (address, omissions) = ("2001:db8::1f".parse().unwrap(), &mut Omissions::default());
+        generate(address, &NameTerms::default(), &mut name, omissions);
         assert_eq!(name, "myhost-2001-db8--1f.");
     }
 

@@ -11,7 +11,7 @@ use crate::options::{self, CodeSet, OptionSelection, ScopeOptions};
 
 /// Options that the transaction writes itself, or that only clients and relay agents send;
 /// configured ones with these codes are not added.
-const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
+const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::CLIENTID,
     option::SERVERID,
     option::IA_NA,
@@ -29,18 +29,22 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
 
 /// Writes the options that are configured for the client, then those that only relay agents supply.
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
-    let around = ClientOptionScopes::of(transaction);
+    let around = ClientOptionScopes::from_transaction(transaction);
     let scopes = || scopes(transaction, &around);
     let lists = || scopes().map(ScopeOptions::standard);
     let wanted = OptionSelection {
-        asked: transaction.message.requested_options(),
-        unasked: CodeSet::default(),
+        requested: transaction.message.requested_options(),
+        unconditional: CodeSet::default(),
         withheld: WRITTEN_BY_US,
         classes: transaction.buffers.classes,
     };
     let query = vendor::query(&transaction.message);
     options::put_all(scopes, &wanted, &query, &mut vendor::Dhcp6OptionWriter::new(writer));
-    put_supplied(transaction, |code| options::sent(lists, &wanted, code).is_some(), writer);
+    put_supplied(
+        transaction,
+        |code| options::selected_entry(lists, &wanted, code).is_some(),
+        writer,
+    );
 }
 
 /// Scopes that are equal for all leases of the client: found once, read often.
@@ -51,7 +55,7 @@ struct ClientOptionScopes<'t> {
 }
 
 impl<'t> ClientOptionScopes<'t> {
-    fn of(transaction: &'t Transaction<'_>) -> Self {
+    fn from_transaction(transaction: &'t Transaction<'_>) -> Self {
         let snapshot = transaction.snapshot;
         let subnet = transaction.served_subnet().map(|subnet| snapshot.subnet(subnet));
         let network = subnet.and_then(|subnet| snapshot.network(subnet));
@@ -70,7 +74,7 @@ fn scopes<'t>(
 ) -> impl Iterator<Item = &'t ScopeOptions<u16>> {
     let snapshot = transaction.snapshot;
     let grants = transaction.associations.iter().filter_map(MessageAssociation::grant);
-    let pools = grants.filter_map(|grant| grant.place.pool);
+    let pools = grants.filter_map(|grant| grant.location.pool);
     let pools = pools.map(|pool| &snapshot.pool_terms(pool).scope.options);
     let classes = transaction.buffers.classes.iter();
     let classes = classes.filter_map(|class| snapshot.class(class)).map(|class| &class.options);

@@ -21,7 +21,7 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    pub(super) fn of(config: &Dhcp6, classes: &Classes) -> Self {
+    pub(super) fn compile(config: &Dhcp6, classes: &Classes) -> Self {
         let networks = || config.subnets.iter().map(|subnet| subnet.network);
         let mut pools = Self {
             specs: Vec::new(),
@@ -31,10 +31,10 @@ impl Pools {
         };
         for (index, subnet) in (0..).zip(&config.subnets) {
             for pool in &subnet.pools {
-                pools.add_addresses((index, subnet), pool, classes);
+                pools.add_addresses(index, subnet, pool, classes);
             }
             for pool in &subnet.pd_pools {
-                pools.add_prefixes((index, subnet), pool, classes);
+                pools.add_prefixes(index, subnet, pool, classes);
             }
         }
         pools
@@ -42,12 +42,13 @@ impl Pools {
 
     fn add_addresses(
         &mut self,
-        (at, subnet): (SubnetIndex, &Subnet6),
+        at: SubnetIndex,
+        subnet: &Subnet6,
         pool: &Pool6,
         classes: &Classes,
     ) {
         let index = PoolIndex(self.specs.len() as u32);
-        self.addresses.add_pool(at, index, (pool.first.into(), pool.last.into()));
+        self.addresses.add_pool(at, index, pool.first.into(), pool.last.into());
         self.specs.push(PoolSpec {
             subnet_id: subnet.id,
             pool_id: pool.pool_id,
@@ -58,21 +59,22 @@ impl Pools {
             last: pool.last,
         });
         let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
-        let names = NameTerms::of_pool(&pool.names, &subnet.names);
+        let names = NameTerms::for_pool(&pool.names, &subnet.names);
         let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded: None, names };
         self.terms.push(terms);
     }
 
     fn add_prefixes(
         &mut self,
-        (at, subnet): (SubnetIndex, &Subnet6),
+        at: SubnetIndex,
+        subnet: &Subnet6,
         pool: &PdPool,
         classes: &Classes,
     ) {
         let index = PoolIndex(self.specs.len() as u32);
         let (first, end) = u128::from(pool.prefix.0).bounds(pool.prefix.1);
         let (last, _) = end.bounds(pool.delegated_len);
-        self.prefixes.add_pool(at, index, (first, last));
+        self.prefixes.add_pool(at, index, first, last);
         self.specs.push(PoolSpec {
             subnet_id: subnet.id,
             pool_id: pool.pool_id,

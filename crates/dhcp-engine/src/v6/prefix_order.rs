@@ -37,7 +37,7 @@ impl PrefixOrder {
 
     /// Returns the order for clients that request `len` bits; `None` when the configured order will
     /// do.
-    pub(super) fn of(&self, len: u8) -> Option<&[PoolIndex]> {
+    pub(super) fn for_len(&self, len: u8) -> Option<&[PoolIndex]> {
         // Between two lengths, the order is that of the lower one.
         let after = self.by_len.partition_point(|&(known, _)| known <= len);
         self.by_len.get(after.saturating_sub(1)).map(|(_, order)| &**order)
@@ -52,13 +52,14 @@ mod tests {
     fn the_length_asked_for_comes_first_then_more_then_less() {
         let pools = [(0, 64), (1, 56), (2, 60), (3, 56)].map(|(pool, len)| (PoolIndex(pool), len));
         let order = PrefixOrder::new(&pools);
-        let of = |len| -> Vec<u32> { order.of(len).unwrap().iter().map(|pool| pool.0).collect() };
+        let of =
+            |len| -> Vec<u32> { order.for_len(len).unwrap().iter().map(|pool| pool.0).collect() };
         assert_eq!(of(56), [1, 3, 2, 0]);
         assert_eq!(of(60), [2, 1, 3, 0]);
         assert_eq!(of(62), [2, 1, 3, 0]);
         assert_eq!(of(64), [0, 2, 1, 3]);
         assert_eq!(of(48), [1, 3, 2, 0]);
         assert_eq!(of(128), [0, 2, 1, 3]);
-        assert!(PrefixOrder::new(&pools[3..]).of(56).is_none());
+        assert!(PrefixOrder::new(&pools[3..]).for_len(56).is_none());
     }
 }

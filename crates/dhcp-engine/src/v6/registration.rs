@@ -36,7 +36,7 @@ impl<'m> Registration<'m> {
     ///
     /// The reason why the message is dropped: registration is disabled, or the message breaks a
     /// rule of RFC 9686 §4.2.
-    pub(super) fn of(
+    pub(super) fn from_packet(
         snapshot: &Snapshot,
         arrival: &IngressPacket<'m>,
         client: &RequestingClient<'_>,
@@ -68,7 +68,7 @@ impl<'m> Registration<'m> {
             nearest.map_or_else(|| *arrival.ingress.source.ip(), |relay| relay.peer_address);
         let is_sound = source == registration.address
             && snapshot.is_on_link(subnet, source)
-            && !is_reserved((snapshot, client.book), subnet, Resource::address(source));
+            && !is_reserved(snapshot, client.hosts, subnet, Resource::address(source));
         if is_sound { Ok(registration) } else { Err(DropReason::InvalidRegistration) }
     }
 
@@ -84,11 +84,12 @@ impl<'m> Registration<'m> {
 
 /// Returns true if an address is reserved for any client.
 fn is_reserved(
-    (snapshot, hosts): (&Snapshot, HostBook<'_, V6>),
+    snapshot: &Snapshot,
+    hosts: HostBook<'_, V6>,
     subnet: SubnetIndex,
     resource: Resource,
 ) -> bool {
-    let subnets = snapshot.link(subnet).iter();
+    let subnets = snapshot.link_subnets(subnet).iter();
     let scopes = subnets.map(|&member| ReservationScope::Subnet(snapshot.subnet(member).id));
     let mut scopes = scopes.chain([ReservationScope::Global]);
     !hosts.is_empty() && scopes.any(|scope| hosts.owner_of(scope, resource).is_some())
@@ -103,7 +104,7 @@ impl Transaction<'_> {
             ));
         };
         let Some(facts) = facts.first() else {
-            let mut addresses = [None; dhcp_lease::v6::ASKED_MAX];
+            let mut addresses = [None; dhcp_lease::v6::FETCHED_ADDRESSES_MAX];
             addresses[0] = Some(registration.resource());
             let keys = FetchKeys {
                 identity: self.registrant(),
@@ -114,7 +115,7 @@ impl Transaction<'_> {
             };
             return Dhcp6TransactionStep::Fetch(0, keys);
         };
-        let slot = facts.asked[0];
+        let slot = facts.address_slots[0];
         if slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Releasing) {
             return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Wait(
                 slot.map_or(0, |slot| slot.row_epoch),

@@ -111,7 +111,7 @@ fn put_association(
 ) {
     let grant = association.grant();
     let (t1_s, t2_s) = grant.map_or((0, 0), |grant| {
-        let subnet = transaction.snapshot.subnet(grant.place.subnet);
+        let subnet = transaction.snapshot.subnet(grant.location.subnet);
         timers(subnet, grant.lifetimes.preferred_s)
     });
     let mark = writer.ia(association.ia.kind, association.ia.iaid, t1_s, t2_s);
@@ -154,10 +154,10 @@ fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u
     let snapshot = transaction.snapshot;
     let host =
         transaction.host_subnet().and_then(|subnet| transaction.client.host(snapshot, subnet));
-    let mut reserved = host.iter().flat_map(|&host| transaction.client.book.get(host).reserved);
+    let mut reserved = host.iter().flat_map(|&host| transaction.client.hosts.get(host).reserved);
     match reserved.find(|reserved| reserved.resource == grant.resource) {
         Some(reserved) => reserved.excluded,
-        None => snapshot.pool_terms(grant.place.pool?).excluded,
+        None => snapshot.pool_terms(grant.location.pool?).excluded,
     }
 }
 

@@ -8,9 +8,9 @@ use dhcp_lease::v6::{Facts, PoolSet, ResourceKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
-use super::client::Dhcp6ClientScratch;
+use super::client::{Dhcp6ClientScratch, IngressPacket};
 use super::{
-    Dhcp6TransactionOutcome, Ingress, Snapshot, Transaction, ahead, destination, drive, reply,
+    Dhcp6TransactionOutcome, Ingress, Snapshot, Transaction, destination, drive, prefetch, reply,
 };
 use crate::classify::Classes;
 use crate::hosts::{HostBook, HostTerms, Hosts};
@@ -137,14 +137,14 @@ impl Protocol for V6 {
         snapshot.pools()
     }
 
-    fn expect<S: LeaseStore<Self>>(
+    fn prefetch<S: LeaseStore<Self>>(
         snapshot: &Snapshot,
         packet: &Packet<'_>,
         _ingress: Ingress,
         store: &mut S,
         prefetch: Prefetch,
     ) -> Ahead {
-        ahead::expect(snapshot, packet, store, prefetch)
+        prefetch::prefetch_message(snapshot, packet, store, prefetch)
     }
 
     fn serve<S: LeaseStore<Self>>(
@@ -157,8 +157,8 @@ impl Protocol for V6 {
         let Dhcp6TransactionScratch { facts, scratch } = desk.work;
         let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
         let mut associations = Associations::new();
-        let room = (scratch, &mut associations);
-        let begun = Transaction::begin((snapshot, hosts), packet, ingress, desk.interfaces, room);
+        let arrival = IngressPacket { packet, ingress, interfaces: desk.interfaces };
+        let begun = Transaction::begin(snapshot, hosts, arrival, scratch, &mut associations);
         if hosts.has_missed() {
             return MessageOutcome::AwaitHosts;
         }
@@ -183,7 +183,7 @@ impl Protocol for V6 {
             Dhcp6TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
         };
         transaction.finish_classes();
-        desk.counters.omitted(*transaction.buffers.omissions);
+        desk.counters.count_omitted(*transaction.buffers.omissions);
         let Ok(len) = reply::emit(&transaction, desk.buffer) else {
             return MessageOutcome::Drop(DropReason::ReplyTooLarge);
         };
@@ -194,14 +194,14 @@ impl Protocol for V6 {
                 ResourceKind::Address => StatisticEvent::LeaseReuse,
                 ResourceKind::Prefix => StatisticEvent::PrefixReuse,
             };
-            count(event, grant.place.subnet);
+            count(event, grant.location.subnet);
         }
         for code in reply::refusals(&transaction) {
-            desk.counters.refused(usize::from(code.code()));
+            desk.counters.count_refused(usize::from(code.code()));
         }
         MessageOutcome::Reply(Emitted {
             len,
-            destination: destination::of(packet, ingress),
+            destination: destination::for_reply(packet, ingress),
             kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),
             gate_epoch,
         })

@@ -49,9 +49,9 @@ impl<'m> Transaction<'m> {
         } else {
             let limits = self.limits(place.subnet);
             let limits = if is_short { limits.shortest(now, &slot) } else { limits };
-            association.wished.granted(limits)
+            association.requested_lifetimes.granted(limits)
         };
-        let grant = Grant { resource: slot.address, lifetimes, place };
+        let grant = Grant { resource: slot.address, lifetimes, location: place };
         let mut is_repeated = false;
         let mut granted = grant;
         if self.intent == Dhcp6Intent::Solicit {
@@ -62,14 +62,14 @@ impl<'m> Transaction<'m> {
                 let hold = Action::Hold { deadline_ns, subnet_id };
                 self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
             }
-        } else if let Some(left) = self.left(now, lifetimes, &slot, place) {
+        } else if let Some(left) = self.remaining_lifetimes(now, lifetimes, &slot, place) {
             is_repeated = true;
             granted = Grant { lifetimes: left, ..grant };
         } else {
             self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
         if !place.is_reserved && !is_running {
-            self.snapshot.preference_of(granted.resource.kind).used(place.subnet);
+            self.snapshot.preference_of(granted.resource.kind).record_use(place.subnet);
         }
         if let Some(association) = self.associations.get_mut(at) {
             association.is_repeated = is_repeated;
@@ -79,7 +79,7 @@ impl<'m> Transaction<'m> {
 
     /// Returns the lifetimes left of a lease that is repeated instead of renewed: it is young, and
     /// its other data have not changed.
-    fn left(
+    fn remaining_lifetimes(
         &self,
         now: Now,
         lifetimes: Lifetimes,
@@ -93,7 +93,7 @@ impl<'m> Transaction<'m> {
             && !text.fqdn_rev
             && (context.is_empty() || text.user_context == text_hash(context));
         let subnet = self.snapshot.subnet(place.subnet);
-        lifetimes.left(now, slot, subnet).filter(|_| is_same)
+        lifetimes.remaining(now, slot, subnet).filter(|_| is_same)
     }
 
     /// Returns the lifetime limits of the first class that has any, else of the subnet.
@@ -133,14 +133,16 @@ impl<'m> Transaction<'m> {
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
         if fqdn.is_some() || !reserved.is_empty() {
-            self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.named());
+            let (name, omissions) = self.buffers.named();
+            self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
         }
         if self.fqdn_flags.is_some()
             && self.buffers.name.is_empty()
             && self.intent.commits_leases()
             && let Some((slot, _)) = self.chosen_address()
         {
-            name::generate(slot.address.address, terms, self.buffers.named());
+            let (name, omissions) = self.buffers.named();
+            name::generate(slot.address.address, terms, name, omissions);
         }
     }
 
@@ -167,7 +169,7 @@ impl<'m> Transaction<'m> {
         let granted = granted.map(|grant| grant.resource);
         let snapshot = self.snapshot;
         let is_here = |slot: &&SlotView| {
-            let mut link = snapshot.link(selected).iter();
+            let mut link = snapshot.link_subnets(selected).iter();
             link.any(|&subnet| snapshot.subnet(subnet).id == slot.subnet_id)
         };
         let is_lost = |slot: &&SlotView| {
@@ -177,7 +179,7 @@ impl<'m> Transaction<'m> {
                 && Some(slot.address) != granted
         };
         let mut taken_back = [None; super::association::TAKEN_BACK_MAX];
-        let lost = facts.mine().filter(is_lost).filter(is_here);
+        let lost = facts.client_slots().filter(is_lost).filter(is_here);
         for (slot, place) in lost.zip(&mut taken_back) {
             if self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
                 *place = Some(slot.address);
@@ -193,7 +195,7 @@ impl<'m> Transaction<'m> {
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
-        for slot in facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Leased) {
+        for slot in facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Leased) {
             if association.named().any(|named| named == slot.address)
                 && self.buffers.changes.push(at, slot, PlannedAction::Plain(action))
             {
@@ -225,16 +227,16 @@ impl<'m> Transaction<'m> {
 
     /// Returns the terms of the lease that `grant` describes.
     fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
-        let pool = grant.place.pool.map(|pool| self.snapshot.pool_terms(pool));
+        let pool = grant.location.pool.map(|pool| self.snapshot.pool_terms(pool));
         LeaseTerms {
             valid_lifetime_s: grant.lifetimes.valid_s,
             preferred_lifetime_s: grant.lifetimes.preferred_s,
-            subnet_id: self.snapshot.subnet(grant.place.subnet).id,
+            subnet_id: self.snapshot.subnet(grant.location.subnet).id,
             pool_id: pool.map_or(0, |pool| pool.id),
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname: self.buffers.name,
-            user_context: self.context(grant.place.subnet),
+            user_context: self.context(grant.location.subnet),
             hardware: self.client.hardware.0,
             hardware_source: self.client.hardware.1,
         }

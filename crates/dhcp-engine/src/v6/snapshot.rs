@@ -11,7 +11,7 @@ use dhcp_wire::Parsing;
 
 use super::pools::Pools;
 use super::prefix_order::{self, PrefixOrder};
-use super::referred;
+use super::references;
 use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::client_name::NameTerms;
@@ -169,9 +169,9 @@ impl Snapshot {
         server_duid: &[u8],
         configure: impl FnOnce(&[PoolSpec], &[Resource]) -> Arc<PoolSet>,
     ) -> Self {
-        let classes = Classes::compile(&config.client_classes, referred::names(config));
-        let hosts = Hosts::compile(referred::reservations(config), &classes);
-        let pools = Pools::of(config, &classes);
+        let classes = Classes::compile(&config.client_classes, references::names(config));
+        let hosts = Hosts::compile(references::reservations(config), &classes);
+        let pools = Pools::compile(config, &classes);
         let indexed = || (0..).zip(&config.subnets);
         let relays = indexed()
             .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)));
@@ -185,7 +185,7 @@ impl Snapshot {
                 (first, last, index)
             })
             .collect();
-        let reserved = referred::reserved(config, &hosts, &pools);
+        let reserved = references::reserved(config, &hosts, &pools);
         Self {
             server_duid: server_duid.into(),
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
@@ -216,7 +216,7 @@ impl Snapshot {
                 .iter()
                 .map(|class| compile_class(class, &classes))
                 .collect(),
-            has_guards: referred::has_guards(config),
+            has_guards: references::has_guards(config),
             by_prefix: PrefixTable::new(&prefixes),
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
@@ -338,7 +338,7 @@ impl Snapshot {
 
     /// Returns the subnets that share a link with `first`, itself first.
     #[must_use]
-    pub fn link(&self, first: SubnetIndex) -> &[SubnetIndex] {
+    pub fn link_subnets(&self, first: SubnetIndex) -> &[SubnetIndex] {
         self.addresses.subnets_from(first)
     }
 
@@ -358,7 +358,7 @@ impl Snapshot {
             ResourceKind::Prefix => {
                 let orders = &self.prefix_orders[self.prefixes.link_of(first)];
                 wanted_len
-                    .and_then(|len| orders.of(len))
+                    .and_then(|len| orders.for_len(len))
                     .unwrap_or_else(|| self.prefixes.pool_order_from(first))
             }
         };
@@ -407,7 +407,7 @@ impl Snapshot {
 
     /// Returns the pool that contains `resource`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn place(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
+    pub fn find_pool(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
         let place = self.pool_around(subnet, resource)?;
         let has_its_len = self.pools.specs()[place.pool.0 as usize].len == resource.len;
         has_its_len.then_some(place)
@@ -430,7 +430,7 @@ impl Snapshot {
             ResourceKind::Address => &self.addresses,
             ResourceKind::Prefix => &self.prefixes,
         };
-        links.place(subnet, u128::from(resource.address))
+        links.find_pool(subnet, u128::from(resource.address))
     }
 
     /// Returns the resource that a client in these classes that requests `wished` can have: the
@@ -468,7 +468,7 @@ impl Snapshot {
     #[must_use]
     pub fn subnet_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> Option<SubnetIndex> {
         let address = u128::from(address);
-        self.link(subnet).iter().copied().find(|&member| {
+        self.link_subnets(subnet).iter().copied().find(|&member| {
             let (first, last) = self.subnet(member).bounds;
             (first..=last).contains(&address)
         })
@@ -492,10 +492,11 @@ fn compile_subnet(config: &Dhcp6, subnet: &Subnet6, classes: &Classes) -> Subnet
         renew_timer_s: subnet.renew_timer_s,
         rebind_timer_s: subnet.rebind_timer_s,
         tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        repeat: RepeatPolicy::of(
+        repeat: RepeatPolicy::new(
             subnet.cache_threshold,
             subnet.cache_max_age_s,
-            (&config.lease_database, &config.godwit),
+            &config.lease_database,
+            &config.godwit,
         ),
         allows_rapid_commit: subnet.rapid_commit,
         stores_relay_info: subnet.store_extended_info,

@@ -10,8 +10,8 @@
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys, IaIdentity, LeaseStore, Receipt,
-    Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView, V6,
+    Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, IaIdentity, LeaseStore,
+    Receipt, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
@@ -24,9 +24,8 @@ use super::client::{Buffers, Dhcp6ClientScratch, IngressPacket, RequestingClient
 use super::decide::{self, Decision};
 use super::registration::Registration;
 use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, name, relay_info};
-use crate::InterfaceNames;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
-use crate::omission::{Omission, bound};
+use crate::omission::{Omission, clear_if_too_long};
 use crate::prefixes::SubnetIndex;
 
 /// Largest number of commits that one message may lose to others before it is dropped. Each loss
@@ -110,7 +109,7 @@ pub struct Transaction<'m> {
 }
 
 impl<'m> Transaction<'m> {
-    /// Begins the transaction of the message in `packet`: finds its intent, its client and its
+    /// Begins the transaction of the message in `arrival`: finds its intent, its client and its
     /// subnet. `associations` are empty. When hosts that it needs are not looked up yet
     /// ([`HostBook::has_missed`]), the caller must discard the result, also an error.
     ///
@@ -118,32 +117,34 @@ impl<'m> Transaction<'m> {
     ///
     /// The reason why the message is dropped at once.
     pub fn begin(
-        (snapshot, hosts): (&'m Snapshot, HostBook<'m, V6>),
-        packet: &'m Packet<'m>,
-        ingress: Ingress,
-        interfaces: &'m InterfaceNames,
-        (scratch, associations): (&'m mut Dhcp6ClientScratch, &'m mut Associations<'m>),
+        snapshot: &'m Snapshot,
+        hosts: HostBook<'m, V6>,
+        arrival: IngressPacket<'m>,
+        scratch: &'m mut Dhcp6ClientScratch,
+        associations: &'m mut Associations<'m>,
     ) -> Result<Self, DropReason> {
+        let IngressPacket { packet, ingress, .. } = arrival;
         let message = packet.message();
         check(snapshot, packet, ingress)?;
-        Dhcp6Intent::of(&message, false)?;
-        let arrival = IngressPacket { packet, ingress, interfaces };
-        let (client, buffers) = RequestingClient::recognize((snapshot, hosts), arrival, scratch)?;
+        Dhcp6Intent::from_message(&message, false)?;
+        let (client, buffers) = RequestingClient::recognize(snapshot, hosts, arrival, scratch)?;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
-        let intent =
-            Dhcp6Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
+        let intent = Dhcp6Intent::from_message(
+            &message,
+            subnet.is_some_and(|subnet| subnet.allows_rapid_commit),
+        )?;
         buffers.context.clear();
         // The subnet of the link that will lease is not known yet.
-        let link = client.subnet.map_or(&[][..], |subnet| snapshot.link(subnet));
+        let link = client.subnet.map_or(&[][..], |subnet| snapshot.link_subnets(subnet));
         let stores_relay_info = link.iter().any(|&one| snapshot.subnet(one).stores_relay_info);
         if intent.commits_leases() && stores_relay_info {
             relay_info::write(packet, buffers.context);
-            if bound(buffers.context) {
+            if clear_if_too_long(buffers.context) {
                 buffers.omissions.note(Omission::RelayInfo);
             }
         }
         let registration = match intent {
-            Dhcp6Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
+            Dhcp6Intent::Register => Some(Registration::from_packet(snapshot, &arrival, &client)?),
             _ => None,
         };
         associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
@@ -162,10 +163,10 @@ impl<'m> Transaction<'m> {
             tries: 0,
             preparing: None,
         };
-        if transaction.is_walking() {
+        if transaction.follows_earlier_grants() {
             transaction.associations.look_in_turn();
         }
-        transaction.name();
+        transaction.choose_name();
         transaction.adapt_hints();
         transaction.prefer_reserved();
         transaction.look_ahead();
@@ -228,20 +229,21 @@ impl<'m> Transaction<'m> {
 
     /// Returns the terms of the host that counts.
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
-        if self.client.hosts.is_empty() {
+        if self.client.client_hosts.is_empty() {
             return None;
         }
         let snapshot = self.snapshot;
         let host = self.client.host(snapshot, self.host_subnet()?);
-        self.client.book.terms(host)
+        self.client.hosts.terms(host)
     }
 
     /// Makes the client's name, as far as it is known before anything is leased.
-    fn name(&mut self) {
+    fn choose_name(&mut self) {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
-        self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.named());
+        let (name, omissions) = self.buffers.named();
+        self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
     }
 
     /// Converts requested prefixes to those that the pools have.
@@ -258,7 +260,7 @@ impl<'m> Transaction<'m> {
 
     /// Delays the search for free addresses and prefixes until the reserved ones are fetched.
     fn prefer_reserved(&mut self) {
-        if self.client.hosts.is_empty() {
+        if self.client.client_hosts.is_empty() {
             return;
         }
         for kind in [ResourceKind::Address, ResourceKind::Prefix] {
@@ -266,7 +268,7 @@ impl<'m> Transaction<'m> {
                 let associations = self.associations.iter_mut();
                 associations
                     .filter(|one| one.kind == kind)
-                    .for_each(|one| one.wish = Dhcp6CandidateRequest::Nothing);
+                    .for_each(|one| one.candidate_request = Dhcp6CandidateRequest::Nothing);
             }
         }
     }
@@ -274,10 +276,10 @@ impl<'m> Transaction<'m> {
     /// Looks up the reservations of the hints: the results will be needed, and one request now
     /// avoids a second one later.
     fn look_ahead(&self) {
-        if self.client.book.looks_up() && self.intent.wants_lease() {
+        if self.client.hosts.has_external_source() && self.intent.wants_lease() {
             let hints = self.associations.iter().flat_map(|association| association.hints);
             for hint in hints.flatten() {
-                self.place(hint);
+                self.location_of(hint);
             }
         }
     }
@@ -285,31 +287,32 @@ impl<'m> Transaction<'m> {
     /// Returns the addresses and prefixes that a look-up has found to be reserved for the client.
     /// The lease table may not know yet that clients may have them.
     fn found_claims(&self) -> impl Iterator<Item = Resource> {
-        let hosts = self.client.hosts;
+        let hosts = self.client.client_hosts;
         let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
         let is_found = found.clone().any(|host| matches!(host, HostIndex::Found(_)));
         let reserved = is_found.then(|| self.reserved()).into_iter().flatten();
-        reserved.filter(|&resource| self.place(resource).is_some_and(|place| place.is_reserved))
+        reserved
+            .filter(|&resource| self.location_of(resource).is_some_and(|place| place.is_reserved))
     }
 
     /// Returns a slot reserved for others that the client holds, or was about to get: reservations
     /// are looked up after it was claimed.
-    fn stray(&self, facts: &[Facts]) -> Option<(usize, SlotView)> {
-        if !self.client.book.looks_up() || !self.intent.wants_lease() {
+    fn slot_reserved_for_others(&self, facts: &[Facts]) -> Option<(usize, SlotView)> {
+        if !self.client.hosts.has_external_source() || !self.intent.wants_lease() {
             return None;
         }
         let is_stray = |slot: &SlotView| {
-            let found = self.snapshot.place(self.client.subnet?, slot.address)?;
-            let is_own = self.place(slot.address).is_some_and(|place| place.is_reserved);
+            let found = self.snapshot.find_pool(self.client.subnet?, slot.address)?;
+            let is_own = self.location_of(slot.address).is_some_and(|place| place.is_reserved);
             Some(!is_own && self.is_reserved_for_others(found.subnet, slot.address))
         };
         let all = facts.iter().take(self.associations.len()).enumerate();
         let mut slots = all.flat_map(|(at, facts)| {
-            let held = facts.mine().filter(|slot| slot.occupancy == SlotOccupancy::Held);
+            let held = facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Held);
             held.chain(&facts.candidate).map(move |slot| (at, *slot))
         });
         let stray = slots.find(|(_, slot)| is_stray(slot) == Some(true));
-        stray.filter(|_| !self.client.book.has_missed())
+        stray.filter(|_| !self.client.hosts.has_missed())
     }
 
     /// Gives up an address or prefix that is reserved for another client.
@@ -334,7 +337,7 @@ impl<'m> Transaction<'m> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let Some((slot, place)) =
-                facts.candidate.and_then(|slot| Some((slot, self.place(slot.address)?)))
+                facts.candidate.and_then(|slot| Some((slot, self.location_of(slot.address)?)))
             else {
                 continue;
             };
@@ -380,11 +383,11 @@ impl<'m> Transaction<'m> {
             return self.register(facts);
         }
         if self.associations.iter().all(|association| association.is_fetched) {
-            if let Some((at, stray)) = self.stray(facts) {
+            if let Some((at, stray)) = self.slot_reserved_for_others(facts) {
                 return self.set_aside(at, &stray);
             }
             let outcome = self.decide(now, facts);
-            if self.client.book.has_missed() {
+            if self.client.hosts.has_missed() {
                 return self.await_hosts(now, facts);
             }
             if let Some(outcome) = outcome {
@@ -398,8 +401,9 @@ impl<'m> Transaction<'m> {
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
         let is_taken = core::mem::take(&mut association.is_claim_taken);
-        let MessageAssociation { kind, wish, wanted_len, iaid, .. } = *association;
-        let addresses = self.asked(at);
+        let MessageAssociation { kind, candidate_request: wish, wanted_len, iaid, .. } =
+            *association;
+        let addresses = self.resources_to_fetch(at);
         let candidate_pools = match (wish, self.client.subnet) {
             (Dhcp6CandidateRequest::Nothing | Dhcp6CandidateRequest::Reserved, _) | (_, None) => {
                 &[]
@@ -428,9 +432,11 @@ impl<'m> Transaction<'m> {
 
     /// Returns the addresses or prefixes to fetch for an association: the reserved ones, then those
     /// that the client names.
-    fn asked(&self, at: usize) -> [Option<Resource>; ASKED_MAX] {
-        let Some(association) = self.associations.get(at) else { return [None; ASKED_MAX] };
-        if self.client.hosts.is_empty() {
+    fn resources_to_fetch(&self, at: usize) -> [Option<Resource>; FETCHED_ADDRESSES_MAX] {
+        let Some(association) = self.associations.get(at) else {
+            return [None; FETCHED_ADDRESSES_MAX];
+        };
+        if self.client.client_hosts.is_empty() {
             let mut hints = association.hints.into_iter().flatten();
             return core::array::from_fn(|_| hints.next());
         }
@@ -440,7 +446,7 @@ impl<'m> Transaction<'m> {
         let count = reserved().count();
         // Each association begins with another reservation.
         let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
-        let further = (association.wish == Dhcp6CandidateRequest::Reserved)
+        let further = (association.candidate_request == Dhcp6CandidateRequest::Reserved)
             .then(|| self.further_reserved(association.kind))
             .into_iter()
             .flatten();
@@ -454,9 +460,9 @@ impl<'m> Transaction<'m> {
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
         let mut is_decided = true;
-        let is_walking = self.is_walking();
+        let is_walking = self.follows_earlier_grants();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
-            let read = facts.mine().chain(facts.asked.iter().flatten());
+            let read = facts.client_slots().chain(facts.address_slots.iter().flatten());
             let epochs = read.map(|slot| slot.row_epoch);
             self.gate_epoch = epochs.fold(self.gate_epoch, u64::max);
             match decide::decide(self, now, at, facts) {
@@ -500,25 +506,25 @@ impl<'m> Transaction<'m> {
             return false;
         }
         let Some(association) = self.associations.get(at).copied() else { return true };
-        let was_claimed = match association.wish {
+        let was_claimed = match association.candidate_request {
             Dhcp6CandidateRequest::Nothing => false,
-            Dhcp6CandidateRequest::SpareCandidate => facts.mine_count == 0,
+            Dhcp6CandidateRequest::SpareCandidate => facts.client_slot_count == 0,
             Dhcp6CandidateRequest::Candidate | Dhcp6CandidateRequest::Reserved => true,
         };
         let has_more = was_claimed
-            && association.wish != Dhcp6CandidateRequest::Reserved
+            && association.candidate_request != Dhcp6CandidateRequest::Reserved
             && self.further_reserved(association.kind).next().is_some();
         let searched = was_claimed.then(|| self.preferred_subnet(at)).flatten();
-        let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
+        let failed_search = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
         if has_more {
-            association.wish = Dhcp6CandidateRequest::Reserved;
+            association.candidate_request = Dhcp6CandidateRequest::Reserved;
             association.is_fetched = false;
         } else if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
-            association.found_nothing = found_nothing;
+            association.failed_search = failed_search;
         } else {
-            association.wish = Dhcp6CandidateRequest::Candidate;
+            association.candidate_request = Dhcp6CandidateRequest::Candidate;
             association.is_fetched = false;
         }
         was_claimed && !has_more
@@ -552,7 +558,7 @@ impl<'m> Transaction<'m> {
     /// and true if pools were searched. Kea counts it in the subnet where the search began, in
     /// DHCPv4 in the one where it ended.
     pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
-        self.associations.iter().filter_map(|association| association.found_nothing)
+        self.associations.iter().filter_map(|association| association.failed_search)
     }
 }
 
@@ -566,8 +572,8 @@ pub fn drive(
     for facts in &mut facts[..transaction.associations.len()] {
         facts.candidate = None;
     }
-    if transaction.client.book.looks_up() {
-        transaction.found_claims().for_each(|resource| store.set_aside(resource));
+    if transaction.client.hosts.has_external_source() {
+        transaction.found_claims().for_each(|resource| store.reserve_address(resource));
     }
     let mut committed = None;
     let mut has_facts = false;
@@ -584,7 +590,7 @@ pub fn drive(
                 if let Some(unused) = facts[at].candidate.take()
                     && unused.occupancy == SlotOccupancy::Free
                 {
-                    store.give_back(unused.address);
+                    store.release_claim(unused.address);
                 }
                 store.fetch(now, &keys, &mut facts[at]);
                 if facts[at].unread_epoch > 0 {
@@ -602,10 +608,10 @@ pub fn drive(
                 committed = Some(transaction.with_changes(|changes| store.commit(now, changes)));
             }
             Dhcp6TransactionStep::SetAside(resource) => {
-                store.set_aside(resource);
+                store.reserve_address(resource);
                 committed = Some(transaction.with_changes(|changes| match changes {
                     [] => {
-                        store.give_back(resource);
+                        store.release_claim(resource);
                         Ok(Receipt { row_epoch: 0 })
                     }
                     _ => store.commit(now, changes),

@@ -24,7 +24,7 @@ pub(super) fn query<'m>(
         }
     }
     let codes = asked.as_chunks::<2>().0.iter();
-    VendorQuery { vendors, asked: codes.map(|&code| u16::from_be_bytes(code)) }
+    VendorQuery { vendors, requested: codes.map(|&code| u16::from_be_bytes(code)) }
 }
 
 /// Returns the enterprise number before an option's data, and the data.

@@ -66,7 +66,12 @@ fn dhcpv4_messages_are_in_the_classes_that_kea_puts_them_in() {
     let mut ingress = v4::Ingress::routed(source, Ipv4Addr::new(10, 0, 0, 2));
     ingress.interface = 1;
     let interfaces = &InterfaceNames::new([(1, "lo")]);
-    let view = PacketView4 { message: &message, ingress: &ingress, interfaces, stashed: &[] };
+    let view = PacketView4 {
+        message: &message,
+        ingress: &ingress,
+        interfaces,
+        stored_relay_information: &[],
+    };
     check(&config.config.client_classes, &vectors, &view);
 }
 
@@ -82,7 +87,7 @@ fn dhcpv6_messages_are_in_the_classes_that_kea_puts_them_in() {
         local: address(2),
         interface: 1,
         is_multicast: false,
-        door: 0,
+        listener_index: 0,
     };
     let interfaces = &InterfaceNames::new([(1, "lo")]);
     let view = PacketView6 { packet: &packet, ingress: &ingress, interfaces };

@@ -80,7 +80,7 @@ impl ClassTestMessage {
                     message: &message,
                     ingress: &ingress,
                     interfaces,
-                    stashed,
+                    stored_relay_information: stashed,
                 }));
             }
             MessageFamily::V6 => {
@@ -90,7 +90,7 @@ impl ClassTestMessage {
                     local: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
                     interface,
                     is_multicast: self.is_special,
-                    door: 0,
+                    listener_index: 0,
                 };
                 let interfaces = &interfaces;
                 see(&AnyPacketView(&PacketView6 {

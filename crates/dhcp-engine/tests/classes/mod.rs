@@ -26,14 +26,25 @@ fn names(classes: &Classes, set: &ClassSet) -> Vec<String> {
     set.iter().map(|class| classes.name(class).to_owned()).collect()
 }
 
+/// Classes of a test, as configured and compiled.
+#[derive(Clone, Copy)]
+struct ClassTestConfiguration<'c> {
+    configured: &'c [Class],
+    /// True for each class of `configured` that waits for KNOWN or UNKNOWN.
+    late: &'c [bool],
+    classes: &'c Classes,
+}
+
 /// Runs one message through all passes, compiled and interpreted.
 fn check(
     random: &mut Random,
-    (configured, late): (&[Class], &[bool]),
-    classes: &Classes,
-    (message, view): (&ClassTestMessage, &AnyPacketView<'_>),
-    (set, work): (&mut ClassSet, &mut Workspace),
+    configuration: ClassTestConfiguration<'_>,
+    message: &ClassTestMessage,
+    view: &AnyPacketView<'_>,
+    set: &mut ClassSet,
+    work: &mut Workspace,
 ) {
+    let ClassTestConfiguration { configured, late, classes } = configuration;
     let mut plain = Interpreter::new(view, late);
     let same = |plain: &Interpreter<'_, AnyPacketView<'_>>, set: &ClassSet, pass: &str| {
         let expected: Vec<&String> =
@@ -88,11 +99,12 @@ fn configurations(family: MessageFamily, seed: u64) {
         let referred = generator.referred();
         let classes = Classes::compile(&configured, referred.iter().map(String::as_str));
         let late = interpret::late(&configured);
+        let configuration =
+            ClassTestConfiguration { configured: &configured, late: &late, classes: &classes };
         for _ in 0..MESSAGES {
             let message = ClassTestMessage::random(family, &mut random);
             message.view(|view| {
-                let lent = (&mut set, &mut work);
-                check(&mut random, (&configured, &late), &classes, (&message, view), lent);
+                check(&mut random, configuration, &message, view, &mut set, &mut work);
             });
         }
         members += set.iter().len();

@@ -43,7 +43,7 @@ impl TestProtocol for V6 {
         local: Ipv6Addr::LOCALHOST,
         interface: 0,
         is_multicast: false,
-        door: 0,
+        listener_index: 0,
     };
 
     fn compile(text: &str, table: &LeaseTable) -> Snapshot {
@@ -62,7 +62,7 @@ pub(crate) const fn direct(interface: u32) -> Ingress {
         local: Ipv6Addr::UNSPECIFIED,
         interface,
         is_multicast: true,
-        door: 0,
+        listener_index: 0,
     }
 }
 

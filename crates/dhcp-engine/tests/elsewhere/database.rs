@@ -58,7 +58,11 @@ impl<F: ReservationProtocol> SharedHostDatabase<F> {
                 let its = hosts.iter().filter(|(_, host)| !*is_gone && leads_to::<F>(key, host));
                 (key.clone(), its.cloned().collect())
             });
-            answers.push_back(HostAnswer { batch, is_failed: *is_gone, found: found.collect() });
+            answers.push_back(HostAnswer {
+                batch,
+                is_failed: *is_gone,
+                hosts_by_key: found.collect(),
+            });
         }
         let had_any = !open.is_empty();
         *answered = asked.len();
@@ -72,12 +76,12 @@ fn leads_to<F: ReservationProtocol>(key: &HostKey<F::Address>, host: &Reservatio
             host.identifier.kind == *kind && *host.identifier.octets == **octets
         }
         HostKey::Address(address) => F::reserved(&host.reserved)
-            .any(|reserved| F::place(F::address(reserved)) == F::place(*address)),
+            .any(|reserved| F::address_key(F::address(reserved)) == F::address_key(*address)),
     }
 }
 
 impl<F: ReservationProtocol> HostSource<F> for SharedHostDatabase<F> {
-    fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64 {
+    fn request(&mut self, keys: Vec<HostKey<F::Address>>) -> u64 {
         let mut content = self.content();
         content.asked.push(keys);
         content.asked.len() as u64

@@ -49,7 +49,8 @@ pub(crate) fn unnoticed<P: ComparableProtocol>(keys: &[&'static str]) -> Vec<&'s
         P::read(&twin).is_ok()
             && difference::<P>(
                 seed,
-                (&text, &checked.config),
+                &text,
+                &checked.config,
                 &twin,
                 &mut ComparisonCounts::default(),
             )

@@ -86,7 +86,8 @@ fn shown(document: &Value, is_answer: bool) -> String {
 /// Plays one conversation with both servers; returns the first difference.
 fn difference<P: ComparableProtocol>(
     seed: u64,
-    (text, config): (&str, &P::Config),
+    text: &str,
+    config: &P::Config,
     twin: &str,
     tally: &mut ComparisonCounts,
 ) -> Option<String> {
@@ -128,7 +129,7 @@ fn twins_are_alike<P: ComparableProtocol>() -> ComparisonCounts {
         let text = P::generator().configuration(&mut Random::from_seed(seed));
         if let Ok(checked) = P::read(&text) {
             let twin = shown(&checked.document.to_json(), seed.is_multiple_of(2));
-            let found = difference::<P>(seed, (&text, &checked.config), &twin, &mut tally);
+            let found = difference::<P>(seed, &text, &checked.config, &twin, &mut tally);
             assert!(
                 found.is_none(),
                 "{}\n{text}\nis shown as\n{twin}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \

@@ -217,7 +217,7 @@ impl ComparableProtocol for V6 {
             local: CLIENT,
             interface: 0,
             is_multicast: false,
-            door: 0,
+            listener_index: 0,
         };
         (build.octets(), ingress)
     }

@@ -71,7 +71,7 @@ pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: StoreFactory>(ba
         assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
         let candidate = bench.candidate(client::<B>(8)).map(|slot| slot.address);
         assert_eq!(candidate, Some(address::<B>(10)), "round {round}");
-        bench.store.give_back(address::<B>(10));
+        bench.store.release_claim(address::<B>(10));
     }
 }
 
@@ -103,7 +103,7 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFacto
         bench.backend.table().statistics_outside().values().for_each(|one| sum.add(one));
         sum
     };
-    bench.store.set_aside(outside);
+    bench.store.reserve_address(outside);
     bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
     bench.settle();
     let count = u64::from(<B::Family as TableFamily>::COUNTS_OUTSIDE);

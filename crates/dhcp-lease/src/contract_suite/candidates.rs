@@ -11,9 +11,9 @@ pub fn a_candidate_is_held_and_then_leased<B: StoreFactory>(backend: &mut B) {
     let receipt = bench.commit(client::<B>(1), &candidate, hold).expect("nobody interferes");
     assert_eq!(receipt.row_epoch, 0, "holds are not logged");
     let facts = bench.fetch(client::<B>(1), Some(candidate.address), &[]);
-    assert_eq!(facts.mine_count, 1);
-    let held = facts.asked[0].expect("it is pooled");
-    assert_eq!(facts.mine[0], Some(held));
+    assert_eq!(facts.client_slot_count, 1);
+    let held = facts.address_slots[0].expect("it is pooled");
+    assert_eq!(facts.client_slots[0], Some(held));
     assert_eq!((held.occupancy, held.owner), (SlotOccupancy::Held, SlotOwner::Asking));
     assert_eq!(held.hold_deadline_ns, bench.now.mono_ns + HOLD_NS);
     assert_ne!(held.version, candidate.version);
@@ -94,10 +94,10 @@ pub fn an_unused_claim_ends_with_the_batch<B: StoreFactory>(backend: &mut B) {
 pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let candidate = bench.candidate(client::<B>(1)).expect("there is one");
-    bench.store.give_back(candidate.address);
+    bench.store.release_claim(candidate.address);
     let again = bench.candidate(client::<B>(2)).expect("it was given back");
     bench.commit(client::<B>(2), &again, lease_for::<B>(LIFETIME_S)).expect("it is free");
-    bench.store.give_back(again.address);
+    bench.store.release_claim(again.address);
     assert_eq!(bench.candidate(client::<B>(3)), None, "what is leased cannot be given back");
 }
 
@@ -163,7 +163,7 @@ pub fn what_is_set_aside_is_reserved<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));
     for taken in [address::<B>(10), address::<B>(11), address::<B>(10), outside::<B>()] {
-        bench.store.set_aside(taken);
+        bench.store.reserve_address(taken);
     }
     bench.make(client::<B>(1), address::<B>(11), Action::Unhold);
     let other = bench.candidate(client::<B>(2)).map(|slot| slot.address);
@@ -186,7 +186,8 @@ pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: 
     assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Free, SlotOwner::Nobody));
     bench.make(client::<B>(1), outside::<B>(), lease_for::<B>(LIFETIME_S));
     bench.settle();
-    let mine = bench.fetch(client::<B>(1), None, &[]).mine().map(|slot| slot.address).next();
+    let mine =
+        bench.fetch(client::<B>(1), None, &[]).client_slots().map(|slot| slot.address).next();
     assert_eq!(mine, Some(outside::<B>()));
     bench.reserve(&[pool::<B>(10, 12)], &[]);
     assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, SlotOccupancy::Leased);

@@ -27,17 +27,17 @@ pub fn a_commit_changes_all_or_nothing<B: StoreFactory>(backend: &mut B) {
     let now = bench.now;
     let refused = bench.store.commit(now, &changes(&free));
     assert_eq!(refused, Err(CommitRefusal::Stale));
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
     assert_eq!(bench.slot(client::<B>(1), address::<B>(10)), free[1]);
     bench.store.commit(now, &changes(&free[..2])).expect("both are free");
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 2);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 2);
 }
 
 /// Checks that clients may request any address.
 pub fn an_address_outside_every_pool_has_no_slot<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     for outside in [address::<B>(9), address::<B>(20), outside::<B>()] {
-        assert_eq!(bench.fetch(client::<B>(1), Some(outside), &[]).asked[0], None);
+        assert_eq!(bench.fetch(client::<B>(1), Some(outside), &[]).address_slots[0], None);
         let action = lease_for::<B>(LIFETIME_S);
         let identity = client::<B>(1);
         let change = Change { identity, address: outside, expected_version: 0, action };
@@ -133,7 +133,7 @@ pub fn a_loaded_lease_is_found<B: StoreFactory>(backend: &mut B) {
         let slot = bench.slot(who, B::Family::address(at));
         assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
         assert_eq!((slot.subnet_id, slot.expires_s()), (7, START.wall_s() + u64::from(LIFETIME_S)));
-        assert_eq!(bench.fetch(who, None, &[]).mine[0], Some(slot));
+        assert_eq!(bench.fetch(who, None, &[]).client_slots[0], Some(slot));
         let mut listed = Vec::new();
         bench.backend.table().for_each_lease(|listing| listed.push(listing));
         assert!(listed.contains(&lease), "{listed:?}");

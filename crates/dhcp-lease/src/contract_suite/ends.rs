@@ -37,7 +37,7 @@ pub fn an_ended_lease_is_given_to_another<B: StoreFactory>(backend: &mut B) {
     bench.settle();
     bench.sweep();
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Asking);
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
 }
 
 /// Checks that a returning client gets its address back.
@@ -53,7 +53,7 @@ pub fn a_swept_lease_is_free_and_remembers_its_client<B: StoreFactory>(backend: 
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 0);
     let free = bench.slot(client::<B>(1), address::<B>(10));
     assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine[0], Some(free));
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slots[0], Some(free));
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Other);
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
@@ -109,7 +109,7 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: StoreFactory>(backe
     bench.settle();
     let declined = bench.slot(client::<B>(1), address::<B>(10));
     assert_eq!((declined.occupancy, declined.owner), (SlotOccupancy::Declined, SlotOwner::Nobody));
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
     bench.pass(9_999);
     bench.sweep();
     assert_eq!(bench.candidate(client::<B>(1)), None);
@@ -153,7 +153,7 @@ pub fn an_ended_lease_is_reclaimed_and_flushed<B: StoreFactory>(backend: &mut B)
     assert_eq!(bench.store.sweep(bench.now, 64).flushed, 1);
     bench.settle();
     assert_eq!(bench.state(address::<B>(10)), None);
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0, "and forgotten");
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0, "and forgotten");
     let counted = bench.backend.table().statistics(PoolIndex(0));
     let expected =
         PoolStatistics { cumulative_assigned: 1, reclaimed: 1, ..PoolStatistics::default() };
@@ -252,7 +252,7 @@ pub fn released_leases_are_reclaimed_on_demand<B: StoreFactory>(backend: &mut B)
         assert_eq!(bench.state(address::<B>(12)), Some(LeaseState::Assigned));
     }
     assert_eq!(released, 4);
-    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0, "and forgotten");
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0, "and forgotten");
 }
 
 /// Checks `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the
@@ -271,7 +271,7 @@ pub fn an_offer_can_be_a_short_lease<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
     assert_eq!(bench.state(address::<B>(11)), Some(LeaseState::ExpiredReclaimed));
     assert_eq!(
-        bench.fetch(client::<B>(2), None, &[]).mine[0].map(|slot| slot.address),
+        bench.fetch(client::<B>(2), None, &[]).client_slots[0].map(|slot| slot.address),
         Some(address::<B>(11))
     );
     assert_eq!(bench.candidate(client::<B>(3)).map(|slot| slot.address), Some(address::<B>(11)));

@@ -23,7 +23,7 @@ use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 use crate::sample::{SampleFamily, SampleLease};
 use crate::table::LeaseTable;
-use crate::table::leased::TableFamily;
+use crate::table::table_family::TableFamily;
 use crate::{Expiry, PoolStatistics};
 
 pub use administer::*;
@@ -266,7 +266,7 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
     }
 
     fn slot(&mut self, who: ClientOf<B>, at: AddressOf<B>) -> ViewOf<B> {
-        self.fetch(who, Some(at), &[]).asked[0].expect("a pooled address has a slot")
+        self.fetch(who, Some(at), &[]).address_slots[0].expect("a pooled address has a slot")
     }
 
     fn commit(

@@ -51,12 +51,18 @@ pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(b
     });
     for (number, &mine) in given.iter().enumerate() {
         let facts = bench.fetch(who[number], Some(given[(number + 1) % 3]), &[]);
-        let found: Vec<_> = facts.mine().map(|view| view.address).collect();
+        let found: Vec<_> = facts.client_slots().map(|view| view.address).collect();
         assert_eq!(found, [mine]);
-        assert_eq!(facts.asked[0].map(|view| view.owner), Some(SlotOwner::Other));
+        assert_eq!(facts.address_slots[0].map(|view| view.owner), Some(SlotOwner::Other));
     }
-    assert_eq!(bench.fetch(association(1, ResourceKind::Prefix, 8), None, &[]).mine_count, 0);
-    assert_eq!(bench.fetch(association(2, ResourceKind::Address, 7), None, &[]).mine_count, 0);
+    assert_eq!(
+        bench.fetch(association(1, ResourceKind::Prefix, 8), None, &[]).client_slot_count,
+        0
+    );
+    assert_eq!(
+        bench.fetch(association(2, ResourceKind::Address, 7), None, &[]).client_slot_count,
+        0
+    );
 }
 
 /// Checks an address and a prefix requested in one message: the client gets both or none.
@@ -125,11 +131,11 @@ pub fn prefixes_of_another_length_are_others<B: StoreFactory<Family = V6>>(backe
     assert_eq!(other.occupancy, SlotOccupancy::Free);
     for unknown in [Resource::prefix(wide, 64), Resource { len: 56, ..other.address }] {
         let facts = bench.fetch(who, Some(unknown), &[]);
-        assert_eq!(facts.asked[0].is_some(), unknown.len == 56, "{unknown}");
+        assert_eq!(facts.address_slots[0].is_some(), unknown.len == 56, "{unknown}");
     }
     let improper =
         Resource { address: Ipv6Addr::from_bits(wide.to_bits() | 1), len: 56, ..other.address };
-    assert_eq!(bench.fetch(who, Some(improper), &[]).asked[0], None, "it has host bits");
+    assert_eq!(bench.fetch(who, Some(improper), &[]).address_slots[0], None, "it has host bits");
 }
 
 /// Checks that the preferred lifetime is reported while the address is leased and not afterwards.
@@ -171,7 +177,7 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: StoreFactory<Family = V6>
     // Released addresses are leased again once the search has come around.
     let given = core::iter::from_fn(|| {
         let candidate = bench.candidate(V6::client(9_000))?;
-        bench.store.give_back(candidate.address);
+        bench.store.release_claim(candidate.address);
         bench.commit(V6::client(9_000), &candidate, hold_from::<B>(bench.now)).ok()?;
         Some(candidate.address)
     });
@@ -191,7 +197,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>
         bench.make(who, at, lease_for::<B>(LIFETIME_S));
         bench.settle();
         let facts = bench.fetch(who, Some(at), &[]);
-        assert_eq!(facts.mine[0], facts.asked[0]);
+        assert_eq!(facts.client_slots[0], facts.address_slots[0]);
         assert_eq!(bench.slot(client::<B>(9), at).owner, SlotOwner::Other);
         bench.make(who, at, Action::Release);
         bench.settle();
@@ -200,7 +206,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>
         assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
     }
     let facts = bench.fetch(client::<B>(1), Some(Resource::address(Ipv6Addr::LOCALHOST)), &[]);
-    assert_eq!(facts.asked[0], None);
+    assert_eq!(facts.address_slots[0], None);
 }
 
 /// Checks leases of no pool, and a pool that is configured over them.

@@ -221,7 +221,7 @@ impl AddressMap {
     }
 
     /// Marks `address` free, if a pool ever held it and it is not reserved.
-    pub(crate) fn set(&self, address: u32) {
+    pub(crate) fn set_free(&self, address: u32) {
         if !self.is_pooled(address) || self.is_reserved(address) {
             return;
         }
@@ -231,13 +231,13 @@ impl AddressMap {
             self.raise(1, key >> 6);
         }
         if self.is_reserved(address) {
-            self.clear(address);
+            self.clear_free(address);
         }
     }
 
     /// Marks `address` as not free. Returns true if it was marked free: of several threads that
     /// clear it at the same time, exactly one gets true.
-    pub(crate) fn clear(&self, address: u32) -> bool {
+    pub(crate) fn clear_free(&self, address: u32) -> bool {
         let key = u64::from(address);
         let bit = bit_of(key);
         let Some(word) = self.word(0, key >> 6) else { return false };
@@ -330,7 +330,7 @@ impl AddressMap {
         let start = if (first..=last).contains(&start) { start } else { first };
         let mut from = start;
         while let Some(found) = self.next(from, last) {
-            if self.clear(found) {
+            if self.clear_free(found) {
                 return Some(found);
             }
             if found == last {
@@ -341,7 +341,7 @@ impl AddressMap {
         let mut from = first;
         while from < start {
             let found = self.next(from, start - 1)?;
-            if self.clear(found) {
+            if self.clear_free(found) {
                 return Some(found);
             }
             from = found + 1;
@@ -397,10 +397,10 @@ mod tests {
                 let address = first + random.below(u64::from(last - first) + 1) as u32;
                 match random.below(4) {
                     0 => {
-                        map.set(address);
+                        map.set_free(address);
                         naive.insert(address);
                     }
-                    1 => assert_eq!(map.clear(address), naive.remove(&address)),
+                    1 => assert_eq!(map.clear_free(address), naive.remove(&address)),
                     2 => {
                         let (from, to) = (random.next_u32().min(address), last);
                         assert_eq!(map.next(from, to), naive.range(from..=to).next().copied());
@@ -431,8 +431,8 @@ mod tests {
     #[test]
     fn what_no_pool_had_is_never_free() {
         let map = map_of(&[(70, 80)]);
-        map.set(69);
-        map.set(1 << 30);
+        map.set_free(69);
+        map.set_free(1 << 30);
         assert_eq!(map.next(0, u32::MAX), Some(70));
         assert_eq!(map.pool_word(64, 72), 0b11_1111);
         assert_eq!(map.next(0, u32::MAX), Some(64));
@@ -442,7 +442,7 @@ mod tests {
     fn a_stale_summary_bit_is_passed_and_cleared() {
         let map = map_of(&[(0x1000, 0x103f), (0x9000, 0x9000)]);
         for address in 0x1000..=0x103f {
-            map.clear(address);
+            map.clear_free(address);
         }
         map.raise(1, 0x1000 >> 6);
         assert_eq!(map.next(0, u32::MAX), Some(0x9000));
@@ -483,7 +483,7 @@ mod tests {
                                 let at = random.below(mine.len() as u64) as usize;
                                 let address: u32 = mine.swap_remove(at);
                                 owners[(address & 0xffff) as usize].store(0, Ordering::Release);
-                                map.set(address);
+                                map.set_free(address);
                             }
                         }
                     });

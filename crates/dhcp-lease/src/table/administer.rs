@@ -1,15 +1,24 @@
 //! Changes made by an operator.
 
 use super::LeaseTable;
-use super::leased::{FamilySlotFields, LeaseParts, PlaceMap, TableFamily};
 use super::overlap::Overlaps as _;
 use super::stripe::Locked;
+use super::table_family::{FamilySlotFields, LeaseParts, PlaceMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
 use crate::lease::LeaseState;
 
+/// Epochs of a change in a logged table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitEpochs {
+    /// Epoch in which the rows of the change are logged.
+    pub row_epoch: u64,
+    /// Last epoch that is settled.
+    pub settled_epoch: u64,
+}
+
 impl<F: TableFamily> LeaseTable<F> {
-    /// Makes `lease` the lease of its address; `row_epoch`, `settled_epoch` and `log` are as for
+    /// Makes `lease` the lease of its address; `epochs` and `log` are as for
     /// [`LeaseTable::apply`]. A lease with a valid lifetime of 0 is deleted.
     ///
     /// # Errors
@@ -19,10 +28,11 @@ impl<F: TableFamily> LeaseTable<F> {
         &self,
         lease: &F::Lease,
         mode: PutMode,
-        (row_epoch, settled_epoch): (u64, u64),
+        epochs: CommitEpochs,
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, PutRefusal> {
-        let lease = F::take_apart(lease.clone());
+        let CommitEpochs { row_epoch, settled_epoch } = epochs;
+        let lease = F::split_lease(lease.clone());
         self.guard(lease.address);
         let place = self.place_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
         let mut stripe = self.lock_of(place);
@@ -71,8 +81,7 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Deletes the lease of `address`; `row_epoch`, `settled_epoch` and `log` are as for
-    /// [`LeaseTable::apply`].
+    /// Deletes the lease of `address`; `epochs` and `log` are as for [`LeaseTable::apply`].
     ///
     /// # Errors
     ///
@@ -80,7 +89,7 @@ impl<F: TableFamily> LeaseTable<F> {
     pub fn remove(
         &self,
         address: F::Address,
-        (row_epoch, settled_epoch): (u64, u64),
+        epochs: CommitEpochs,
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, PutRefusal> {
         let place = self.places.find(address).ok_or(PutRefusal::Missing)?;
@@ -89,13 +98,13 @@ impl<F: TableFamily> LeaseTable<F> {
             return Err(PutRefusal::Missing);
         };
         let unsettled = stripe.slot(id).row_epoch;
-        if unsettled > settled_epoch {
+        if unsettled > epochs.settled_epoch {
             return Err(PutRefusal::Unsettled(unsettled));
         }
         stripe.end_term(id);
         log(F::row(stripe.slot(id), state));
-        stripe.vacate(id, (row_epoch, settled_epoch));
-        Ok(Receipt { row_epoch })
+        stripe.vacate(id, epochs);
+        Ok(Receipt { row_epoch: epochs.row_epoch })
     }
 }
 
@@ -110,12 +119,12 @@ impl<F: TableFamily> Locked<'_, F> {
     pub(super) fn end_term(&mut self, id: u32) {
         let slot = self.slot_mut(id);
         slot.valid_lifetime_s = 0;
-        slot.kept.end_term();
+        slot.family_fields.end_term();
     }
 
     /// Makes slot `id`, whose term was ended, free without a client or a remembered lease.
-    pub(super) fn vacate(&mut self, id: u32, epochs: (u64, u64)) {
-        self.give_up(id, epochs, |slot| slot.marks.set_state(LeaseState::Assigned));
+    pub(super) fn vacate(&mut self, id: u32, epochs: CommitEpochs) {
+        self.free_when_settled(id, epochs, |slot| slot.marks.set_state(LeaseState::Assigned));
         self.forget_client(id);
     }
 
@@ -128,7 +137,7 @@ impl<F: TableFamily> Locked<'_, F> {
     ) -> SlotOccupancy {
         let occupancy = lease.occupancy();
         let is_lease = lease.valid_lifetime_s > 0;
-        self.replace_kept(id, lease.kept);
+        self.replace_family_fields(id, lease.family_fields);
         self.transition(id, occupancy, |slot| {
             slot.subnet_id = lease.subnet_id;
             slot.pool_id = lease.pool_id;

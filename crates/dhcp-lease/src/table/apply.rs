@@ -3,10 +3,11 @@
 use base::Now;
 
 use super::LeaseTable;
+use super::administer::CommitEpochs;
 use super::clock::ClockReading;
-use super::leased::{FamilySlotFields, PlaceMap, TableFamily};
 use super::slot::LeaseSlot;
 use super::stripe::Locked;
+use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -38,7 +39,7 @@ impl<'t, F: TableFamily> Guards<'t, F> {
         Self { stripes, numbers, len }
     }
 
-    fn of(&mut self, place: u32) -> &mut Locked<'t, F> {
+    fn stripe(&mut self, place: u32) -> &mut Locked<'t, F> {
         let at = self.numbers[..self.len]
             .binary_search(&(place as u8))
             .expect("every change's stripe is locked");
@@ -72,7 +73,7 @@ impl<F: TableFamily> LeaseTable<F> {
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, CommitRefusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
-        let timed = self.timed(now);
+        let timed = self.check_clock(now);
         let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
         if let [change] = changes {
             let place = self.place_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
@@ -96,7 +97,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let places = &places[..count];
         let mut guards = Guards::lock(self, places);
         for (&place, change) in places.iter().zip(changes) {
-            commit.check(guards.of(place), place, change)?;
+            commit.check(guards.stripe(place), place, change)?;
         }
         if count < changes.len() {
             return Err(CommitRefusal::NoSuchSlot);
@@ -104,14 +105,14 @@ impl<F: TableFamily> LeaseTable<F> {
         for (at, (&place, change)) in places.iter().zip(changes).enumerate() {
             if !commit.admits(self, place, change) {
                 for (&place, change) in places[..at].iter().zip(changes) {
-                    guards.of(place).note_unused(place, change.address);
+                    guards.stripe(place).remove_use(place, change.address);
                 }
                 return Err(CommitRefusal::Stale);
             }
         }
         let mut is_logged = false;
         for (&place, change) in places.iter().zip(changes) {
-            let stripe = guards.of(place);
+            let stripe = guards.stripe(place);
             let id = stripe.make(place, change.address);
             is_logged |= commit.perform(stripe, id, change, log);
         }
@@ -152,7 +153,7 @@ impl Commit {
         let is_registration = matches!(change.action, Action::Register(_));
         let id = stripe.find(place);
         let Some(slot) = id.map(|id| stripe.slot(id)).filter(|slot| slot.version != 0) else {
-            let is_given = stripe.is_given(place, change.address);
+            let is_given = stripe.is_leasable(place, change.address);
             return match change.action {
                 _ if change.expected_version == 0 && is_registration => Ok(None),
                 _ if !is_given => Err(CommitRefusal::NoSuchSlot),
@@ -166,7 +167,8 @@ impl Commit {
         if slot.row_epoch > self.settled_epoch {
             return Err(CommitRefusal::Unsettled(slot.row_epoch));
         }
-        let is_mine = || slot.kept.has_client() && slot.kept.is_owned_by(&change.identity);
+        let is_mine =
+            || slot.family_fields.has_client() && slot.family_fields.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
         let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
             // The last client that registers an address is the one that uses it.
@@ -215,7 +217,7 @@ impl Commit {
     ) -> bool {
         match change.action {
             Action::Hold { deadline_ns, subnet_id } => {
-                self.hold(stripe, id, &change.identity, (deadline_ns, subnet_id));
+                self.hold(stripe, id, &change.identity, deadline_ns, subnet_id);
                 return false;
             }
             Action::Unhold => {
@@ -223,11 +225,11 @@ impl Commit {
                 return false;
             }
             Action::Lease(terms) => {
-                self.lease(stripe, id, &change.identity, (&terms, LeaseState::Assigned));
+                self.lease(stripe, id, &change.identity, &terms, LeaseState::Assigned);
                 log(F::row(stripe.slot(id), LeaseState::Assigned));
             }
             Action::Register(terms) => {
-                self.lease(stripe, id, &change.identity, (&terms, LeaseState::Registered));
+                self.lease(stripe, id, &change.identity, &terms, LeaseState::Registered);
                 log(F::row(stripe.slot(id), LeaseState::Registered));
             }
             Action::Release => self.release(stripe, id, log),
@@ -244,13 +246,14 @@ impl Commit {
         stripe: &mut Locked<'_, F>,
         id: u32,
         identity: &F::Identity<'_>,
-        (deadline_ns, subnet_id): (u64, u32),
+        deadline_ns: u64,
+        subnet_id: u32,
     ) {
         let slot = stripe.slot(id);
         if slot.occupancy == SlotOccupancy::Leased && slot.expires_s() > self.now.wall_s() {
             return;
         }
-        let is_mine = slot.kept.has_identity(identity);
+        let is_mine = slot.family_fields.has_identity(identity);
         let is_ended = slot.occupancy == SlotOccupancy::Leased;
         // A released lease stays so for its client, until it is reclaimed.
         if !(is_mine && slot.marks.state() == LeaseState::Released) {
@@ -267,7 +270,7 @@ impl Commit {
                 slot.marks.set_state(LeaseState::Assigned);
             }
         });
-        stripe.take(id, identity);
+        stripe.set_client(id, identity);
     }
 
     fn lease<F: TableFamily>(
@@ -275,14 +278,15 @@ impl Commit {
         stripe: &mut Locked<'_, F>,
         id: u32,
         identity: &F::Identity<'_>,
-        (terms, state): (&F::Terms<'_>, LeaseState),
+        terms: &F::Terms<'_>,
+        state: LeaseState,
     ) {
         let slot = stripe.slot(id);
-        let is_known = slot.kept.has_identity(identity);
+        let is_known = slot.family_fields.has_identity(identity);
         let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.marks.state() == state
             && slot.expires_s() > self.now.wall_s()
-            && (is_known || slot.kept.is_owned_by(identity));
+            && (is_known || slot.family_fields.is_owned_by(identity));
         if !is_renewed {
             stripe.count_ended(id, self.now.wall_s());
         }
@@ -312,7 +316,7 @@ impl Commit {
                 LeaseState::Registered => Delta::REGISTERED,
                 _ => Delta::GIVEN,
             };
-            stripe.transition_counted(id, (SlotOccupancy::Leased, given), set_terms);
+            stripe.transition_counted(id, SlotOccupancy::Leased, given, set_terms);
             return;
         }
         let expired_s = slot.expires_s();
@@ -321,7 +325,7 @@ impl Commit {
         set_terms(slot);
         let state = &mut *stripe.state;
         state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
-        stripe.note_use(id);
+        stripe.record_use(id);
     }
 
     fn release<F: TableFamily>(
@@ -335,10 +339,11 @@ impl Commit {
         let is_kept = is_kept && slot.valid_lifetime_s != INFINITE_LIFETIME_S;
         slot.cltt_s = self.now.wall_s();
         slot.valid_lifetime_s = 0;
-        slot.kept.end_term();
+        slot.family_fields.end_term();
         let row_state = if is_kept { LeaseState::Released } else { slot.marks.state() };
         log(F::row(slot, row_state));
-        stripe.give_up(id, (self.row_epoch, self.settled_epoch), |slot| {
+        let Self { row_epoch, settled_epoch, .. } = *self;
+        stripe.free_when_settled(id, CommitEpochs { row_epoch, settled_epoch }, |slot| {
             let past = if is_kept { LeaseState::Released } else { LeaseState::Assigned };
             slot.marks.set_state(past);
         });

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use base::Now;
 use base::time::{NS_PER_MS, US_PER_S};
 
-use super::leased::TableFamily;
 use super::stripe::Locked;
+use super::table_family::TableFamily;
 use super::{LeaseTable, STRIPES};
 use crate::contract::SlotOccupancy;
 
@@ -119,7 +119,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Compares `now` with the known difference of the clocks, and corrects leases after a step.
-    pub(super) fn timed(&self, now: Now) -> ClockReading {
+    pub(super) fn check_clock(&self, now: Now) -> ClockReading {
         let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
         let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
         if is_known || known_us == NOT_FOLLOWED {
@@ -206,6 +206,6 @@ impl<F: TableFamily> Locked<'_, F> {
             state.deadlines.unlink(&mut state.slots, id);
             state.deadlines.link(&mut state.slots, id);
         }
-        self.note_use(id);
+        self.record_use(id);
     }
 }

@@ -1,8 +1,8 @@
 //! Leases of other servers: corrects slots from a database that is shared with them.
 
 use super::LeaseTable;
-use super::leased::{PlaceMap, TableFamily};
 use super::order;
+use super::table_family::{PlaceMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::lease::LeaseState;
 use crate::pool::Allocator;
@@ -41,7 +41,7 @@ impl<F: TableFamily> LeaseTable<F> {
                         && F::to_lease(&F::row(slot, state)) == lease
                 });
                 if !is_same {
-                    stripe.install(id, F::take_apart(lease), row_epoch);
+                    stripe.install(id, F::split_lease(lease), row_epoch);
                 }
             }
             (Some(id), None) if stripe.slot(id).occupancy != SlotOccupancy::Held => {
@@ -59,7 +59,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// lately, turned out to be leased by another server: that server goes through the pool in the
     /// same order, so the next addresses are likely its own too. The new place is unpredictable, so
     /// servers separate; a server that is alone continues in its order.
-    pub fn part_ways(&self, address: F::Address) {
+    pub fn leave_occupied_range(&self, address: F::Address) {
         let pools = self.lock_configuration().current.clone();
         let Some(place) = self.places.find(address) else { return };
         let Some(pool) = pools.find(address) else { return };

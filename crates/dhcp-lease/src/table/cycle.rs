@@ -73,7 +73,7 @@ impl Cycles {
             return Allowance::Unlimited;
         }
         let Ok(mut cycle) = self.cycle.try_lock() else { return Allowance::Taken };
-        if cycle.follow(now) {
+        if cycle.begin_if_over(now) {
             self.spent_ns.store(0, Ordering::Relaxed);
         }
         Allowance::Of(cycle, &self.spent_ns)
@@ -98,7 +98,7 @@ impl Cycles {
 
 impl Cycle {
     /// Begins the next cycle when this one is over. Returns true if it did.
-    fn follow(&mut self, now: Now) -> bool {
+    fn begin_if_over(&mut self, now: Now) -> bool {
         if now.mono_ns < self.ends_ns {
             return false;
         }
@@ -112,7 +112,7 @@ impl Cycle {
         true
     }
 
-    fn left(&self, spent_ns: u64) -> u32 {
+    fn remaining(&self, spent_ns: u64) -> u32 {
         let ReclaimLimits { leases, time_ms, .. } = self.limits;
         if time_ms > 0 && spent_ns >= u64::from(time_ms) * NS_PER_MS {
             return 0;
@@ -123,10 +123,10 @@ impl Cycle {
 
 impl Allowance<'_> {
     /// Returns the number of leases that may still be reclaimed.
-    pub(super) fn left(&self) -> u32 {
+    pub(super) fn remaining(&self) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,
-            Self::Of(cycle, spent_ns) => cycle.left(spent_ns.load(Ordering::Relaxed)),
+            Self::Of(cycle, spent_ns) => cycle.remaining(spent_ns.load(Ordering::Relaxed)),
             Self::Taken => 0,
         }
     }

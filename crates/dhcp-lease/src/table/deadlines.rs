@@ -9,9 +9,9 @@
 //! slot where it is.
 
 use super::expiry::Expiry;
-use super::leased::TableFamily;
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
+use super::table_family::TableFamily;
 use crate::contract::SlotOccupancy;
 
 /// `prev` of a slot that is in no list.
@@ -130,7 +130,7 @@ pub(super) struct Deadlines<F: TableFamily> {
     overdue: SlotQueue<F>,
     buckets: WheelBuckets,
     /// Bit per bucket: slots may hang in the bucket.
-    hung: [u64; BUCKETS as usize / 64],
+    occupied_buckets: [u64; BUCKETS as usize / 64],
     /// First slot of the bucket that is being processed.
     due: u32,
     /// Second whose bucket was taken off last.
@@ -146,7 +146,7 @@ impl<F: TableFamily> Deadlines<F> {
             releases: SlotQueue::new(RELEASES, |slot| slot.row_epoch),
             overdue: SlotQueue::new(OVERDUE, |_| 0),
             buckets: WheelBuckets::new(),
-            hung: [0; BUCKETS as usize / 64],
+            occupied_buckets: [0; BUCKETS as usize / 64],
             due: NOTHING,
             wheel_s: 0,
             expiry: Expiry::default(),
@@ -156,7 +156,7 @@ impl<F: TableFamily> Deadlines<F> {
     /// Starts the wheel at second `wall_s`, before any slot is linked: otherwise the first look at
     /// the wheel looks at every slot that hangs in it.
     pub(super) fn begin(&mut self, wall_s: u64) {
-        if self.hung == [0; BUCKETS as usize / 64] && self.due == NOTHING {
+        if self.occupied_buckets == [0; BUCKETS as usize / 64] && self.due == NOTHING {
             self.wheel_s = wall_s;
         }
     }
@@ -171,7 +171,7 @@ impl<F: TableFamily> Deadlines<F> {
             SlotOccupancy::Free | SlotOccupancy::Leased | SlotOccupancy::Declined => {
                 let due_s = slot.due_s(&self.expiry);
                 if due_s != u64::MAX {
-                    self.hang(slots, id, due_s.max(self.wheel_s + 1));
+                    self.insert_in_wheel(slots, id, due_s.max(self.wheel_s + 1));
                 }
             }
         }
@@ -180,13 +180,13 @@ impl<F: TableFamily> Deadlines<F> {
     /// Hangs slot `id`, which is in no list, so that it comes up again no earlier than in second
     /// `at_s`.
     pub(super) fn postpone(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
-        self.hang(slots, id, at_s.max(self.wheel_s + 1));
+        self.insert_in_wheel(slots, id, at_s.max(self.wheel_s + 1));
     }
 
     /// Hangs the slot into the bucket of second `at_s`.
-    fn hang(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
+    fn insert_in_wheel(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
-        self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
+        self.occupied_buckets[bucket as usize / 64] |= 1 << (bucket % 64);
         let head = self.buckets.replace(bucket as usize, id);
         let slot = slots.get_mut(id);
         slot.prev = END | bucket;
@@ -197,7 +197,7 @@ impl<F: TableFamily> Deadlines<F> {
     }
 
     /// Puts slot `id`, which is in no list, into the list that waits for the next cycle.
-    pub(super) fn set_aside(&mut self, slots: &mut StripeSlots<F>, id: u32) {
+    pub(super) fn push_overdue(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         self.overdue.insert(slots, id);
     }
 
@@ -206,7 +206,7 @@ impl<F: TableFamily> Deadlines<F> {
     pub(super) fn hurry(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         if slots.get(id).due_s(&self.expiry) <= self.wheel_s {
             self.unlink(slots, id);
-            self.set_aside(slots, id);
+            self.push_overdue(slots, id);
         }
     }
 
@@ -321,7 +321,7 @@ impl<F: TableFamily> Deadlines<F> {
             };
             self.wheel_s = at_s;
             let bucket = (at_s % u64::from(BUCKETS)) as usize;
-            self.hung[bucket / 64] &= !(1 << (bucket % 64));
+            self.occupied_buckets[bucket / 64] &= !(1 << (bucket % 64));
             self.due = self.buckets.replace(bucket, NOTHING);
             if self.due != NOTHING {
                 slots.get_mut(self.due).prev = DUE;
@@ -336,7 +336,8 @@ impl<F: TableFamily> Deadlines<F> {
     fn next_hung(&self, wall_s: u64) -> Option<u64> {
         let mut at_s = self.wheel_s + 1;
         while at_s <= wall_s {
-            let bits = self.hung[(at_s % u64::from(BUCKETS)) as usize / 64] >> (at_s % 64);
+            let bits =
+                self.occupied_buckets[(at_s % u64::from(BUCKETS)) as usize / 64] >> (at_s % 64);
             if bits == 0 {
                 at_s = (at_s | 63) + 1;
                 continue;
@@ -382,7 +383,7 @@ impl<F: TableFamily> Deadlines<F> {
             assert_eq!(queue.first_key, first_key);
         }
         for (bucket, head) in self.buckets.heads() {
-            assert_ne!(self.hung[bucket / 64] & (1 << (bucket % 64)), 0);
+            assert_ne!(self.occupied_buckets[bucket / 64] & (1 << (bucket % 64)), 0);
             count += walk(END | bucket as u32, head, None);
         }
         count

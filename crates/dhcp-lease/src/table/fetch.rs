@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 use base::prefetch::prefetch_value;
 use base::{Now, Prefetch};
 
-use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily, Visited};
 use super::slot::LeaseSlot;
+use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily, Visited};
 use super::{LeaseTable, STRIPES};
-use crate::contract::{Facts, FetchKeys, MINE_MAX, SlotOccupancy, SlotView};
+use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys, SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
 
 /// Number of cache lines of a slot.
@@ -43,17 +43,17 @@ impl<F: TableFamily> LeaseTable<F> {
         keys: &FetchKeys<'_, F>,
         facts: &mut Facts<F>,
     ) {
-        let now = self.timed(now).now;
+        let now = self.check_clock(now).now;
         let fetch = Fetch { table: self, now, settled_epoch, keys };
         facts.candidate = None;
-        facts.mine[..facts.mine_count].fill(None);
-        facts.mine_count = 0;
+        facts.client_slots[..facts.client_slot_count].fill(None);
+        facts.client_slot_count = 0;
         facts.unread_epoch = 0;
-        fetch.find_mine(facts);
+        fetch.find_client_slots(facts);
         for at in 0..keys.addresses.len() {
             match keys.addresses[at] {
-                Some(address) => facts.asked[at] = fetch.asked(address, facts),
-                None => facts.asked[at] = None,
+                Some(address) => facts.address_slots[at] = fetch.address_slot(address, facts),
+                None => facts.address_slots[at] = None,
             }
         }
     }
@@ -66,10 +66,10 @@ impl<F: TableFamily> LeaseTable<F> {
         keys: &FetchKeys<'_, F>,
         facts: &mut Facts<F>,
     ) {
-        let is_spared = keys.is_candidate_spare && facts.mine_count > 0;
+        let is_spared = keys.is_candidate_spare && facts.client_slot_count > 0;
         let is_unwanted = keys.candidate_pools.is_empty() || is_spared;
         if !is_unwanted {
-            let now = self.timed(now).now;
+            let now = self.check_clock(now).now;
             facts.candidate = Fetch { table: self, now, settled_epoch, keys }.candidate();
         }
     }
@@ -82,12 +82,12 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Prefetches the index entries that lead to the slots of `identity`.
-    pub(crate) fn expect_client(&self, identity: &F::Identity<'_>, prefetch: Prefetch) {
-        self.index.expect(identity, prefetch);
+    pub(crate) fn prefetch_client(&self, identity: &F::Identity<'_>, prefetch: Prefetch) {
+        self.index.prefetch(identity, prefetch);
     }
 
     /// Prefetches the slot at `place`, if it has been made.
-    pub(crate) fn expect_slot(&self, place: u32, prefetch: Prefetch) {
+    pub(crate) fn prefetch_slot(&self, place: u32, prefetch: Prefetch) {
         let stripe = self.lock_of(place);
         if let Some(id) = stripe.find(place) {
             prefetch_value(prefetch, stripe.slot(id), SLOT_LINES);
@@ -110,7 +110,7 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         match self.table.places.find(address) {
             Some(place) => {
                 let stripe = self.table.lock_of(place);
-                let view = stripe.view((place, address), identity, self.settled_epoch)?;
+                let view = stripe.view(place, address, identity, self.settled_epoch)?;
                 Some(self.table.compared(self.now, place, view))
             }
             None if self.table.places.can_be_made(address) => {
@@ -121,21 +121,26 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         }
     }
 
-    fn find_mine(&self, facts: &mut Facts<F>) {
+    fn find_client_slots(&self, facts: &mut Facts<F>) {
         self.table
             .index
-            .visit(&self.keys.identity, |place, owner| self.add_mine(place, owner, facts));
+            .visit(&self.keys.identity, |place, owner| self.add_client_slot(place, owner, facts));
     }
 
     /// Adds the slot at `place` if it belongs to the client by `owner`. A slot that the client has
     /// takes precedence over one that it had.
-    fn add_mine(&self, place: u32, owner: &F::Identity<'_>, facts: &mut Facts<F>) -> Visited {
+    fn add_client_slot(
+        &self,
+        place: u32,
+        owner: &F::Identity<'_>,
+        facts: &mut Facts<F>,
+    ) -> Visited {
         let table = self.table;
         let stripe = table.lock_of(place);
         let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else {
             return Visited::Others;
         };
-        if !slot.kept.is_owned_by(owner) {
+        if !slot.family_fields.is_owned_by(owner) {
             return Visited::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
@@ -143,19 +148,19 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         let is_past = |view: &Option<SlotView<F>>| {
             view.is_some_and(|view| view.occupancy == SlotOccupancy::Free)
         };
-        if facts.mine_count < MINE_MAX {
-            facts.mine[facts.mine_count] = Some(view);
-            facts.mine_count += 1;
+        if facts.client_slot_count < CLIENT_SLOTS_MAX {
+            facts.client_slots[facts.client_slot_count] = Some(view);
+            facts.client_slot_count += 1;
         } else if !is_past(&Some(view))
-            && let Some(past) = facts.mine.iter_mut().find(|past| is_past(past))
+            && let Some(past) = facts.client_slots.iter_mut().find(|past| is_past(past))
         {
             *past = Some(view);
         }
         if view.occupancy == SlotOccupancy::Free { Visited::Past } else { Visited::InUse }
     }
 
-    fn asked(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {
-        match facts.mine().find(|view| view.address == address) {
+    fn address_slot(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {
+        match facts.client_slots().find(|view| view.address == address) {
             Some(view) => Some(*view),
             None => self.view(address),
         }

@@ -9,8 +9,8 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use super::LeaseTable;
-use super::leased::{PlaceMap, TableFamily};
 use super::order;
+use super::table_family::{PlaceMap, TableFamily};
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
@@ -127,7 +127,7 @@ impl<F: TableFamily> LeaseTable<F> {
             let step = u64::from(pools.step(pool));
             let random = order::mixed(step, self.seed_of(pool));
             let (place, address) = Self::open_place(spec, run, random)?;
-            if self.map.clear(place) {
+            if self.map.clear_free(place) {
                 return Some((place, address));
             }
             start = place;

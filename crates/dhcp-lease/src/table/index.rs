@@ -100,7 +100,7 @@ impl IdentityIndex {
     }
 
     /// Prefetches the memory that a look-up of `key` reads.
-    pub(crate) fn expect<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
+    pub(crate) fn prefetch<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
         let (tag, stripe) = self.locate(key);
         prefetch(stripe.home.address_of(tag));
     }

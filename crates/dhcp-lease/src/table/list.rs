@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use base::Now;
 
-use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
 use super::slot::LeaseSlot;
+use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
@@ -46,7 +46,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let stripe = self.lock_of(place);
         let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
         let is_running = slot.occupancy == SlotOccupancy::Leased && now.wall_s() < slot.expires_s();
-        if !is_running || slot.address() != address || !slot.kept.is_owned_by(identity) {
+        if !is_running || slot.address() != address || !slot.family_fields.is_owned_by(identity) {
             return false;
         }
         if let Some(extra) = &slot.extra {
@@ -88,7 +88,7 @@ impl<F: TableFamily> LeaseTable<F> {
             let row = slot.shown_state().map(|state| F::row(slot, state));
             leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| F::to_lease(&row)));
         };
-        if let Some(mut places) = self.index.lead(key) {
+        if let Some(mut places) = self.index.find_all(key) {
             places.sort_unstable();
             places.dedup();
             for place in places {

@@ -3,7 +3,8 @@
 use base::Prefetch;
 
 use super::LeaseTable;
-use super::leased::{LeaseParts, PlaceMap, TableFamily};
+use super::administer::CommitEpochs;
+use super::table_family::{LeaseParts, PlaceMap, TableFamily};
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Adds a lease read from storage; of several rows of one address the last wins, in the order
@@ -15,14 +16,14 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Prefetches the memory that loading `lease` will read, some leases ahead.
-    pub fn expect_load(&self, lease: &F::Lease, prefetch: Prefetch) {
-        self.expect_client(&F::indexed_by(lease), prefetch);
+    pub fn prefetch_load(&self, lease: &F::Lease, prefetch: Prefetch) {
+        self.prefetch_client(&F::indexed_by(lease), prefetch);
     }
 
     /// Loads as [`LeaseTable::load`] does; returns true when the address had no lease before and
     /// has one now.
     pub fn load_row(&self, lease: F::Lease) -> bool {
-        let lease = F::take_apart(lease);
+        let lease = F::split_lease(lease);
         let is_deletion = lease.valid_lifetime_s == 0;
         self.place_to_load(lease.address, is_deletion)
             .is_some_and(|place| self.load_at(place, lease) && !is_deletion)
@@ -37,7 +38,7 @@ impl<F: TableFamily> LeaseTable<F> {
             return false;
         };
         stripe.end_term(id);
-        stripe.vacate(id, (0, 0));
+        stripe.vacate(id, CommitEpochs { row_epoch: 0, settled_epoch: 0 });
         true
     }
 
@@ -60,7 +61,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let is_deletion = lease.valid_lifetime_s == 0;
         if is_deletion
             && stripe.find(place).is_none_or(|id| stripe.slot(id).version == 0)
-            && !stripe.is_given(place, lease.address)
+            && !stripe.is_leasable(place, lease.address)
         {
             return true;
         }

@@ -1,7 +1,7 @@
 //! Memory of the table, by purpose.
 
-use super::leased::{ClientIndex, PlaceMap, TableFamily};
 use super::slot::Extra;
+use super::table_family::{ClientIndex, PlaceMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 
 /// Bytes by purpose, without the overhead of the allocator.

@@ -7,7 +7,7 @@
 //! holds them.
 
 pub(crate) mod address_map;
-mod administer;
+pub(crate) mod administer;
 mod apply;
 pub(crate) mod clock;
 mod correct;
@@ -17,18 +17,18 @@ pub(crate) mod expiry;
 mod fetch;
 mod filling;
 pub(crate) mod index;
-pub(crate) mod leased;
+pub(crate) mod latest_value;
 mod list;
 mod load;
 pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod overlap;
-pub(crate) mod published;
 mod reserved;
 pub(crate) mod slot;
 mod slots;
 mod stripe;
 pub(crate) mod sweep;
+pub(crate) mod table_family;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
@@ -42,10 +42,10 @@ use base::Now;
 use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
-use leased::{ClientIndex, OpeningPlan, PlaceMap, TableFamily};
 use overlap::Overlaps as _;
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
+use table_family::{ClientIndex, OpeningPlan, PlaceMap, TableFamily};
 use tally::Tallies;
 
 use crate::family::PoolIndex;
@@ -221,11 +221,11 @@ impl<F: TableFamily> LeaseTable<F> {
                 }
             }
         }
-        self.make_room(configuration.rows as usize);
+        self.reserve_memory(configuration.rows as usize);
         let mut doubtful = Vec::new();
-        for &range in &opening.ranges {
-            configuration.reserved.within(range).for_each(|bit| self.map.reserve(bit));
-            self.open_range(range, rows_before, &mut doubtful);
+        for &(first, last) in &opening.ranges {
+            configuration.reserved.within(first, last).for_each(|bit| self.map.reserve(bit));
+            self.open_range(first, last, rows_before, &mut doubtful);
         }
         // From here on a slot that becomes free sets its bit itself, also one outside the pages.
         let may_have_others = self.places.publish(opening.publication);
@@ -288,7 +288,7 @@ impl<F: TableFamily> LeaseTable<F> {
                         is_open = false;
                         continue;
                     };
-                    if self.map.clear(place) {
+                    if self.map.clear_free(place) {
                         return Some((place, address));
                     }
                     start = place;
@@ -306,7 +306,7 @@ impl<F: TableFamily> LeaseTable<F> {
                     let Some(position) = queue.pop() else { break };
                     // An address that was taken in another way is dropped from the queue.
                     if let Some((place, address)) = F::Places::at(spec, run, position.into())
-                        && self.map.clear(place)
+                        && self.map.clear_free(place)
                     {
                         return Some((place, address));
                     }
@@ -327,7 +327,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Reserves slots and index entries, so that the packet path rarely has to.
-    fn make_room(&self, rows: usize) {
+    fn reserve_memory(&self, rows: usize) {
         for stripe in 0..STRIPES {
             self.lock(stripe).reserve(rows, rows <= PREFILLED_BLOCKS);
         }
@@ -337,7 +337,7 @@ impl<F: TableFamily> LeaseTable<F> {
 
     /// Marks the places from `first` to `last` that no pool had before as free. Where slots could
     /// exist already (blocks with a row below `rows_before`) the bits must be looked at again.
-    fn open_range(&self, (first, last): (u32, u32), rows_before: u32, doubtful: &mut Vec<u32>) {
+    fn open_range(&self, first: u32, last: u32, rows_before: u32, doubtful: &mut Vec<u32>) {
         let last = u64::from(last);
         let mut from = u64::from(first);
         while from <= last {
@@ -360,7 +360,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Ends a claim of a fetch that no commit used. Harmless at any other time.
-    pub fn give_back(&self, address: F::Address) {
+    pub fn release_claim(&self, address: F::Address) {
         if let Some(place) = self.places.find(address) {
             self.lock_of(place).set_bit_if_free(place, address);
         }
@@ -372,13 +372,13 @@ impl<F: TableFamily> LeaseTable<F> {
         if self.places.is_guarded(place, address) {
             return self.places.set_unless_overlapped(&self.map, bit, address);
         }
-        self.map.set(bit);
+        self.map.set_free(bit);
         true
     }
 
     fn clear_bit(&self, place: u32, address: F::Address) {
         if let Some(bit) = self.places.bit(place, address) {
-            self.map.clear(bit);
+            self.map.clear_free(bit);
         }
     }
 

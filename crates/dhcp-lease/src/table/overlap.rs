@@ -9,9 +9,9 @@
 use base::Now;
 
 use super::address_map::AddressMap;
-use super::leased::TableFamily;
 use super::slot::LeaseSlot;
 use super::stripe::Locked;
+use super::table_family::TableFamily;
 use super::{Configuration, LeaseTable, STRIPES};
 use crate::contract::{SlotOccupancy, SlotView};
 use crate::lease::LeaseState;
@@ -69,7 +69,14 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
     }
 
     /// Enters the end of the use of the guarded `address`; `None`: it is not in use.
-    fn note(&self, _: &AddressMap, _address: F::Address, _end: Option<UseEnd>, _: Freed<'_, F>) {}
+    fn record_end(
+        &self,
+        _: &AddressMap,
+        _address: F::Address,
+        _end: Option<UseEnd>,
+        _: Freed<'_, F>,
+    ) {
+    }
 
     /// Sets the free bit of the guarded `address` unless an overlapping one is in use or reserved.
     /// Returns true if it was set.
@@ -160,7 +167,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 let mut stripe = self.lock_of(start as u32);
                 for place in (start..=end).step_by(STRIPES) {
                     if let Some(id) = stripe.find(place as u32) {
-                        stripe.note_use(id);
+                        stripe.record_use(id);
                     }
                 }
             }
@@ -170,26 +177,26 @@ impl<F: TableFamily> LeaseTable<F> {
 
 impl<F: TableFamily> Locked<'_, F> {
     /// Enters the use of slot `id` as it is now, when it is guarded.
-    pub(super) fn note_use(&mut self, id: u32) {
+    pub(super) fn record_use(&mut self, id: u32) {
         let slot = self.slot(id);
         let (place, address) = (slot.place, slot.address());
         if self.table.places.is_guarded(place, address) {
-            self.enter(address, if slot.version == 0 { None } else { end_of(slot) });
+            self.record_end(address, if slot.version == 0 { None } else { end_of(slot) });
         }
     }
 
     /// Removes the entry of a use that did not happen.
-    pub(super) fn note_unused(&mut self, place: u32, address: F::Address) {
+    pub(super) fn remove_use(&mut self, place: u32, address: F::Address) {
         match self.find(place) {
-            Some(id) => self.note_use(id),
-            None if self.table.places.is_guarded(place, address) => self.enter(address, None),
+            Some(id) => self.record_use(id),
+            None if self.table.places.is_guarded(place, address) => self.record_end(address, None),
             None => {}
         }
     }
 
-    fn enter(&self, address: F::Address, end: Option<UseEnd>) {
+    fn record_end(&self, address: F::Address, end: Option<UseEnd>) {
         let table = self.table;
-        table.places.note(&table.map, address, end, &mut |freed| {
+        table.places.record_end(&table.map, address, end, &mut |freed| {
             if let Some((queue, position)) = self.state.tallies.queue_of(freed) {
                 queue.push(position, false);
             }

@@ -5,8 +5,8 @@
 //! least half is reserved have such bits, too, and rows for their slots; other reserved places are
 //! in a list of their stripe.
 
-use super::leased::{FamilySlotFields, PlaceMap, TableFamily};
 use super::overlap::Overlaps as _;
+use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};
 use super::{Configuration, LeaseTable};
 
 /// Number of reserved places of a block without pools from which on it has a row: its slots take
@@ -20,18 +20,18 @@ pub(super) struct Reserved<F: TableFamily> {
     /// Places outside the pools, ascending.
     others: Vec<u32>,
     /// Free bit and address of each address that was set aside since.
-    set_aside: Vec<(u32, F::Address)>,
+    added_addresses: Vec<(u32, F::Address)>,
 }
 
 impl<F: TableFamily> Default for Reserved<F> {
     fn default() -> Self {
-        Self { pooled: Vec::new(), others: Vec::new(), set_aside: Vec::new() }
+        Self { pooled: Vec::new(), others: Vec::new(), added_addresses: Vec::new() }
     }
 }
 
 impl<F: TableFamily> Reserved<F> {
     /// Returns the free bits from `first` to `last` that are reserved.
-    pub(super) fn within(&self, (first, last): (u32, u32)) -> impl Iterator<Item = u32> {
+    pub(super) fn within(&self, first: u32, last: u32) -> impl Iterator<Item = u32> {
         let start = self.pooled.partition_point(|&(bit, _)| bit < first);
         self.pooled[start..].iter().map(|&(bit, _)| bit).take_while(move |&bit| bit <= last)
     }
@@ -54,9 +54,9 @@ impl<F: TableFamily> LeaseTable<F> {
         let old = core::mem::replace(&mut configuration.reserved, new);
         let new = &configuration.reserved;
         new.pooled.iter().for_each(|&(bit, _)| self.map.reserve(bit));
-        for entry in old.pooled.iter().chain(&old.set_aside) {
+        for entry in old.pooled.iter().chain(&old.added_addresses) {
             if new.pooled.binary_search(entry).is_err() {
-                self.unreserve(*entry);
+                self.unreserve(entry.0, entry.1);
             }
         }
         let is_gone = |place: &&u32| new.others.binary_search(place).is_err();
@@ -66,7 +66,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.map.unreserve(place);
                 if F::Places::FIRST_APART.is_none_or(|first| place < first) {
                     // A pool may contain the place now.
-                    self.give_back(F::SlotFields::default().address(place));
+                    self.release_claim(F::SlotFields::default().address(place));
                 }
             }
         }
@@ -90,20 +90,20 @@ impl<F: TableFamily> LeaseTable<F> {
             }
         }
         if configuration.rows > rows_before {
-            self.make_room(configuration.rows as usize);
+            self.reserve_memory(configuration.rows as usize);
         }
     }
 
     /// Reserves one more address until the table is configured anew: reservations in databases are
     /// learned address by address. Takes the configuration's lock when the address is new.
-    pub fn set_aside(&self, address: F::Address) {
+    pub fn reserve_address(&self, address: F::Address) {
         self.guard(address);
         self.places.add_reserved(&self.map, address);
         match self.places.bit_to_be(&self.map, address) {
             Some(bit) if self.map.is_reserved(bit) => {}
             Some(bit) => {
                 let mut configuration = self.lock_configuration();
-                configuration.reserved.set_aside.push((bit, address));
+                configuration.reserved.added_addresses.push((bit, address));
                 self.map.reserve(bit);
             }
             None => {
@@ -115,11 +115,11 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Ends the reservation of `address`, whose free bit is `bit`.
-    fn unreserve(&self, (bit, address): (u32, F::Address)) {
+    fn unreserve(&self, bit: u32, address: F::Address) {
         self.map.unreserve(bit);
         // A change that frees the slot from here on sets the bit itself; an earlier one is seen
         // here.
-        self.give_back(address);
+        self.release_claim(address);
     }
 
     /// Returns true if a client gets `address`, which is at `place`, only on request.

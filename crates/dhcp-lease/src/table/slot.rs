@@ -4,7 +4,7 @@ use base::HostName;
 
 use super::deadlines::UNLINKED;
 use super::expiry::Expiry;
-use super::leased::{FamilySlotFields, LeaseTexts, TableFamily};
+use super::table_family::{FamilySlotFields, LeaseTexts, TableFamily};
 use crate::HardwareAddress;
 use crate::contract::{SlotOccupancy, SlotOwner, SlotView, TextView, text_hash};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -99,7 +99,7 @@ pub struct LeaseSlot<F: TableFamily> {
     /// Kea's lease state, and the counters of the lease.
     pub marks: Marks,
     /// Family's part, with the client.
-    pub kept: F::SlotFields,
+    pub family_fields: F::SlotFields,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
     /// Monotonic end of a hold, nanoseconds.
@@ -126,7 +126,7 @@ impl<F: TableFamily> LeaseSlot<F> {
             valid_lifetime_s: 0,
             occupancy: SlotOccupancy::Free,
             marks: Marks::default(),
-            kept: F::SlotFields::default(),
+            family_fields: F::SlotFields::default(),
             cltt_s: 0,
             hold_deadline_ns: 0,
             row_epoch: 0,
@@ -144,12 +144,12 @@ impl<F: TableFamily> LeaseSlot<F> {
     /// Makes the slot that of `address` at `place`; repeated calls change nothing.
     pub(super) fn settle_at(&mut self, place: u32, address: F::Address) {
         self.place = place;
-        self.kept.settle_at(address);
+        self.family_fields.settle_at(address);
     }
 
     /// Returns the address of the slot.
     pub(crate) fn address(&self) -> F::Address {
-        self.kept.address(self.place)
+        self.family_fields.address(self.place)
     }
 
     /// Changes the version, with every change that a fetch could see; never to 0, which means
@@ -203,9 +203,9 @@ impl<F: TableFamily> LeaseSlot<F> {
 
     /// Returns the slot as the client `identity` sees it.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
-        let owner = if !self.kept.has_client() {
+        let owner = if !self.family_fields.has_client() {
             SlotOwner::Nobody
-        } else if self.kept.is_owned_by(identity) {
+        } else if self.family_fields.is_owned_by(identity) {
             SlotOwner::Asking
         } else {
             SlotOwner::Other
@@ -227,7 +227,7 @@ impl<F: TableFamily> LeaseSlot<F> {
             row_epoch: self.row_epoch,
             text: if is_leased { self.text_view() } else { TextView::default() },
             is_overlapped: false,
-            detail: self.kept.detail(identity, is_leased),
+            detail: self.family_fields.detail(identity, is_leased),
         }
     }
 

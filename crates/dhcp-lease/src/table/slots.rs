@@ -7,8 +7,8 @@ use core::ops::Range;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::leased::TableFamily;
 use super::slot::LeaseSlot;
+use super::table_family::TableFamily;
 
 /// Number of slots of one page. The neighbours of a slot are the same address in the neighbouring
 /// blocks.

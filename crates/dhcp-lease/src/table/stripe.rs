@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::administer::CommitEpochs;
 use super::deadlines::Deadlines;
-use super::leased::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
+use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
 use super::tally::{Delta, Outside, Tallies, TallyKey};
 use super::{LeaseTable, Usage};
 use crate::contract::{SlotOccupancy, SlotView};
@@ -118,7 +119,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Returns true if a pool ever held `address`, which is at `place`, or it is reserved.
-    pub(super) fn is_given(&self, place: u32, address: F::Address) -> bool {
+    pub(super) fn is_leasable(&self, place: u32, address: F::Address) -> bool {
         self.table.places.is_pooled(&self.table.map, place, address)
             || self.table.map.is_reserved(place)
             || self.state.reserved.binary_search(&place).is_ok()
@@ -138,13 +139,14 @@ impl<F: TableFamily> Locked<'_, F> {
     /// the address, it is not reserved and there is no lease.
     pub(super) fn view(
         &self,
-        (place, address): (u32, F::Address),
+        place: u32,
+        address: F::Address,
         identity: &F::Identity<'_>,
         settled_epoch: u64,
     ) -> Option<SlotView<F>> {
         match self.find(place).map(|id| self.slot(id)) {
             Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
-            _ if self.is_given(place, address) => {
+            _ if self.is_leasable(place, address) => {
                 Some(LeaseSlot::fresh(place, address).view(identity, settled_epoch))
             }
             _ => None,
@@ -159,27 +161,29 @@ impl<F: TableFamily> Locked<'_, F> {
         occupancy: SlotOccupancy,
         change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
-        self.transition_counted(id, (occupancy, Delta::default()), change);
+        self.transition_counted(id, occupancy, Delta::default(), change);
     }
 
     /// Changes the use of the slot as [`Locked::transition`] does, and counts `event` also.
     pub(super) fn transition_counted(
         &mut self,
         id: u32,
-        (occupancy, event): (SlotOccupancy, Delta),
+        occupancy: SlotOccupancy,
+        event: Delta,
         change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
         let StripeState { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
         let (before, place) = (slot.occupancy, slot.place);
-        if let Some(count) = usage.of(before) {
+        if let Some(count) = usage.counter(before) {
             *count -= 1;
         }
-        if let Some(count) = usage.of(occupancy) {
+        if let Some(count) = usage.counter(occupancy) {
             *count += 1;
         }
-        let counted = (TallyKey::of(slot), Delta::standing(before, slot.marks.state()));
+        let account = TallyKey::from_slot(slot);
+        let counted = Delta::for_slot(before, slot.marks.state());
         slot.occupancy = occupancy;
         slot.touch();
         change(slot);
@@ -195,8 +199,8 @@ impl<F: TableFamily> Locked<'_, F> {
             }
             _ => {}
         }
-        self.count_change(id, counted, event);
-        self.note_use(id);
+        self.count_change(id, account, counted, event);
+        self.record_use(id);
     }
 
     /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
@@ -208,14 +212,15 @@ impl<F: TableFamily> Locked<'_, F> {
         });
     }
 
-    /// Makes the slot free as soon as its last row, of `row_epoch`, is settled; `change` sets the
+    /// Makes the slot free as soon as its last row, of the row epoch, is settled; `change` sets the
     /// fields that are remembered.
-    pub(super) fn give_up(
+    pub(super) fn free_when_settled(
         &mut self,
         id: u32,
-        (row_epoch, settled_epoch): (u64, u64),
+        epochs: CommitEpochs,
         change: impl FnOnce(&mut LeaseSlot<F>),
     ) {
+        let CommitEpochs { row_epoch, settled_epoch } = epochs;
         let is_settled = row_epoch <= settled_epoch;
         let occupancy = if is_settled { SlotOccupancy::Free } else { SlotOccupancy::Releasing };
         self.transition(id, occupancy, |slot| {
@@ -241,8 +246,8 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Makes `identity` the slot's client.
-    pub(super) fn take(&mut self, id: u32, identity: &F::Identity<'_>) {
-        if !self.slot(id).kept.has_identity(identity) {
+    pub(super) fn set_client(&mut self, id: u32, identity: &F::Identity<'_>) {
+        if !self.slot(id).family_fields.has_identity(identity) {
             self.change_client(id, identity);
         }
     }
@@ -252,16 +257,16 @@ impl<F: TableFamily> Locked<'_, F> {
         self.forget_client(id);
         let table = self.table;
         let slot = self.slot_mut(id);
-        slot.kept.remember(identity);
-        table.index.insert(&slot.kept, slot.place);
+        slot.family_fields.remember(identity);
+        table.index.insert(&slot.family_fields, slot.place);
     }
 
     /// Removes the slot's client.
     pub(super) fn forget_client(&mut self, id: u32) {
         let table = self.table;
         let slot = self.slot_mut(id);
-        table.index.remove(&slot.kept, slot.place);
-        slot.kept.forget();
+        table.index.remove(&slot.family_fields, slot.place);
+        slot.family_fields.forget();
         slot.extra = None;
         if slot.marks.state().is_past() {
             slot.marks.set_state(LeaseState::Assigned);
@@ -269,18 +274,18 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Gives the slot the family's part `kept` with the client in it.
-    pub(super) fn replace_kept(&mut self, id: u32, kept: F::SlotFields) {
+    pub(super) fn replace_family_fields(&mut self, id: u32, kept: F::SlotFields) {
         // A fresh slot, as nearly all are during a load, has no client to forget.
         let is_fresh = self.slot(id).version == 0;
-        let is_another = is_fresh || !self.slot(id).kept.has_client_of(&kept);
+        let is_another = is_fresh || !self.slot(id).family_fields.has_client_of(&kept);
         if is_another && !is_fresh {
             self.forget_client(id);
         }
         let table = self.table;
         let slot = self.slot_mut(id);
-        slot.kept = kept;
+        slot.family_fields = kept;
         if is_another {
-            table.index.insert(&slot.kept, slot.place);
+            table.index.insert(&slot.family_fields, slot.place);
         }
     }
 
@@ -324,7 +329,7 @@ impl<F: TableFamily> Locked<'_, F> {
     pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
         let Some(slots) = self.state.slots.part(part) else { return false };
         for slot in slots.filter(|slot| slot.occupancy != SlotOccupancy::Free) {
-            if let Some(count) = sums.entry(slot.subnet_id).or_default().of(slot.occupancy) {
+            if let Some(count) = sums.entry(slot.subnet_id).or_default().counter(slot.occupancy) {
                 *count += 1;
             }
         }
@@ -333,7 +338,7 @@ impl<F: TableFamily> Locked<'_, F> {
 }
 
 impl Usage {
-    const fn of(&mut self, occupancy: SlotOccupancy) -> Option<&mut u64> {
+    const fn counter(&mut self, occupancy: SlotOccupancy) -> Option<&mut u64> {
         match occupancy {
             SlotOccupancy::Free => None,
             SlotOccupancy::Held => Some(&mut self.held),

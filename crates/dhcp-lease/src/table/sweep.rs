@@ -12,9 +12,9 @@ use base::Now;
 
 use super::cycle::Allowance;
 use super::deadlines::last_due_s;
-use super::leased::{FamilySlotFields, TableFamily};
 use super::slot::LeaseSlot;
 use super::stripe::{Locked, Stripe, StripeHints};
+use super::table_family::{FamilySlotFields, TableFamily};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{SlotOccupancy, Swept};
 use crate::family::Family;
@@ -43,7 +43,7 @@ impl<F: TableFamily> LeaseTable<F> {
             // Read first: shards share the line, and there is hardly ever a count to take.
             if count.load(Ordering::Relaxed) == 0 { 0 } else { count.swap(0, Ordering::Relaxed) }
         });
-        let mut pass = self.pass(self.timed(now).now, sweep, Some(log));
+        let mut pass = self.pass(self.check_clock(now).now, sweep, Some(log));
         pass.swept = Swept { holds, leases, declined, ..Swept::default() };
         self.sweep_stripes(&mut pass);
         pass.swept
@@ -59,7 +59,7 @@ impl<F: TableFamily> LeaseTable<F> {
     #[must_use]
     pub fn is_sweep_due(&self, now: Now, settled_epoch: u64) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget: 0, forced: None };
-        let pass = self.pass(self.timed(now).now, &sweep, None);
+        let pass = self.pass(self.check_clock(now).now, &sweep, None);
         self.stripes.iter().any(|stripe| pass.is_due(&stripe.hints))
             || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
@@ -67,7 +67,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Frees slots that have ended, for a fetch that found no free address. Returns true if it
     /// freed any.
     pub(super) fn free_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
-        self.early(now, settled_epoch, budget, |pass| {
+        self.run_early_pass(now, settled_epoch, budget, |pass| {
             self.visit_stripes(pass, SweepPass::has_ended, SweepPass::free_ended);
         })
     }
@@ -75,10 +75,10 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Sweeps a little for a fetch that found no free address after [`LeaseTable::free_early`].
     /// Returns true if it freed any.
     pub(super) fn sweep_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
-        self.early(now, settled_epoch, budget, |pass| self.sweep_stripes(pass))
+        self.run_early_pass(now, settled_epoch, budget, |pass| self.sweep_stripes(pass))
     }
 
-    fn early(
+    fn run_early_pass(
         &self,
         now: Now,
         settled_epoch: u64,
@@ -107,7 +107,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 Some(_) => Allowance::Unlimited,
                 None => self.cycles.begin(now),
             },
-            left: sweep.budget,
+            remaining_budget: sweep.budget,
             freed: false,
             swept: Swept::default(),
             log,
@@ -128,10 +128,10 @@ impl<F: TableFamily> LeaseTable<F> {
         if pass.sweep.forced.is_some() && pass.log.is_some() {
             // An operator has requested it: released leases do not wait for their clients any
             // longer.
-            self.hurry_released(pass);
+            self.reclaim_released(pass);
         }
         let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
-        if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
+        if pass.allowance.remaining() == 0 && self.stripes.iter().any(is_overdue) {
             pass.allowance.fall_short();
         }
     }
@@ -139,11 +139,11 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Reclaims the released leases that wait in the wheels, as far as the budget permits: no list
     /// leads to them, so the pass looks at all slots. The next pass continues where this one
     /// stopped; the pass that reaches the last slot reports that no more is due.
-    fn hurry_released(&self, pass: &mut SweepPass<'_, F>) {
+    fn reclaim_released(&self, pass: &mut SweepPass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();
-        while pass.left > 0 && at.stripe < STRIPES {
-            pass.hurry_released(&mut self.lock(at.stripe), &mut at);
+        while pass.remaining_budget > 0 && at.stripe < STRIPES {
+            pass.reclaim_released(&mut self.lock(at.stripe), &mut at);
         }
         let is_over = at.stripe == STRIPES;
         pass.swept.is_more_due |= !is_over;
@@ -164,10 +164,10 @@ impl<F: TableFamily> LeaseTable<F> {
             if !is(pass, &self.stripes[at].hints) {
                 continue;
             }
-            if pass.left > 0 {
+            if pass.remaining_budget > 0 {
                 work(pass, &mut self.lock(at));
             }
-            if pass.left == 0 && is(pass, &self.stripes[at].hints) {
+            if pass.remaining_budget == 0 && is(pass, &self.stripes[at].hints) {
                 pass.swept.is_more_due = true;
                 self.sweep_from.store(at as u32, Ordering::Relaxed);
                 break;
@@ -202,7 +202,7 @@ struct SweepPass<'l, F: TableFamily> {
     turns_wheel: bool,
     /// Limit on the leases that may be reclaimed.
     allowance: Allowance<'l>,
-    left: u32,
+    remaining_budget: u32,
     freed: bool,
     swept: Swept,
     /// Callback for rows; `None`: the pass cannot log.
@@ -247,11 +247,11 @@ impl<F: TableFamily> SweepPass<'_, F> {
         self.turns_wheel
             && (wheel_due_s <= self.wall_s
                 || wheel_due_s > self.last_due_s
-                || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.left() > 0))
+                || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.remaining() > 0))
     }
 
     fn free_ended(&mut self, stripe: &mut Locked<'_, F>) {
-        while self.left > 0 {
+        while self.remaining_budget > 0 {
             let deadlines = &stripe.state.deadlines;
             let id = if let Some(id) = deadlines.settled_release(self.sweep.settled_epoch) {
                 id
@@ -263,26 +263,26 @@ impl<F: TableFamily> SweepPass<'_, F> {
             };
             stripe.free(id);
             self.freed = true;
-            self.left -= 1;
+            self.remaining_budget -= 1;
         }
     }
 
     fn turn_wheel(&mut self, stripe: &mut Locked<'_, F>) {
-        while self.turns_wheel && self.left > 0 {
+        while self.turns_wheel && self.remaining_budget > 0 {
             let state = &mut *stripe.state;
-            let overdue = match self.allowance.left() {
+            let overdue = match self.allowance.remaining() {
                 0 => None,
                 _ => state.deadlines.next_overdue(&mut state.slots),
             };
             let due = || state.deadlines.next_due(&mut state.slots, self.wall_s);
             let Some(id) = overdue.or_else(due) else { break };
-            self.left -= 1;
-            self.take_back(stripe, id);
+            self.remaining_budget -= 1;
+            self.process_due(stripe, id);
         }
     }
 
     /// Returns true if the pass reclaims a released lease before it would come up.
-    fn is_hurried(&self, slot: &LeaseSlot<F>) -> bool {
+    fn is_reclaimed_early(&self, slot: &LeaseSlot<F>) -> bool {
         let is_released =
             slot.occupancy == SlotOccupancy::Free && slot.marks.state() == LeaseState::Released;
         is_released
@@ -292,35 +292,35 @@ impl<F: TableFamily> SweepPass<'_, F> {
     }
 
     /// Reclaims the released leases of the stripe that wait in the wheel, from `at` on.
-    fn hurry_released(&mut self, stripe: &mut Locked<'_, F>, at: &mut Position) {
-        while self.left > 0 {
+    fn reclaim_released(&mut self, stripe: &mut Locked<'_, F>, at: &mut Position) {
+        while self.remaining_budget > 0 {
             let Some(ids) = stripe.state.slots.part_ids(at.part) else {
                 *at = Position { stripe: at.stripe + 1, ..Position::default() };
                 return;
             };
-            self.left -= 1;
+            self.remaining_budget -= 1;
             let id = stripe.state.slots.next_made(ids.start + at.offset, ids.end);
             if id >= ids.end {
                 *at = Position { part: at.part + 1, offset: 0, ..*at };
                 continue;
             }
             at.offset = id + 1 - ids.start;
-            if self.is_hurried(stripe.slot(id)) {
+            if self.is_reclaimed_early(stripe.slot(id)) {
                 let state = &mut *stripe.state;
                 state.deadlines.unlink(&mut state.slots, id);
-                self.take_back(stripe, id);
+                self.process_due(stripe, id);
             }
         }
     }
 
     /// Reclaims, remembers or deletes the lease of slot `id`, which was taken out of the wheel.
-    fn take_back(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
+    fn process_due(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let wall_s = self.wall_s;
         let state = &mut *stripe.state;
         let slot = state.slots.get(id);
         let expiry = state.deadlines.expiry;
         let due_s = slot.due_s(&expiry);
-        if due_s > wall_s && !self.is_hurried(slot) {
+        if due_s > wall_s && !self.is_reclaimed_early(slot) {
             if due_s != u64::MAX {
                 state.deadlines.postpone(&mut state.slots, id, due_s);
             }
@@ -343,8 +343,8 @@ impl<F: TableFamily> SweepPass<'_, F> {
             && slot.expires_s() + hold_s > wall_s;
         let is_reclaimed = slot.marks.state() == LeaseState::ExpiredReclaimed;
         if !(is_past && is_reclaimed) {
-            if self.allowance.left() == 0 {
-                state.deadlines.set_aside(&mut state.slots, id);
+            if self.allowance.remaining() == 0 {
+                state.deadlines.push_overdue(&mut state.slots, id);
                 return;
             }
             self.allowance.take();
@@ -386,7 +386,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
         if let Some(log) = &mut self.log {
             let slot = stripe.slot_mut(id);
             slot.valid_lifetime_s = 0;
-            slot.kept.end_term();
+            slot.family_fields.end_term();
             slot.row_epoch = row_epoch;
             log(F::row(slot, slot.marks.state()));
         }

@@ -17,10 +17,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::leased::{PlaceMap, TableFamily};
 use super::order::FreeQueue;
 use super::slot::LeaseSlot;
 use super::stripe::Locked;
+use super::table_family::{PlaceMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 use crate::contract::SlotOccupancy;
 use crate::family::PoolIndex;
@@ -88,7 +88,7 @@ pub(super) struct Delta([i8; COUNTERS + 1]);
 
 impl Delta {
     /// Returns the counts of a slot in use as `occupancy` and `state`.
-    pub(super) const fn standing(occupancy: SlotOccupancy, state: LeaseState) -> Self {
+    pub(super) const fn for_slot(occupancy: SlotOccupancy, state: LeaseState) -> Self {
         match (occupancy, state) {
             (SlotOccupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
             (SlotOccupancy::Leased, _) => Self([1, 0, 0, 0, 0, 0, 0, 0]),
@@ -271,7 +271,7 @@ pub(super) struct TallyKey<F: TableFamily> {
 }
 
 impl<F: TableFamily> TallyKey<F> {
-    pub(super) fn of(slot: &LeaseSlot<F>) -> Self {
+    pub(super) fn from_slot(slot: &LeaseSlot<F>) -> Self {
         let number = slot.marks.tally();
         Self {
             number,
@@ -286,11 +286,11 @@ impl<F: TableFamily> Locked<'_, F> {
     /// Adds `delta` to the counters of slot `id`.
     pub(super) fn count(&mut self, id: u32, delta: Delta) {
         let slot = self.slot(id);
-        if Delta::standing(slot.occupancy, slot.marks.state()).is_zero() {
+        if Delta::for_slot(slot.occupancy, slot.marks.state()).is_zero() {
             let number = self.state.tallies.number_of(slot.address());
             self.slot_mut(id).marks.set_tally(number);
         }
-        let account = TallyKey::of(self.slot(id));
+        let account = TallyKey::from_slot(self.slot(id));
         self.count_in(&account, delta);
     }
 
@@ -298,11 +298,12 @@ impl<F: TableFamily> Locked<'_, F> {
     pub(super) fn count_change(
         &mut self,
         id: u32,
-        (account, before): (TallyKey<F>, Delta),
+        account: TallyKey<F>,
+        before: Delta,
         event: Delta,
     ) {
         let slot = self.slot(id);
-        let after = Delta::standing(slot.occupancy, slot.marks.state());
+        let after = Delta::for_slot(slot.occupancy, slot.marks.state());
         if before.is_zero() {
             if after.is_zero() {
                 debug_assert!(event.is_zero(), "what happens to a lease leaves one behind");
@@ -314,7 +315,7 @@ impl<F: TableFamily> Locked<'_, F> {
         if !F::COUNTS_OUTSIDE && event == Delta::GIVEN && self.slot(id).marks.tally() == OUTSIDE {
             self.slot_mut(id).marks.set_tally(UNCOUNTED);
         }
-        let new = TallyKey::of(self.slot(id));
+        let new = TallyKey::from_slot(self.slot(id));
         let after = event.less(Delta::default().less(after));
         if before.is_zero() || new == account {
             self.count_in(&new, after.less(before));
@@ -356,8 +357,8 @@ impl<F: TableFamily> Locked<'_, F> {
             if slot.version == 0 {
                 continue;
             }
-            let standing = Delta::standing(slot.occupancy, slot.marks.state());
-            let before = TallyKey::of(slot);
+            let standing = Delta::for_slot(slot.occupancy, slot.marks.state());
+            let before = TallyKey::from_slot(slot);
             let number = self.state.tallies.number_of(slot.address());
             let stays_outside = before.number == UNCOUNTED && number == OUTSIDE;
             if before.number != number && !stays_outside {

@@ -1,9 +1,9 @@
 //! DHCPv4 leases.
 
-mod kept;
 pub mod lease;
 pub mod pool;
 pub mod row;
+mod table_family;
 pub mod testing;
 
 use core::net::Ipv4Addr;
@@ -11,8 +11,8 @@ use core::net::Ipv4Addr;
 use crate::family::Family;
 
 pub use crate::contract::{
-    ASKED_MAX, CHANGES_MAX, CommitRefusal, LeaseStore, MINE_MAX, Receipt, SlotOccupancy, SlotOwner,
-    Swept,
+    CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
+    SlotOccupancy, SlotOwner, Swept,
 };
 pub use crate::family::PoolIndex;
 pub use crate::pool::Allocator;

@@ -1,21 +1,21 @@
 //! DHCPv6 leases: addresses (IA_NA) and delegated prefixes (IA_PD).
 
 mod extent;
-mod kept;
 pub mod lease;
 mod overlap;
-mod places;
+mod place_map;
 pub mod pool;
 pub mod resource;
 pub mod row;
 mod spans;
+mod table_family;
 pub mod testing;
 
 use crate::family::Family;
 
 pub use crate::contract::{
-    ASKED_MAX, CHANGES_MAX, CommitRefusal, LeaseStore, MINE_MAX, Receipt, SlotOccupancy, SlotOwner,
-    Swept,
+    CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
+    SlotOccupancy, SlotOwner, Swept,
 };
 pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};

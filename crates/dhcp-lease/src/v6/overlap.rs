@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard};
 use base::Now;
 
 use super::V6;
-use super::places::{Dictionary, ExtentDirectory, SINGLE, add_range, is_in_ranges};
+use super::place_map::{Dictionary, ExtentDirectory, SINGLE, add_range, is_in_ranges};
 use super::resource::{Resource, ResourceKind};
 use super::spans::Spans;
 use crate::table::address_map::AddressMap;
+use crate::table::latest_value::LatestValue;
 use crate::table::overlap::{Freed, Overlaps, UseEnd};
-use crate::table::published::LatestValue;
 
 /// Level: the table has addresses only.
 const NO_PREFIXES: u8 = 0;
@@ -130,7 +130,8 @@ impl Entries {
     /// any more, unless something else keeps them clear.
     fn release(
         &self,
-        (map, directory): (&AddressMap, &ExtentDirectory),
+        map: &AddressMap,
+        directory: &ExtentDirectory,
         resource: Resource,
         freed: Freed<'_, V6>,
     ) {
@@ -143,7 +144,7 @@ impl Entries {
         directory.visit_around(resource, |place, other| {
             let is_alone = is_alone && is_inside(other, resource);
             if is_alone || (self.in_use.get(other).is_none() && !self.blocks(other)) {
-                map.set(place);
+                map.set_free(place);
                 freed(other);
             }
         });
@@ -170,7 +171,7 @@ impl ExtentDirectory {
     /// Clears the free bits of resources that overlap `resource`.
     fn clear_around(&self, map: &AddressMap, resource: Resource) {
         self.visit_around(resource, |place, _| {
-            map.clear(place);
+            map.clear_free(place);
         });
     }
 
@@ -253,7 +254,7 @@ impl Overlaps<V6> for Dictionary {
         is_admitted
     }
 
-    fn note(
+    fn record_end(
         &self,
         map: &AddressMap,
         resource: Resource,
@@ -272,7 +273,7 @@ impl Overlaps<V6> for Dictionary {
             }
             None => {
                 if entries.in_use.remove(resource) {
-                    entries.release((map, directory), resource, freed);
+                    entries.release(map, directory, resource, freed);
                 }
             }
         }
@@ -282,7 +283,7 @@ impl Overlaps<V6> for Dictionary {
         let entries = self.comparison.entries();
         let is_free = !entries.blocks(resource);
         if is_free {
-            map.set(bit);
+            map.set_free(bit);
         }
         is_free
     }
@@ -372,7 +373,7 @@ impl Overlaps<V6> for Dictionary {
             directory.clear_around(map, resource);
         }
         for (resource, ()) in old.iter() {
-            entries.release((map, directory), resource, freed);
+            entries.release(map, directory, resource, freed);
         }
     }
 

@@ -68,11 +68,15 @@ impl Spread {
 impl ExchangeAccount {
     /// Notes the times of a request that ended as [`ExchangeClass::OnTime`] or
     /// [`ExchangeClass::Late`].
-    pub fn completed(&mut self, class: ExchangeClass, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
+    pub fn record_completed(
+        &mut self,
+        class: ExchangeClass,
+        [due_ns, sent_ns, answered_ns]: [u64; 3],
+    ) {
         if class == ExchangeClass::OnTime {
-            self.ledger.completed(due_ns, sent_ns, answered_ns);
+            self.ledger.record_completed(due_ns, sent_ns, answered_ns);
         } else {
-            self.ledger.completed_late(due_ns, sent_ns, answered_ns);
+            self.ledger.record_completed_late(due_ns, sent_ns, answered_ns);
         }
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
     }
@@ -112,7 +116,7 @@ impl ExchangeAccount {
                     if is_late { ExchangeClass::Late } else { ExchangeClass::OnTime }
                 }
             };
-        self.ledger.ended(class);
+        self.ledger.record_end(class);
         class
     }
 
@@ -142,7 +146,7 @@ impl ExchangeAccount {
 
     /// Returns the number of messages that came, of any kind.
     #[must_use]
-    pub fn came(&self) -> u64 {
+    pub fn received_messages(&self) -> u64 {
         let ended: u64 = ExchangeClass::ALL.iter().map(|&class| self.ledger.count(class)).sum();
         ended - self.ledger.count(ExchangeClass::Lost)
             + self.duplicates
@@ -165,7 +169,7 @@ mod tests {
     fn the_deviation_is_that_of_the_whole_population() {
         let mut account = ExchangeAccount::default();
         for answered_ns in [2, 4, 4, 4, 5, 5, 7, 9] {
-            account.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
+            account.record_completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
         }
         assert!((account.delay_deviation_ns() - 2.0).abs() < 1e-12);
     }
@@ -175,8 +179,8 @@ mod tests {
         let mut whole = ExchangeAccount::default();
         let mut parts = [(); 3].map(|()| ExchangeAccount::default());
         for (index, answered_ns) in [9, 1_000, 4, 70, 2, 8, 33, 5_000].into_iter().enumerate() {
-            whole.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
-            parts[index % 2].completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
+            whole.record_completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
+            parts[index % 2].record_completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
         }
         let [mut merged, second, empty] = parts;
         merged.merge(&empty);

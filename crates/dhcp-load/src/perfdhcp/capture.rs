@@ -74,7 +74,7 @@ impl MessageCapture {
     }
 
     /// Notes the message with number `name`, which waits to leave.
-    pub(crate) fn sends(
+    pub(crate) fn record_queued(
         &mut self,
         name: u64,
         exchange: u64,
@@ -88,7 +88,7 @@ impl MessageCapture {
 
     /// Notes that the message with number `name` left. The kernel refused the messages written
     /// before it.
-    pub(crate) fn left(&mut self, name: u64, at_ns: u64) {
+    pub(crate) fn record_sent(&mut self, name: u64, at_ns: u64) {
         while let Some((waiting, message)) = self.waiting.pop_front() {
             if waiting == name {
                 self.note(CapturedMessage { at_ns, ..message });
@@ -98,7 +98,7 @@ impl MessageCapture {
     }
 
     /// Notes a received message, for `exchange` or for no request.
-    pub(crate) fn receives(
+    pub(crate) fn record_received(
         &mut self,
         at_ns: u64,
         exchange: Option<u64>,
@@ -130,7 +130,7 @@ impl MessageCapture {
     }
 
     /// Notes that `exchange` failed.
-    pub(crate) fn fails(&mut self, exchange: u64) {
+    pub(crate) fn mark_failed(&mut self, exchange: u64) {
         if self.keep == Keep::Failed {
             self.failed.insert(exchange);
         }
@@ -167,16 +167,21 @@ mod tests {
     fn played(keep: Keep) -> (Vec<(u64, bool, u8)>, u64) {
         let mut capture = MessageCapture::new(keep);
         for name in 0..4 {
-            capture.sends(name, exchange_of(ExchangeKind::First, name), &[name as u8], None);
+            capture.record_queued(
+                name,
+                exchange_of(ExchangeKind::First, name),
+                &[name as u8],
+                None,
+            );
         }
         // The kernel refuses the message of exchange 1.
         for (name, at_ns) in [(0, 10), (2, 11), (3, 12)] {
-            capture.left(name, at_ns);
+            capture.record_sent(name, at_ns);
         }
-        capture.receives(20, Some(exchange_of(ExchangeKind::Second, 2)), &[7], None);
-        capture.receives(21, None, &[8], None);
-        capture.receives(22, Some(exchange_of(ExchangeKind::Renewal, 2)), &[9], None);
-        capture.fails(exchange_of(ExchangeKind::Second, 2));
+        capture.record_received(20, Some(exchange_of(ExchangeKind::Second, 2)), &[7], None);
+        capture.record_received(21, None, &[8], None);
+        capture.record_received(22, Some(exchange_of(ExchangeKind::Renewal, 2)), &[9], None);
+        capture.mark_failed(exchange_of(ExchangeKind::Second, 2));
         capture.settle(21);
         let (messages, left_out) = capture.into_messages();
         let shown =

@@ -13,13 +13,13 @@ use netio::{Clock, NetError, Screen, stderr, stdout};
 use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::dialect::Dialect;
 use super::ending::Ending;
+use super::family_setup::{self, FamilySetup, Play, RequestTiming};
 use super::live::PerfdhcpLiveView;
 use super::outcome::GeneratorOutcome;
-use super::place::RunAddresses;
 use super::plan::{self, PerfdhcpFailure};
 use super::report::{PerfdhcpReport, kinds};
+use super::run_addresses::RunAddresses;
 use super::several::{coordinate, follow};
-use super::stage::{self, FamilySetup, Play};
 use super::traffic::RequestTraffic;
 use super::{check, compat, diagnose, pcap, text};
 use crate::wire::GeneratorSocket;
@@ -51,8 +51,12 @@ impl PerfdhcpArgs {
         if !self.generators.is_empty() {
             return coordinate::run(self, words);
         }
-        let place = RunAddresses::of(self)?;
-        stage::set(self, place.local.ip(), Alone { args: self, words, place: &place })
+        let place = RunAddresses::from_args(self)?;
+        family_setup::run_for_family(
+            self,
+            place.local.ip(),
+            Alone { args: self, words, place: &place },
+        )
     }
 
     /// Returns true if the result is printed as text.
@@ -68,7 +72,7 @@ impl PerfdhcpArgs {
 
     /// Prints the result of the run, writes its files, and returns the exit code. In between it
     /// stops the program `wrapped`.
-    pub(crate) fn tell(
+    pub(crate) fn report_result(
         &self,
         report: &PerfdhcpReport,
         place: Option<&RunAddresses>,
@@ -91,7 +95,7 @@ impl PerfdhcpArgs {
             && report.is_unanswered()
             && let Some(place) = place
         {
-            stderr::print_line(format_args!("error: {}", place.silence(self)));
+            stderr::print_line(format_args!("error: {}", place.no_reply_reason(self)));
             return Ok(ExitCode::from(Ending::FellShort.code()));
         }
         Ok(ExitCode::from(ending.code()))
@@ -158,12 +162,12 @@ struct Alone<'a> {
 impl Play for Alone<'_> {
     type Played = ExitCode;
 
-    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
         let Self { args, words, place } = self;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let seed = plan::seed(args);
         let shape = plan::shape(args)?;
-        let rules = plan::rules(args, shape.as_ref(), (seed, stage.links), D::NUMBER_BITS)?;
+        let rules = plan::rules(args, shape.as_ref(), seed, stage.links, D::NUMBER_BITS)?;
         let wire = place.open(args, stage.dialect.message_bytes_max())?;
         if args.is_text() {
             args.print_head(words)?;
@@ -173,8 +177,8 @@ impl Play for Alone<'_> {
         }
         let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
         let wrapped = Wrapped::start(args)?;
-        let report = self.drive(wire, traffic, (seed, shape), &signals)?;
-        args.tell(&report, Some(place), wrapped)
+        let report = self.drive(wire, traffic, seed, shape, &signals)?;
+        args.report_result(&report, Some(place), wrapped)
     }
 }
 
@@ -183,14 +187,15 @@ impl Alone<'_> {
         &self,
         wire: GeneratorSocket,
         traffic: RequestTraffic<D>,
-        (seed, shape): (u64, Option<(LoadShape, LoadRate)>),
+        seed: u64,
+        shape: Option<(LoadShape, LoadRate)>,
         signals: &Signals,
     ) -> Result<PerfdhcpReport, PerfdhcpFailure> {
         let Self { args, place, .. } = self;
-        let failed = |cause: io::Error| stage::failed(place, &cause);
+        let failed = |cause: io::Error| family_setup::failed(place, &cause);
         let start_ns = Clock::mono_ns() + LEAD_NS;
-        let when = (seed, shape.as_ref());
-        let mut run = stage::ready(args, place, (wire, traffic), when, start_ns)?;
+        let timing = RequestTiming { seed, shape: shape.as_ref(), start_ns };
+        let mut run = family_setup::prepare_run(args, place, wire, traffic, timing)?;
         let report_ns = args.report_s.map(|s| u64::from(s) * NS_PER_S);
         run.report_ns = report_ns.or_else(|| args.live.then_some(NS_PER_S));
         let kinds = kinds(args);
@@ -209,10 +214,11 @@ impl Alone<'_> {
         };
         let done = run.run(signals.stop(), report).map_err(failed);
         drop(screen);
-        let outcome = GeneratorOutcome::of(&mut run.traffic, done?);
-        let mut report = PerfdhcpReport::of(args, (seed, shape), outcome, run.traffic.dialect(), 0);
+        let outcome = GeneratorOutcome::from_traffic(&mut run.traffic, done?);
+        let dialect = run.traffic.dialect();
+        let mut report = PerfdhcpReport::from_outcome(args, seed, shape, outcome, dialect, 0);
         report.warn_of_silence(args, place);
-        report.keep(&mut run.traffic, start_ns);
+        report.take_details(&mut run.traffic, start_ns);
         Ok(report)
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
 
 /// Adds the lines of an avalanche to `text`.
 pub(crate) fn avalanche(args: &PerfdhcpArgs, report: &PerfdhcpReport, text: &mut String) {
-    let took_us = (report.done.end_ns - report.done.start_ns) / 1_000;
+    let took_us = (report.loop_result.end_ns - report.loop_result.start_ns) / 1_000;
     let (s, us) = (took_us / 1_000_000, took_us % 1_000_000);
     let sum = |count: fn(&ExchangeAccount) -> u64| report.accounts.iter().map(count).sum::<u64>();
     let resent = sum(|account| account.resent);

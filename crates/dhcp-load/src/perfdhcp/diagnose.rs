@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::args::{LeaseType, MaxDrops, PerfdhcpArgs, ThreadMode};
 use super::dialect::ExchangeKind;
 use super::persona::{DUID_MAX, Personas};
-use super::place::RunAddresses;
 use super::report::PerfdhcpReport;
+use super::run_addresses::RunAddresses;
 use crate::run::seconds;
 
 fn joined(octets: &[u8], between: &str) -> String {
@@ -97,7 +97,7 @@ pub(crate) fn settings(
 pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::new();
     if args.shows('i') {
-        let _ = writeln!(text, "Short waits for packets: {}", report.done.idle_turns);
+        let _ = writeln!(text, "Short waits for packets: {}", report.loop_result.idle_turns);
     }
     if args.shows('t') {
         times(report, &mut text);
@@ -108,7 +108,7 @@ pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
         let _ = writeln!(text, "Server id: {}", server.replace(':', ""));
     }
     if args.shows('e') {
-        let _ = writeln!(text, "{}", report.done.reason.shown());
+        let _ = writeln!(text, "{}", report.loop_result.reason.shown());
     }
     if args.shows('T') {
         templates(report, &mut text);
@@ -121,7 +121,7 @@ pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
 
 fn times(report: &PerfdhcpReport, text: &mut String) {
     let clock = |ns: u64| {
-        let us = ns.saturating_sub(report.done.start_ns) / 1_000;
+        let us = ns.saturating_sub(report.loop_result.start_ns) / 1_000;
         let s = us / 1_000_000;
         format!("{:02}{:02}{:02}.{:06}", s / 3_600, s / 60 % 60, s % 60, us % 1_000_000)
     };

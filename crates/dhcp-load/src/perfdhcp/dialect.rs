@@ -116,10 +116,10 @@ pub trait Dialect: Send {
 
     /// Writes the first request of `who` into `buffer`, `secs` seconds after the exchange began;
     /// returns its length.
-    fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize;
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize;
 
-    /// Writes the request that takes up the offer `answer`, as [`Dialect::first`] does.
-    fn second(
+    /// Writes the request that takes up the offer `answer`, as [`Dialect::write_first`] does.
+    fn write_second(
         &self,
         buffer: &mut [u8],
         xid: u32,
@@ -130,8 +130,8 @@ pub trait Dialect: Send {
     ) -> usize;
 
     /// Writes the message of `kind`, neither the first nor the second, about `lease`, as
-    /// [`Dialect::first`] does.
-    fn about(
+    /// [`Dialect::write_first`] does.
+    fn write_lease_message(
         &self,
         buffer: &mut [u8],
         kind: ExchangeKind,
@@ -154,7 +154,7 @@ pub trait Dialect: Send {
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
     /// Returns the transaction identifier of a datagram that may be no message.
-    fn xid_of_anything(octets: &[u8]) -> Option<u32>;
+    fn unchecked_xid(octets: &[u8]) -> Option<u32>;
 
     /// Returns true if the reply is of the type that first requests get.
     fn is_offer(answer: &Self::Answer<'_>) -> bool;
@@ -178,7 +178,7 @@ pub trait Dialect: Send {
     fn lease(&self, answer: &Self::Answer<'_>) -> Option<Self::Lease>;
 
     /// Returns the data that the reply to a message of `kind` about `lease` must agree with.
-    fn held(kind: ExchangeKind, lease: &Self::Lease) -> Option<Self::Offer>;
+    fn expected_reply(kind: ExchangeKind, lease: &Self::Lease) -> Option<Self::Offer>;
 
     /// Returns the lifetimes of the lease that `answer` gives; `None` when it gives none.
     fn terms(answer: &Self::Answer<'_>) -> Option<LeaseLifetimes>;
@@ -219,7 +219,7 @@ pub trait Dialect: Send {
     }
 
     /// Notes the source of the frame with `answer`.
-    fn hears(&mut self, _answer: &Self::Answer<'_>, _endpoints: &Endpoints) {}
+    fn learn_server(&mut self, _answer: &Self::Answer<'_>, _endpoints: &Endpoints) {}
 
     /// Returns the hardware address of a client whose messages leave in frames.
     fn station(&self, _who: Who) -> Option<MacAddress> {

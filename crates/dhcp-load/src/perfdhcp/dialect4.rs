@@ -105,7 +105,7 @@ impl Dialect for Dialect4 {
         self.templates.message_bytes_max().max(packets)
     }
 
-    fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
         if let Some(packets) = &self.packets {
             return packets.first(buffer, xid, self.personas.mac(who.client));
         }
@@ -115,7 +115,7 @@ impl Dialect for Dialect4 {
         len
     }
 
-    fn second(
+    fn write_second(
         &self,
         buffer: &mut [u8],
         xid: u32,
@@ -134,7 +134,7 @@ impl Dialect for Dialect4 {
         len
     }
 
-    fn about(
+    fn write_lease_message(
         &self,
         buffer: &mut [u8],
         kind: ExchangeKind,
@@ -166,7 +166,7 @@ impl Dialect for Dialect4 {
         answer.xid
     }
 
-    fn xid_of_anything(octets: &[u8]) -> Option<u32> {
+    fn unchecked_xid(octets: &[u8]) -> Option<u32> {
         octets.get(4..)?.first_chunk().copied().map(u32::from_be_bytes)
     }
 
@@ -208,7 +208,7 @@ impl Dialect for Dialect4 {
         Some(Offered { address: answer.yiaddr, server: answer.server? })
     }
 
-    fn held(kind: ExchangeKind, lease: &Offered) -> Option<Offered> {
+    fn expected_reply(kind: ExchangeKind, lease: &Offered) -> Option<Offered> {
         kind.gives().then_some(*lease)
     }
 
@@ -253,9 +253,9 @@ impl Dialect for Dialect4 {
         Some(self.direct.as_ref()?.endpoints(kind, self.mac(who), lease))
     }
 
-    fn hears(&mut self, answer: &Dhcp4Reply<'_>, endpoints: &Endpoints) {
+    fn learn_server(&mut self, answer: &Dhcp4Reply<'_>, endpoints: &Endpoints) {
         if let Some(direct) = &mut self.direct {
-            direct.hears(answer, endpoints.source_mac);
+            direct.learn_server(answer, endpoints.source_mac);
         }
     }
 
@@ -279,7 +279,8 @@ impl Dialect for Dialect4 {
 /// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
 /// (RFC 2131 section 4.3.5).
 fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<Offered> {
-    let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
+    let is_named =
+        if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
     if !is_named {
         return Judgment::OtherClient;
     }

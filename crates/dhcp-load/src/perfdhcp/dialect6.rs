@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who, link_of};
-use super::packet6::Dhcp6PacketTemplates;
+use super::packet6::{Dhcp6PacketTemplates, PersonaClient};
 use super::persona::{DUID_MAX, Personas};
 use crate::fault::MalformedDhcpMessage;
 use crate::identities::shown;
@@ -50,7 +50,8 @@ impl Dialect6 {
         extras: Dhcp6MessageExtras,
         keeps_first_server: bool,
     ) -> Self {
-        let clients = Dhcp6ClientMessages::speaking(ask, Expect::Dhcp, !links.is_empty(), extras);
+        let clients =
+            Dhcp6ClientMessages::with_extras(ask, Expect::Dhcp, !links.is_empty(), extras);
         let (has_prefixes, packets, first_server) = (ask.pd, None, None);
         Self { personas, links, clients, has_prefixes, packets, keeps_first_server, first_server }
     }
@@ -106,7 +107,7 @@ impl Dialect for Dialect6 {
         self.clients.templates().message_bytes_max().max(packets)
     }
 
-    fn first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
         let templates = self.clients.templates();
         if let Some(packets) = &self.packets {
             return packets.first(buffer, xid, &self.personas, who.client);
@@ -118,7 +119,7 @@ impl Dialect for Dialect6 {
         len
     }
 
-    fn second(
+    fn write_second(
         &self,
         buffer: &mut [u8],
         xid: u32,
@@ -127,7 +128,7 @@ impl Dialect for Dialect6 {
         secs: u16,
         _offer: Advertised,
     ) -> usize {
-        let by = (&self.personas, who.client);
+        let by = PersonaClient { personas: &self.personas, client: who.client };
         let packets = self.packets.as_ref();
         if let Some(len) = packets.and_then(|all| all.take_up(buffer, xid, by, answer, secs)) {
             return len;
@@ -141,7 +142,7 @@ impl Dialect for Dialect6 {
         })
     }
 
-    fn about(
+    fn write_lease_message(
         &self,
         buffer: &mut [u8],
         kind: ExchangeKind,
@@ -182,7 +183,7 @@ impl Dialect for Dialect6 {
         answer.xid
     }
 
-    fn xid_of_anything(octets: &[u8]) -> Option<u32> {
+    fn unchecked_xid(octets: &[u8]) -> Option<u32> {
         // A relayed message begins after the relay header and the header of its option.
         let is_relayed = matches!(octets.first(), Some(&(kind::RELAY_FORW | kind::RELAY_REPL)));
         let message = if is_relayed { octets.get(38..)? } else { octets };
@@ -235,15 +236,15 @@ impl Dialect for Dialect6 {
         Some(kept)
     }
 
-    fn held(_kind: ExchangeKind, _lease: &LeaseReply) -> Option<Advertised> {
+    fn expected_reply(_kind: ExchangeKind, _lease: &LeaseReply) -> Option<Advertised> {
         None
     }
 
     fn terms(answer: &Dhcp6Reply<'_>) -> Option<LeaseLifetimes> {
         let mut all: Option<LeaseLifetimes> = None;
         for ia in answer.ias() {
-            let given = ia.given().filter(|given| given.valid_s > 0);
-            let Some(least) = given.min_by_key(|given| given.valid_s) else { continue };
+            let leases = ia.leases().filter(|leases| leases.valid_s > 0);
+            let Some(least) = leases.min_by_key(|leases| leases.valid_s) else { continue };
             // RFC 9915 §21.4: a server may leave the times to the client, which takes half and four
             // fifths here.
             let share = |own_s: u32, tenths: u32| match (own_s, least.preferred_s) {
@@ -268,8 +269,8 @@ impl Dialect for Dialect6 {
         mut each: impl FnMut(ClientIa, Dhcp6LeasedResource, u32),
     ) {
         for ia in answer.ias() {
-            for given in ia.given().filter(|given| given.valid_s > 0) {
-                each(ClientIa { client: who.client, iaid: ia.iaid }, given.leased, given.valid_s);
+            for leases in ia.leases().filter(|leases| leases.valid_s > 0) {
+                each(ClientIa { client: who.client, iaid: ia.iaid }, leases.leased, leases.valid_s);
             }
         }
     }

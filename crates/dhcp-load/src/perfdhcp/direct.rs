@@ -49,7 +49,7 @@ impl DirectAddressing {
     }
 
     /// Notes the source of the frame with `answer`.
-    pub fn hears(&mut self, answer: &Dhcp4Reply<'_>, from: MacAddress) {
+    pub fn learn_server(&mut self, answer: &Dhcp4Reply<'_>, from: MacAddress) {
         let Some(server) = answer.server else { return };
         if let Some(known) = self.servers.iter_mut().find(|known| known.0 == server) {
             known.1 = from;
@@ -115,7 +115,7 @@ mod tests {
 
     fn learned() -> DirectAddressing {
         let mut direct = DirectAddressing::new([68, 67], &personas(Vec::new()));
-        direct.hears(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), SERVER_MAC);
+        direct.learn_server(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), SERVER_MAC);
         direct
     }
 
@@ -164,11 +164,11 @@ mod tests {
             direct.endpoints(ExchangeKind::Renewal, MAC, Some(&lease)).destination_mac
         };
         let moved = MacAddress([2, 0, 0, 0, 0, 7]);
-        direct.hears(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), moved);
+        direct.learn_server(&Dhcp4Reply::read(&answer_of(SERVER)).unwrap(), moved);
         assert_eq!(mac_of(&direct, SERVER), moved);
         for number in 0..100 {
             let server = Ipv4Addr::new(10, 78, 0, number);
-            direct.hears(&Dhcp4Reply::read(&answer_of(server)).unwrap(), SERVER_MAC);
+            direct.learn_server(&Dhcp4Reply::read(&answer_of(server)).unwrap(), SERVER_MAC);
         }
         assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 62)), SERVER_MAC);
         assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 63)), MacAddress::BROADCAST);

@@ -153,7 +153,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             if !self.wire.has_room() {
                 self.flush()?;
             }
-            self.wire.put(|slot| self.traffic.begin(now_ns, slot, false));
+            self.wire.queue_message(|slot| self.traffic.begin(now_ns, slot, false));
         }
         self.flush()
     }
@@ -183,7 +183,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             if ending.is_none() {
                 sent |= self.send_due(now_ns)?;
             }
-            let received = self.wire.take_answers(&mut self.traffic)?;
+            let received = self.wire.receive_replies(&mut self.traffic)?;
             if received > 0 || sent {
                 // The thread may have stood still since the turn began.
                 let is_settled = self.traffic.is_settled();
@@ -208,7 +208,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             }
             if !sent && received == 0 {
                 idle_turns += 1;
-                self.rest(ending.is_some(), next_report_ns)?;
+                self.wait(ending.is_some(), next_report_ns)?;
             } else {
                 self.wire.pace(now_ns)?;
             }
@@ -284,12 +284,12 @@ impl<D: Dialect> PerfdhcpRun<D> {
 
     /// Sends the next message of a client of the population, when it is due before the next client
     /// joins. Returns true if one was due.
-    fn live(&mut self, now_ns: u64) -> bool {
+    fn send_lifecycle_message(&mut self, now_ns: u64) -> bool {
         let next_ns = self.traffic.next_life_ns().filter(|&ns| ns <= now_ns);
         let is_next =
             next_ns.is_some_and(|ns| self.scheduled_ns().is_none_or(|due_ns| ns < due_ns));
         if is_next {
-            self.wire.put(|slot| self.traffic.live(now_ns, slot));
+            self.wire.queue_message(|slot| self.traffic.begin_lifecycle_exchange(now_ns, slot));
         }
         is_next
     }
@@ -297,14 +297,14 @@ impl<D: Dialect> PerfdhcpRun<D> {
     fn send_due(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut in_turn = 0;
         while self.wire.has_room() {
-            if self.live(now_ns) {
+            if self.send_lifecycle_message(now_ns) {
                 in_turn += 1;
                 continue;
             }
             let Some(due_ns) = self.next_first(now_ns, in_turn) else { break };
             in_turn += 1;
             self.begun += 1;
-            self.wire.put(|slot| self.traffic.begin(due_ns, slot, true));
+            self.wire.queue_message(|slot| self.traffic.begin(due_ns, slot, true));
         }
         for (index, kind) in [ExchangeKind::Renewal, ExchangeKind::Release].into_iter().enumerate()
         {
@@ -314,7 +314,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             {
                 in_turn += 1;
                 let traffic = &mut self.traffic;
-                self.wire.put(|slot| traffic.begin_on_lease(kind, due_ns, now_ns, slot));
+                self.wire.queue_message(|slot| traffic.begin_on_lease(kind, due_ns, now_ns, slot));
             }
         }
         self.flush()?;
@@ -323,7 +323,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
 
     fn send_again(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut is_any = false;
-        while self.wire.put(|slot| self.traffic.resend(now_ns, slot)) {
+        while self.wire.queue_message(|slot| self.traffic.resend(now_ns, slot)) {
             is_any = true;
         }
         self.flush()?;
@@ -331,11 +331,11 @@ impl<D: Dialect> PerfdhcpRun<D> {
     }
 
     /// Sleeps until a reply comes or a request or report is due.
-    fn rest(&self, is_ending: bool, report_ns: Option<u64>) -> io::Result<()> {
+    fn wait(&self, is_ending: bool, report_ns: Option<u64>) -> io::Result<()> {
         let firsts = [self.scheduled_ns(), self.traffic.next_life_ns()];
         let firsts = firsts.into_iter().flatten().filter(|_| !is_ending);
         let leases = self.lease_paces.iter().flatten().filter(|_| !is_ending);
         let dues = leases.filter_map(Schedule::next_due_ns).chain(firsts).chain(report_ns);
-        self.wire.rest(dues.chain(self.traffic.next_resend_ns()).min())
+        self.wire.wait_for_reply(dues.chain(self.traffic.next_resend_ns()).min())
     }
 }

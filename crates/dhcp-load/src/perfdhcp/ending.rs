@@ -17,7 +17,7 @@ pub enum Ending {
 impl Ending {
     /// Returns the end of a run with these accounts and this number of conflicts between leases.
     #[must_use]
-    pub fn of(
+    pub fn from_accounts(
         accounts: &[ExchangeAccount; ExchangeKind::COUNT],
         conflicts: u64,
         is_interrupted: bool,

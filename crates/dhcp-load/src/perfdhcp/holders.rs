@@ -19,10 +19,10 @@ struct HeldAddress {
 /// Addresses of all clients. Nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub struct Holders {
-    of: Vec<Option<HeldAddress>>,
-    who: HashMap<Ipv4Addr, u32>,
+    by_client: Vec<Option<HeldAddress>>,
+    by_address: HashMap<Ipv4Addr, u32>,
     /// Clients that have a new address and have not announced it.
-    news: VecDeque<u32>,
+    unannounced: VecDeque<u32>,
 }
 
 impl Holders {
@@ -31,32 +31,32 @@ impl Holders {
     pub fn new(clients: u64) -> Self {
         let clients = clients.min(CLIENTS_MAX) as usize;
         Self {
-            of: vec![None; clients],
-            who: HashMap::with_capacity(clients),
-            news: VecDeque::with_capacity(WAITING_MAX),
+            by_client: vec![None; clients],
+            by_address: HashMap::with_capacity(clients),
+            unannounced: VecDeque::with_capacity(WAITING_MAX),
         }
     }
 
     /// Notes that client number `client` has `address` until `ends_ns`, and no other one.
-    pub fn takes(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
-        self.loses(client);
-        if let Some(place) = self.of.get_mut(client as usize) {
+    pub fn set_address(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
+        self.remove_address(client);
+        if let Some(place) = self.by_client.get_mut(client as usize) {
             *place = Some(HeldAddress { address, ends_ns });
-            self.who.insert(address, client);
+            self.by_address.insert(address, client);
         }
     }
 
     /// Queues client number `client` to announce its address.
-    pub fn must_tell(&mut self, client: u32) {
-        if self.news.len() < WAITING_MAX {
-            self.news.push_back(client);
+    pub fn queue_announcement(&mut self, client: u32) {
+        if self.unannounced.len() < WAITING_MAX {
+            self.unannounced.push_back(client);
         }
     }
 
     /// Returns the next client that must announce its address, with the address.
-    pub fn news(&mut self) -> Option<(u32, Ipv4Addr)> {
-        while let Some(client) = self.news.pop_front() {
-            if let Some(held) = self.of.get(client as usize).copied().flatten() {
+    pub fn next_announcement(&mut self) -> Option<(u32, Ipv4Addr)> {
+        while let Some(client) = self.unannounced.pop_front() {
+            if let Some(held) = self.by_client.get(client as usize).copied().flatten() {
                 return Some((client, held.address));
             }
         }
@@ -64,21 +64,21 @@ impl Holders {
     }
 
     /// Notes that client number `client` has no address any more.
-    pub fn loses(&mut self, client: u32) {
-        let held = self.of.get_mut(client as usize).and_then(Option::take);
+    pub fn remove_address(&mut self, client: u32) {
+        let held = self.by_client.get_mut(client as usize).and_then(Option::take);
         // The server may have given the address to another client since.
         if let Some(held) = held
-            && self.who.get(&held.address) == Some(&client)
+            && self.by_address.get(&held.address) == Some(&client)
         {
-            self.who.remove(&held.address);
+            self.by_address.remove(&held.address);
         }
     }
 
     /// Returns the client that has `address` at `now_ns`; of several, the client that got it last.
     #[must_use]
-    pub fn of(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
-        let client = *self.who.get(&address)?;
-        let held = self.of.get(client as usize).copied().flatten()?;
+    pub fn find_client(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
+        let client = *self.by_address.get(&address)?;
+        let held = self.by_client.get(client as usize).copied().flatten()?;
         (held.ends_ns > now_ns).then_some(client)
     }
 }
@@ -93,28 +93,28 @@ mod tests {
     #[test]
     fn a_client_has_what_it_was_given_last_until_that_ends() {
         let mut holders = Holders::new(3);
-        assert_eq!(holders.of(A, 0), None);
-        holders.takes(2, A, 100);
-        assert_eq!((holders.of(A, 99), holders.of(A, 100)), (Some(2), None));
-        holders.takes(2, A, 200);
-        assert_eq!(holders.of(A, 199), Some(2));
-        holders.takes(2, B, 300);
-        assert_eq!((holders.of(A, 0), holders.of(B, 0)), (None, Some(2)));
-        holders.loses(2);
-        assert_eq!(holders.of(B, 0), None);
+        assert_eq!(holders.find_client(A, 0), None);
+        holders.set_address(2, A, 100);
+        assert_eq!((holders.find_client(A, 99), holders.find_client(A, 100)), (Some(2), None));
+        holders.set_address(2, A, 200);
+        assert_eq!(holders.find_client(A, 199), Some(2));
+        holders.set_address(2, B, 300);
+        assert_eq!((holders.find_client(A, 0), holders.find_client(B, 0)), (None, Some(2)));
+        holders.remove_address(2);
+        assert_eq!(holders.find_client(B, 0), None);
     }
 
     #[test]
     fn of_two_clients_with_one_address_the_later_one_has_it() {
         let mut holders = Holders::new(3);
-        holders.takes(0, A, 100);
-        holders.takes(1, A, 100);
-        assert_eq!(holders.of(A, 0), Some(1));
-        holders.loses(0);
-        assert_eq!(holders.of(A, 0), Some(1));
-        holders.loses(1);
-        assert_eq!(holders.of(A, 0), None);
-        holders.takes(3, A, 100);
-        assert_eq!(holders.of(A, 0), None, "no such client");
+        holders.set_address(0, A, 100);
+        holders.set_address(1, A, 100);
+        assert_eq!(holders.find_client(A, 0), Some(1));
+        holders.remove_address(0);
+        assert_eq!(holders.find_client(A, 0), Some(1));
+        holders.remove_address(1);
+        assert_eq!(holders.find_client(A, 0), None);
+        holders.set_address(3, A, 100);
+        assert_eq!(holders.find_client(A, 0), None, "no such client");
     }
 }

@@ -31,7 +31,7 @@ struct PerfdhcpLiveCounts {
 }
 
 impl PerfdhcpLiveCounts {
-    fn of(account: &ExchangeAccount) -> Self {
+    fn from_account(account: &ExchangeAccount) -> Self {
         let mut bands = [0; BANDS.len()];
         for (edge_ns, count) in account.ledger.latency_due().entries() {
             let band = BANDS.iter().position(|band| edge_ns <= band.0).unwrap_or(BANDS.len() - 1);
@@ -79,7 +79,7 @@ impl PerfdhcpLiveView {
         let mut bands = [0; BANDS.len()];
         for ((kind, name), last) in self.rows.iter().zip(&mut self.last) {
             let account = &accounts[kind.index()];
-            let seen = PerfdhcpLiveCounts::of(account);
+            let seen = PerfdhcpLiveCounts::from_account(account);
             let per_s = |now: u64, before: u64| (now - before) as f64 / interval_s;
             let count = |class| account.ledger.count(class);
             let _ = writeln!(
@@ -123,13 +123,17 @@ mod tests {
         let mut accounts: [ExchangeAccount; ExchangeKind::COUNT] = Default::default();
         let account = &mut accounts[ExchangeKind::First.index()];
         for number in 0..300 {
-            account.ledger.came_due();
-            account.ledger.left(0, 0);
+            account.ledger.record_due();
+            account.ledger.record_sent(0, 0);
             let is_lost = number < 3;
-            account.ledger.ended(if is_lost { ExchangeClass::Lost } else { ExchangeClass::OnTime });
+            account.ledger.record_end(if is_lost {
+                ExchangeClass::Lost
+            } else {
+                ExchangeClass::OnTime
+            });
             if !is_lost {
                 let answered_ns = if number < 200 { NS_PER_MS / 2 } else { 5 * NS_PER_MS };
-                account.completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
+                account.record_completed(ExchangeClass::OnTime, [0, 0, answered_ns]);
             }
         }
         let screen = view.frame(2 * NS_PER_S, &accounts);

@@ -28,7 +28,7 @@ pub(crate) struct GeneratorOutcome<R: LeasedResource> {
     /// offer's end that they took ([`load::Throughput`]).
     pub(crate) counted: u64,
     pub(crate) overtime_ns: u64,
-    pub(crate) done: PerfdhcpLoopResult,
+    pub(crate) loop_result: PerfdhcpLoopResult,
 }
 
 impl<R: LeasedResource> GeneratorOutcome<R> {
@@ -46,7 +46,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
             answered_ns: 0,
             counted: 0,
             overtime_ns: 0,
-            done: PerfdhcpLoopResult {
+            loop_result: PerfdhcpLoopResult {
                 reason,
                 start_ns: 0,
                 sending_end_ns: 0,
@@ -60,7 +60,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
     }
 
     /// Takes the leases of `traffic` and returns its counts.
-    pub(crate) fn of<D: Dialect<Resource = R>>(
+    pub(crate) fn from_traffic<D: Dialect<Resource = R>>(
         traffic: &mut RequestTraffic<D>,
         done: PerfdhcpLoopResult,
     ) -> Self {
@@ -82,7 +82,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
             answered_ns: from_start(traffic.answered_ns),
             counted,
             overtime_ns,
-            done: PerfdhcpLoopResult {
+            loop_result: PerfdhcpLoopResult {
                 start_ns: 0,
                 sending_end_ns: from_start(done.sending_end_ns),
                 end_ns: from_start(done.end_ns),
@@ -109,7 +109,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         self.answered_ns = self.answered_ns.max(other.answered_ns);
         self.counted += other.counted;
         self.overtime_ns = self.overtime_ns.max(other.overtime_ns);
-        let (done, its) = (&mut self.done, other.done);
+        let (done, its) = (&mut self.loop_result, other.loop_result);
         if its.reason == SendingEndReason::Interrupted {
             done.reason = its.reason;
         }

@@ -31,6 +31,15 @@ pub struct Dhcp6PacketOffsets {
     pub association: usize,
 }
 
+/// Client of a run, whose DUID its persona determines.
+#[derive(Clone, Copy, Debug)]
+pub struct PersonaClient<'p> {
+    /// Personas of all clients of the run.
+    pub personas: &'p Personas,
+    /// Number of the client.
+    pub client: u32,
+}
+
 /// Packets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp6PacketTemplates {
@@ -238,17 +247,17 @@ impl Dhcp6PacketTemplates {
         Some(octets.len())
     }
 
-    /// Writes the second packet of `client`, if there is one, that takes up `answer` into `buffer`;
-    /// returns its length.
+    /// Writes the second packet of client `by`, if there is one, that takes up `answer` into
+    /// `buffer`; returns its length.
     pub fn take_up(
         &self,
         buffer: &mut [u8],
         xid: u32,
-        (personas, client): (&Personas, u32),
+        by: PersonaClient<'_>,
         answer: &Dhcp6Reply<'_>,
         secs: u16,
     ) -> Option<usize> {
-        let own = Self::tail(personas, client);
+        let own = Self::tail(by.personas, by.client);
         self.second(buffer, xid, &own, answer, secs.saturating_mul(100))
     }
 }

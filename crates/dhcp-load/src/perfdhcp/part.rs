@@ -47,7 +47,7 @@ impl GeneratorPart {
 
     /// Returns the position of a number in its part.
     #[must_use]
-    pub const fn place(self, number: u32) -> u32 {
+    pub const fn position(self, number: u32) -> u32 {
         number / self.of
     }
 
@@ -84,7 +84,9 @@ mod tests {
                 assert!(share.abs_diff(count / of) <= 1, "{part:?} {count}");
                 sum += u64::from(share);
                 all.extend((0..share).map(|place| part.number(place)));
-                assert!((0..share).all(|place| part.place(part.number(place)) == place));
+                assert!(
+                    (0..share).all(|position| part.position(part.number(position)) == position)
+                );
             }
             all.sort_unstable();
             assert_eq!(sum, u64::from(count));

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::{fmt, io};
 
 use base::time::NS_PER_S;
-use load::{LoadRate, LoadShape, Schedule, replay};
+use load::{LoadPeriod, LoadRate, LoadShape, Schedule, ThreadShare, replay};
 use netio::{Clock, NetError, stderr};
 
 use super::args::{Base, LeaseType, MaxDrops, PerfdhcpArgs, PerfdhcpScenario, ResendRule, mac};
 use super::capture::Keep;
 use super::drive::{RequestPacing, RunLimits};
-use super::lives::LifecycleSettings;
+use super::lifecycle::LifecycleSettings;
 use super::packet::{self, Dhcp4PacketOffsets, Dhcp4PacketTemplates};
 use super::packet6;
 use super::persona::Personas;
@@ -202,7 +202,8 @@ fn per_second(rate: u32) -> LoadRate {
 pub(crate) fn rules(
     args: &PerfdhcpArgs,
     shape: Option<&(LoadShape, LoadRate)>,
-    (seed, links): (u64, usize),
+    seed: u64,
+    links: usize,
     number_bits: u32,
 ) -> Result<RequestRules, PerfdhcpFailure> {
     let (first_ns, second_ns) = if is_avalanche(args) {
@@ -371,13 +372,14 @@ pub(crate) fn paces(
     seed: u64,
 ) -> (RequestPacing, [Option<Schedule>; 2]) {
     let duration_ns = period_ns(args, shape).unwrap_or(u64::MAX / 4);
-    let when = (start_ns, duration_ns);
-    let part = args.part.pair();
-    let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, part.0, part.1);
+    let period = LoadPeriod { start_ns, duration_ns };
+    let (thread, threads) = args.part.pair();
+    let share = ThreadShare { thread, threads };
+    let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, thread, threads);
     let pace = match shape {
         _ if is_avalanche(args) => RequestPacing::AtOnce(clients(args).into()),
         Some((shape, rate)) => {
-            RequestPacing::Scheduled(Schedule::of_thread(shape, *rate, when, part, seed))
+            RequestPacing::Scheduled(Schedule::for_thread(shape, *rate, period, share, seed))
         }
         None => RequestPacing::BestEffort(args.aggressivity),
     };

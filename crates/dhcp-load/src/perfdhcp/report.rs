@@ -17,7 +17,7 @@ use super::dialect::{Dialect, ExchangeKind};
 use super::drive::{PerfdhcpLoopResult, SendingEndReason};
 use super::ending::Ending;
 use super::outcome::GeneratorOutcome;
-use super::place::{self, RunAddresses};
+use super::run_addresses::{self, RunAddresses};
 use super::several::generator::GeneratorResult;
 use super::trace::Trace;
 use super::traffic::{LinkCounts, RequestTraffic};
@@ -44,7 +44,7 @@ pub(crate) struct PerfdhcpReport {
     pub(crate) trace: Trace,
     /// Clients of the leases in `trace`, by number, as text.
     pub(crate) clients: BTreeMap<u32, String>,
-    pub(crate) done: PerfdhcpLoopResult,
+    pub(crate) loop_result: PerfdhcpLoopResult,
     pub(crate) seed: u64,
     pub(crate) received: u64,
     pub(crate) malformed: u64,
@@ -117,14 +117,15 @@ pub(crate) fn kinds(args: &PerfdhcpArgs) -> Vec<ExchangeKind> {
 impl PerfdhcpReport {
     /// Builds the report of `outcome`, with leases on machines whose clocks may be `apart_ms` from
     /// each other.
-    pub(crate) fn of<D: Dialect>(
+    pub(crate) fn from_outcome<D: Dialect>(
         args: &PerfdhcpArgs,
-        (seed, shape): (u64, Option<(LoadShape, LoadRate)>),
+        seed: u64,
+        shape: Option<(LoadShape, LoadRate)>,
         mut outcome: GeneratorOutcome<D::Resource>,
         dialect: &D,
         apart_ms: u32,
     ) -> Self {
-        let done = outcome.done;
+        let done = outcome.loop_result;
         let name = |owner| dialect.client_shown(D::client_of(owner));
         let [given, offered] =
             outcome.leases.each_mut().map(|log| log.summarize_with(done.end_ns, apart_ms, name));
@@ -162,7 +163,7 @@ impl PerfdhcpReport {
             conflicts,
             trace: Trace::default(),
             clients: BTreeMap::new(),
-            done,
+            loop_result: done,
             seed,
             received: outcome.received,
             malformed: outcome.malformed,
@@ -183,7 +184,7 @@ impl PerfdhcpReport {
 
     /// Adds a warning with a possible reason when requests left and no reply at all came back.
     pub(crate) fn warn_of_silence(&mut self, args: &PerfdhcpArgs, place: &RunAddresses) {
-        if self.done.sends.sent == 0 || self.received > 0 || args.direct {
+        if self.loop_result.sends.sent == 0 || self.received > 0 || args.direct {
             return;
         }
         self.warnings.push(silence::reason(place.local.ip(), place.server));
@@ -197,7 +198,11 @@ impl PerfdhcpReport {
     }
 
     /// Takes the single messages that a run from `start_ns` on has kept.
-    pub(crate) fn keep<D: Dialect>(&mut self, traffic: &mut RequestTraffic<D>, start_ns: u64) {
+    pub(crate) fn take_details<D: Dialect>(
+        &mut self,
+        traffic: &mut RequestTraffic<D>,
+        start_ns: u64,
+    ) {
         self.trace = std::mem::take(&mut traffic.trace);
         for (sent_ns, answered_ns) in self.trace.times.iter_mut().flatten() {
             *sent_ns = sent_ns.saturating_sub(start_ns);
@@ -244,8 +249,10 @@ impl PerfdhcpReport {
         for account in &self.accounts {
             all.merge(&account.ledger);
         }
-        let health =
-            Health { socket_drops: self.done.socket_drops, sends_refused: self.done.sends.refused };
+        let health = Health {
+            socket_drops: self.loop_result.socket_drops,
+            sends_refused: self.loop_result.sends.refused,
+        };
         match all.verdict(health) {
             GeneratorVerdict::Sound => None,
             GeneratorVerdict::GeneratorLimited(reasons) => Some(reasons.join("; ")),
@@ -255,13 +262,18 @@ impl PerfdhcpReport {
     /// Returns the end of the run, for the exit code.
     pub(crate) fn ending(&self) -> Ending {
         let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
-        Ending::of(&self.accounts, conflicts, self.done.reason == SendingEndReason::Interrupted)
+        Ending::from_accounts(
+            &self.accounts,
+            conflicts,
+            self.loop_result.reason == SendingEndReason::Interrupted,
+        )
     }
 
     /// Returns true when requests were sent and no server has replied to any.
     pub(crate) fn is_unanswered(&self) -> bool {
         let sent: u64 = self.accounts.iter().map(ExchangeAccount::sent).sum();
-        let came = self.accounts.iter().map(ExchangeAccount::came).sum::<u64>() + self.malformed;
+        let came = self.accounts.iter().map(ExchangeAccount::received_messages).sum::<u64>()
+            + self.malformed;
         sent > 0 && came == 0
     }
 
@@ -312,14 +324,14 @@ impl PerfdhcpReport {
                 }
                 PerfdhcpScenario::Avalanche => 1_000.0,
             },
-            latency_due: LatencySummary::of_histogram(ledger.latency_due()),
-            latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
+            latency_due: LatencySummary::from_histogram(ledger.latency_due()),
+            latency_sent: LatencySummary::from_histogram(ledger.latency_sent()),
         }
     }
 
     /// Returns the latencies of every kind that servers reply to, as an HdrHistogram log.
     pub(crate) fn hdr_log(&self) -> String {
-        let length_ns = self.done.end_ns - self.done.start_ns;
+        let length_ns = self.loop_result.end_ns - self.loop_result.start_ns;
         let mut log = hdr::head();
         for kind in self.kinds.iter().filter(|kind| self.is_awaited[kind.index()]) {
             let name = self.names[kind.index()].replace(" (", "-").replace(')', "");
@@ -352,27 +364,27 @@ impl PerfdhcpReport {
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.seed,
             "settings": settings(args, place),
-            "ended": self.done.reason.shown(),
-            "interrupted": self.done.reason == SendingEndReason::Interrupted,
+            "ended": self.loop_result.reason.shown(),
+            "interrupted": self.loop_result.reason == SendingEndReason::Interrupted,
             "exchanges": self.exchanges(args),
             "leases": self.leases,
             "duration_s": self.sending_s,
-            "elapsed_s": seconds(self.done.end_ns - self.done.start_ns),
+            "elapsed_s": seconds(self.loop_result.end_ns - self.loop_result.start_ns),
             "offered_per_s": self.offered_per_s(),
             "completed_per_s": self.completed_per_s(),
             "overtime_s": self.overtime_s,
-            "messages_sent": self.done.sends.sent,
+            "messages_sent": self.loop_result.sends.sent,
             "messages_received": self.received,
             "malformed": self.malformed,
             "too_short": self.too_short,
             "orphans": self.accounts.iter().map(|account| account.unmatched).sum::<u64>(),
-            "local_limit": self.local_limit + self.done.sends.refused,
+            "local_limit": self.local_limit + self.loop_result.sends.refused,
             "preload_sent": self.preloaded[0],
             "preload_answers": self.preloaded[1],
             "late_sends": self.late_sends(),
             "late_send_max_us": self.late_send_max_us(),
-            "own_socket_drops": self.done.socket_drops,
-            "generator_cpu_s": seconds(self.done.cpu_ns),
+            "own_socket_drops": self.loop_result.socket_drops,
+            "generator_cpu_s": seconds(self.loop_result.cpu_ns),
             "generator_limited": limit.is_some(),
             "generator_limited_reason": limit.unwrap_or_default(),
             "latency_resolution": "1/1024 of the value",
@@ -415,7 +427,7 @@ fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
         "family": if args.is_v6() { 6 } else { 4 },
         "server": match place {
             Some(place) => place.server.to_string(),
-            None => place::server(args).map(|server| server.to_string()).unwrap_or_default(),
+            None => run_addresses::server(args).map(|server| server.to_string()).unwrap_or_default(),
         },
         "local": place.map(|place| place.local.to_string()),
         "scenario": text(format!("{:?}", args.scenario)),

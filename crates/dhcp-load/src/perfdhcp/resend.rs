@@ -59,7 +59,7 @@ impl Resends {
     }
 
     /// Notes that a request left for the first time.
-    pub fn left(&mut self, kind: ExchangeKind, number: u64, at_ns: u64) {
+    pub fn record_sent(&mut self, kind: ExchangeKind, number: u64, at_ns: u64) {
         let Some(rule) = self.rule else { return };
         let wait_ns = match rule {
             Resend::Perfdhcp => SCAN_NS,
@@ -89,7 +89,7 @@ impl Resends {
     }
 
     /// Takes the next request that is due at `now_ns`. If its reply is still awaited, call
-    /// [`Resends::again`]; otherwise the request is forgotten.
+    /// [`Resends::write_again`]; otherwise the request is forgotten.
     pub fn next_due(&mut self, now_ns: u64) -> Option<(ExchangeKind, u64)> {
         if self.next_ns()? > now_ns {
             return None;
@@ -100,7 +100,7 @@ impl Resends {
 
     /// Writes the request once more into `buffer`, if the rule allows it. Returns its length, and
     /// true if its elapsed time must be set.
-    pub fn again(
+    pub fn write_again(
         &mut self,
         kind: ExchangeKind,
         number: u64,
@@ -151,11 +151,11 @@ mod tests {
     fn times(rule: Resend, kind: ExchangeKind, until_s: u64, seed: u64) -> Vec<u64> {
         let mut resends = Resends::new(Some(rule), seed);
         resends.keep(kind, 7, &[1, 2, 3]);
-        resends.left(kind, 7, 0);
+        resends.record_sent(kind, 7, 0);
         let (mut times, mut buffer) = (Vec::new(), [0; 8]);
         while let Some(now_ns) = resends.next_ns().filter(|&ns| ns < until_s * NS_PER_S) {
             assert_eq!(resends.next_due(now_ns), Some((kind, 7)));
-            if let Some((len, ages)) = resends.again(kind, 7, now_ns, 0, &mut buffer) {
+            if let Some((len, ages)) = resends.write_again(kind, 7, now_ns, 0, &mut buffer) {
                 assert_eq!((&buffer[..len], ages), (&[1, 2, 3][..], rule != Resend::Perfdhcp));
                 times.push(now_ns);
             }
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(in_a_second.count(), 5, "at every scan once 65 seconds are over");
         let mut none = Resends::new(None, 1);
         none.keep(ExchangeKind::First, 1, &[1]);
-        none.left(ExchangeKind::First, 1, 0);
+        none.record_sent(ExchangeKind::First, 1, 0);
         assert_eq!(none.next_ns(), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::capture::Keep;
 use super::dialect::ExchangeKind;
-use super::lives::LifecycleSettings;
+use super::lifecycle::LifecycleSettings;
 use super::part::GeneratorPart;
 use super::resend::Resend;
 use super::trace::Trace;

@@ -7,11 +7,11 @@
 
 pub(crate) mod carried;
 pub(crate) mod coordinate;
-pub(crate) mod crew;
 pub(crate) mod follow;
 pub(crate) mod generator;
-pub(crate) mod link;
+pub(crate) mod generator_group;
 pub(crate) mod message;
+pub(crate) mod remote_generator;
 pub(crate) mod standings;
 
 #[cfg(test)]

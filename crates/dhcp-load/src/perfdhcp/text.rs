@@ -264,7 +264,7 @@ pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
             report.sending_s + report.overtime_s
         );
     }
-    let done = &report.done;
+    let done = &report.loop_result;
     let _ = writeln!(text, "Leases at the end: {}\n", report.leases);
     text.push_str("***Malformed Packets***\n");
     let _ = writeln!(text, "Malformed packets: {}", report.malformed);

@@ -35,13 +35,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn sends(&mut self, kind: ExchangeKind, message: &[u8]) {
+    pub(crate) fn record_sent(&mut self, kind: ExchangeKind, message: &[u8]) {
         if self.keeps_templates {
             self.sent[kind.index()].get_or_insert_with(|| message.into());
         }
     }
 
-    pub(crate) fn receives(
+    pub(crate) fn record_received(
         &mut self,
         kind: ExchangeKind,
         octets: &[u8],
@@ -62,7 +62,7 @@ impl Trace {
         }
     }
 
-    pub(crate) fn lease(&mut self, kind: ExchangeKind, client: u32, (address, len): (IpAddr, u8)) {
+    pub(crate) fn lease(&mut self, kind: ExchangeKind, client: u32, address: IpAddr, len: u8) {
         let rows = &mut self.leases[kind.index()];
         if self.keeps_leases && rows.len() < ROWS_MAX {
             rows.push((client, address, len));

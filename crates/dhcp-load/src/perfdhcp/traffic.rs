@@ -21,7 +21,7 @@ use super::account::ExchangeAccount;
 use super::capture::{CapturedMessage, MessageCapture, exchange_of};
 use super::dialect::{Dialect, ExchangeKind, Who};
 use super::holders::Holders;
-use super::lives::{LifecycleExchangeEnd, LifecycleMessage, LifecyclePopulation};
+use super::lifecycle::{LifecycleExchangeEnd, LifecycleMessage, LifecyclePopulation};
 use super::persona::Personas;
 use super::pool::RenewableLeases;
 use super::resend::Resends;
@@ -62,7 +62,7 @@ struct RequestState<O> {
 }
 
 impl<O> RequestState<O> {
-    const fn of(who: Who) -> Self {
+    const fn new(who: Who) -> Self {
         Self {
             who,
             sent_ns: 0,
@@ -75,6 +75,13 @@ impl<O> RequestState<O> {
             second: None,
         }
     }
+}
+
+/// Exchange to begin that is about a client's lease.
+struct LeaseExchange<L> {
+    kind: ExchangeKind,
+    who: Who,
+    lease: L,
 }
 
 /// All requests of a run.
@@ -92,7 +99,7 @@ pub struct RequestTraffic<D: Dialect> {
     unsettled: u64,
     start_ns: u64,
     pool: RenewableLeases<D::Lease>,
-    lives: Option<LifecyclePopulation<D::Lease>>,
+    lifecycle: Option<LifecyclePopulation<D::Lease>>,
     resends: Resends,
     capture: Option<MessageCapture>,
     holders: Option<Holders>,
@@ -132,7 +139,7 @@ impl<D: Dialect> RequestTraffic<D> {
             xid_base: ExchangeIdentities::xid_base_of(rules.seed),
             xid_bits: D::NUMBER_BITS,
         };
-        let blank = RequestState::of(Who { client: 0, link: 0 });
+        let blank = RequestState::new(Who { client: 0, link: 0 });
         let rings = ExchangeKind::ALL.map(|kind| {
             let room = match kind {
                 ExchangeKind::First | ExchangeKind::Second => rules.capacity,
@@ -156,7 +163,7 @@ impl<D: Dialect> RequestTraffic<D> {
             unsettled: 0,
             start_ns: 0,
             pool: RenewableLeases::new(rules.keeps_leases),
-            lives: rules.habits.map(|habits| LifecyclePopulation::new(habits, own_seed)),
+            lifecycle: rules.habits.map(|habits| LifecyclePopulation::new(habits, own_seed)),
             resends: Resends::new(rules.resend, own_seed),
             capture: rules.capture.map(MessageCapture::new),
             accounts: Default::default(),
@@ -221,11 +228,11 @@ impl<D: Dialect> RequestTraffic<D> {
             number = ring.open(due_ns, turn);
         }
         if turn.is_counted {
-            self.accounts[kind.index()].ledger.came_due();
+            self.accounts[kind.index()].ledger.record_due();
             match number {
                 Some(_) => self.unsettled += 1,
                 None => {
-                    self.accounts[kind.index()].ledger.ended(ExchangeClass::Lost);
+                    self.accounts[kind.index()].ledger.record_end(ExchangeClass::Lost);
                     self.local_limit += 1;
                 }
             }
@@ -240,7 +247,7 @@ impl<D: Dialect> RequestTraffic<D> {
         message: &[u8],
         endpoints: Option<Endpoints>,
     ) -> OutgoingMessage {
-        self.trace.sends(kind, message);
+        self.trace.record_sent(kind, message);
         self.resends.keep(kind, number, message);
         self.named(kind, number, message, endpoints)
     }
@@ -257,7 +264,7 @@ impl<D: Dialect> RequestTraffic<D> {
         if let Some(capture) = &mut self.capture {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
             let exchange = exchange_of(kind, first.unwrap_or(number));
-            capture.sends(name, exchange, message, endpoints);
+            capture.record_queued(name, exchange, message, endpoints);
         }
         OutgoingMessage { number: name, len: message.len(), source: 0, endpoints }
     }
@@ -276,7 +283,7 @@ impl<D: Dialect> RequestTraffic<D> {
         buffer: &mut [u8],
         is_counted: bool,
     ) -> Option<OutgoingMessage> {
-        let client = match &mut self.lives {
+        let client = match &mut self.lifecycle {
             Some(lives) => self.rules.part.number(lives.join()?),
             None => self.personas.client(self.rings[0].next_number(), &mut self.random),
         };
@@ -291,14 +298,20 @@ impl<D: Dialect> RequestTraffic<D> {
         is_counted: bool,
     ) -> Option<OutgoingMessage> {
         let link = self.random.below(self.rules.links.max(1).into()) as u32;
-        let turn = RequestState { is_counted, ..RequestState::of(Who { client, link }) };
+        let turn = RequestState { is_counted, ..RequestState::new(Who { client, link }) };
         let Some(number) = self.open(ExchangeKind::First, due_ns, turn) else {
-            self.ends(due_ns, ExchangeKind::First, turn.who, LifecycleExchangeEnd::Failed);
+            self.record_exchange_end(
+                due_ns,
+                ExchangeKind::First,
+                turn.who,
+                LifecycleExchangeEnd::Failed,
+            );
             return None;
         };
         self.preloaded[0] += u64::from(!is_counted);
         let age = self.age_s(due_ns);
-        let len = self.dialect.first(buffer, self.xid(ExchangeKind::First, number), turn.who, age);
+        let len =
+            self.dialect.write_first(buffer, self.xid(ExchangeKind::First, number), turn.who, age);
         let endpoints = self.dialect.endpoints(ExchangeKind::First, turn.who, None);
         Some(self.outgoing(ExchangeKind::First, number, &buffer[..len], endpoints))
     }
@@ -326,20 +339,22 @@ impl<D: Dialect> RequestTraffic<D> {
             self.accounts[kind.index()].without_lease += 1;
             return None;
         };
-        self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
+        self.begin_lease_exchange(LeaseExchange { kind, who, lease }, due_ns, now_ns, buffer)
     }
 
     /// Begins at `now_ns` an exchange of a kind that is about a client's lease.
-    fn begin_about(
+    fn begin_lease_exchange(
         &mut self,
-        (kind, who, lease): (ExchangeKind, Who, D::Lease),
+        about: LeaseExchange<D::Lease>,
         due_ns: u64,
         now_ns: u64,
         buffer: &mut [u8],
     ) -> Option<OutgoingMessage> {
-        let turn = RequestState { taken: D::held(kind, &lease), ..RequestState::of(who) };
+        let LeaseExchange { kind, who, lease } = about;
+        let turn =
+            RequestState { taken: D::expected_reply(kind, &lease), ..RequestState::new(who) };
         let Some(number) = self.open(kind, due_ns, turn) else {
-            self.ends(now_ns, kind, who, LifecycleExchangeEnd::Failed);
+            self.record_exchange_end(now_ns, kind, who, LifecycleExchangeEnd::Failed);
             return None;
         };
         if matches!(kind, ExchangeKind::Release | ExchangeKind::Decline) {
@@ -348,7 +363,8 @@ impl<D: Dialect> RequestTraffic<D> {
                 given.release(now_ns, owner, resource);
             });
         }
-        let len = self.dialect.about(buffer, kind, self.xid(kind, number), who, &lease);
+        let len =
+            self.dialect.write_lease_message(buffer, kind, self.xid(kind, number), who, &lease);
         let endpoints = self.dialect.endpoints(kind, who, Some(&lease));
         Some(self.outgoing(kind, number, &buffer[..len], endpoints))
     }
@@ -356,26 +372,31 @@ impl<D: Dialect> RequestTraffic<D> {
     /// Returns the time at which the next client of a population acts by itself.
     #[must_use]
     pub fn next_life_ns(&self) -> Option<u64> {
-        self.lives.as_ref().and_then(LifecyclePopulation::next_ns)
+        self.lifecycle.as_ref().and_then(LifecyclePopulation::next_ns)
     }
 
     /// Begins at `now_ns` the next exchange that a client of the population starts by itself.
-    pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
-        let (due_ns, act) = self.lives.as_mut()?.take(now_ns)?;
+    pub fn begin_lifecycle_exchange(
+        &mut self,
+        now_ns: u64,
+        buffer: &mut [u8],
+    ) -> Option<OutgoingMessage> {
+        let (due_ns, act) = self.lifecycle.as_mut()?.take(now_ns)?;
         match act {
             LifecycleMessage::Begin(place) => {
                 self.begin_as(self.rules.part.number(place), due_ns, buffer, true)
             }
             LifecycleMessage::About(kind, Who { client: place, link }, lease) => {
                 let who = Who { client: self.rules.part.number(place), link };
-                self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
+                let about = LeaseExchange { kind, who, lease };
+                self.begin_lease_exchange(about, due_ns, now_ns, buffer)
             }
         }
     }
 
     /// Reports the end of an exchange of `who` to the population, which counts its own clients
     /// only.
-    fn ends(
+    fn record_exchange_end(
         &mut self,
         now_ns: u64,
         kind: ExchangeKind,
@@ -383,18 +404,18 @@ impl<D: Dialect> RequestTraffic<D> {
         end: LifecycleExchangeEnd<D::Lease>,
     ) {
         self.note_holder(now_ns, kind, who, &end);
-        if let Some(lives) = &mut self.lives {
-            let client = self.rules.part.place(who.client);
-            lives.ended(now_ns, kind, Who { client, ..who }, end);
+        if let Some(lives) = &mut self.lifecycle {
+            let client = self.rules.part.position(who.client);
+            lives.record_exchange_end(now_ns, kind, Who { client, ..who }, end);
         }
     }
 
     /// Notes that the kernel took the message with number `name` at `at_ns`. Only the first counts.
-    pub fn left(&mut self, name: u64, at_ns: u64) {
+    pub fn record_sent(&mut self, name: u64, at_ns: u64) {
         let kind = ExchangeKind::ALL[(name & ((1 << KIND_BITS) - 1)) as usize];
         let number = name >> KIND_BITS;
         if let Some(capture) = &mut self.capture {
-            capture.left(name, at_ns);
+            capture.record_sent(name, at_ns);
         }
         let Some((due_ns, turn)) = self.rings[kind.index()].find(number) else { return };
         if turn.sent_ns != 0 {
@@ -408,14 +429,14 @@ impl<D: Dialect> RequestTraffic<D> {
             self.unsettled -= 1;
         }
         if turn.is_counted {
-            self.accounts[kind.index()].ledger.left(due_ns, at_ns);
+            self.accounts[kind.index()].ledger.record_sent(due_ns, at_ns);
             if kind == ExchangeKind::First {
-                self.throughput.left(at_ns);
+                self.throughput.record_sent(at_ns);
             }
-            self.resends.left(kind, number, at_ns);
+            self.resends.record_sent(kind, number, at_ns);
         }
         if is_over {
-            self.ends(at_ns, kind, who, LifecycleExchangeEnd::Agreed);
+            self.record_exchange_end(at_ns, kind, who, LifecycleExchangeEnd::Agreed);
         }
     }
 

@@ -130,7 +130,7 @@ impl<'a> Dhcp4Reply<'a> {
     /// Returns true when the reply names the client with this hardware address: in `chaddr`, and in
     /// the client identifier (RFC 6842) if the server echoes one.
     #[must_use]
-    pub fn names(&self, mac: [u8; 6]) -> bool {
+    pub fn names_client(&self, mac: [u8; 6]) -> bool {
         let is_own_id = |id: &[u8]| id.split_first() == Some((&1, &mac));
         self.mac == mac && self.client_id.is_none_or(is_own_id)
     }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(octets.len(), 283);
         let answer = Dhcp4Reply::read(&octets).unwrap();
         assert_eq!((answer.kind, answer.xid), (kind::ACK, 0xc0ff_ee01));
-        assert!(answer.names(MAC) && !answer.names([2, 0x67, 0, 0, 0, 6]));
+        assert!(answer.names_client(MAC) && !answer.names_client([2, 0x67, 0, 0, 0, 6]));
         assert_eq!(answer.check_header(RELAY), Ok(()));
         let server = Ipv4Addr::new(10, 77, 0, 1);
         assert_eq!(answer.lease(), Ok((Ipv4Addr::new(10, 128, 0, 0), server, 3_600)));
@@ -240,7 +240,10 @@ mod tests {
         assert_eq!(lease(3, 200), Ok(()));
         let mut other = ack();
         *other.last_chunk_mut::<2>().unwrap() = [6, 255];
-        assert!(!Dhcp4Reply::read(&other).unwrap().names(MAC), "client identifier of another");
+        assert!(
+            !Dhcp4Reply::read(&other).unwrap().names_client(MAC),
+            "client identifier of another"
+        );
     }
 
     #[test]

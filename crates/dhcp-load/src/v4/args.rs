@@ -72,6 +72,6 @@ impl Dhcp4LoadArgs {
             renews: self.renew,
             ..Dhcp4LoadTarget::new(self.server, self.relay)
         };
-        self.run.run(target, (SERVER_PORT, is_discover))
+        self.run.run(target, SERVER_PORT, is_discover)
     }
 }

@@ -46,7 +46,7 @@ pub struct ClientLinks {
 impl ClientLinks {
     /// Returns an address in the network of `client`.
     #[must_use]
-    pub const fn of(self, client: u32) -> Ipv4Addr {
+    pub const fn link_address(self, client: u32) -> Ipv4Addr {
         let further = (client % self.count).wrapping_mul(self.step) << 8;
         Ipv4Addr::from_bits(self.first.to_bits().wrapping_add(further))
     }
@@ -104,7 +104,7 @@ impl Relayed {
     /// and the end option.
     fn select_link(&self, buffer: &mut [u8], len: usize, client: u32) -> usize {
         if let Some(links) = self.links {
-            buffer[len - 5..len - 1].copy_from_slice(&links.of(client).octets());
+            buffer[len - 5..len - 1].copy_from_slice(&links.link_address(client).octets());
         }
         len
     }
@@ -156,7 +156,8 @@ pub fn judge(
     expect: Expect,
     taken: Option<Offered>,
 ) -> Judgment<Offered> {
-    let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
+    let is_named =
+        if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
     if !is_named {
         return Judgment::OtherClient;
     }
@@ -207,12 +208,12 @@ impl DhcpLoadProtocol for Relayed {
         0
     }
 
-    fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
         let len = self.templates.discover(buffer, xid, mac_of(client));
         self.select_link(buffer, len, client)
     }
 
-    fn second(
+    fn write_second(
         &self,
         buffer: &mut [u8],
         answer: &Dhcp4Reply<'_>,
@@ -225,14 +226,19 @@ impl DhcpLoadProtocol for Relayed {
         self.select_link(buffer, len, client)
     }
 
-    fn third(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
+    fn write_renewal(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
         // A renewal does not name the server (RFC 2131 section 4.3.2).
         let held = Offered { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
         let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
         self.select_link(buffer, len, client)
     }
 
-    fn give_back(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> Option<usize> {
+    fn write_release(
+        &self,
+        buffer: &mut [u8],
+        answer: &Dhcp4Reply<'_>,
+        client: u32,
+    ) -> Option<usize> {
         let server = answer.server.filter(|_| self.releases && self.expect == Expect::Dhcp)?;
         let held = Offered { address: answer.yiaddr, server };
         Some(self.templates.release(buffer, answer.xid, mac_of(client), held))

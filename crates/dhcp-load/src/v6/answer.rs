@@ -204,7 +204,7 @@ impl<'a> ReplyIa<'a> {
     }
 
     /// Returns the addresses or prefixes.
-    pub fn given(self) -> impl Iterator<Item = ReplyIaLease> {
+    pub fn leases(self) -> impl Iterator<Item = ReplyIaLease> {
         self.items().filter_map(move |value| read_given(self.is_prefix, value).ok())
     }
 }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((answer.kind, answer.xid, answer.status), (kind::REPLY, 1, 0));
         assert_eq!(answer.client_id.unwrap()[8..], [0, 12, 1, 2, 3, 4]);
         assert_eq!(answer.server_id.unwrap().len(), 11);
-        let all: Vec<_> = answer.ias().flat_map(|ia| ia.given().map(move |g| (ia, g))).collect();
+        let all: Vec<_> = answer.ias().flat_map(|ia| ia.leases().map(move |g| (ia, g))).collect();
         let [(na, address), (pd, prefix)] = all[..] else { panic!("{all:?}") };
         assert_eq!((na.iaid, na.t1_s, na.t2_s, na.status), (1, 1_800, 2_880, 0));
         assert!(!na.is_prefix && pd.is_prefix);
@@ -349,7 +349,7 @@ mod tests {
             }
             match Dhcp6Reply::read(&octets) {
                 Ok(answer) => {
-                    std::hint::black_box(answer.ias().map(|ia| ia.given().count()).sum::<usize>());
+                    std::hint::black_box(answer.ias().map(|ia| ia.leases().count()).sum::<usize>());
                 }
                 Err(MalformedDhcpMessage) => refused += 1,
             }

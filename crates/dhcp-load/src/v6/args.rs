@@ -107,7 +107,7 @@ impl Dhcp6LoadArgs {
         Dhcp6LoadTarget {
             server: self.server.unwrap_or(SocketAddrV6::new(SERVERS, SERVER_PORT, 0, 0)),
             access,
-            ask: RequestedAssociations {
+            requested: RequestedAssociations {
                 na: self.ia != LeaseKindsArg::Pd,
                 pd: self.ia != LeaseKindsArg::Na,
                 ias: self.ias,
@@ -120,7 +120,7 @@ impl Dhcp6LoadArgs {
     /// Runs the load and prints its result.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        self.run.run(self.target(), (SERVER_PORT, is_solicit))
+        self.run.run(self.target(), SERVER_PORT, is_solicit)
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
                     --link-address 2001:db8:1::1,2001:db8:2::1 --ia na+pd --ias 2 --rapid-commit";
         let target = target(line).unwrap();
         assert_eq!(target.server, "[2001:db8::1]:1547".parse().unwrap());
-        assert_eq!((target.ask.addresses(), target.ask.prefixes()), (2, 2));
+        assert_eq!((target.requested.addresses(), target.requested.prefixes()), (2, 2));
         let Access::Relayed { relays, links } = &target.access else { panic!("{target:?}") };
         assert_eq!((relays[1], links.len()), ("[2001:db8::3]:547".parse().unwrap(), 2));
     }
@@ -160,7 +160,7 @@ mod tests {
     fn a_client_on_the_link_needs_no_server_and_has_no_relay() {
         let found = target("--direct eth0 --rate 1 --ia pd").unwrap();
         assert_eq!(found.server, "[ff02::1:2]:547".parse().unwrap());
-        assert_eq!((found.ask.addresses(), found.ask.prefixes()), (0, 1));
+        assert_eq!((found.requested.addresses(), found.requested.prefixes()), (0, 1));
         for wrong in [
             "--direct eth0 --relay 2001:db8::2 --rate 1",
             "--server 2001:db8::1 --rate 1",

@@ -43,7 +43,7 @@ impl Advertised {
 /// Messages of clients, through relays or bare.
 #[derive(Clone, Debug)]
 pub struct Dhcp6ClientMessages {
-    ask: RequestedAssociations,
+    requested: RequestedAssociations,
     expect: Expect,
     is_relayed: bool,
     /// IAID of the first association of either kind.
@@ -95,27 +95,27 @@ impl Dhcp6ClientMessages {
         Self {
             sources: sources.max(1),
             links: links.iter().map(Ipv6Addr::octets).collect(),
-            ..Self::speaking(ask, expect, !links.is_empty(), Dhcp6MessageExtras::default())
+            ..Self::with_extras(ask, expect, !links.is_empty(), Dhcp6MessageExtras::default())
         }
     }
 
     /// Creates clients whose identities and links the caller keeps: for
     /// [`Dhcp6ClientMessages::templates`] and [`Dhcp6ClientMessages::judge_for`].
     #[must_use]
-    pub fn speaking(
+    pub fn with_extras(
         ask: RequestedAssociations,
         expect: Expect,
         is_relayed: bool,
         extras: Dhcp6MessageExtras,
     ) -> Self {
         Self {
-            ask,
+            requested: ask,
             expect,
             is_relayed,
             first_iaid: 1,
             links: Vec::new(),
             sources: 1,
-            templates: Templates::with(ask, is_relayed, extras),
+            templates: Templates::with_extras(ask, is_relayed, extras),
             renews: false,
         }
     }
@@ -224,10 +224,10 @@ impl Dhcp6ClientMessages {
             return Err(ReplyFault::Kind);
         }
         answer.server_id.ok_or(ReplyFault::NoServer)?;
-        let mut refusal = ServerRefusal::of_status(answer.status);
+        let mut refusal = ServerRefusal::from_status(answer.status);
         if refusal.is_none() {
             refusal = if ends {
-                answer.ias().find_map(|ia| ServerRefusal::of_status(ia.status))
+                answer.ias().find_map(|ia| ServerRefusal::from_status(ia.status))
             } else {
                 self.associations(answer)?.refusal
             };
@@ -240,7 +240,8 @@ impl Dhcp6ClientMessages {
         let mut all = AssociationCheck::default();
         let mut seen = [0_u16; 2];
         for ia in answer.ias() {
-            let asked = if ia.is_prefix { self.ask.prefixes() } else { self.ask.addresses() };
+            let asked =
+                if ia.is_prefix { self.requested.prefixes() } else { self.requested.addresses() };
             let place = ia.iaid.wrapping_sub(self.first_iaid);
             let bit = 1_u16.checked_shl(place).unwrap_or(0);
             let seen = &mut seen[usize::from(ia.is_prefix)];
@@ -252,8 +253,8 @@ impl Dhcp6ClientMessages {
                 all.refusal.get_or_insert(refusal);
             }
         }
-        let missing = seen[0].count_ones() < self.ask.addresses().into()
-            || seen[1].count_ones() < self.ask.prefixes().into();
+        let missing = seen[0].count_ones() < self.requested.addresses().into()
+            || seen[1].count_ones() < self.requested.prefixes().into();
         if missing && all.refusal.is_none() { Err(ReplyFault::NoAddress) } else { Ok(all) }
     }
 
@@ -263,7 +264,7 @@ impl Dhcp6ClientMessages {
         taken: Option<Advertised>,
     ) -> Result<Judgment<Advertised>, ReplyFault> {
         let is_to_solicit = answer.xid & 1 == 0;
-        let is_rapid = self.ask.rapid_commit && answer.has_rapid_commit;
+        let is_rapid = self.requested.rapid_commit && answer.has_rapid_commit;
         match (answer.kind, taken) {
             (kind::ADVERTISE, _) if !is_to_solicit => return Err(ReplyFault::Transaction),
             (kind::REPLY, None) if !is_to_solicit => return Err(ReplyFault::Transaction),
@@ -282,7 +283,7 @@ impl Dhcp6ClientMessages {
         if taken.is_some_and(|taken| taken.server != server) {
             return Err(ReplyFault::ServerChanged);
         }
-        if let Some(refusal) = ServerRefusal::of_status(answer.status) {
+        if let Some(refusal) = ServerRefusal::from_status(answer.status) {
             return Ok(Judgment::Refused(refusal));
         }
         let AssociationCheck { refusal, leased } = self.associations(answer)?;
@@ -308,14 +309,14 @@ fn read_association(
     if ia.t2_s > 0 && ia.t1_s > ia.t2_s {
         return Err(ReplyFault::Timers);
     }
-    let mut refusal = ServerRefusal::of_status(ia.status);
+    let mut refusal = ServerRefusal::from_status(ia.status);
     let mut count = 0;
-    for given in ia.given() {
+    for given in ia.leases() {
         if given.preferred_s > given.valid_s {
             return Err(ReplyFault::Lifetimes);
         }
         if refusal.is_none() {
-            refusal = ServerRefusal::of_status(given.status);
+            refusal = ServerRefusal::from_status(given.status);
         }
         if given.valid_s > 0 {
             count += 1;
@@ -337,7 +338,7 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
     }
 
     fn leases_per_exchange(&self) -> u64 {
-        let each = u64::from(self.ask.addresses()) + u64::from(self.ask.prefixes());
+        let each = u64::from(self.requested.addresses()) + u64::from(self.requested.prefixes());
         if self.renews { 2 * each } else { each }
     }
 
@@ -345,11 +346,11 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
         client as usize % self.sources
     }
 
-    fn first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize {
         self.as_client(client, |from| self.templates.solicit(buffer, xid << 1, from))
     }
 
-    fn second(
+    fn write_second(
         &self,
         buffer: &mut [u8],
         answer: &Dhcp6Reply<'_>,
@@ -367,7 +368,7 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
         })
     }
 
-    fn third(&self, buffer: &mut [u8], answer: &Dhcp6Reply<'_>, client: u32) -> usize {
+    fn write_renewal(&self, buffer: &mut [u8], answer: &Dhcp6Reply<'_>, client: u32) -> usize {
         let (templates, xid) = (&self.templates, answer.xid | 1 | RENEWAL);
         self.as_client(client, |from| match self.expect {
             Expect::Dhcp => {
@@ -379,7 +380,7 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
     }
 
     /// Returns `None`: a DHCPv6 server replies to a RELEASE, so these clients keep their leases.
-    fn give_back(&self, _: &mut [u8], _: &Dhcp6Reply<'_>, _: u32) -> Option<usize> {
+    fn write_release(&self, _: &mut [u8], _: &Dhcp6Reply<'_>, _: u32) -> Option<usize> {
         None
     }
 
@@ -431,8 +432,8 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
             return;
         }
         for ia in answer.ias() {
-            for given in ia.given().filter(|given| given.valid_s > 0) {
-                each(ClientIa { client, iaid: ia.iaid }, given.leased, given.valid_s);
+            for leases in ia.leases().filter(|leases| leases.valid_s > 0) {
+                each(ClientIa { client, iaid: ia.iaid }, leases.leased, leases.valid_s);
             }
         }
     }

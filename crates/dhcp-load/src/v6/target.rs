@@ -74,7 +74,7 @@ pub struct Dhcp6LoadTarget {
     /// Path of the messages.
     pub access: Access,
     /// Associations that clients request.
-    pub ask: RequestedAssociations,
+    pub requested: RequestedAssociations,
     /// True if clients renew their leases at once.
     pub renews: bool,
 }
@@ -115,7 +115,7 @@ impl Dhcp6LoadTarget {
         };
         Ok(DhcpThreadSetup {
             socket: UdpSocket::open(&socket_options(bind))?,
-            protocol: Dhcp6ClientMessages::new(self.ask, expect, links, relays.len())
+            protocol: Dhcp6ClientMessages::new(self.requested, expect, links, relays.len())
                 .renewing(self.renews),
             destination: self.server.into(),
             sources,
@@ -143,7 +143,8 @@ impl Dhcp6LoadTarget {
         let scope = if is_scoped { interface.index } else { 0 };
         Ok(DhcpThreadSetup {
             socket,
-            protocol: Dhcp6ClientMessages::new(self.ask, expect, &[], 1).renewing(self.renews),
+            protocol: Dhcp6ClientMessages::new(self.requested, expect, &[], 1)
+                .renewing(self.renews),
             destination: SocketAddrV6::new(ip, port, 0, scope).into(),
             sources: Vec::new(),
         })
@@ -164,8 +165,9 @@ impl crate::DhcpLoadTarget for Dhcp6LoadTarget {
 
     fn problems(&self, threads: u32) -> Vec<String> {
         let mut problems = Vec::new();
-        if !(1..=IAS_MAX).contains(&self.ask.ias) || !(self.ask.na || self.ask.pd) {
-            problems.push(format!("--ias {}: must be 1 to {IAS_MAX}", self.ask.ias));
+        if !(1..=IAS_MAX).contains(&self.requested.ias) || !(self.requested.na || self.requested.pd)
+        {
+            problems.push(format!("--ias {}: must be 1 to {IAS_MAX}", self.requested.ias));
         }
         match &self.access {
             Access::Direct { .. } if threads > 1 => {
@@ -209,7 +211,7 @@ impl crate::DhcpLoadTarget for Dhcp6LoadTarget {
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {
-        let ia = match (self.ask.na, self.ask.pd) {
+        let ia = match (self.requested.na, self.requested.pd) {
             (true, true) => "na+pd",
             (false, true) => "pd",
             _ => "na",
@@ -217,8 +219,8 @@ impl crate::DhcpLoadTarget for Dhcp6LoadTarget {
         let mut settings = vec![
             ("server", json!(self.server.to_string())),
             ("ia", json!(ia)),
-            ("ias", json!(self.ask.ias)),
-            ("rapid_commit", json!(self.ask.rapid_commit)),
+            ("ias", json!(self.requested.ias)),
+            ("rapid_commit", json!(self.requested.rapid_commit)),
             ("renew", json!(self.renews)),
         ];
         let texts = |all: &[String]| json!(all.join(","));

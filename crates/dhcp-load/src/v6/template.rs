@@ -18,7 +18,7 @@ const PEER: usize = 18;
 const HEAD_LEN: usize = 4 + 4;
 const XID: usize = 1;
 /// T1 and T2 that a client requests, in seconds.
-const WISH: [u32; 2] = [3_600, 5_400];
+const REQUESTED_TIMERS: [u32; 2] = [3_600, 5_400];
 /// Largest length of a DUID, in bytes (RFC 9915 §11.1).
 pub(crate) const SERVER_ID_MAX: usize = 130;
 /// Bytes reserved for one identity association of a REQUEST: two addresses without options of their
@@ -47,7 +47,7 @@ impl Default for Dhcp6MessageExtras {
 /// All messages, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
-    ask: RequestedAssociations,
+    requested: RequestedAssociations,
     extras: Dhcp6MessageExtras,
     /// Number of bytes before the message.
     at: usize,
@@ -72,9 +72,14 @@ fn head(
 }
 
 /// Writes `count` empty identity associations.
-fn wishes(writer: &mut ByteWriter<'_>, option: u16, count: u8) {
+fn write_empty_ias(writer: &mut ByteWriter<'_>, option: u16, count: u8) {
     for iaid in 1..=count {
-        writer.u16(option).u16(12).u32(iaid.into()).u32(WISH[0]).u32(WISH[1]);
+        writer
+            .u16(option)
+            .u16(12)
+            .u32(iaid.into())
+            .u32(REQUESTED_TIMERS[0])
+            .u32(REQUESTED_TIMERS[1]);
     }
 }
 
@@ -91,23 +96,27 @@ impl Templates {
     /// Builds the messages of clients that request `ask`, through relays or bare.
     #[must_use]
     pub fn new(ask: RequestedAssociations, is_relayed: bool) -> Self {
-        Self::with(ask, is_relayed, Dhcp6MessageExtras::default())
+        Self::with_extras(ask, is_relayed, Dhcp6MessageExtras::default())
     }
 
     /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame.
     #[must_use]
-    pub fn with(ask: RequestedAssociations, is_relayed: bool, extras: Dhcp6MessageExtras) -> Self {
+    pub fn with_extras(
+        ask: RequestedAssociations,
+        is_relayed: bool,
+        extras: Dhcp6MessageExtras,
+    ) -> Self {
         let mut buffer = [0; 2_048];
         let mut writer = ByteWriter::new(&mut buffer);
         head(&mut writer, is_relayed, &extras, kind::SOLICIT);
-        wishes(&mut writer, code::IA_NA, ask.addresses());
+        write_empty_ias(&mut writer, code::IA_NA, ask.addresses());
         // perfdhcp requests these two: name servers and domain list.
         writer.u16(code::ORO).u16(4).u16(23).u16(24);
         writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
         if ask.rapid_commit {
             writer.u16(code::RAPID_COMMIT).u16(0);
         }
-        wishes(&mut writer, code::IA_PD, ask.prefixes());
+        write_empty_ias(&mut writer, code::IA_PD, ask.prefixes());
         writer.put(&extras.options);
         assert!(!writer.overflowed(), "a SOLICIT has less than 2,048 octets");
         let solicit = writer.written().to_vec();
@@ -115,13 +124,13 @@ impl Templates {
         head(&mut writer, is_relayed, &extras, kind::REQUEST);
         let request_head = writer.written().to_vec();
         let at = request_head.len() - HEAD_LEN - extras.duid_len;
-        Self { ask, extras, at, solicit, request_head }
+        Self { requested: ask, extras, at, solicit, request_head }
     }
 
     /// Returns the length of the longest message, in bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
-        let ias = usize::from(self.ask.addresses()) + usize::from(self.ask.prefixes());
+        let ias = usize::from(self.requested.addresses()) + usize::from(self.requested.prefixes());
         let options = self.extras.options.len();
         let request = self.request_head.len() + 4 + SERVER_ID_MAX + ELAPSED_LEN + ias * IA_ROOM;
         (request + options).max(self.solicit.len())
@@ -131,7 +140,8 @@ impl Templates {
     #[must_use]
     pub fn can_repeat(&self, answer: &Dhcp6Reply<'_>) -> bool {
         let ias: usize = answer.ias().map(|ia| 16 + ia.options.len()).sum();
-        let count = usize::from(self.ask.addresses()) + usize::from(self.ask.prefixes());
+        let count =
+            usize::from(self.requested.addresses()) + usize::from(self.requested.prefixes());
         answer.server_id.is_none_or(|id| id.len() <= SERVER_ID_MAX) && ias <= count * IA_ROOM
     }
 
@@ -195,11 +205,16 @@ impl Templates {
         let mut nothing = |option: u16, count: u8, item: u16, item_len: usize| {
             for iaid in 1..=count {
                 writer.u16(option).u16(16 + item_len as u16).u32(iaid.into());
-                writer.u32(WISH[0]).u32(WISH[1]).u16(item).u16(item_len as u16).fill(0, item_len);
+                writer
+                    .u32(REQUESTED_TIMERS[0])
+                    .u32(REQUESTED_TIMERS[1])
+                    .u16(item)
+                    .u16(item_len as u16)
+                    .fill(0, item_len);
             }
         };
-        nothing(code::IA_NA, self.ask.addresses(), code::IAADDR, 24);
-        nothing(code::IA_PD, self.ask.prefixes(), code::IAPREFIX, 25);
+        nothing(code::IA_NA, self.requested.addresses(), code::IAADDR, 24);
+        nothing(code::IA_PD, self.requested.prefixes(), code::IAPREFIX, 25);
         writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
         self.finish(writer, xid, from)
     }

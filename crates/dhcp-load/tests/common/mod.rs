@@ -163,7 +163,7 @@ pub(crate) fn play_world<P: DhcpLoadProtocol>(
             outgoing = population.begin(due_ns, &mut buffer);
         } else if wire.peek().is_some_and(|Reverse((at_ns, _, _))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = population.answer(now_ns, &octets, &mut buffer);
+            outgoing = population.process_datagram(now_ns, &octets, &mut buffer);
         } else {
             population.expire(now_ns);
             if schedule.next_due_ns().is_none() && population.is_settled() {
@@ -174,7 +174,7 @@ pub(crate) fn play_world<P: DhcpLoadProtocol>(
             now_ns = next.unwrap_or(u64::MAX).min(now_ns + 10 * MS);
         }
         if let Some(outgoing) = outgoing {
-            population.left(outgoing.number, now_ns);
+            population.record_sent(outgoing.number, now_ns);
             let request = &buffer[..outgoing.len];
             *requests.entry(kind(request)).or_insert(0) += 1;
             for (delay_ns, octets) in server(now_ns, request) {

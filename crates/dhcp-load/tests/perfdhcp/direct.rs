@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use base::time::NS_PER_S;
 use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect4::Dialect4;
-use dhcp_load::perfdhcp::lives::LifecycleSettings;
+use dhcp_load::perfdhcp::lifecycle::LifecycleSettings;
 use dhcp_load::perfdhcp::rules::RequestRules;
 use dhcp_load::perfdhcp::traffic::{LinkCounts, RequestTraffic};
 use dhcp_load::population::OutgoingMessage;
@@ -54,7 +54,7 @@ impl DirectClientSimulation {
     fn sent(&mut self, outgoing: Option<OutgoingMessage>) -> (Vec<u8>, Endpoints) {
         let outgoing = outgoing.expect("there is a message");
         self.now_ns += MS;
-        self.traffic.left(outgoing.number, self.now_ns);
+        self.traffic.record_sent(outgoing.number, self.now_ns);
         (self.buffer[..outgoing.len].to_vec(), outgoing.endpoints.expect("it leaves in a frame"))
     }
 
@@ -78,7 +78,7 @@ impl DirectClientSimulation {
             ),
         });
         let incoming = ReceivedDatagram { octets, endpoints, is_damaged: false };
-        let outgoing = self.traffic.answer(self.now_ns, &incoming, &mut self.buffer);
+        let outgoing = self.traffic.process_datagram(self.now_ns, &incoming, &mut self.buffer);
         outgoing.map(|outgoing| self.sent(Some(outgoing)))
     }
 
@@ -163,8 +163,8 @@ fn what_no_station_would_take_is_malformed_and_answers_nothing() {
     let mut world = DirectClientSimulation::new(rules(1));
     let discover = world.begin();
     let octets = Dhcp4TestRequest { octets: &discover }.good();
-    let incoming = ReceivedDatagram { is_damaged: true, ..ReceivedDatagram::of(&octets) };
-    assert_eq!(world.traffic.answer(world.now_ns, &incoming, &mut world.buffer), None);
+    let incoming = ReceivedDatagram { is_damaged: true, ..ReceivedDatagram::from_udp(&octets) };
+    assert_eq!(world.traffic.process_datagram(world.now_ns, &incoming, &mut world.buffer), None);
     assert_eq!((world.traffic.malformed, world.traffic.too_short), (1, 0));
     assert_eq!(
         world.counts(ExchangeKind::First),
@@ -247,7 +247,7 @@ fn a_client_that_is_away_does_not_answer_until_it_is_back() {
     let mut reboot = None;
     while reboot.is_none() {
         world.now_ns = world.traffic.next_life_ns().expect("it goes on");
-        reboot = world.traffic.live(world.now_ns, &mut world.buffer);
+        reboot = world.traffic.begin_lifecycle_exchange(world.now_ns, &mut world.buffer);
         assert_eq!(world.holder(address), None, "it is away, or has not been told that it may");
     }
     let (octets, endpoints) = world.sent(reboot);

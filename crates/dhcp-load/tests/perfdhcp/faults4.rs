@@ -10,7 +10,9 @@ use dhcp_load::v4::answer::kind;
 
 use crate::common::{Dhcp4TestRequest, FIXED, MS};
 use crate::perfdhcp::v4::{dialect, kind_of};
-use crate::perfdhcp::world::{DEADLINE_NS, Ledger, VirtualPerfdhcpRun, failed, play, rules};
+use crate::perfdhcp::world::{
+    DEADLINE_NS, ExchangeLoad, Ledger, VirtualPerfdhcpRun, failed, play, rules,
+};
 
 /// Error of a responder in one request in three of a kind, which also enters the error's class into
 /// its ledger.
@@ -40,16 +42,17 @@ fn changed(mut octets: Vec<u8>, at: usize, by: u8) -> Vec<u8> {
 /// `stage`, and to all other requests well.
 fn against(stage: ExchangeKind, fault: Fault4) -> (VirtualPerfdhcpRun<Dialect4>, Ledger) {
     let mut ledger = Ledger::default();
-    let played = play(dialect(300), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Dhcp4TestRequest { octets };
-        let index = kind_of(&request).index();
-        ledger[index].sent += 1;
-        if index == stage.index() && request.client().is_multiple_of(3) {
-            return fault(&request, &mut ledger, index);
-        }
-        ledger[index].on_time += 1;
-        vec![(2 * MS, request.good())]
-    });
+    let played =
+        play(dialect(300), 300, rules(9), ExchangeLoad::new(300, 300.0), [0.0; 2], |_, octets| {
+            let request = Dhcp4TestRequest { octets };
+            let index = kind_of(&request).index();
+            ledger[index].sent += 1;
+            if index == stage.index() && request.client().is_multiple_of(3) {
+                return fault(&request, &mut ledger, index);
+            }
+            ledger[index].on_time += 1;
+            vec![(2 * MS, request.good())]
+        });
     (played, ledger)
 }
 
@@ -366,11 +369,12 @@ fn what_is_wrong_with_one_stage_only_is_found_there() {
 #[test]
 fn one_address_for_two_clients_names_both_and_fails_the_run() {
     let address = |client: u32| Ipv4Addr::from(0x0a00_0000 + client / 2);
-    let mut played = play(dialect(100), 100, rules(1), (100, 100.0), [0.0; 2], |_, octets| {
-        let request = Dhcp4TestRequest { octets };
-        let kind = if request.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
-        vec![(MS, request.answer(kind, address(request.client())))]
-    });
+    let mut played =
+        play(dialect(100), 100, rules(1), ExchangeLoad::new(100, 100.0), [0.0; 2], |_, octets| {
+            let request = Dhcp4TestRequest { octets };
+            let kind = if request.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
+            vec![(MS, request.answer(kind, address(request.client())))]
+        });
     assert_eq!(played.counts()[1].on_time, 100);
     assert_eq!((played.ending(), played.ending().code()), (Ending::FellShort, 3));
     let summary =

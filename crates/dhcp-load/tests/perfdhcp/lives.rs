@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use base::time::NS_PER_S;
 use dhcp_load::perfdhcp::dialect::ExchangeKind;
-use dhcp_load::perfdhcp::lives::LifecycleSettings;
+use dhcp_load::perfdhcp::lifecycle::LifecycleSettings;
 use dhcp_load::perfdhcp::part::GeneratorPart;
 use dhcp_load::perfdhcp::rules::RequestRules;
 use dhcp_load::v4::answer::kind;

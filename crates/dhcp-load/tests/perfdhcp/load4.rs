@@ -10,7 +10,7 @@ use load::{ExchangeClass, GeneratorVerdict, Health, LATE_SEND_NS};
 use crate::common::{Dhcp4TestRequest, MS};
 use crate::perfdhcp::v4::{dialect, kind_of};
 use crate::perfdhcp::world::{
-    DEADLINE_NS, GeneratorMachine, Ledger, START_NS, play, play_on, rules,
+    DEADLINE_NS, ExchangeLoad, GeneratorMachine, Ledger, START_NS, play, play_on, rules,
 };
 
 /// Server that takes `1 / service_ns` requests per second and keeps up to `queue` waiting.
@@ -20,8 +20,13 @@ fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
         let service_ns = 1_000_000_000 / capacity;
         let roomy = RequestRules { capacity: 8_000, ..rules(3) };
         let (mut free_ns, mut ledger) = (0, Ledger::default());
-        let played =
-            play(dialect(2_000), 2_000, roomy, (2_000, 1_000.0), [0.0; 2], |now_ns, octets| {
+        let played = play(
+            dialect(2_000),
+            2_000,
+            roomy,
+            ExchangeLoad::new(2_000, 1_000.0),
+            [0.0; 2],
+            |now_ns, octets| {
                 let request = Dhcp4TestRequest { octets };
                 let counts = &mut ledger[kind_of(&request).index()];
                 counts.sent += 1;
@@ -38,7 +43,8 @@ fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
                     counts.on_time += 1
                 }
                 vec![(delay_ns, request.good())]
-            });
+            },
+        );
         assert_eq!(played.counts(), ledger, "{capacity} {queue}");
         let [first, second] = [ledger[0], ledger[1]];
         assert!(first.lost + first.late + second.lost > 0, "{capacity} {queue}: {ledger:?}");
@@ -50,8 +56,13 @@ fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
 fn a_stall_of_the_server_makes_late_what_it_holds_up() {
     let stall_ns = START_NS + 500 * MS..START_NS + 2_000 * MS;
     let mut ledger = Ledger::default();
-    let played =
-        play(dialect(1_000), 1_000, rules(3), (1_000, 500.0), [0.0; 2], |now_ns, octets| {
+    let played = play(
+        dialect(1_000),
+        1_000,
+        rules(3),
+        ExchangeLoad::new(1_000, 500.0),
+        [0.0; 2],
+        |now_ns, octets| {
             let request = Dhcp4TestRequest { octets };
             let counts = &mut ledger[kind_of(&request).index()];
             counts.sent += 1;
@@ -62,7 +73,8 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
                 counts.on_time += 1
             }
             vec![(held_ns + MS, request.good())]
-        });
+        },
+    );
     assert_eq!(played.counts(), ledger);
     assert_eq!(ledger[0].late, 251, "half a second of requests, and one to the millisecond");
 }
@@ -95,8 +107,15 @@ fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
         }
         vec![(MS, request.good())]
     };
-    let mut played =
-        play_on(&machine, dialect(1_500), 1_500, roomy, (1_500, 500.0), [0.0; 2], server);
+    let mut played = play_on(
+        &machine,
+        dialect(1_500),
+        1_500,
+        roomy,
+        ExchangeLoad::new(1_500, 500.0),
+        [0.0; 2],
+        server,
+    );
     assert_eq!(played.counts(), ledger);
     assert_eq!(ledger[0].late, 251, "those due in the first half second of it, and one more");
     let first = &played.traffic.accounts[0].ledger;
@@ -119,7 +138,7 @@ fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
         // All 300 answers arrive at one moment, in the middle of the stall.
         let burst_ns = START_NS + 450 * MS;
         let rules = RequestRules { is_offer_only: true, ..rules(5) };
-        let served = (300, 1_000.0);
+        let served = ExchangeLoad::new(300, 1_000.0);
         let mut played =
             play_on(&machine, dialect(300), 300, rules, served, [0.0; 2], |now_ns, octets| {
                 answers += 1;
@@ -147,20 +166,27 @@ fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
     let seed =
         (1..).find(|&seed| ExchangeIdentities::xid_base_of(seed) & mask > mask - 100).unwrap();
     let (mut ledger, mut first) = (Ledger::default(), None);
-    let played = play(dialect(300), 300, rules(seed), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Dhcp4TestRequest { octets };
-        let kind = kind_of(&request);
-        ledger[kind.index()].sent += 1;
-        ledger[kind.index()].on_time += 1;
-        ledger[kind.index()].unmatched += 1;
-        let good = request.good();
-        let xid = u32::from_be_bytes(good[4..8].try_into().unwrap());
-        let first = *first.get_or_insert(xid);
-        // The generator has not used the number before the first one in this round.
-        let mut old = good.clone();
-        old[4..8].copy_from_slice(&first.wrapping_sub(8).to_be_bytes());
-        vec![(0, old), (MS, good)]
-    });
+    let played = play(
+        dialect(300),
+        300,
+        rules(seed),
+        ExchangeLoad::new(300, 300.0),
+        [0.0; 2],
+        |_, octets| {
+            let request = Dhcp4TestRequest { octets };
+            let kind = kind_of(&request);
+            ledger[kind.index()].sent += 1;
+            ledger[kind.index()].on_time += 1;
+            ledger[kind.index()].unmatched += 1;
+            let good = request.good();
+            let xid = u32::from_be_bytes(good[4..8].try_into().unwrap());
+            let first = *first.get_or_insert(xid);
+            // The generator has not used the number before the first one in this round.
+            let mut old = good.clone();
+            old[4..8].copy_from_slice(&first.wrapping_sub(8).to_be_bytes());
+            vec![(0, old), (MS, good)]
+        },
+    );
     assert_eq!(played.counts(), ledger);
     assert_eq!(ledger[1].on_time, 300);
     let tops: Vec<u8> = played.sent.iter().map(|octets| octets[4]).collect();
@@ -173,13 +199,20 @@ fn the_distribution_of_latencies_is_the_responders() {
     let mut random = Random::from_seed(17);
     let mut delays: [Vec<u64>; 2] = Default::default();
     let roomy = RequestRules { capacity: 40_000, ..rules(3) };
-    let played = play(dialect(20_000), 20_000, roomy, (20_000, 10_000.0), [0.0; 2], |_, octets| {
-        let request = Dhcp4TestRequest { octets };
-        // The delays are from a nanosecond to a second, each order of magnitude as often.
-        let delay_ns = (random.below(DEADLINE_NS) >> random.below(30)).max(1);
-        delays[kind_of(&request).index()].push(delay_ns);
-        vec![(delay_ns, request.good())]
-    });
+    let played = play(
+        dialect(20_000),
+        20_000,
+        roomy,
+        ExchangeLoad::new(20_000, 10_000.0),
+        [0.0; 2],
+        |_, octets| {
+            let request = Dhcp4TestRequest { octets };
+            // The delays are from a nanosecond to a second, each order of magnitude as often.
+            let delay_ns = (random.below(DEADLINE_NS) >> random.below(30)).max(1);
+            delays[kind_of(&request).index()].push(delay_ns);
+            vec![(delay_ns, request.good())]
+        },
+    );
     for (account, delays) in played.traffic.accounts.iter().zip(&mut delays) {
         delays.sort_unstable();
         assert_eq!(delays.len(), 20_000);

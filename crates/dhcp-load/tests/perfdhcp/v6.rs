@@ -11,7 +11,7 @@ use dhcp_load::v6::template::Dhcp6MessageExtras;
 
 use crate::common::MS;
 use crate::common::v6::{self as server, Dhcp6TestReply, Dhcp6TestRequest};
-use crate::perfdhcp::world::{Ledger, VirtualPerfdhcpRun, personas, play, rules};
+use crate::perfdhcp::world::{ExchangeLoad, Ledger, VirtualPerfdhcpRun, personas, play, rules};
 
 const BOTH: RequestedAssociations =
     RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
@@ -44,18 +44,25 @@ fn against(
     fault: Fault6,
 ) -> (VirtualPerfdhcpRun<Dialect6>, Ledger) {
     let mut ledger = Ledger::default();
-    let played = play(dialect(300, ask), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Dhcp6TestRequest { octets };
-        let index = kind_of(&request).index();
-        ledger[index].sent += 1;
-        let mut reply = request.good();
-        if index == stage.index() && request.client().is_multiple_of(3) {
-            fault(&mut reply, &mut ledger, index);
-        } else {
-            ledger[index].on_time += 1;
-        }
-        vec![(MS, reply.octets())]
-    });
+    let played = play(
+        dialect(300, ask),
+        300,
+        rules(9),
+        ExchangeLoad::new(300, 300.0),
+        [0.0; 2],
+        |_, octets| {
+            let request = Dhcp6TestRequest { octets };
+            let index = kind_of(&request).index();
+            ledger[index].sent += 1;
+            let mut reply = request.good();
+            if index == stage.index() && request.client().is_multiple_of(3) {
+                fault(&mut reply, &mut ledger, index);
+            } else {
+                ledger[index].on_time += 1;
+            }
+            vec![(MS, reply.octets())]
+        },
+    );
     (played, ledger)
 }
 
@@ -147,21 +154,30 @@ fn strangers_and_mistaken_numbers_are_no_answers() {
 fn a_cut_answer_is_malformed_and_its_request_lost() {
     let mut ledger = Ledger::default();
     let mut random = Random::from_seed(8);
-    let played = play(dialect(300, BOTH), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Dhcp6TestRequest { octets };
-        let counts = &mut ledger[kind_of(&request).index()];
-        counts.sent += 1;
-        let mut reply = request.good().octets();
-        if random.chance(1, 3) {
-            counts.lost += 1;
-            // The cut is after the transaction identifier.
-            reply.truncate(server::RELAY_LEN + 4 + random.below(reply.len() as u64 - 50) as usize);
-            counts.malformed += 1;
-        } else {
-            counts.on_time += 1;
-        }
-        vec![(MS, reply)]
-    });
+    let played = play(
+        dialect(300, BOTH),
+        300,
+        rules(9),
+        ExchangeLoad::new(300, 300.0),
+        [0.0; 2],
+        |_, octets| {
+            let request = Dhcp6TestRequest { octets };
+            let counts = &mut ledger[kind_of(&request).index()];
+            counts.sent += 1;
+            let mut reply = request.good().octets();
+            if random.chance(1, 3) {
+                counts.lost += 1;
+                // The cut is after the transaction identifier.
+                reply.truncate(
+                    server::RELAY_LEN + 4 + random.below(reply.len() as u64 - 50) as usize,
+                );
+                counts.malformed += 1;
+            } else {
+                counts.on_time += 1;
+            }
+            vec![(MS, reply)]
+        },
+    );
     assert_eq!(played.counts(), ledger);
     assert!(ledger[0].lost > 50 && ledger[1].lost > 30, "{ledger:?}");
 }
@@ -170,9 +186,14 @@ fn a_cut_answer_is_malformed_and_its_request_lost() {
 fn with_rapid_commit_the_first_exchange_is_the_whole() {
     let ask = RequestedAssociations { rapid_commit: true, ..RequestedAssociations::ADDRESS };
     let rules = RequestRules { is_offer_only: true, ..rules(5) };
-    let mut played = play(dialect(100, ask), 100, rules, (100, 100.0), [0.0; 2], |_, octets| {
-        vec![(MS, Dhcp6TestRequest { octets }.rapid().octets())]
-    });
+    let mut played = play(
+        dialect(100, ask),
+        100,
+        rules,
+        ExchangeLoad::new(100, 100.0),
+        [0.0; 2],
+        |_, octets| vec![(MS, Dhcp6TestRequest { octets }.rapid().octets())],
+    );
     let counts = played.counts();
     assert_eq!((counts[0].on_time, counts[1].sent), (100, 0));
     assert_eq!(played.traffic.leases[0].summarize(played.end_ns).leased, 100);
@@ -182,8 +203,13 @@ fn with_rapid_commit_the_first_exchange_is_the_whole() {
 fn leases_are_renewed_and_given_back_to_their_server() {
     let mut ledger = Ledger::default();
     let rules = RequestRules { keeps_leases: true, ..rules(6) };
-    let mut played =
-        play(dialect(400, BOTH), 400, rules, (400, 200.0), [50.0, 20.0], |_, octets| {
+    let mut played = play(
+        dialect(400, BOTH),
+        400,
+        rules,
+        ExchangeLoad::new(400, 200.0),
+        [50.0, 20.0],
+        |_, octets| {
             let request = Dhcp6TestRequest { octets };
             let kind = kind_of(&request);
             let counts = &mut ledger[kind.index()];
@@ -208,7 +234,8 @@ fn leases_are_renewed_and_given_back_to_their_server() {
                 _ => counts.on_time += 1,
             }
             vec![(MS, reply.octets())]
-        });
+        },
+    );
     assert_eq!(played.counts(), ledger);
     assert!(ledger[2].sent > 90 && ledger[3].sent > 35, "{ledger:?}");
     assert_eq!(played.traffic.leases[0].summarize(played.end_ns).conflicts, 0);
@@ -225,20 +252,27 @@ fn answers_of_the_round_before_are_strangers() {
         .unwrap();
     let mut ledger = Ledger::default();
     let mut first = None;
-    let play = play(dialect(300, BOTH), 300, rules(seed), (300, 300.0), [0.0; 2], |_, octets| {
-        let request = Dhcp6TestRequest { octets };
-        let counts = &mut ledger[kind_of(&request).index()];
-        counts.sent += 1;
-        counts.on_time += 1;
-        let good = request.good();
-        let first = *first.get_or_insert(good.xid);
-        let mut old = good.clone();
-        // The generator has not used the number before the first one in this round.
-        old.xid = first.wrapping_sub(8) & 0xff_ffff;
-        old.kind = kind::ADVERTISE;
-        ledger[0].unmatched += 1;
-        vec![(0, old.octets()), (MS, good.octets())]
-    });
+    let play = play(
+        dialect(300, BOTH),
+        300,
+        rules(seed),
+        ExchangeLoad::new(300, 300.0),
+        [0.0; 2],
+        |_, octets| {
+            let request = Dhcp6TestRequest { octets };
+            let counts = &mut ledger[kind_of(&request).index()];
+            counts.sent += 1;
+            counts.on_time += 1;
+            let good = request.good();
+            let first = *first.get_or_insert(good.xid);
+            let mut old = good.clone();
+            // The generator has not used the number before the first one in this round.
+            old.xid = first.wrapping_sub(8) & 0xff_ffff;
+            old.kind = kind::ADVERTISE;
+            ledger[0].unmatched += 1;
+            vec![(0, old.octets()), (MS, good.octets())]
+        },
+    );
     assert_eq!(play.counts(), ledger);
     assert_eq!(ledger[1].on_time, 300);
     let numbers: Vec<u8> = play.sent.iter().map(|octets| octets[server::RELAY_LEN + 1]).collect();

@@ -152,7 +152,21 @@ impl<D: Dialect> VirtualPerfdhcpRun<D> {
         let logs = self.traffic.leases.iter_mut();
         let conflicts =
             logs.map(|log| log.summarize_with(end_ns, 0, |_| String::new()).conflicts).sum();
-        Ending::of(&self.traffic.accounts, conflicts, false)
+        Ending::from_accounts(&self.traffic.accounts, conflicts, false)
+    }
+}
+
+/// Number of exchanges to begin, and their rate.
+#[derive(Clone, Copy)]
+pub(crate) struct ExchangeLoad {
+    count: u64,
+    /// Exchanges per second.
+    rate: f64,
+}
+
+impl ExchangeLoad {
+    pub(crate) const fn new(count: u64, rate: f64) -> Self {
+        Self { count, rate }
     }
 }
 
@@ -161,14 +175,14 @@ pub(crate) fn play<D: Dialect>(
     dialect: D,
     clients: u32,
     rules: RequestRules,
-    load: (u64, f64),
+    load: ExchangeLoad,
     lease_rates: [f64; 2],
     server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
 ) -> VirtualPerfdhcpRun<D> {
     play_on(&GeneratorMachine::default(), dialect, clients, rules, load, lease_rates, server)
 }
 
-/// Begins `count` exchanges at `rate` per second, and renewals and releases at `lease_rates` per
+/// Begins the exchanges of `load`, and renewals and releases at `lease_rates` per
 /// second. `server` turns each request, which reaches it at once, into replies after delays in
 /// nanoseconds.
 pub(crate) fn play_on<D: Dialect>(
@@ -176,10 +190,11 @@ pub(crate) fn play_on<D: Dialect>(
     dialect: D,
     clients: u32,
     rules: RequestRules,
-    (count, rate): (u64, f64),
+    load: ExchangeLoad,
     lease_rates: [f64; 2],
     mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
 ) -> VirtualPerfdhcpRun<D> {
+    let ExchangeLoad { count, rate } = load;
     let resends = rules.resend.is_some();
     let mut traffic = RequestTraffic::new(dialect, personas(clients), rules);
     traffic.starts_at(START_NS);
@@ -208,7 +223,8 @@ pub(crate) fn play_on<D: Dialect>(
             outgoing = Some(again);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &ReceivedDatagram::of(&octets), &mut buffer);
+            outgoing =
+                traffic.process_datagram(now_ns, &ReceivedDatagram::from_udp(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let next = paces.iter().flatten().filter_map(Schedule::next_due_ns).min();
@@ -221,7 +237,7 @@ pub(crate) fn play_on<D: Dialect>(
             now_ns = next.unwrap_or(u64::MAX).min(now_ns + 10 * MS);
         }
         if let Some(outgoing) = outgoing {
-            traffic.left(outgoing.number, now_ns);
+            traffic.record_sent(outgoing.number, now_ns);
             let request = &buffer[..outgoing.len];
             for (delay_ns, octets) in server(now_ns, request) {
                 sequence += 1;
@@ -267,12 +283,13 @@ pub(crate) fn live<D: Dialect>(
         let join_ns = joining.next_due_ns();
         let is_life = life_ns.is_some_and(|ns| ns <= now_ns && join_ns.is_none_or(|due| ns < due));
         if is_life {
-            outgoing = traffic.live(now_ns, &mut buffer);
+            outgoing = traffic.begin_lifecycle_exchange(now_ns, &mut buffer);
         } else if let Some(due_ns) = joining.take(now_ns) {
             outgoing = traffic.begin(due_ns, &mut buffer, true);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &ReceivedDatagram::of(&octets), &mut buffer);
+            outgoing =
+                traffic.process_datagram(now_ns, &ReceivedDatagram::from_udp(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let answer_ns = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);
@@ -283,7 +300,7 @@ pub(crate) fn live<D: Dialect>(
             now_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + 100 * MS);
         }
         if let Some(outgoing) = outgoing {
-            traffic.left(outgoing.number, now_ns);
+            traffic.record_sent(outgoing.number, now_ns);
             let request = &buffer[..outgoing.len];
             for (delay_ns, octets) in server(now_ns, request) {
                 sequence += 1;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use dhcp_engine::{InFlight, Protocol, ReplySink, Shard};
+use dhcp_engine::{ArrivedDatagram, InFlight, Protocol, ReplySink, Shard};
 use dhcp_lease::LeaseTable;
 use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, LogThread, LogThreadOptions, RowDurability, SharedLogState};
@@ -97,8 +97,11 @@ impl<P: ScalingClients> Half<P> {
     fn serve(&mut self) {
         let now = Clock::now();
         self.replies.clear();
-        let arrived =
-            self.messages.iter().map(|(octets, len)| (now.mono_ns, &octets[..*len], P::ingress()));
+        let arrived = self.messages.iter().map(|(octets, len)| ArrivedDatagram {
+            since_ns: now.mono_ns,
+            octets: &octets[..*len],
+            ingress: P::ingress(),
+        });
         self.shard.handle_all(now, arrived, &mut self.replies);
         self.shard.end_batch(now, &mut self.replies);
         // A shard may still be writing rows of another shard along with its own: wait for them.

@@ -36,7 +36,7 @@ impl ScalingClients for V6 {
             local: Ipv6Addr::UNSPECIFIED,
             interface: 0,
             is_multicast: false,
-            door: 0,
+            listener_index: 0,
         }
     }
 

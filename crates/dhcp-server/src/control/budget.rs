@@ -12,7 +12,7 @@ const COMMAND_MAX_BYTES: usize = 64 << 20;
 const TOTAL_MAX_BYTES: usize = 128 << 20;
 
 /// Largest command at a socket without authentication, in bytes.
-pub(super) const ANYONES_MAX_BYTES: usize = 1 << 20;
+pub(super) const UNAUTHENTICATED_MAX_BYTES: usize = 1 << 20;
 /// Largest total of all answers that clients have not received yet, in bytes, unless there is only
 /// one.
 const ANSWERS_MAX_BYTES: usize = 128 << 20;
@@ -22,7 +22,7 @@ const LARGE_BYTES: usize = 4 << 20;
 /// Memory that is left for all sockets.
 #[derive(Debug)]
 pub(super) struct Budget {
-    left: Cell<usize>,
+    remaining_bytes: Cell<usize>,
     command_max_bytes: usize,
     /// Bytes of answers that are being sent.
     answers: Arc<AtomicUsize>,
@@ -42,16 +42,20 @@ pub(super) struct TooLarge;
 
 impl Budget {
     pub(super) fn new() -> Rc<Self> {
-        Self::of(COMMAND_MAX_BYTES, TOTAL_MAX_BYTES)
+        Self::with_limits(COMMAND_MAX_BYTES, TOTAL_MAX_BYTES)
     }
 
-    fn of(command_max_bytes: usize, total: usize) -> Rc<Self> {
-        Rc::new(Self { left: Cell::new(total), command_max_bytes, answers: Arc::default() })
+    fn with_limits(command_max_bytes: usize, total: usize) -> Rc<Self> {
+        Rc::new(Self {
+            remaining_bytes: Cell::new(total),
+            command_max_bytes,
+            answers: Arc::default(),
+        })
     }
 
     /// Returns true if a command of `len` bytes fits into the budget.
     pub(super) fn has_room_for(&self, len: u64) -> bool {
-        len <= self.command_max_bytes.min(self.left.get()) as u64
+        len <= self.command_max_bytes.min(self.remaining_bytes.get()) as u64
     }
 }
 
@@ -73,11 +77,11 @@ impl IncomingCommand {
     ///
     /// [`TooLarge`] if one command or all commands together exceed their limit.
     pub(super) fn put(&mut self, octets: &[u8]) -> Result<(), TooLarge> {
-        let left = self.budget.left.get();
-        if octets.len() > left || self.octets.len() + octets.len() > self.max_bytes {
+        let remaining_bytes = self.budget.remaining_bytes.get();
+        if octets.len() > remaining_bytes || self.octets.len() + octets.len() > self.max_bytes {
             return Err(TooLarge);
         }
-        self.budget.left.set(left - octets.len());
+        self.budget.remaining_bytes.set(remaining_bytes - octets.len());
         self.octets.extend_from_slice(octets);
         Ok(())
     }
@@ -90,7 +94,7 @@ impl IncomingCommand {
 
 impl Drop for IncomingCommand {
     fn drop(&mut self) {
-        self.budget.left.set(self.budget.left.get() + self.octets.len());
+        self.budget.remaining_bytes.set(self.budget.remaining_bytes.get() + self.octets.len());
         if self.octets.len() >= LARGE_BYTES {
             self.octets = Vec::new();
             netio::process::return_memory();
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_command_and_all_commands_are_bounded_and_give_back() {
-        let budget = Budget::of(6, 10);
+        let budget = Budget::with_limits(6, 10);
         let mut first = IncomingCommand::new(&budget);
         assert_eq!(first.put(b"1234567"), Err(TooLarge));
         assert_eq!(first.put(b"123456"), Ok(()));
@@ -184,6 +188,6 @@ mod tests {
         assert_eq!(second.put(b"12345"), Ok(()));
         drop(second);
         assert!(budget.has_room_for(6) && !budget.has_room_for(7));
-        assert_eq!(budget.left.get(), 10);
+        assert_eq!(budget.remaining_bytes.get(), 10);
     }
 }

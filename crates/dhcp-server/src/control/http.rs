@@ -19,12 +19,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::auth::HttpCredentials;
-use super::budget::{ANYONES_MAX_BYTES, Budget, IncomingCommand, OutgoingAnswer};
-use super::line::ProgressStream;
-use super::pace::{ControlConnectionPhase, ControlConnectionProgress};
+use super::budget::{Budget, IncomingCommand, OutgoingAnswer, UNAUTHENTICATED_MAX_BYTES};
+use super::connections::Seat;
 use super::parse::parse;
-use super::question::{ControlRequest, ControlRequestSender};
-use super::seats::Seat;
+use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
+use super::progress_stream::ProgressStream;
+use super::requests::{ControlRequest, ControlRequestSender};
 use super::tls;
 use super::unix::{failure, no_room};
 
@@ -42,7 +42,7 @@ const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.
 /// Settings of an HTTP socket other than its address.
 #[derive(Default)]
 pub(super) struct HttpSocketSettings {
-    gate: Option<HttpCredentials>,
+    credentials: Option<HttpCredentials>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
     /// True if the socket needs neither credentials nor a client certificate.
@@ -67,7 +67,7 @@ impl HttpSocketSettings {
             Ok((name.map_err(|cause| wrong(cause.to_string()))?, value))
         });
         Ok(Self {
-            gate: config.authentication.as_ref().map(HttpCredentials::open).transpose()?,
+            credentials: config.authentication.as_ref().map(HttpCredentials::open).transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
             is_open_to_all: is_open_to_all(config),
@@ -104,22 +104,22 @@ fn is_own(host: &str) -> bool {
 #[derive(Clone)]
 pub(super) struct HttpControl {
     /// Replaced when the socket's configuration changes.
-    pub(super) front: Rc<RefCell<Rc<HttpSocketSettings>>>,
+    pub(super) settings: Rc<RefCell<Rc<HttpSocketSettings>>>,
     pub(super) budget: Rc<Budget>,
-    pub(super) asking: ControlRequestSender,
+    pub(super) request_sender: ControlRequestSender,
 }
 
 /// Serves one connection until it ends.
 pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: HttpControl) {
-    let tls = desk.front.borrow().tls.clone();
-    let Some(tls) = tls else { return speak(stream, Vec::new(), &seat.pace, desk).await };
+    let tls = desk.settings.borrow().tls.clone();
+    let Some(tls) = tls else { return serve_http(stream, Vec::new(), &seat.progress, desk).await };
     let shaken = tokio::select! {
         shaken = tls.accept(stream) => shaken,
-        () = seat.pace.evicted() => return,
-        () = seat.pace.overdue() => return,
+        () = seat.progress.wait_for_eviction() => return,
+        () = seat.progress.wait_until_overdue() => return,
     };
     match shaken {
-        Ok(stream) => speak(stream, Vec::new(), &seat.pace, desk).await,
+        Ok(stream) => serve_http(stream, Vec::new(), &seat.progress, desk).await,
         Err(cause) => tracing::info!(
             target: "http",
             id = "HTTP_CONNECTION_HANDSHAKE_FAILED",
@@ -130,13 +130,13 @@ pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: HttpControl) {
 
 /// Serves HTTP on `stream` until the connection ends; `ahead` has been read from the stream
 /// already.
-pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+pub(super) async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
     ahead: Vec<u8>,
     pace: &Rc<ControlConnectionProgress>,
     desk: HttpControl,
 ) {
-    let line = ProgressStream { stream, ahead, pace: Rc::clone(pace) };
+    let line = ProgressStream { stream, ahead, progress: Rc::clone(pace) };
     let service = {
         let pace = Rc::clone(pace);
         service_fn(move |request| Box::pin(serve_request(request, desk.clone(), Rc::clone(&pace))))
@@ -149,8 +149,8 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         // Hyper answers the client's errors. If the client has gone, there is no one to report the
         // error to.
         _ = &mut connection => return,
-        () = pace.evicted() => return,
-        () = pace.overdue() => {}
+        () = pace.wait_for_eviction() => return,
+        () = pace.wait_until_overdue() => {}
     }
     if pace.phase() == ControlConnectionPhase::Receiving {
         tracing::info!(
@@ -166,7 +166,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
                 stream.write_all(text.as_bytes()).await?;
                 stream.shutdown().await
             } => {}
-            () = pace.overdue() => {}
+            () = pace.wait_until_overdue() => {}
         }
     }
 }
@@ -250,7 +250,7 @@ async fn serve_request(
     pace: Rc<ControlConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     // A request keeps the settings with which it began until it ends.
-    let front = Rc::clone(&desk.front.borrow());
+    let front = Rc::clone(&desk.settings.borrow());
     let outcome = outcome(request, &front, &desk, &pace).await;
     pace.enter(ControlConnectionPhase::Answering);
     let answer = |text| OutgoingAnswer::new(&desk.budget, text, |len| failure(&no_room(len)));
@@ -269,7 +269,7 @@ async fn serve_request(
     for (name, value) in &front.headers {
         headers.append(name.clone(), value.clone());
     }
-    let challenge = front.gate.as_ref().filter(|_| status == StatusCode::UNAUTHORIZED);
+    let challenge = front.credentials.as_ref().filter(|_| status == StatusCode::UNAUTHORIZED);
     if let Some(Ok(value)) = challenge.map(|gate| HeaderValue::try_from(gate.challenge())) {
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
@@ -301,7 +301,7 @@ async fn outcome(
     pace: &ControlConnectionProgress,
 ) -> HttpResponseContent {
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
+    if front.credentials.as_ref().is_some_and(|gate| !gate.admits(shown)) {
         return StatusCode::UNAUTHORIZED.into();
     }
     if let Some(refusal) = ambiguity(&request) {
@@ -328,7 +328,7 @@ async fn outcome(
     crate::panics::planted("http");
     let is_command = matches!(question, ControlRequest::Command(_));
     pace.enter(ControlConnectionPhase::Working);
-    match desk.asking.ask(question).await {
+    match desk.request_sender.send_request(question).await {
         None => StatusCode::INTERNAL_SERVER_ERROR.into(),
         Some(answer) if is_command => HttpResponseContent::Answer(answer),
         Some(text) => HttpResponseContent::Metrics(text),
@@ -352,7 +352,7 @@ async fn command(
         return Err(StatusCode::PAYLOAD_TOO_LARGE.into());
     }
     let mut command = match front.is_open_to_all {
-        true => IncomingCommand::within(&desk.budget, ANYONES_MAX_BYTES),
+        true => IncomingCommand::within(&desk.budget, UNAUTHENTICATED_MAX_BYTES),
         false => IncomingCommand::new(&desk.budget),
     };
     while let Some(frame) = body.frame().await {

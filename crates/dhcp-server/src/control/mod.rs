@@ -4,17 +4,18 @@
 //! and neither touches the packet path. Where processors are scarce the thread yields to threads
 //! that serve packets: an answer of twenty million bytes is work for the kernel, too.
 //!
-//! Every connection is bounded: in number per socket, in time by [`pace`], in memory by [`budget`].
+//! Every connection is bounded: in number per socket, in time by [`progress`], in memory by
+//! [`budget`].
 
 mod auth;
 mod budget;
-mod feed;
+mod connections;
 mod http;
-mod line;
-mod pace;
 mod parse;
-mod question;
-mod seats;
+mod progress;
+mod progress_stream;
+mod requests;
+mod scanner;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -27,21 +28,21 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dhcp_config::ControlSocket;
-use dhcp_engine::contain::contained;
+use dhcp_engine::contain::run_contained;
 use netio::Waker;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
-pub(crate) use question::{ControlRequest, Inbox, PendingControlRequest};
+pub(crate) use requests::{ControlRequest, Inbox, PendingControlRequest};
 
 use crate::ServerError;
 use crate::log;
 use crate::panics::INTERNAL_ERROR;
-use question::ControlRequestSender;
+use requests::ControlRequestSender;
 use sockets::ControlSocketSet;
 
 /// Time in which answers may still be sent when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Order of the supervisor to the control thread.
 enum ControlOrder {
@@ -67,7 +68,7 @@ impl ControlThread {
     pub(crate) fn start() -> Result<(Self, Inbox), ServerError> {
         let system = |cause| ServerError::System { tried: "start the control thread", cause };
         let waker = Arc::new(Waker::new().map_err(system)?);
-        let (asking, inbox) = question::channel(waker);
+        let (asking, inbox) = requests::channel(waker);
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
         let (orders, received) = unbounded_channel();
@@ -75,7 +76,7 @@ impl ControlThread {
             .name("control".to_owned())
             .spawn(move || {
                 log::give_way("commands");
-                LocalSet::new().block_on(&runtime, follow(received, asking));
+                LocalSet::new().block_on(&runtime, execute_orders(received, asking));
             })
             .map_err(system)?;
         Ok((Self { orders, thread }, inbox))
@@ -99,10 +100,10 @@ impl ControlThread {
     }
 }
 
-async fn follow(mut orders: UnboundedReceiver<ControlOrder>, asking: ControlRequestSender) {
+async fn execute_orders(mut orders: UnboundedReceiver<ControlOrder>, asking: ControlRequestSender) {
     let mut sockets = ControlSocketSet::new(asking);
     while let Some(ControlOrder::Configure(config, outcome)) = orders.recv().await {
-        let configured = contained(|| sockets.configure(&config));
+        let configured = run_contained(|| sockets.configure(&config));
         outcome.send(configured.unwrap_or_else(|| Err(vec![INTERNAL_ERROR.to_owned()]))).ok();
     }
     sockets.refuse();
@@ -111,5 +112,5 @@ async fn follow(mut orders: UnboundedReceiver<ControlOrder>, asking: ControlRequ
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(FAREWELL, farewell).await.ok();
+    tokio::time::timeout(SHUTDOWN_TIMEOUT, farewell).await.ok();
 }

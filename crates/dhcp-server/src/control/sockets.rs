@@ -11,15 +11,15 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{AbortHandle, spawn_local};
 
 use super::budget::Budget;
+use super::connections::ControlConnections;
 use super::http::{self, HttpSocketSettings};
-use super::question::ControlRequestSender;
-use super::seats::ControlConnections;
+use super::requests::ControlRequestSender;
 use super::unix::{self, SocketFile};
 use crate::panics::contained_task;
 use crate::policy;
 
 /// Connections per socket.
-const SEATS: usize = 128;
+const CONNECTIONS_MAX: usize = 128;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 128;
 /// Wait after an accept that failed for lack of a resource.
@@ -43,9 +43,9 @@ impl std::fmt::Display for ControlSocketAddress {
 
 /// A socket that accepts connections.
 struct OpenControlSocket {
-    place: ControlSocketAddress,
-    front: Rc<RefCell<Rc<HttpSocketSettings>>>,
-    seats: Rc<ControlConnections>,
+    address: ControlSocketAddress,
+    settings: Rc<RefCell<Rc<HttpSocketSettings>>>,
+    connections: Rc<ControlConnections>,
     accepting: AbortHandle,
     _file: Option<SocketFile>,
 }
@@ -53,7 +53,7 @@ struct OpenControlSocket {
 impl Drop for OpenControlSocket {
     fn drop(&mut self) {
         self.accepting.abort();
-        self.seats.clear();
+        self.connections.clear();
     }
 }
 
@@ -61,7 +61,7 @@ impl Drop for OpenControlSocket {
 pub(super) struct ControlSocketSet {
     open: Vec<OpenControlSocket>,
     budget: Rc<Budget>,
-    asking: ControlRequestSender,
+    request_sender: ControlRequestSender,
 }
 
 /// A configured socket that is not open yet, or is open with other settings.
@@ -73,7 +73,7 @@ enum ConfiguredControlSocket {
 impl ControlSocketSet {
     /// Creates the set without an open socket.
     pub(super) fn new(asking: ControlRequestSender) -> Self {
-        Self { open: Vec::new(), budget: Budget::new(), asking }
+        Self { open: Vec::new(), budget: Budget::new(), request_sender: asking }
     }
 
     /// Opens and closes sockets as `config` requires. A socket that stays has no interruption.
@@ -98,24 +98,24 @@ impl ControlSocketSet {
             return Err(problems);
         }
         self.open.retain(|open| {
-            let is_kept = kept.iter().any(|(place, _)| *place == open.place);
+            let is_kept = kept.iter().any(|(address, _)| *address == open.address);
             if !is_kept {
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_ACCEPTOR_STOPPED",
-                    "no longer taking commands at {}", open.place
+                    "no longer taking commands at {}", open.address
                 );
             }
             is_kept
         });
         for (place, front) in kept {
-            if let Some(open) = self.open.iter().find(|open| open.place == place) {
-                *open.front.borrow_mut() = front;
+            if let Some(open) = self.open.iter().find(|open| open.address == place) {
+                *open.settings.borrow_mut() = front;
             }
         }
         for open in &fresh {
             tracing::info!(
-                target: "commands", id = "COMMAND_ACCEPTOR_START", "taking commands at {}", open.place
+                target: "commands", id = "COMMAND_ACCEPTOR_START", "taking commands at {}", open.address
             );
         }
         self.open.append(&mut fresh);
@@ -124,14 +124,14 @@ impl ControlSocketSet {
 
     /// Returns true if a connection has a command under way or an answer to be sent.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.iter().any(|open| open.seats.is_busy())
+        self.open.iter().any(|open| open.connections.is_busy())
     }
 
     /// Accepts no more connections and closes those that wait for a command; the others go on.
     pub(super) fn refuse(&self) {
         for open in &self.open {
             open.accepting.abort();
-            open.seats.clear();
+            open.connections.clear();
         }
     }
 
@@ -145,15 +145,15 @@ impl ControlSocketSet {
                 (ControlSocketAddress::Tcp(address), front)
             }
         };
-        if self.open.iter().any(|open| open.place == place) {
+        if self.open.iter().any(|open| open.address == place) {
             return Ok(PreparedControlSocket::Kept(place, front));
         }
-        let seats = ControlConnections::new(SEATS);
+        let seats = ControlConnections::new(CONNECTIONS_MAX);
         let front = Rc::new(RefCell::new(front));
         let desk = http::HttpControl {
-            front: Rc::clone(&front),
+            settings: Rc::clone(&front),
             budget: Rc::clone(&self.budget),
-            asking: self.asking.clone(),
+            request_sender: self.request_sender.clone(),
         };
         let own = Rc::clone(&seats);
         let (accepting, file) = match &place {
@@ -169,9 +169,9 @@ impl ControlSocketSet {
         };
         let accepting = accepting.abort_handle();
         Ok(PreparedControlSocket::Opened(OpenControlSocket {
-            place,
-            front,
-            seats,
+            address: place,
+            settings: front,
+            connections: seats,
             accepting,
             _file: file,
         }))
@@ -224,7 +224,7 @@ async fn accept_unix(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                if let Some(seat) = seats.take() {
+                if let Some(seat) = seats.register() {
                     spawn_local(contained_task(unix::serve(stream, seat, desk.clone())));
                 }
             }
@@ -245,7 +245,7 @@ async fn accept_http(
             Ok((stream, _)) => {
                 // An answer is one write: waiting for more data (Nagle's algorithm) only delays it.
                 stream.set_nodelay(true).ok();
-                if let Some(seat) = seats.take() {
+                if let Some(seat) = seats.register() {
                     spawn_local(contained_task(http::serve(stream, seat, desk.clone())));
                 }
             }

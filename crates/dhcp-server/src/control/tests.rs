@@ -55,7 +55,7 @@ fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
         inbox.waker().drain();
         while let Some(asked) = inbox.next() {
             count += 1;
-            let text = match &asked.question {
+            let text = match &asked.request {
                 ControlRequest::Command(command) => {
                     serde_json::json!({ "result": 0, "arguments": command }).to_string()
                 }
@@ -481,7 +481,7 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
         .unwrap();
     let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (asking, _inbox) = question::channel(Arc::new(Waker::new().unwrap()));
+    let (asking, _inbox) = requests::channel(Arc::new(Waker::new().unwrap()));
     LocalSet::new().block_on(&runtime, async {
         let mut sockets = ControlSocketSet::new(asking);
         let path = folder.join("socket");
@@ -500,7 +500,7 @@ fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Se
         .start_paused(true)
         .build()
         .unwrap();
-    let (asking, inbox) = question::channel(Arc::new(Waker::new().unwrap()));
+    let (asking, inbox) = requests::channel(Arc::new(Waker::new().unwrap()));
     let is_over = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&is_over);
     let answering = thread::spawn(move || answer_until(&over, &inbox));

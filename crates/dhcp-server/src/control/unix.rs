@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::budget::{Budget, IncomingCommand, OutgoingAnswer, TooLarge};
-use super::feed::{CommandScanner, Fed};
+use super::connections::Seat;
 use super::http::{self, HttpControl};
-use super::pace::{ControlConnectionPhase, ControlConnectionProgress};
 use super::parse::parse;
-use super::question::ControlRequest;
-use super::seats::Seat;
+use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
+use super::requests::ControlRequest;
+use super::scanner::{CommandScanner, Fed};
 
 /// Mode of the socket's file: owner and group may send commands.
 const MODE: u32 = 0o660;
@@ -125,12 +125,12 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 
 /// Serves one connection until it ends.
 pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: HttpControl) {
-    let pace = &seat.pace;
+    let pace = &seat.progress;
     let spoken = tokio::select! {
         // If the client has gone, there is no one to report the error to.
         spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(Spoken::ToTheEnd),
-        () = pace.evicted() => Spoken::ToTheEnd,
-        () = pace.overdue() => {
+        () = pace.wait_for_eviction() => Spoken::ToTheEnd,
+        () = pace.wait_until_overdue() => {
             if pace.phase() == ControlConnectionPhase::Receiving {
                 tracing::info!(
                     target: "commands",
@@ -143,7 +143,7 @@ pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: HttpControl) {
         }
     };
     if let Spoken::Http(ahead) = spoken {
-        http::speak(stream, ahead, pace, desk).await;
+        http::serve_http(stream, ahead, pace, desk).await;
     }
 }
 
@@ -187,12 +187,12 @@ async fn converse(
         read.truncate(count);
         return Ok(Spoken::Http(read));
     }
-    let answer = match command(stream, pace, &desk.budget, (read, count)).await? {
+    let answer = match command(stream, pace, &desk.budget, read, count).await? {
         Ok(command) => {
             #[cfg(test)]
             crate::panics::planted("unix");
             pace.enter(ControlConnectionPhase::Working);
-            let answer = desk.asking.ask(ControlRequest::Command(command)).await;
+            let answer = desk.request_sender.send_request(ControlRequest::Command(command)).await;
             answer.unwrap_or_else(|| failure("the server is busy or about to end"))
         }
         Err(text) => failure(&text),
@@ -234,13 +234,14 @@ async fn receive(
     }
 }
 
-/// Receives the command, whose first `count` bytes have arrived already. Returns the command, or
-/// the text of the error for the client.
+/// Receives the command, whose first `count` bytes have arrived in `read` already. Returns the
+/// command, or the text of the error for the client.
 async fn command(
     stream: &UnixStream,
     pace: &ControlConnectionProgress,
     budget: &Rc<Budget>,
-    (mut read, mut count): (Vec<u8>, usize),
+    mut read: Vec<u8>,
+    mut count: usize,
 ) -> io::Result<Result<Value, String>> {
     let mut command = IncomingCommand::new(budget);
     let mut feed = CommandScanner::default();

@@ -2,7 +2,7 @@
 //! all shards.
 
 mod row;
-mod told;
+mod row_reports;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -25,8 +25,8 @@ use crate::ServerError;
 use crate::leases::{self, DHCPSRV};
 use crate::log::counted;
 use crate::service::{CommonServerSettings, DaemonFamily};
-pub(crate) use told::HostRowCounts;
-use told::RowReports;
+pub(crate) use row_reports::HostRowCounts;
+use row_reports::RowReports;
 
 /// Lookups by host key, with the hosts found.
 type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
@@ -153,14 +153,18 @@ fn connect<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> Result<SqlHost
 struct ShardHosts<P: DaemonFamily>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
 
 impl<P: DaemonFamily> HostSource<P> for ShardHosts<P> {
-    fn ask(&mut self, keys: Vec<HostKey<P::Address>>) -> u64 {
-        self.0.ask(keys)
+    fn request(&mut self, keys: Vec<HostKey<P::Address>>) -> u64 {
+        self.0.request(keys)
     }
 
     fn take(&mut self) -> Option<HostAnswer<P>> {
-        let answer = self.0.take()?;
-        let is_failed = answer.found.is_none();
-        Some(HostAnswer { batch: answer.batch, is_failed, found: answer.found.unwrap_or_default() })
+        let answer = self.0.take_result()?;
+        let is_failed = answer.results.is_none();
+        Some(HostAnswer {
+            batch: answer.batch,
+            is_failed,
+            hosts_by_key: answer.results.unwrap_or_default(),
+        })
     }
 }
 
@@ -183,7 +187,7 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
             HostKey::Identifier(kind, octets) => {
                 HostQuery::Identifier(*kind as u8, octets.to_vec())
             }
-            HostKey::Address(address) => HostQuery::Address(P::place(*address).into()),
+            HostKey::Address(address) => HostQuery::Address(P::address_key(*address).into()),
         };
         let queries: Vec<HostQuery> = keys.iter().map(query).collect();
         let mut positions: BTreeMap<&HostQuery, Vec<usize>> = BTreeMap::new();
@@ -194,7 +198,7 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
         let (mut hosts, mut faults) = (Vec::new(), Vec::new());
         self.hosts.find(now, &queries, &mut hosts, &mut faults)?;
         for fault in faults {
-            self.reports.left_out("a row of a hosts database", &fault.to_string());
+            self.reports.report_ignored("a row of a hosts database", &fault.to_string());
         }
         for host in &hosts {
             let wanted: Vec<usize> = host
@@ -210,13 +214,13 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
             let reservation = match read {
                 Ok((reservation, warnings)) => {
                     for warning in warnings {
-                        self.reports.taken_in_part(&row::identity(host), &warning.message);
+                        self.reports.report_partial(&row::identity(host), &warning.message);
                     }
                     Arc::new(reservation)
                 }
                 Err(problems) => {
                     let why = problems.first().map_or("", |problem| &problem.message);
-                    self.reports.left_out(&row::identity(host), why);
+                    self.reports.report_ignored(&row::identity(host), why);
                     continue;
                 }
             };

@@ -82,7 +82,8 @@ pub(super) fn start<P: DaemonFamily>(
     config: &CommonServerSettings<'_>,
     database: &SqlDatabase,
     leases: SharedLeases,
-    (shards, table): (Arc<SharedLogState>, Arc<LeaseTable<P>>),
+    shards: Arc<SharedLogState>,
+    table: Arc<LeaseTable<P>>,
 ) -> Result<DatabaseThread<P>, ServerError> {
     let tries_max = match database.on_fail {
         OnFail::StopRetryExit | OnFail::ServeRetryExit => database.max_reconnect_tries,

@@ -11,8 +11,8 @@
 //! written; `fatal` makes an error one that ends the server; `at_us` is the time of an event that
 //! is logged later.
 
-mod hearing;
 mod layout;
+mod levels;
 mod routes;
 mod sink;
 mod text;
@@ -32,8 +32,8 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-pub(crate) use hearing::LogTopicLevels;
 use layout::LogRecord;
+pub(crate) use levels::LogTopicLevels;
 use routes::Routes;
 use text::EventFields;
 use writer::LogWriterItem;
@@ -71,7 +71,7 @@ pub(crate) fn wait_for_room_in_this_thread() {
 }
 
 /// Levels of detail about single messages, for shards to read.
-static HEARING: AtomicU32 = AtomicU32::new(LogTopicLevels::NOBODY.to_bits());
+static TOPIC_LEVELS: AtomicU32 = AtomicU32::new(LogTopicLevels::NONE.to_bits());
 
 /// State of the log, up to the queue of the writer.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub(crate) fn start(family: &'static str) {
 pub(crate) fn configure(loggers: &[Logger]) {
     if let Some(log) = LOG.get() {
         log.configure(loggers);
-        HEARING.store(log.routes().hearing().to_bits(), Ordering::Relaxed);
+        TOPIC_LEVELS.store(log.routes().topic_levels().to_bits(), Ordering::Relaxed);
     }
 }
 
@@ -121,8 +121,8 @@ pub(crate) fn is_configured() -> bool {
 }
 
 /// Returns the levels of detail about single messages that loggers take. It costs one atomic load.
-pub(crate) fn hearing() -> LogTopicLevels {
-    LogTopicLevels::from_bits(HEARING.load(Ordering::Relaxed))
+pub(crate) fn topic_levels() -> LogTopicLevels {
+    LogTopicLevels::from_bits(TOPIC_LEVELS.load(Ordering::Relaxed))
 }
 
 /// Logs a problem of a configuration, in one record.

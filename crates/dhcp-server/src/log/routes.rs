@@ -131,7 +131,7 @@ impl Routes {
     /// INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
     /// does not suffice: lines about leases must not slow down a server without a logger for
     /// leases.
-    pub(super) fn hearing(&self) -> LogTopicLevels {
+    pub(super) fn topic_levels(&self) -> LogTopicLevels {
         let wanted = |hearing: LogTopicLevels, topic: LogTopic| match self.route(topic.name()) {
             Some(LoggerRoute { severity: LogSeverity::Debug, debug_level, .. }) => {
                 hearing.with(topic, *debug_level)
@@ -143,7 +143,7 @@ impl Routes {
             }
             _ => hearing,
         };
-        LogTopic::ALL.into_iter().fold(LogTopicLevels::NOBODY, wanted)
+        LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, wanted)
     }
 
     fn route(&self, target: &str) -> Option<&LoggerRoute> {
@@ -256,10 +256,10 @@ mod tests {
         assert!(routes.sinks("leases", Level::WARN).is_none());
         assert!(routes.wants("leases", LogSeverity::Fatal, 0));
         assert!(!routes.wants("leases", LogSeverity::Error, 0));
-        assert_eq!(routes.hearing(), LogTopicLevels::NOBODY.with(LogTopic::Packets, 40));
-        assert!(!Routes::new("dhcp4", &[]).hearing().is_any());
+        assert_eq!(routes.topic_levels(), LogTopicLevels::NONE.with(LogTopic::Packets, 40));
+        assert!(!Routes::new("dhcp4", &[]).topic_levels().is_any());
         let root = logger("kea-dhcp4", LogSeverity::Debug, &[]);
-        let all = Routes::new("dhcp4", &[root]).hearing();
+        let all = Routes::new("dhcp4", &[root]).topic_levels();
         assert!(LogTopic::ALL.into_iter().all(|topic| all.takes(topic, 0) && !all.takes(topic, 1)));
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn write(messages: &Receiver<LogWriterItem>, dropped: &AtomicU64) {
         while let Some(message) = next {
             match message {
                 LogWriterItem::Record(record, to) => {
-                    tell_of_dropped(&to, &record, dropped);
+                    report_dropped(&to, &record, dropped);
                     put(&to, &record);
                     for sink in to.iter() {
                         if !written.iter().any(|known| Arc::ptr_eq(known, sink)) {
@@ -53,7 +53,7 @@ fn put(sinks: &[Arc<LogSink>], record: &LogRecord) {
     sinks.iter().for_each(|sink| sink.write(record, utc_offset_s));
 }
 
-fn tell_of_dropped(sinks: &[Arc<LogSink>], next: &LogRecord, dropped: &AtomicU64) {
+fn report_dropped(sinks: &[Arc<LogSink>], next: &LogRecord, dropped: &AtomicU64) {
     let count = dropped.swap(0, Ordering::Relaxed);
     if count > 0 {
         let text = format!("LOG_MESSAGES_DROPPED {count} messages were lost: too many at once");

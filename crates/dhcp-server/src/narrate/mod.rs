@@ -6,7 +6,7 @@
 //! name of the logger of single messages: the log must not slow a server down unless its operator
 //! configures it so.
 
-mod questions;
+mod pending_requests;
 mod recorder;
 mod thread;
 mod v4;
@@ -23,11 +23,11 @@ use dhcp_lease::v6::V6;
 use crate::log::LogTopicLevels;
 use crate::server_id::colon_hex as hex;
 
-pub(crate) use questions::Questions;
+pub(crate) use pending_requests::Questions;
 pub(crate) use recorder::{Mailbox, NoticeRecorder};
 pub(crate) use thread::Narration;
-pub(crate) use v4::tell as tell_v4;
-pub(crate) use v6::tell as tell_v6;
+pub(crate) use v4::log_notice as tell_v4;
+pub(crate) use v6::log_notice as tell_v6;
 
 /// `decline-probation-period` of the configuration in force in seconds, which lines about declined
 /// leases contain.
@@ -106,7 +106,7 @@ const LEASE_ALLOC: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCPX_LEASE_A
 /// Writer of lines with the data that they need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Narrator<'d> {
-    pub(crate) hearing: LogTopicLevels,
+    pub(crate) topic_levels: LogTopicLevels,
     /// Names of the interfaces.
     pub(crate) names: &'d InterfaceNames,
     /// Time of the event on the wall clock, in microseconds since 1970.
@@ -115,9 +115,9 @@ pub(crate) struct Narrator<'d> {
 
 impl Narrator<'_> {
     /// Writes `line` with the text of `text`, if a logger takes it.
-    fn say(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
+    fn write_line(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
         let KeaLogMessage { topic, level, id } = line;
-        if !self.hearing.takes(topic, level) {
+        if !self.topic_levels.takes(topic, level) {
             return;
         }
         let (debuglevel, at_us, text) = (u64::from(level), self.at_us, text());
@@ -148,16 +148,16 @@ impl Narrator<'_> {
 
 /// Writes the line of both families about a message's arrival: size in bytes, source, destination
 /// and interface.
-fn tell_of_arrival(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
+fn log_datagram(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
     let (source, port, local, interface) = way;
-    narrator.say(BUFFER_RECEIVED, || {
+    narrator.write_line(BUFFER_RECEIVED, || {
         let interface = narrator.interface(interface);
         format!("{len} octets from {source} port {port} to {local} on interface {interface}")
     });
 }
 
 /// Returns the type of the message that a reply answers.
-fn answered<P: Protocol>(asked: dhcp_engine::MeasuredRequest) -> &'static str {
+fn request_type<P: Protocol>(asked: dhcp_engine::MeasuredRequest) -> &'static str {
     P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
 }
 
@@ -195,7 +195,7 @@ fn wants_v4(hearing: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
 
 /// Returns [`wants`] for the message `octets` of DHCPv6.
 fn wants_v6(hearing: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
-    wants(hearing, &notice, || questions::is_needed(octets))
+    wants(hearing, &notice, || pending_requests::is_needed(octets))
 }
 
 /// Outcome of a message of `P`.

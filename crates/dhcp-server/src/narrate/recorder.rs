@@ -28,7 +28,7 @@ pub(super) enum FamilyMessageOutcome {
 /// One notice; its message is the next `len` bytes of the buffer.
 #[derive(Clone, Copy, Debug)]
 struct RecordedNotice {
-    happened: FamilyMessageOutcome,
+    outcome: FamilyMessageOutcome,
     wall_us: u64,
     len: usize,
 }
@@ -57,7 +57,7 @@ impl Notes {
         let has_room = self.notices.len() < self.notices.capacity()
             && self.octets.len() + octets.len() <= self.octets.capacity();
         if has_room {
-            self.notices.push(RecordedNotice { happened, wall_us, len: octets.len() });
+            self.notices.push(RecordedNotice { outcome: happened, wall_us, len: octets.len() });
             self.octets.extend_from_slice(octets);
         }
         has_room
@@ -71,7 +71,7 @@ impl Notes {
     /// Returns the events with their times and their messages.
     pub(super) fn iter(&self) -> impl Iterator<Item = (FamilyMessageOutcome, u64, &[u8])> {
         let mut rest = &self.octets[..];
-        self.notices.iter().map(move |&RecordedNotice { happened, wall_us, len }| {
+        self.notices.iter().map(move |&RecordedNotice { outcome: happened, wall_us, len }| {
             let (octets, after) = rest.split_at(len);
             rest = after;
             (happened, wall_us, octets)
@@ -102,13 +102,13 @@ impl NoticeSignal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) {
+    fn notify(&self) {
         self.lock().is_rung = true;
         self.rung.notify_one();
     }
 
     /// Makes the thread end after the remaining notices.
-    pub(super) fn ring_for_the_last_time(&self) {
+    pub(super) fn notify_end(&self) {
         *self.lock() = BellState { is_rung: true, is_last: true };
         self.rung.notify_one();
     }
@@ -128,12 +128,12 @@ impl NoticeSignal {
 pub(crate) struct Mailbox {
     notes: Mutex<Notes>,
     lost: AtomicU64,
-    bell: Arc<NoticeSignal>,
+    signal: Arc<NoticeSignal>,
 }
 
 impl Mailbox {
     pub(super) fn new(bell: Arc<NoticeSignal>) -> Self {
-        Self { notes: Mutex::default(), lost: AtomicU64::new(0), bell }
+        Self { notes: Mutex::default(), lost: AtomicU64::new(0), signal: bell }
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
@@ -152,7 +152,7 @@ impl Mailbox {
         if !has_room {
             self.lost.fetch_add(1, Ordering::Relaxed);
         } else if was_empty {
-            self.bell.ring();
+            self.signal.notify();
         }
     }
 
@@ -171,14 +171,14 @@ impl Mailbox {
 #[derive(Debug)]
 pub(crate) struct NoticeRecorder {
     mailbox: Arc<Mailbox>,
-    hearing: LogTopicLevels,
+    topic_levels: LogTopicLevels,
     /// Time of the next notices, in microseconds since 1970.
     wall_us: u64,
 }
 
 impl NoticeRecorder {
     pub(crate) const fn new(mailbox: Arc<Mailbox>) -> Self {
-        Self { mailbox, hearing: LogTopicLevels::NOBODY, wall_us: 0 }
+        Self { mailbox, topic_levels: LogTopicLevels::NONE, wall_us: 0 }
     }
 
     /// Sets the names of the interfaces.
@@ -187,8 +187,8 @@ impl NoticeRecorder {
     }
 
     /// Records notices that `hearing` takes from now on.
-    pub(crate) const fn follow(&mut self, hearing: LogTopicLevels) {
-        self.hearing = hearing;
+    pub(crate) const fn set_topic_levels(&mut self, hearing: LogTopicLevels) {
+        self.topic_levels = hearing;
     }
 
     /// Sets the time of the next notices to `wall_us`.
@@ -198,19 +198,19 @@ impl NoticeRecorder {
 
     /// Returns true if a logger takes any notice.
     pub(crate) const fn is_wanted(&self) -> bool {
-        self.hearing.is_any()
+        self.topic_levels.is_any()
     }
 
     /// Records a notice about a message of DHCPv4, if a logger takes it.
     pub(crate) fn note_v4(&self, notice: NoticeOf<V4>, octets: &[u8], ingress: v4::Ingress) {
-        if wants_v4(self.hearing, notice) {
+        if wants_v4(self.topic_levels, notice) {
             self.mailbox.put(FamilyMessageOutcome::V4(notice, ingress), self.wall_us, octets);
         }
     }
 
     /// Records a notice about a message of DHCPv6, if a logger takes it.
     pub(crate) fn note_v6(&self, notice: NoticeOf<V6>, octets: &[u8], ingress: v6::Ingress) {
-        if wants_v6(self.hearing, notice, octets) {
+        if wants_v6(self.topic_levels, notice, octets) {
             self.mailbox.put(FamilyMessageOutcome::V6(notice, ingress), self.wall_us, octets);
         }
     }
@@ -235,7 +235,7 @@ mod tests {
     fn sent() -> NoticeOf<V4> {
         Told::Sent {
             destination: Destination::Relay(RELAY),
-            asked: dhcp_engine::MeasuredRequest::default(),
+            request: dhcp_engine::MeasuredRequest::default(),
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn notices_cost_no_allocation_and_those_without_room_are_counted() {
         let mailbox = Arc::new(Mailbox::new(Arc::default()));
         let mut recorder = NoticeRecorder::new(Arc::clone(&mailbox));
-        recorder.follow(LogTopicLevels::NOBODY.with(LogTopic::Leases, 0));
+        recorder.set_topic_levels(LogTopicLevels::NONE.with(LogTopic::Leases, 0));
         recorder.set_time(7);
         let octets = [1; 300];
         // The first notice allocates the buffers.

@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Narration {
     mailboxes: Vec<Arc<Mailbox>>,
-    bell: Arc<NoticeSignal>,
+    signal: Arc<NoticeSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -27,7 +27,7 @@ impl Narration {
     pub(crate) fn new(shards: usize) -> Self {
         let bell = Arc::<NoticeSignal>::default();
         let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&bell)))).collect();
-        Self { mailboxes, bell, thread: None }
+        Self { mailboxes, signal: bell, thread: None }
     }
 
     /// Returns the mailbox of shard number `shard`.
@@ -41,10 +41,10 @@ impl Narration {
     ///
     /// [`ServerError::System`] if the system refuses a thread.
     pub(crate) fn start_if_wanted(&mut self) -> Result<(), ServerError> {
-        if self.thread.is_some() || !log::hearing().is_any() {
+        if self.thread.is_some() || !log::topic_levels().is_any() {
             return Ok(());
         }
-        let (mailboxes, bell) = (self.mailboxes.clone(), Arc::clone(&self.bell));
+        let (mailboxes, bell) = (self.mailboxes.clone(), Arc::clone(&self.signal));
         let thread = Builder::new()
             .name("narrator".to_owned())
             .spawn(move || narrate(&mailboxes, &bell))
@@ -56,7 +56,7 @@ impl Narration {
     /// Ends the thread after it has logged all notices. Shards must have ended.
     pub(crate) fn stop(self) {
         if let Some(thread) = self.thread {
-            self.bell.ring_for_the_last_time();
+            self.signal.notify_end();
             thread.join().expect("a thread that panics ends the process");
         }
     }
@@ -74,7 +74,7 @@ fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
         }
         for (mailbox, questions) in mailboxes.iter().zip(&mut questions) {
             let lost = mailbox.take(&mut notes);
-            tell_all(&notes, questions);
+            log_notices(&notes, questions);
             if lost > 0 {
                 tracing::warn!(
                     target: DAEMON,
@@ -90,10 +90,10 @@ fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
 }
 
 /// Logs all of `notes`; `questions` keeps their requests as long as they are needed.
-pub(super) fn tell_all(notes: &Notes, questions: &mut Questions) {
-    let hearing = log::hearing();
+pub(super) fn log_notices(notes: &Notes, questions: &mut Questions) {
+    let hearing = log::topic_levels();
     for (happened, at_us, octets) in notes.iter() {
-        let narrator = Narrator { hearing, names: notes.names(), at_us };
+        let narrator = Narrator { topic_levels: hearing, names: notes.names(), at_us };
         match happened {
             FamilyMessageOutcome::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
             FamilyMessageOutcome::V6(notice, ingress) => {

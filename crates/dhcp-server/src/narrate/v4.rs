@@ -8,7 +8,7 @@ use dhcp_wire::v4::{Message, MessageType};
 use super::{
     ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
     PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, hex,
-    keeps_released, line, probation_s, tell_of_arrival,
+    keeps_released, line, log_datagram, probation_s,
 };
 
 const PARSE_FAILED: KeaLogMessage =
@@ -18,20 +18,25 @@ const REFUSED: KeaLogMessage = line(LogTopic::BadPackets, DETAIL, "DHCP4_PACKET_
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE");
 /// Second line of a release, and its end, for leases that stay with their clients and for others,
 /// in Kea's words.
-const KEPT: (KeaLogMessage, &str) =
+const EXPIRED_ON_RELEASE: (KeaLogMessage, &str) =
     (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
 const DELETED: (KeaLogMessage, &str) =
     (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
 const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
-pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], ingress: Ingress) {
+pub(crate) fn log_notice(
+    narrator: Narrator<'_>,
+    notice: NoticeOf<V4>,
+    octets: &[u8],
+    ingress: Ingress,
+) {
     let message = Message::parse(octets);
     let source = ingress.source;
     match (notice, message) {
         (Notice::Received, Ok(message)) => {
-            arrived(narrator, octets, ingress);
-            narrator.say(PACKET_RECEIVED, || {
+            log_arrival(narrator, octets, ingress);
+            narrator.write_line(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&message), kind(&message));
                 let (local, interface) = (ingress.local, narrator.interface(ingress.interface));
                 let source = source.ip();
@@ -41,8 +46,8 @@ pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], 
             });
         }
         (Notice::Malformed(index), _) => {
-            arrived(narrator, octets, ingress);
-            narrator.say(PARSE_FAILED, || {
+            log_arrival(narrator, octets, ingress);
+            narrator.write_line(PARSE_FAILED, || {
                 let reason = V4::MALFORMED.get(index).copied().unwrap_or_default();
                 let interface = narrator.interface(ingress.interface);
                 format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
@@ -50,33 +55,35 @@ pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], 
         }
         (Notice::Dropped(reason), message) => {
             let message = message.ok();
-            narrator.say(dropped(reason, message.as_ref(), ingress), || {
+            narrator.write_line(dropped(reason, message.as_ref(), ingress), || {
                 let label = message.map_or_else(|| format!("from {source}"), |m| label(&m));
                 format!("{label}: no answer: {}", reason.name())
             });
         }
-        (Notice::Silent, Ok(message)) => silent(narrator, &message),
-        (Notice::Sent { destination, .. }, Ok(reply)) => sent(narrator, destination, &reply),
+        (Notice::Silent, Ok(message)) => log_unanswered(narrator, &message),
+        (Notice::Sent { destination, .. }, Ok(reply)) => log_reply(narrator, destination, &reply),
         (Notice::Received | Notice::Silent | Notice::Sent { .. }, Err(_)) => {}
     }
 }
 
-fn arrived(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
     let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    tell_of_arrival(narrator, octets.len(), way);
+    log_datagram(narrator, octets.len(), way);
 }
 
-fn silent(narrator: Narrator<'_>, message: &Message<'_>) {
+fn log_unanswered(narrator: Narrator<'_>, message: &Message<'_>) {
     match message.message_type() {
         Some(MessageType::Release) => {
-            let (address, end) = (message.ciaddr(), if keeps_released() { KEPT } else { DELETED });
-            narrator.say(RELEASED, || {
+            let (address, end) =
+                (message.ciaddr(), if keeps_released() { EXPIRED_ON_RELEASE } else { DELETED });
+            narrator.write_line(RELEASED, || {
                 format!("{}: address {address} was released properly.", label(message))
             });
-            narrator.say(end.0, || format!("{}: address {address} {}.", label(message), end.1));
+            narrator
+                .write_line(end.0, || format!("{}: address {address} {}.", label(message), end.1));
         }
-        Some(MessageType::Decline) => narrator.say(DECLINED, || {
+        Some(MessageType::Decline) => narrator.write_line(DECLINED, || {
             let declined = message.requested_address().unwrap_or_else(|| message.ciaddr());
             let (client, probation_s) = (label(message), probation_s());
             format!(
@@ -88,21 +95,24 @@ fn silent(narrator: Narrator<'_>, message: &Message<'_>) {
     }
 }
 
-fn sent(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
+fn log_reply(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
     let (address, lifetime_s) = (reply.yiaddr(), reply.lease_time());
     match reply.message_type() {
         Some(MessageType::Offer) => {
-            narrator
-                .say(LEASE_OFFER, || format!("{}: lease {address} will be offered", label(reply)));
+            narrator.write_line(LEASE_OFFER, || {
+                format!("{}: lease {address} will be offered", label(reply))
+            });
         }
-        Some(MessageType::Nak) => narrator.say(REFUSED, || format!("{}: refused", label(reply))),
-        _ if !address.is_unspecified() => narrator.say(LEASE_ALLOC, || {
+        Some(MessageType::Nak) => {
+            narrator.write_line(REFUSED, || format!("{}: refused", label(reply)))
+        }
+        _ if !address.is_unspecified() => narrator.write_line(LEASE_ALLOC, || {
             let lifetime_s = lifetime_s.unwrap_or(u32::MAX);
             format!("{}: lease {address} has been allocated for {lifetime_s} seconds", label(reply))
         }),
         _ => {}
     }
-    narrator.say(PACKET_SEND, || {
+    narrator.write_line(PACKET_SEND, || {
         let to = match destination {
             Destination::Relay(to) => format!("relay agent {to}"),
             Destination::Client(to) | Destination::PastRelay(to) => to.to_string(),

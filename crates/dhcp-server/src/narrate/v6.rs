@@ -9,15 +9,15 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
     ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
-    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions,
-    answered, hex, keeps_released, line, probation_s, tell_of_arrival,
+    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, hex,
+    keeps_released, line, log_datagram, probation_s, request_type,
 };
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
 const PREFIX_RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
 /// Second lines of a release, of an address and of a prefix, and their end, for leases that stay
 /// with their clients and for others, in Kea's words.
-const KEPT: (KeaLogMessage, KeaLogMessage, &str) = (
+const EXPIRED_ON_RELEASE: (KeaLogMessage, KeaLogMessage, &str) = (
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
     "expired on release",
@@ -34,7 +34,7 @@ const PARSE_FAILED: KeaLogMessage =
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 ///
 /// `questions` keeps requests that the lines about their replies need.
-pub(crate) fn tell(
+pub(crate) fn log_notice(
     narrator: Narrator<'_>,
     notice: NoticeOf<V6>,
     octets: &[u8],
@@ -45,11 +45,11 @@ pub(crate) fn tell(
     let source = ingress.source;
     match (notice, packet) {
         (Notice::Received, Ok(packet)) => {
-            if narrator.hearing.takes(LogTopic::Leases, ALWAYS) {
+            if narrator.topic_levels.takes(LogTopic::Leases, ALWAYS) {
                 questions.remember(octets);
             }
-            arrived(narrator, octets, ingress);
-            narrator.say(PACKET_RECEIVED, || {
+            log_arrival(narrator, octets, ingress);
+            narrator.write_line(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&packet.message()), kind(&packet.message()));
                 let (source, local) = (source.ip(), ingress.local);
                 let interface = narrator.interface(ingress.interface);
@@ -59,71 +59,71 @@ pub(crate) fn tell(
             });
         }
         (Notice::Malformed(index), _) => {
-            arrived(narrator, octets, ingress);
-            narrator.say(PARSE_FAILED, || {
+            log_arrival(narrator, octets, ingress);
+            narrator.write_line(PARSE_FAILED, || {
                 let reason = V6::MALFORMED.get(index).copied().unwrap_or_default();
                 let interface = narrator.interface(ingress.interface);
                 format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
             });
         }
-        (Notice::Dropped(reason), packet) => narrator.say(dropped(reason), || {
+        (Notice::Dropped(reason), packet) => narrator.write_line(dropped(reason), || {
             let label = match packet {
                 Ok(packet) => label(&packet.message()),
                 Err(_) => format!("from {source}"),
             };
             format!("{label}: no answer: {}", reason.name())
         }),
-        (Notice::Sent { destination, asked }, Ok(reply)) => {
-            let question = answered::<V6>(asked);
+        (Notice::Sent { destination, request: asked }, Ok(reply)) => {
+            let question = request_type::<V6>(asked);
             let is_giving_up = question == MessageType::Release.name();
             if is_giving_up || question == MessageType::Decline.name() {
                 if let Some(request) = questions.take(&reply.message()) {
-                    ended(narrator, is_giving_up, &request, &reply.message());
+                    log_ended_leases(narrator, is_giving_up, &request, &reply.message());
                 }
             } else {
                 for ia in reply.message().ias() {
-                    tell_of_association(narrator, asked, &reply.message(), &ia);
+                    log_association(narrator, asked, &reply.message(), &ia);
                 }
             }
-            sent(narrator, destination, &reply.message());
+            log_reply(narrator, destination, &reply.message());
         }
         (Notice::Received | Notice::Sent { .. }, Err(_)) | (Notice::Silent, _) => {}
     }
 }
 
-fn arrived(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
     let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    tell_of_arrival(narrator, octets.len(), way);
+    log_datagram(narrator, octets.len(), way);
 }
 
-fn sent(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
-    narrator.say(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
+fn log_reply(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
+    narrator.write_line(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
 }
 
 /// Logs the leases that `request` has ended, a RELEASE if `is_release` and else a DECLINE: all
 /// addresses and prefixes in identity associations for which `reply` has no error.
-fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
+fn log_ended_leases(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
     let Ok(packet) = Packet::parse(request) else { return };
     let is_refused = |ia: &Ia<'_>| {
         let own = reply.ias().find(|own| own.kind == ia.kind && own.iaid == ia.iaid);
         own.is_some_and(|own| own.status().is_some_and(|(code, _)| code != 0))
     };
-    let end = if keeps_released() { KEPT } else { DELETED };
+    let end = if keeps_released() { EXPIRED_ON_RELEASE } else { DELETED };
     for ia in packet.message().ias().filter(|ia| !is_refused(ia)) {
         let (client, iaid) = (label(reply), ia.iaid);
         for address in ia.addresses().map(|address| address.address) {
             if is_release {
-                narrator.say(RELEASED, || {
+                narrator.write_line(RELEASED, || {
                     let binding = format!("binding for address {address} and iaid={iaid}");
                     format!("{client}: {binding} was released properly")
                 });
-                narrator.say(end.0, || {
+                narrator.write_line(end.0, || {
                     let binding = format!("binding for address {address} and iaid={iaid}");
                     format!("{client}: {binding} {}", end.2)
                 });
             } else {
-                narrator.say(DECLINED, || {
+                narrator.write_line(DECLINED, || {
                     let probation_s = probation_s();
                     format!(
                         "Client {client} sent DECLINE for address {address} and the server marked it \
@@ -133,10 +133,10 @@ fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Messa
             }
         }
         for (prefix, len) in ia.prefixes().map(|prefix| (prefix.prefix, prefix.len)) {
-            narrator.say(PREFIX_RELEASED, || {
+            narrator.write_line(PREFIX_RELEASED, || {
                 format!("{client}: prefix {prefix}/{len} for iaid={iaid} was released properly")
             });
-            narrator.say(end.1, || {
+            narrator.write_line(end.1, || {
                 format!("{client}: prefix {prefix}/{len} for iaid={iaid} {}", end.2)
             });
         }
@@ -144,7 +144,7 @@ fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Messa
 }
 
 /// Logs the content of a reply's identity association.
-fn tell_of_association(
+fn log_association(
     narrator: Narrator<'_>,
     asked: MeasuredRequest,
     reply: &Message<'_>,
@@ -154,7 +154,7 @@ fn tell_of_association(
     let failed = |id| line(LogTopic::Leases, DETAIL, id);
     let is_prefix = ia.kind == IaKind::Pd;
     let is_offer = reply.message_type() == MessageType::Advertise;
-    let question = answered::<V6>(asked);
+    let question = request_type::<V6>(asked);
     let is_renewal =
         question == MessageType::Renew.name() || question == MessageType::Rebind.name();
     let given = match (is_prefix, is_offer, is_renewal) {
@@ -168,7 +168,7 @@ fn tell_of_association(
     let say = |what: String, valid_s: u32| {
         // A lifetime of 0 withdraws the lease.
         if valid_s > 0 {
-            narrator.say(given, || {
+            narrator.write_line(given, || {
                 let end = match (is_offer, is_renewal) {
                     (true, _) => "will be advertised".to_owned(),
                     (false, true) => "has been allocated".to_owned(),
@@ -191,7 +191,7 @@ fn tell_of_association(
             (true, true) => failed("DHCP6_PD_LEASE_ADVERT_FAIL"),
             (true, false) => failed("DHCP6_PD_LEASE_ALLOC_FAIL"),
         };
-        narrator.say(refused, || {
+        narrator.write_line(refused, || {
             let tried = if is_offer { "advertise" } else { "grant" };
             let what = if is_prefix { "a prefix" } else { "an address" };
             format!("{}: failed to {tried} {what} lease for iaid={}", label(reply), ia.iaid)

@@ -21,8 +21,10 @@ use netio::InboundDatagram;
 use netio::packet::ReceivedPacket;
 
 use crate::ServerError;
-use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::FrameCounters;
+use crate::listeners::{
+    ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
+};
 use crate::reload::ConfigurationReadOptions;
 
 /// A reservation of a family as configured.
@@ -65,7 +67,7 @@ pub(crate) trait DaemonFamily:
     ) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
 
     /// Returns the settings that both families have.
-    fn shared(config: &Self::Config) -> CommonServerSettings<'_>;
+    fn common_settings(config: &Self::Config) -> CommonServerSettings<'_>;
 
     /// Makes the values that stay.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
@@ -119,12 +121,13 @@ pub(crate) trait DaemonFamily:
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
 
-    /// Returns the ingress of a datagram that came in `at` a listener of `doors`; `None` if it is
-    /// not for us, or if another socket serves its copy.
+    /// Returns the ingress of a datagram that came in at socket `lane` of listener `door` of
+    /// `doors`; `None` if it is not for us, or if another socket serves its copy.
     fn ingress(
         datagram: &InboundDatagram<'_>,
         doors: &ListenerSet,
-        at: (&ShardListener, ListenerSocketRole),
+        door: &ShardListener,
+        lane: ListenerSocketRole,
     ) -> Option<Self::Ingress>;
 
     /// Returns the message in a packet from a packet socket and its ingress. Otherwise counts the

@@ -16,8 +16,10 @@ use netio::steer::{Beginning, SteeringKey};
 
 use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
 use crate::ServerError;
-use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::{self, FrameCounters};
+use crate::listeners::{
+    ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
+};
 use crate::reload::{ConfigurationReadOptions, parse_dhcp4, read_dhcp4};
 
 /// Number of bytes of a DHCPv4 message before the last four of an Ethernet `chaddr`.
@@ -61,7 +63,7 @@ impl DaemonFamily for V4 {
         parse_dhcp4(name, text, configuration, terms)
     }
 
-    fn shared(config: &Dhcp4) -> CommonServerSettings<'_> {
+    fn common_settings(config: &Dhcp4) -> CommonServerSettings<'_> {
         CommonServerSettings {
             listening: ListenerSettings::v4(&config.interfaces),
             godwit: &config.godwit,
@@ -175,7 +177,8 @@ impl DaemonFamily for V4 {
     fn ingress(
         datagram: &InboundDatagram<'_>,
         doors: &ListenerSet,
-        (door, lane): (&ShardListener, ListenerSocketRole),
+        door: &ShardListener,
+        lane: ListenerSocketRole,
     ) -> Option<Ingress> {
         let SocketAddr::V4(source) = datagram.source else { return None };
         // A message for this server alone is sent to the address that it answers from.
@@ -192,7 +195,7 @@ impl DaemonFamily for V4 {
             door.takes_copy(lane, source).then_some(())?;
         }
         let (interface, door) = (datagram.interface, door.id);
-        Some(Ingress { source, local, interface, is_broadcast, door, mac: None })
+        Some(Ingress { source, local, interface, is_broadcast, listener_index: door, mac: None })
     }
 
     fn open<'p>(

@@ -16,9 +16,11 @@ use netio::{Clock, InboundDatagram};
 
 use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
 use crate::ServerError;
-use crate::doors::{ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
+use crate::listeners::{
+    ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
+};
 use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
@@ -62,7 +64,7 @@ impl DaemonFamily for V6 {
         parse_dhcp6(name, text, configuration, terms)
     }
 
-    fn shared(config: &Dhcp6) -> CommonServerSettings<'_> {
+    fn common_settings(config: &Dhcp6) -> CommonServerSettings<'_> {
         CommonServerSettings {
             listening: ListenerSettings::v6(&config.interfaces),
             godwit: &config.godwit,
@@ -200,7 +202,8 @@ impl DaemonFamily for V6 {
     fn ingress(
         datagram: &InboundDatagram<'_>,
         _doors: &ListenerSet,
-        (door, _lane): (&ShardListener, ListenerSocketRole),
+        door: &ShardListener,
+        _lane: ListenerSocketRole,
     ) -> Option<Ingress> {
         let SocketAddr::V6(source) = datagram.source else { return None };
         let local = match datagram.local {
@@ -208,7 +211,13 @@ impl DaemonFamily for V6 {
             _ => Ipv6Addr::UNSPECIFIED,
         };
         let is_multicast = datagram.destination.is_some_and(|to| to.is_multicast());
-        Some(Ingress { source, local, interface: datagram.interface, is_multicast, door: door.id })
+        Some(Ingress {
+            source,
+            local,
+            interface: datagram.interface,
+            is_multicast,
+            listener_index: door.id,
+        })
     }
 
     fn open<'p>(

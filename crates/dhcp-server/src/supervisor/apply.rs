@@ -13,7 +13,7 @@ use dhcp_engine::reclaim;
 use netio::Clock;
 use serde_json::Value;
 
-use super::files::{beside, replace};
+use super::files::{path_next_to, replace};
 use super::in_use::FilesInUse;
 use super::statistics::{Followed, StatisticsTask};
 use super::{InForce, Supervisor, wake};
@@ -24,7 +24,7 @@ use crate::narrate;
 use crate::service::DaemonFamily;
 
 /// Name of a configuration from a command in its problems.
-pub(super) const COMMANDED: &str = "<command>";
+pub(super) const COMMAND_SOURCE: &str = "<command>";
 
 impl<P: DaemonFamily> InForce<P> {
     /// Puts `checked` together with the data derived from it.
@@ -39,14 +39,14 @@ impl<P: DaemonFamily> InForce<P> {
 
     /// Returns the labels for the names of kea-exporter, if its metrics are configured.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
-        let is_wanted = P::shared(&self.config).godwit.kea_exporter_metrics;
-        is_wanted.then(|| Arc::new(ExporterLabels::of(&self.document, P::VERSION)))
+        let is_wanted = P::common_settings(&self.config).godwit.kea_exporter_metrics;
+        is_wanted.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
 
 /// Returns the problems among `new` that are not among `known`, regardless of their positions in
 /// the file.
-pub(super) fn added<'n>(
+pub(super) fn new_problems<'n>(
     new: &'n [ConfigProblem],
     known: &[ConfigProblem],
 ) -> impl Iterator<Item = &'n ConfigProblem> {
@@ -69,7 +69,7 @@ pub(super) fn added<'n>(
 impl<P: DaemonFamily> Supervisor<P> {
     /// Reads the configuration file again after a signal; on any problem the old configuration
     /// stays.
-    pub(super) fn reload_as_told(&mut self) {
+    pub(super) fn reload_after_signal(&mut self) {
         let Err(failure) = self.read_again() else { return };
         let text = match failure {
             ApplyFailure::Invalid(problems) => {
@@ -88,7 +88,7 @@ impl<P: DaemonFamily> Supervisor<P> {
     pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
         let outcome = self.read_and_use();
         if outcome.is_err() {
-            self.tally.reloads.note_refused();
+            self.counters.reloads.record_refused();
         }
         outcome
     }
@@ -103,7 +103,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             },
         )?;
         self.use_checked(checked)?;
-        self.tell_statistics(StatisticsTask::Restart);
+        self.send_to_statistics(StatisticsTask::Restart);
         Ok(())
     }
 
@@ -120,7 +120,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         document: &Value,
     ) -> Result<CheckedConfig<P::Config>, Vec<ConfigProblem>> {
         P::parse_text(
-            COMMANDED,
+            COMMAND_SOURCE,
             &render(document),
             &self.settings.configuration,
             self.settings.terms,
@@ -129,14 +129,14 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     fn use_checked(&mut self, checked: CheckedConfig<P::Config>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
-        let new = P::shared(&checked.config);
+        let new = P::common_settings(&checked.config);
         admit(&new, &self.settings.accept_inactive).map_err(refused)?;
         let sockets = new.control_sockets.to_vec();
         self.parts
             .control
             .configure(sockets)
             .map_err(|reasons| refused(ServerError::Control(reasons)))?;
-        let old = P::shared(&self.parts.in_force.config);
+        let old = P::common_settings(&self.parts.in_force.config);
         if new.lease_database != old.lease_database
             || new.hosts_databases != old.hosts_databases
             || new.godwit != old.godwit
@@ -152,7 +152,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         log::configure(new.loggers);
         let known: &[ConfigProblem] =
             if is_heard_elsewhere { &[] } else { &self.parts.in_force.warnings };
-        added(&checked.warnings, known).for_each(log::problem);
+        new_problems(&checked.warnings, known).for_each(log::problem);
         narrate::set_terms(new.decline_probation_period_s, new.expired);
         if let Err(error) = self.parts.narration.start_if_wanted() {
             tracing::error!(
@@ -163,16 +163,16 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
         let samples = new.samples;
         let listening = new.listening;
-        reclaim::follow(&self.parts.table, &self.settings.expired(new.expired));
+        reclaim::apply_expiry(&self.parts.table, &self.settings.expired(new.expired));
         self.disable_for_repair();
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
         self.note_files();
-        self.tally.outlines = Arc::clone(&self.parts.in_force.outlines);
-        self.tally.exporter = self.parts.in_force.exporter_labels();
-        let subnets = Arc::clone(&self.tally.outlines);
-        let exporter = self.tally.exporter.clone();
-        self.tell_statistics(StatisticsTask::Follow(Followed { subnets, exporter, samples }));
+        self.counters.outlines = Arc::clone(&self.parts.in_force.outlines);
+        self.counters.exporter = self.parts.in_force.exporter_labels();
+        let subnets = Arc::clone(&self.counters.outlines);
+        let exporter = self.counters.exporter.clone();
+        self.send_to_statistics(StatisticsTask::Follow(Followed { subnets, exporter, samples }));
         if let Some(hosts) = &self.parts.hosts {
             hosts.follow(&self.parts.in_force.document);
         }
@@ -185,7 +185,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             self.failure = Some(error);
             return Err(ApplyFailure::Partial(text));
         }
-        self.tally.reloads.note_taken(Clock::now());
+        self.counters.reloads.record_applied(Clock::now());
         let subnets = counted(self.parts.in_force.outlines.len(), "subnet");
         tracing::info!(
             target: DAEMON, id = "DHCPX_CONFIG_COMPLETE", "reloaded, serving {subnets}"
@@ -205,8 +205,8 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Records the files that are in use now. The lease file stays that of the start.
     fn note_files(&mut self) {
-        let common = P::shared(&self.parts.in_force.config);
-        let files = FilesInUse::of::<P>(&common, &self.settings.configuration);
+        let common = P::common_settings(&self.parts.in_force.config);
+        let files = FilesInUse::from_settings::<P>(&common, &self.settings.configuration);
         self.administration.in_use.follow(files);
     }
 
@@ -216,10 +216,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         let own = &self.settings.configuration;
         let path = match name {
             None => own.clone(),
-            Some(name) => beside(own, Path::new(name))?,
+            Some(name) => path_next_to(own, Path::new(name))?,
         };
         if path != *own {
-            self.administration.in_use.refuse(&path)?;
+            self.administration.in_use.check_replaceable(&path)?;
         }
         let text = render(&self.parts.in_force.document);
         replace(&path, |file| file.write_all(text.as_bytes()))

@@ -33,11 +33,11 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn hooks(&self) -> &[Hook] {
-        P::shared(&self.parts.in_force.config).hooks
+        P::common_settings(&self.parts.in_force.config).hooks
     }
 
     fn extended_info_checks(&self) -> ExtendedInfoChecks {
-        P::shared(&self.parts.in_force.config).extended_info_checks
+        P::common_settings(&self.parts.in_force.config).extended_info_checks
     }
 
     fn version(&self) -> ServerVersion {
@@ -62,7 +62,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
 
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.use_document(&document)?;
-        self.tell_statistics(StatisticsTask::Restart);
+        self.send_to_statistics(StatisticsTask::Restart);
         Ok(())
     }
 
@@ -130,13 +130,13 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             pid: std::process::id(),
             uptime_s: since(self.started),
             since_reload_s: since(self.parts.in_force.since),
-            threads: self.tally.shards.len() as u32,
+            threads: self.counters.shards.len() as u32,
             queue_size: QUEUE_SIZE,
             queue_means: [0.0; 3],
             socket_errors: self.parts.tending.problems().to_vec(),
             retries_sockets: self.parts.tending.is_retrying(),
             lease_file: self.lease_file(),
-            lease_file_bytes: self.tally.lease_file_bytes(),
+            lease_file_bytes: self.counters.lease_file_bytes(),
         }
     }
 
@@ -185,7 +185,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn counts(&self) -> ServerCounts {
-        self.tally.counts()
+        self.counters.counts()
     }
 }
 

@@ -6,10 +6,10 @@ use std::thread;
 
 use dhcp_config::render;
 use dhcp_control::{ApplyFailure, CommandAnswer, kea_json, test_configuration};
-use dhcp_engine::contain::contained;
+use dhcp_engine::contain::run_contained;
 use serde_json::Value;
 
-use super::apply::COMMANDED;
+use super::apply::COMMAND_SOURCE;
 use crate::ServerError;
 use crate::admission::refuse_dangerous;
 use crate::control::{ControlRequest, PendingControlRequest};
@@ -54,8 +54,8 @@ fn check_all<P: DaemonFamily>(
 ) {
     log::give_way("checks");
     while let Ok(asked) = received.recv() {
-        let ControlRequest::Command(command) = &asked.question else { continue };
-        let answer = contained(|| check::<P>(command, settings))
+        let ControlRequest::Command(command) = &asked.request else { continue };
+        let answer = run_contained(|| check::<P>(command, settings))
             .unwrap_or_else(|| CommandAnswer::error(INTERNAL_ERROR));
         asked.answer(kea_json(&answer.to_json()));
         netio::process::return_memory();
@@ -78,9 +78,9 @@ pub(super) fn check_document<P: DaemonFamily>(
     settings: &DaemonSettings,
 ) -> Result<(), ApplyFailure> {
     let text = render(document);
-    let checked = P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms)
+    let checked = P::parse_text(COMMAND_SOURCE, &text, &settings.configuration, settings.terms)
         .map_err(ApplyFailure::Invalid)?;
     // Kea's `config-test` accepts a configuration without an interface.
-    refuse_dangerous(P::shared(&checked.config).inactive, &settings.accept_inactive)
+    refuse_dangerous(P::common_settings(&checked.config).inactive, &settings.accept_inactive)
         .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

@@ -13,7 +13,7 @@ const MODE: u32 = 0o640;
 /// # Errors
 ///
 /// A text, if `name` is in another folder.
-pub(super) fn beside(own: &Path, name: &Path) -> Result<PathBuf, String> {
+pub(super) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
     let none = Path::new("");
     let folder = own.parent().unwrap_or(none);
     let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
@@ -71,12 +71,27 @@ mod tests {
     #[test]
     fn files_are_written_beside_the_configuration_only() {
         let own = Path::new("/etc/kea/kea-dhcp4.conf");
-        let written = |name: &str| beside(own, Path::new(name)).ok();
+        let written = |name: &str| path_next_to(own, Path::new(name)).ok();
         assert_eq!(written("other.conf"), Some("/etc/kea/other.conf".into()));
         assert_eq!(written("/etc/kea/other.conf"), Some("/etc/kea/other.conf".into()));
         for name in ["/etc/passwd", "../passwd", "/etc/kea/../passwd", "sub/x", "..", "/"] {
             assert_eq!(written(name), None, "{name}");
         }
-        assert_eq!(beside(Path::new("own.conf"), Path::new("x")), Ok("x".into()));
+        assert_eq!(path_next_to(Path::new("own.conf"), Path::new("x")), Ok("x".into()));
+    }
+
+    #[test]
+    fn a_link_under_the_temporary_name_is_replaced_and_not_followed() {
+        let folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (path, precious) = (folder.join("written.conf"), folder.join("precious"));
+        let temporary = folder.join(format!("written.conf.tmp{}", std::process::id()));
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &temporary).unwrap();
+        replace(&path, |file| io::Write::write_all(file, b"new")).unwrap();
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

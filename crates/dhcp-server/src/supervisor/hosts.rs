@@ -12,7 +12,7 @@ use netio::Clock;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
-use super::apply::added;
+use super::apply::new_problems;
 use crate::admission::admit;
 use crate::log;
 use crate::service::{DaemonFamily, HostOf};
@@ -79,10 +79,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
         let mut checked = self.parse(&document).ok()?;
-        admit(&P::shared(&checked.config), &self.settings.accept_inactive).ok()?;
+        admit(&P::common_settings(&checked.config), &self.settings.accept_inactive).ok()?;
         let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
         let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
-        added(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);
+        new_problems(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);
         Some((host, shown))
     }
 }
@@ -90,15 +90,16 @@ impl<P: DaemonFamily> Supervisor<P> {
 /// Returns true if two hosts must not be in one scope, or only when addresses may be shared.
 fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
     one.identifier == other.identifier
-        || places::<P>(one).any(|place| places::<P>(other).any(|taken| taken == place))
+        || reserved_resources::<P>(one)
+            .any(|place| reserved_resources::<P>(other).any(|taken| taken == place))
 }
 
 /// Returns the resources that a host reserves, in the form in which no other host may have them.
-fn places<P: DaemonFamily>(
+fn reserved_resources<P: DaemonFamily>(
     host: &HostOf<P>,
 ) -> impl Iterator<Item = <P as ReservationProtocol>::Place> {
     P::reserved(&host.reserved)
-        .map(|reserved| P::place(<P as ReservationProtocol>::address(reserved)))
+        .map(|reserved| P::address_key(<P as ReservationProtocol>::address(reserved)))
 }
 
 /// Returns a configuration without its reservations.

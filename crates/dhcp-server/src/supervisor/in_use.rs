@@ -28,7 +28,7 @@ pub(super) struct FilesInUse {
 impl FilesInUse {
     /// Collects the files of a server with the configuration file `configuration` and the settings
     /// `common`.
-    pub(super) fn of<P: DaemonFamily>(
+    pub(super) fn from_settings<P: DaemonFamily>(
         common: &CommonServerSettings<'_>,
         configuration: &Path,
     ) -> Self {
@@ -68,20 +68,20 @@ impl FilesInUse {
     }
 
     /// Checks that leases may be written to `path`; the error is the reason as text.
-    pub(super) fn refuse_leases(&self, path: &Path) -> Result<(), String> {
-        if is_of(path, &self.configuration) {
+    pub(super) fn check_lease_output(&self, path: &Path) -> Result<(), String> {
+        if is_or_belongs_to(path, &self.configuration) {
             return Err(format!("{} is the configuration file", path.display()));
         }
-        self.refuse(path)
+        self.check_replaceable(path)
     }
 
     /// Checks that a command may replace `path`; the error is the reason as text.
-    pub(super) fn refuse(&self, path: &Path) -> Result<(), String> {
+    pub(super) fn check_replaceable(&self, path: &Path) -> Result<(), String> {
         let shown = path.display();
         if path.to_string_lossy().chars().any(char::is_control) {
             return Err(format!("`{}` has control characters", shown.to_string().escape_debug()));
         }
-        if let Some(used) = self.all().find(|used| is_of(path, used)) {
+        if let Some(used) = self.all().find(|used| is_or_belongs_to(path, used)) {
             return Err(format!("{shown} is in use, or belongs to {}", used.display()));
         }
         let is_lock = path.extension().is_some_and(|suffix| suffix == "lock" || suffix == "pid");
@@ -107,7 +107,7 @@ impl FilesInUse {
 }
 
 /// Returns true if `path` is `used` or has its name with a suffix.
-fn is_of(path: &Path, used: &Path) -> bool {
+fn is_or_belongs_to(path: &Path, used: &Path) -> bool {
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let parent = parent.unwrap_or_else(|| Path::new(".")).to_owned();
@@ -177,7 +177,7 @@ mod tests {
         let lease_file = Some(path("leases.csv"));
         let mut used = FilesInUse { lease_file, files, configuration: path("own.conf") };
         for name in ["free.conf", "new.conf", "leases.csv2", "other", "leases", "ctl2"] {
-            assert_eq!(used.refuse(&path(name)), Ok(()), "{name}");
+            assert_eq!(used.check_replaceable(&path(name)), Ok(()), "{name}");
         }
         for name in [
             "leases.csv",
@@ -199,16 +199,16 @@ mod tests {
             "kea-dhcp6-serverid",
             "x.pid",
         ] {
-            assert!(used.refuse(&path(name)).is_err(), "{name}");
+            assert!(used.check_replaceable(&path(name)).is_err(), "{name}");
         }
-        assert_eq!(used.refuse(&path("own.conf")), Ok(()));
-        assert!(used.refuse_leases(&path("own.conf")).is_err());
+        assert_eq!(used.check_replaceable(&path("own.conf")), Ok(()));
+        assert!(used.check_lease_output(&path("own.conf")).is_err());
         // A reload does not change the lease file.
         used.follow(FilesInUse::default());
-        assert!(used.refuse_leases(&path("leases.csv")).is_err());
-        assert_eq!(used.refuse_leases(&path("ctl")), Ok(()));
+        assert!(used.check_lease_output(&path("leases.csv")).is_err());
+        assert_eq!(used.check_lease_output(&path("ctl")), Ok(()));
         used.lease_file = None;
-        assert_eq!(used.refuse_leases(&path("leases.csv")), Ok(()));
+        assert_eq!(used.check_lease_output(&path("leases.csv")), Ok(()));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

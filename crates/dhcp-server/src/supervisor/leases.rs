@@ -15,7 +15,7 @@ use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
 use netio::Clock;
 
-use super::files::{beside, keep_backup, replace};
+use super::files::{keep_backup, path_next_to, replace};
 use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::{CommonServerSettings, DaemonFamily};
@@ -72,7 +72,7 @@ impl<P: DaemonFamily> Administration<P> {
     /// # Errors
     ///
     /// The time ran out, or the store refused a change.
-    pub(super) fn settle(&mut self) -> Result<(), &'static str> {
+    pub(super) fn wait_until_durable(&mut self) -> Result<(), &'static str> {
         let changes = std::mem::take(&mut self.unsettled);
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
         if !self.wait_for(newest) {
@@ -142,7 +142,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         self.table.page(after.map(P::last_at), limit)
     }
 
-    fn of_client(&self, key: ClientKey<'_>) -> Vec<P::Lease> {
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<P::Lease> {
         self.table.leases_of(key)
     }
 
@@ -179,10 +179,10 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     }
 
     fn write(&mut self, file: &str) -> Result<String, String> {
-        let path = beside(&self.file, file.as_ref())?;
-        self.in_use.refuse_leases(&path)?;
+        let path = path_next_to(&self.file, file.as_ref())?;
+        self.in_use.check_lease_output(&path)?;
         keep_backup(&path);
-        let format = RowFileFormat::of::<P>();
+        let format = RowFileFormat::for_family::<P>();
         let written = replace(&path, |target| {
             let mut header = Vec::new();
             Columns::newest(&format).encode_header(&format, &mut header);

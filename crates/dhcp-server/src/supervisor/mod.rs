@@ -23,7 +23,7 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::{ConfigProblem, OnFail};
 use dhcp_control::{CommandAnswer, Executed, ServiceState, execute, kea_json};
-use dhcp_engine::contain::contained;
+use dhcp_engine::contain::run_contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
 use netio::signal::Signals;
@@ -32,11 +32,11 @@ use serde_json::Value;
 
 use crate::ServerError;
 use crate::control::{ControlRequest, ControlThread, Inbox, PendingControlRequest};
-use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::LeaseBackend;
+use crate::listeners::Tending;
 use crate::log::DAEMON;
 use crate::narrate::{Mailbox, Narration};
 use crate::panics::INTERNAL_ERROR;
@@ -108,7 +108,7 @@ pub(crate) struct Supervisor<P: DaemonFamily> {
     settings: DaemonSettings,
     shared: Arc<SharedDaemonState<P>>,
     parts: SupervisedParts<P>,
-    tally: CounterSources<P>,
+    counters: CounterSources<P>,
     /// Thread of the statistics, from the start of the shards on.
     statistics: Option<StatisticsThread>,
     checks: Option<ChecksThread>,
@@ -128,10 +128,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         shared: Arc<SharedDaemonState<P>>,
         parts: SupervisedParts<P>,
     ) -> Self {
-        let common = P::shared(&parts.in_force.config);
+        let common = P::common_settings(&parts.in_force.config);
         let mut administration =
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
-        administration.in_use = FilesInUse::of::<P>(&common, &settings.configuration);
+        administration.in_use = FilesInUse::from_settings::<P>(&common, &settings.configuration);
         let started = Clock::now();
         let tally = CounterSources {
             table: Arc::clone(&parts.table),
@@ -147,7 +147,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             settings,
             shared,
             parts,
-            tally,
+            counters: tally,
             statistics: None,
             checks: None,
             administration,
@@ -198,7 +198,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Adds the counters of one more shard to the sums.
     pub(crate) fn count(&mut self, counted: ShardCounterSources<P>) {
-        self.tally.shards.push(counted);
+        self.counters.shards.push(counted);
     }
 
     /// Waits for signals and commands until the server is to stop, or until the log thread has
@@ -208,8 +208,8 @@ impl<P: DaemonFamily> Supervisor<P> {
     ///
     /// Other errors that end the server.
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
-        let samples = P::shared(&self.parts.in_force.config).samples;
-        self.statistics = Some(StatisticsThread::start(self.tally.clone(), samples)?);
+        let samples = P::common_settings(&self.parts.in_force.config).samples;
+        self.statistics = Some(StatisticsThread::start(self.counters.clone(), samples)?);
         self.checks = Some(ChecksThread::start::<P>(&self.settings)?);
         let mut now_ns = Clock::mono_ns();
         let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
@@ -226,7 +226,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             if signals.take_reload() {
                 self.reload_contained();
             }
-            self.answer_questions(inbox);
+            self.answer_requests(inbox);
             now_ns = Clock::mono_ns();
             self.parts.tending.tend(now_ns, &|| wake(&self.parts.wakers))?;
             if now_ns >= look_due_ns {
@@ -256,10 +256,10 @@ impl<P: DaemonFamily> Supervisor<P> {
     }
 
     /// Handles the requests that clients of the control sockets have sent.
-    fn answer_questions(&mut self, inbox: &Inbox) {
+    fn answer_requests(&mut self, inbox: &Inbox) {
         inbox.waker().drain();
         while let Some(asked) = inbox.next() {
-            match &asked.question {
+            match &asked.request {
                 ControlRequest::Command(command) => {
                     let name = command["command"].as_str().unwrap_or("(none)");
                     tracing::info!(
@@ -269,10 +269,10 @@ impl<P: DaemonFamily> Supervisor<P> {
                         checks.give(asked);
                         continue;
                     }
-                    match contained(|| execute(command, self)) {
+                    match run_contained(|| execute(command, self)) {
                         Some(Executed::Answer(answer)) => self.answer(asked, answer),
                         Some(Executed::Statistics(command)) => {
-                            self.tell_statistics(StatisticsTask::Command(command, asked));
+                            self.send_to_statistics(StatisticsTask::Command(command, asked));
                         }
                         None => {
                             self.abort_unless_sound();
@@ -280,16 +280,16 @@ impl<P: DaemonFamily> Supervisor<P> {
                         }
                     }
                 }
-                ControlRequest::Metrics => self.tell_statistics(StatisticsTask::Metrics(asked)),
+                ControlRequest::Metrics => self.send_to_statistics(StatisticsTask::Metrics(asked)),
             }
         }
     }
 
     /// Reads the configuration file again; a panic while it is checked leaves the server serving.
     fn reload_contained(&mut self) {
-        if contained(|| self.reload_as_told()).is_none() {
+        if run_contained(|| self.reload_after_signal()).is_none() {
             self.abort_unless_sound();
-            self.tally.reloads.note_refused();
+            self.counters.reloads.record_refused();
         }
     }
 
@@ -301,7 +301,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Answers a command that is done, once its changes are durable.
     fn answer(&mut self, asked: PendingControlRequest, answer: CommandAnswer) {
-        let text = match self.administration.settle() {
+        let text = match self.administration.wait_until_durable() {
             Ok(()) => answer.into_text(),
             Err(why) => kea_json(&CommandAnswer::error(why).to_json()),
         };
@@ -309,7 +309,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         asked.answer(text);
     }
 
-    fn tell_statistics(&self, work: StatisticsTask) {
+    fn send_to_statistics(&self, work: StatisticsTask) {
         if let Some(statistics) = &self.statistics {
             statistics.give(work);
         }
@@ -330,7 +330,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
-        let database = P::shared(&self.parts.in_force.config).lease_database;
+        let database = P::common_settings(&self.parts.in_force.config).lease_database;
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
     }
 
@@ -350,7 +350,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Logs the counters of every shard.
     pub(crate) fn report(&self) {
-        for (index, counted) in self.tally.shards.iter().enumerate() {
+        for (index, counted) in self.counters.shards.iter().enumerate() {
             let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));
             let entries: Vec<String> = messages
                 .chain(counted.frames.entries())

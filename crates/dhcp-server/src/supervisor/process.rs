@@ -14,25 +14,25 @@ use crate::version;
 #[derive(Debug)]
 pub(super) struct ReloadRecord {
     /// Time at which one last came into force, in microseconds since 1970.
-    taken_us: AtomicU64,
-    is_last_taken: AtomicBool,
+    applied_us: AtomicU64,
+    is_last_applied: AtomicBool,
 }
 
 impl ReloadRecord {
     /// Creates the record of a server that has just activated its first configuration.
     pub(super) fn new(now: Now) -> Self {
-        Self { taken_us: AtomicU64::new(now.wall_us), is_last_taken: AtomicBool::new(true) }
+        Self { applied_us: AtomicU64::new(now.wall_us), is_last_applied: AtomicBool::new(true) }
     }
 
     /// Records that a configuration came into force at `now`.
-    pub(super) fn note_taken(&self, now: Now) {
-        self.taken_us.store(now.wall_us, Ordering::Relaxed);
-        self.is_last_taken.store(true, Ordering::Relaxed);
+    pub(super) fn record_applied(&self, now: Now) {
+        self.applied_us.store(now.wall_us, Ordering::Relaxed);
+        self.is_last_applied.store(true, Ordering::Relaxed);
     }
 
     /// Records that a reload was refused.
-    pub(super) fn note_refused(&self) {
-        self.is_last_taken.store(false, Ordering::Relaxed);
+    pub(super) fn record_refused(&self) {
+        self.is_last_applied.store(false, Ordering::Relaxed);
     }
 }
 
@@ -46,8 +46,8 @@ pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> Pro
         version: version::OWN,
         kea: version::KEA_LEVEL,
         started_s: seconds(started.wall_us),
-        configured_s: seconds(reloads.taken_us.load(Ordering::Relaxed)),
-        is_configured: reloads.is_last_taken.load(Ordering::Relaxed),
+        configured_s: seconds(reloads.applied_us.load(Ordering::Relaxed)),
+        is_configured: reloads.is_last_applied.load(Ordering::Relaxed),
         threads,
         cpu_s: Clock::process_cpu_ns() as f64 / 1e9,
         resident_bytes: kilobytes(&status, "VmRSS:") << 10,
@@ -84,9 +84,9 @@ mod tests {
         assert_eq!((shown.started_s, shown.configured_s, shown.threads), (2.5, 3.0, 3));
         assert!(shown.resident_bytes > 1 << 20 && shown.virtual_bytes >= shown.resident_bytes);
         assert!(shown.open_files >= 3 && shown.cpu_s > 0.0 && shown.is_configured);
-        reloads.note_refused();
+        reloads.record_refused();
         assert!(!facts(started, &reloads, 3).is_configured);
-        reloads.note_taken(Now { mono_ns: 0, wall_us: 9_000_000 });
+        reloads.record_applied(Now { mono_ns: 0, wall_us: 9_000_000 });
         let shown = facts(started, &reloads, 3);
         assert_eq!((shown.configured_s, shown.is_configured), (9.0, true));
     }

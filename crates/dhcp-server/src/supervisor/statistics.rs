@@ -12,7 +12,7 @@ use std::time::Duration;
 use base::time::NS_PER_S;
 use dhcp_control::statistics::{StatisticCommand, Statistics};
 use dhcp_control::{CommandAnswer, ExporterLabels, kea_json};
-use dhcp_engine::contain::contained;
+use dhcp_engine::contain::run_contained;
 use netio::Clock;
 
 use super::counts::CounterSources;
@@ -75,7 +75,7 @@ impl StatisticsThread {
         statistics.set_default_limits(samples.0, samples.1);
         let thread = thread::Builder::new()
             .name("statistics".to_owned())
-            .spawn(move || tell(&todo, tally, statistics))
+            .spawn(move || run_statistics(&todo, tally, statistics))
             .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
         Ok(Self { work, thread })
     }
@@ -92,7 +92,7 @@ impl StatisticsThread {
     }
 }
 
-fn tell<P: DaemonFamily>(
+fn run_statistics<P: DaemonFamily>(
     todo: &Receiver<StatisticsTask>,
     mut tally: CounterSources<P>,
     mut statistics: Statistics,
@@ -103,7 +103,7 @@ fn tell<P: DaemonFamily>(
     let mut exhaustion = ExhaustionLog::default();
     // If a sample fails, the history lacks one point.
     let mut sample = |statistics: &mut Statistics, tally: &CounterSources<P>| {
-        contained(|| {
+        run_contained(|| {
             #[cfg(test)]
             crate::panics::planted("sample");
             let counts = tally.counts();
@@ -117,7 +117,7 @@ fn tell<P: DaemonFamily>(
         match todo.recv_timeout(Duration::from_nanos(left_ns)) {
             Ok(StatisticsTask::Command(command, asked)) => {
                 sample(&mut statistics, &tally);
-                let answer = contained(|| statistics.execute(&command));
+                let answer = run_contained(|| statistics.execute(&command));
                 asked.answer(
                     answer.unwrap_or_else(|| {
                         kea_json(&CommandAnswer::error(INTERNAL_ERROR).to_json())
@@ -127,7 +127,7 @@ fn tell<P: DaemonFamily>(
             Ok(StatisticsTask::Metrics(asked)) => {
                 // On a panic the request gets no answer and fails: an empty page would be mistaken
                 // for counters.
-                if let Some(page) = contained(|| {
+                if let Some(page) = run_contained(|| {
                     #[cfg(test)]
                     crate::panics::planted("metrics");
                     tally.exposition()

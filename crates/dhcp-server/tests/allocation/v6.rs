@@ -121,7 +121,7 @@ fn ingress(link: ClientAttachment) -> Ingress {
         local: Ipv6Addr::UNSPECIFIED,
         interface: if is_direct { INTERFACE } else { 0 },
         is_multicast: is_direct,
-        door: 0,
+        listener_index: 0,
     }
 }
 

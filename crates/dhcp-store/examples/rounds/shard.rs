@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys};
+use dhcp_lease::contract::{
+    Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys,
+};
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
@@ -166,7 +168,7 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
         let now = self.world.now();
         let keys = FetchKeys {
             identity: F::borrow(F::client(client.number)),
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
@@ -176,7 +178,7 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
             client.epoch = self.facts.unread_epoch;
             return;
         }
-        let slot = self.facts.mine().next().copied().or(self.facts.candidate);
+        let slot = self.facts.client_slots().next().copied().or(self.facts.candidate);
         let slot = slot.expect("the pool is large");
         let change = Change {
             identity: keys.identity,

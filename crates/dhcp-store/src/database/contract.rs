@@ -26,14 +26,14 @@ pub struct DatabaseError {
     /// Kind of the failure, by what the caller can do about it.
     pub fault: DatabaseFault,
     /// Operation that failed, such as "add leases".
-    pub tried: &'static str,
+    pub operation: &'static str,
     /// Message of the database or the operating system.
     pub cause: String,
 }
 
 impl fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.tried, self.cause)
+        write!(f, "cannot {}: {}", self.operation, self.cause)
     }
 }
 
@@ -172,7 +172,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// # Errors
     ///
     /// See [`DatabaseError`].
-    fn open(
+    fn begin_and_lock(
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
@@ -190,25 +190,25 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     }
 
     /// Takes the addresses, in the form of [`SharedLeaseFamily::octets_of`], whose rows the last
-    /// [`LeaseDatabaseConnection::open`] has locked and could not read.
+    /// [`LeaseDatabaseConnection::begin_and_lock`] has locked and could not read.
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
         Vec::new()
     }
 
-    /// Reads the same leases as [`LeaseDatabaseConnection::open`], and leaves no transaction and no
-    /// lock.
+    /// Reads the same leases as [`LeaseDatabaseConnection::begin_and_lock`], and leaves no
+    /// transaction and no lock.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
-    fn look(
+    fn read_unlocked(
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
         known: &mut Vec<F::Lease>,
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        self.open(clients, addresses, known, found)?;
+        self.begin_and_lock(clients, addresses, known, found)?;
         self.commit()
     }
 
@@ -218,12 +218,12 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     ///
     /// See [`DatabaseError`]; [`DatabaseFault::Conflict`] if another server has added one of the
     /// leases.
-    fn close(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
+    fn write_and_commit(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
         if !changes.inserts.is_empty() && self.insert(&changes.inserts)? < changes.inserts.len() {
             // Another server was faster: the caller reads again.
             return Err(DatabaseError {
                 fault: DatabaseFault::Conflict,
-                tried: "add leases",
+                operation: "add leases",
                 cause: "another server has given some of the addresses".to_owned(),
             });
         }

@@ -11,7 +11,7 @@ use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
 use super::family::SharedLeaseFamily;
 use super::flushes::Flushes;
 use super::refusals::Refusals;
-use super::round::{RoundRequests, RoundResults, left_alone};
+use super::round::{RoundRequests, RoundResults, unreadable_row_message};
 use crate::log::{PARTS_MAX, SharedLogState, UNPARTED};
 use crate::memfile::newest;
 
@@ -58,7 +58,7 @@ pub struct DatabaseCore<F: SharedLeaseFamily, D> {
     /// Number of changes of each shard in the first part of a round.
     changes_max: u32,
     /// Parts that wait for their transaction, in order.
-    taken: VecDeque<RoundTransaction<F>>,
+    waiting_parts: VecDeque<RoundTransaction<F>>,
     /// Parts that were done before those in `taken` and may have to be done again.
     unflushed: VecDeque<RoundTransaction<F>>,
     is_lost: bool,
@@ -93,7 +93,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
             batches: Default::default(),
             epoch: 1,
             changes_max: UNPARTED,
-            taken: VecDeque::new(),
+            waiting_parts: VecDeque::new(),
             unflushed: VecDeque::new(),
             is_lost: false,
             reconnects_at_once: false,
@@ -128,9 +128,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         &mut self.database
     }
 
-    /// Splits changes into parts from the next [`DatabaseCore::take`] on: the first part has about
-    /// `changes_max` changes of all shards together. `None` takes all changes at once.
-    pub fn part(&mut self, changes_max: Option<u32>) {
+    /// Splits changes into parts from the next [`DatabaseCore::take_requests`] on: the first part
+    /// has about `changes_max` changes of all shards together. `None` takes all changes at once.
+    pub fn set_changes_max(&mut self, changes_max: Option<u32>) {
         let of_each = |changes_max: u32| changes_max.div_ceil(self.shards.count() as u32);
         self.changes_max = changes_max.map_or(UNPARTED, of_each);
     }
@@ -143,8 +143,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
 
     /// Carries out the requests of the shards, flushes them if necessary, and publishes them.
     pub fn round(&mut self, now: Now) -> RoundEnd {
-        self.take();
-        while let Some(end) = self.step(now) {
+        self.take_requests();
+        while let Some(end) = self.run_next_part(now) {
             if end != RoundEnd::Done {
                 return end;
             }
@@ -155,9 +155,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Takes the requests of the shards for [`DatabaseCore::step`]. Does nothing without a
+    /// Takes the requests of the shards for [`DatabaseCore::run_next_part`]. Does nothing without a
     /// connection.
-    pub fn take(&mut self) {
+    pub fn take_requests(&mut self) {
         if self.is_lost {
             return;
         }
@@ -172,7 +172,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
             batch.clear();
             let said = round.unreadable().iter();
             problems.extend(said.map(|(fault, _)| format!("a lease was not written: {fault}")));
-            self.taken.push_back(RoundTransaction { epoch, round });
+            self.waiting_parts.push_back(RoundTransaction { epoch, round });
         }
         problems.into_iter().for_each(|problem| self.reject(problem));
     }
@@ -180,29 +180,29 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Returns the number of leases that the next part writes; `None` if no part waits.
     #[must_use]
     pub fn next_writes(&self) -> Option<usize> {
-        self.taken.front().map(|part| part.round.writes())
+        self.waiting_parts.front().map(|part| part.round.writes())
     }
 
     /// Carries out the next part that was taken; returns `None` if there is none. Rows that are
     /// safe on return are published then, the others after their flush.
-    pub fn step(&mut self, now: Now) -> Option<RoundEnd> {
+    pub fn run_next_part(&mut self, now: Now) -> Option<RoundEnd> {
         if self.is_lost {
             return Some(RoundEnd::StillLost);
         }
         if let Some(error) = self.flushes.failure() {
             return Some(self.lose(error));
         }
-        let part = self.taken.pop_front()?;
+        let part = self.waiting_parts.pop_front()?;
         match self.run(&part.round, now) {
             Ok(outcome) => {
-                self.learn(&part, outcome);
+                self.apply_results(&part, outcome);
                 self.flushes.commit(part.epoch, part.round.writes() > 0);
                 self.unflushed.push_back(part);
                 self.forget_flushed();
                 Some(RoundEnd::Done)
             }
             Err(error) => {
-                self.taken.push_front(part);
+                self.waiting_parts.push_front(part);
                 Some(self.replace_connection(error, now))
             }
         }
@@ -236,14 +236,14 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.flushes.restart(self.database.flush(), self.shards.settled());
         self.forget_flushed();
         while let Some(part) = self.unflushed.pop_back() {
-            self.taken.push_front(part);
+            self.waiting_parts.push_front(part);
         }
         let mut settled_epoch = self.shards.settled();
-        while let Some(part) = self.taken.pop_front() {
+        while let Some(part) = self.waiting_parts.pop_front() {
             match self.run(&part.round, now) {
-                Ok(outcome) => self.learn(&part, outcome),
+                Ok(outcome) => self.apply_results(&part, outcome),
                 Err(error) => {
-                    self.taken.push_front(part);
+                    self.waiting_parts.push_front(part);
                     return Err(error);
                 }
             }
@@ -291,7 +291,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         round: &RoundRequests<F>,
         now: Now,
     ) -> Result<RoundResults<F>, DatabaseError> {
-        let mut outcome = match self.run_whole(&round.questions(), now) {
+        let mut outcome = match self.run_whole(&round.lookups(), now) {
             Err(error) if is_of_a_row(&error) => {
                 self.reject(format!("clients were not looked for: {error}"));
                 RoundResults::default()
@@ -301,11 +301,11 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         let mut waiting = vec![round.leases()];
         while let Some(writes) = waiting.pop() {
             let conflicts_max = if writes.len() > 1 { 0 } else { LONE_CONFLICTS_MAX };
-            match self.run_up_to(conflicts_max, &RoundRequests::of(writes), now) {
+            match self.run_up_to(conflicts_max, &RoundRequests::from_writes(writes), now) {
                 Err(error) if is_of_a_row(&error) => {
                     if let [write] = writes {
                         let address = F::address(&write.lease);
-                        let found = self.look_at(address)?;
+                        let found = self.read_lease(address)?;
                         self.reject(format!("the lease of {address} was not written: {error}"));
                         outcome.rejected.push((address, found));
                     } else {
@@ -321,9 +321,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
 
     /// Returns the lease that the database has of `address`. An unreadable row blocks the address:
     /// the server leases it to no client.
-    fn look_at(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
+    fn read_lease(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
         let (mut known, mut found) = (Vec::new(), Vec::new());
-        let looked = self.database.look(&[], &[address], &mut known, &mut found);
+        let looked = self.database.read_unlocked(&[], &[address], &mut known, &mut found);
         match looked {
             Err(error) => {
                 self.database.roll_back();
@@ -393,7 +393,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
                 Ok(outcome) => {
                     self.transactions.fetch_add(u64::from(round.writes() > 0), Ordering::Relaxed);
                     for (address, _) in &outcome.rejected {
-                        self.reject(left_alone(address));
+                        self.reject(unreadable_row_message(address));
                     }
                     return Ok(outcome);
                 }
@@ -403,7 +403,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     }
 
     /// Corrects the table, before any shard sees that the part is done.
-    fn learn(&self, part: &RoundTransaction<F>, outcome: RoundResults<F>) {
+    fn apply_results(&self, part: &RoundTransaction<F>, outcome: RoundResults<F>) {
         let epoch = part.epoch;
         for &(_, octets) in part.round.unreadable() {
             self.refusals.add_data(epoch, octets);
@@ -415,11 +415,11 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         for (address, found) in outcome.refused {
             self.refusals.add(epoch, F::octets_of(address));
             if found.is_some() {
-                self.table.part_ways(address);
+                self.table.leave_occupied_range(address);
             }
             self.table.correct(address, found, epoch);
         }
-        for (address, found) in outcome.kept {
+        for (address, found) in outcome.superseded {
             self.table.correct(address, found, epoch);
         }
         for (address, found) in outcome.answers {

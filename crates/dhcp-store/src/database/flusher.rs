@@ -23,7 +23,7 @@ const PART_THIRDS: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Flusher {
     flushes: Arc<Flushes>,
-    bell: ThreadWakeup,
+    wakeup: ThreadWakeup,
     stops: AtomicBool,
     /// Average duration of a flush, in nanoseconds.
     flush_ns: Average,
@@ -35,7 +35,7 @@ impl Flusher {
     pub(super) fn new(flushes: Arc<Flushes>) -> Self {
         Self {
             flushes,
-            bell: ThreadWakeup::default(),
+            wakeup: ThreadWakeup::default(),
             stops: AtomicBool::new(false),
             flush_ns: Average::default(),
             change_ns: Average::default(),
@@ -44,12 +44,12 @@ impl Flusher {
 
     /// Flushes whenever the bell rings, until it is stopped, and rings `writer` when a flush fails.
     pub(super) fn run(&self, writer: &ThreadWakeup, clock: &Clock) {
-        self.bell.listen();
+        self.wakeup.register_thread();
         while !self.stops.load(Ordering::SeqCst) {
-            if self.bell.answer() && self.flush(clock).is_err() {
-                writer.ring();
+            if self.wakeup.take_pending() && self.flush(clock).is_err() {
+                writer.wake();
             }
-            if !self.bell.is_rung() && !self.stops.load(Ordering::SeqCst) {
+            if !self.wakeup.is_pending() && !self.stops.load(Ordering::SeqCst) {
                 std::thread::park();
             }
         }
@@ -57,7 +57,7 @@ impl Flusher {
 
     pub(super) fn stop(&self) {
         self.stops.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.wakeup.wake();
     }
 
     /// Flushes at once.
@@ -72,19 +72,25 @@ impl Flusher {
 
     /// Has a part of `changes` changes flushed that was done in `time_ns`: by the caller, or by the
     /// flushing thread while others follow.
-    pub(super) fn follow(&self, changes: usize, time_ns: u64, others_wait: bool, clock: &Clock) {
+    pub(super) fn flush_part(
+        &self,
+        changes: usize,
+        time_ns: u64,
+        others_wait: bool,
+        clock: &Clock,
+    ) {
         if changes as u64 >= CHANGES_MIN / 2 {
             self.change_ns.add(time_ns / changes as u64);
         }
-        if !self.flushes.are_wanted() {
+        if !self.flushes.is_flush_pending() {
             return;
         }
         let is_short = time_ns.saturating_mul(2) < self.flush_ns.get();
-        if is_short && !others_wait && !self.flushes.are_busy() {
+        if is_short && !others_wait && !self.flushes.is_flushing() {
             // The next part sees the failure.
             let _ = self.flush(clock);
         } else {
-            self.bell.ring();
+            self.wakeup.wake();
         }
     }
 

@@ -64,20 +64,20 @@ impl Flushes {
 
     /// Returns true if commits are safe only after a flush.
     #[must_use]
-    pub fn are_beside(&self) -> bool {
+    pub fn needs_flush(&self) -> bool {
         self.state().flush.is_some()
     }
 
     /// Returns true if a commit waits for a flush that may succeed.
     #[must_use]
-    pub fn are_wanted(&self) -> bool {
+    pub fn is_flush_pending(&self) -> bool {
         let state = self.state();
         state.committed > state.flushed && state.failure.is_none()
     }
 
     /// Returns true if a flush is running.
     #[must_use]
-    pub fn are_busy(&self) -> bool {
+    pub fn is_flushing(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 

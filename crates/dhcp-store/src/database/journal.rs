@@ -36,7 +36,7 @@ struct ClientLookup {
 pub struct SharedJournal {
     refusals: Arc<Refusals>,
     /// Remembered lookups; empty if no other server writes to the database.
-    asked: Box<[[ClientLookup; WAYS]]>,
+    lookups: Box<[[ClientLookup; WAYS]]>,
     /// Number of the message that is served; 0 before the first.
     message: u64,
 }
@@ -47,7 +47,7 @@ impl SharedJournal {
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };
-        Self { refusals, asked: vec![[ClientLookup::default(); WAYS]; sets].into(), message: 0 }
+        Self { refusals, lookups: vec![[ClientLookup::default(); WAYS]; sets].into(), message: 0 }
     }
 }
 
@@ -70,14 +70,14 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
         let has = |slot: &SlotView<F>| {
             matches!(slot.occupancy, SlotOccupancy::Held | SlotOccupancy::Leased)
         };
-        let is_known = facts.mine().any(has);
+        let is_known = facts.client_slots().any(has);
         // An address that the client names may have become its own at another server, whatever its
         // state here: free, or another client's, while the table knows the client by a lease that
         // it no longer has.
         let is_its_own = |slot: &SlotView<F>| slot.owner == SlotOwner::Asking && has(slot);
-        let more = || facts.asked.iter().flatten().filter(|slot| !is_its_own(slot));
+        let more = || facts.address_slots.iter().flatten().filter(|slot| !is_its_own(slot));
         let names_more = more().next().is_some();
-        if (is_known && !names_more) || self.asked.is_empty() {
+        if (is_known && !names_more) || self.lookups.is_empty() {
             return 0;
         }
         // A row written here after the lookup says no more than the table already assumed: the
@@ -95,7 +95,7 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
                 hash = FixedState::with_seed(hash).hash_one(F::octets_of(*address));
             }
         }
-        let set = &mut self.asked[hash as usize % SETS];
+        let set = &mut self.lookups[hash as usize % SETS];
         // A message that names more addresses uses only its own lookup, however long that took: the
         // next message that names them looks up again.
         let is_believed = |asked: &&ClientLookup| {
@@ -113,7 +113,7 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
         }
         let mut buffer = log.buffer();
         let epoch = buffer.epoch();
-        operation::ask(keys, &mut buffer.rows);
+        operation::write_lookup(keys, &mut buffer.rows);
         drop(buffer);
         log.await_epoch(epoch);
         let oldest = set.iter_mut().min_by_key(|asked| (asked.since_ns, asked.epoch));
@@ -123,7 +123,7 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
     }
 
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
-        self.refusals.names_one(epoch, reply)
+        self.refusals.is_refused(epoch, reply)
     }
 
     fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {

@@ -3,11 +3,11 @@
 //! The lease table in memory serves every lookup of the packet path; the database decides. A row
 //! that a shard logs is a request to the writer ([`operation`]). A round ([`DatabaseCore`]) takes
 //! the requests of all shards and reads the rows of those addresses under a lock. It keeps to the
-//! rule ([`rule`]) that an address is given only if no other client has it *in the database*,
-//! writes what the rule allows in the same transaction, and corrects the table. Only then is the
-//! round's epoch published, so every acknowledgment waits for the database, and a refused one never
-//! leaves ([`Refusals`]). After a refusal the table has the database's lease, so the reply to the
-//! client's next message is correct.
+//! rule ([`write_decision`]) that an address is given only if no other client has it *in the
+//! database*, writes what the rule allows in the same transaction, and corrects the table. Only
+//! then is the round's epoch published, so every acknowledgment waits for the database, and a
+//! refused one never leaves ([`Refusals`]). After a refusal the table has the database's lease, so
+//! the reply to the client's next message is correct.
 //!
 //! A client that the table does not know may have its lease from another server. Its message waits
 //! while the open round looks the client up in the database ([`SharedJournal`]).
@@ -31,9 +31,9 @@ mod journal;
 pub mod operation;
 mod refusals;
 mod round;
-pub mod rule;
 pub mod testing;
 mod thread;
+pub mod write_decision;
 
 pub use contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection, RoundChanges};
 pub use core::{DatabaseCore, RoundEnd};
@@ -41,5 +41,5 @@ pub use family::{KeyOctets, SharedLeaseFamily};
 pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
 pub use refusals::{AddressRefusalReason, Refusals};
-pub(crate) use round::left_alone;
+pub(crate) use round::unreadable_row_message;
 pub use thread::{DatabaseThread, DatabaseThreadOptions, OnLoss};

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use dhcp_lease::LeaseState;
-use dhcp_lease::contract::{ASKED_MAX, Action, FetchKeys};
+use dhcp_lease::contract::{Action, FETCHED_ADDRESSES_MAX, FetchKeys};
 
 use super::family::{ADDRESS_MAX, KeyOctets, SharedLeaseFamily};
 use crate::memfile::{RowFault, Values, append_line, newest};
@@ -39,14 +39,14 @@ impl Want {
         }
     }
 
-    fn of_letter(letter: u8) -> Option<Self> {
+    fn from_letter(letter: u8) -> Option<Self> {
         [Self::Give, Self::Release, Self::Decline, Self::End, Self::Put, Self::Remove]
             .into_iter()
             .find(|want| want.letter() == letter)
     }
 
     /// Returns the request that follows from `cause`.
-    pub fn of<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>) -> Self {
+    pub fn from_cause<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>) -> Self {
         match cause {
             Cause::Change(change) => match change.action {
                 Action::Release => Self::Release,
@@ -101,7 +101,7 @@ pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, o
     };
     let most = 4 + identity.map_or(0, F::most_of_client) + F::most(row);
     append_line(out, most, |line| {
-        line.put(&[Want::of(cause).letter(), b',']);
+        line.put(&[Want::from_cause(cause).letter(), b',']);
         match identity {
             Some(identity) => {
                 line.put(b"1,");
@@ -114,8 +114,8 @@ pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, o
 }
 
 /// Appends the line that looks up the client and addresses of `keys`.
-pub fn ask<F: SharedLeaseFamily>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
-    let most = 4 + F::most_of_client(&keys.identity) + ASKED_MAX * ADDRESS_MAX;
+pub fn write_lookup<F: SharedLeaseFamily>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
+    let most = 4 + F::most_of_client(&keys.identity) + FETCHED_ADDRESSES_MAX * ADDRESS_MAX;
     append_line(out, most, |line| {
         line.put(b"?,");
         F::fill_client(&keys.identity, line);
@@ -141,7 +141,7 @@ pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault>
         }
         return Ok(Operation::Ask(client, addresses));
     }
-    let want = Want::of_letter(letter).ok_or(RowFault::Value("operation"))?;
+    let want = Want::from_letter(letter).ok_or(RowFault::Value("operation"))?;
     let has_client = values.next("client").flag()?;
     let client = if has_client { Some(F::parse_client(&mut values)?) } else { None };
     let lease = F::parse(&mut values)?;
@@ -154,7 +154,7 @@ pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
     /// Number of values of a client in a line.
     const CLIENT_VALUES: usize = 3;
     let mut values = Values::new(line);
-    Want::of_letter(values.next("operation").octet().ok()?)?;
+    Want::from_letter(values.next("operation").octet().ok()?)?;
     let has_client = values.next("client").flag().ok()?;
     for _ in 0..if has_client { CLIENT_VALUES } else { 0 } {
         values.next("client");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn questions_survive<F: SharedLeaseFamily + SampleFamily>(pools: &F::PoolSet) {
-        let mut addresses = [None; ASKED_MAX];
+        let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[1] = Some(F::address_of(&lease::<F>(3, 60, LeaseState::Assigned)));
         let identity = F::borrow(F::client(5));
         let keys = FetchKeys {
@@ -245,7 +245,7 @@ mod tests {
             is_candidate_spare: false,
         };
         let mut text = Vec::new();
-        ask::<F>(&keys, &mut text);
+        write_lookup::<F>(&keys, &mut text);
         let client = F::client_of(&lease::<F>(5, 60, LeaseState::Assigned));
         let addresses = addresses.into_iter().flatten().collect();
         assert_eq!(read_lines::<F>(&text), [Operation::Ask(client, addresses)]);

@@ -16,7 +16,7 @@ const KEPT_MAX: usize = 16_384;
 pub struct Refusals {
     /// Newest epoch with a refusal.
     newest: AtomicU64,
-    kept: Mutex<RecentRefusals>,
+    recent: Mutex<RecentRefusals>,
 }
 
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ impl Refused {
 }
 
 impl Refusals {
-    fn kept(&self) -> MutexGuard<'_, RecentRefusals> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recent(&self) -> MutexGuard<'_, RecentRefusals> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records an address that was refused in `epoch`, which is not published yet.
@@ -69,7 +69,7 @@ impl Refusals {
     }
 
     fn note(&self, refused: Refused) {
-        let mut kept = self.kept();
+        let mut kept = self.recent();
         if kept.refused.len() == KEPT_MAX
             && let Some(forgotten) = kept.refused.pop_front()
         {
@@ -82,7 +82,7 @@ impl Refusals {
     /// Returns true if `reply` contains an address that was refused in `epoch`. A reply that
     /// contains these bytes by chance is dropped needlessly; a refused one is always dropped.
     #[must_use]
-    pub fn names_one(&self, epoch: u64, reply: &[u8]) -> bool {
+    pub fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
         self.reason(epoch, reply).is_some()
     }
 
@@ -92,7 +92,7 @@ impl Refusals {
         if epoch == 0 || self.newest.load(Ordering::SeqCst) < epoch {
             return None;
         }
-        let kept = self.kept();
+        let kept = self.recent();
         let first = kept.refused.partition_point(|refused| refused.epoch < epoch);
         let mut of_epoch = kept.refused.range(first..).take_while(|refused| refused.epoch == epoch);
         let named = of_epoch.find(|refused| refused.is_named_in(reply));
@@ -114,14 +114,14 @@ mod tests {
     #[test]
     fn a_reply_is_refused_by_address_and_epoch() {
         let refusals = Refusals::default();
-        assert!(!refusals.names_one(7, b"\x02\x0a\x00\x00\x05\x00"));
+        assert!(!refusals.is_refused(7, b"\x02\x0a\x00\x00\x05\x00"));
         refusals.add(7, address(5));
         refusals.add(9, address(6));
-        assert!(refusals.names_one(7, b"\x02\x0a\x00\x00\x05\x00"));
-        assert!(!refusals.names_one(7, b"\x02\x0a\x00\x00\x06\x00"));
-        assert!(!refusals.names_one(8, b"\x02\x0a\x00\x00\x05\x00"));
-        assert!(refusals.names_one(9, b"\x0a\x00\x00\x06"));
-        assert!(!refusals.names_one(0, b"\x0a\x00\x00\x06"));
+        assert!(refusals.is_refused(7, b"\x02\x0a\x00\x00\x05\x00"));
+        assert!(!refusals.is_refused(7, b"\x02\x0a\x00\x00\x06\x00"));
+        assert!(!refusals.is_refused(8, b"\x02\x0a\x00\x00\x05\x00"));
+        assert!(refusals.is_refused(9, b"\x0a\x00\x00\x06"));
+        assert!(!refusals.is_refused(0, b"\x0a\x00\x00\x06"));
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         for epoch in 1..=KEPT_MAX as u64 + 3 {
             refusals.add(epoch, address(1));
         }
-        assert!(refusals.names_one(3, b""));
-        assert!(!refusals.names_one(4, b""));
+        assert!(refusals.is_refused(3, b""));
+        assert!(!refusals.is_refused(4, b""));
     }
 }

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use super::contract::{DatabaseError, LeaseDatabaseConnection, RoundChanges};
 use super::family::{KeyOctets, SharedLeaseFamily};
 use super::operation::{self, Operation, Want, Write};
-use super::rule::{WriteDecision, judge};
+use super::write_decision::{WriteDecision, decide_write};
 use crate::memfile::RowFault;
 
 /// Requests of one round.
@@ -15,7 +15,7 @@ use crate::memfile::RowFault;
 pub(super) struct RoundRequests<F: SharedLeaseFamily> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
-    asked: Vec<F::Address>,
+    lookup_addresses: Vec<F::Address>,
     /// Faults of unreadable lines, with their addresses if these are readable.
     unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
@@ -29,7 +29,7 @@ pub(super) struct RoundResults<F: SharedLeaseFamily> {
     /// Addresses whose requests were refused, with the leases in the database.
     pub(super) refused: Rows<F>,
     /// Addresses that other servers wrote later, with the leases in the database.
-    pub(super) kept: Rows<F>,
+    pub(super) superseded: Rows<F>,
     /// Results of the lookups.
     pub(super) answers: Rows<F>,
     /// Addresses whose rows have no room in the database, with the leases in the database.
@@ -38,7 +38,12 @@ pub(super) struct RoundResults<F: SharedLeaseFamily> {
 
 impl<F: SharedLeaseFamily> Default for RoundResults<F> {
     fn default() -> Self {
-        Self { refused: Vec::new(), kept: Vec::new(), answers: Vec::new(), rejected: Vec::new() }
+        Self {
+            refused: Vec::new(),
+            superseded: Vec::new(),
+            answers: Vec::new(),
+            rejected: Vec::new(),
+        }
     }
 }
 
@@ -46,7 +51,7 @@ impl<F: SharedLeaseFamily> RoundResults<F> {
     /// Adds the results of another part of the round.
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
-        self.kept.extend(other.kept);
+        self.superseded.extend(other.superseded);
         self.answers.extend(other.answers);
         self.rejected.extend(other.rejected);
     }
@@ -55,7 +60,7 @@ impl<F: SharedLeaseFamily> RoundResults<F> {
 impl<F: SharedLeaseFamily> RoundRequests<F> {
     fn new() -> Self {
         let (writes, clients, asked) = (Vec::new(), Vec::new(), Vec::new());
-        Self { writes, clients, asked, unreadable: Vec::new() }
+        Self { writes, clients, lookup_addresses: asked, unreadable: Vec::new() }
     }
 
     /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
@@ -68,7 +73,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
                 Ok(Operation::Write(write)) => round.writes.push(write),
                 Ok(Operation::Ask(client, addresses)) => {
                     round.clients.push(client);
-                    round.asked.extend(addresses);
+                    round.lookup_addresses.extend(addresses);
                 }
             }
         }
@@ -83,8 +88,12 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     }
 
     /// Returns the lookups alone, as a round of its own.
-    pub(super) fn questions(&self) -> Self {
-        Self { clients: self.clients.clone(), asked: self.asked.clone(), ..Self::new() }
+    pub(super) fn lookups(&self) -> Self {
+        Self {
+            clients: self.clients.clone(),
+            lookup_addresses: self.lookup_addresses.clone(),
+            ..Self::new()
+        }
     }
 
     /// Returns the requests to write leases.
@@ -93,7 +102,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     }
 
     /// Creates a round that only writes `writes`.
-    pub(super) fn of(writes: &[Write<F>]) -> Self {
+    pub(super) fn from_writes(writes: &[Write<F>]) -> Self {
         Self { writes: writes.to_vec(), ..Self::new() }
     }
 
@@ -131,14 +140,15 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     ) -> Result<RoundResults<F>, DatabaseError> {
         // All servers lock in the same order.
         let written = self.writes.iter().map(|write| F::address(&write.lease));
-        let mut addresses: Vec<F::Address> = written.chain(self.asked.iter().copied()).collect();
+        let mut addresses: Vec<F::Address> =
+            written.chain(self.lookup_addresses.iter().copied()).collect();
         addresses.sort();
         addresses.dedup();
         let (mut known, mut found) = (Vec::new(), Vec::new());
         if self.writes.is_empty() {
-            database.look(&self.clients, &addresses, &mut known, &mut found)?;
+            database.read_unlocked(&self.clients, &addresses, &mut known, &mut found)?;
         } else {
-            database.open(&self.clients, &addresses, &mut known, &mut found)?;
+            database.begin_and_lock(&self.clients, &addresses, &mut known, &mut found)?;
         }
         let mut unreadable = database.take_unreadable();
         unreadable.sort_unstable();
@@ -149,14 +159,14 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             let at = found.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
             at.ok().map(|at| &found[at])
         };
-        let (changes, mut outcome) = self.judge(&find, &unreadable, now_s);
+        let (changes, mut outcome) = self.decide(&find, &unreadable, now_s);
         if !self.writes.is_empty() {
-            database.close(&changes)?;
+            database.write_and_commit(&changes)?;
         }
         let is_unreadable = |address| unreadable.binary_search(&F::octets_of(address)).is_ok();
-        let asked = self.asked.iter().map(|&address| match is_unreadable(address) {
+        let asked = self.lookup_addresses.iter().map(|&address| match is_unreadable(address) {
             true => (address, Some(F::blocked(address))),
-            false => told::<F>(address, find(address)),
+            false => table_lease::<F>(address, find(address)),
         });
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
         outcome.answers = known.chain(asked).collect();
@@ -166,7 +176,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     /// Decides which requests are written, which are refused, and which yield to later rows of
     /// other servers. An unreadable row, whose number is in `unreadable`, can only be replaced by
     /// an operator.
-    fn judge<'f>(
+    fn decide<'f>(
         &self,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
         unreadable: &[KeyOctets],
@@ -194,7 +204,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
                 continue;
             }
             let found = find(address);
-            match judge(write, found, now_s) {
+            match decide_write(write, found, now_s) {
                 WriteDecision::Insert => changes.inserts.push(write.lease.clone()),
                 WriteDecision::Update
                     if found.is_some_and(|found| F::is_renewal(&write.lease, found)) =>
@@ -204,8 +214,8 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
                 WriteDecision::Update => changes.updates.push(write.lease.clone()),
                 WriteDecision::Delete => changes.deletions.push(address),
                 WriteDecision::Nothing => {}
-                WriteDecision::Keep => outcome.kept.push(told::<F>(address, found)),
-                WriteDecision::Refuse => outcome.refused.push(told::<F>(address, found)),
+                WriteDecision::Keep => outcome.superseded.push(table_lease::<F>(address, found)),
+                WriteDecision::Refuse => outcome.refused.push(table_lease::<F>(address, found)),
             }
         }
         (changes, outcome)
@@ -213,7 +223,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
 }
 
 /// Returns the message to the operator about a row that cannot be read.
-pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
+pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String {
     format!(
         "the row of {address} in the lease database is no lease, and its address is left alone until \
          the row is deleted or replaced by command"
@@ -222,9 +232,30 @@ pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
 
 /// Returns the lease that the table must have of `address` when the database has `found` under its
 /// number.
-fn told<F: SharedLeaseFamily>(
+fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
     found: Option<&F::Lease>,
 ) -> (F::Address, Option<F::Lease>) {
     (address, found.filter(|lease| F::address(lease) == address).cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::v4::V4;
+    use dhcp_lease::v6::V6;
+
+    use super::*;
+
+    fn unreadable_lines_are_faults<F: SharedLeaseFamily>() {
+        let batch = b"Z,0,\n\n?\nG,1,1,02:00,01,10.0.0.1,02:00\n\xff\x00,,,,\n";
+        let round = RoundRequests::<F>::read(batch);
+        assert_eq!(round.unreadable().len(), 4);
+        assert_eq!(round.writes(), 0);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_a_fault_of_the_round_and_ends_nothing() {
+        unreadable_lines_are_faults::<V4>();
+        unreadable_lines_are_faults::<V6>();
+    }
 }

@@ -59,7 +59,7 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
             false => Ok(()),
             true => Err(DatabaseError {
                 fault: DatabaseFault::Data,
-                tried: "write leases",
+                operation: "write leases",
                 cause: "a value is too long".to_owned(),
             }),
         }
@@ -113,7 +113,7 @@ impl Flush for FakeFlush {
             return Ok(());
         }
         let cause = "the disk is broken".to_owned();
-        Err(DatabaseError { fault: DatabaseFault::Lost, tried: "flush", cause })
+        Err(DatabaseError { fault: DatabaseFault::Lost, operation: "flush", cause })
     }
 }
 
@@ -147,7 +147,7 @@ impl<F: SharedLeaseFamily> FakeConnection<F> {
         self.changes.clear();
         DatabaseError {
             fault: DatabaseFault::Lost,
-            tried,
+            operation: tried,
             cause: "the connection is gone".to_owned(),
         }
     }
@@ -179,7 +179,11 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
         }
         if self.happens(self.faults.conflicts) {
             let cause = "deadlock".to_owned();
-            return Err(DatabaseError { fault: DatabaseFault::Conflict, tried: "begin", cause });
+            return Err(DatabaseError {
+                fault: DatabaseFault::Conflict,
+                operation: "begin",
+                cause,
+            });
         }
         Ok(())
     }
@@ -192,7 +196,11 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
         let unreadable = self.database.unreadable();
         if addresses.iter().any(|address| unreadable.contains(address)) {
             let cause = "a value cannot be converted".to_owned();
-            return Err(DatabaseError { fault: DatabaseFault::Data, tried: "read leases", cause });
+            return Err(DatabaseError {
+                fault: DatabaseFault::Data,
+                operation: "read leases",
+                cause,
+            });
         }
         let leases = self.database.leases();
         found.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());

@@ -54,10 +54,10 @@ pub struct DatabaseThread<F: SharedLeaseFamily> {
 #[derive(Debug)]
 struct DatabaseThreadState {
     shards: Arc<SharedLogState>,
-    bell: Arc<ThreadWakeup>,
+    wakeup: Arc<ThreadWakeup>,
     stops: AtomicBool,
     is_lost: AtomicBool,
-    told: Mutex<OperatorMessages>,
+    messages: Mutex<OperatorMessages>,
     flusher: Flusher,
 }
 
@@ -90,13 +90,13 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         let (conflicts, transactions) = (core.conflicts(), core.transactions());
         let rejections = core.rejections();
         let flushes = core.flushes();
-        let is_flushed_beside = flushes.are_beside();
+        let is_flushed_beside = flushes.needs_flush();
         let state = Arc::new(DatabaseThreadState {
             shards,
-            bell: Arc::default(),
+            wakeup: Arc::default(),
             stops: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
-            told: Mutex::default(),
+            messages: Mutex::default(),
             flusher: Flusher::new(flushes),
         });
         let is_shared = options.is_shared;
@@ -116,7 +116,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
             let (running, clock) = (state.clone(), clock.clone());
             let flushing = std::thread::Builder::new()
                 .name("lease-flush".into())
-                .spawn(move || running.flusher.run(&running.bell, &clock))?;
+                .spawn(move || running.flusher.run(&running.wakeup, &clock))?;
             started.flushing = Some(flushing);
         }
         let thread = std::thread::Builder::new()
@@ -131,7 +131,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
     pub fn store(&self, shard: usize) -> DatabaseStore<F> {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
         let log =
-            ShardLog::with_doorbell(self.state.shards.clone(), shard, self.state.bell.clone());
+            ShardLog::with_doorbell(self.state.shards.clone(), shard, self.state.wakeup.clone());
         let journal = SharedJournal::new(self.refusals.clone(), self.is_shared);
         DatabaseStore::with_journal(self.table.clone(), log, journal)
     }
@@ -159,7 +159,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
     /// Returns the error after which the store gave up.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
-        self.state.told().failure.clone()
+        self.state.messages().failure.clone()
     }
 
     /// Returns true if there is no connection at present.
@@ -171,7 +171,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
     /// Takes the messages for the operator since the last call.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.told().problems)
+        std::mem::take(&mut self.state.messages().problems)
     }
 
     /// Writes all submitted rows and ends the thread. Shards must have ended.
@@ -205,12 +205,12 @@ impl<F: SharedLeaseFamily> Drop for DatabaseThread<F> {
 }
 
 impl DatabaseThreadState {
-    fn told(&self) -> std::sync::MutexGuard<'_, OperatorMessages> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn messages(&self) -> std::sync::MutexGuard<'_, OperatorMessages> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn report(&self, problem: String) {
-        let mut told = self.told();
+        let mut told = self.messages();
         if told.problems.len() < PROBLEMS_MAX {
             told.problems.push(problem);
         }
@@ -223,11 +223,11 @@ impl DatabaseThreadState {
         is_flushed_beside: bool,
         clock: &Clock,
     ) {
-        self.bell.listen();
+        self.wakeup.register_thread();
         let mut retry: Option<Retry> = None;
         let mut is_wanted = false;
         while !self.stops.load(Ordering::SeqCst) {
-            is_wanted |= self.bell.answer();
+            is_wanted |= self.wakeup.take_pending();
             match &mut retry {
                 None if is_wanted => {
                     is_wanted = false;
@@ -239,7 +239,7 @@ impl DatabaseThreadState {
                     if let RoundEnd::Lost(error) = end {
                         self.report(format!("leases cannot be written: {error}"));
                         self.is_lost.store(true, Ordering::Relaxed);
-                        retry = Some(Retry { left: on_loss.tries_max, at_ns: 0, error });
+                        retry = Some(Retry { remaining_tries: on_loss.tries_max, at_ns: 0, error });
                         continue;
                     }
                 }
@@ -252,7 +252,7 @@ impl DatabaseThreadState {
                 }
                 None | Some(_) => {}
             }
-            if self.told().failure.is_some() {
+            if self.messages().failure.is_some() {
                 return;
             }
             self.sleep(retry.as_ref().map(|retry| retry.at_ns), clock);
@@ -260,7 +260,7 @@ impl DatabaseThreadState {
         let end = core.round(clock());
         match (end, retry) {
             (RoundEnd::Lost(error), _) | (RoundEnd::StillLost, Some(Retry { error, .. })) => {
-                self.told().failure = Some(error);
+                self.messages().failure = Some(error);
             }
             _ => {}
         }
@@ -272,17 +272,17 @@ impl DatabaseThreadState {
         core: &mut DatabaseCore<F, D>,
         clock: &Clock,
     ) -> RoundEnd {
-        core.part(self.flusher.changes_max());
-        core.take();
+        core.set_changes_max(self.flusher.changes_max());
+        core.take_requests();
         loop {
             let writes = core.next_writes().unwrap_or(0);
             let now = clock();
-            match core.step(now) {
+            match core.run_next_part(now) {
                 None => return RoundEnd::Done,
                 Some(RoundEnd::Done) => {
                     let time_ns = clock().mono_ns.saturating_sub(now.mono_ns);
-                    let others_wait = core.next_writes().is_some() || self.bell.is_rung();
-                    self.flusher.follow(writes, time_ns, others_wait, clock);
+                    let others_wait = core.next_writes().is_some() || self.wakeup.is_pending();
+                    self.flusher.flush_part(writes, time_ns, others_wait, clock);
                 }
                 Some(end) => return end,
             }
@@ -297,8 +297,8 @@ impl DatabaseThreadState {
         on_loss: OnLoss,
         clock: &Clock,
     ) -> bool {
-        if retry.left == 0 {
-            self.told().failure = Some(retry.error.clone());
+        if retry.remaining_tries == 0 {
+            self.messages().failure = Some(retry.error.clone());
             return false;
         }
         match core.reconnect(clock()) {
@@ -309,7 +309,7 @@ impl DatabaseThreadState {
             }
             Err(error) => {
                 if on_loss.tries_max != u32::MAX {
-                    retry.left -= 1;
+                    retry.remaining_tries -= 1;
                 }
                 retry.at_ns = clock().mono_ns + u64::from(on_loss.wait_ms) * NS_PER_MS;
                 retry.error = error;
@@ -320,7 +320,7 @@ impl DatabaseThreadState {
 
     /// Parks until the bell rings or it is time to connect again.
     fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
-        if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.bell.is_rung()) {
+        if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.wakeup.is_pending()) {
             return;
         }
         match until_ns {
@@ -335,7 +335,7 @@ impl DatabaseThreadState {
 
 /// Lost connection, with its attempts to connect again.
 struct Retry {
-    left: u32,
+    remaining_tries: u32,
     at_ns: u64,
     error: DatabaseError,
 }

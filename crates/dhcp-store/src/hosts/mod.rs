@@ -10,10 +10,10 @@
 //! - [`Lookups`]: state that shards and thread share; tests run a turn of it without a thread.
 //! - [`SqlHosts`]: reservations in several databases, one after the other.
 
-mod core;
+mod lookups;
 mod sql;
 mod thread;
 
-pub use core::{Directory, LookupBatchResult, LookupDesk, LookupTurnResult, Lookups};
+pub use lookups::{Directory, LookupBatchResult, LookupDesk, LookupTurnResult, Lookups};
 pub use sql::{HostsPolicy, SqlHosts};
 pub use thread::LookupThread;

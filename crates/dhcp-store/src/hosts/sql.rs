@@ -37,7 +37,7 @@ impl One {
             if now.mono_ns < self.retry_at_ns {
                 return Err(DatabaseError {
                     fault: DatabaseFault::Lost,
-                    tried: "connect to a hosts database",
+                    operation: "connect to a hosts database",
                     cause: format!("it is too early to try {} again", self.settings),
                 });
             }
@@ -47,7 +47,7 @@ impl One {
                 let layout = database.layout()?;
                 Ok((database, layout))
             };
-            self.open = Some(SharedLeases::told("connect to a hosts database", connect())?);
+            self.open = Some(SharedLeases::map_error("connect to a hosts database", connect())?);
         }
         Ok(self.open.as_mut().expect("opened above"))
     }
@@ -60,7 +60,7 @@ impl One {
         body: impl FnOnce(&mut Database, RowLayout) -> Result<T, crate::sql::SqlError>,
     ) -> Result<T, DatabaseError> {
         let (database, layout) = self.open(now)?;
-        let done = SharedLeases::told(tried, body(database, *layout));
+        let done = SharedLeases::map_error(tried, body(database, *layout));
         if done.as_ref().is_err_and(|error| error.fault == DatabaseFault::Lost) {
             self.open = None;
         }
@@ -105,7 +105,7 @@ impl SqlHosts {
             let mut look = |one: &mut One| {
                 let before = found.len();
                 let done = one.with(now, "look up reservations", |database, layout| {
-                    database.find_hosts((family, layout), queries, found, faults)
+                    database.find_hosts(family, layout, queries, found, faults)
                 });
                 if done.is_err() {
                     found.truncate(before);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::core::{Directory, LookupTurnResult, Lookups};
+use super::lookups::{Directory, LookupTurnResult, Lookups};
 use crate::log::Clock;
 
 /// Running thread. It stops when the value is dropped.
@@ -47,12 +47,12 @@ impl LookupThread {
         let running = Arc::clone(&state);
         let thread =
             std::thread::Builder::new().name("hosts-database".into()).spawn(move || {
-                lookups.bell.listen();
+                lookups.wakeup.register_thread();
                 while !running.stops.load(Ordering::SeqCst) {
-                    lookups.bell.answer();
-                    let turn = lookups.turn(clock(), &mut directory);
-                    running.hear(&turn);
-                    if turn == LookupTurnResult::Idle && !lookups.bell.is_rung() {
+                    lookups.wakeup.take_pending();
+                    let look_up_all = lookups.look_up_all(clock(), &mut directory);
+                    running.record_turn(&look_up_all);
+                    if look_up_all == LookupTurnResult::Idle && !lookups.wakeup.is_pending() {
                         std::thread::park();
                     }
                 }
@@ -64,7 +64,7 @@ impl LookupThread {
     /// again.
     #[must_use]
     pub fn take_problem(&self) -> Option<String> {
-        self.state.told().problem.take()
+        self.state.problem().problem.take()
     }
 }
 
@@ -79,12 +79,12 @@ impl Drop for LookupThread {
 }
 
 impl LookupThreadState {
-    fn told(&self) -> MutexGuard<'_, LookupProblem> {
+    fn problem(&self) -> MutexGuard<'_, LookupProblem> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self, turn: &LookupTurnResult) {
-        let mut told = self.told();
+    fn record_turn(&self, turn: &LookupTurnResult) {
+        let mut told = self.problem();
         match turn {
             LookupTurnResult::Failed(error) if !told.is_failing => {
                 told.is_failing = true;

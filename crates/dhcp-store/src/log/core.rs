@@ -211,14 +211,16 @@ impl LogCore {
     }
 
     /// Returns the check of the files that is due, to be done without the core; if it finds
-    /// nothing, call [`LogCore::looked`], otherwise [`LogCore::watch_due`] returns the disturbance.
-    pub(super) fn look_due(&self, now: Now) -> Option<LeaseFileCheck> {
+    /// nothing, call [`LogCore::record_check`], otherwise [`LogCore::watch_due`] returns the
+    /// disturbance.
+    pub(super) fn due_check(&self, now: Now) -> Option<LeaseFileCheck> {
         let is_due = self.failure.is_none() && self.disturbance.is_none();
-        (is_due && now.mono_ns >= self.watch_at_ns).then(|| self.memfile.look(self.is_cleaning))
+        (is_due && now.mono_ns >= self.watch_at_ns)
+            .then(|| self.memfile.file_check(self.is_cleaning))
     }
 
     /// Records that a check has found nothing.
-    pub(super) const fn looked(&mut self, now: Now) {
+    pub(super) const fn record_check(&mut self, now: Now) {
         self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
     }
 
@@ -279,7 +281,7 @@ impl LogCore {
         if let Err(error) = result
             && self.failure.is_none()
         {
-            self.fail(&Failed { tried: "flush", path: self.memfile.path().to_owned(), error });
+            self.fail(&Failed { operation: "flush", path: self.memfile.path().to_owned(), error });
         }
     }
 

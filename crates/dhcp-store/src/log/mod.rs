@@ -16,14 +16,14 @@
 //! shard has the core, the thread does the round. The file has one writer at a time in either case.
 //! The thread does flushes by time, without the core, so that no shard waits for one.
 
-mod bell;
 mod core;
 mod shard;
 mod thread;
+mod thread_wakeup;
 
-pub(crate) use bell::ThreadWakeup;
 pub use core::{CoreOptions, LogCore, LogFailure};
 pub(crate) use shard::{Doorbell, PARTS_MAX, UNPARTED};
+pub(crate) use thread_wakeup::ThreadWakeup;
 
 pub use shard::{RowBuffer, ShardLog, SharedLogState, Wake};
 pub use thread::{Clock, LogFailureReaction, LogThread, LogThreadOptions, SnapshotSource};

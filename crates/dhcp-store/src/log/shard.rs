@@ -73,7 +73,7 @@ pub type Wake = Box<dyn Fn(usize) + Send + Sync>;
 
 /// State that all shards and the writer share.
 pub struct SharedLogState {
-    places: Box<[ShardBuffer]>,
+    buffers: Box<[ShardBuffer]>,
     settled: AtomicU64,
     has_failed: AtomicBool,
     wake: Wake,
@@ -82,7 +82,7 @@ pub struct SharedLogState {
 impl fmt::Debug for SharedLogState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shards")
-            .field("places", &self.places)
+            .field("places", &self.buffers)
             .field("settled", &self.settled)
             .field("has_failed", &self.has_failed)
             .finish_non_exhaustive()
@@ -105,7 +105,7 @@ impl SharedLogState {
             awaited: AtomicU64::new(0),
         };
         Arc::new(Self {
-            places: (0..count).map(|_| place()).collect(),
+            buffers: (0..count).map(|_| place()).collect(),
             settled: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
             wake: Box::new(wake),
@@ -115,7 +115,7 @@ impl SharedLogState {
     /// Returns the number of shards.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.places.len()
+        self.buffers.len()
     }
 
     /// Returns the highest epoch whose rows are all as safe as configured.
@@ -131,13 +131,13 @@ impl SharedLogState {
     }
 
     pub(super) fn buffer(&self, shard: usize) -> MutexGuard<'_, RowBuffer> {
-        self.places[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves all rows, which have no parts, to `batch`, which is empty, and opens the buffers for
     /// `next_epoch`.
     pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
-        for shard in 0..self.places.len() {
+        for shard in 0..self.buffers.len() {
             let mut buffer = self.buffer(shard);
             if batch.is_empty() {
                 std::mem::swap(batch, &mut buffer.rows);
@@ -158,7 +158,7 @@ impl SharedLogState {
         columns: Columns,
         changes_max: u32,
     ) {
-        for shard in 0..self.places.len() {
+        for shard in 0..self.buffers.len() {
             let mut buffer = self.buffer(shard);
             let mut begin = 0;
             let ends = buffer.ends.iter().copied().chain([buffer.rows.len()]);
@@ -176,7 +176,7 @@ impl SharedLogState {
     pub(crate) fn publish(&self, epoch: u64, myself: Option<usize>) {
         let before = self.settled.swap(epoch, Ordering::SeqCst);
         debug_assert!(before <= epoch, "settled epochs never go down");
-        for (shard, place) in self.places.iter().enumerate() {
+        for (shard, place) in self.buffers.iter().enumerate() {
             if Some(shard) != myself && place.awaited.load(Ordering::SeqCst) > before {
                 (self.wake)(shard);
             }
@@ -186,21 +186,21 @@ impl SharedLogState {
     /// Publishes that no further epoch will settle, and wakes all shards.
     pub(crate) fn fail(&self) {
         self.has_failed.store(true, Ordering::SeqCst);
-        (0..self.places.len()).for_each(|shard| (self.wake)(shard));
+        (0..self.buffers.len()).for_each(|shard| (self.wake)(shard));
     }
 
     /// Withdraws the failure: `epoch` is settled by other means.
     pub(crate) fn recover(&self, epoch: u64) {
         self.settled.store(epoch, Ordering::SeqCst);
         self.has_failed.store(false, Ordering::SeqCst);
-        (0..self.places.len()).for_each(|shard| (self.wake)(shard));
+        (0..self.buffers.len()).for_each(|shard| (self.wake)(shard));
     }
 }
 
 /// Doorbell that wakes the writer.
 pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
     /// Has the writer do a round soon.
-    fn ring(&self);
+    fn wake(&self);
 }
 
 /// Part of the log of one shard.
@@ -240,7 +240,7 @@ impl ShardLog {
     /// Records that a reply waits for `epoch`: when it settles, the shard is woken. Afterwards
     /// check [`SharedLogState::settled`] once more before sleeping.
     pub fn await_epoch(&self, epoch: u64) {
-        let awaited = &self.shards.places[self.shard].awaited;
+        let awaited = &self.shards.buffers[self.shard].awaited;
         if awaited.load(Ordering::Relaxed) < epoch {
             awaited.store(epoch, Ordering::SeqCst);
         }
@@ -262,7 +262,7 @@ impl ShardLog {
             }
         }
         if let Some(doorbell) = &self.doorbell {
-            doorbell.ring();
+            doorbell.wake();
         }
     }
 

@@ -10,8 +10,8 @@ use std::{fmt, io};
 use base::Now;
 use base::time::NS_PER_MS;
 
-use super::bell::ThreadWakeup;
 use super::shard::Doorbell;
+use super::thread_wakeup::ThreadWakeup;
 use super::{CoreOptions, LogCore, LogFailure, RowDurability, ShardLog, SharedLogState};
 use crate::memfile::{Cleanup, CleanupError, CleanupOutcome, Disturbance, Memfile};
 
@@ -71,7 +71,7 @@ struct LogThreadState {
     shards: Arc<SharedLogState>,
     core: Arc<Mutex<LogCore>>,
     does_rounds_inline: bool,
-    bell: Arc<ThreadWakeup>,
+    wakeup: Arc<ThreadWakeup>,
     stops: AtomicBool,
     /// True if the log has failed and no attempt is left.
     has_given_up: AtomicBool,
@@ -99,7 +99,7 @@ impl LogThread {
             shards,
             core: Arc::new(Mutex::new(core)),
             does_rounds_inline: options.core.durability != RowDurability::Always,
-            bell: Arc::new(ThreadWakeup::default()),
+            wakeup: Arc::new(ThreadWakeup::default()),
             stops: AtomicBool::new(false),
             has_given_up: AtomicBool::new(false),
             problems: Mutex::new(Vec::new()),
@@ -118,7 +118,7 @@ impl LogThread {
         ShardLog {
             shards: self.state.shards.clone(),
             shard,
-            doorbell: Some(self.state.bell.clone()),
+            doorbell: Some(self.state.wakeup.clone()),
             core: self.state.does_rounds_inline.then(|| self.state.core.clone()),
         }
     }
@@ -149,14 +149,14 @@ impl LogThread {
     }
 
     /// Has the thread do a round soon.
-    pub fn ring(&self) {
-        self.state.bell.ring();
+    pub fn wake(&self) {
+        self.state.wakeup.wake();
     }
 
     /// Has the lease files written anew from memory soon, because times in the table have changed.
     pub fn request_rewrite(&self) {
         self.state.core().request_rewrite();
-        self.state.bell.ring();
+        self.state.wakeup.wake();
     }
 
     /// Returns the counter of bytes in the live file.
@@ -168,7 +168,7 @@ impl LogThread {
     /// Has the lease file cleaned up soon.
     pub fn request_cleanup(&self) {
         self.state.core().request_rotation();
-        self.state.bell.ring();
+        self.state.wakeup.wake();
     }
 
     /// Writes and flushes all submitted rows, and ends the thread. Shards must have ended.
@@ -210,7 +210,7 @@ impl LogThreadState {
     }
 
     fn run(&self, clock: &Clock, on_fail: LogFailureReaction) {
-        self.bell.listen();
+        self.wakeup.register_thread();
         let mut cleaner = None;
         let mut restart = LogRestartState {
             on_fail,
@@ -220,7 +220,7 @@ impl LogThreadState {
             retry_at_ns: None,
         };
         while !self.stops.load(Ordering::SeqCst) {
-            let is_rung = self.bell.answer();
+            let is_rung = self.wakeup.take_pending();
             let now = clock();
             if is_rung {
                 self.core().round(now);
@@ -245,7 +245,7 @@ impl LogThreadState {
         let due_ns = core.next_deadline_ns().into_iter().chain(watch_ns);
         drop(core);
         let deadline_ns = due_ns.chain(restart.retry_at_ns).min();
-        if self.bell.is_rung() || self.stops.load(Ordering::SeqCst) {
+        if self.wakeup.is_pending() || self.stops.load(Ordering::SeqCst) {
             return;
         }
         match deadline_ns {
@@ -278,7 +278,7 @@ impl LogThreadState {
             self.report(format!("lease file not rotated: {failed}"));
         }
         let Some(cleanup) = due else { return };
-        match Cleaner::start(cleanup, self.bell.clone()) {
+        match Cleaner::start(cleanup, self.wakeup.clone()) {
             Ok(started) => *cleaner = Some(started),
             Err(error) => {
                 self.core().cleaned(false);
@@ -302,10 +302,10 @@ impl LogThreadState {
             return self.core().take_disturbance();
         }
         // Shards write their rows themselves while the core is free.
-        let look = self.core().look_due(now);
+        let look = self.core().due_check(now);
         let mut core = match look {
             Some(look) if !look.is_suspicious() => {
-                self.core().looked(now);
+                self.core().record_check(now);
                 return None;
             }
             _ => self.core(),
@@ -415,7 +415,7 @@ impl Cleaner {
         let place = result.clone();
         let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {
             place.get_or_init(|| cleanup.run());
-            bell.ring();
+            bell.wake();
         })?;
         Ok(Self { thread, result })
     }

@@ -9,7 +9,7 @@ use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::inspect;
 use super::load::{LeaseLoadError, LoadReport, RowSource};
 use super::watch::Companion;
-use crate::memfile::attempt::{Tried, prepare, rename};
+use crate::memfile::file_operations::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
 use crate::storage::Storage;
 
@@ -68,7 +68,7 @@ impl From<LeaseLoadError> for CleanupError {
     fn from(error: LeaseLoadError) -> Self {
         match error {
             LeaseLoadError::Read { path, error } => {
-                Self::Storage(Failed { tried: "read", path, error })
+                Self::Storage(Failed { operation: "read", path, error })
             }
             LeaseLoadError::TooManyBadRows(report) => Self::TooManyBadRows(report),
         }
@@ -79,7 +79,7 @@ impl Cleanup {
     /// Returns the cleanup of `files` in a program of its own, like Kea's.
     #[must_use]
     pub fn alone<F: LeaseFileFamily>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
-        let format = RowFileFormat::of::<F>();
+        let format = RowFileFormat::for_family::<F>();
         Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
     }
 
@@ -92,16 +92,16 @@ impl Cleanup {
         let changed = |one: &&Companion| !one.is_same(&*self.storage);
         if let Some(companion) = self.companions.iter().find(changed) {
             let error = io::Error::other("another program has changed it");
-            return Err(Failed { tried: "use", path: companion.path.clone(), error }.into());
+            return Err(Failed { operation: "use", path: companion.path.clone(), error }.into());
         }
         let mut cleaned = CleanupOutcome::default();
         let completed = &self.files.completed;
-        match self.storage.open(completed).tried("open", completed)? {
+        match self.storage.open(completed).with_operation("open", completed)? {
             // The process that wrote it may have flushed neither the file nor its name.
             Some(file) => {
-                file.sync_data().tried("flush", completed)?;
+                file.sync_data().with_operation("flush", completed)?;
                 let folder = &self.files.folder;
-                self.storage.sync_folder(folder).tried("flush the folder", folder)?;
+                self.storage.sync_folder(folder).with_operation("flush the folder", folder)?;
             }
             None => cleaned = self.complete()?,
         }
@@ -113,7 +113,9 @@ impl Cleanup {
     fn complete(&self) -> Result<CleanupOutcome, CleanupError> {
         let mut sources: Vec<RowSource> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
-            let Some(file) = self.storage.open(path).tried("open", path)? else { continue };
+            let Some(file) = self.storage.open(path).with_operation("open", path)? else {
+                continue;
+            };
             let found = inspect(&self.format, path, file)?;
             sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
         }
@@ -131,8 +133,8 @@ impl Cleanup {
     /// holds even after a power failure, since older rows loaded after it would undo it.
     pub(crate) fn finish(&self) -> Result<(), Failed> {
         let Self { storage, files, .. } = self;
-        if storage.remove(&files.rotated).tried("remove", &files.rotated)? {
-            storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
+        if storage.remove(&files.rotated).with_operation("remove", &files.rotated)? {
+            storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)?;
         }
         rename(&**storage, files, &files.completed, &files.previous)
     }

@@ -79,17 +79,20 @@ mod tests {
     use dhcp_lease::v4::V4;
     use dhcp_lease::v6::V6;
 
-    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V4>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::for_family::<V4>();
 
     #[test]
     fn a_file_of_the_other_family_is_foreign() {
         let mut header = Vec::new();
-        Columns::newest(&RowFileFormat::of::<V6>())
-            .encode_header(&RowFileFormat::of::<V6>(), &mut header);
+        Columns::newest(&RowFileFormat::for_family::<V6>())
+            .encode_header(&RowFileFormat::for_family::<V6>(), &mut header);
         let line = header.strip_suffix(b"\n").unwrap();
         assert_eq!(LeaseFileHeader::parse(FORMAT, line), None);
         assert_eq!(
-            LeaseFileHeader::parse(&RowFileFormat::of::<V6>(), line).unwrap().columns.count(),
+            LeaseFileHeader::parse(&RowFileFormat::for_family::<V6>(), line)
+                .unwrap()
+                .columns
+                .count(),
             18
         );
         assert!(!LeaseFileHeader::is_torn(FORMAT, line));

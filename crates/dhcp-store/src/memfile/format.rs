@@ -5,8 +5,8 @@ use std::io;
 
 use dhcp_lease::{LeaseTable, TableFamily};
 
-use super::attempt::BlockWriter;
 use super::columns::Columns;
+use super::file_operations::BlockWriter;
 use super::line::{self, RowLineWriter};
 use super::load::{LeaseLoadError, LoadReport, RowSource, load};
 use super::plain::PlainRow;
@@ -57,7 +57,7 @@ pub fn encode_row<F: LeaseFileFamily>(row: &F::Row<'_>, columns: Columns, out: &
 /// Returns the columns of a new file.
 #[must_use]
 pub const fn newest<F: LeaseFileFamily>() -> Columns {
-    Columns::newest(&RowFileFormat::of::<F>())
+    Columns::newest(&RowFileFormat::for_family::<F>())
 }
 
 /// Passes every lease of `table` to `visit`, as a row of a new file.
@@ -88,7 +88,7 @@ impl Debug for RowFileFormat {
 impl RowFileFormat {
     /// Returns the format of `F`'s lease files.
     #[must_use]
-    pub const fn of<F: LeaseFileFamily>() -> Self {
+    pub const fn for_family<F: LeaseFileFamily>() -> Self {
         Self { names: F::NAMES, fewest: F::FEWEST, load_sorted: load_sorted::<F> }
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Failed;
-use super::attempt::Tried;
 use super::cleanup::InspectedLeaseFile;
 use super::columns::LeaseFileHeader;
+use super::file_operations::Tried;
 use super::format::RowFileFormat;
 use super::load::RowSource;
 use super::open::OpenError;
@@ -31,16 +31,16 @@ pub(super) fn inspect(
     file: Arc<dyn LogFile>,
 ) -> Result<Option<InspectedLeaseFile>, Failed> {
     const HEADER_MAX: usize = 4096;
-    let len = file.len().tried("read", path)?;
+    let len = file.len().with_operation("read", path)?;
     let mut head = [0; HEADER_MAX];
-    let read = read_full_at(&*file, 0, &mut head).tried("read", path)?;
+    let read = read_full_at(&*file, 0, &mut head).with_operation("read", path)?;
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
         let found = InspectedLeaseFile { source: None, torn_octets: len };
         return Ok((read < HEADER_MAX && LeaseFileHeader::is_torn(format, head)).then_some(found));
     };
     let Some(header) = LeaseFileHeader::parse(format, &head[..start]) else { return Ok(None) };
-    let end = last_row_end(&*file, len).tried("read", path)?;
+    let end = last_row_end(&*file, len).with_operation("read", path)?;
     let source = RowSource { path: path.to_owned(), file, header, start: start as u64 + 1, end };
     Ok(Some(InspectedLeaseFile { source: Some(source), torn_octets: len - end }))
 }
@@ -69,8 +69,8 @@ const REWRITTEN_MAX: u64 = 64 << 20;
 /// Writing them again makes the next flush include them; no server continues for more than
 /// [`REWRITTEN_MAX`] bytes without a successful flush.
 pub(super) fn flush_again(rows: &RowSource) -> Result<(), Failed> {
-    rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
-    rows.file.sync_data().tried("flush", &rows.path)
+    rewrite_tail(&*rows.file, rows.start, rows.end).with_operation("write", &rows.path)?;
+    rows.file.sync_data().with_operation("flush", &rows.path)
 }
 
 fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()> {

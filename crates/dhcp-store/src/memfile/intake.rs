@@ -43,7 +43,7 @@ pub trait Intake<F: LeaseFileFamily>: Sync {
 const AHEAD: usize = 12;
 
 /// Passes each of `rows` to `take`, and some rows before that to `expect`.
-pub fn take_foreseen<F: LeaseFileFamily>(
+pub fn take_prefetched<F: LeaseFileFamily>(
     mut rows: Drain<'_, FileRow<F>>,
     expect: impl Fn(&F::Lease),
     mut take: impl FnMut(FileRow<F>),

@@ -74,7 +74,7 @@ pub struct LoadReport {
     /// Bytes cut off the end of the live file: an incomplete row.
     pub torn_octets: u64,
     /// Copies of damaged files whose sound rows were loaded.
-    pub set_aside: Vec<PathBuf>,
+    pub damaged_copies: Vec<PathBuf>,
 }
 
 /// Reason why files could not be loaded.
@@ -373,7 +373,7 @@ fn parse_chunk<F: LeaseFileFamily>(
     mut rows: &[u8],
     batches: &mut Batches<F>,
 ) -> Parsed {
-    let format = RowFileFormat::of::<F>();
+    let format = RowFileFormat::for_family::<F>();
     let mut parsed = Parsed::default();
     while !rows.is_empty() {
         let mut plain = PlainRow::new(rows);

@@ -10,9 +10,9 @@
 //! damaged from its start on is copied to `X.broken-TIME` before its sound rows are put into a new
 //! one.
 
-mod attempt;
 mod cleanup;
 mod columns;
+mod file_operations;
 mod format;
 mod inspect;
 mod intake;
@@ -28,11 +28,11 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-pub use attempt::Failed;
 pub use cleanup::{Cleanup, CleanupError, CleanupOutcome};
 pub use columns::{Columns, LeaseFileHeader};
+pub use file_operations::Failed;
 pub use format::{LeaseFileFamily, RowFileFormat, encode_row, newest, rows_of_table};
-pub use intake::{FileRow, Intake, LeaseLoadProgress, take_foreseen};
+pub use intake::{FileRow, Intake, LeaseLoadProgress, take_prefetched};
 pub use line::RowLineWriter;
 pub(crate) use line::append as append_line;
 pub use load::{LoadReport, RowError};

@@ -6,9 +6,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, InspectedLeaseFile};
 use super::columns::Columns;
+use super::file_operations::{BlockWriter, Tried, prepare, rename};
 use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::{Opened, find_in, flush_again, inspect};
 use super::intake::{Intake, NewestRowIntake};
@@ -159,36 +159,36 @@ impl Memfile {
         options: OpenOptions,
         intake: &impl Intake<F>,
     ) -> Result<(Self, LoadReport), OpenError> {
-        let format = RowFileFormat::of::<F>();
+        let format = RowFileFormat::for_family::<F>();
         let files = LeaseFiles::new(live);
         let locks = take_locks(&*storage, &files)?;
-        let live = storage.open(&files.live).tried("open", &files.live)?;
+        let live = storage.open(&files.live).with_operation("open", &files.live)?;
         if let Some(file) = &live {
             lock_live(&**file, &files.live)?;
         }
         refuse_while_kea_cleans(&*storage, &files)?;
         set_folders_aside(&*storage, &files)?;
-        let names = storage.list(&files.folder).tried("list", &files.folder)?;
+        let names = storage.list(&files.folder).with_operation("list", &files.folder)?;
         let is_there = |path: &Path| {
             path.file_name().is_some_and(|name| names.iter().any(|known| name == known.as_str()))
         };
         for leftover in [&files.scratch, &files.output] {
             if is_there(leftover) {
-                storage.remove(leftover).tried("remove", leftover)?;
+                storage.remove(leftover).with_operation("remove", leftover)?;
             }
         }
         // A process that has died since may have renamed files: no later name may become safe
         // before theirs.
-        storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
+        storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)?;
 
         let has_completed = is_there(&files.completed);
-        let mut set_aside = Vec::new();
+        let mut damaged_copies = Vec::new();
         let mut opened = |path: &Path, file: Arc<dyn LogFile>| {
-            find_or_salvage::<F>(&*storage, &files, (path, file), options.wall_s, &mut set_aside)
+            find_or_salvage::<F>(&*storage, &files, path, file, options.wall_s, &mut damaged_copies)
         };
         let mut sources = Vec::new();
         for path in earlier_files(&files, has_completed) {
-            if let Some(file) = storage.open(path).tried("open", path)? {
+            if let Some(file) = storage.open(path).with_operation("open", path)? {
                 sources.extend(opened(path, file)?.1.source);
             }
         }
@@ -203,7 +203,7 @@ impl Memfile {
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
-        report.set_aside = set_aside;
+        report.damaged_copies = damaged_copies;
         let header = live.as_ref().and_then(|(_, found)| found.header());
         let (file, end) = mend(&format, &*storage, &files, live, options)?;
         let mut memfile = Self {
@@ -279,7 +279,7 @@ impl Memfile {
     /// Returns the error of the write. A part may have been written; the caller must not write the
     /// file again.
     pub fn append(&mut self, rows: &[u8]) -> Result<(), Failed> {
-        write_all_at(&*self.file, self.end, rows).tried("write", &self.files.live)?;
+        write_all_at(&*self.file, self.end, rows).with_operation("write", &self.files.live)?;
         self.end += rows.len() as u64;
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Memfile {
     /// Returns the error of the flush. Then no row since the last flush counts as safe, and the
     /// caller must not write the file again.
     pub fn sync(&self) -> Result<(), Failed> {
-        self.file.sync_data().tried("flush", &self.files.live)
+        self.file.sync_data().with_operation("flush", &self.files.live)
     }
 
     /// Truncates the file to `end` after a failure, if that still works, so that a loader that
@@ -325,12 +325,12 @@ impl Memfile {
         next.lock(&self.files)?;
         // The two names must not change in the other order, or the rows would have none.
         let (live, rotated) = (&self.files.live, &self.files.rotated);
-        if let Err(failed) = self.storage.rename(live, rotated).tried("rename", live) {
+        if let Err(failed) = self.storage.rename(live, rotated).with_operation("rename", live) {
             return self.keep_unrotated(failed);
         }
         self.storage
             .sync_folder(&self.files.folder)
-            .tried("flush the folder", &self.files.folder)?;
+            .with_operation("flush the folder", &self.files.folder)?;
         self.needs_cleanup = true;
         let rotated = self.state_of(&self.files.rotated)?;
         if rotated.map(|state| state.id) != Some(self.own_state()?.id) {
@@ -422,15 +422,15 @@ fn header_only(format: &RowFileFormat, writer: &mut BlockWriter<'_>) -> std::io:
 /// a symbolic link, the one next to the file that it leads to.
 fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, OpenError> {
     let mut paths = vec![files.lock.clone()];
-    let target = storage.canonical(&files.live).tried("follow", &files.live)?;
-    let folder = storage.canonical(&files.folder).tried("follow", &files.folder)?;
+    let target = storage.canonical(&files.live).with_operation("follow", &files.live)?;
+    let folder = storage.canonical(&files.folder).with_operation("follow", &files.folder)?;
     if let (Some(target), Some(folder), Some(name)) = (target, folder, files.live.file_name())
         && target != folder.join(name)
     {
         paths.push(LeaseFiles::new(&target).lock);
     }
     let lock = |path: PathBuf| {
-        let lock = storage.lock(&path).tried("lock", &path)?;
+        let lock = storage.lock(&path).with_operation("lock", &path)?;
         lock.ok_or_else(|| OpenError::InUse(files.live.clone()))
     };
     paths.into_iter().map(lock).collect()
@@ -439,7 +439,7 @@ fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, Op
 /// Takes the lock of the live file itself. A server that opened it by another name, or after the
 /// lock file was removed, finds it locked.
 fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
-    let is_ours = file.lock().tried("lock", live)?;
+    let is_ours = file.lock().with_operation("lock", live)?;
     is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
 }
 
@@ -463,7 +463,7 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
 fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Failed> {
     for path in [&files.rotated, &files.previous, &files.completed] {
         if storage.open(path).is_err_and(|error| error.kind() == ErrorKind::IsADirectory) {
-            storage.remove(path).tried("set aside", path)?;
+            storage.remove(path).with_operation("set aside", path)?;
         }
     }
     Ok(())
@@ -498,20 +498,21 @@ fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
 }
 
 /// Returns the lease file `path` with its inspection; or, if it is damaged, a sound file under its
-/// name with its rows. Appends the path of the damaged file's copy to `set_aside`.
+/// name with its rows. Appends the path of the damaged file's copy to `damaged_copies`.
 fn find_or_salvage<F: LeaseFileFamily>(
     storage: &dyn Storage,
     files: &LeaseFiles,
-    (path, file): (&Path, Arc<dyn LogFile>),
+    path: &Path,
+    file: Arc<dyn LogFile>,
     wall_s: u64,
-    set_aside: &mut Vec<PathBuf>,
+    damaged_copies: &mut Vec<PathBuf>,
 ) -> Result<Opened, OpenError> {
-    let format = RowFileFormat::of::<F>();
+    let format = RowFileFormat::for_family::<F>();
     match find_in(&format, path, file.clone()) {
         Err(OpenError::NotALeaseFile(path)) => {
-            let salvaged = salvage::<F>(storage, files, (&path, &*file), wall_s)?;
+            let salvaged = salvage::<F>(storage, files, &path, &*file, wall_s)?;
             let Some((file, copy)) = salvaged else { return Err(OpenError::NotALeaseFile(path)) };
-            set_aside.push(copy);
+            damaged_copies.push(copy);
             find_in(&format, &path, file)
         }
         found => found,
@@ -529,19 +530,20 @@ fn mend(
 ) -> Result<(Arc<dyn LogFile>, u64), Failed> {
     if let Some((file, InspectedLeaseFile { source: Some(source), torn_octets })) = live {
         if torn_octets > 0 {
-            file.truncate(source.end).tried("truncate", &files.live)?;
+            file.truncate(source.end).with_operation("truncate", &files.live)?;
             if !options.skips_flush {
-                file.sync_data().tried("flush", &files.live)?;
+                file.sync_data().with_operation("flush", &files.live)?;
             }
         }
         return Ok((file, source.end));
     }
     let next = prepare(storage, files, |writer| header_only(format, writer))?;
     next.lock(files)?;
-    let renamed = storage.rename(&files.scratch, &files.live).tried("rename", &files.scratch);
+    let renamed =
+        storage.rename(&files.scratch, &files.live).with_operation("rename", &files.scratch);
     match (renamed, live) {
         (Ok(()), _) => {
-            storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
+            storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)?;
             Ok((next.file, next.len))
         }
         (Err(_), Some((file, _))) => {
@@ -549,9 +551,9 @@ fn mend(
             let _ = storage.remove(&files.scratch);
             let mut header = Vec::new();
             Columns::newest(format).encode_header(format, &mut header);
-            file.truncate(0).tried("truncate", &files.live)?;
-            write_all_at(&*file, 0, &header).tried("write", &files.live)?;
-            file.sync_data().tried("flush", &files.live)?;
+            file.truncate(0).with_operation("truncate", &files.live)?;
+            write_all_at(&*file, 0, &header).with_operation("write", &files.live)?;
+            file.sync_data().with_operation("flush", &files.live)?;
             Ok((file, header.len() as u64))
         }
         (Err(failed), None) => Err(failed),
@@ -580,9 +582,9 @@ pub fn load_file<F: LeaseFileFamily>(
     let file = storage
         .open_to_read(path)
         .and_then(|file| file.ok_or_else(missing))
-        .tried("open", path)
+        .with_operation("open", path)
         .map_err(OpenError::Storage)?;
-    let found = inspect(&RowFileFormat::of::<F>(), path, file)
+    let found = inspect(&RowFileFormat::for_family::<F>(), path, file)
         .map_err(OpenError::Storage)?
         .ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
     let sources: Vec<RowSource> = found.source.into_iter().collect();

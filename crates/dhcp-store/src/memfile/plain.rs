@@ -447,7 +447,8 @@ mod tests {
             if let Some(lease) = F::parse_plain(&mut plain) {
                 let shown = String::from_utf8_lossy(&text[..end]);
                 assert_eq!(plain.len(), end + 1, "seed {seed}: {shown}");
-                let expected = parse_row::<F>(&text[..end], &RowFileFormat::of::<F>(), header);
+                let expected =
+                    parse_row::<F>(&text[..end], &RowFileFormat::for_family::<F>(), header);
                 assert_eq!(Ok(lease), expected, "seed {seed}: {shown}");
                 read += 1;
             }

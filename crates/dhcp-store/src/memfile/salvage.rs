@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::attempt::{Tried, prepare, rename};
 use super::columns::{Columns, LeaseFileHeader};
+use super::file_operations::{Tried, prepare, rename};
 use super::format::{LeaseFileFamily, RowFileFormat};
 use super::value::parse_row;
 use super::{Failed, LeaseFiles};
@@ -34,12 +34,13 @@ pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 pub(super) fn salvage<F: LeaseFileFamily>(
     storage: &dyn Storage,
     files: &LeaseFiles,
-    (path, damaged): (&Path, &dyn LogFile),
+    path: &Path,
+    damaged: &dyn LogFile,
     wall_s: u64,
 ) -> Result<Option<Salvaged>, Failed> {
     let is_live = path == files.live;
-    let len = damaged.len().tried("read", path)?;
-    let start = match first_row::<F>(damaged, len).tried("read", path)? {
+    let len = damaged.len().with_operation("read", path)?;
+    let start = match first_row::<F>(damaged, len).with_operation("read", path)? {
         Some(start) => start,
         None if is_live => return Ok(None),
         None => len,
@@ -49,7 +50,7 @@ pub(super) fn salvage<F: LeaseFileFamily>(
     let copy = PathBuf::from(copy);
     set_aside(storage, damaged, len, &copy)?;
     let next = prepare(storage, files, |writer| {
-        let format = RowFileFormat::of::<F>();
+        let format = RowFileFormat::for_family::<F>();
         writer.append(|block| Columns::newest(&format).encode_header(&format, block))?;
         blocks(damaged, start, len, |_, octets| {
             writer.append(|block| block.extend_from_slice(octets))
@@ -69,14 +70,14 @@ fn set_aside(
     len: u64,
     path: &Path,
 ) -> Result<(), Failed> {
-    let copy = storage.create(path).tried("create", path)?;
+    let copy = storage.create(path).with_operation("create", path)?;
     blocks(damaged, 0, len, |offset, octets| match octets.iter().all(|&octet| octet == 0) {
         true => Ok(()),
         false => write_all_at(&*copy, offset, octets),
     })
     .and_then(|()| copy.truncate(len))
     .and_then(|()| copy.sync_data())
-    .tried("write", path)
+    .with_operation("write", path)
 }
 
 /// Returns the offset of the first row; `None` if there is no row of this family near the
@@ -96,7 +97,7 @@ fn first_row<F: LeaseFileFamily>(file: &dyn LogFile, len: u64) -> io::Result<Opt
     let read = read_full_at(file, start, &mut head)?;
     let head = &head[..read];
     let whole_lines = head.iter().rposition(|&octet| octet == b'\n').map_or(0, |end| end + 1);
-    let format = RowFileFormat::of::<F>();
+    let format = RowFileFormat::for_family::<F>();
     let header = LeaseFileHeader { columns: Columns::newest(&format), unknown: 0 };
     let has_row = head[..whole_lines]
         .split(|&octet| octet == b'\n')

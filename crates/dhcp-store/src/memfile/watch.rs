@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Failed;
-use super::attempt::Tried;
+use super::file_operations::Tried;
 use super::open::Memfile;
 use crate::storage::{FileState, LogFile, Storage};
 
@@ -105,7 +105,7 @@ impl LeaseFileCheck {
 impl Memfile {
     /// Returns a check of the files against their present state; of the live one alone while a
     /// cleanup runs.
-    pub(crate) fn look(&self, is_cleaning: bool) -> LeaseFileCheck {
+    pub(crate) fn file_check(&self, is_cleaning: bool) -> LeaseFileCheck {
         LeaseFileCheck {
             storage: self.storage.clone(),
             file: self.file.clone(),
@@ -162,8 +162,8 @@ impl Memfile {
     /// Returns true if another server holds the lock of the file that has the live file's name.
     fn is_live_taken(&self) -> Result<bool, Failed> {
         let live = &self.files.live;
-        match self.storage.open(live).tried("open", live)? {
-            Some(file) => Ok(!file.lock().tried("lock", live)?),
+        match self.storage.open(live).with_operation("open", live)? {
+            Some(file) => Ok(!file.lock().with_operation("lock", live)?),
             None => Ok(false),
         }
     }
@@ -186,10 +186,10 @@ impl Memfile {
     }
 
     pub(super) fn state_of(&self, path: &Path) -> Result<Option<FileState>, Failed> {
-        self.storage.state(path).tried("look at", path)
+        self.storage.state(path).with_operation("look at", path)
     }
 
     pub(super) fn own_state(&self) -> Result<FileState, Failed> {
-        self.file.state().tried("look at", &self.files.live)
+        self.file.state().with_operation("look at", &self.files.live)
     }
 }

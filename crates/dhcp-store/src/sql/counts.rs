@@ -2,8 +2,8 @@
 //!
 //! Kea's tables count leases by subnet and state, in triggers. MariaDB runs triggers row by row,
 //! and they cost nearly as much as the rows. The triggers of this crate's own tables skip new
-//! leases in a session that declares that it counts them ([`SAYS_SO`]); the session then changes
-//! the counts in the same transaction as the rows.
+//! leases in a session that declares that it counts them ([`DECLARE_COUNTING`]); the session then
+//! changes the counts in the same transaction as the rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,13 +12,13 @@ use super::driver::{SqlTable, SqlValue};
 use super::schema::Schema;
 
 /// Statement that declares that the session counts new leases itself.
-pub(super) const SAYS_SO: &str = "SET @godwit_counts_leases=1";
+pub(super) const DECLARE_COUNTING: &str = "SET @godwit_counts_leases=1";
 /// Statement that ends this declaration.
-pub(super) const SAYS_NO_LONGER: &str = "SET @godwit_counts_leases=NULL";
+pub(super) const END_COUNTING: &str = "SET @godwit_counts_leases=NULL";
 
 /// Returns the query that finds out if the insert trigger of `table` skips leases that the session
 /// counts.
-pub(super) fn asks_trigger(table: &SqlTable) -> String {
+pub(super) fn trigger_query(table: &SqlTable) -> String {
     format!(
         "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema=DATABASE() \
          AND event_object_table='{}' AND event_manipulation='INSERT' \

@@ -107,7 +107,7 @@ impl Database {
         let version = found.ok_or_else(|| {
             refused("it has no tables of leases; `godwit db init` makes them".to_owned())
         })?;
-        let schema = Schema::of(self.backend, version).ok_or_else(|| {
+        let schema = Schema::for_version(self.backend, version).ok_or_else(|| {
             refused(format!("the version of its tables is {version}, which is not known here"))
         })?;
         Ok(RowLayout { backend: self.backend, schema })
@@ -394,12 +394,12 @@ impl Database {
         self.driver.prepare_commits(&F::table(layout))
     }
 
-    /// Returns the flush of commits; see [`SqlConnection::flush_beside`].
-    pub(super) fn flush_beside(
+    /// Returns the flush of commits; see [`SqlConnection::defer_flushes`].
+    pub(super) fn defer_flushes(
         &mut self,
         storage: &dyn Storage,
     ) -> Result<Option<Arc<dyn Flush>>, SqlError> {
-        self.driver.flush_beside(storage)
+        self.driver.defer_flushes(storage)
     }
 
     /// Has statements after a lock sent alone; see [`SqlConnection::part_writes`].

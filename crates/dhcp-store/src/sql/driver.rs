@@ -162,7 +162,10 @@ pub(super) trait SqlConnection: Send {
 
     /// Allows commits from now on to be unsafe when they return, because the returned flush makes
     /// them safe, over a file in `storage`; returns `None` if commits stay as before.
-    fn flush_beside(&mut self, _storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
+    fn defer_flushes(
+        &mut self,
+        _storage: &dyn Storage,
+    ) -> Result<Option<Arc<dyn Flush>>, SqlError> {
         Ok(None)
     }
 

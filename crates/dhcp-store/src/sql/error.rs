@@ -7,8 +7,8 @@ use crate::database::DatabaseFault;
 /// Failed operation of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
-    tried: String,
-    came_of_it: String,
+    operation: String,
+    cause: String,
     fault: DatabaseFault,
 }
 
@@ -17,7 +17,7 @@ impl SqlError {
     /// that.
     pub(super) fn new(tried: impl Into<String>, came_of_it: impl fmt::Display) -> Self {
         let came_of_it = came_of_it.to_string();
-        Self { tried: tried.into(), came_of_it, fault: DatabaseFault::Permanent }
+        Self { operation: tried.into(), cause: came_of_it, fault: DatabaseFault::Permanent }
     }
 
     /// Returns the error with the kind `fault`.
@@ -44,7 +44,7 @@ impl SqlError {
 
     /// Returns the result, without the operation.
     pub(super) fn cause(&self) -> &str {
-        &self.came_of_it
+        &self.cause
     }
 
     /// Returns true if a new connection may help, possibly to another host.
@@ -63,7 +63,7 @@ impl SqlError {
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.tried, self.came_of_it)
+        write!(f, "cannot {}: {}", self.operation, self.cause)
     }
 }
 

@@ -61,7 +61,7 @@ fn is_of_data(state: &str) -> bool {
 }
 
 /// Returns the kind of fault that MariaDB or MySQL means by `code` with the SQLSTATE `state`.
-pub(super) fn of_mysql(code: u16, state: &str) -> DatabaseFault {
+pub(super) fn from_mysql(code: u16, state: &str) -> DatabaseFault {
     match code {
         _ if MYSQL_LOST.contains(&code) => DatabaseFault::Lost,
         _ if MYSQL_CONFLICTS.contains(&code) => DatabaseFault::Conflict,
@@ -71,7 +71,7 @@ pub(super) fn of_mysql(code: u16, state: &str) -> DatabaseFault {
 }
 
 /// Returns the kind of fault that PostgreSQL means by `state`.
-pub(super) fn of_postgresql(state: &str) -> DatabaseFault {
+pub(super) fn from_postgresql(state: &str) -> DatabaseFault {
     match state {
         _ if state.starts_with(POSTGRESQL_LOST_CLASS) => DatabaseFault::Lost,
         _ if POSTGRESQL_LOST.contains(&state) => DatabaseFault::Lost,
@@ -103,15 +103,15 @@ mod tests {
             (1146, DatabaseFault::Permanent),
             (1021, DatabaseFault::Permanent),
         ] {
-            assert_eq!(of_mysql(code, "HY000"), fault, "{code}");
+            assert_eq!(from_mysql(code, "HY000"), fault, "{code}");
         }
         // Data too long, no such state of leases, a value that is no JSON, no such character.
         for (code, state) in
             [(1406, "22001"), (1452, "23000"), (3140, "22032"), (1366, "HY000"), (1644, "45000")]
         {
-            assert_eq!(of_mysql(code, state), DatabaseFault::Data, "{code}");
+            assert_eq!(from_mysql(code, state), DatabaseFault::Data, "{code}");
         }
-        assert_eq!(of_mysql(1062, "23000"), DatabaseFault::Conflict, "a row where none was");
+        assert_eq!(from_mysql(1062, "23000"), DatabaseFault::Conflict, "a row where none was");
         assert!(MYSQL_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
     }
 
@@ -140,7 +140,7 @@ mod tests {
             ("42P01", DatabaseFault::Permanent),
             ("53100", DatabaseFault::Permanent),
         ] {
-            assert_eq!(of_postgresql(state), fault, "{state}");
+            assert_eq!(from_postgresql(state), fault, "{state}");
         }
     }
 }

@@ -176,9 +176,9 @@ impl SqlConnection for Mysql {
         // they save.
         let counts = self.counted == Some(table.name) && !self.parts_writes;
         if counts && !changes.inserts.is_empty() {
-            statements.add(counts::SAYS_SO);
+            statements.add(counts::DECLARE_COUNTING);
             statements.insert(table, &changes.inserts, "");
-            statements.add(counts::SAYS_NO_LONGER);
+            statements.add(counts::END_COUNTING);
             let counting = counts::counting(table, &changes.inserts);
             counting.iter().for_each(|statement| statements.add(statement));
         } else {
@@ -194,13 +194,13 @@ impl SqlConnection for Mysql {
         let done = texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop));
         if done.is_err() && counts {
             // A connection on which this fails, too, is no longer a session.
-            let _ = self.run(counts::SAYS_NO_LONGER);
+            let _ = self.run(counts::END_COUNTING);
         }
         done
     }
 
     fn prepare_commits(&mut self, table: &SqlTable) -> Result<(), SqlError> {
-        let is_left_to_us = self.numbers(&counts::asks_trigger(table))?.first() == Some(&1);
+        let is_left_to_us = self.numbers(&counts::trigger_query(table))?.first() == Some(&1);
         self.counted = is_left_to_us.then_some(table.name);
         Ok(())
     }

@@ -98,7 +98,8 @@ impl Postgresql {
     fn select(
         &mut self,
         statement: &str,
-        (column, values): (&Column, Vec<SqlValue>),
+        column: &Column,
+        values: Vec<SqlValue>,
         table: &SqlTable,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
@@ -175,8 +176,9 @@ impl SqlConnection for Postgresql {
             );
             asked.push((self.prepared(&statement, tried)?, arrays(&[column], values)));
         }
-        let begin = begins.then(|| say(&self.client, "BEGIN"));
-        let queries = asked.iter().map(|asked| ask(&self.client, asked));
+        let begin = begins.then(|| plain_query(&self.client, "BEGIN"));
+        let queries =
+            asked.iter().map(|(statement, arrays)| prepared_query(&self.client, statement, arrays));
         let answers = self.runtime.block_on(together(begin.into_iter().chain(queries).collect()));
         for (at, rows) in answers.into_iter().enumerate() {
             let rows = rows.map_err(|error| self.failed(tried, &error))?;
@@ -208,8 +210,10 @@ impl SqlConnection for Postgresql {
             writes.push((statement, values));
         }
         // After a failed statement, COMMIT rolls the transaction back.
-        let commit = say(&self.client, "COMMIT");
-        let writes = writes.iter().map(|write| ask(&self.client, write));
+        let commit = plain_query(&self.client, "COMMIT");
+        let writes = writes
+            .iter()
+            .map(|(statement, arrays)| prepared_query(&self.client, statement, arrays));
         let answers = self.runtime.block_on(together(writes.chain([commit]).collect()));
         for answer in answers {
             answer.map_err(|error| {
@@ -239,7 +243,7 @@ impl SqlConnection for Postgresql {
             let rows = rows.map_err(|error| self.failed("read leases from", &error))?;
             return self.show(&rows, table, visit);
         };
-        self.select(&statement, (&table.key(), vec![after.clone()]), table, visit)
+        self.select(&statement, &table.key(), vec![after.clone()], table, visit)
     }
 }
 
@@ -361,7 +365,11 @@ fn delete_statement(table: &SqlTable) -> String {
 type Question<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
 
 /// Returns a query with arrays as parameters.
-fn ask<'q>(client: &'q Client, (statement, arrays): &'q (Statement, Vec<Array>)) -> Question<'q> {
+fn prepared_query<'q>(
+    client: &'q Client,
+    statement: &'q Statement,
+    arrays: &'q [Array],
+) -> Question<'q> {
     Box::pin(async move {
         let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
         client.query(statement, &parameters).await
@@ -369,7 +377,7 @@ fn ask<'q>(client: &'q Client, (statement, arrays): &'q (Statement, Vec<Array>))
 }
 
 /// Returns a query of a statement without values.
-fn say<'q>(client: &'q Client, statement: &'q str) -> Question<'q> {
+fn plain_query<'q>(client: &'q Client, statement: &'q str) -> Question<'q> {
     Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
 }
 

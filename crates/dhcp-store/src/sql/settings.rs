@@ -87,7 +87,7 @@ impl DatabaseSslMode {
 
     /// Returns the level of this name.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
@@ -275,9 +275,9 @@ mod tests {
         assert!(
             DatabaseSslMode::ALL
                 .into_iter()
-                .all(|mode| DatabaseSslMode::of_name(mode.name()) == Some(mode))
+                .all(|mode| DatabaseSslMode::from_name(mode.name()) == Some(mode))
         );
-        assert_eq!(DatabaseSslMode::of_name("allow"), None);
+        assert_eq!(DatabaseSslMode::from_name("allow"), None);
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl Flush for LogFlush {
     fn flush(&self) -> Result<(), DatabaseError> {
         self.file.sync_data().map_err(|error| DatabaseError {
             fault: DatabaseFault::Lost,
-            tried: "flush the log of the lease database",
+            operation: "flush the log of the lease database",
             cause: format!("{}: {error}", self.path.display()),
         })
     }
@@ -246,7 +246,7 @@ impl SqlConnection for Sqlite {
             .map_err(|error| self.failed("open", &error))
     }
 
-    fn flush_beside(&mut self, storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
+    fn defer_flushes(&mut self, storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
         let path = self.connection.path().filter(|path| self.flushes_commits && !path.is_empty());
         let Some(path) = path else { return Ok(None) };
         let path = PathBuf::from(format!("{path}-wal"));

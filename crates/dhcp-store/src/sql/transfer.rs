@@ -52,7 +52,7 @@ impl From<SqlError> for TransferError {
 fn columns<F: SqlFamily>(layout: RowLayout) -> Columns {
     match layout.schema {
         Schema::Current => newest::<F>(),
-        Schema::Kea22 => Columns::without_newest(&RowFileFormat::of::<F>()),
+        Schema::Kea22 => Columns::without_newest(&RowFileFormat::for_family::<F>()),
     }
 }
 
@@ -71,7 +71,7 @@ pub fn dump<F: SqlFamily>(
     let file = File::create(path).map_err(TransferError::Write)?;
     let mut file = BufWriter::new(file);
     let mut row = Vec::new();
-    columns.encode_header(&RowFileFormat::of::<F>(), &mut row);
+    columns.encode_header(&RowFileFormat::for_family::<F>(), &mut row);
     let mut written = file.write_all(&row);
     let loaded = database.load_all::<F>(layout, |lease| {
         if written.is_ok() {

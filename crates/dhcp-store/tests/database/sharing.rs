@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -76,7 +76,7 @@ impl<F: SharedLeaseFamily + SampleFamily> SharingServer<F> {
         let shards = self.stores.len();
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
@@ -256,14 +256,14 @@ fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
 fn parts_are_of_all_shards_together() {
     let database = Arc::<FakeDatabase<V4>>::default();
     let mut server = SharingServer::start(&database, 1, 4);
-    server.core.part(Some(8));
+    server.core.set_changes_max(Some(8));
     server.give(0);
     let epochs: Vec<u64> = (BATCH..2 * BATCH).map(|client| server.take(client).1).collect();
-    server.core.take();
+    server.core.take_requests();
     let mut parts = Vec::new();
     while let Some(writes) = server.core.next_writes() {
         parts.push((writes, server.stores[0].settled_epoch()));
-        assert_eq!(server.core.step(NOW), Some(RoundEnd::Done));
+        assert_eq!(server.core.run_next_part(NOW), Some(RoundEnd::Done));
     }
     let first = epochs[0];
     assert_eq!(parts[1..], [(16, first), (8, first + 1)], "{epochs:?}");

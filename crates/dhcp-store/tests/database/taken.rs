@@ -86,7 +86,8 @@ impl TakenLeaseServer {
         let mut replies = TakenLeaseReplies::default();
         let source = SocketAddrV6::new("2001:db8::77".parse().unwrap(), 546, 0, 0);
         let local = Ipv6Addr::LOCALHOST;
-        let ingress = Ingress { source, local, interface: 0, is_multicast: true, door: 0 };
+        let ingress =
+            Ingress { source, local, interface: 0, is_multicast: true, listener_index: 0 };
         self.shard.handle(self.now, message, ingress, &mut replies);
         for _ in 0..ROUNDS_MAX {
             self.shard.end_batch(self.now, &mut replies);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::{
@@ -76,7 +76,7 @@ fn scene_with(
 impl DatabaseThreadFixture {
     fn fetch(&mut self, client: u32, named: Option<Ipv4Addr>) -> Facts<V4> {
         let mut facts = Facts::default();
-        let mut addresses = [None; ASKED_MAX];
+        let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[0] = named;
         let keys = FetchKeys {
             identity: V4::borrow(V4::client(client)),
@@ -102,7 +102,8 @@ impl DatabaseThreadFixture {
 
     fn lease(&mut self, client: u32) -> Option<u64> {
         let facts = self.fetch(client, None);
-        let slot = facts.mine().next().copied().or(facts.candidate).expect("the pool is large");
+        let slot =
+            facts.client_slots().next().copied().or(facts.candidate).expect("the pool is large");
         let epoch = self.take(client, &slot);
         self.store.submit(NOW);
         epoch
@@ -257,12 +258,12 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     drop(leases);
     assert!(scene.wait(asked));
     let facts = scene.fetch(THERE, Some(address));
-    assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(SlotOwner::Other));
+    assert_eq!(facts.address_slots[0].map(|slot| slot.owner), Some(SlotOwner::Other));
     assert_eq!(facts.unread_epoch, taken, "what the table says of it is not true yet");
     scene.store.submit(NOW);
     assert!(scene.wait(taken));
     let facts = scene.fetch(THERE, Some(address));
-    let slot = facts.asked[0].expect("the address is in the pool");
+    let slot = facts.address_slots[0].expect("the address is in the pool");
     assert_eq!(
         (facts.unread_epoch, slot.owner, slot.occupancy),
         (0, SlotOwner::Asking, SlotOccupancy::Leased)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Now, Random};
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -160,7 +160,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         named: Option<F::Address>,
     ) -> bool {
         let server = &mut self.servers[server];
-        let mut addresses = [None; ASKED_MAX];
+        let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[0] = named;
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
@@ -221,7 +221,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         if until_s <= self.now.wall_s() || !self.fetch_through(server, client, Some(address)) {
             return;
         }
-        let slot = self.facts.asked[0].expect("the address is in the pool");
+        let slot = self.facts.address_slots[0].expect("the address is in the pool");
         assert!(
             slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased,
             "{address} is {client}'s until {until_s}, and server {server} has it as {slot:?}"
@@ -239,7 +239,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
                 && slot.owner == SlotOwner::Asking
         };
-        let had = self.facts.mine().find(is_had).copied();
+        let had = self.facts.client_slots().find(is_had).copied();
         let Some(slot) = had.or(self.facts.candidate) else { return };
         let terms = F::terms(LIFETIME_S, 1, "");
         let expires_s = self.now.wall_s() + u64::from(LIFETIME_S);
@@ -253,7 +253,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             return;
         }
         let is_leased = |slot: &&SlotView<F>| slot.occupancy == SlotOccupancy::Leased;
-        let Some(slot) = self.facts.mine().find(is_leased).copied() else { return };
+        let Some(slot) = self.facts.client_slots().find(is_leased).copied() else { return };
         if self.commit(server, client, &slot, Action::Release, 0) {
             // From now on the client does not use the address, even if the server does not receive
             // the release.
@@ -311,11 +311,11 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         if !server.is_flushed_beside || server.is_lost {
             return self.round(number);
         }
-        server.core.part(Some(1 + self.random.below(2) as u32));
-        server.core.take();
+        server.core.set_changes_max(Some(1 + self.random.below(2) as u32));
+        server.core.take_requests();
         let mut end = RoundEnd::Done;
         while end == RoundEnd::Done && self.random.chance(3, 4) {
-            let Some(next) = server.core.step(self.now) else { break };
+            let Some(next) = server.core.run_next_part(self.now) else { break };
             end = next;
             if self.random.chance(1, 2) {
                 // The server sees a failure with the next part.

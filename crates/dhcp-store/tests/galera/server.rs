@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::{Now, Random};
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
@@ -172,7 +172,7 @@ impl GaleraClientDriver {
             matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
                 && slot.owner == SlotOwner::Asking
         };
-        let had = facts.mine().find(is_had).copied();
+        let had = facts.client_slots().find(is_had).copied();
         let leased = had.filter(|slot| slot.occupancy == SlotOccupancy::Leased);
         match (leased, had.or(facts.candidate)) {
             (Some(slot), _) if self.random.chance(1, 3) => {
@@ -189,7 +189,7 @@ impl GaleraClientDriver {
     fn fetch(&mut self, client: u32, facts: &mut Facts<V4>) -> u64 {
         let keys = FetchKeys {
             identity: V4::borrow(V4::client(client)),
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,

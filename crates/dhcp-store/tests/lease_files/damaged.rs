@@ -39,7 +39,7 @@ fn load<F: KeaFamily>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), Open
 
 fn header<F: KeaFamily>() -> Vec<u8> {
     let mut header = Vec::new();
-    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut header);
+    newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut header);
     header
 }
 

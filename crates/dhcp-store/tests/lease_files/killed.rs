@@ -24,7 +24,7 @@ type FileSet = Vec<(&'static str, Vec<u8>)>;
 
 fn header<F: KeaFamily>() -> Vec<u8> {
     let mut header = Vec::new();
-    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut header);
+    newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut header);
     header
 }
 

@@ -115,7 +115,7 @@ fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: KeaF
     assert_eq!(report.rows as usize, before.iter().filter(|&&octet| octet == b'\n').count() - 1);
 
     let mut again = Vec::new();
-    memfile.columns().encode_header(&RowFileFormat::of::<F>(), &mut again);
+    memfile.columns().encode_header(&RowFileFormat::for_family::<F>(), &mut again);
     again.extend(rows_of::<F>(&leases, memfile.columns()));
     assert_eq!(String::from_utf8(again).unwrap(), F::cleaned());
 
@@ -214,7 +214,7 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
     let folder = LeaseFilesFolder::new(&format!("newer{}", F::NUMBER));
     let live = folder.file("leases.csv");
     let mut text = Vec::new();
-    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut text);
+    newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut text);
     text.splice(text.len() - 1.., *b",color\n");
     text.extend(F::NEWER_ROW.as_bytes());
     fs::write(&live, &text).unwrap();
@@ -244,7 +244,7 @@ fn has_kea(tool: &str) -> bool {
 fn history<F: KeaFamily>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
     let mut random = Random::from_seed(22);
     let mut text = Vec::new();
-    newest::<F>().encode_header(&RowFileFormat::of::<F>(), &mut text);
+    newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut text);
     let mut last = std::collections::BTreeMap::new();
     for _ in 0..rows {
         let number = random.below(addresses);

@@ -131,7 +131,7 @@ fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<P::Lease>)) -> u
     println!("seed {seed}, {cases} cases");
     let configurations = P::configurations();
     let mut random = Random::from_seed(seed);
-    let mut progress = TestProgress::of(cases);
+    let mut progress = TestProgress::new(cases);
     let (mut omissions, mut done) = (0, 0);
     for configuration in &configurations {
         let mut engine = HostileTestServer::<P>::new(configuration);
@@ -190,7 +190,7 @@ fn come_back_from_files<P: HostileClientFamily>() {
 
 fn through_file<P: HostileClientFamily>(leases: &[P::Lease], path: &Path) {
     let mut file = Vec::new();
-    newest::<P>().encode_header(&RowFileFormat::of::<P>(), &mut file);
+    newest::<P>().encode_header(&RowFileFormat::for_family::<P>(), &mut file);
     for lease in leases {
         encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
         let mut line = Vec::new();

@@ -74,7 +74,7 @@ impl HostileClientFamily for V6 {
             local: Ipv6Addr::LOCALHOST,
             interface: 0,
             is_multicast: false,
-            door: 0,
+            listener_index: 0,
         };
         (hostile::v6::message(random, RELAY), ingress)
     }

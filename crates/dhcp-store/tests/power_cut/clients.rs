@@ -1,7 +1,7 @@
 //! Actions of clients of either family on a store.
 
 use base::{Now, Random};
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
 use dhcp_lease::{LeaseState, LeaseStore, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
 
 use crate::power_cut::case::SimulatedFamily;
@@ -30,7 +30,7 @@ pub fn act<F: SimulatedFamily>(
     let identity = F::identity(&octets);
     let keys = FetchKeys {
         identity,
-        addresses: [None; ASKED_MAX],
+        addresses: [None; FETCHED_ADDRESSES_MAX],
         pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: true,
@@ -40,7 +40,7 @@ pub fn act<F: SimulatedFamily>(
     let mine = |slot: &&SlotView<F>| {
         slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
     };
-    let mine = facts.mine().find(mine).copied();
+    let mine = facts.client_slots().find(mine).copied();
     let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
     let valid_lifetime_s = 5 + random.below(100) as u32;
     let terms = F::terms(valid_lifetime_s, 1, "a,b.example");

@@ -108,7 +108,7 @@ fn open<F: SimulatedFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, leases, report) = Memfile::open::<F>(Arc::new(storage.clone()), live(), options)
         .map_err(|error| error.to_string())?;
-    match report.set_aside.first() {
+    match report.damaged_copies.first() {
         Some(copy) => Err(format!("{} was set aside", copy.display())),
         None => Ok((memfile, leases)),
     }
@@ -119,7 +119,8 @@ impl<'r, F: SimulatedFamily> FileChangeRun<'r, F> {
         random: &'r mut Random,
         now: Now,
         storage: PowerCutStorage,
-        (memfile, leases): (Memfile, Vec<F::Lease>),
+        memfile: Memfile,
+        leases: &[F::Lease],
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
@@ -136,7 +137,7 @@ impl<'r, F: SimulatedFamily> FileChangeRun<'r, F> {
             pools,
             core: LogCore::new(shards, memfile, options, now),
             cleanup: None,
-            ledger: PromiseLedger::begin(&leases),
+            ledger: PromiseLedger::begin(leases),
         }
     }
 
@@ -195,9 +196,9 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut FileChangeTally) -> Resul
     let mut storage = PowerCutStorage::new(random.next_u64(), StorageFaults::default());
     let mut ledger = PromiseLedger::<F>::default();
     for _ in 0..LIVES {
-        let opened = open::<F>(&storage)?;
-        ledger.check(&opened.1, now.wall_s())?;
-        let mut life = FileChangeRun::<F>::begin(&mut random, now, storage, opened);
+        let (memfile, leases) = open::<F>(&storage)?;
+        ledger.check(&leases, now.wall_s())?;
+        let mut life = FileChangeRun::<F>::begin(&mut random, now, storage, memfile, &leases);
         let count = life.random.below(150);
         life.acts(count)?;
         let kind = life.random.below(KINDS.len() as u64) as usize;

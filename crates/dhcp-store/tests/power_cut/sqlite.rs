@@ -102,7 +102,8 @@ struct SqliteCutSimulation<'r, F: SimulatedFamily + SharedRows> {
 fn simulate<F: SimulatedFamily + SharedRows>(
     seed: u64,
     rules: SqliteCutRules,
-    (disks, vfs): (&Disks, &str),
+    disks: &Disks,
+    vfs: &str,
     tally: &mut SqliteCutTally,
 ) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
@@ -160,10 +161,7 @@ fn simulate<F: SimulatedFamily + SharedRows>(
         }
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
-    let survival = match rules.failing_syncs {
-        true => Survival::ProcessDied,
-        false => Survival::PowerFailed,
-    };
+    let survival = if rules.failing_syncs { Survival::ProcessDied } else { Survival::PowerFailed };
     disk = disk.after(survival, StorageFaults::default());
     disks.mount(&folder, disk.clone());
     let (_, leases) = open::<F>(&settings, &disk).map_err(|error| format!("at last: {error}"))?;
@@ -261,10 +259,10 @@ impl<'r, F: SimulatedFamily + SharedRows> SqliteCutSimulation<'r, F> {
     }
 
     fn parts(&mut self) -> RoundEnd {
-        self.core.part(Some(1 + self.random.below(3) as u32));
-        self.core.take();
+        self.core.set_changes_max(Some(1 + self.random.below(3) as u32));
+        self.core.take_requests();
         while self.random.chance(4, 5)
-            && let Some(end) = self.core.step(self.now)
+            && let Some(end) = self.core.run_next_part(self.now)
         {
             if end != RoundEnd::Done {
                 return end;
@@ -295,13 +293,18 @@ impl<'r, F: SimulatedFamily + SharedRows> SqliteCutSimulation<'r, F> {
 
 /// Runs a simulation of each family with every seed, including those of `always`, and fails at the
 /// first broken promise.
-fn survives(always: &[u64], rules: SqliteCutRules, place: (&Disks, &str)) -> (u64, SqliteCutTally) {
+fn survives(
+    always: &[u64],
+    rules: SqliteCutRules,
+    disks: &Disks,
+    vfs: &str,
+) -> (u64, SqliteCutTally) {
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
     let first = from_environment("GODWIT_CRASH_SEED", 1);
     let mut tally = SqliteCutTally::default();
     for seed in always.iter().copied().chain(first..first + moments) {
-        let v4 = simulate::<V4>(seed, rules, place, &mut tally);
-        let both = v4.and_then(|()| simulate::<V6>(seed, rules, place, &mut tally));
+        let v4 = simulate::<V4>(seed, rules, disks, vfs, &mut tally);
+        let both = v4.and_then(|()| simulate::<V6>(seed, rules, disks, vfs, &mut tally));
         if let Err(broken) = both {
             panic!(
                 "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only power-sqlite \
@@ -317,7 +320,7 @@ fn survives(always: &[u64], rules: SqliteCutRules, place: (&Disks, &str)) -> (u6
 fn acknowledged_leases_in_sqlite_survive_power_cuts() {
     let disks = Disks::default();
     disks.register("forgetful");
-    let (moments, tally) = survives(&UNFLUSHED_LOG, DURABLE, (&disks, "forgetful"));
+    let (moments, tally) = survives(&UNFLUSHED_LOG, DURABLE, &disks, "forgetful");
     let writes = disks.database_writes();
     println!("{writes} pages written to databases");
     if moments >= MOMENTS {
@@ -332,16 +335,21 @@ fn what_could_not_be_flushed_is_done_again_over_a_new_connection() {
     let disks = Disks::default();
     disks.register("forgetful-broken");
     let rules = SqliteCutRules { failing_syncs: true, ..DURABLE };
-    let (moments, tally) = survives(&[], rules, (&disks, "forgetful-broken"));
+    let (moments, tally) = survives(&[], rules, &disks, "forgetful-broken");
     if moments >= MOMENTS {
         assert!(tally.acknowledged > 50 * moments && tally.reconnected > 5 * moments, "{tally:?}");
     }
 }
 
 /// Returns the number of simulations that break a promise.
-fn broken<F: SimulatedFamily + SharedRows>(rules: SqliteCutRules, place: (&Disks, &str)) -> usize {
-    let is_broken =
-        |&seed: &u64| simulate::<F>(seed, rules, place, &mut SqliteCutTally::default()).is_err();
+fn broken<F: SimulatedFamily + SharedRows>(
+    rules: SqliteCutRules,
+    disks: &Disks,
+    vfs: &str,
+) -> usize {
+    let is_broken = |&seed: &u64| {
+        simulate::<F>(seed, rules, disks, vfs, &mut SqliteCutTally::default()).is_err()
+    };
     (1..=12).filter(is_broken).count()
 }
 
@@ -349,13 +357,13 @@ fn broken<F: SimulatedFamily + SharedRows>(rules: SqliteCutRules, place: (&Disks
 fn the_checker_finds_leases_that_sqlite_did_not_flush() {
     let disks = Disks::default();
     disks.register("forgetful-unflushed");
-    let place = (&disks, "forgetful-unflushed");
+    let vfs = "forgetful-unflushed";
     for rules in [
         SqliteCutRules { durability: RowDurability::None, ..DURABLE },
         SqliteCutRules { durability: RowDurability::Interval(1_000), ..DURABLE },
         SqliteCutRules { lying_syncs: true, ..DURABLE },
     ] {
-        let found = (broken::<V4>(rules, place), broken::<V6>(rules, place));
+        let found = (broken::<V4>(rules, &disks, vfs), broken::<V6>(rules, &disks, vfs));
         assert!(found.0 > 6 && found.1 > 6, "{rules:?}: {found:?} of 12");
     }
 }

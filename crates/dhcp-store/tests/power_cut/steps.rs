@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use base::time::NS_PER_S;
 use base::{Now, Random};
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{
@@ -171,7 +171,7 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
         let pools: &PoolSet<F> = &self.pools;
         let keys = FetchKeys {
             identity,
-            addresses: [None; ASKED_MAX],
+            addresses: [None; FETCHED_ADDRESSES_MAX],
             pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
@@ -181,7 +181,7 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
         let is_mine = |slot: &&SlotView<F>| {
             slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
         };
-        let mine = facts.mine().find(is_mine).copied();
+        let mine = facts.client_slots().find(is_mine).copied();
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
         let lifetime_s = 5 + self.random.below(100) as u32;
         let is_release = mine.is_some() && self.random.chance(1, 4);

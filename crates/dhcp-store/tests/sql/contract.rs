@@ -323,7 +323,7 @@ fn a_row_that_is_no_lease_is_left_alone(backend: SqlDatabaseKind) {
         |store: &mut DatabaseStore<V4>, facts: &mut v4::Facts, backend: &mut SqlBackend<V4>| {
             let keys = v4::FetchKeys {
                 identity: V4::borrow(V4::client(5)),
-                addresses: [None; dhcp_lease::ASKED_MAX],
+                addresses: [None; dhcp_lease::FETCHED_ADDRESSES_MAX],
                 pools: &pools,
                 candidate_pools: &[PoolIndex(0)],
                 is_candidate_spare: true,

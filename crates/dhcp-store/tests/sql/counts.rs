@@ -85,7 +85,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
         let (mut known, mut found) = (Vec::new(), Vec::new());
         let addresses: Vec<F::Address> =
             changes.updates.iter().map(<F as LeaseFileFamily>::address).collect();
-        LeaseDatabaseConnection::<F>::open(
+        LeaseDatabaseConnection::<F>::begin_and_lock(
             &mut self.shared,
             &[],
             &addresses,
@@ -94,7 +94,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
         )
         .unwrap();
         assert_eq!(found.len(), addresses.len());
-        LeaseDatabaseConnection::<F>::close(&mut self.shared, &changes).unwrap();
+        LeaseDatabaseConnection::<F>::write_and_commit(&mut self.shared, &changes).unwrap();
     }
 
     /// Runs a transaction that conflicts with another server and is rolled back.
@@ -104,7 +104,8 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
         let inserts = there.into_iter().chain(free).map(|address| self.lease(address, 9)).collect();
         let changes = RoundChanges::<F> { inserts, ..RoundChanges::default() };
         LeaseDatabaseConnection::<F>::begin(&mut self.shared).unwrap();
-        let error = LeaseDatabaseConnection::<F>::close(&mut self.shared, &changes).unwrap_err();
+        let error =
+            LeaseDatabaseConnection::<F>::write_and_commit(&mut self.shared, &changes).unwrap_err();
         assert_eq!(error.fault, DatabaseFault::Conflict);
         LeaseDatabaseConnection::<F>::roll_back(&mut self.shared);
     }

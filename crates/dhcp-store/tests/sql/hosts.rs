@@ -85,11 +85,12 @@ fn hosts_of_v6(schema: Schema) -> Vec<HostTableRow> {
 
 fn find(
     database: &mut Database,
-    (family, layout): (HostFamily, RowLayout),
+    family: HostFamily,
+    layout: RowLayout,
     queries: &[HostQuery],
 ) -> Vec<HostTableRow> {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    database.find_hosts((family, layout), queries, &mut found, &mut faults).unwrap();
+    database.find_hosts(family, layout, queries, &mut found, &mut faults).unwrap();
     assert_eq!(faults, []);
     found.iter_mut().for_each(|host| host.host_id = 0);
     found
@@ -97,23 +98,22 @@ fn find(
 
 fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRow]) {
     let layout = database.layout().unwrap();
-    let at = (family, layout);
     let mut numbers = Vec::new();
     for host in hosts {
         database.begin().unwrap();
-        numbers.push(database.insert_host(at, host).unwrap().expect("it is new"));
+        numbers.push(database.insert_host(family, layout, host).unwrap().expect("it is new"));
         database.commit().unwrap();
     }
     database.begin().unwrap();
-    assert_eq!(database.insert_host(at, &hosts[0]).unwrap(), None);
+    assert_eq!(database.insert_host(family, layout, &hosts[0]).unwrap(), None);
     database.roll_back().unwrap();
     // One query looks up many identifiers, most of which have no host.
     let by_identifier: Vec<HostQuery> = (0..3000).map(identifier).collect();
-    assert_eq!(find(database, at, &by_identifier).len(), hosts.len());
-    assert_eq!(find(database, at, &[]), []);
+    assert_eq!(find(database, family, layout, &by_identifier).len(), hosts.len());
+    assert_eq!(find(database, family, layout, &[]), []);
     for host in hosts {
         let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
-        let found = find(database, at, std::slice::from_ref(&query));
+        let found = find(database, family, layout, std::slice::from_ref(&query));
         let of_subnet: Vec<_> = found
             .iter()
             .filter(|found| found.subnet_id == host.subnet_id && found.answers(&query))
@@ -123,17 +123,21 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRo
         let addresses = addresses.chain(host.resources.iter().map(|one| IpAddr::V6(one.address)));
         for address in addresses {
             let query = HostQuery::Address(address);
-            assert_eq!(find(database, at, &[query]), core::slice::from_ref(host), "{address}");
+            assert_eq!(
+                find(database, family, layout, &[query]),
+                core::slice::from_ref(host),
+                "{address}"
+            );
         }
     }
     // Deleting a host leaves the rows of all others.
     database.delete_host(numbers[0]).unwrap();
     database.delete_host(numbers[0]).unwrap();
-    assert_eq!(find(database, at, &by_identifier), hosts[1..]);
+    assert_eq!(find(database, family, layout, &by_identifier), hosts[1..]);
     let gone = hosts[0].address.map(IpAddr::V4).into_iter();
     let gone = gone.chain(hosts[0].resources.iter().map(|one| IpAddr::V6(one.address)));
     let gone: Vec<HostQuery> = gone.map(HostQuery::Address).collect();
-    assert_eq!(find(database, at, &gone), []);
+    assert_eq!(find(database, family, layout, &gone), []);
     for &number in &numbers[1..] {
         database.delete_host(number).unwrap();
     }
@@ -156,7 +160,7 @@ fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut
     );
     place.server().query(name, &statement).unwrap();
     let query = HostQuery::Identifier(0, vec![2, 0, 0xde, 0xad, 0xbe, 0xef]);
-    let found = find(database, (HostFamily::V4, layout), std::slice::from_ref(&query));
+    let found = find(database, HostFamily::V4, layout, std::slice::from_ref(&query));
     let [found] = &found[..] else { panic!("{found:?}") };
     assert_eq!(found.address, Some(Ipv4Addr::from_bits(3_221_225_988)));
     assert_eq!((found.subnet_id, &*found.hostname), (5, "by-hand"));
@@ -164,7 +168,7 @@ fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut
     assert_eq!(found.options[0].formatted_value, "example.net");
     assert_eq!(found.options[0].client_classes, "");
     // The row is no host of DHCPv6.
-    assert_eq!(find(database, (HostFamily::V6, layout), &[query]), []);
+    assert_eq!(find(database, HostFamily::V6, layout, &[query]), []);
 }
 
 fn in_all_tables(backend: SqlDatabaseKind) {

@@ -33,23 +33,30 @@ fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     let (mut known, mut found) = (Vec::new(), Vec::new());
     for server in &mut servers {
         LeaseDatabaseConnection::<F>::connect(server).unwrap();
-        LeaseDatabaseConnection::<F>::open(server, &[], &addresses, &mut known, &mut found)
-            .unwrap();
+        LeaseDatabaseConnection::<F>::begin_and_lock(
+            server,
+            &[],
+            &addresses,
+            &mut known,
+            &mut found,
+        )
+        .unwrap();
     }
     assert!(known.is_empty() && found.is_empty());
     let [faster, slower] = &mut servers;
     let changes = RoundChanges::<F> { inserts: leases[..1].to_vec(), ..RoundChanges::default() };
-    faster.close(&changes).unwrap();
+    faster.write_and_commit(&changes).unwrap();
     let changes = RoundChanges::<F> { inserts: leases[1..].to_vec(), ..RoundChanges::default() };
-    let error = slower.close(&changes).unwrap_err();
+    let error = slower.write_and_commit(&changes).unwrap_err();
     assert_eq!(error.fault, DatabaseFault::Conflict, "{error}");
     LeaseDatabaseConnection::<F>::roll_back(slower);
 
     // The database has done none of the slower one's changes, and the server can read again.
-    LeaseDatabaseConnection::<F>::open(slower, &[], &addresses, &mut known, &mut found).unwrap();
+    LeaseDatabaseConnection::<F>::begin_and_lock(slower, &[], &addresses, &mut known, &mut found)
+        .unwrap();
     assert!(found == leases[..1]);
     let changes = RoundChanges::<F> { inserts: leases[2..].to_vec(), ..RoundChanges::default() };
-    slower.close(&changes).unwrap();
+    slower.write_and_commit(&changes).unwrap();
     let mut there = Vec::new();
     LeaseDatabaseConnection::<F>::load(faster, &mut |lease| there.push(lease)).unwrap();
     there.sort_by_key(<F as LeaseFileFamily>::address);

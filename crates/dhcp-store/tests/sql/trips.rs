@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Facts, FetchKeys};
+use dhcp_lease::contract::{FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -89,7 +89,7 @@ impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
         for client in 1..=100 {
             let keys = FetchKeys {
                 identity: F::borrow(F::client(1000 + client)),
-                addresses: [None; ASKED_MAX],
+                addresses: [None; FETCHED_ADDRESSES_MAX],
                 pools: &*self.pools,
                 candidate_pools: &[],
                 is_candidate_spare: false,

@@ -25,7 +25,7 @@ pub struct ClientFqdn<'a> {
 impl<'a> ClientFqdn<'a> {
     /// Reads the value of an option 81; `None` when it is too short.
     #[must_use]
-    pub fn of(value: OptionValue<'a>) -> Option<Self> {
+    pub fn parse(value: OptionValue<'a>) -> Option<Self> {
         let [flags, codes @ ..] = value.leading::<NAME_AT>()?;
         let name = value.range(NAME_AT, value.len() - NAME_AT)?;
         Some(Self { flags, codes, name })
@@ -33,7 +33,7 @@ impl<'a> ClientFqdn<'a> {
 
     /// Returns true if the client wants the server to make the entry from name to address.
     #[must_use]
-    pub const fn asks_for_entry(&self) -> bool {
+    pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
@@ -90,18 +90,18 @@ mod tests {
             (b"\x00\x00\x00", true, true),
             (b"\x04\x00\x00", true, true),
         ] {
-            let fqdn = ClientFqdn::of(OptionValue::of(octets)).unwrap();
+            let fqdn = ClientFqdn::parse(OptionValue::from_slice(octets)).unwrap();
             assert_eq!((fqdn.read_name(|_| ()), fqdn.is_partial()), (is_name, is_partial));
         }
-        assert!(ClientFqdn::of(OptionValue::of(&[0, 0])).is_none());
+        assert!(ClientFqdn::parse(OptionValue::from_slice(&[0, 0])).is_none());
     }
 
     #[test]
     fn a_client_that_wants_both_contradicts_itself() {
         let fqdn = |flags: u8| {
             let octets = [flags, 7, 8];
-            let fqdn = ClientFqdn::of(OptionValue::of(&octets))?;
-            Some((fqdn.asks_for_entry(), fqdn.is_contradictory(), fqdn.is_in_labels(), fqdn.codes))
+            let fqdn = ClientFqdn::parse(OptionValue::from_slice(&octets))?;
+            Some((fqdn.requests_entry(), fqdn.is_contradictory(), fqdn.is_in_labels(), fqdn.codes))
         };
         assert_eq!(fqdn(1), Some((true, false, false, [7, 8])));
         assert_eq!(fqdn(9), Some((true, true, false, [7, 8])));

@@ -64,7 +64,7 @@ impl Default for Dhcp4Header {
 impl Dhcp4Header {
     /// Returns the fields of `message`; bytes after the hardware address in `chaddr` become zero.
     #[must_use]
-    pub fn of(message: &Message<'_>) -> Self {
+    pub fn from_message(message: &Message<'_>) -> Self {
         let mut chaddr = [0; 16];
         let hardware = message.chaddr();
         chaddr[..hardware.len()].copy_from_slice(hardware);

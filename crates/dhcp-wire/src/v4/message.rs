@@ -387,11 +387,11 @@ impl<'a> Message<'a> {
         if self.has_repeats {
             let rest = Instances::from(self.octets, end, self.overload);
             if is_said_again(code, first, rest) {
-                return OptionValue::of(first);
+                return OptionValue::from_slice(first);
             }
             OptionValue::joined(code, first, rest)
         } else {
-            OptionValue::of(first)
+            OptionValue::from_slice(first)
         }
     }
 
@@ -470,7 +470,7 @@ impl<'a> Message<'a> {
     #[must_use]
     #[inline]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
-        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
+        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
     /// Returns option 118 (RFC 3011).
@@ -511,7 +511,7 @@ impl<'a> Iterator for Dhcp4OptionIterator<'a> {
         loop {
             let (code, at, value) = self.instances.next_at()?;
             if !self.message.has_repeats {
-                return Some((code, OptionValue::of(value)));
+                return Some((code, OptionValue::from_slice(value)));
             }
             let word = &mut self.seen[usize::from(code >> 6)];
             let bit = 1 << (code & 63);

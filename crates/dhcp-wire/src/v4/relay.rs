@@ -70,7 +70,7 @@ impl<'a> Iterator for SubOptions<'a> {
             let &[code, len, ref tail @ ..] = octets.get(self.at..)? else { return None };
             let value = tail.get(..usize::from(len))?;
             self.at += 2 + usize::from(len);
-            return Some((code, OptionValue::of(value)));
+            return Some((code, OptionValue::from_slice(value)));
         }
         let [code, len] = self.value.range(self.at, 2)?.leading()?;
         let value = self.value.range(self.at + 2, usize::from(len))?;
@@ -94,7 +94,7 @@ pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a
     while let &[found, len, ref tail @ ..] = rest {
         let (value, behind) = tail.split_at_checked(usize::from(len))?;
         if found == code {
-            return Some(OptionValue::of(value));
+            return Some(OptionValue::from_slice(value));
         }
         rest = behind;
     }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn sub_options_come_in_order_until_one_is_cut_off() {
         let octets = [1, 2, b'p', b'7', 5, 4, 192, 0, 2, 0, 12, 0, 2, 3, b'x'];
-        let value = OptionValue::of(&octets);
+        let value = OptionValue::from_slice(&octets);
         let codes: [Option<u8>; 4] = {
             let mut subs = SubOptions::new(value);
             core::array::from_fn(|_| subs.next().map(|(code, _)| code))
@@ -133,8 +133,8 @@ mod tests {
         assert_eq!(codes, [Some(1), Some(5), Some(12), None]);
         assert!(!is_well_formed(value));
         assert!(is_well_formed(value.range(0, 12).unwrap()));
-        assert!(is_well_formed(OptionValue::of(&[])));
-        assert!(!is_well_formed(OptionValue::of(&[1])));
+        assert!(is_well_formed(OptionValue::from_slice(&[])));
+        assert!(!is_well_formed(OptionValue::from_slice(&[1])));
         assert_eq!(link_selection(value), Some(Ipv4Addr::new(192, 0, 2, 0)));
         assert_eq!(server_identifier_override(value), None);
         assert_eq!(sub_option(value, CIRCUIT_ID).unwrap(), *b"p7");

@@ -19,7 +19,7 @@ pub struct OptionValue<'a> {
 impl<'a> OptionValue<'a> {
     /// Returns a value in one piece that is in no message.
     #[must_use]
-    pub const fn of(octets: &'a [u8]) -> Self {
+    pub const fn from_slice(octets: &'a [u8]) -> Self {
         Self { first: octets, rest: Instances::NONE, code: 0, len: octets.len() }
     }
 
@@ -81,10 +81,10 @@ impl<'a> OptionValue<'a> {
         }
         // Nearly always, and always for an empty range.
         if let Some(piece) = self.first.get(start..start + len) {
-            return Some(OptionValue::of(piece));
+            return Some(OptionValue::from_slice(piece));
         }
         if len == 0 {
-            return Some(OptionValue::of(&[]));
+            return Some(OptionValue::from_slice(&[]));
         }
         let mut skip = start;
         let mut pieces = self.fragments();
@@ -158,7 +158,7 @@ impl Eq for OptionValue<'_> {}
 
 impl PartialEq<[u8]> for OptionValue<'_> {
     fn eq(&self, other: &[u8]) -> bool {
-        *self == OptionValue::of(other)
+        *self == OptionValue::from_slice(other)
     }
 }
 
@@ -208,18 +208,18 @@ mod tests {
 
     #[test]
     fn numbers_have_their_exact_length() {
-        let value = OptionValue::of(&[1, 2, 3, 4]);
+        let value = OptionValue::from_slice(&[1, 2, 3, 4]);
         assert_eq!(value.u32(), Some(0x0102_0304));
         assert_eq!(value.address(), Some(Ipv4Addr::new(1, 2, 3, 4)));
         assert_eq!((value.u16(), value.u8()), (None, None));
         assert_eq!(value.leading::<2>(), Some([1, 2]));
         assert_eq!(value.leading::<5>(), None);
-        assert_eq!(OptionValue::of(&[9]).u8(), Some(9));
+        assert_eq!(OptionValue::from_slice(&[9]).u8(), Some(9));
     }
 
     #[test]
     fn ranges_stay_inside() {
-        let value = OptionValue::of(b"godwit");
+        let value = OptionValue::from_slice(b"godwit");
         assert_eq!(value.range(3, 3).unwrap(), *b"wit");
         assert_eq!(value.range(6, 0).unwrap(), *b"");
         assert_eq!(value.range(6, 1), None);

@@ -153,7 +153,7 @@ impl<'b> MessageWriter<'b> {
 
     /// Returns the number of free bytes in the options field, without END and reserved bytes.
     #[must_use]
-    pub const fn room(&self) -> usize {
+    pub const fn free_bytes(&self) -> usize {
         self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
     }
 
@@ -240,12 +240,12 @@ impl<'b> MessageWriter<'b> {
             let may_need_overload =
                 self.may_overload && self.overload_at == 0 && self.is_named != [true; 2];
             let reserve = if may_need_overload { OVERLOAD_LEN } else { 0 };
-            return self.room().saturating_sub(reserve);
+            return self.free_bytes().saturating_sub(reserve);
         }
         let field = &FIELDS[place - 1].0;
         // Without option 52 in the options field no reader would look here.
         let is_closed =
-            self.is_named[place - 1] || (self.overload_at == 0 && self.room() < OVERLOAD_LEN);
+            self.is_named[place - 1] || (self.overload_at == 0 && self.free_bytes() < OVERLOAD_LEN);
         if is_closed { 0 } else { field.end - 1 - self.spilled[place - 1].unwrap_or(field.start) }
     }
 

@@ -18,13 +18,13 @@ pub struct ClientFqdn<'a> {
 impl<'a> ClientFqdn<'a> {
     /// Reads the value of the option; `None` when it is empty.
     #[must_use]
-    pub fn of(value: &'a [u8]) -> Option<Self> {
+    pub fn parse(value: &'a [u8]) -> Option<Self> {
         value.split_first().map(|(&flags, name)| Self { flags, name })
     }
 
     /// Returns true if the client wants the server to make the entry from name to address.
     #[must_use]
-    pub const fn asks_for_entry(&self) -> bool {
+    pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 

@@ -63,7 +63,7 @@ impl<'a> Message<'a> {
         let mut at = MESSAGE_LEN;
         while let Some((code, value)) = options.next()? {
             let rule = OptionCheckRule::under(parsing, code);
-            let verdict = check((parsing, rule), code, value, 0, options.left())?;
+            let verdict = check(parsing, rule, code, value, 0, options.left())?;
             let next = octets.len() - options.rest().len();
             if verdict == OptionTreatment::Skipped {
                 at = next;
@@ -128,7 +128,7 @@ impl<'a> Message<'a> {
     #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
-        let slot = usize::from(OptionCheckRule::of(code).slot);
+        let slot = usize::from(OptionCheckRule::strict(code).slot);
         if slot == OTHER_SLOT {
             return self.options().get(code);
         }
@@ -141,7 +141,7 @@ impl<'a> Message<'a> {
     /// Returns true if an option occurs more than once.
     #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
-        let slot = usize::from(OptionCheckRule::of(code).slot);
+        let slot = usize::from(OptionCheckRule::strict(code).slot);
         if slot == OTHER_SLOT {
             return self.options().all(code).nth(1).is_some();
         }
@@ -215,7 +215,7 @@ impl<'a> Message<'a> {
     /// Returns the client's name (RFC 4704).
     #[must_use]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
-        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
+        self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
     /// Returns code and text of the message's own status; absent means success.

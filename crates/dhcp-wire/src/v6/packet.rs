@@ -59,7 +59,7 @@ impl<'a> Packet<'a> {
             let level = levels.get_mut(relay_count).ok_or(Malformed::TooManyRelays)?;
             *level = start as u16;
             relay_count += 1;
-            (start, end) = inner(octets, (start, end), parsing, &mut left)?;
+            (start, end) = inner(octets, start, end, parsing, &mut left)?;
         }
         let message = Message::read(&octets[start..end], parsing, &mut left)?;
         Ok(Self { octets, message, levels, relay_count: relay_count as u8, relay_type })
@@ -116,11 +116,12 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Returns the place of the message that a level carries: that of its last Relay Message option, as
-/// in Kea.
+/// Returns the place of the message that the level from `start` to `end` carries: that of its last
+/// Relay Message option, as in Kea.
 fn inner(
     octets: &[u8],
-    (start, end): (usize, usize),
+    start: usize,
+    end: usize,
     parsing: Parsing,
     left: &mut usize,
 ) -> Result<(usize, usize), Malformed> {

@@ -138,7 +138,7 @@ const fn rules(parsing: Parsing) -> [OptionCheckRule; RULES_LEN] {
 impl OptionCheckRule {
     /// Returns the rule for an option when parsing is strict.
     #[inline]
-    pub(super) fn of(code: u16) -> Self {
+    pub(super) fn strict(code: u16) -> Self {
         Self::under(Parsing::Strict, code)
     }
 
@@ -177,7 +177,8 @@ pub(super) enum OptionTreatment {
 /// look at them. `left` is the number of those that are permitted.
 #[inline]
 pub(super) fn check(
-    (parsing, rule): (Parsing, OptionCheckRule),
+    parsing: Parsing,
+    rule: OptionCheckRule,
     code: u16,
     value: &[u8],
     depth: u8,
@@ -191,7 +192,7 @@ pub(super) fn check(
     match (rule.form, inner_at(code)) {
         (OptionContentKind::VendorClass, _) => check_classes(parsing, &value[4..]),
         (OptionContentKind::Fqdn, _) => {
-            let fqdn = ClientFqdn::of(value);
+            let fqdn = ClientFqdn::parse(value);
             if is_strict && fqdn.is_some_and(|fqdn| fqdn.is_contradictory()) {
                 return Err(Malformed::ClientFqdn);
             }
@@ -232,13 +233,7 @@ fn check_inner(
 ) -> Result<(), Malformed> {
     let mut options = CountedOptions::new(octets, left);
     while let Some((code, value)) = options.next()? {
-        check(
-            (parsing, OptionCheckRule::under(parsing, code)),
-            code,
-            value,
-            depth,
-            options.left(),
-        )?;
+        check(parsing, OptionCheckRule::under(parsing, code), code, value, depth, options.left())?;
     }
     Ok(())
 }

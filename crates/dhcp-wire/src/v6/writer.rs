@@ -187,7 +187,7 @@ impl<'b> MessageWriter<'b> {
 
     /// Returns the number of bytes that still fit.
     #[must_use]
-    pub const fn room(&self) -> usize {
+    pub const fn free_bytes(&self) -> usize {
         self.levels.writer.room()
     }
 

@@ -152,7 +152,7 @@ fn check_typed(message: &Message<'_>, joined: &[(u8, Vec<u8>)]) {
 /// Asserts that a message written again has the same meaning, in a large buffer and in one that is
 /// too small without overload.
 fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) {
-    let header = Dhcp4Header::of(message);
+    let header = Dhcp4Header::from_message(message);
     let write = |buffer: &mut [u8], may_overload: bool| {
         let mut writer = MessageWriter::new(buffer, &header);
         writer.allow_overload(may_overload).sname(message.sname()).file(message.file());
@@ -162,7 +162,7 @@ fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) 
         writer.finish(0)
     };
     let assert_fixed = |again: &Message<'_>| {
-        assert_eq!(Dhcp4Header::of(again), header);
+        assert_eq!(Dhcp4Header::from_message(again), header);
         assert_eq!((again.sname(), again.file()), (message.sname(), message.file()));
     };
     let len = write(buffer, false).unwrap();

@@ -80,7 +80,7 @@ impl FrameResponder {
     pub fn run(mut self, stop: &AtomicBool) -> Result<EchoReport, NetError> {
         let random = Random::from_seed(self.settings.seed).fork(0);
         let mut echo = EchoWorker::new(self.settings.faults, random);
-        netio::thread::sharpen("dns-echo-frames", self.settings.cpus.first().copied())?;
+        netio::thread::prepare_for_timing("dns-echo-frames", self.settings.cpus.first().copied())?;
         let cannot = NetError::on("answer on", self.name.clone());
         self.answer(&mut echo, stop).map_err(cannot)?;
         let mut report = EchoReport::new(&self.settings, self.settings.listen);
@@ -88,7 +88,7 @@ impl FrameResponder {
         report.add(EchoThreadResult {
             socket: self.counts,
             echo: echo.counts(),
-            held: echo.held(),
+            delayed_answers: echo.delayed_count(),
         });
         Ok(report)
     }
@@ -100,7 +100,7 @@ impl FrameResponder {
             let places = self.input.receive()?;
             let now_ns = Clock::mono_ns();
             for place in 0..places {
-                self.take(place, now_ns, echo)?;
+                self.answer_frame(place, now_ns, echo)?;
             }
             self.flush()?;
             if is_ending {
@@ -115,11 +115,12 @@ impl FrameResponder {
     }
 
     /// Answers the queries in frame `place` of the last call.
-    fn take(&mut self, place: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
+    fn answer_frame(&mut self, place: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
         let listen = self.settings.listen;
         let is_asked = |_, destination| destination == listen;
         let frame = self.input.frame(place);
-        let Some(queries) = frame.and_then(|frame| FrameDatagrams::of(frame, is_asked)) else {
+        let Some(queries) = frame.and_then(|frame| FrameDatagrams::from_frame(frame, is_asked))
+        else {
             return Ok(());
         };
         for query in queries.payloads() {

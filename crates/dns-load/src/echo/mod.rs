@@ -143,7 +143,7 @@ impl EchoResponder {
                 .sockets
                 .iter()
                 .enumerate()
-                .map(|(index, socket)| scope.spawn(move || self.lane(index, socket, stop)))
+                .map(|(index, socket)| scope.spawn(move || self.run_thread(index, socket, stop)))
                 .collect();
             let joined =
                 threads.into_iter().map(|lane| lane.join().expect("a lane does not panic"));
@@ -174,7 +174,7 @@ impl EchoResponder {
         stop: &AtomicBool,
     ) -> Result<(report::EchoThreadResult, TcpCounts), NetError> {
         let mut echo = self.echo(self.sockets.len()).whole();
-        let done = netio::thread::sharpen("dns-echo-tcp", None).and_then(|()| {
+        let done = netio::thread::prepare_for_timing("dns-echo-tcp", None).and_then(|()| {
             tcp::answer(&self.listener, &mut echo, stop)
                 .map_err(NetError::on("answer over TCP on", self.address.to_string()))
         });
@@ -186,11 +186,18 @@ impl EchoResponder {
                 SendCounts { sent: counts.sent, refused: counts.refused, ..SendCounts::default() };
             let socket =
                 ResponderCounts { received: counts.received, sends, ..ResponderCounts::default() };
-            (report::EchoThreadResult { socket, echo: echo.counts(), held: echo.held() }, counts)
+            (
+                report::EchoThreadResult {
+                    socket,
+                    echo: echo.counts(),
+                    delayed_answers: echo.delayed_count(),
+                },
+                counts,
+            )
         })
     }
 
-    fn lane(
+    fn run_thread(
         &self,
         index: usize,
         socket: &UdpSocket,
@@ -201,17 +208,18 @@ impl EchoResponder {
         let mut echo = self.echo(index);
         let EchoSettings { batch, segmentation, busy, .. } = self.settings;
         let how = Loop { batch, segmentation, busy };
-        let done = netio::thread::sharpen(&format!("dns-echo-{index}"), cpu).and_then(|()| {
-            answer(socket, how, &mut echo, stop)
-                .map_err(NetError::on("answer on", self.address.to_string()))
-        });
+        let done =
+            netio::thread::prepare_for_timing(&format!("dns-echo-{index}"), cpu).and_then(|()| {
+                answer(socket, how, &mut echo, stop)
+                    .map_err(NetError::on("answer on", self.address.to_string()))
+            });
         if done.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
         done.map(|counts| report::EchoThreadResult {
             socket: counts,
             echo: echo.counts(),
-            held: echo.held(),
+            delayed_answers: echo.delayed_count(),
         })
     }
 }

@@ -18,7 +18,7 @@ pub const SCHEMA: &str = "godwit.dns-echo.v1";
 pub(super) struct EchoThreadResult {
     pub(super) socket: ResponderCounts,
     pub(super) echo: EchoCounts,
-    pub(super) held: u64,
+    pub(super) delayed_answers: u64,
 }
 
 /// Counts of the responder. `received` is the sum of `not_queries`, `dropped` and `answered`;
@@ -139,7 +139,7 @@ impl EchoReport {
         self.sent += socket.sends.sent;
         self.refused += socket.sends.refused;
         self.overflowed += echo.overflowed;
-        self.held_at_end += lane.held;
+        self.held_at_end += lane.delayed_answers;
         self.too_long += socket.too_long;
         self.socket_drops += socket.socket_drops;
     }

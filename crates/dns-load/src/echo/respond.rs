@@ -69,7 +69,7 @@ pub struct EchoWorker {
     random: Random,
     counts: EchoCounts,
     /// Answers that are held back, in the order of their times.
-    held: VecDeque<DelayedAnswer>,
+    delayed_answers: VecDeque<DelayedAnswer>,
     held_octets: VecDeque<u8>,
     /// Buffer of the answer that is being made.
     answer: Vec<u8>,
@@ -84,7 +84,7 @@ impl EchoWorker {
             bucket: faults.capacity.map(CapacityBucket::new),
             random,
             counts: EchoCounts::default(),
-            held: VecDeque::new(),
+            delayed_answers: VecDeque::new(),
             held_octets: VecDeque::new(),
             answer: Vec::with_capacity(REPLY_BYTES_MAX),
         }
@@ -105,12 +105,12 @@ impl EchoWorker {
 
     /// Returns the number of answers that are held back now.
     #[must_use]
-    pub fn held(&self) -> u64 {
-        self.held.len() as u64
+    pub fn delayed_count(&self) -> u64 {
+        self.delayed_answers.len() as u64
     }
 
     /// Turns the query in `octets` into its answer; returns the answer's length.
-    fn turn(&mut self, octets: &mut [u8]) -> usize {
+    fn make_answer(&mut self, octets: &mut [u8]) -> usize {
         let (mut len, faults, random) = (octets.len(), self.faults, &mut self.random);
         octets[2] = (octets[2] | 0x80) & !0x06;
         octets[3] = 0;
@@ -145,7 +145,12 @@ impl EchoWorker {
 impl Respond for EchoWorker {
     const REPLIES_MAX: usize = 2;
 
-    fn take(&mut self, now_ns: u64, datagram: &InboundDatagram<'_>, replies: &mut ReplyBatch<'_>) {
+    fn handle_datagram(
+        &mut self,
+        now_ns: u64,
+        datagram: &InboundDatagram<'_>,
+        replies: &mut ReplyBatch<'_>,
+    ) {
         self.take_query(now_ns, datagram.source, datagram.octets, replies);
     }
 
@@ -190,7 +195,7 @@ impl EchoWorker {
         let mut answer = std::mem::take(&mut self.answer);
         answer.clear();
         answer.extend_from_slice(octets);
-        let len = self.turn(&mut answer);
+        let len = self.make_answer(&mut answer);
         let is_double = self.faults.duplicate.hits(&mut self.random);
         let is_delayed = self.faults.delay.1.hits(&mut self.random);
         self.counts.answered += 1;
@@ -204,10 +209,11 @@ impl EchoWorker {
                 let is_queued =
                     replies.push(source, len, |room| room.copy_from_slice(&answer[..len]));
                 debug_assert!(is_queued, "the loop leaves room for two replies");
-            } else if self.held.len() < HELD_MAX {
+            } else if self.delayed_answers.len() < HELD_MAX {
                 // The answers form a queue: none overtakes another.
-                let due_ns = self.held.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
-                self.held.push_back(DelayedAnswer { due_ns, destination: source, len });
+                let due_ns =
+                    self.delayed_answers.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
+                self.delayed_answers.push_back(DelayedAnswer { due_ns, destination: source, len });
                 self.held_octets.extend(&answer[..len]);
             } else {
                 self.counts.overflowed += 1;
@@ -218,7 +224,7 @@ impl EchoWorker {
 
     /// Queues answers that were held back and are due at `now_ns`, as many as there is room for.
     pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl AnswerOutput) {
-        while let Some(held) = self.held.front().filter(|held| held.due_ns <= now_ns) {
+        while let Some(held) = self.delayed_answers.front().filter(|held| held.due_ns <= now_ns) {
             let octets = &self.held_octets;
             let is_queued = replies.push(held.destination, held.len, |room| {
                 for (place, octet) in room.iter_mut().zip(octets) {
@@ -229,12 +235,12 @@ impl EchoWorker {
                 break;
             }
             self.held_octets.drain(..held.len);
-            self.held.pop_front();
+            self.delayed_answers.pop_front();
         }
     }
 
     /// Returns the time at which [`EchoWorker::release_to`] has more to do.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
-        self.held.front().map(|held| held.due_ns)
+        self.delayed_answers.front().map(|held| held.due_ns)
     }
 }

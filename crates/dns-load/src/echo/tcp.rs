@@ -102,7 +102,9 @@ impl EchoConnections {
             let (now_ns, address) = (Clock::mono_ns(), client.address);
             loop {
                 let client = self.by_number[number as usize].as_mut();
-                let Some(message) = client.and_then(|client| client.stream.take()) else { break };
+                let Some(message) = client.and_then(|client| client.stream.next_message()) else {
+                    break;
+                };
                 query.clear();
                 query.extend_from_slice(message);
                 self.counts.received += 1;

@@ -358,10 +358,10 @@ impl Connections {
                 }
             }
             let now_ns = Clock::mono_ns();
-            while let Some(message) = connection.stream.take() {
+            while let Some(message) = connection.stream.next_message() {
                 self.counts.received += 1;
                 let before = exchanges.unsettled();
-                exchanges.answer_over_tcp(now_ns, connection.port as usize, message);
+                exchanges.handle_tcp_message(now_ns, connection.port as usize, message);
                 let answered = before - exchanges.unsettled();
                 connection.open = connection.open.saturating_sub(answered);
             }

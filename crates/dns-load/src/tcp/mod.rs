@@ -8,10 +8,10 @@
 //! given up. This module is not on the path of datagrams.
 
 mod connections;
-mod lane;
+mod generator_thread;
 mod stream;
 
 pub use connections::ConnectionCounts;
 pub(crate) use connections::{Connections, Retirement};
-pub(crate) use lane::TcpLane;
+pub(crate) use generator_thread::TcpLane;
 pub(crate) use stream::{DnsTcpStream, FillResult};

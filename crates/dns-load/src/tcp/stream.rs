@@ -151,7 +151,7 @@ impl DnsTcpStream {
     }
 
     /// Returns the next complete message.
-    pub(crate) fn take(&mut self) -> Option<&[u8]> {
+    pub(crate) fn next_message(&mut self) -> Option<&[u8]> {
         let (message, _) = stream::split(&self.input[self.taken..self.filled])?;
         self.taken += LENGTH_BYTES + message.len();
         Some(message)
@@ -197,7 +197,7 @@ mod tests {
             if is_full || random.chance(1, 400) {
                 poll(&mut [PollFd::readable(far.socket())], Some(1_000_000_000)).unwrap();
                 assert_ne!(far.fill().unwrap(), FillResult::End);
-                while let Some(message) = far.take() {
+                while let Some(message) = far.next_message() {
                     assert_eq!(message, sent.pop_front().unwrap());
                     came += 1;
                 }
@@ -214,6 +214,6 @@ mod tests {
         drop(near);
         poll(&mut [PollFd::readable(far.socket())], None).unwrap();
         assert_eq!(far.fill().unwrap(), FillResult::End);
-        assert_eq!(far.take(), None);
+        assert_eq!(far.next_message(), None);
     }
 }

@@ -43,13 +43,13 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     let folder = ResultFolder::choose(&args.results, &plan.name)?;
     let mut progress = ProgressWriter::new();
     let whole_s = plan.forecast_s(args.quick, args.runs);
-    progress.say(&format!("about {}", duration(whole_s)));
+    progress.print(&format!("about {}", duration(whole_s)));
     progress.expect(whole_s);
-    let table = run_plan(plan, (args.quick, args.runs), stop, &mut |told| {
+    let table = run_plan(plan, args.quick, args.runs, stop, &mut |told| {
         match told {
             RegressionProgress::Step(words) => progress.step(&words),
-            RegressionProgress::Row { summary, .. } => progress.done(&summary),
-            RegressionProgress::Warning(words) => progress.say(&format!("warning: {words}")),
+            RegressionProgress::Row { summary, .. } => progress.finish_step(&summary),
+            RegressionProgress::Warning(words) => progress.print(&format!("warning: {words}")),
         }
         Ok(())
     });

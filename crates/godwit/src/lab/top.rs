@@ -99,15 +99,15 @@ impl LabTopArgs {
 
 pub(super) fn run(args: &LabTopArgs) -> Result<ExitCode, LabError> {
     let server = match (args.pid, &args.server) {
-        (Some(pid), _) => ProfiledServer::of_pid(pid)?,
-        (None, name) => ProfiledServer::named(name.as_deref().unwrap_or_default())?,
+        (Some(pid), _) => ProfiledServer::from_pid(pid)?,
+        (None, name) => ProfiledServer::find_by_name(name.as_deref().unwrap_or_default())?,
     };
     let watch = TopProfiler::new(args.sampling(), args.interval, args.rows)?;
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let is_screen = std::io::stdout().is_terminal() && !args.json && args.count != Some(1);
     let mut screen = None;
     for _ in 0..args.count.unwrap_or(u64::MAX) {
-        let look = match watch.look(&server, stop) {
+        let look = match watch.take_profile(&server, stop) {
             Ok(Some(look)) => look,
             Ok(None) => break,
             // perf may have ended for the same reason.

@@ -8,7 +8,7 @@ use testbed::namespace;
 
 /// Free letters of namespaces, out of those that the testbed knows and so cleans up after a crash.
 static LETTERS: LazyLock<Mutex<Vec<char>>> =
-    LazyLock::new(|| Mutex::new(namespace::FURTHER.into_iter().chain(['s', 'c']).collect()));
+    LazyLock::new(|| Mutex::new(namespace::FURTHER_SIDES.into_iter().chain(['s', 'c']).collect()));
 static GIVEN_BACK: Condvar = Condvar::new();
 
 /// Names of `N` empty namespaces. Dropping the value removes them with all their processes.

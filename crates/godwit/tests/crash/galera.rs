@@ -250,14 +250,15 @@ fn while_acting<T>(clients: &mut Wanderers, act: impl FnOnce() -> T) -> Result<T
 /// Kills `count` times, with the same tables and clients.
 fn kill_in_turn(
     cluster: &mut Cluster,
-    (label, seed): (&str, u64),
+    label: &str,
+    seed: u64,
     count: u64,
     tally: &mut GaleraCounts,
 ) -> Result<(), String> {
     let site = Site::new(cluster, label);
     let mut random = Random::from_seed(seed);
-    let (ports, seed) = ((site.ports, site.relay_port), random.next_u64());
-    let clients = Wanderers::new(V4, ports, server_ids(), seed);
+    let seed = random.next_u64();
+    let clients = Wanderers::new(V4, site.ports, site.relay_port, server_ids(), seed);
     let servers = std::array::from_fn(|server| Some(site.start(server)));
     let mut run = GaleraRun { cluster, site, servers, clients };
     let mut nodes = Vec::new();
@@ -300,7 +301,7 @@ fn no_address_has_two_owners_whichever_node_of_a_cluster_dies() {
             break;
         }
         let label = format!("server-galera-{seed}");
-        if let Err(broken) = kill_in_turn(&mut cluster, (&label, seed), count, &mut tally) {
+        if let Err(broken) = kill_in_turn(&mut cluster, &label, seed, count, &mut tally) {
             panic!(
                 "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only server-galera \
                  --moments {MOMENTS_OF_SITE} --seed {seed}"
@@ -330,7 +331,7 @@ fn two_servers_that_share_nothing_are_found_out() {
         let folder = folders[server].path();
         ServerProcess::launch_on(Command::new("env"), V4.server, ports, &config, folder)
     });
-    let mut clients = Wanderers::new(V4, (ports, relay_port), server_ids(), 1);
+    let mut clients = Wanderers::new(V4, ports, relay_port, server_ids(), 1);
     let broken = clients.act_until_acknowledged(1_000_000).unwrap_err();
     assert!(broken.contains(" too\n"), "{broken}");
     servers.into_iter().for_each(|server| drop(server.stop()));

@@ -67,7 +67,7 @@ fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
         let family = families[seed as usize % families.len()];
         let label = format!("{suite}-{seed}");
         if let Err(broken) =
-            kill_again_and_again(&mut backend, family, (&label, seed), count, &mut tally)
+            kill_again_and_again(&mut backend, family, &label, seed, count, &mut tally)
         {
             panic!(
                 "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only {suite} \
@@ -87,7 +87,8 @@ fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
 fn kill_again_and_again(
     backend: &mut LeaseStorageProcesses,
     family: CrashFamily,
-    (label, seed): (&str, u64),
+    label: &str,
+    seed: u64,
     count: u64,
     tally: &mut CrashCounts,
 ) -> Result<(), String> {
@@ -194,7 +195,7 @@ fn leases_that_were_in_memory_only_are_missed() {
         let label = format!("memory-{}", family.server);
         let mut backend = LeaseStorageProcesses::start(LeaseStorageKind::Memfile).unwrap();
         let mut tally = CrashCounts::default();
-        let result = kill_again_and_again(&mut backend, family, (&label, 1), 3, &mut tally);
+        let result = kill_again_and_again(&mut backend, family, &label, 1, 3, &mut tally);
         assert!(result.unwrap_err().contains("kept None"));
     }
 }

@@ -75,7 +75,8 @@ impl Wanderers {
     /// identifiers.
     pub(crate) fn new(
         family: CrashFamily,
-        (ports, relay_port): ([u16; SERVERS], u16),
+        ports: [u16; SERVERS],
+        relay_port: u16,
         server_ids: [Vec<u8>; SERVERS],
         seed: u64,
     ) -> Self {

@@ -87,7 +87,7 @@ pub(super) fn attack(
     let mut report =
         AttackReport { count, warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
     let mut served = scene.now();
-    let mut progress = TestProgress::of(count);
+    let mut progress = TestProgress::new(count);
     let mut buffer = vec![0; family::BUFFER_LEN];
     for number in 0..count {
         let len = datagram(random, &mut buffer);

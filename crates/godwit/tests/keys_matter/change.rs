@@ -106,7 +106,7 @@ pub(crate) fn with_others(
     let alone = alone.filter(|_| values.len() > 1);
     together
         .chain(alone)
-        .map(|(only, round)| replaced(config, (place, key), &values, only, round))
+        .map(|(only, round)| replaced(config, place, key, &values, only, round))
         .collect()
 }
 
@@ -114,7 +114,8 @@ pub(crate) fn with_others(
 /// set.
 fn replaced(
     config: &Map<String, Value>,
-    (place, key): (&str, &str),
+    place: &str,
+    key: &str,
     values: &[Vec<Value>],
     only: Option<usize>,
     round: usize,

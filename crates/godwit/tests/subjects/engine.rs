@@ -65,7 +65,7 @@ impl EngineTestFamily for V6 {
         local: Ipv6Addr::LOCALHOST,
         interface: LOOPBACK,
         is_multicast: false,
-        door: 0,
+        listener_index: 0,
     };
 
     fn compile(
@@ -120,7 +120,7 @@ impl<P: EngineTestFamily> EngineSubject<P> {
         let table = Arc::new(LeaseTable::new(7));
         let text = document(scenario.family, &scenario.config, "");
         let (snapshot, expired) = P::compile(&text, &table)?;
-        reclaim::follow(&table, &expired);
+        reclaim::apply_expiry(&table, &expired);
         let snapshot = Arc::new(snapshot);
         let store = MemoryStore::new(Arc::clone(&table));
         let mut shard = Shard::new(store, snapshot, Arc::new(InFlight::new(7, 64)));
@@ -160,7 +160,7 @@ impl<P: EngineTestFamily> ScenarioServer for EngineSubject<P> {
 
     fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
         let (snapshot, expired) = P::compile(&document(self.family, config, ""), &self.table)?;
-        reclaim::follow(&self.table, &expired);
+        reclaim::apply_expiry(&self.table, &expired);
         self.shard.reload(Arc::new(snapshot));
         Ok(())
     }

@@ -4,13 +4,13 @@
 //! Clients without an answer send again as RFC 2131 section 4.1 says, and none gives up: the trial
 //! measures the time until all have a lease. Repeated sends are late by design.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use serde_json::Value;
 use testbed::CommandLine;
 
+use super::generator::{GeneratorAddresses, OfferedLoad};
 use crate::family::AddressFamily;
 
 /// Name of the file with the generator's report, in the trial's folder.
@@ -19,19 +19,31 @@ pub(super) const REPORT: &str = "avalanche.json";
 /// other: clients without an answer wait longer each time.
 pub(super) const PATIENCE: f64 = 6.0;
 
-/// Returns the number of clients in a trial at `rate_per_s` for `dwell_s`.
-fn clients((rate_per_s, dwell_s): (f64, f64)) -> u64 {
-    ((rate_per_s * dwell_s) as u64).max(1)
+/// Trial of all clients at once.
+#[derive(Clone, Copy)]
+pub(super) struct AvalancheTrial {
+    pub(super) load: OfferedLoad,
+    /// Number of the trial in the run.
+    pub(super) number: u32,
+    /// Seed of the generator.
+    pub(super) seed: u64,
 }
 
-/// Makes the command of `godwit` that leaves its `report`: clients that only trial `number` has.
+/// Returns the number of clients in a trial with `load`.
+fn clients(load: OfferedLoad) -> u64 {
+    ((load.rate_per_s * load.dwell_s) as u64).max(1)
+}
+
+/// Makes the command of `godwit` that leaves its `report`: clients that only this trial has.
 pub(super) fn command(
-    (godwit, report): (&Path, &Path),
+    godwit: &Path,
+    report: &Path,
     version: AddressFamily,
-    (relay, server): (SocketAddr, SocketAddr),
-    load: (f64, f64),
-    (number, seed): (u32, u64),
+    addresses: GeneratorAddresses,
+    trial: AvalancheTrial,
 ) -> CommandLine {
+    let GeneratorAddresses { relay, server } = addresses;
+    let AvalancheTrial { load, number, seed } = trial;
     let [_, _, high, low] = number.to_be_bytes();
     let mut command =
         CommandLine::new(godwit.to_string_lossy()).args(["perfdhcp", "--scenario", "avalanche"]);
@@ -51,7 +63,7 @@ pub(super) fn command(
 
 /// Converts the generator's report to a record; `None` when there is none, or when clients were
 /// left without a lease.
-pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
+pub(super) fn record(report: &str, load: OfferedLoad) -> Option<LoadRecord> {
     let report: Value = serde_json::from_str(report).ok()?;
     let number = |key: &str| report[key].as_u64().unwrap_or_default();
     let (due, leases) = (clients(load), number("leases"));
@@ -59,7 +71,7 @@ pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
     Some(LoadRecord {
         schema: LOAD_SCHEMA.to_owned(),
         tool: "godwit perfdhcp".to_owned(),
-        offered_per_s: load.0,
+        offered_per_s: load.rate_per_s,
         duration_s: took_s,
         exchanges: ExchangeCounts { due, sent: due, on_time: due, ..ExchangeCounts::default() },
         messages: MessageCounts {
@@ -84,22 +96,30 @@ pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
 mod tests {
     use super::*;
 
+    fn load(rate_per_s: f64) -> OfferedLoad {
+        OfferedLoad { rate_per_s, dwell_s: 2.0 }
+    }
+
     #[test]
     fn it_took_as_long_as_the_last_client() {
         let report = r#"{"leases": 500, "elapsed_s": 2.5, "messages_sent": 1400,
                          "messages_received": 1000, "own_socket_drops": 0}"#;
-        let all = record(report, (250.0, 2.0)).unwrap();
+        let all = record(report, load(250.0)).unwrap();
         assert_eq!((all.exchanges.on_time, all.duration_s, all.completed_per_s), (500, 2.5, 200.0));
         assert_eq!((all.messages.sent, all.late_sends), (1_400, 0));
-        assert_eq!(record(report, (300.0, 2.0)), None, "some clients have no lease");
-        assert_eq!(record("", (250.0, 2.0)), None);
+        assert_eq!(record(report, load(300.0)), None, "some clients have no lease");
+        assert_eq!(record("", load(250.0)), None);
     }
 
     #[test]
     fn each_trial_has_clients_of_its_own() {
-        let ends = ("10.0.0.9:67".parse().unwrap(), "10.0.0.1:67".parse().unwrap());
-        let paths = (Path::new("godwit"), Path::new("avalanche.json"));
-        let words = command(paths, AddressFamily::V4, ends, (1_234.5, 2.0), (258, 7)).to_string();
+        let addresses = GeneratorAddresses {
+            relay: "10.0.0.9:67".parse().unwrap(),
+            server: "10.0.0.1:67".parse().unwrap(),
+        };
+        let trial = AvalancheTrial { load: load(1_234.5), number: 258, seed: 7 };
+        let (godwit, report) = (Path::new("godwit"), Path::new("avalanche.json"));
+        let words = command(godwit, report, AddressFamily::V4, addresses, trial).to_string();
         assert_eq!(
             words,
             "godwit perfdhcp --scenario avalanche -4 -l 10.0.0.9 -L 67 -N 67 -R 2469 \

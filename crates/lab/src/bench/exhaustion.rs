@@ -21,7 +21,7 @@ impl ProcessBench<'_> {
     ) -> Result<Exhaustion, LabError> {
         let (rate_per_s, dwell_s) = (request.rate_per_s, request.dwell_s);
         let wanted = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);
-        for position in self.halves(request.subject) {
+        for position in self.subject_servers(request.subject) {
             let terms = &mut self.services[position].terms;
             terms.pool_size = terms.pool_size.min(wanted);
         }

@@ -7,6 +7,7 @@ use measure::plan::ServerFeature;
 use measure::record::Purpose;
 use testbed::{CommandLine, MeasurementTopology, TopologySide};
 
+use super::avalanche::AvalancheTrial;
 use super::service::MeasuredServer;
 use super::{ProcessBench, avalanche, exhaustion, perfdhcp, restart};
 use crate::driver::features;
@@ -17,6 +18,23 @@ use crate::runner::TrialRequest;
 pub(super) const RECORD: &str = "load.json";
 /// Name of the file with the leases that clients got.
 pub(super) const LIST: &str = "leases.csv";
+
+/// Addresses that a generator sends from and to.
+#[derive(Clone, Copy)]
+pub(super) struct GeneratorAddresses {
+    /// Address of the relay agent that the generator is.
+    pub(super) relay: SocketAddr,
+    /// Address of the measured server.
+    pub(super) server: SocketAddr,
+}
+
+/// Load that a trial offers to the server.
+#[derive(Clone, Copy)]
+pub(super) struct OfferedLoad {
+    pub(super) rate_per_s: f64,
+    /// Length of the load in seconds.
+    pub(super) dwell_s: f64,
+}
 
 /// Part of the load that one generator has.
 #[derive(Clone, Copy, Debug)]
@@ -42,21 +60,20 @@ impl ProcessBench<'_> {
     ) -> (CommandLine, Option<PathBuf>) {
         let service = &self.services[request.subject];
         let cpu = Some(self.processors.generator);
+        let addresses = GeneratorAddresses { relay: self.relay, server: service.address };
+        let load = OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
         if service.subject.feature == ServerFeature::Perfdhcp {
-            let command = perfdhcp::command(
-                (self.relay, service.address),
-                (request.rate_per_s, request.dwell_s),
-                (request.number, service.terms.clients),
-            );
+            let command = perfdhcp::command(addresses, load, request.number, service.terms.clients);
             return (service.topology.command(TopologySide::Client, cpu, command), None);
         }
         if request.purpose == Purpose::Avalanche {
+            let trial = AvalancheTrial { load, number: request.number, seed };
             let command = avalanche::command(
-                (&self.godwit, &folder.join(avalanche::REPORT)),
+                &self.godwit,
+                &folder.join(avalanche::REPORT),
                 self.family.version(),
-                (self.relay, service.address),
-                (request.rate_per_s, request.dwell_s),
-                (request.number, seed),
+                addresses,
+                trial,
             );
             return (service.topology.command(TopologySide::Client, cpu, command), None);
         }
@@ -80,7 +97,7 @@ impl ProcessBench<'_> {
             command = command.args(["--timeline-s", interval_s]);
         }
         let mut list = None;
-        let is_kept = !service.subject.feature.gives_back();
+        let is_kept = !service.subject.feature.releases_leases();
         if service.lease_file().is_some() && is_kept {
             let path = folder.join(LIST);
             command = command.args(["--leases", &path.to_string_lossy()]);

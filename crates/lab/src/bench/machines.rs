@@ -13,7 +13,7 @@ use super::ProcessBench;
 use super::generator::{From, RECORD};
 use crate::error::LabError;
 use crate::folder;
-use crate::hosts::{GENERATOR_CPUS, RunOrigin, SampleFileReader, joined};
+use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, joined};
 use crate::runner::TrialRequest;
 
 /// Time from the start of generators on other machines until they begin together, in nanoseconds:
@@ -62,7 +62,8 @@ impl ProcessBench<'_> {
         let Some(machines) = &mut self.machines else { return Ok(command) };
         let address = machines.server_address(position);
         machines.server.put(folder)?;
-        machines.server.command((TopologySide::Server, address, cpu), interval_ms, folder, command)
+        let part = RemotePart { side: TopologySide::Server, address, cpu, interval_ms };
+        machines.server.command(part, folder, command)
     }
 
     /// Ends the server at `position` in order and copies its files to this machine.
@@ -100,12 +101,10 @@ impl ProcessBench<'_> {
             let from = From { relay: *address, skipped: index * clients, begin_at_ns };
             let (command, list) = self.generator(&part, seed + u64::from(index), &own, from);
             let cpu = host.processors()[0];
-            let command = host.command(
-                (TopologySide::Client, *address, cpu),
-                self.plan.sampling_interval_ms,
-                &own,
-                command,
-            )?;
+            let interval_ms = self.plan.sampling_interval_ms;
+            let side = TopologySide::Client;
+            let at = RemotePart { side, address: *address, cpu, interval_ms };
+            let command = host.command(at, &own, command)?;
             parts.push(TrialGenerator { command, folder: own, list });
         }
         Ok(parts)
@@ -156,20 +155,19 @@ impl ProcessBench<'_> {
     pub(super) fn with_far_samples(
         &mut self,
         own: Vec<MachineSample>,
-        (position, parts): (usize, &[TrialGenerator]),
-        times_s: (f64, f64),
+        position: usize,
+        parts: &[TrialGenerator],
+        start_s: f64,
+        end_s: f64,
     ) -> Vec<MachineSample> {
         let Some(machines) = &self.machines else { return own };
-        let origin = RunOrigin::of(self.origin);
+        let origin = RunOrigin::from_instant(self.origin);
         let mut far = Vec::new();
         for ((host, _), (part, number)) in machines.generators.iter().zip(parts.iter().zip(1..)) {
             let path = part.folder.join("generator.out");
             // The whole file counts: it was written for this trial.
-            let mut samples = SampleFileReader::default().samples(
-                &path,
-                (origin, host.clock()),
-                (times_s.0, 0.0),
-            );
+            let mut samples =
+                SampleFileReader::default().samples(&path, origin, host.clock(), start_s, 0.0);
             renumber(&mut samples, number * GENERATOR_CPUS);
             far.push(samples);
         }
@@ -183,7 +181,7 @@ impl ProcessBench<'_> {
         let started = service.started.as_ref().expect("the server was started there");
         let path = service.folder.join(format!("{}.out", started.process.name()));
         let clock = machines.server.clock();
-        joined(service.stream.samples(&path, (origin, clock), times_s), &far)
+        joined(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
     }
 
     /// Returns the processors that the servers and the generators were given, by their numbers in

@@ -1,11 +1,11 @@
 //! Trials with real processes: servers that run in parallel, a generator per trial, samples of
 //! both.
 
+mod affinity;
 mod avalanche;
 mod exhaustion;
-mod fresh;
 mod generator;
-mod keep;
+mod lifecycle;
 mod machines;
 mod perfdhcp;
 mod poll;
@@ -98,7 +98,7 @@ pub struct ProcessBench<'a> {
     /// Number of services that are subjects; those after them are second servers of subjects.
     subjects: usize,
     /// Processes that delay connections between servers and databases that are further away.
-    distances: Vec<ChildProcess>,
+    delay_proxies: Vec<ChildProcess>,
     databases: Vec<PrivateDatabase>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
@@ -129,7 +129,7 @@ impl TrialRunner for ProcessBench<'_> {
         matches!(self.profiler, Profiler::On(_))
     }
 
-    fn reached(&mut self, stage: RunStage) {
+    fn record_stage_end(&mut self, stage: RunStage) {
         self.progress.expect_left(self.time.left_after_s(stage));
     }
 
@@ -143,10 +143,10 @@ impl TrialRunner for ProcessBench<'_> {
         };
         let flush_us = self.flush_us(request.subject)?;
         let mut wait_s = 0.0;
-        for position in self.halves(request.subject) {
+        for position in self.subject_servers(request.subject) {
             match self.settle(position)? {
                 Some(waited_s) => wait_s += waited_s,
-                None => return Ok(self.gone(position)),
+                None => return Ok(self.report_ended_server(position)),
             }
         }
         let service = &self.services[request.subject];
@@ -156,23 +156,26 @@ impl TrialRunner for ProcessBench<'_> {
         }
         let before = TrialRecord { wait_s, flush_us, exhaustion, ..TrialRecord::default() };
         let trial = self.measure(&TrialRequest { dwell_s, ..*request }, before)?;
-        for position in self.halves(request.subject) {
+        for position in self.subject_servers(request.subject) {
             if self.services[position].has_ended() {
-                return Ok(self.gone(position));
+                return Ok(self.report_ended_server(position));
             }
         }
         let outcome = if trial.is_void() {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
             format!("void: {}", reasons.join(", "))
         } else {
-            let behind = trial.behind_share();
+            let behind = trial.queued_too_long_share();
             let behind = match behind > 0.0 {
                 true => format!(", {} % queued too long", percent(behind)),
                 false => String::new(),
             };
-            format!("{} % late or lost{behind}", percent(trial.shortfall() - trial.behind_share()))
+            format!(
+                "{} % late or lost{behind}",
+                percent(trial.shortfall() - trial.queued_too_long_share())
+            )
         };
-        self.progress.done(&format!("{words}, {outcome}"));
+        self.progress.finish_step(&format!("{words}, {outcome}"));
         Ok(Ran::Trial(Box::new(trial)))
     }
 }
@@ -210,7 +213,7 @@ impl ProcessBench<'_> {
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
-        let samples = self.with_far_samples(samples, (request.subject, &parts), (start_s, end_s));
+        let samples = self.with_far_samples(samples, request.subject, &parts, start_s, end_s);
         self.collect(&parts, &folder)?;
         let profile = self.read(meanwhile.samples);
         let load = self.record_of(request, &processes, ended, &folder)?;
@@ -221,9 +224,9 @@ impl ProcessBench<'_> {
         service.lists.extend(lists.filter(|path| path.exists()));
         let has_server = service.started.is_some();
         let (server_cpus, generator_cpus) = self.numbered_cpus(has_server);
-        let digest = SampleDigest::of_samples(&samples, &server_cpus, &generator_cpus);
+        let digest = SampleDigest::from_samples(&samples, &server_cpus, &generator_cpus);
         let void = match &load {
-            Some(load) => self.plan.void.judge(load, &digest),
+            Some(load) => self.plan.void.void_reasons(load, &digest),
             None => vec![VoidReason::GeneratorFailed],
         };
         let trial = TrialRecord {
@@ -306,7 +309,7 @@ impl ProcessBench<'_> {
     }
 
     fn commands(&self, position: usize, parts: &[TrialGenerator]) -> BTreeMap<String, String> {
-        let halves = self.halves(position).into_iter().zip(["server", "second server"]);
+        let halves = self.subject_servers(position).into_iter().zip(["server", "second server"]);
         let servers = halves.filter_map(|(at, role)| {
             let started = self.services[at].started.as_ref()?;
             Some((role.to_owned(), started.command.to_string()))
@@ -362,7 +365,7 @@ impl ProcessBench<'_> {
     }
 
     /// Returns the servers of a subject: one, or two on the same database.
-    fn halves(&self, position: usize) -> Vec<usize> {
+    fn subject_servers(&self, position: usize) -> Vec<usize> {
         [position].into_iter().chain(self.services[position].partner).collect()
     }
 
@@ -375,11 +378,12 @@ impl ProcessBench<'_> {
         folder: &Path,
     ) -> Result<Option<LoadRecord>, LabError> {
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-        let load = (request.rate_per_s, request.dwell_s);
+        let load =
+            generator::OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
         let record = if request.purpose == Purpose::Avalanche {
             avalanche::record(&read(avalanche::REPORT), load)
         } else if self.services[request.subject].subject.feature == ServerFeature::Perfdhcp {
-            perfdhcp::record(&read("generator.out"), load.0, load.1)
+            perfdhcp::record(&read("generator.out"), load.rate_per_s, load.dwell_s)
         } else {
             serde_json::from_str(&read(generator::RECORD)).ok()
         };
@@ -399,15 +403,15 @@ impl ProcessBench<'_> {
     }
 
     /// Describes a server that has ended or does not come back.
-    fn gone(&mut self, subject: usize) -> Ran {
+    fn report_ended_server(&mut self, subject: usize) -> Ran {
         let service = &mut self.services[subject];
         let label = service.subject.label();
-        let how = match service.ended().ok().flatten() {
-            Some(status) => format!("{label} ended by itself: {}", service.obituary(status)),
+        let how = match service.exit_status().ok().flatten() {
+            Some(status) => format!("{label} ended by itself: {}", service.describe_end(status)),
             None if service.started.is_none() => format!("{label} does not answer any more"),
             None => format!("{label} does not answer any more, not even when started again"),
         };
-        self.progress.say(&format!("warning: {how}"));
+        self.progress.print(&format!("warning: {how}"));
         Ran::ServerGone(how)
     }
 
@@ -466,7 +470,7 @@ impl ProcessBench<'_> {
     /// # Errors
     /// Something could not be removed.
     pub fn keep(mut self) -> Result<(), LabError> {
-        self.run.keep_folder(&self.folder);
+        self.run.unregister_folder(&self.folder);
         self.services.clear();
         self.databases.clear();
         self.run.end().map_err(|sentences| LabError::Failed(sentences.join("\n")))

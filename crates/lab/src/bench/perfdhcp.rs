@@ -5,11 +5,10 @@
 //! Exchanges that it never began count as sent late, which makes a trial void beyond the rate that
 //! it can send, as with Godwit's generator.
 
-use std::net::SocketAddr;
-
 use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use testbed::CommandLine;
 
+use super::generator::{GeneratorAddresses, OfferedLoad};
 use crate::driver::PERFDHCP;
 
 /// Time that perfdhcp waits for answers at the end, in microseconds: later answers count as lost.
@@ -22,17 +21,19 @@ pub(crate) fn dwell_s(dwell_s: f64) -> f64 {
 
 /// Makes the command line: whole exchanges of clients that only trial `number` has.
 pub(super) fn command(
-    (relay, server): (SocketAddr, SocketAddr),
-    (rate_per_s, dwell_s): (f64, f64),
-    (number, clients): (u32, u32),
+    addresses: GeneratorAddresses,
+    load: OfferedLoad,
+    number: u32,
+    clients: u32,
 ) -> CommandLine {
+    let GeneratorAddresses { relay, server } = addresses;
     let [_, _, high, low] = number.to_be_bytes();
     CommandLine::new(PERFDHCP.0)
         .args(["-4", "-g", "single"])
         .args(["-l", &relay.ip().to_string(), "-L", &relay.port().to_string()])
         .args(["-N", &server.port().to_string()])
-        .args(["-r", &format!("{:.0}", rate_per_s.round())])
-        .args(["-p", &format!("{:.0}", self::dwell_s(dwell_s))])
+        .args(["-r", &format!("{:.0}", load.rate_per_s.round())])
+        .args(["-p", &format!("{:.0}", dwell_s(load.dwell_s))])
         .args(["-R", &clients.to_string(), "-b", &format!("mac=02:70:{high:02x}:{low:02x}:00:00")])
         .args(["-W", WAIT_US])
         .arg(server.ip().to_string())
@@ -130,8 +131,12 @@ mod tests {
 
     #[test]
     fn each_trial_has_clients_of_its_own() {
-        let ends = ("10.0.0.9:67".parse().unwrap(), "10.0.0.1:67".parse().unwrap());
-        let words = command(ends, (1_234.5, 0.5), (258, 1_000)).to_string();
+        let addresses = GeneratorAddresses {
+            relay: "10.0.0.9:67".parse().unwrap(),
+            server: "10.0.0.1:67".parse().unwrap(),
+        };
+        let load = OfferedLoad { rate_per_s: 1_234.5, dwell_s: 0.5 };
+        let words = command(addresses, load, 258, 1_000).to_string();
         assert_eq!(
             words,
             "perfdhcp -4 -g single -l 10.0.0.9 -L 67 -N 67 -r 1235 -p 1 -R 1000 \

@@ -30,7 +30,7 @@ const ENDS_BYTES: usize = 64;
 pub(super) struct Poller {
     thread: JoinHandle<Result<Polls, LabError>>,
     /// Sender whose drop ends the thread.
-    going: Sender<()>,
+    stop_sender: Sender<()>,
 }
 
 impl Poller {
@@ -48,7 +48,7 @@ impl Poller {
             }
             Ok(poll(address, &gone))
         });
-        Self { thread, going }
+        Self { thread, stop_sender: going }
     }
 
     /// Ends the thread and returns its counts.
@@ -56,7 +56,7 @@ impl Poller {
     /// # Errors
     /// The thread could not enter the generator's namespace.
     pub(super) fn finish(self) -> Result<Polls, LabError> {
-        drop(self.going);
+        drop(self.stop_sender);
         self.thread.join().expect("the thread does not panic")
     }
 }

@@ -31,12 +31,12 @@ pub(super) enum Profiler {
 
 impl Profiler {
     /// Checks the plan's requirements; adds a warning for the report if one is missing.
-    pub(super) fn of(plan: &ProfilePlan, warnings: &mut Vec<String>) -> Self {
+    pub(super) fn from_plan(plan: &ProfilePlan, warnings: &mut Vec<String>) -> Self {
         if plan.fractions.is_empty() {
             return Self::Off;
         }
         match Perf::find() {
-            Ok(perf) if testbed::registry::user_id() == 0 => Self::On(perf.ahead()),
+            Ok(perf) if testbed::registry::user_id() == 0 => Self::On(perf.with_priority()),
             Ok(perf) => Self::On(perf),
             Err(why) => {
                 warnings.push(without(&why));
@@ -64,7 +64,7 @@ impl ProcessBench<'_> {
         }
         let Profiler::On(perf) = &self.profiler else { return None };
         let pids: Vec<u32> = self
-            .halves(request.subject)
+            .subject_servers(request.subject)
             .into_iter()
             .filter_map(|position| self.services[position].pid())
             .flat_map(process_tree)

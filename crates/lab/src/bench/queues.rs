@@ -36,7 +36,7 @@ impl ProcessBench<'_> {
         for side in [TopologySide::Client, TopologySide::Server] {
             if let Some(namespace) = service.topology.namespace(side) {
                 let words = service.subject.feature.qdisc();
-                qdisc::put(namespace, service.topology.interface(side), words)?;
+                qdisc::set(namespace, service.topology.interface(side), words)?;
             }
         }
         let queues = self.queues_now(position)?;

@@ -70,7 +70,7 @@ pub(super) struct Started {
 impl Started {
     /// Starts the process once more, in `folder` and within its share of a processor. The process
     /// before has ended.
-    pub(super) fn again(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(super) fn restart(&mut self, folder: &Path) -> Result<(), LabError> {
         self.generation += 1;
         let name = format!("server-{}", self.generation);
         let start = if self.is_far { ChildProcess::start_held } else { ChildProcess::start };
@@ -85,13 +85,13 @@ impl Started {
 impl MeasuredServer {
     /// Returns the exit status, or `None` while it runs; the status of a server that the lab did
     /// not start is unknown.
-    pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.started.as_mut().map_or(Ok(None), |started| started.process.ended())
+    pub(super) fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.started.as_mut().map_or(Ok(None), |started| started.process.exit_status())
     }
 
     /// Returns true if its process has ended.
     pub(super) fn has_ended(&mut self) -> bool {
-        !matches!(self.ended(), Ok(None))
+        !matches!(self.exit_status(), Ok(None))
     }
 
     /// Ends it in order, if the lab started it.
@@ -130,7 +130,7 @@ impl MeasuredServer {
     }
 
     /// Describes its end: "exited with code 1: the last lines that it wrote".
-    pub(super) fn obituary(&self, status: ExitStatus) -> String {
+    pub(super) fn describe_end(&self, status: ExitStatus) -> String {
         match &self.started {
             Some(started) => last_words(&started.process, status),
             None => describe(status),

@@ -65,9 +65,9 @@ impl<'a> ProcessBench<'a> {
         run.note_folder(&folder)?;
         folder::create(&folder)?;
         let mut warnings = Vec::new();
-        let family = ProtocolAddressing::of(plan.protocol);
+        let family = ProtocolAddressing::for_protocol(plan.protocol);
         progress.step("building the topology");
-        let machines = Machines::open(plan, subjects, (&folder, &godwit))?;
+        let machines = Machines::open(plan, subjects, &folder, &godwit)?;
         let (processors, pinned) = assign(machines.as_ref(), running.is_none(), &mut warnings)?;
         let (topology, relay, link) = if let Some(machines) = &machines {
             warnings.extend(machines.notes());
@@ -100,11 +100,11 @@ impl<'a> ProcessBench<'a> {
             sends_frames,
             services: Vec::new(),
             subjects: subjects.len(),
-            distances: Vec::new(),
+            delay_proxies: Vec::new(),
             databases: Vec::new(),
             flushes: Vec::new(),
             starts: Vec::new(),
-            profiler: Profiler::of(&plan.profile, &mut warnings),
+            profiler: Profiler::from_plan(&plan.profile, &mut warnings),
             machines,
             run,
             origin,
@@ -162,7 +162,7 @@ impl<'a> ProcessBench<'a> {
     fn running(&self, subject: &MeasurementSubject, address: SocketAddr) -> MeasuredServer {
         MeasuredServer {
             subject: subject.clone(),
-            terms: MeasurementTerms::of(subject, self.plan),
+            terms: MeasurementTerms::for_subject(subject, self.plan),
             folder: self.folder.clone(),
             store: StorePlace::Memfile,
             partner: None,
@@ -200,8 +200,8 @@ impl<'a> ProcessBench<'a> {
                 loopback_address(self.family)?
             }
         };
-        let terms = MeasurementTerms::of(subject, self.plan);
-        let place = self.place(subject, terms.pool_size, (address, &topology), store.clone());
+        let terms = MeasurementTerms::for_subject(subject, self.plan);
+        let place = self.place(subject, terms.pool_size, address, &topology, store.clone());
         let prepared = driver::prepare(subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
@@ -265,7 +265,8 @@ impl<'a> ProcessBench<'a> {
         &self,
         subject: &MeasurementSubject,
         pool_size: u32,
-        (address, topology): (SocketAddr, &MeasurementTopology),
+        address: SocketAddr,
+        topology: &MeasurementTopology,
         store: StorePlace,
     ) -> ServerDeployment {
         let machines = self.machines.as_ref();
@@ -418,7 +419,7 @@ fn choose_topology(
     run: &mut RegisteredRun,
     warnings: &mut Vec<String>,
 ) -> Result<MeasurementTopology, LabError> {
-    let (wanted, family) = (plan.topology, ProtocolAddressing::of(plan.protocol));
+    let (wanted, family) = (plan.topology, ProtocolAddressing::for_protocol(plan.protocol));
     let is_root = testbed::registry::user_id() == 0;
     let loopback = |why: &str, warnings: &mut Vec<String>| {
         warnings.push(format!(

@@ -92,8 +92,8 @@ impl ProcessBench<'_> {
             };
         }
         let (label, address) = (service.subject.label(), service.address);
-        Err(LabError::Failed(match service.ended().ok().flatten() {
-            Some(status) => format!("{label} did not start: {}", service.obituary(status)),
+        Err(LabError::Failed(match service.exit_status().ok().flatten() {
+            Some(status) => format!("{label} did not start: {}", service.describe_end(status)),
             None if service.started.is_none() => unanswered(service.address, self.relay, self.plan),
             None => format!(
                 "{label} does not answer on UDP {address} after {} s{}",
@@ -129,7 +129,7 @@ impl ProcessBench<'_> {
 
     fn restart(&mut self, position: usize) -> Result<(), LabError> {
         let service = &mut self.services[position];
-        self.progress.say(&format!(
+        self.progress.print(&format!(
             "note: {} does not answer {} s after its last trial and is started again",
             service.subject.label(),
             SETTLE_PATIENCE.as_secs()
@@ -138,7 +138,7 @@ impl ProcessBench<'_> {
         self.stop_server(position);
         let service = &mut self.services[position];
         if let Some(started) = &mut service.started {
-            started.again(&service.folder)?;
+            started.restart(&service.folder)?;
             self.run.note_group(started.process.pid())?;
         }
         Ok(())

@@ -76,7 +76,7 @@ impl ProcessBench<'_> {
         let cpu = Some(self.processors.server);
         let line = self.topology.command(TopologySide::Server, cpu, CommandLine::new("program"));
         let words = &line.words()[..line.words().len() - 1];
-        let database = PrivateDatabase::start_through(engine, settings, words)?;
+        let database = PrivateDatabase::start_with_prefix(engine, settings, words)?;
         self.run.note_folder(database.folder())?;
         if let Some(pid) = database.pid() {
             self.run.note_group(pid)?;
@@ -97,7 +97,7 @@ impl ProcessBench<'_> {
                 let database = self.database(engine)?;
                 let mut port = database.port().expect("it listens on loopback");
                 if let Some(round_trip_ms) = subject.sharing.round_trip_ms() {
-                    port = self.further_away(port, round_trip_ms, folder)?;
+                    port = self.delayed_port(port, round_trip_ms, folder)?;
                 }
                 let is_exclusive = subject.sharing == DatabaseAccess::Exclusive;
                 StorePlace::Database { engine, name, port, is_exclusive }
@@ -112,7 +112,7 @@ impl ProcessBench<'_> {
     /// Returns the port at which the database at `port` seems to be a round trip away. The process
     /// that delays bytes runs on the generator's processor, so that the server's has no more to do
     /// than with a near one.
-    fn further_away(
+    fn delayed_port(
         &mut self,
         port: u16,
         round_trip_ms: u32,
@@ -130,11 +130,11 @@ impl ProcessBench<'_> {
         loop {
             let text = fs::read_to_string(&said).unwrap_or_default();
             if let Some(port) = text.strip_suffix('\n').and_then(|line| line.rsplit(':').next()) {
-                self.distances.push(process);
+                self.delay_proxies.push(process);
                 let unreadable = || LabError::Failed(format!("{command} said: {text}"));
                 return port.parse().map_err(|_| unreadable());
             }
-            let is_over = process.ended().is_ok_and(|ended| ended.is_some());
+            let is_over = process.exit_status().is_ok_and(|exit_status| exit_status.is_some());
             if is_over || began.elapsed() > DISTANCE_LIMIT {
                 let words = process.last_words(3);
                 return Err(LabError::Failed(format!("{command} does not begin: {words}")));

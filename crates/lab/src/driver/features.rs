@@ -24,7 +24,7 @@ const ADDRESSES: u32 = 1_000;
 /// Number of clients that have a reservation: the generator's first ones.
 pub(crate) const RESERVATIONS: u32 = 1_000_000;
 /// Number of a client that never comes, and the first of a range of such clients.
-const OTHERS: u32 = 1 << 31;
+const FIRST_ABSENT_CLIENT: u32 = 1 << 31;
 /// Number of subnets, for features with many.
 const SUBNETS: u32 = 10_000;
 /// Number of shared networks, and of subnets in each.
@@ -38,7 +38,7 @@ const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_life
                           iaid,prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,\
                           hwtype,hwaddr_source";
 /// Lifetime of the leases that are in a pool from the beginning.
-const HELD: Duration = Duration::from_secs(86_400);
+const INITIAL_LEASE_TIME: Duration = Duration::from_secs(86_400);
 /// Network of number 0 of many subnets; the further ones follow, 256 addresses (64 bits) each.
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
@@ -67,7 +67,7 @@ pub(crate) const fn has_links(feature: ServerFeature) -> bool {
 
 /// Returns the number of distinct clients that the configuration can serve; `None` when only the
 /// pool limits them.
-pub(crate) const fn room(feature: ServerFeature) -> Option<u32> {
+pub(crate) const fn client_capacity(feature: ServerFeature) -> Option<u32> {
     match feature {
         // Clients beyond those with a reservation would be served in another way.
         feature if feature.has_reservations() => match feature {
@@ -92,7 +92,7 @@ pub(crate) fn generator_words(feature: ServerFeature, version: AddressFamily) ->
         words.extend(["--links".to_owned(), count.to_string()]);
         words.extend(["--link-step".to_owned(), step.to_string()]);
     }
-    if feature.gives_back() {
+    if feature.releases_leases() {
         words.push("--release".to_owned());
     }
     if feature == ServerFeature::Renewals {
@@ -262,8 +262,9 @@ pub(super) fn write_files(place: &ServerDeployment) -> Result<(), LabError> {
     };
     if place.feature.has_reservations() {
         let is_of_others = place.feature == ServerFeature::ReservationsOfOthers;
-        let clients = (if is_of_others { OTHERS } else { 0 }, place.reservations);
-        write(RESERVATIONS_FILE, &|file| reservations(place.family.version(), clients, file))?;
+        let (version, count) = (place.family.version(), place.reservations);
+        let first = if is_of_others { FIRST_ABSENT_CLIENT } else { 0 };
+        write(RESERVATIONS_FILE, &|file| reservations(version, first, count, file))?;
     }
     let pool = place.pool_size();
     let free = place.feature.used_per_10_000().map_or_else(
@@ -285,7 +286,8 @@ fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io:
 /// Writes reservations of `count` clients from number `first` on.
 fn reservations(
     version: AddressFamily,
-    (first, count): (u32, u32),
+    first: u32,
+    count: u32,
     file: &mut dyn Write,
 ) -> io::Result<()> {
     for number in 0..count {
@@ -313,7 +315,7 @@ fn reservations(
 /// free addresses are evenly distributed.
 fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (held_s, expires_s) = (HELD.as_secs(), (now + HELD).as_secs());
+    let (held_s, expires_s) = (INITIAL_LEASE_TIME.as_secs(), (now + INITIAL_LEASE_TIME).as_secs());
     let before = |number: u32| u64::from(number) * u64::from(free) / u64::from(pool);
     writeln!(file, "{}", if first.is_ipv4() { COLUMNS_V4 } else { COLUMNS_V6 })?;
     for number in (0..pool).filter(|&number| before(number) == before(number + 1)) {

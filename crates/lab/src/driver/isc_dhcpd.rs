@@ -47,7 +47,7 @@ pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabErr
         .args([&format!("-{}", place.digit()), "-f", "-cf", &word(CONFIGURATION)])
         .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
     Ok(PreparedServer {
-        command: command.through(&WITHOUT_SYSLOG),
+        command: command.with_prefix(&WITHOUT_SYSLOG),
         lease_file: Some(LeaseFile::dhcpd(leases, place.family.version())),
         version: version_of(Path::new(&program), "--version"),
         reads_frames: place.family.version() == AddressFamily::V4,

@@ -12,13 +12,13 @@ fn place(name: &str) -> ServerDeployment {
     std::fs::create_dir_all(&folder).unwrap();
     ServerDeployment {
         folder,
-        family: ProtocolAddressing::of(MeasuredProtocol::Dhcp4),
+        family: ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp4),
         address: "127.0.0.1:6767".parse().unwrap(),
         relay: "127.0.0.1:6768".parse().unwrap(),
         relays: 1,
         further_relays: Vec::new(),
         interface: "lo".to_owned(),
-        pool: ProtocolAddressing::of(MeasuredProtocol::Dhcp4).pool(1000),
+        pool: ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp4).pool(1000),
         lease_time_s: 3600,
         threads: 1,
         godwit: PathBuf::from("/bin/true"),
@@ -40,7 +40,7 @@ fn own_place(name: &str) -> ServerDeployment {
 
 /// Returns a place as in namespaces for DHCPv6.
 fn own_place_v6(name: &str) -> ServerDeployment {
-    let family = ProtocolAddressing::of(MeasuredProtocol::Dhcp6);
+    let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp6);
     ServerDeployment {
         family,
         address: "[2001:db8::3]:547".parse().unwrap(),
@@ -367,7 +367,7 @@ fn bad_templates_are_refused_before_anything_starts() {
     ] {
         let error = require(
             &subject(SubjectKind::Command(template.to_owned())),
-            ProtocolAddressing::of(MeasuredProtocol::Dhcp4),
+            ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp4),
         )
         .unwrap_err();
         assert!(error.to_string().contains(said), "{template}: {error}");

@@ -27,6 +27,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Number of requests for the time, one after another.
 const PINGS: usize = 16;
 
+/// Part of a measurement on another machine: the server or a generator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RemotePart {
+    pub(crate) side: TopologySide,
+    /// Address at which the part receives datagrams.
+    pub(crate) address: SocketAddr,
+    /// Processor of the part.
+    pub(crate) cpu: usize,
+    /// Time between two samples, in milliseconds.
+    pub(crate) interval_ms: u32,
+}
+
 /// Connection to another machine.
 #[derive(Debug)]
 pub(crate) struct RemoteHost {
@@ -37,7 +49,7 @@ pub(crate) struct RemoteHost {
     /// Path of the program there.
     godwit: String,
     /// Paths of this machine that occur in texts: the result folder and this binary.
-    here: (PathBuf, PathBuf),
+    local_paths: (PathBuf, PathBuf),
     hello: Hello,
     clock: Offset,
     session: RemoteSession,
@@ -70,7 +82,7 @@ impl RemoteSession {
         }
     }
 
-    fn ask(&mut self, order: &RemoteOrder) -> Result<(RemoteAnswer, u64), String> {
+    fn send_order(&mut self, order: &RemoteOrder) -> Result<(RemoteAnswer, u64), String> {
         let line = serde_json::to_string(order).expect("orders are plain data");
         let orders = self.orders.as_mut().expect("it is open until the value goes");
         // A copy that has ended is detected by the missing answer.
@@ -107,7 +119,8 @@ impl RemoteHost {
     pub(crate) fn open(
         name: &str,
         plan: &HostsPlan,
-        (folder, godwit): (&Path, &Path),
+        folder: &Path,
+        godwit: &Path,
     ) -> Result<Self, LabError> {
         let ssh: Vec<String> = plan.ssh.split_whitespace().map(str::to_owned).collect();
         let there = CommandLine::new(plan.godwit.clone()).args(["lab", "attend"]).to_string();
@@ -160,7 +173,15 @@ impl RemoteHost {
         let clock = clock(&mut session).map_err(|problem| wrong(&session, &problem))?;
         let here = (folder.to_owned(), godwit.to_owned());
         let name = name.to_owned();
-        Ok(Self { name, ssh, godwit: plan.godwit.clone(), here, hello, clock, session })
+        Ok(Self {
+            name,
+            ssh,
+            godwit: plan.godwit.clone(),
+            local_paths: here,
+            hello,
+            clock,
+            session,
+        })
     }
 
     /// Returns the machine's name for SSH.
@@ -188,32 +209,34 @@ impl RemoteHost {
     }
 
     /// Translates paths of this machine in `text` to those of the other machine.
-    fn there(&self, text: &str) -> String {
-        let (folder, godwit) = (self.here.0.to_string_lossy(), self.here.1.to_string_lossy());
+    fn with_remote_paths(&self, text: &str) -> String {
+        let (folder, godwit) =
+            (self.local_paths.0.to_string_lossy(), self.local_paths.1.to_string_lossy());
         text.replace(&*folder, &self.hello.folder).replace(&*godwit, &self.godwit)
     }
 
     /// Copies the files of `folder`, which is in the result folder, to the other machine, and
     /// replaces the content of its copy.
     pub(crate) fn put(&mut self, folder: &Path) -> Result<(), LabError> {
-        let there = self.there(&folder.to_string_lossy());
-        self.done(&RemoteOrder::Clear(there.clone()))?;
+        let there = self.with_remote_paths(&folder.to_string_lossy());
+        self.carry_out(&RemoteOrder::Clear(there.clone()))?;
         let entries = fs::read_dir(folder)
             .map_err(|e| LabError::cannot(format!("read {}", folder.display()), e))?;
         for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
             let text = fs::read_to_string(&path)
                 .map_err(|e| LabError::cannot(format!("read {}", path.display()), e))?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let copy = Copy { path: format!("{there}/{name}"), text: self.there(&text) };
-            self.done(&RemoteOrder::Put(copy))?;
+            let copy =
+                Copy { path: format!("{there}/{name}"), text: self.with_remote_paths(&text) };
+            self.carry_out(&RemoteOrder::Put(copy))?;
         }
         Ok(())
     }
 
     /// Copies the files of the copy of `folder` to this machine.
     pub(crate) fn get(&mut self, folder: &Path) -> Result<(), LabError> {
-        let there = self.there(&folder.to_string_lossy());
-        match self.session.ask(&RemoteOrder::Get(there)) {
+        let there = self.with_remote_paths(&folder.to_string_lossy());
+        match self.session.send_order(&RemoteOrder::Get(there)) {
             Ok((RemoteAnswer::Files(files), _)) => {
                 for Copy { path, text } in files {
                     let path = folder.join(Path::new(&path).file_name().unwrap_or_default());
@@ -227,23 +250,22 @@ impl RemoteHost {
         }
     }
 
-    /// Returns the command that runs `inner` there, its paths translated, as long as the command's
-    /// input is open, with its files in the copy of `folder`: a part on `side` that receives
-    /// datagrams at `address`, on processor `cpu`, sampled every `interval_ms`.
+    /// Returns the command that runs `inner` there as `part`, its paths translated, as long as the
+    /// command's input is open, with its files in the copy of `folder`.
     pub(crate) fn command(
         &self,
-        (side, address, cpu): (TopologySide, SocketAddr, usize),
-        interval_ms: u32,
+        part: RemotePart,
         folder: &Path,
         inner: CommandLine,
     ) -> Result<CommandLine, LabError> {
+        let RemotePart { side, address, cpu, interval_ms } = part;
         let side = if side == TopologySide::Server { "server" } else { "generator" };
         let hold = CommandLine::new(self.godwit.clone())
             .args(["lab", "hold", "--side", side, "--address", &address.to_string()])
             .args(["--interface", self.interface_of(address.ip())?])
             .args(["--processor", &cpu.to_string(), "--interval-ms", &interval_ms.to_string()])
-            .args(["--folder", &self.there(&folder.to_string_lossy()), "--"]);
-        let inner = inner.in_words().changed(|text| self.there(text));
+            .args(["--folder", &self.with_remote_paths(&folder.to_string_lossy()), "--"]);
+        let inner = inner.with_environment_as_words().changed(|text| self.with_remote_paths(text));
         let hold = hold.args(inner.words().iter().map(String::as_str));
         let ssh = CommandLine::new(self.ssh[0].clone());
         Ok(ssh
@@ -251,8 +273,8 @@ impl RemoteHost {
             .args([self.name.as_str(), &hold.to_string()]))
     }
 
-    fn done(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
-        match self.session.ask(order) {
+    fn carry_out(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
+        match self.session.send_order(order) {
             Ok((RemoteAnswer::Done, _)) => Ok(()),
             Ok(_) => Err(self.failed("answered something else than was asked")),
             Err(problem) => Err(self.failed(&problem)),
@@ -269,7 +291,7 @@ fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
     let mut trips = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {
         let asked_ns = Clock::mono_ns();
-        match session.ask(&RemoteOrder::Clock)? {
+        match session.send_order(&RemoteOrder::Clock)? {
             (RemoteAnswer::Clock(there_ns), answered_ns) => trips.push(RoundTrip {
                 asked_ns,
                 received_ns: there_ns,
@@ -279,5 +301,5 @@ fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
             _ => return Err("did not say what time it is".to_owned()),
         }
     }
-    Ok(Offset::of(&trips).expect("there were questions"))
+    Ok(Offset::from_round_trips(&trips).expect("there were questions"))
 }

@@ -2,14 +2,14 @@
 //! be measured so, and the copies of the lab there.
 //!
 //! Every process there is started by SSH and lives as long as the connection: [`attend()`] keeps a
-//! folder for the run, and [`hold()`] runs and samples one program. Both notice the end of the lab,
-//! whatever its cause. The result folder has a copy there; in files that are copied, paths are
-//! those of the other machine.
+//! folder for the run, and [`hold()`] runs and samples one program. Both notice the end
+//! of the lab, whatever its cause. The result folder has a copy there; in files that are copied,
+//! paths are those of the other machine.
 
-mod attend;
-mod hold;
+mod agent;
 mod host;
 mod message;
+mod remote_program;
 mod stream;
 
 use std::net::{IpAddr, SocketAddr};
@@ -18,9 +18,9 @@ use std::path::Path;
 use measure::Plan;
 use measure::plan::{DatabaseAccess, LeaseStoreKind, Restarts, ServerFeature};
 
-pub use attend::attend;
-pub use hold::{RemoteProgram, hold};
-pub(crate) use host::RemoteHost;
+pub use agent::attend;
+pub(crate) use host::{RemoteHost, RemotePart};
+pub use remote_program::{RemoteProgram, hold};
 pub(crate) use stream::{RunOrigin, SampleFileReader, joined};
 
 use crate::driver;
@@ -56,7 +56,8 @@ impl Machines {
     pub(crate) fn open(
         plan: &Plan,
         subjects: &[MeasurementSubject],
-        (folder, godwit): (&Path, &Path),
+        folder: &Path,
+        godwit: &Path,
     ) -> Result<Option<Self>, LabError> {
         let hosts = &plan.hosts;
         if !hosts.is_used() {
@@ -74,7 +75,7 @@ impl Machines {
                 problems.join("\n  ")
             )));
         }
-        let reach = |name: &String| RemoteHost::open(name, hosts, (folder, godwit));
+        let reach = |name: &String| RemoteHost::open(name, hosts, folder, godwit);
         let server = reach(&hosts.server)?;
         let port = if plan.protocol.is_dhcp() { hosts.first_port } else { 0 };
         let mut generators = Vec::new();
@@ -196,7 +197,7 @@ mod tests {
         plan.exhaustion.dwell_s = 20.0;
         assert_eq!(unfit(&plan, &[]).len(), 8);
         let folder = Path::new("/nowhere");
-        let error = Machines::open(&plan, &[], (folder, folder)).unwrap_err();
+        let error = Machines::open(&plan, &[], folder, folder).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("profile.fractions"), "{error}");
     }
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn this_machine_alone_is_no_set_of_machines() {
         let folder = Path::new("/nowhere");
-        let found = Machines::open(&Plan::default(), &[], (folder, folder)).unwrap();
+        let found = Machines::open(&Plan::default(), &[], folder, folder).unwrap();
         assert!(found.is_none());
     }
 }

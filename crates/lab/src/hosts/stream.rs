@@ -24,7 +24,7 @@ pub(crate) struct RunOrigin {
 
 impl RunOrigin {
     /// Converts `origin` to the monotonic clock.
-    pub(crate) fn of(origin: Instant) -> Self {
+    pub(crate) fn from_instant(origin: Instant) -> Self {
         let since_ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(0);
         Self { mono_ns: Clock::mono_ns().saturating_sub(since_ns) }
     }
@@ -50,8 +50,10 @@ impl SampleFileReader {
     pub(crate) fn samples(
         &mut self,
         path: &Path,
-        (origin, clock): (RunOrigin, Offset),
-        (from_s, until_s): (f64, f64),
+        origin: RunOrigin,
+        clock: Offset,
+        from_s: f64,
+        until_s: f64,
     ) -> Vec<MachineSample> {
         if self.path != path {
             *self = Self { path: path.to_owned(), read_bytes: 0 };
@@ -59,7 +61,7 @@ impl SampleFileReader {
         let give_up = Instant::now() + PATIENCE;
         let mut samples = Vec::new();
         loop {
-            for mut sample in self.more() {
+            for mut sample in self.read_new() {
                 sample.at_s = origin.seconds(sample.at_s, clock);
                 samples.push(sample);
             }
@@ -73,7 +75,7 @@ impl SampleFileReader {
     }
 
     /// Returns the samples of the whole lines that were written since the last call.
-    fn more(&mut self) -> Vec<MachineSample> {
+    fn read_new(&mut self) -> Vec<MachineSample> {
         let mut text = String::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read_bytes))?;
@@ -174,15 +176,13 @@ mod tests {
         let path = std::env::temp_dir().join(format!("godwit-stream-{}", std::process::id()));
         let line = |at_s: f64| serde_json::to_string(&sample(at_s, 0, 0)).unwrap() + "\n";
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + "{\"at_s\": 1").unwrap();
-        let times = (
-            RunOrigin { mono_ns: 500 * NS_PER_S },
-            Offset { ns: 500_000_000_000, uncertainty_ns: 0 },
-        );
+        let origin = RunOrigin { mono_ns: 500 * NS_PER_S };
+        let clock = Offset { ns: 500_000_000_000, uncertainty_ns: 0 };
         let mut stream = SampleFileReader::default();
         let ends = |samples: Vec<MachineSample>| samples.iter().map(|s| s.at_s).collect::<Vec<_>>();
-        assert_eq!(ends(stream.samples(&path, times, (1.0, 2.0))), [2.0]);
+        assert_eq!(ends(stream.samples(&path, origin, clock, 1.0, 2.0)), [2.0]);
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + &line(1_003.0)).unwrap();
-        assert_eq!(ends(stream.samples(&path, times, (0.0, 3.0))), [3.0]);
+        assert_eq!(ends(stream.samples(&path, origin, clock, 0.0, 3.0)), [3.0]);
         std::fs::remove_file(path).unwrap();
     }
 }

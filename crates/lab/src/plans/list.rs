@@ -79,7 +79,7 @@ fn entry(name: String, title: String) -> PlanListEntry {
 /// Returns the time of a plan with all its lines, in seconds.
 fn plan_s(plan: &Plan) -> f64 {
     let subjects = subjects(plan, &plan.servers, None).unwrap_or_default();
-    RunTime::of(plan, &subjects).announced_s
+    RunTime::for_idle_machine(plan, &subjects).announced_s
 }
 
 fn needs(plan: &Plan) -> Vec<&'static str> {

@@ -85,11 +85,11 @@ pub fn load(named: &str) -> Result<Plan, LabError> {
     if is_suite(&text) {
         return Err(LabError::Usage(format!("{named} is a suite of plans, not a plan")));
     }
-    if RegressionPlan::is_meant_by(&text) {
+    if RegressionPlan::is_regression(&text) {
         let message = format!("{named} is a regression of DCCP, not a plan with servers");
         return Err(LabError::Usage(message));
     }
-    let mut plan = Plan::parse(&file, &text).map_err(|problems| all_of(&problems))?;
+    let mut plan = Plan::parse(&file, &text).map_err(|problems| join_problems(&problems))?;
     if plan.servers == [INSTALLED] {
         plan.servers = installed_dns_servers();
     }
@@ -110,7 +110,7 @@ fn installed_dns_servers() -> Vec<String> {
 }
 
 /// Joins all problems of a plan in one error.
-fn all_of(problems: &[PlanProblem]) -> LabError {
+fn join_problems(problems: &[PlanProblem]) -> LabError {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     LabError::Usage(lines.join("\n"))
 }
@@ -122,10 +122,10 @@ fn all_of(problems: &[PlanProblem]) -> LabError {
 /// There is nothing of this name, or the regression has problems.
 pub fn load_regression(named: &str) -> Result<Option<RegressionPlan>, LabError> {
     let (file, text) = read(named)?;
-    if !RegressionPlan::is_meant_by(&text) {
+    if !RegressionPlan::is_regression(&text) {
         return Ok(None);
     }
-    RegressionPlan::parse(&file, &text).map(Some).map_err(|problems| all_of(&problems))
+    RegressionPlan::parse(&file, &text).map(Some).map_err(|problems| join_problems(&problems))
 }
 
 /// Reads the suite that the user named, found as [`load`] finds a plan; `None` when it is a plan.

@@ -7,7 +7,7 @@
 //! from it before it is measured: a refusal is quick.
 
 mod message;
-mod question;
+mod request;
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,13 +16,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
-pub(crate) use question::ProbeRequest;
-use question::XID;
+pub(crate) use request::ProbeRequest;
+use request::XID;
 
-const EVERY: Duration = Duration::from_millis(50);
+const REQUEST_INTERVAL: Duration = Duration::from_millis(50);
 /// Least time between requests to a server that starts; `PART` is the divisor of the time that it
 /// has taken.
-const SOONEST: Duration = Duration::from_millis(2);
+const LEAST_REQUEST_INTERVAL: Duration = Duration::from_millis(2);
 const PART: u32 = 100;
 /// Number of requests for a lease; a server that grants none is accepted all the same.
 const REQUESTS: u32 = 5;
@@ -34,7 +34,7 @@ const REPEATS: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct ServerProbe {
     socket: UdpSocket,
-    question: ProbeRequest,
+    request: ProbeRequest,
     xid: u32,
 }
 
@@ -51,7 +51,7 @@ impl ServerProbe {
     ) -> Result<Self, LabError> {
         let bind = || {
             let socket = UdpSocket::bind(local).map_err(|e| cannot_bind(local, &e))?;
-            Ok(Self { socket, question, xid: question.first_xid() })
+            Ok(Self { socket, request: question, xid: question.first_xid() })
         };
         let Some(namespace) = namespace else { return bind() };
         // Only the thread that opens the socket enters the namespace; the socket stays in it.
@@ -77,7 +77,7 @@ impl ServerProbe {
     ) -> Result<bool, LabError> {
         while !give_up() {
             let xid = self.next_xid();
-            if self.ask(server, &self.question.message(xid), xid)?.is_some() {
+            if self.exchange(server, &self.request.message(xid), xid)?.is_some() {
                 return Ok(true);
             }
         }
@@ -98,14 +98,15 @@ impl ServerProbe {
         let mut asked: VecDeque<(u32, Instant)> = VecDeque::new();
         while !give_up() {
             let (xid, now) = (self.next_xid(), Instant::now());
-            while asked.front().is_some_and(|&(_, at)| now.duration_since(at) >= EVERY) {
+            while asked.front().is_some_and(|&(_, at)| now.duration_since(at) >= REQUEST_INTERVAL) {
                 asked.pop_front();
             }
             asked.push_back((xid, now));
-            self.send(server, &self.question.message(xid));
-            let pause = (now.duration_since(began) / PART).clamp(SOONEST, EVERY);
+            self.send(server, &self.request.message(xid));
+            let pause =
+                (now.duration_since(began) / PART).clamp(LEAST_REQUEST_INTERVAL, REQUEST_INTERVAL);
             let is_answer = |answer: &[u8]| {
-                asked.iter().any(|&(xid, _)| self.question.is_answered_by(answer, xid))
+                asked.iter().any(|&(xid, _)| self.request.is_answered_by(answer, xid))
             };
             if self.receive(server, now + pause, is_answer)?.is_some() {
                 return Ok(true);
@@ -121,7 +122,7 @@ impl ServerProbe {
     /// # Errors
     /// As for [`ServerProbe::wait_for_answer`].
     pub(crate) fn check(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
-        match self.question {
+        match self.request {
             ProbeRequest::Dhcp(link) => self.take_lease(link, server).map(|()| None),
             ProbeRequest::Dns => self.check_answer(server),
         }
@@ -131,14 +132,14 @@ impl ServerProbe {
         let mut said = None;
         for _ in 0..REPEATS {
             let xid = self.next_xid();
-            let Some(answer) = self.ask(server, &self.question.message(xid), xid)? else {
+            let Some(answer) = self.exchange(server, &self.request.message(xid), xid)? else {
                 continue;
             };
-            said = question::objection(&answer);
+            said = request::objection(&answer);
             if said.is_none() {
                 break;
             }
-            std::thread::sleep(EVERY);
+            std::thread::sleep(REQUEST_INTERVAL);
         }
         Ok(said)
     }
@@ -146,12 +147,12 @@ impl ServerProbe {
     fn take_lease(&mut self, link: IpAddr, server: SocketAddr) -> Result<(), LabError> {
         for _ in 0..REQUESTS {
             let xid = self.next_xid();
-            let Some(offer) = self.ask(server, &self.question.message(xid), xid)? else {
+            let Some(offer) = self.exchange(server, &self.request.message(xid), xid)? else {
                 continue;
             };
             let xid = self.next_xid();
             let Some(request) = message::second(link, xid, &offer) else { break };
-            if self.ask(server, &request, xid)?.is_some() {
+            if self.exchange(server, &request, xid)?.is_some() {
                 break;
             }
         }
@@ -164,15 +165,15 @@ impl ServerProbe {
     }
 
     /// Sends `message` and waits for its answer.
-    fn ask(
+    fn exchange(
         &self,
         server: SocketAddr,
         message: &[u8],
         xid: u32,
     ) -> Result<Option<Vec<u8>>, LabError> {
-        let until = Instant::now() + EVERY;
+        let until = Instant::now() + REQUEST_INTERVAL;
         self.send(server, message);
-        self.receive(server, until, |answer| self.question.is_answered_by(answer, xid))
+        self.receive(server, until, |answer| self.request.is_answered_by(answer, xid))
     }
 
     fn send(&self, server: SocketAddr, message: &[u8]) {
@@ -205,7 +206,7 @@ impl ServerProbe {
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                    std::thread::sleep(left.min(EVERY / 5));
+                    std::thread::sleep(left.min(REQUEST_INTERVAL / 5));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

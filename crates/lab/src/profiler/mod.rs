@@ -48,7 +48,7 @@ impl From<&ProfilePlan> for SamplingSettings {
 pub struct Perf {
     program: String,
     /// True if it runs at a higher priority than other programs of the machine.
-    is_ahead: bool,
+    has_priority: bool,
 }
 
 impl Perf {
@@ -59,7 +59,7 @@ impl Perf {
     pub fn find() -> Result<Self, String> {
         match find_program("perf") {
             Some(path) => {
-                Ok(Self { program: path.to_string_lossy().into_owned(), is_ahead: false })
+                Ok(Self { program: path.to_string_lossy().into_owned(), has_priority: false })
             }
             None => Err(format!("perf is not installed; it is in Debian's package {PACKAGE}")),
         }
@@ -68,8 +68,8 @@ impl Perf {
     /// Sets a higher priority than other programs of the machine, that of generators; this needs
     /// root.
     #[must_use]
-    pub fn ahead(self) -> Self {
-        Self { is_ahead: true, ..self }
+    pub fn with_priority(self) -> Self {
+        Self { has_priority: true, ..self }
     }
 
     /// Attaches to `pids` and everything that they start from now on, and takes no samples yet. Raw
@@ -95,8 +95,8 @@ impl Perf {
         if let Some(event) = sampling.event.word() {
             command = command.args(["--event", event]);
         }
-        if self.is_ahead {
-            command = command.through(&["nice", "-n", NICENESS]);
+        if self.has_priority {
+            command = command.with_prefix(&["nice", "-n", NICENESS]);
         }
         PerfRecording::start(&command, self.clone(), sampling, data)
     }

@@ -27,7 +27,7 @@ pub struct PerfRecording {
     child: Child,
     orders: Option<ChildStdin>,
     /// Channel with a message for each order that perf carried out; closed when perf has ended.
-    obeyed: Receiver<()>,
+    acknowledgments: Receiver<()>,
     complaint: Option<JoinHandle<String>>,
     /// Time at which it began to take samples.
     began: Option<Instant>,
@@ -43,7 +43,7 @@ impl PerfRecording {
     ) -> Result<Self, String> {
         let mut child = command
             .clone()
-            .through(&["setpriv", "--pdeathsig", "KILL", "--"])
+            .with_prefix(&["setpriv", "--pdeathsig", "KILL", "--"])
             .to_command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -70,8 +70,16 @@ impl PerfRecording {
         });
         let orders = child.stdin.take();
         let complaint = Some(complaint);
-        let mut recording =
-            Self { perf, sampling, data, child, orders, obeyed, complaint, began: None };
+        let mut recording = Self {
+            perf,
+            sampling,
+            data,
+            child,
+            orders,
+            acknowledgments: obeyed,
+            complaint,
+            began: None,
+        };
         recording.order("ping")?;
         Ok(recording)
     }
@@ -110,7 +118,7 @@ impl PerfRecording {
         let told = self.orders.as_mut().is_some_and(|orders| {
             orders.write_all(format!("{word}\n").as_bytes()).and_then(|()| orders.flush()).is_ok()
         });
-        match self.obeyed.recv_timeout(PATIENCE) {
+        match self.acknowledgments.recv_timeout(PATIENCE) {
             Ok(()) if told => Ok(()),
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("perf did not obey the order `{word}` within {} s", PATIENCE.as_secs()))

@@ -35,7 +35,7 @@ impl ProfiledServer {
     ///
     /// # Errors
     /// There is no such process.
-    pub fn of_pid(pid: u32) -> Result<Self, LabError> {
+    pub fn from_pid(pid: u32) -> Result<Self, LabError> {
         match process_stat(pid) {
             Some(stat) => Ok(Self { name: stat.name, pid }),
             None => Err(LabError::Usage(format!("there is no process {pid}"))),
@@ -47,7 +47,7 @@ impl ProfiledServer {
     ///
     /// # Errors
     /// None runs, or several do, which the message tells apart.
-    pub fn named(name: &str) -> Result<Self, LabError> {
+    pub fn find_by_name(name: &str) -> Result<Self, LabError> {
         let own = std::process::id();
         let is_it = |words: &[String]| is_named(name, words);
         let pids: Vec<u32> =
@@ -69,7 +69,7 @@ impl ProfiledServer {
         }
     }
 
-    fn is_there(&self) -> bool {
+    fn exists(&self) -> bool {
         process_stat(self.pid).is_some()
     }
 }
@@ -139,7 +139,7 @@ pub struct ShortProfile {
 }
 
 impl ShortProfile {
-    fn of(server: &ProfiledServer, profile: Profile, rows: usize) -> Self {
+    fn new(server: &ProfiledServer, profile: Profile, rows: usize) -> Self {
         let mut functions = top_functions(&profile.stacks);
         functions.truncate(rows);
         Self {
@@ -230,12 +230,12 @@ impl TopProfiler {
     ///
     /// # Errors
     /// The server has ended, or perf does not work.
-    pub fn look(
+    pub fn take_profile(
         &self,
         server: &ProfiledServer,
         stop: &AtomicBool,
     ) -> Result<Option<ShortProfile>, LabError> {
-        if !server.is_there() {
+        if !server.exists() {
             return Err(LabError::Failed(format!("process {} has ended", server.pid)));
         }
         let pids = process_tree(server.pid);
@@ -243,7 +243,7 @@ impl TopProfiler {
         let mut recording = attached.map_err(LabError::Failed)?;
         recording.begin().map_err(LabError::Failed)?;
         let until = Instant::now() + Duration::from_secs_f64(self.seconds);
-        while Instant::now() < until && server.is_there() && !stop.load(Ordering::Acquire) {
+        while Instant::now() < until && server.exists() && !stop.load(Ordering::Acquire) {
             std::thread::sleep(LOOK_EVERY.min(until.saturating_duration_since(Instant::now())));
         }
         if stop.load(Ordering::Acquire) {
@@ -251,7 +251,7 @@ impl TopProfiler {
         }
         let profile =
             recording.end().and_then(super::UnreadSamples::read).map_err(LabError::Failed)?;
-        Ok(Some(ShortProfile::of(server, profile, self.rows)))
+        Ok(Some(ShortProfile::new(server, profile, self.rows)))
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
             std::process::Command::new("sleep").arg0(program).arg("1000").spawn().unwrap()
         };
         let mut first = start();
-        let found = |name| ProfiledServer::named(name).map(|server| server.pid);
+        let found = |name| ProfiledServer::find_by_name(name).map(|server| server.pid);
         let alone = (0..1_000).find_map(|_| {
             std::thread::yield_now();
             found(program).ok()
@@ -318,7 +318,7 @@ mod tests {
             "{told}"
         );
         assert!(found("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
-        assert_eq!(ProfiledServer::of_pid(u32::MAX).unwrap_err().exit_code(), 2);
+        assert_eq!(ProfiledServer::from_pid(u32::MAX).unwrap_err().exit_code(), 2);
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         let long = "f".repeat(80);
         let text = format!("e 1 cycles:u: \n\t 12 {long} (/b)\n\ne 1 cycles:u: \n\t 13 g (/c)\n\n");
         let profile = profile_of(&text, SamplingSettings::from(&ProfilePlan::default()), 1.0);
-        let look = ShortProfile::of(&server, profile, 1);
+        let look = ShortProfile::new(&server, profile, 1);
         let text = look.text();
         assert!(text.starts_with(
             "echo (process 7): 0.00 processors busy; 2 samples in 1.0 s, 0 lost; cycles at 997 Hz, \
@@ -336,6 +336,6 @@ mod tests {
         let row = text.lines().last().unwrap();
         assert!(row.starts_with("   50.0    50.0  ffff") && row.ends_with("fff… b"), "{row}");
         let idle = profile_of("", SamplingSettings::from(&ProfilePlan::default()), 1.0);
-        assert!(ShortProfile::of(&server, idle, 1).text().contains("It did not run."));
+        assert!(ShortProfile::new(&server, idle, 1).text().contains("It did not run."));
     }
 }

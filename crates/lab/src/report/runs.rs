@@ -22,7 +22,7 @@ pub(super) fn lines(summary: &RunSummary) -> String {
     let servers = summary.results.iter().map(|r| (r.server.as_str(), &r.runs, r.mean));
     let mut text = format!(
         "EVERY RUN, {}/s: {} of {planned} done; (dropped before the mean)\n",
-        summary.plan.protocol.yields(),
+        summary.plan.protocol.result_noun(),
         summary.runs_done
     );
     for (name, runs, mean) in servers.chain(limit) {
@@ -34,8 +34,8 @@ pub(super) fn lines(summary: &RunSummary) -> String {
         }
         if let Some(mean) = mean {
             let what = if mean.has_interval() { "mean" } else { "lower median" };
-            let (kept, figure) = (mean.kept(), grouped(mean.mean));
-            let _ = writeln!(text, "{:<NAME$} {what} of {kept}: {figure}", "");
+            let (averaged_count, figure) = (mean.averaged_count(), grouped(mean.mean));
+            let _ = writeln!(text, "{:<NAME$} {what} of {averaged_count}: {figure}", "");
         }
     }
     text + "\n"

@@ -12,7 +12,7 @@ fn run(
     subjects: &[MeasurementSubject],
     bench: &mut Imagined,
 ) -> Result<Outcomes, LabError> {
-    super::run(plan, subjects, &RunTime::of(plan, subjects), bench)
+    super::run(plan, subjects, &RunTime::for_idle_machine(plan, subjects), bench)
 }
 
 /// Simulated bench whose servers complete as many exchanges as their capacity allows.
@@ -52,7 +52,7 @@ impl TrialRunner for Imagined {
         self.can_profile
     }
 
-    fn reached(&mut self, stage: RunStage) {
+    fn record_stage_end(&mut self, stage: RunStage) {
         self.reached.push(stage);
     }
 
@@ -336,7 +336,7 @@ fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     let mut bench = imagined(&[8_000.0, 8_000.0]);
     bench.gone_at = Some(3);
     let out = run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    assert_eq!(out.gone, ["it went"]);
+    assert_eq!(out.ended_servers, ["it went"]);
     let gone = bench.asked.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
     assert_eq!(gone, 1, "it is asked for once and never again");
     assert!(bench.asked.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));

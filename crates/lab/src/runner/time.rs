@@ -11,7 +11,7 @@ use measure::Plan;
 use measure::plan::ServerFeature;
 use measure::record::{ExchangeCounts, LoadRecord, Purpose, TrialRecord};
 
-use super::{Ran, TrialRequest, TrialRunner, course};
+use super::{Ran, TrialRequest, TrialRunner, run_stages};
 use crate::bench::perfdhcp_dwell_s;
 use crate::driver::DnsServer;
 use crate::error::LabError;
@@ -88,15 +88,15 @@ pub struct RunTime {
 impl RunTime {
     /// Forecasts the time of `plan` with `subjects` on a machine without other load.
     #[must_use]
-    pub fn of(plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
-        Self::beside(0.0, plan, subjects)
+    pub fn for_idle_machine(plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
+        Self::for_loaded_machine(0.0, plan, subjects)
     }
 
     /// Forecasts the time of `plan` with `subjects` next to other programs that use a share of the
     /// processors. If the plan's budget is too short for all rounds, the forecast has as many as
     /// fit, and one at least.
     #[must_use]
-    pub fn beside(others: f64, plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
+    pub fn for_loaded_machine(others: f64, plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         let rounds = plan.rounds();
         let slower = 1.0 + others * VOID_SHARE;
         let forecast = |rounds: u32| Self::forecast(plan, subjects, rounds).scaled(slower);
@@ -117,7 +117,7 @@ impl RunTime {
         let mut rehearsal = Rehearsal::new(plan, subjects);
         let time = Self { rounds, limit_s: f64::INFINITY, ..Self::default() };
         // The bench of a rehearsal refuses nothing.
-        let _ = course(plan, subjects, &time, &mut rehearsal);
+        let _ = run_stages(plan, subjects, &time, &mut rehearsal);
         let trials_s = rehearsal.elapsed_s * MARGIN;
         let end_s = rehearsal.end_s();
         Self {
@@ -305,13 +305,13 @@ impl TrialRunner for Rehearsal<'_> {
         self.can_profile
     }
 
-    fn reached(&mut self, stage: RunStage) {
+    fn record_stage_end(&mut self, stage: RunStage) {
         self.ends_s.insert(stage, self.elapsed_s);
     }
 
     fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
         let subject = &self.subjects[request.subject];
-        let terms = MeasurementTerms::of(subject, self.plan);
+        let terms = MeasurementTerms::for_subject(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
         if subject.feature == ServerFeature::Perfdhcp {
             dwell_s = perfdhcp_dwell_s(dwell_s);
@@ -411,8 +411,8 @@ mod tests {
             self.typical.can_profile()
         }
 
-        fn reached(&mut self, stage: RunStage) {
-            self.typical.reached(stage);
+        fn record_stage_end(&mut self, stage: RunStage) {
+            self.typical.record_stage_end(stage);
         }
 
         fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
@@ -436,13 +436,14 @@ mod tests {
         more_s: f64,
     ) -> (Outcomes, f64) {
         let mut bench = Other { typical: Rehearsal::new(plan, lines), speed, more_s };
-        let outcomes = run(plan, lines, &RunTime::of(plan, lines), &mut bench).unwrap();
+        let outcomes =
+            run(plan, lines, &RunTime::for_idle_machine(plan, lines), &mut bench).unwrap();
         (outcomes, bench.typical.elapsed_s + bench.typical.end_s())
     }
 
     /// Asserts that runs of `plan` keep to the announced time, and have all rounds.
     fn assert_kept(plan: &Plan, lines: &[MeasurementSubject]) {
-        let announced_s = RunTime::of(plan, lines).announced_s;
+        let announced_s = RunTime::for_idle_machine(plan, lines).announced_s;
         for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {
             let (outcomes, took_s) = elsewhere(plan, lines, speed, more_s);
             let name = &plan.name;
@@ -474,7 +475,7 @@ mod tests {
                 let servers: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
                 let lines = subjects(&plan, &servers, None).unwrap();
                 assert_kept(&plan, &lines);
-                let announced_s = RunTime::of(&plan, &lines).announced_s;
+                let announced_s = RunTime::for_idle_machine(&plan, &lines).announced_s;
                 assert!(announced_s < 60.0 * (servers.len() as f64 + 1.0), "{announced_s}");
             }
         }
@@ -498,10 +499,10 @@ mod tests {
     fn a_budget_has_as_many_rounds_as_fit_and_says_so_before() {
         let mut plan = load("dhcp4-quick").unwrap();
         let lines = subjects(&plan, &["godwit".to_owned()], None).unwrap();
-        let whole = RunTime::of(&plan, &lines);
+        let whole = RunTime::for_idle_machine(&plan, &lines);
         assert_eq!((whole.rounds, whole.shortage(&plan)), (3, None));
         plan.time_budget_s = whole.announced_s - 1.0;
-        let short = RunTime::of(&plan, &lines);
+        let short = RunTime::for_idle_machine(&plan, &lines);
         assert_eq!(short.rounds, 2);
         assert!(short.announced_s < plan.time_budget_s);
         let said = short.shortage(&plan).unwrap();
@@ -510,12 +511,12 @@ mod tests {
         assert_eq!((outcomes.rounds_done, outcomes.warnings), (2, vec![said]));
         assert!(took_s <= plan.time_budget_s * 1.1, "{took_s}");
         plan.time_budget_s = 1e4;
-        let long = RunTime::of(&plan, &lines);
+        let long = RunTime::for_idle_machine(&plan, &lines);
         assert!(long.words(&lines).contains("h 46 min at most, for 3 lines: "), "{long:?}");
         plan.time_budget_s = 5.0;
-        assert_eq!(RunTime::of(&plan, &lines).announced_s, 5.0);
+        assert_eq!(RunTime::for_idle_machine(&plan, &lines).announced_s, 5.0);
         plan.time_budget_s = 0.0;
-        let busy = RunTime::beside(0.5, &plan, &lines);
+        let busy = RunTime::for_loaded_machine(0.5, &plan, &lines);
         let share = busy.announced_s / whole.announced_s;
         assert!((share - 1.3).abs() < 1e-9, "{share}");
     }
@@ -524,7 +525,7 @@ mod tests {
     fn the_time_left_falls_from_stage_to_stage() {
         let plan = load("dns-ramp").unwrap();
         let lines = subjects(&plan, &["bind".to_owned()], None).unwrap();
-        let time = RunTime::of(&plan, &lines);
+        let time = RunTime::for_idle_machine(&plan, &lines);
         let last = RunStage::Round(plan.rounds() - 1);
         let stages =
             [RunStage::Started, RunStage::Round(0), last, RunStage::Ramp, RunStage::Trials];

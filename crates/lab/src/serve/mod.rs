@@ -7,9 +7,9 @@
 //! have. Stored pages are shown in a sandbox: they come from folders that other users may have
 //! filled.
 
-mod asked;
-mod desk;
+mod browser_request;
 mod files;
+mod results_server;
 mod stream;
 
 use std::convert::Infallible;
@@ -33,8 +33,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::error::LabError;
-use asked::{BrowserRequest, UrlEncodedFields, decoded};
-use desk::{BrowserResponse, ResultsServer};
+use browser_request::{BrowserRequest, UrlEncodedFields, decoded};
+use results_server::{BrowserResponse, ResultsServer};
 use stream::{BrowserConnection, RequestHeadWait};
 
 /// Time between checks whether the user wants the server to end.
@@ -150,7 +150,7 @@ async fn respond(
     request: Request<Incoming>,
     desk: Rc<ResultsServer>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let answer = match asked(request).await {
+    let answer = match read_request(request).await {
         Some(asked) => desk.answer(&asked),
         None => BrowserResponse::refusal(
             StatusCode::BAD_REQUEST,
@@ -161,7 +161,7 @@ async fn respond(
 }
 
 /// Returns the parts of a request; `None` when no browser sends such a request.
-async fn asked(request: Request<Incoming>) -> Option<BrowserRequest> {
+async fn read_request(request: Request<Incoming>) -> Option<BrowserRequest> {
     let text = |headers: &HeaderMap, name: HeaderName| {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
@@ -195,7 +195,7 @@ fn response(answer: BrowserResponse) -> Response<Full<Bytes>> {
     }
     let policy = if answer.is_foreign { "sandbox allow-scripts" } else { POLICY };
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    if let Some(place) = answer.elsewhere.and_then(|place| HeaderValue::try_from(place).ok()) {
+    if let Some(place) = answer.location.and_then(|place| HeaderValue::try_from(place).ok()) {
         headers.insert(header::LOCATION, place);
     }
     if answer.status == StatusCode::METHOD_NOT_ALLOWED {

@@ -9,8 +9,8 @@ use hyper::{Method, StatusCode};
 use measure::record::RunRecord;
 use measure::summary::RunSummary;
 
-use super::asked::{BrowserRequest, UrlEncodedFields};
-use super::desk::{BrowserResponse, ResultsServer};
+use super::browser_request::{BrowserRequest, UrlEncodedFields};
+use super::results_server::{BrowserResponse, ResultsServer};
 use crate::journal::{JournalEntryKind, RunJournal};
 
 const HOST: &str = "127.0.0.1:8067";
@@ -120,7 +120,7 @@ fn only_our_own_pages_change_anything() {
     assert_eq!(place.desk.answer(&in_query).status, StatusCode::FORBIDDEN);
     assert_eq!(place.get(&format!("/pin?{right}")).status, StatusCode::NOT_FOUND);
     let answer = place.post("/pin", &right, ours);
-    assert_eq!((answer.status, answer.elsewhere.as_deref()), (StatusCode::SEE_OTHER, Some("/")));
+    assert_eq!((answer.status, answer.location.as_deref()), (StatusCode::SEE_OTHER, Some("/")));
     assert!(place.has_baselines());
     assert!(text(&place.get("/?q=pinned")).contains("data-run=\"a\""));
     assert!(!text(&place.get("/?q=pinned")).contains("data-run=\"b\""));

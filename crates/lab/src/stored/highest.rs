@@ -27,10 +27,10 @@ pub struct Highest {
 /// # Errors
 /// The folder is no result folder, has several servers or not this one, or the server has no rate.
 pub fn highest(folder: &Path, server: Option<&str>) -> Result<Highest, LabError> {
-    of_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
+    highest_in_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
 }
 
-fn of_summary(
+fn highest_in_summary(
     folder: &Path,
     summary: &RunSummary,
     server: Option<&str>,
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn the_server_must_be_clear_and_have_a_rate() {
         let of = |servers: &[(&str, Option<f64>)], server| {
-            of_summary(Path::new("r"), &summary(servers), server)
+            highest_in_summary(Path::new("r"), &summary(servers), server)
         };
         let one = [("godwit", Some(9.0))];
         let found = of(&one, None).unwrap();

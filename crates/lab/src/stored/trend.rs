@@ -22,7 +22,7 @@ pub fn trend(
     servers: &[String],
     most: Option<usize>,
 ) -> Result<Trend, LabError> {
-    let mut trend = Trend::of(plan, servers, &found.runs).ok_or_else(|| {
+    let mut trend = Trend::from_runs(plan, servers, &found.runs).ok_or_else(|| {
         let with = match servers {
             [] => String::new(),
             servers => format!(" with {}", servers.join(", ")),

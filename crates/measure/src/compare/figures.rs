@@ -106,7 +106,7 @@ fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
 }
 
 /// Divides figures by those of the limit responder in the same run or round.
-fn over(figures: &Values, limits: &Values) -> Values {
+fn shares_of_limit(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
         Some((number, figure / limit))
@@ -123,12 +123,12 @@ struct ComparedValues {
 }
 
 impl ComparedValues {
-    fn of(result: &ServerResult, limit: Option<&LimitResult>) -> Self {
+    fn from_result(result: &ServerResult, limit: Option<&LimitResult>) -> Self {
         let limit_cpu = limit.map(|limit| per_cpu(&limit.runs, &limit.rounds)).unwrap_or_default();
         let (rates, per_cpu) = (rates(result), per_cpu(&result.runs, &result.rounds));
         Self {
-            of_limit: over(&rates, &limit_rates(limit)),
-            cpu_of_limit: over(&per_cpu, &limit_cpu),
+            of_limit: shares_of_limit(&rates, &limit_rates(limit)),
+            cpu_of_limit: shares_of_limit(&per_cpu, &limit_cpu),
             rates,
             per_cpu,
         }
@@ -148,7 +148,7 @@ struct Method {
 }
 
 impl Method {
-    fn of(a: &RunSummary, b: &RunSummary) -> Self {
+    fn from_summaries(a: &RunSummary, b: &RunSummary) -> Self {
         let drop = |summary: &RunSummary| {
             if summary.plan.has_runs() { summary.plan.runs.drop.at_each_end() } else { 0 }
         };
@@ -169,7 +169,7 @@ impl Method {
 
 /// Describes how ratios are computed, in words.
 pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
-    let method = Method::of(a, b);
+    let method = Method::from_summaries(a, b);
     let mut words = if method.drop > 0 {
         "B over A: the ratio of means over the logarithms of all runs that count, without the best \
          and the worst of each result, with Yuen's 95 % interval (Biometrika 61, 1974)"
@@ -191,14 +191,14 @@ pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
 
 /// Compares every server that is in both results.
 pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
-    let method = Method::of(a, b);
+    let method = Method::from_summaries(a, b);
     let both = a
         .results
         .iter()
         .filter_map(|of_a| Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?)));
     both.map(|(of_a, of_b)| {
-        let counted_a = ComparedValues::of(of_a, a.limit.as_ref());
-        let counted_b = ComparedValues::of(of_b, b.limit.as_ref());
+        let counted_a = ComparedValues::from_result(of_a, a.limit.as_ref());
+        let counted_b = ComparedValues::from_result(of_b, b.limit.as_ref());
         ServerComparison {
             server: of_a.server.clone(),
             a: figures(of_a),
@@ -215,7 +215,7 @@ pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
 /// Compares the limit responder, if both results measured it.
 pub(super) fn limit(a: &RunSummary, b: &RunSummary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
-    let ratio = Method::of(a, b)
+    let ratio = Method::from_summaries(a, b)
         .ratio_of_rates(&limit_rates(b.limit.as_ref()), &limit_rates(a.limit.as_ref()));
     Some(LimitChange { a_per_s: of_a.leases_per_s, b_per_s: of_b.leases_per_s, ratio })
 }

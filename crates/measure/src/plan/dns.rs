@@ -142,13 +142,13 @@ impl MeasuredProtocol {
 
     /// Returns the noun for offered exchanges, for people: `exchanges` or `queries`.
     #[must_use]
-    pub const fn offered(self) -> &'static str {
+    pub const fn offered_noun(self) -> &'static str {
         if self.is_dhcp() { "exchanges" } else { "queries" }
     }
 
     /// Returns the noun for the result of a completed exchange, for people: `leases` or `answers`.
     #[must_use]
-    pub const fn yields(self) -> &'static str {
+    pub const fn result_noun(self) -> &'static str {
         if self.is_dhcp() { "leases" } else { "answers" }
     }
 

@@ -251,7 +251,7 @@ impl ServerFeature {
 
     /// Returns true if the feature is measured with Godwit alone.
     #[must_use]
-    pub const fn is_godwits(self) -> bool {
+    pub const fn is_godwit_only(self) -> bool {
         matches!(
             self,
             Self::PolledSubnets
@@ -266,12 +266,12 @@ impl ServerFeature {
     /// Returns true if the feature is measured with DHCPv4 alone.
     #[must_use]
     pub const fn is_of_dhcp4(self) -> bool {
-        self.gives_back() || matches!(self, Self::Perfdhcp)
+        self.releases_leases() || matches!(self, Self::Perfdhcp)
     }
 
     /// Returns true if clients release their leases at once.
     #[must_use]
-    pub const fn gives_back(self) -> bool {
+    pub const fn releases_leases(self) -> bool {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
     }
 
@@ -413,7 +413,7 @@ impl Plan {
         }
         self.servers.iter().find_map(|server| {
             let rest = line.strip_prefix(server.as_str())?.strip_prefix('-')?;
-            let (rest, _) = ServerDurability::of_line(rest);
+            let (rest, _) = ServerDurability::split_line(rest);
             let feature = ServerFeature::ALL.into_iter().find(|feature| feature.name() == rest)?;
             Some((&line[..server.len()], feature))
         })

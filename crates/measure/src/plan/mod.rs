@@ -321,7 +321,7 @@ impl ServerDurability {
     /// Splits a line's name into the name without its durability, and that durability;
     /// [`ServerDurability::Always`] for a name without one.
     #[must_use]
-    pub fn of_line(line: &str) -> (&str, Self) {
+    pub fn split_line(line: &str) -> (&str, Self) {
         let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
         let not_default = Self::ALL.into_iter().filter(|of| !of.suffix().is_empty());
         not_default.filter_map(told).next().unwrap_or((line, Self::Always))

@@ -52,7 +52,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
     if check.problems.is_empty() {
         match toml::from_str::<Plan>(text) {
             Ok(plan) => {
-                check.together(&plan);
+                check.check_combinations(&plan);
                 if check.problems.is_empty() {
                     return Ok(plan);
                 }
@@ -77,13 +77,13 @@ pub(crate) struct KeyChecker<'t> {
     text: &'t str,
     keys: &'static [PlanKey],
     /// Keys seen so far, with the positions of their values.
-    found: Vec<(String, Range<usize>)>,
+    key_positions: Vec<(String, Range<usize>)>,
     pub(crate) problems: Vec<PlanProblem>,
 }
 
 impl<'t> KeyChecker<'t> {
     pub(crate) const fn new(file: &'t str, text: &'t str, keys: &'static [PlanKey]) -> Self {
-        Self { file, text, keys, found: Vec::new(), problems: Vec::new() }
+        Self { file, text, keys, key_positions: Vec::new(), problems: Vec::new() }
     }
 
     /// Reads the text as far as it is valid TOML.
@@ -131,7 +131,7 @@ impl<'t> KeyChecker<'t> {
             let path = format!("{prefix}{}", name.get_ref());
             let inside = format!("{path}.");
             if let Some(key) = keys.iter().find(|key| key.path == path) {
-                self.found.push((path, value.span()));
+                self.key_positions.push((path, value.span()));
                 if let Some(message) = refusal(key.takes, value.get_ref()) {
                     let message = format!("`{}` {message}", key.path);
                     self.problem(value.span(), message, Some(key.meaning.to_owned()));
@@ -154,7 +154,7 @@ impl<'t> KeyChecker<'t> {
     /// Records each mandatory key that is missing in the table at `span`.
     pub(crate) fn missing(&mut self, span: Range<usize>) {
         for key in self.keys.iter().filter(|key| key.default.is_empty()) {
-            if !self.found.iter().any(|(path, _)| path == key.path) {
+            if !self.key_positions.iter().any(|(path, _)| path == key.path) {
                 let message = format!("`{}` is missing", key.path);
                 self.problem(span.clone(), message, Some(key.meaning.to_owned()));
             }
@@ -162,21 +162,24 @@ impl<'t> KeyChecker<'t> {
     }
 
     /// Returns the position of `path`; the beginning of the text when the key was left out.
-    pub(crate) fn place(&self, path: &str) -> Range<usize> {
-        self.found.iter().find(|(found, _)| found == path).map_or(0..0, |(_, span)| span.clone())
+    pub(crate) fn value_position(&self, path: &str) -> Range<usize> {
+        self.key_positions
+            .iter()
+            .find(|(found, _)| found == path)
+            .map_or(0..0, |(_, span)| span.clone())
     }
 }
 
 impl KeyChecker<'_> {
     /// Checks settings that depend on each other.
-    fn together(&mut self, plan: &Plan) {
+    fn check_combinations(&mut self, plan: &Plan) {
         let search = &plan.search;
         if search.start_per_s > search.max_per_s {
             let message = format!(
                 "`search.start_per_s` ({}) is above `search.max_per_s` ({})",
                 search.start_per_s, search.max_per_s
             );
-            self.problem(self.place("search.start_per_s"), message, None);
+            self.problem(self.value_position("search.start_per_s"), message, None);
         }
         if plan.protocol.is_dhcp() && plan.clients.count > plan.server.pool_size {
             let message = format!(
@@ -184,7 +187,7 @@ impl KeyChecker<'_> {
                 plan.clients.count, plan.server.pool_size
             );
             let help = "raise server.pool_size: an exhausted pool would be measured as loss";
-            self.problem(self.place("clients.count"), message, Some(help.to_owned()));
+            self.problem(self.value_position("clients.count"), message, Some(help.to_owned()));
         }
         self.runs(plan);
         self.ramp(plan);
@@ -195,25 +198,25 @@ impl KeyChecker<'_> {
                 "`restart.at_s` ({}) is not within the trial of {} s",
                 plan.restart.at_s, plan.restart.dwell_s
             );
-            self.problem(self.place("restart.at_s"), message, None);
+            self.problem(self.value_position("restart.at_s"), message, None);
         }
         if plan.protocol == MeasuredProtocol::Dhcp6
             && plan.server.sharing.contains(&DatabaseAccess::TwoServers)
         {
             let message = "two servers on one database are measured with DHCPv4 only".to_owned();
-            self.problem(self.place("server.sharing"), message, None);
+            self.problem(self.value_position("server.sharing"), message, None);
         }
         if plan.names_features()
             && (plan.names_stores() || plan.server.sharing != [DatabaseAccess::Open])
         {
             let message = "features are measured with leases in a file only".to_owned();
             let help = "leave server.stores and server.sharing out";
-            self.problem(self.place("server.features"), message, Some(help.to_owned()));
+            self.problem(self.value_position("server.features"), message, Some(help.to_owned()));
         }
         let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_of_dhcp4());
         if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == MeasuredProtocol::Dhcp6) {
             let message = format!("`{}` is measured with DHCPv4 only", feature.name());
-            self.problem(self.place("server.features"), message, None);
+            self.problem(self.value_position("server.features"), message, None);
         }
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s > 0.0 && plan.time_budget_s < least_s {
@@ -221,7 +224,7 @@ impl KeyChecker<'_> {
                 "a budget of {} s has no room for one search trial and one confirmation ({least_s} s)",
                 plan.time_budget_s
             );
-            self.problem(self.place("time_budget_s"), message, None);
+            self.problem(self.value_position("time_budget_s"), message, None);
         }
     }
 }
@@ -232,14 +235,14 @@ impl KeyChecker<'_> {
         let ramp = &plan.ramp;
         if ramp.dwell_s > 0.0 && plan.protocol.is_dhcp() {
             let message = "`ramp.dwell_s` is for DNS: its steps are Mbit/s of queries".to_owned();
-            self.problem(self.place("ramp.dwell_s"), message, None);
+            self.problem(self.value_position("ramp.dwell_s"), message, None);
         }
         if ramp.first_mbit_s > ramp.last_mbit_s {
             let message = format!(
                 "`ramp.first_mbit_s` ({}) is above `ramp.last_mbit_s` ({})",
                 ramp.first_mbit_s, ramp.last_mbit_s
             );
-            self.problem(self.place("ramp.first_mbit_s"), message, None);
+            self.problem(self.value_position("ramp.first_mbit_s"), message, None);
         }
     }
 
@@ -252,32 +255,32 @@ impl KeyChecker<'_> {
         }
         if !plan.protocol.is_dhcp() {
             let message = "`exhaustion.dwell_s` is for DHCP: DNS has no pools".to_owned();
-            self.problem(self.place("exhaustion.dwell_s"), message, None);
+            self.problem(self.value_position("exhaustion.dwell_s"), message, None);
         }
         if exhaustion.at_s >= exhaustion.dwell_s {
             let message = format!(
                 "`exhaustion.at_s` ({}) is not within the trial of {} s",
                 exhaustion.at_s, exhaustion.dwell_s
             );
-            self.problem(self.place("exhaustion.at_s"), message, None);
+            self.problem(self.value_position("exhaustion.at_s"), message, None);
         }
         if plan.names_features() {
             let message = "pools run out in plans without features only".to_owned();
             let help = "features have pools of their own; leave one of the two out";
-            self.problem(self.place("exhaustion.dwell_s"), message, Some(help.to_owned()));
+            self.problem(self.value_position("exhaustion.dwell_s"), message, Some(help.to_owned()));
         }
     }
 
     /// Checks that the settings of machines fit together.
     fn hosts(&mut self, plan: &Plan) {
         for (path, message, help) in plan.hosts.problems() {
-            self.problem(self.place(path), message, Some(help.to_owned()));
+            self.problem(self.value_position(path), message, Some(help.to_owned()));
         }
     }
 
     /// Checks that the settings of runs fit together.
     fn runs(&mut self, plan: &Plan) {
-        let is_given = |path: &str| self.found.iter().any(|(found, _)| found == path);
+        let is_given = |path: &str| self.key_positions.iter().any(|(found, _)| found == path);
         let mut problems = Vec::new();
         if plan.has_runs() {
             if is_given("blocks.rounds") {
@@ -299,7 +302,7 @@ impl KeyChecker<'_> {
             }
         }
         for (path, message, help) in problems {
-            self.problem(self.place(path), message, Some(help.to_owned()));
+            self.problem(self.value_position(path), message, Some(help.to_owned()));
         }
     }
 }

@@ -199,7 +199,7 @@ impl Plan {
     /// that is compared with other servers: for Godwit, the line with the plan's first durability.
     fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
-        let (whole, durability) = ServerDurability::of_line(line);
+        let (whole, durability) = ServerDurability::split_line(line);
         self.servers.iter().find_map(|server| {
             let rest =
                 if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;

@@ -15,7 +15,7 @@ pub struct StackFrame<'t> {
 
 /// Function at its position in the tree of calls. As JSON `[parent, function, samples]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u32, u32, u32)", into = "(u32, u32, u32)")]
+#[serde(from = "[u32; 3]", into = "[u32; 3]")]
 pub struct CallTreeNode {
     /// Position of the caller's node plus one; 0 for the outermost.
     pub parent: u32,
@@ -25,15 +25,15 @@ pub struct CallTreeNode {
     pub samples: u32,
 }
 
-impl From<(u32, u32, u32)> for CallTreeNode {
-    fn from((parent, function, samples): (u32, u32, u32)) -> Self {
+impl From<[u32; 3]> for CallTreeNode {
+    fn from([parent, function, samples]: [u32; 3]) -> Self {
         Self { parent, function, samples }
     }
 }
 
-impl From<CallTreeNode> for (u32, u32, u32) {
+impl From<CallTreeNode> for [u32; 3] {
     fn from(node: CallTreeNode) -> Self {
-        (node.parent, node.function, node.samples)
+        [node.parent, node.function, node.samples]
     }
 }
 
@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(stacks.objects, ["program"]);
         let names: Vec<&str> = stacks.functions.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["main", "read", "write"]);
-        let nodes: Vec<(u32, u32, u32)> = stacks.nodes.iter().map(|&node| node.into()).collect();
-        assert_eq!(nodes, [(0, 0, 1), (1, 1, 2), (1, 2, 1)]);
+        let nodes: Vec<[u32; 3]> = stacks.nodes.iter().map(|&node| node.into()).collect();
+        assert_eq!(nodes, [[0, 0, 1], [1, 1, 2], [1, 2, 1]]);
         assert_eq!((stacks.samples(), stacks.totals()), (4, vec![4, 2, 1]));
         let path: Vec<&str> = stacks.path(1).map(|node| stacks.frame(node).function).collect();
         assert_eq!(path, ["read", "main"]);

@@ -133,7 +133,7 @@ impl ExchangeCounts {
     /// Returns the share of due exchanges that were on time but queued too long, 0 to 1: the part
     /// of the shortfall that waited in a queue which grew.
     #[must_use]
-    pub fn behind_share(&self) -> f64 {
+    pub fn queued_too_long_share(&self) -> f64 {
         self.share(self.behind.min(self.on_time))
     }
 
@@ -221,7 +221,7 @@ pub fn samples_for(quantile: f64) -> u64 {
 impl LatencySummary {
     /// Returns the figures of a histogram of nanoseconds.
     #[must_use]
-    pub fn of_histogram(histogram: &Histogram) -> Self {
+    pub fn from_histogram(histogram: &Histogram) -> Self {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
         let at = |quantile| Some(us(histogram.quantile(quantile)));
         Self {
@@ -241,7 +241,7 @@ impl LatencySummary {
     /// be those of several records added up: this is how percentiles are combined, never by
     /// averaging. Minimum, mean and maximum are exact to a bucket only.
     #[must_use]
-    pub fn of_entries(entries: &BTreeMap<u64, u64>) -> Self {
+    pub fn from_entries(entries: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = entries.values().sum();
         let (Some((&first, _)), Some((&last, _))) =
             (entries.first_key_value(), entries.last_key_value())
@@ -342,7 +342,7 @@ mod tests {
             }
         }
         let (merged, exact) =
-            (LatencySummary::of_entries(&entries), LatencySummary::of_histogram(&whole));
+            (LatencySummary::from_entries(&entries), LatencySummary::from_histogram(&whole));
         assert_eq!(merged.count, exact.count);
         for (merged, exact) in [
             (merged.p50_us, exact.p50_us),
@@ -353,7 +353,7 @@ mod tests {
             assert_eq!(merged, exact);
         }
         assert!((merged.mean_us / exact.mean_us - 1.0).abs() < 1e-3);
-        assert_eq!(LatencySummary::of_entries(&BTreeMap::new()), LatencySummary::default());
+        assert_eq!(LatencySummary::from_entries(&BTreeMap::new()), LatencySummary::default());
     }
 
     #[test]
@@ -375,8 +375,8 @@ mod tests {
                 ..LatencySummary::default()
             };
             for summary in [
-                LatencySummary::of_histogram(&histogram),
-                LatencySummary::of_entries(&entries),
+                LatencySummary::from_histogram(&histogram),
+                LatencySummary::from_entries(&entries),
                 old.supported(),
             ] {
                 let all = [summary.p50_us, summary.p90_us, summary.p99_us, summary.p999_us];

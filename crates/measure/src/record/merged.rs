@@ -27,8 +27,8 @@ impl LoadRecord {
             whole.exchanges = whole.exchanges.with(&part.exchanges);
             whole.messages = whole.messages.with(&part.messages);
             whole.completed_per_s += part.completed_per_s;
-            whole.latency_due = whole.latency_due.beside(&part.latency_due);
-            whole.latency_sent = whole.latency_sent.beside(&part.latency_sent);
+            whole.latency_due = whole.latency_due.combined_with(&part.latency_due);
+            whole.latency_sent = whole.latency_sent.combined_with(&part.latency_sent);
             whole.late_sends += part.late_sends;
             whole.late_send_max_us = whole.late_send_max_us.max(part.late_send_max_us);
             whole.own_socket_drops += part.own_socket_drops;
@@ -49,7 +49,7 @@ impl LoadRecord {
             min_us: exact.min_us,
             mean_us: exact.mean_us,
             max_us: exact.max_us,
-            ..LatencySummary::of_entries(&entries)
+            ..LatencySummary::from_entries(&entries)
         };
         whole.histogram_due = entries.into_iter().collect();
         whole.settings.insert("generators".to_owned(), count.into());
@@ -94,7 +94,7 @@ impl MessageCounts {
 impl LatencySummary {
     /// Combines two summaries without their distributions: count, extremes and mean exactly, and
     /// the higher one of every percentile.
-    fn beside(&self, other: &Self) -> Self {
+    fn combined_with(&self, other: &Self) -> Self {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { *other } else { *self };
         }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn record(of: &Histogram, due: u64, reason: &str) -> LoadRecord {
-        let latency = LatencySummary::of_histogram(of);
+        let latency = LatencySummary::from_histogram(of);
         LoadRecord {
             offered_per_s: due as f64,
             duration_s: 1.0,

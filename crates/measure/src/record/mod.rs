@@ -2,7 +2,7 @@
 //!
 //! Every type here is the JSON shape of a file in a result folder.
 
-mod counted;
+mod ledger;
 mod load;
 mod merged;
 mod polls;

@@ -120,7 +120,7 @@ impl SampleDigest {
     /// `generator_cpus` overlap), the time used on the shared ones is charged to both: the caller
     /// should know that and warn.
     #[must_use]
-    pub fn of_samples(
+    pub fn from_samples(
         samples: &[MachineSample],
         server_cpus: &[u32],
         generator_cpus: &[u32],
@@ -213,7 +213,7 @@ mod tests {
                 ..MachineSample::default()
             },
         ];
-        let digest = SampleDigest::of_samples(&samples, &[0], &[1]);
+        let digest = SampleDigest::from_samples(&samples, &[0], &[1]);
         assert_eq!(digest.server_cpu_s, 0.75);
         assert_eq!(digest.generator_cpu_s, 0.625);
         assert_eq!(digest.steal_s, 0.5);
@@ -221,6 +221,6 @@ mod tests {
         assert_eq!((digest.server_rss_bytes, digest.softnet_drops), (10, 4));
         assert_eq!(digest.server_counts, counts(12, 0.75));
         assert!(digest.generator_counts.is_empty());
-        assert_eq!(SampleDigest::of_samples(&[], &[0], &[1]), SampleDigest::default());
+        assert_eq!(SampleDigest::from_samples(&[], &[0], &[1]), SampleDigest::default());
     }
 }

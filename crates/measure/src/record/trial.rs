@@ -180,8 +180,8 @@ impl TrialRecord {
     /// Returns the share of exchanges that waited in a queue which grew, 0 to 1: a part of the
     /// shortfall.
     #[must_use]
-    pub fn behind_share(&self) -> f64 {
-        self.load.as_ref().map_or(0.0, |load| load.exchanges.behind_share())
+    pub fn queued_too_long_share(&self) -> f64 {
+        self.load.as_ref().map_or(0.0, |load| load.exchanges.queued_too_long_share())
     }
 
     /// Returns true if the shortfall is at most `loss_percent`, and the trial is not void.

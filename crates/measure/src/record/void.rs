@@ -100,7 +100,7 @@ impl VoidRules {
     /// Returns the reasons for which a finished trial is void, in the order of [`VoidReason::ALL`];
     /// empty when it counts.
     #[must_use]
-    pub fn judge(&self, load: &LoadRecord, digest: &SampleDigest) -> Vec<VoidReason> {
+    pub fn void_reasons(&self, load: &LoadRecord, digest: &SampleDigest) -> Vec<VoidReason> {
         let messages = load.messages.sent.max(load.exchanges.due).max(1) as f64;
         let over = |amount: u64, of: f64, percent: f64| amount as f64 * 100.0 > of * percent;
         let due = load.exchanges.due.max(1) as f64;
@@ -150,35 +150,36 @@ mod tests {
     #[test]
     fn a_server_that_loses_half_is_not_void() {
         let digest = SampleDigest { server_socket_drops: 500, ..SampleDigest::default() };
-        assert_eq!(VoidRules::default().judge(&clean(), &digest), []);
+        assert_eq!(VoidRules::default().void_reasons(&clean(), &digest), []);
     }
 
     #[test]
     fn every_rule_fires_alone_and_only_beyond_its_limit() {
         let rules = VoidRules::default();
         let digest = SampleDigest::default();
-        let judge = |load: &LoadRecord, digest: &SampleDigest| rules.judge(load, digest);
+        let void_reasons =
+            |load: &LoadRecord, digest: &SampleDigest| rules.void_reasons(load, digest);
         let mut load = clean();
         load.late_sends = 10;
-        assert_eq!(judge(&load, &digest), []);
+        assert_eq!(void_reasons(&load, &digest), []);
         load.late_sends = 11;
-        assert_eq!(judge(&load, &digest), [VoidReason::ScheduleMissed]);
+        assert_eq!(void_reasons(&load, &digest), [VoidReason::ScheduleMissed]);
         let mut unsent = clean();
         unsent.exchanges.sent -= 1;
-        assert_eq!(judge(&unsent, &digest), [VoidReason::ScheduleMissed]);
+        assert_eq!(void_reasons(&unsent, &digest), [VoidReason::ScheduleMissed]);
         let mut refused = LoadRecord { send_refused: 1, ..clean() };
-        assert_eq!(judge(&refused, &digest), [], "a refused send that was made up for");
+        assert_eq!(void_reasons(&refused, &digest), [], "a refused send that was made up for");
         refused.exchanges.sent -= 1;
-        assert_eq!(judge(&refused, &digest), [VoidReason::SendRefused]);
+        assert_eq!(void_reasons(&refused, &digest), [VoidReason::SendRefused]);
         let dropped = LoadRecord { own_socket_drops: 1, ..clean() };
-        assert_eq!(judge(&dropped, &digest), [VoidReason::GeneratorSocketDrops]);
+        assert_eq!(void_reasons(&dropped, &digest), [VoidReason::GeneratorSocketDrops]);
         let softnet = SampleDigest { softnet_drops: 1, ..digest };
-        assert_eq!(judge(&clean(), &softnet), [VoidReason::SoftnetDrops]);
+        assert_eq!(void_reasons(&clean(), &softnet), [VoidReason::SoftnetDrops]);
         let stolen = SampleDigest { steal_share: 0.26, ..digest };
-        assert_eq!(judge(&clean(), &stolen), [VoidReason::Steal]);
+        assert_eq!(void_reasons(&clean(), &stolen), [VoidReason::Steal]);
         let mut open = clean();
         open.exchanges.in_flight_at_end = 1;
-        assert_eq!(judge(&open, &digest), [VoidReason::NotDrained]);
-        assert_eq!(judge(&LoadRecord::default(), &digest), [VoidReason::GeneratorFailed]);
+        assert_eq!(void_reasons(&open, &digest), [VoidReason::NotDrained]);
+        assert_eq!(void_reasons(&LoadRecord::default(), &digest), [VoidReason::GeneratorFailed]);
     }
 }

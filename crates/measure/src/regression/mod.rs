@@ -148,7 +148,7 @@ pub enum RegressionCarrier {
 impl RegressionPlan {
     /// Returns true if the text claims to be a plan of regressions, correct or not.
     #[must_use]
-    pub fn is_meant_by(text: &str) -> bool {
+    pub fn is_regression(text: &str) -> bool {
         let (table, _) = DeTable::parse_recoverable(text);
         let protocol = table.get_ref().get("protocol");
         protocol.and_then(|value| value.get_ref().as_str()) == Some(parse::PROTOCOL)

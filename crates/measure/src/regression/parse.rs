@@ -98,7 +98,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
         }
     };
     let mut note = |check: &KeyChecker<'_>, path: &str, message: &str| {
-        problems.push(check.problem_of(check.place(path), message.to_owned(), None));
+        problems.push(check.problem_of(check.value_position(path), message.to_owned(), None));
     };
     if plan.ccids.is_empty()
         || (1..plan.ccids.len()).any(|at| plan.ccids[..at].contains(&plan.ccids[at]))
@@ -289,9 +289,9 @@ mod tests {
 
     #[test]
     fn it_is_known_by_its_protocol() {
-        assert!(RegressionPlan::is_meant_by("  protocol='dccp' # so\nnonsense"));
+        assert!(RegressionPlan::is_regression("  protocol='dccp' # so\nnonsense"));
         for text in ["", "protocol = 'dns'", "[x]\nprotocol = 'dccp'", "# protocol = 'dccp'", "x"] {
-            assert!(!RegressionPlan::is_meant_by(text), "{text}");
+            assert!(!RegressionPlan::is_regression(text), "{text}");
         }
     }
 }

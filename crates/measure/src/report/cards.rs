@@ -41,7 +41,7 @@ fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
                     (shown.figure)
                     @if !shown.unit.is_empty() { span class="unit" { (shown.unit) } }
                 }
-                @if !shown.of.is_empty() { p class="dim" { (shown.of) } }
+                @if !shown.condition.is_empty() { p class="dim" { (shown.condition) } }
             }
             None => { p class="figure none" data-figure=(name) { "not measured" } }
         }
@@ -50,7 +50,7 @@ fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
 
 /// Draws the highest rate as the headline figure.
 fn highest_rate(result: &ServerResult, summary: &RunSummary) -> Markup {
-    let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.yields());
+    let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.result_noun());
     let name = summary.plan.headline.name();
     html! {
         @match result.leases_per_s {
@@ -86,7 +86,7 @@ fn highest_rate(result: &ServerResult, summary: &RunSummary) -> Markup {
 
 /// Draws further figures of a server.
 fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
-    let yields = summary.plan.protocol.yields();
+    let yields = summary.plan.protocol.result_noun();
     html! {
         dl {
             @if summary.plan.headline != Headline::HighestRate {

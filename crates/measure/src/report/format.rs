@@ -71,12 +71,12 @@ fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
     if half <= 0.0 || !half.is_finite() || value <= 0.0 {
         return RATIO_DIGITS;
     }
-    (place(value) - place(half) + 1).clamp(1, RATIO_DIGITS)
+    (decimal_exponent(value) - decimal_exponent(half) + 1).clamp(1, RATIO_DIGITS)
 }
 
 /// Returns the power of ten of the first digit of a number; 0 for a number that is not positive or
 /// not finite.
-fn place(value: f64) -> i32 {
+fn decimal_exponent(value: f64) -> i32 {
     if value > 0.0 && value.is_finite() { value.log10().floor() as i32 } else { 0 }
 }
 
@@ -101,11 +101,11 @@ pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
 /// Formats the ends of a ratio's 95 % interval, with one digit more than the ratio if that has only
 /// one.
 #[must_use]
-pub fn ratio_ends(value: f64, (low, high): (f64, f64)) -> String {
+pub fn ratio_ends(value: f64, low: f64, high: f64) -> String {
     let digits = ratio_digits(value, Some((low, high))).max(2);
     // Ends of another magnitude than the ratio have digits to the same decimal place, two at least.
     let end = |of: f64| {
-        let digits = digits + place(of) - place(value);
+        let digits = digits + decimal_exponent(of) - decimal_exponent(value);
         with_digits(of, digits.clamp(2, RATIO_DIGITS))
     };
     format!("{} to {}", end(low), end(high))
@@ -229,9 +229,9 @@ mod tests {
             (ratio_within(340.4, Some((100.0, 900.0))), "about 300"),
             (ratio_within(0.9876, Some((0.98, 0.99))), "0.988"),
             (ratio_within(5.32, None), "5.3"),
-            (ratio_ends(5.32, (1.9, 14.9)), "1.9 to 14.9"),
-            (ratio_ends(12.648, (11.92, 13.41)), "11.9 to 13.4"),
-            (ratio_ends(1.0132, (0.9812, 1.0469)), "0.98 to 1.05"),
+            (ratio_ends(5.32, 1.9, 14.9), "1.9 to 14.9"),
+            (ratio_ends(12.648, 11.92, 13.41), "11.9 to 13.4"),
+            (ratio_ends(1.0132, 0.9812, 1.0469), "0.98 to 1.05"),
             (percent(0.025), "2.5 %"),
             (percent(0.71), "71 %"),
             (percent(0.0), "0 %"),

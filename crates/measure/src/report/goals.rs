@@ -147,23 +147,23 @@ fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
             &Axis { title: "", ticks: 0, format: |_| String::new() },
         ))
         line class="equal" x1=(goal) y1=(c(top)) x2=(goal) y2=(c(frame.floor())) {}
-        @for (index, set) in chart.sets.iter().enumerate() {
-            (strip(&frame, size, chart, (index, set), top + index as f64 * row_height, row_height))
+        @for index in 0..chart.sets.len() {
+            (strip(&frame, size, chart, index, top + index as f64 * row_height, row_height))
         }
     };
     frame.svg(size.class(), &chart.heading, "xy", &content)
 }
 
-/// Draws one set: its name, its values and their mean.
+/// Draws set number `index` of `chart`: its name, its values and their mean.
 fn strip(
     frame: &PlotArea,
     size: ChartWidth,
     chart: &GoalChart,
-    (index, set): (usize, &Set),
+    index: usize,
     top: f64,
     height: f64,
 ) -> Markup {
-    let c = format::coordinate;
+    let (c, set) = (format::coordinate, &chart.sets[index]);
     let class = plot::series_class(index);
     let marks = if set.is_reference { format!("{class} beyond") } else { class.clone() };
     let figure = summary(set).map_or_else(String::new, |s| {

@@ -13,12 +13,12 @@ pub struct HeadlineText {
     /// Unit of the figure; empty where the number has it.
     pub unit: String,
     /// Load or range that belongs to the figure; empty for none.
-    pub of: String,
+    pub condition: String,
 }
 
 impl HeadlineText {
     fn new(figure: String, unit: &str, of: String) -> Self {
-        Self { figure, unit: unit.to_owned(), of }
+        Self { figure, unit: unit.to_owned(), condition: of }
     }
 }
 
@@ -29,7 +29,7 @@ pub fn shown(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText
         Headline::HighestRate => {
             let sign = if result.is_at_least { "≥ " } else { "" };
             let figure = format!("{sign}{}", format::rate(result.leases_per_s?));
-            let unit = format!("{}/s", summary.plan.protocol.yields());
+            let unit = format!("{}/s", summary.plan.protocol.result_noun());
             Some(HeadlineText::new(figure, &unit, String::new()))
         }
         Headline::StartUp => {
@@ -67,7 +67,7 @@ pub fn shown(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText
         Headline::DatabaseRestart => {
             let restart = longest_restart(summary, result)?;
             let first = restart.first_lease_s.map_or_else(|| "never".to_owned(), format::seconds);
-            let of = format!("database away {}", format::seconds(restart.away_s()));
+            let of = format!("database away {}", format::seconds(restart.outage_s()));
             Some(HeadlineText::new(first, "", of))
         }
         Headline::PoolUsed => {

@@ -198,7 +198,7 @@ fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &RunSu
 
 fn processors(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     let most = trial.points.iter().filter_map(|point| point.server_cpus_busy).fold(1.0, f64::max);
-    used(size, trial, summary, "processors busy", (most, |point| point.server_cpus_busy))
+    used(size, trial, summary, "processors busy", most, |point| point.server_cpus_busy)
 }
 
 fn memory(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
@@ -206,7 +206,7 @@ fn memory(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
         point.server_rss_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))
     };
     let most = trial.points.iter().filter_map(mib).fold(1.0, f64::max);
-    used(size, trial, summary, "server memory, MiB", (most, mib))
+    used(size, trial, summary, "server memory, MiB", most, mib)
 }
 
 /// Draws the server's use over the same seconds; nothing when it is unknown.
@@ -215,7 +215,8 @@ fn used(
     trial: &LongTrial,
     summary: &RunSummary,
     title: &'static str,
-    (most, read): (f64, fn(&LongTrialPoint) -> Option<f64>),
+    most: f64,
+    read: fn(&LongTrialPoint) -> Option<f64>,
 ) -> Markup {
     let frame = frame(size, trial, 150.0, most);
     let (class, points) = (class(trial, summary), line(&frame, trial, read));

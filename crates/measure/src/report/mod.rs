@@ -24,7 +24,7 @@ mod ratios;
 mod restarts;
 mod runs;
 mod scale;
-pub mod served;
+pub mod served_pages;
 mod suite;
 mod system_load;
 mod tables;
@@ -135,10 +135,10 @@ pub fn render_trend(trend: &Trend) -> String {
 ///
 /// Never: a list can always be written as JSON.
 #[must_use]
-pub fn render_list(page: &served::ListPage<'_>) -> String {
-    let data = serde_json::to_string(page.found);
+pub fn render_list(page: &served_pages::ListPage<'_>) -> String {
+    let data = serde_json::to_string(page.runs);
     let look = PageSettings { scripts: &[SCRIPT, LIST_SCRIPT], policy: SERVED_POLICY };
-    document_with(&look, "Stored runs — godwit", "stored", &data, &served::list(page))
+    document_with(&look, "Stored runs — godwit", "stored", &data, &served_pages::list(page))
 }
 
 /// Draws a run in progress, for a browser that requests it from `godwit lab serve`.
@@ -147,10 +147,10 @@ pub fn render_list(page: &served::ListPage<'_>) -> String {
 ///
 /// Never: a string can always be written as JSON.
 #[must_use]
-pub fn render_live(page: &served::LivePage<'_>) -> String {
+pub fn render_live(page: &served_pages::LivePage<'_>) -> String {
     let data = serde_json::to_string(page.id);
     let look = PageSettings { scripts: &[SCRIPT, LIVE_SCRIPT], policy: SERVED_POLICY };
-    document_with(&look, &page::title(page.summary), "run", &data, &served::live(page))
+    document_with(&look, &page::title(page.summary), "run", &data, &served_pages::live(page))
 }
 
 /// Draws the page of a table of operations per second.

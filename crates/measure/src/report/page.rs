@@ -73,7 +73,7 @@ pub(super) fn headline(summary: &RunSummary) -> Markup {
                         strong { (ratios::times(ratio, &interval)) }
                     }
                     span {
-                        (summary.plan.protocol.yields()) " per second: "
+                        (summary.plan.protocol.result_noun()) " per second: "
                         b { (ratio.server) } " over " b { (ratio.to) }
                         br;
                         span class="dim" {

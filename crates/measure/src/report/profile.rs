@@ -62,7 +62,7 @@ fn section(index: usize, of: &ServerProfile, summary: &RunSummary) -> Markup {
         section class="profile" data-profile=(index) data-server=(of.server) {
             h3 { (name) }
             p class="dim" {
-                (facts(&of.profile)) "; " (summary.plan.protocol.yields()) " on time: "
+                (facts(&of.profile)) "; " (summary.plan.protocol.result_noun()) " on time: "
                 (format::rate(of.achieved_per_s)) "/s."
                 @if let Some(words) = doubts(&of.profile) { " " b class="attention" { (words) } }
             }

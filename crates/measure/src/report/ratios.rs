@@ -29,7 +29,7 @@ fn rows(summary: &RunSummary) -> Vec<RatioRow> {
     for ratio in &summary.ratios {
         let place = summary.results.iter().position(|result| result.server == ratio.server);
         let class = plot::series_class(place.unwrap_or(0));
-        let yields = summary.plan.protocol.yields();
+        let yields = summary.plan.protocol.result_noun();
         for (what, interval) in [
             (format!("{yields}/s"), ratio.leases_per_s),
             (format!("{yields} per CPU-second"), ratio.leases_per_cpu_s),
@@ -82,7 +82,7 @@ pub(super) fn times_bound(bound: &str, interval: &RatioInterval) -> String {
 /// Formats an interval: `11.9 to 13.4`, or that there is none.
 pub(super) fn range(interval: &RatioInterval) -> String {
     match interval.ends() {
-        Some(ends) => format::ratio_ends(interval.ratio, ends),
+        Some((low, high)) => format::ratio_ends(interval.ratio, low, high),
         None => "one round: no interval".to_owned(),
     }
 }
@@ -115,7 +115,7 @@ struct Setting {
 }
 
 impl Setting {
-    fn of(size: ChartWidth, rows: &[RatioRow]) -> Self {
+    fn new(size: ChartWidth, rows: &[RatioRow]) -> Self {
         let widest = |of: &dyn Fn(&RatioRow) -> f64| rows.iter().map(of).fold(0.0, f64::max);
         let name = widest(&|row| plot::name_width(&row.name));
         match size {
@@ -156,7 +156,7 @@ fn figure(row: &RatioRow) -> String {
 }
 
 fn drawing(size: ChartWidth, rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
-    let setting = Setting::of(size, rows);
+    let setting = Setting::new(size, rows);
     let (row_height, Setting { left, right, .. }) = (setting.row_height(), setting);
     let (width, top) = match size {
         ChartWidth::Wide => (960.0, 12.0),

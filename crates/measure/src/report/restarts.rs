@@ -89,7 +89,7 @@ fn words(restart: &RestartResult) -> String {
         "{}\noffered {}/s\ndatabase away {}\nfirst lease after {}\nlate or lost {}",
         name(restart),
         format::whole(restart.offered_per_s),
-        short(restart.away_s()),
+        short(restart.outage_s()),
         first_lease(restart),
         format::whole(restart.missed as f64),
     )
@@ -129,7 +129,7 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                         td.n { (restart.trial) }
                         td { (name(restart)) }
                         td.n { (format::whole(restart.offered_per_s)) }
-                        td.n { (short(restart.away_s())) }
+                        td.n { (short(restart.outage_s())) }
                         td.n { (first_lease(restart)) }
                         td.n { (format::whole(restart.missed as f64)) " of " (format::whole(restart.due as f64)) }
                         td.n { (short(restart.missed_s())) }

@@ -25,7 +25,7 @@ struct ServerRunsRow<'s> {
     mean: MeanInterval,
     is_at_least: bool,
     /// Noun of the counted results: `leases` or `answers`.
-    yields: &'static str,
+    result_noun: &'static str,
 }
 
 impl ServerRunsRow<'_> {
@@ -42,7 +42,7 @@ impl ServerRunsRow<'_> {
 
 fn rows(summary: &RunSummary) -> Vec<ServerRunsRow<'_>> {
     let mut rows = Vec::new();
-    let yields = summary.plan.protocol.yields();
+    let yields = summary.plan.protocol.result_noun();
     for (index, result) in summary.results.iter().enumerate() {
         if let Some(mean) = result.mean.filter(|mean| mean.mean > 0.0) {
             rows.push(ServerRunsRow {
@@ -52,7 +52,7 @@ fn rows(summary: &RunSummary) -> Vec<ServerRunsRow<'_>> {
                 runs: &result.runs,
                 mean,
                 is_at_least: result.is_at_least,
-                yields,
+                result_noun: yields,
             });
         }
     }
@@ -64,7 +64,7 @@ fn rows(summary: &RunSummary) -> Vec<ServerRunsRow<'_>> {
             runs: &limit.runs,
             mean,
             is_at_least: limit.is_at_least,
-            yields,
+            result_noun: yields,
         });
     }
     rows
@@ -87,7 +87,7 @@ pub(super) fn range(mean: &MeanInterval) -> String {
 /// Formats `mean of 7 of 9 runs`: the runs in the mean, and the runs in the plan.
 pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
     let what = if mean.has_interval() { "mean" } else { "lower median" };
-    format!("{what} of {} of {planned} runs", mean.kept())
+    format!("{what} of {} of {planned} runs", mean.averaged_count())
 }
 
 /// Draws the chart in both sizes, with the values below it.
@@ -152,7 +152,7 @@ fn strip(
     let at_y = |run: &RunFigure| first + f64::from(run.run) * step;
     let (from, to) =
         (frame.at_x(row.percent(row.mean.low)), frame.at_x(row.percent(row.mean.high)));
-    let figure = format!("{} {}/s", row.figure(), row.yields);
+    let figure = format!("{} {}/s", row.figure(), row.result_noun);
     html! {
         rect class={ "band " (row.class) } x=(c(from)) y=(c(first - 6.0))
             width=(c((to - from).max(1.0))) height=(c(last - first + 12.0)) {}
@@ -205,7 +205,7 @@ fn dot(frame: &PlotArea, row: &ServerRunsRow<'_>, run: &RunFigure, y: f64) -> Ma
         data: &[
             ("server", row.name.to_owned()),
             ("run", (run.run + 1).to_string()),
-            (row.yields, format::trimmed(rate, 1)),
+            (row.result_noun, format::trimmed(rate, 1)),
             ("dropped", run.dropped.map_or("no", |as_| as_.name()).to_owned()),
         ],
         title: format!(
@@ -213,7 +213,7 @@ fn dot(frame: &PlotArea, row: &ServerRunsRow<'_>, run: &RunFigure, y: f64) -> Ma
             row.name,
             run.run + 1,
             format::whole(rate),
-            row.yields,
+            row.result_noun,
             format::trimmed(row.percent(rate) / 100.0, 3),
             run.state.words(),
             run.dropped.map(|as_| format!("\ndropped as the {}", as_.name())).unwrap_or_default(),
@@ -239,7 +239,7 @@ fn values(summary: &RunSummary, rows: &[ServerRunsRow<'_>]) -> Markup {
         table class="runs" {
             thead {
                 tr {
-                    th { (summary.plan.protocol.yields()) "/s" }
+                    th { (summary.plan.protocol.result_noun()) "/s" }
                     @for run in 1..=planned { th.n { (run) } }
                     th.n { "mean" }
                     th.n { "95 % interval" }
@@ -292,7 +292,7 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                     th { "server" }
                     th.n { "run" }
                     th.n { "offered/s" }
-                    th.n { (summary.plan.protocol.yields()) "/s" }
+                    th.n { (summary.plan.protocol.result_noun()) "/s" }
                     th.n { "counts as" }
                     th.n { "per CPU-second" }
                     th { "dropped as" }

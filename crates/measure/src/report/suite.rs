@@ -71,8 +71,8 @@ fn targets(rows: &[RowResult]) -> Markup {
                                 @if let Some(value) = row.value { (format::ratio_within(value, row.ends())) }
                             }
                             td.n data-name="95 % interval" {
-                                @if let (Some(value), Some(ends)) = (row.value, row.ends()) {
-                                    (format::ratio_ends(value, ends))
+                                @if let (Some(value), Some((low, high))) = (row.value, row.ends()) {
+                                    (format::ratio_ends(value, low, high))
                                 }
                             }
                         }

@@ -92,7 +92,7 @@ impl TrendQuantity {
     }
 
     /// Returns the figure, and both ends if there is a range.
-    fn of(self, figure: &StoredFigure) -> Option<(f64, Option<(f64, f64)>)> {
+    fn value_and_range(self, figure: &StoredFigure) -> Option<(f64, Option<(f64, f64)>)> {
         let (value, low, high) = match self {
             Self::Rate => (figure.leases_per_s?, figure.low, figure.high),
             Self::PerCpu => (figure.leases_per_cpu_s?, figure.cpu_low, figure.cpu_high),
@@ -122,7 +122,7 @@ impl TrendPoint<'_> {
 fn points<'t>(trend: &'t Trend, server: &str, quantity: TrendQuantity) -> Vec<TrendPoint<'t>> {
     let point = |(index, run): (usize, &'t StoredRun)| {
         let figure = run.figure(server)?;
-        let (value, ends) = quantity.of(figure)?;
+        let (value, ends) = quantity.value_and_range(figure)?;
         let is_like_last = trend.is_like_last(run, server);
         Some(TrendPoint { index, run, figure, value, ends, is_like_last })
     };

@@ -196,7 +196,7 @@ impl Search {
             SearchPhase::Raise { confirmed_per_s, .. } => {
                 ((confirmed_per_s * self.barrier()).sqrt(), Purpose::Confirm)
             }
-            SearchPhase::Done(rate_per_s) => return SearchStep::Done(self.found(rate_per_s)),
+            SearchPhase::Done(rate_per_s) => return SearchStep::Done(self.make_result(rate_per_s)),
         };
         let dwell_s = match purpose {
             Purpose::Confirm => self.plan.confirm_dwell_s,
@@ -235,17 +235,17 @@ impl Search {
         self.weigh(probe.rate_per_s, outcome, completed_per_s);
         match self.phase {
             SearchPhase::Confirm { rate_per_s, attempt } => {
-                self.confirmed(rate_per_s, attempt, outcome)
+                self.record_confirmation(rate_per_s, attempt, outcome)
             }
             SearchPhase::Raise { left, .. } if outcome == TrialOutcome::Met => {
                 self.raise(probe.rate_per_s, left - 1);
             }
             SearchPhase::Raise { confirmed_per_s, left } => {
-                self.bar(probe.rate_per_s, outcome);
+                self.add_barrier(probe.rate_per_s, outcome);
                 self.raise(confirmed_per_s, left - 1);
             }
-            _ if outcome == TrialOutcome::Met => self.met(probe.rate_per_s),
-            _ => self.missed(probe.rate_per_s, outcome == TrialOutcome::Void),
+            _ if outcome == TrialOutcome::Met => self.record_met(probe.rate_per_s),
+            _ => self.record_missed(probe.rate_per_s, outcome == TrialOutcome::Void),
         }
     }
 
@@ -272,7 +272,7 @@ impl Search {
     #[must_use]
     pub fn result(&self) -> Option<SearchResult> {
         match self.phase {
-            SearchPhase::Done(rate_per_s) => Some(self.found(rate_per_s)),
+            SearchPhase::Done(rate_per_s) => Some(self.make_result(rate_per_s)),
             _ => None,
         }
     }
@@ -294,7 +294,7 @@ impl Search {
         }
     }
 
-    fn found(&self, rate_per_s: Option<f64>) -> SearchResult {
+    fn make_result(&self, rate_per_s: Option<f64>) -> SearchResult {
         let stop = match (rate_per_s, self.barriers.last()) {
             (None, _) if self.is_hurried => SearchStopReason::Hurried,
             (None, _) if self.loses_at_every_rate() => SearchStopReason::EveryRate,
@@ -312,7 +312,7 @@ impl Search {
         self.barriers.last().expect("bisection has a missed rate above it").rate_per_s
     }
 
-    fn met(&mut self, rate_per_s: f64) {
+    fn record_met(&mut self, rate_per_s: f64) {
         self.met_per_s = self.met_per_s.max(rate_per_s);
         while self.barriers.last().is_some_and(|barrier| barrier.rate_per_s <= self.met_per_s) {
             self.barriers.pop();
@@ -332,7 +332,7 @@ impl Search {
         }
     }
 
-    fn missed(&mut self, rate_per_s: f64, is_void: bool) {
+    fn record_missed(&mut self, rate_per_s: f64, is_void: bool) {
         let left = match self.phase {
             SearchPhase::Retest { left } => {
                 let barrier = self.barriers.last_mut().expect("retested barriers exist");
@@ -388,12 +388,12 @@ impl Search {
         };
     }
 
-    fn confirmed(&mut self, rate_per_s: f64, attempt: u32, outcome: TrialOutcome) {
+    fn record_confirmation(&mut self, rate_per_s: f64, attempt: u32, outcome: TrialOutcome) {
         if outcome == TrialOutcome::Met {
             self.raise(rate_per_s, if attempt > 0 { RAISES } else { 0 });
             return;
         }
-        self.bar(rate_per_s, outcome);
+        self.add_barrier(rate_per_s, outcome);
         let attempt = attempt + 1;
         let back_off = self.plan.width_percent / 100.0 * f64::from(1 << attempt.min(16)) / 2.0;
         let lower = rate_per_s * (1.0 - back_off.min(0.5));
@@ -418,7 +418,7 @@ impl Search {
     }
 
     /// Records a rate that a longer trial did not meet.
-    fn bar(&mut self, rate_per_s: f64, outcome: TrialOutcome) {
+    fn add_barrier(&mut self, rate_per_s: f64, outcome: TrialOutcome) {
         let is_void = outcome == TrialOutcome::Void;
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });
     }

@@ -38,7 +38,7 @@ pub struct MeanInterval {
 impl MeanInterval {
     /// Returns the number of values in the mean.
     #[must_use]
-    pub const fn kept(&self) -> u32 {
+    pub const fn averaged_count(&self) -> u32 {
         self.values - 2 * self.dropped
     }
 

@@ -64,7 +64,7 @@ fn lines(summary: &RunSummary) -> Vec<SummaryLine> {
         leases_per_s: Some(limit.leases_per_s),
         ..SummaryLine::default()
     });
-    summary.results.iter().map(SummaryLine::of).chain(limit).collect()
+    summary.results.iter().map(SummaryLine::from_result).chain(limit).collect()
 }
 
 fn judge_row(

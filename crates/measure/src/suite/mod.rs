@@ -281,7 +281,7 @@ pub struct SummaryLine {
 }
 
 impl SummaryLine {
-    pub(crate) fn of(result: &ServerResult) -> Self {
+    pub(crate) fn from_result(result: &ServerResult) -> Self {
         Self {
             server: result.server.clone(),
             variant: result.variant.clone(),

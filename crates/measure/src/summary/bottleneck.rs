@@ -33,8 +33,9 @@ impl Bottleneck {
     /// Returns the bottleneck of a variant of a server, by the ends of its searches: the generator
     /// when most of the searches that found a rate ended because trials above it were void for the
     /// generator's fault.
-    pub(super) fn of_searches(
-        (server, variant): (&str, &str),
+    pub(super) fn from_searches(
+        server: &str,
+        variant: &str,
         trials: &[&TrialRecord],
         run: &RunRecord,
     ) -> Option<Self> {
@@ -50,7 +51,7 @@ impl Bottleneck {
     }
 
     /// Returns the bottleneck of `result`, whose share of the limit is known.
-    pub(super) fn of_share(result: &ServerResult) -> Option<Self> {
+    pub(super) fn from_limit_share(result: &ServerResult) -> Option<Self> {
         let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
         result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))
     }

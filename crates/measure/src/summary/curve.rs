@@ -42,7 +42,7 @@ fn point(group: &[&TrialRecord]) -> CurvePoint {
         offered_per_s: per_s(loads().map(|load| load.offered_per_s * load.duration_s).sum()),
         achieved_per_s: per_s(counts.carried() as f64),
         loss: counts.shortfall(),
-        behind: counts.behind_share(),
+        behind: counts.queued_too_long_share(),
         trials: group.len() as u32,
         latency: latency(loads()),
         server_cpus_busy: group
@@ -74,7 +74,7 @@ pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Latenc
         *entries.entry(upper_ns).or_insert(0) += count;
     }
     if !entries.is_empty() {
-        return LatencySummary::of_entries(&entries);
+        return LatencySummary::from_entries(&entries);
     }
     loads
         .iter()

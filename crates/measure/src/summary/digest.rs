@@ -34,11 +34,11 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
     let mut results: Vec<ServerResult> = by_server
         .iter()
         .filter(|(name, _)| **name != LIMIT_SERVER)
-        .map(|(name, trials)| server::judge(name, trials, run))
+        .map(|(name, trials)| server::server_result(name, trials, run))
         .collect();
     results.sort_by_key(|result| {
         let name = &result.server;
-        let (whole, durability) = ServerDurability::of_line(name);
+        let (whole, durability) = ServerDurability::split_line(name);
         let order = &run.plan.server.durability;
         let at = order.iter().position(|of| *of == durability).unwrap_or(order.len());
         let feature = run.plan.feature_place(name);
@@ -49,7 +49,7 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
         result.share_of_limit = limit
             .as_ref()
             .and_then(|limit| result.leases_per_s.map(|rate| rate / limit.leases_per_s));
-        result.bottleneck = Bottleneck::of_share(result);
+        result.bottleneck = Bottleneck::from_limit_share(result);
     }
     let mut files: BTreeSet<String> = run.files.iter().cloned().collect();
     files.extend(ordered.iter().flat_map(|trial| trial.files.iter().cloned()));

@@ -26,7 +26,7 @@ pub struct KernelCounts {
 impl KernelCounts {
     /// Returns the counters of a trial; `None` when the lab did not read them.
     #[must_use]
-    pub fn of(trial: &TrialRecord) -> Option<Self> {
+    pub fn from_trial(trial: &TrialRecord) -> Option<Self> {
         let digest = &trial.digest;
         let is_known = !(digest.server_counts.is_empty() && digest.generator_counts.is_empty());
         is_known.then(|| Self {

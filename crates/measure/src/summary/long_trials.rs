@@ -92,7 +92,7 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     let len = points.iter().rposition(|point| !is_empty(point))? + 1;
     points.truncate(len);
     if let Some(began_s) = trial.timeline_s.filter(|_| trial.sees_server()) {
-        add_samples(&mut points, trial, (began_s, timeline));
+        add_samples(&mut points, trial, began_s, timeline);
     }
     Some(LongTrial {
         server: trial.server.clone(),
@@ -110,7 +110,8 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
 fn add_samples(
     points: &mut [LongTrialPoint],
     trial: &TrialRecord,
-    (began_s, timeline): (f64, &LoadTimeline),
+    began_s: f64,
+    timeline: &LoadTimeline,
 ) {
     let index_of = |sample: &MachineSample| {
         let middle_s = sample.at_s - sample.interval_s / 2.0 - began_s;

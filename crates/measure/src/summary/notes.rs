@@ -127,11 +127,11 @@ impl fmt::Display for TrialNote {
 
 /// Returns the notes that a trial's own record gives reason for, in the order of
 /// [`TrialNote::ALL`]; none for plans of other protocols.
-pub(super) fn of_trial(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
+pub(super) fn trial_notes(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
     let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
         return Vec::new();
     };
-    let kernel = KernelCounts::of(trial).unwrap_or_default();
+    let kernel = KernelCounts::from_trial(trial).unwrap_or_default();
     let (server, generator) = (&kernel.server, &kernel.generator);
     let is_veth = run.environment.topology == "veth";
     let holds = |note: &TrialNote| match note {
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_clean_trial_has_no_notes_and_every_note_comes_alone() {
-        assert_eq!(of_trial(&clean(), &run()), []);
+        assert_eq!(trial_notes(&clean(), &run()), []);
         let load = |change: fn(&mut LoadRecord)| {
             let mut trial = clean();
             change(trial.load.as_mut().unwrap());
@@ -310,14 +310,14 @@ mod tests {
             (TrialNote::Segmented, load(|of| of.segmentation = true)),
             (TrialNote::CountersDiffer, load(|of| of.messages.sent = 1_011)),
         ] {
-            assert_eq!(of_trial(&trial, &run()), [note]);
+            assert_eq!(trial_notes(&trial, &run()), [note]);
             let dhcp = RunRecord { environment: run().environment, ..RunRecord::default() };
-            assert_eq!(of_trial(&trial, &dhcp), [], "{note} is of DNS");
+            assert_eq!(trial_notes(&trial, &dhcp), [], "{note} is of DNS");
         }
-        assert_eq!(of_trial(&load(|of| of.messages.sent = 1_010), &run()), [], "a stray packet");
+        assert_eq!(trial_notes(&load(|of| of.messages.sent = 1_010), &run()), [], "a stray packet");
         let mut on_loopback = run();
         on_loopback.environment.topology = "loopback".to_owned();
-        assert_eq!(of_trial(&load(|of| of.messages.sent = 2_000), &on_loopback), []);
+        assert_eq!(trial_notes(&load(|of| of.messages.sent = 2_000), &on_loopback), []);
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
             (counts.received.packets, counts.received.bytes) = (queries, queries * 85);
             (counts.sent.packets, counts.sent.bytes) = (answers, answers * 113);
             trial.load.as_mut().unwrap().messages.sent = queries;
-            of_trial(&trial, &run())
+            trial_notes(&trial, &run())
         };
         assert_eq!(at(1_146_788, 912_408), []);
         assert_eq!(at(1_146_790, 912_408), [TrialNote::BeyondGigabit]);

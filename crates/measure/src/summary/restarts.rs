@@ -44,7 +44,7 @@ pub struct RestartResult {
 impl RestartResult {
     /// Returns the seconds for which the database was unavailable.
     #[must_use]
-    pub fn away_s(&self) -> f64 {
+    pub fn outage_s(&self) -> f64 {
         self.restart.answered_at_s - self.restart.ended_at_s
     }
 
@@ -64,7 +64,7 @@ pub(super) fn restarts(trials: &[&TrialRecord], deadline_s: f64) -> Vec<RestartR
 fn result(trial: &TrialRecord, deadline_s: f64) -> Option<RestartResult> {
     let (restart, load) = (trial.restart?, trial.load.as_ref()?);
     let timeline = load.timeline.clone()?;
-    let back_s = back_s(&timeline, restart.ended_at_s);
+    let back_s = recovery_s(&timeline, restart.ended_at_s);
     let counts = load.exchanges;
     let until_s = back_s.unwrap_or(f64::INFINITY);
     let apart = |index: usize| {
@@ -96,7 +96,7 @@ fn result(trial: &TrialRecord, deadline_s: f64) -> Option<RestartResult> {
 /// Returns the time at which leases were completed again: the end of the longest silence that
 /// contains the end of the database or follows it. `ended_s` itself when there was none; `None`
 /// when it never ended.
-fn back_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
+fn recovery_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
     let first = (ended_s / timeline.interval_s).floor().max(0.0) as usize;
     let last_due = timeline.points.iter().rposition(|point| point[0] > 0)?;
     let (mut longest, mut run) = ((0, None), 0);
@@ -158,7 +158,7 @@ mod tests {
         let result = result(&trial(11..18), 0.2).unwrap();
         assert!((result.first_lease_s.unwrap() - 0.75).abs() < 1e-9);
         assert_eq!((result.missed, result.missed_apart), (70, 0));
-        assert!((result.away_s() - 0.45).abs() < 1e-9 && (result.missed_s() - 0.7).abs() < 1e-9);
+        assert!((result.outage_s() - 0.45).abs() < 1e-9 && (result.missed_s() - 0.7).abs() < 1e-9);
     }
 
     #[test]

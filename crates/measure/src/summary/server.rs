@@ -23,7 +23,11 @@ struct Variant<'t> {
 }
 
 /// Judges the trials of one server.
-pub(super) fn judge(server: &str, trials: &[&TrialRecord], run: &RunRecord) -> ServerResult {
+pub(super) fn server_result(
+    server: &str,
+    trials: &[&TrialRecord],
+    run: &RunRecord,
+) -> ServerResult {
     let loss_percent = run.plan.search.loss_percent;
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.variant.as_str()).collect();
     let variants: Vec<Variant<'_>> =
@@ -73,7 +77,7 @@ pub(super) fn judge(server: &str, trials: &[&TrialRecord], run: &RunRecord) -> S
         segmentation: segmentation(&best.trials),
         leases_per_cpu_s: best.leases_per_cpu_s,
         loses_at_every_rate: loses_at_every_rate(server, best, run),
-        bottleneck: Bottleneck::of_searches((server, best.name), &best.trials, run)
+        bottleneck: Bottleneck::from_searches(server, best.name, &best.trials, run)
             .filter(|_| best.leases_per_s.is_some()),
         share_of_limit: None,
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),

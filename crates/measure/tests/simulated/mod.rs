@@ -208,7 +208,7 @@ impl Lab {
             commands: commands(model, rate_per_s, dwell_s),
             server_cpus: vec![0],
             generator_cpus: vec![1],
-            digest: SampleDigest::of_samples(&samples, &[0], &[1]),
+            digest: SampleDigest::from_samples(&samples, &[0], &[1]),
             load: Some(load),
             samples,
             void: Vec::new(),
@@ -290,8 +290,8 @@ impl Lab {
             },
             completed_per_s: carried as f64 / dwell_s,
             deadline_s: self.plan.search.deadline_s,
-            latency_due: LatencySummary::of_histogram(&histogram),
-            latency_sent: LatencySummary::of_histogram(&histogram),
+            latency_due: LatencySummary::from_histogram(&histogram),
+            latency_sent: LatencySummary::from_histogram(&histogram),
             histogram_due: histogram.entries().collect(),
             ..LoadRecord::default()
         }

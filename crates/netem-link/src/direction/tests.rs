@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use netio::{FrameReceiver, FrameSender, interface, namespace};
 
 use super::*;
+use crate::ends::LinkOutput;
 use crate::parse_words;
 
 /// Rounds, of which one must allocate nothing.
@@ -73,16 +74,16 @@ fn a_link_that_has_seen_its_busiest_time_allocates_nothing() {
     let is_allowed = between_two_pairs(|| {
         let open = |name: &str| interface::named(name).unwrap();
         let words = "delay 1ms 1ms loss 1% duplicate 3% corrupt 1% reorder 5%";
-        let sockets = (
-            LinkInput::Frames(FrameReceiver::open(&open("in1")).unwrap()),
-            LinkOutput::Frames(FrameSender::open(&open("out0")).unwrap()),
-        );
+        let sockets = LinkSockets {
+            input: LinkInput::Frames(FrameReceiver::open(&open("in1")).unwrap()),
+            output: LinkOutput::Frames(FrameSender::open(&open("out0")).unwrap()),
+        };
         let names =
             DirectionNames { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
         let (_orders, taken) = mpsc::channel();
         let waker = Arc::new(Waker::new().unwrap());
         let link = EmulatedLink::new(parse_words(words).unwrap(), 1);
-        let mut direction = LinkDirection::new(names, link, sockets, (taken, waker));
+        let mut direction = LinkDirection::new(names, link, sockets, taken, waker);
         let mut source = FrameSender::open(&open("in0")).unwrap();
         for _ in 0..5 {
             pass(&mut direction, &mut source, 60);

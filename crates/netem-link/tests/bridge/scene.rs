@@ -96,7 +96,7 @@ impl BridgeNamespaces {
             is_tun: false,
         };
         let request = LinkRequest {
-            between: MIDDLE_ENDS.map(place),
+            interfaces: MIDDLE_ENDS.map(place),
             settings: [forward, backward].map(|words| parse_words(words).unwrap()),
             seed,
             socket: None,

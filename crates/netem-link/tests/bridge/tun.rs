@@ -27,7 +27,7 @@ fn link(scene: &BridgeNamespaces, words: &str) -> Bridge {
     scene.ip_at_right("tuntap add mode tun name t1");
     let between = [scene.left_place("t0/tun"), scene.right_place("t1/tun")];
     let request = LinkRequest {
-        between: between.map(|place| place.parse::<LinkInterface>().unwrap()),
+        interfaces: between.map(|place| place.parse::<LinkInterface>().unwrap()),
         settings: [words, ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,
@@ -42,36 +42,37 @@ fn link(scene: &BridgeNamespaces, words: &str) -> Bridge {
     bridge
 }
 
-fn open(address: Ipv4Addr) -> (UdpSocket, SocketAddr) {
+/// Socket with its own address.
+struct BoundSocket {
+    socket: UdpSocket,
+    address: SocketAddr,
+}
+
+fn open(address: Ipv4Addr) -> BoundSocket {
     let options = UdpOptions { ecn: true, ..UdpOptions::at((IpAddr::V4(address), 0)) };
     let socket = UdpSocket::open(&options).unwrap();
     let address = socket.local_address().unwrap();
-    (socket, address)
+    BoundSocket { socket, address }
 }
 
 /// Sends datagrams of these lengths, and returns the lengths and ECN fields that arrived.
-fn send(
-    (from, source): &(UdpSocket, SocketAddr),
-    (to, destination): &(UdpSocket, SocketAddr),
-    lens: &[usize],
-    ecn: u8,
-) -> Vec<(usize, u8)> {
+fn send(from: &BoundSocket, to: &BoundSocket, lens: &[usize], ecn: u8) -> Vec<(usize, u8)> {
     // No trains: the test covers packets that a program sends one by one.
     let mut batch = SendBatch::new(lens.len(), 60_000, false);
     for (number, &len) in lens.iter().enumerate() {
         batch.slot().unwrap()[..len].fill(number as u8);
-        let source = SendSource { address: source.ip(), interface: 0 };
-        batch.commit_ecn(len, *destination, Some(source), ecn);
+        let source = SendSource { address: from.address.ip(), interface: 0 };
+        batch.commit_ecn(len, to.address, Some(source), ecn);
     }
-    assert_eq!(batch.flush(from).sent, lens.len());
+    assert_eq!(batch.flush(&from.socket).sent, lens.len());
     let (mut receiving, mut arrived) = (RecvBatch::new(64, 60_000), Vec::new());
     while arrived.len() < lens.len() {
-        assert_eq!(poll(&mut [PollFd::readable(to)], Some(PATIENCE_NS)).unwrap(), 1);
-        receiving.receive(to).unwrap();
+        assert_eq!(poll(&mut [PollFd::readable(&to.socket)], Some(PATIENCE_NS)).unwrap(), 1);
+        receiving.receive(&to.socket).unwrap();
         for datagram in receiving.iter() {
             let number = arrived.len() as u8;
             assert!(datagram.octets.iter().all(|&octet| octet == number));
-            assert_eq!(datagram.source, *source);
+            assert_eq!(datagram.source, from.address);
             arrived.push((datagram.octets.len(), datagram.ecn));
         }
     }
@@ -120,7 +121,7 @@ fn a_tun_device_and_an_ethernet_interface_do_not_go_together() {
     let Some(scene) = BridgeNamespaces::set() else { return };
     let between = [scene.left_place("l0"), scene.right_place("t1/tun")];
     let request = LinkRequest {
-        between: between.map(|place| place.parse::<LinkInterface>().unwrap()),
+        interfaces: between.map(|place| place.parse::<LinkInterface>().unwrap()),
         settings: ["", ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,

@@ -128,7 +128,7 @@ fn check(
     Some(TokenBucket {
         bytes_per_s: parts.rate?,
         burst_bytes: parts.burst?,
-        room,
+        limit: room,
         peak: peak.map(|((_, bytes_per_s), burst_bytes)| Peak { bytes_per_s, burst_bytes }),
         packet_bytes_min: parts.packet_bytes_min,
         overhead_bytes: parts.overhead_bytes,

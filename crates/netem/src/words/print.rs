@@ -133,7 +133,7 @@ fn write_slot(f: &mut fmt::Formatter<'_>, slot: &SlotSettings) -> fmt::Result {
 
 fn write_bucket(f: &mut fmt::Formatter<'_>, bucket: &TokenBucket) -> fmt::Result {
     write!(f, " tbf rate {} burst {}", rate(bucket.bytes_per_s), size(bucket.burst_bytes))?;
-    match bucket.room {
+    match bucket.limit {
         BucketLimit::Bytes(bytes) => write!(f, " limit {}", size(bytes))?,
         BucketLimit::Time { latency_ns } => write!(f, " latency {}", time(latency_ns))?,
     }

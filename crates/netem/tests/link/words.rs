@@ -51,7 +51,7 @@ fn a_bucket_behind() {
     let bucket = TokenBucket {
         bytes_per_s: per_s(12_500_000),
         burst_bytes: 5 * 1_024,
-        room: BucketLimit::Time { latency_ns: 50_000_000 },
+        limit: BucketLimit::Time { latency_ns: 50_000_000 },
         peak: None,
         packet_bytes_min: 0,
         overhead_bytes: 0,
@@ -64,7 +64,7 @@ fn a_bucket_behind() {
          overhead 14 linklayer adsl",
     );
     let expected = TokenBucket {
-        room: BucketLimit::Bytes(30_000),
+        limit: BucketLimit::Bytes(30_000),
         peak: Some(Peak { bytes_per_s: per_s(125_000_000), burst_bytes: 2_048 }),
         packet_bytes_min: 64,
         overhead_bytes: 14,
@@ -136,7 +136,7 @@ fn units_mean_what_they_mean_to_tc() {
     assert_eq!(["7", "2k", "1kb", "8kbit", "1.5m"].map(limit), [7, 2_048, 1_024, 1_024, 1_572_864]);
     let bucket = settings("tbf rate 1mbit burst 2kb latency 400").bucket.unwrap();
     assert_eq!(
-        bucket.room,
+        bucket.limit,
         BucketLimit::Time { latency_ns: 400_000 },
         "tbf counts in microseconds"
     );
@@ -286,7 +286,7 @@ fn bucket(random: &mut Random) -> TokenBucket {
     TokenBucket {
         bytes_per_s: per_s(rate),
         burst_bytes: size(random, 40),
-        room,
+        limit: room,
         peak: random.chance(1, 2).then_some(peak),
         packet_bytes_min: random.below(3) as u32 * 40,
         overhead_bytes: random.below(3) as u16 * 7,

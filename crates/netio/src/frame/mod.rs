@@ -151,7 +151,7 @@ impl Promiscuity {
     /// # Errors
     ///
     /// The step that failed; `EPERM` without the capability `CAP_NET_RAW`.
-    pub fn of(interface: &Interface) -> Result<Self, NetError> {
+    pub fn enable(interface: &Interface) -> Result<Self, NetError> {
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
         socket

@@ -126,7 +126,7 @@ impl FrameReceiver {
             self.truncated += 1;
             return None;
         };
-        let whole = self.slots.room(slot);
+        let whole = self.slots.buffer(slot);
         let head = whole.first_chunk::<HEAD_BYTES>().expect("a slot has room for it");
         let placed = (received >= HEAD_BYTES + ETHERNET_BYTES)
             .then(|| read_head(head, received - HEAD_BYTES, tag_bytes))

@@ -86,7 +86,7 @@ impl FrameSender {
     /// queued until [`FrameSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let head_bytes = self.head_bytes;
-        (self.len < self.slots.len()).then(|| &mut self.slots.room(self.len)[head_bytes..])
+        (self.len < self.slots.len()).then(|| &mut self.slots.buffer(self.len)[head_bytes..])
     }
 
     /// Returns the number of free slots.
@@ -124,7 +124,7 @@ impl FrameSender {
     fn commit_behind(&mut self, head: [u8; HEAD_BYTES], len: usize) {
         assert!(self.len < self.slots.len(), "commit without a slot");
         let head_bytes = self.head_bytes;
-        self.slots.room(self.len)[..head_bytes].copy_from_slice(&head[..head_bytes]);
+        self.slots.buffer(self.len)[..head_bytes].copy_from_slice(&head[..head_bytes]);
         self.slots.address(self.len, head_bytes + len, ());
         self.len += 1;
     }

@@ -30,7 +30,7 @@ impl PacketSendBatch {
     /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
     /// queued until [`PacketSendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
-        (self.len < self.slots.len()).then(|| self.slots.room(self.len))
+        (self.len < self.slots.len()).then(|| self.slots.buffer(self.len))
     }
 
     /// Queues the first `len` bytes of the slot that [`PacketSendBatch::slot`] returned, an IPv4

@@ -20,7 +20,7 @@ pub(crate) fn octet(
 ) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     if parser.cursor.word().is_empty() {
-        let found = parser.cursor.found();
+        let found = parser.cursor.describe_next();
         let message = if found == "`-`" {
             "a sign stands inside of c8(), c16(), c32() and c64() only".to_owned()
         } else {
@@ -147,7 +147,7 @@ pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, 
         }
         // Blanks separate numbers as a comma does.
         if !parser.cursor.take(b',') && !parser.cursor.peek().is_some_and(is_word) {
-            let found = parser.cursor.found();
+            let found = parser.cursor.describe_next();
             return fault(
                 parser.cursor.at,
                 format!("`,` or `)` expected, found {found}; only c8() to c64() take expressions"),

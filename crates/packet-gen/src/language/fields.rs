@@ -50,7 +50,7 @@ pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, PacketTextFault> 
     if has_comma || parser.cursor.peek().is_some_and(is_word) {
         return Ok(false);
     }
-    let found = parser.cursor.found();
+    let found = parser.cursor.describe_next();
     fault(parser.cursor.at, format!("`,` or `)` expected, found {found}"))
 }
 
@@ -78,7 +78,8 @@ fn argument(
     let Some(field) = field else {
         let known: Vec<_> = protocol.fields().iter().map(|field| field.names.join("|")).collect();
         let known = known.join(" ");
-        let shown = if name.is_empty() { parser.cursor.found() } else { format!("`{name}`") };
+        let shown =
+            if name.is_empty() { parser.cursor.describe_next() } else { format!("`{name}`") };
         let message = format!("{}() has no field {shown}: it has {known}", protocol.name());
         return fault(at, message);
     };

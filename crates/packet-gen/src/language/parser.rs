@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
         self.cursor.skip_blanks();
         let at = self.cursor.at;
         if !self.cursor.take(b'{') {
-            let found = self.cursor.found();
+            let found = self.cursor.describe_next();
             return fault(at, format!("a packet in braces, `{{ ... }}`, expected, found {found}"));
         }
         let PacketParserSettings { quirks, device, is_to_file, .. } = *self.settings;

@@ -272,7 +272,10 @@ fn encode(name: &[u8]) -> Vec<u8> {
 fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFault> {
     let at = cursor.at;
     if cursor.peek() != Some(b'"') {
-        return fault(at, format!("a name in double quotes expected, found {}", cursor.found()));
+        return fault(
+            at,
+            format!("a name in double quotes expected, describe_next {}", cursor.describe_next()),
+        );
     }
     let text = cursor.string()?;
     let name = text.strip_suffix(b".").unwrap_or(text);

@@ -76,11 +76,14 @@ impl<'a> Cursor<'a> {
         if self.take(octet) {
             return Ok(());
         }
-        fault(self.at, format!("`{}` expected, found {}", octet as char, self.found()))
+        fault(
+            self.at,
+            format!("`{}` expected, describe_next {}", octet as char, self.describe_next()),
+        )
     }
 
     /// Returns the next text, for messages.
-    pub(crate) fn found(&self) -> String {
+    pub(crate) fn describe_next(&self) -> String {
         let Some(octet) = self.peek() else { return "the end of the text".to_owned() };
         let word = self.word_at(self.at);
         if word.is_empty() {

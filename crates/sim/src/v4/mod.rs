@@ -1,4 +1,4 @@
 //! DHCPv4 scene.
 
 pub mod client;
-mod scene;
+mod simulated_protocol;

@@ -8,10 +8,10 @@ use dhcp_lease::v6::{IaIdentity, Lease, LeaseState, LeaseTable, Resource, Resour
 use dhcp_wire::v6::{MessageType, Packet};
 
 use super::client::{RELAY, SERVER_DUID, SimulatedClient6, granted};
-use crate::scene::{
+use crate::settings::DhcpSimulationSettings;
+use crate::simulated_protocol::{
     Acknowledgment, INTERFACE, LeaseOwner, ReplyReception, SimulatedProtocol, SimulationIncludes,
 };
-use crate::settings::DhcpSimulationSettings;
 
 impl SimulatedProtocol for V6 {
     type Client = SimulatedClient6;
@@ -48,7 +48,7 @@ impl SimulatedProtocol for V6 {
             local: Ipv6Addr::UNSPECIFIED,
             interface: INTERFACE,
             is_multicast: is_direct || random.chance(1, 2),
-            door: 0,
+            listener_index: 0,
         }
     }
 
@@ -56,7 +56,11 @@ impl SimulatedProtocol for V6 {
         client.relays == 0
     }
 
-    fn hears(client: &SimulatedClient6, destination: SocketAddrV6, reply: &[u8]) -> ReplyReception {
+    fn reception(
+        client: &SimulatedClient6,
+        destination: SocketAddrV6,
+        reply: &[u8],
+    ) -> ReplyReception {
         let relays = Packet::parse(reply).map_or(0, |packet| packet.relay_count());
         let expected = if Self::is_direct(client) {
             SocketAddrV6::new(client.link_local(), 546, 0, INTERFACE)
@@ -103,7 +107,7 @@ impl SimulatedProtocol for V6 {
             .collect()
     }
 
-    fn asker(identity: &IaIdentity<'_>) -> usize {
+    fn client_number(identity: &IaIdentity<'_>) -> usize {
         SimulatedClient6::index_of(identity.duid).expect("only clients of this world ask")
     }
 

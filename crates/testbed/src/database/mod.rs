@@ -86,7 +86,7 @@ pub struct PrivateDatabase {
     folder: PathBuf,
     port: Option<u16>,
     /// Words that the server's command is run through.
-    through: Vec<String>,
+    command_prefix: Vec<String>,
     /// Further settings of the server itself, as `name=value`.
     options: Vec<String>,
     process: Option<ChildProcess>,
@@ -111,7 +111,7 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn start_through(
+    pub fn start_with_prefix(
         engine: DatabaseEngine,
         settings: PrivateDatabaseSettings,
         words: &[String],
@@ -139,7 +139,7 @@ impl PrivateDatabase {
         options: &[String],
     ) -> Result<Self, TestbedError> {
         let mut database = Self::make(engine, settings)?;
-        database.through = words.to_vec();
+        database.command_prefix = words.to_vec();
         match engine {
             DatabaseEngine::MariaDb => mariadb::create(&database)?,
             DatabaseEngine::PostgreSql => postgresql::create(&database)?,
@@ -165,7 +165,15 @@ impl PrivateDatabase {
         fs::create_dir_all(&folder).map_err(made)?;
         let port = if settings.on_loopback { Some(free_port()?) } else { None };
         let (through, options) = (Vec::new(), Vec::new());
-        let database = Self { engine, settings, folder, port, through, options, process: None };
+        let database = Self {
+            engine,
+            settings,
+            folder,
+            port,
+            command_prefix: through,
+            options,
+            process: None,
+        };
         give_away(&database.folder)?;
         Ok(database)
     }
@@ -250,7 +258,7 @@ impl PrivateDatabase {
     /// Ends the server at once, with all its processes, as a crash would. Its folder stays.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        let tree = standing_tree(process.pid());
+        let tree = stopped_tree(process.pid());
         // PostgreSQL's processes lead sessions of their own, so they are not in the group. One
         // command ends all: an id that was free in between could be that of another program.
         let pids: Vec<String> = tree.iter().map(u32::to_string).collect();
@@ -302,11 +310,11 @@ impl PrivateDatabase {
         let command = command.args(arguments.iter().copied());
         let cpu = self.settings.cpu.map(|cpu| cpu.to_string());
         let command = match &cpu {
-            Some(cpu) => command.through(&["taskset", "-c", cpu]),
+            Some(cpu) => command.with_prefix(&["taskset", "-c", cpu]),
             None => command,
         };
-        let words: Vec<&str> = self.through.iter().map(String::as_str).collect();
-        let command = command.through(&words);
+        let words: Vec<&str> = self.command_prefix.iter().map(String::as_str).collect();
+        let command = command.with_prefix(&words);
         let ready = match self.engine {
             DatabaseEngine::MariaDb => mariadb::ready(self)?,
             DatabaseEngine::PostgreSql => postgresql::ready(self)?,
@@ -319,7 +327,7 @@ impl PrivateDatabase {
         let process = self.process.insert(ChildProcess::start(&command, "server", &self.folder)?);
         let mut ended = None;
         let is_up = wait_until(READY_LIMIT, || {
-            ended = process.ended().ok().flatten();
+            ended = process.exit_status().ok().flatten();
             // A start of the client is more expensive than a look for the socket.
             ended.is_some() || (socket.exists() && ready.run().is_ok())
         });
@@ -383,13 +391,13 @@ fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
 
 /// Returns process `pid` and everything below it after all of it stands still, so that none of it
 /// starts another process between the look and the kill.
-fn standing_tree(pid: u32) -> Vec<u32> {
+fn stopped_tree(pid: u32) -> Vec<u32> {
     let mut seen = Vec::new();
     wait_until(STOP_LIMIT, || {
         let mut tree = process_tree(pid);
         tree.sort_unstable();
         let moving: Vec<String> =
-            tree.iter().filter(|of| moves(**of)).map(u32::to_string).collect();
+            tree.iter().filter(|of| is_active(**of)).map(u32::to_string).collect();
         let is_still = moving.is_empty() && tree == seen;
         if !moving.is_empty() {
             let script = format!("kill -s STOP {}", moving.join(" "));
@@ -402,7 +410,7 @@ fn standing_tree(pid: u32) -> Vec<u32> {
 }
 
 /// Returns true if a process is there and neither stopped nor ended.
-fn moves(pid: u32) -> bool {
+fn is_active(pid: u32) -> bool {
     let stat = crate::proc::read(format!("/proc/{pid}/stat"));
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['T', 't', 'Z', 'X']))
 }

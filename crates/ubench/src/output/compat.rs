@@ -77,7 +77,8 @@ const fn label(step: WorkloadStep) -> Option<&'static str> {
 pub fn progress(
     step: WorkloadStep,
     hits: &[bool],
-    (backend, is_compiled): (SubjectBackend, bool),
+    backend: SubjectBackend,
+    is_compiled: bool,
     is_verbose: bool,
 ) -> String {
     let Some(label) = label(step) else { return String::new() };
@@ -198,7 +199,7 @@ mod tests {
     fn a_mark_stands_for_each_operation() {
         let hits = [true, false, true];
         let line = |step, backend, is_compiled, is_verbose| {
-            progress(step, &hits, (backend, is_compiled), is_verbose)
+            progress(step, &hits, backend, is_compiled, is_verbose)
         };
         assert_eq!(
             line(WorkloadStep::Create, SubjectBackend::Sqlite, true, true),
@@ -234,7 +235,7 @@ mod tests {
             StepResult::new(step, 1000, 0, vec![time], OperationLatency::default())
         });
         let row = SubjectResult {
-            subject: BenchmarkSubject::of_2012(SubjectBackend::Mysql, ChangeSafety::Sync, false),
+            subject: BenchmarkSubject::for_2012(SubjectBackend::Mysql, ChangeSafety::Sync, false),
             setting: String::new(),
             records: 1000,
             steps: steps.collect(),

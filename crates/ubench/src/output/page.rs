@@ -21,7 +21,7 @@ pub fn page(report: &UbenchReport) -> String {
         (head(report))
         main {
             (notes(report))
-            @for table in &seeds::TABLES { (tables::beside(table, &report.rows)) }
+            @for table in &seeds::TABLES { (tables::comparison(table, &report.rows)) }
             (group_commit(report))
             (rows(&report.rows))
             (method(report))

@@ -72,7 +72,7 @@ impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
 
     fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
         let values = statement::values(step, number, Clock::now().wall_s());
-        let prepared = self.texts.of(step);
+        let prepared = self.texts.statement(step);
         let rows = match step.is_search() {
             true => self.driver.find(prepared, StatementArguments(&values)),
             false => self.driver.change(prepared, StatementArguments(&values)),
@@ -146,7 +146,7 @@ impl PlainStore {
         };
         if let [connection] = &mut self.connections[..] {
             let first_ns = Clock::mono_ns();
-            operate(&mut **connection, (step, numbers), per_transaction, tally)?;
+            operate(&mut **connection, step, numbers, per_transaction, tally)?;
             tally.time_ns = Clock::mono_ns() - first_ns;
         } else {
             let keeps_marks = tally.marks.is_some();
@@ -162,13 +162,13 @@ impl PlainStore {
                             let mut tally = StepRunResult::new(keeps_marks);
                             start.wait();
                             let first_ns = Clock::mono_ns();
-                            operate(&mut **connection, (step, &own), per_transaction, &mut tally)?;
+                            operate(&mut **connection, step, &own, per_transaction, &mut tally)?;
                             tally.time_ns = Clock::mono_ns() - first_ns;
                             Ok(tally)
                         })
                     })
                     .collect();
-                let panicked = || UbenchError::said("a thread has panicked");
+                let panicked = || UbenchError::from_message("a thread has panicked");
                 workers
                     .into_iter()
                     .map(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
@@ -198,14 +198,15 @@ fn stripes(numbers: &[u32], threads: usize) -> impl Iterator<Item = Vec<u32>> {
 
 fn operate(
     connection: &mut dyn StoreConnection,
-    (step, numbers): (WorkloadStep, &[u32]),
+    step: WorkloadStep,
+    numbers: &[u32],
     per_transaction: usize,
     tally: &mut StepRunResult,
 ) -> Result<(), UbenchError> {
     if per_transaction == 1 || step.is_search() {
         let mut begin_ns = Clock::mono_ns();
         for &number in numbers {
-            tally.found(connection.operate(step, number)?);
+            tally.record_result(connection.operate(step, number)?);
             let end_ns = Clock::mono_ns();
             tally.latency_ns.record(end_ns - begin_ns);
             begin_ns = end_ns;
@@ -218,7 +219,7 @@ fn operate(
         connection.begin()?;
         for &number in chunk {
             begins_ns.push(Clock::mono_ns());
-            tally.found(connection.operate(step, number)?);
+            tally.record_result(connection.operate(step, number)?);
         }
         connection.commit()?;
         let end_ns = Clock::mono_ns();
@@ -256,7 +257,7 @@ mod tests {
     fn a_transaction_holds_as_many_operations_as_asked_for() {
         let mut script = Script::default();
         let mut tally = StepRunResult::new(true);
-        operate(&mut script, (WorkloadStep::Update, &[3, 1, 2]), 2, &mut tally).unwrap();
+        operate(&mut script, WorkloadStep::Update, &[3, 1, 2], 2, &mut tally).unwrap();
         let expected = ["begin", "update 3", "update 1", "commit", "begin", "update 2", "commit"];
         assert_eq!(script.0, expected);
         assert_eq!((tally.misses, tally.latency_ns.count()), (1, 3));
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn searches_need_no_transaction() {
         let mut script = Script::default();
-        operate(&mut script, (WorkloadStep::Search, &[7, 8]), 2, &mut StepRunResult::new(false))
+        operate(&mut script, WorkloadStep::Search, &[7, 8], 2, &mut StepRunResult::new(false))
             .unwrap();
         assert_eq!(script.0, ["search 7", "search 8"]);
     }

@@ -88,7 +88,7 @@ impl StepStatements {
         }
     }
 
-    pub(crate) const fn of(&self, step: WorkloadStep) -> &StatementTemplate {
+    pub(crate) const fn statement(&self, step: WorkloadStep) -> &StatementTemplate {
         match step {
             WorkloadStep::Create => &self.create,
             WorkloadStep::Search => &self.searches[0],
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn update(backend: SubjectBackend, is_compiled: bool) -> StatementTemplate {
-        StepStatements::new(backend, is_compiled).of(WorkloadStep::Update).clone()
+        StepStatements::new(backend, is_compiled).statement(WorkloadStep::Update).clone()
     }
 
     #[test]
@@ -217,8 +217,9 @@ mod tests {
         let octets = [StatementValue::Octets(vec![0, 0x9a, 0xff])];
         let search = |backend| {
             let texts = StepStatements::new(backend, false);
-            let text =
-                texts.of(WorkloadStep::SearchHardware).written_out(StatementArguments(&octets));
+            let text = texts
+                .statement(WorkloadStep::SearchHardware)
+                .written_out(StatementArguments(&octets));
             text.split_once("WHERE ").unwrap().1.to_owned()
         };
         assert_eq!(search(SubjectBackend::Sqlite), "hwaddr = X'009aff'");
@@ -229,7 +230,7 @@ mod tests {
     fn every_statement_has_a_mark_for_each_value() {
         for step in WorkloadStep::ALL {
             let marks = StepStatements::new(SubjectBackend::Sqlite, true)
-                .of(step)
+                .statement(step)
                 .compiled
                 .clone()
                 .unwrap();

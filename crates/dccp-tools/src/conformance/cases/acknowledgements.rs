@@ -8,7 +8,7 @@ use dccp::option::{FeatureOption, number};
 
 use super::{ConformanceCase, inside, outside};
 use crate::conformance::answer::{TargetPacket, listed};
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::change;
 use crate::conformance::peer::TesterConnection;
 use crate::conformance::verdict::{Judged, demand};

@@ -7,7 +7,7 @@ use dccp::option::{DccpOption, number};
 
 use super::demand_growing_times;
 use crate::conformance::answer::{TargetPacket, listed};
-use crate::conformance::bench::{CLOSE_COMMAND, CONNECT_COMMAND, ConformanceContext};
+use crate::conformance::context::{CLOSE_COMMAND, CONNECT_COMMAND, ConformanceContext};
 use crate::conformance::negotiation::{change, confirm_of, confirms_for};
 use crate::conformance::peer::{TesterConnection, option};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
@@ -18,7 +18,7 @@ const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;
 
 /// Returns a connection with a target that waits for the answer to its Request, and that Request.
-fn called(
+fn await_request(
     bench: &ConformanceContext,
 ) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
     bench.needs_echo()?;
@@ -55,7 +55,7 @@ fn part_open_with<'b>(
     bench: &'b ConformanceContext,
     more: &[u8],
 ) -> Result<(TesterConnection<'b>, TargetPacket, TargetPacket), CaseStopReason> {
-    let (mut peer, request) = called(bench)?;
+    let (mut peer, request) = await_request(bench)?;
     respond(&mut peer, &request, more);
     let ack = peer.wait("an Ack for the Response", is_ack)?;
     peer.is_open = true;
@@ -63,7 +63,7 @@ fn part_open_with<'b>(
 }
 
 pub(super) fn next_number(bench: &ConformanceContext) -> Judged {
-    let (mut peer, request) = called(bench)?;
+    let (mut peer, request) = await_request(bench)?;
     let is_request = |a: &TargetPacket| a.is(PacketType::Request);
     let (again, _) = peer.wait_repeated("the Request again", is_request)?;
     let is_next = again.sequence() == request.sequence().next();
@@ -72,7 +72,7 @@ pub(super) fn next_number(bench: &ConformanceContext) -> Judged {
 }
 
 pub(super) fn backs_off(bench: &ConformanceContext) -> Judged {
-    let (mut peer, _) = called(bench)?;
+    let (mut peer, _) = await_request(bench)?;
     let is_request = |a: &TargetPacket| a.is(PacketType::Request);
     demand_growing_times(|| peer.wait_repeated("the Request again", is_request).map(drop))?;
     let expected = "Reset 2 that acknowledges 0, when it gives up";
@@ -83,7 +83,7 @@ pub(super) fn backs_off(bench: &ConformanceContext) -> Judged {
 }
 
 pub(super) fn no_answer(bench: &ConformanceContext) -> Judged {
-    let (mut peer, _) = called(bench)?;
+    let (mut peer, _) = await_request(bench)?;
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync] {
         let draft = peer.next(packet_type);
         peer.send(&draft);
@@ -96,7 +96,7 @@ pub(super) fn no_answer(bench: &ConformanceContext) -> Judged {
 }
 
 pub(super) fn other_response(bench: &ConformanceContext) -> Judged {
-    let (mut peer, request) = called(bench)?;
+    let (mut peer, request) = await_request(bench)?;
     let mut wrong = peer.next(PacketType::Response).acknowledging(request.sequence().plus(1_000));
     wrong.header.service_code = request.header.service_code;
     peer.send(&wrong);
@@ -160,7 +160,7 @@ fn refuse<'b>(
     bench: &'b ConformanceContext,
     feature: u8,
 ) -> Result<TesterConnection<'b>, CaseStopReason> {
-    let (mut peer, request) = called(bench)?;
+    let (mut peer, request) = await_request(bench)?;
     let changes = request.changes();
     let Some((kind, ..)) = changes.iter().find(|(_, asked, _)| *asked == feature) else {
         let why = format!("the target does not ask for feature {feature}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dccp::header::PacketType;
 
 use super::{ConformanceCase, inside, outside};
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged};
 
@@ -74,8 +74,8 @@ fn six_numbers(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
     let mut first = TesterConnection::open(bench)?;
     let mut second = TesterConnection::open(bench)?;
-    let door = bench.another_door()?;
-    let mut third = TesterConnection::at_door(bench, door, first.port);
+    let door = bench.open_another_socket()?;
+    let mut third = TesterConnection::at_socket(bench, door, first.port);
     third.request(&VECTORS)?;
     third.complete()?;
     [&mut first, &mut second, &mut third].into_iter().try_for_each(|peer| {
@@ -87,8 +87,8 @@ fn six_numbers(bench: &ConformanceContext) -> Judged {
 fn another_udp_port(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
     let mut peer = TesterConnection::open(bench)?;
-    let door = bench.another_door()?;
-    let mut moved = TesterConnection::at_door(bench, door, peer.port);
+    let door = bench.open_another_socket()?;
+    let mut moved = TesterConnection::at_socket(bench, door, peer.port);
     moved.begin_at(peer.sent.next());
     moved.received = peer.received;
     let close = moved.next(PacketType::Close);

@@ -6,7 +6,7 @@ use dccp::option::{DccpOption, FeatureOption, number};
 
 use super::{ConformanceCase, outside};
 use crate::conformance::answer::TargetPacket;
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change};
 use crate::conformance::peer::{TesterConnection, VECTORS, option};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};

@@ -6,7 +6,7 @@ use dccp::header::{PacketType, ResetCode};
 
 use super::{ConformanceCase, active, demand_growing_times, inside, outside};
 use crate::conformance::answer::listed;
-use crate::conformance::bench::{CLOSE_COMMAND, ConformanceContext};
+use crate::conformance::context::{CLOSE_COMMAND, ConformanceContext};
 use crate::conformance::peer::TesterConnection;
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 

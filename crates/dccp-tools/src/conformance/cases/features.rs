@@ -8,7 +8,7 @@ use dccp::sequence::SequenceNumber;
 
 use super::{ConformanceCase, active, demand_growing_times, outside};
 use crate::conformance::answer::{TargetPacket, listed};
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of, wide};
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};

@@ -5,7 +5,7 @@ use dccp::option::number;
 
 use super::{ConformanceCase, active, inside, outside};
 use crate::conformance::answer::{TargetPacket, listed};
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 

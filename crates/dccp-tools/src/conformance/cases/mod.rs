@@ -14,7 +14,7 @@ mod sequences;
 
 use std::time::Instant;
 
-use super::bench::ConformanceContext;
+use super::context::ConformanceContext;
 use super::verdict::{CaseStopReason, Judged};
 
 /// A test case: a requirement and the function that tests it.

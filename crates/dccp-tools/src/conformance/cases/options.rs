@@ -5,7 +5,7 @@ use dccp::option::{DccpOption, FeatureOption, number};
 
 use super::{ConformanceCase, outside};
 use crate::conformance::answer::{TargetPacket, listed};
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{change, wide};
 use crate::conformance::peer::{TesterConnection, option};
 use crate::conformance::verdict::{Judged, demand};

@@ -5,7 +5,7 @@ use dccp::option::{FeatureOption, number};
 
 use super::{ConformanceCase, inside, outside};
 use crate::conformance::answer::TargetPacket;
-use crate::conformance::bench::ConformanceContext;
+use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of};
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
@@ -172,7 +172,10 @@ fn count(peer: &mut TesterConnection<'_>, counter: u8) -> u64 {
 }
 
 /// Sends data with a counter that makes the target send feedback, and waits for it.
-fn tell(peer: &mut TesterConnection<'_>, counter: u8) -> Result<TargetPacket, CaseStopReason> {
+fn send_for_feedback(
+    peer: &mut TesterConnection<'_>,
+    counter: u8,
+) -> Result<TargetPacket, CaseStopReason> {
     let number = count(peer, counter);
     peer.wait("feedback after four steps of CCVal", |answer| {
         is_feedback(answer) && answer.reaches(number)
@@ -182,7 +185,7 @@ fn tell(peer: &mut TesterConnection<'_>, counter: u8) -> Result<TargetPacket, Ca
 fn feedback(bench: &ConformanceContext) -> Judged {
     let (mut peer, _) = open(bench, FeatureOption::ChangeL)?;
     for counter in [0, 4, 8] {
-        let answer = tell(&mut peer, counter)?;
+        let answer = send_for_feedback(&mut peer, counter)?;
         let has_time = answer.option(number::ELAPSED_TIME).is_some()
             || answer.option(number::TIMESTAMP_ECHO).is_some();
         demand(has_time, "Elapsed Time or Timestamp Echo", || answer.to_string())?;
@@ -198,7 +201,7 @@ fn feedback(bench: &ConformanceContext) -> Judged {
 fn no_loss_rate(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
     for counter in [0, 4, 8] {
-        let answer = tell(&mut peer, counter)?;
+        let answer = send_for_feedback(&mut peer, counter)?;
         let rate = answer.option(number::LOSS_EVENT_RATE);
         demand(rate == Some(&NO_LOSS), "Loss Event Rate 4294967295", || answer.to_string())?;
     }
@@ -229,8 +232,8 @@ fn receive_rate(bytes_per_s: u32) -> Vec<u8> {
 
 fn when_feedback(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
-    tell(&mut peer, 0)?;
-    tell(&mut peer, 4)?;
+    send_for_feedback(&mut peer, 0)?;
+    send_for_feedback(&mut peer, 4)?;
     let _lost = peer.next(PacketType::Data);
     for _ in 0..2 {
         count(&mut peer, 5);
@@ -257,7 +260,7 @@ fn intervals(answer: &TargetPacket) -> Result<usize, CaseStopReason> {
 
 fn loss_events(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
-    tell(&mut peer, 0)?;
+    send_for_feedback(&mut peer, 0)?;
     let lose = |peer: &mut TesterConnection<'_>, counter: u8| {
         let _lost = peer.next(PacketType::Data);
         for _ in 0..3 {
@@ -265,17 +268,17 @@ fn loss_events(bench: &ConformanceContext) -> Judged {
         }
     };
     lose(&mut peer, 4);
-    let one = intervals(&tell(&mut peer, 8)?)?;
+    let one = intervals(&send_for_feedback(&mut peer, 8)?)?;
     // At most four steps after the packet before the first hole.
     lose(&mut peer, 8);
     lose(&mut peer, 8);
-    let two = intervals(&tell(&mut peer, 12)?)?;
+    let two = intervals(&send_for_feedback(&mut peer, 12)?)?;
     // The counter goes around once, a whole round trip and more.
     for counter in [13, 14, 15, 0, 1, 2] {
         count(&mut peer, counter);
     }
     lose(&mut peer, 3);
-    let three = intervals(&tell(&mut peer, 7)?)?;
+    let three = intervals(&send_for_feedback(&mut peer, 7)?)?;
     let told = [one, two, three];
     let is_right = two == one + 1 && three == two + 1;
     demand(is_right, "one interval more for each event, of one loss or two", || format!("{told:?}"))
@@ -283,7 +286,7 @@ fn loss_events(bench: &ConformanceContext) -> Judged {
 
 fn reordered(bench: &ConformanceContext) -> Judged {
     let mut peer = sending(bench)?;
-    tell(&mut peer, 0)?;
+    send_for_feedback(&mut peer, 0)?;
     for counter in [4, 8, 12] {
         let mut late = peer.next(PacketType::Data).data(b"overtaken");
         late.header.ccval = counter;
@@ -295,7 +298,7 @@ fn reordered(bench: &ConformanceContext) -> Judged {
             count(&mut peer, counter);
         }
     }
-    let answer = tell(&mut peer, 0)?;
+    let answer = send_for_feedback(&mut peer, 0)?;
     let rate = answer.option(number::LOSS_EVENT_RATE);
     demand(rate == Some(&NO_LOSS), "no loss", || answer.to_string())
 }

@@ -28,7 +28,7 @@ impl Ccid2Receiver {
 }
 
 impl ReceiverHalf for Ccid2Receiver {
-    fn arrived(&mut self, arrival: &PacketArrival) {
+    fn record_arrival(&mut self, arrival: &PacketArrival) {
         let is_data = arrival.data_len.is_some();
         if is_data {
             self.unacknowledged += 1;
@@ -63,7 +63,7 @@ impl ReceiverHalf for Ccid2Receiver {
         true
     }
 
-    fn set_tells_loss_event_rate(&mut self, _tells: bool) {}
+    fn set_reports_loss_event_rate(&mut self, _tells: bool) {}
 
     fn set_rtt(&mut self, rtt_ns: u64) {
         self.rtt_ns = rtt_ns;
@@ -78,7 +78,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn arrive(receiver: &mut Ccid2Receiver, now_ns: u64, is_in_order: bool, is_marked: bool) {
-        receiver.arrived(&PacketArrival {
+        receiver.record_arrival(&PacketArrival {
             now_ns,
             sequence: SequenceNumber::new(0),
             data_len: Some(10),

@@ -94,18 +94,18 @@ impl Ccid2Sender {
         );
         for run in runs.filter(|run| run.state != PacketState::Missing) {
             for packet in self.sent.range_mut(run.low, run.high) {
-                if packet.fate == SentPacketState::Received {
+                if packet.state == SentPacketState::Received {
                     continue;
                 }
                 if packet.is_data {
-                    if packet.fate == SentPacketState::Open {
+                    if packet.state == SentPacketState::Open {
                         self.pipe = self.pipe.saturating_sub(1);
                     }
                     if run.state == PacketState::Received {
                         newly += 1;
                     }
                 }
-                packet.fate = SentPacketState::Received;
+                packet.state = SentPacketState::Received;
                 if run.state == PacketState::Marked {
                     marked = marked.or(Some(run.high));
                 }
@@ -267,7 +267,7 @@ impl SenderHalf for Ccid2Sender {
             Ccid2SentPacket {
                 sent_ns: sent.now_ns,
                 is_data,
-                fate: SentPacketState::Open,
+                state: SentPacketState::Open,
                 is_drop_known: false,
             },
         );
@@ -289,7 +289,7 @@ impl SenderHalf for Ccid2Sender {
         let acknowledged = self.sent.get_mut(feedback.acknowledgement).copied();
         let (newly, marked) = self.mark_received(feedback);
         if let Some(packet) = acknowledged
-            && packet.fate == SentPacketState::Open
+            && packet.state == SentPacketState::Open
         {
             let rtt_ns = feedback.now_ns.saturating_sub(packet.sent_ns);
             self.rto.sample(rtt_ns.saturating_sub(feedback.elapsed_ns).max(RTT_MIN_NS));

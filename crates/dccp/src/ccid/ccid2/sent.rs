@@ -22,7 +22,7 @@ pub(super) enum SentPacketState {
 pub(super) struct Ccid2SentPacket {
     pub(super) sent_ns: u64,
     pub(super) is_data: bool,
-    pub(super) fate: SentPacketState,
+    pub(super) state: SentPacketState,
     pub(super) is_drop_known: bool,
 }
 
@@ -84,10 +84,10 @@ impl SentPackets {
     ) {
         let mut received = 0;
         for (index, packet) in self.packets.iter_mut().enumerate().rev() {
-            match packet.fate {
+            match packet.state {
                 SentPacketState::Received => received += 1,
                 SentPacketState::Open if received >= count => {
-                    packet.fate = SentPacketState::Lost;
+                    packet.state = SentPacketState::Lost;
                     lost(self.base.plus(index as u64), packet);
                 }
                 _ => (),
@@ -99,8 +99,8 @@ impl SentPackets {
     /// Marks all open packets as lost, after a timeout.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
-            if packet.fate == SentPacketState::Open {
-                packet.fate = SentPacketState::Lost;
+            if packet.state == SentPacketState::Open {
+                packet.state = SentPacketState::Lost;
             }
         }
     }
@@ -109,7 +109,7 @@ impl SentPackets {
     /// ones, so the table keeps three.
     fn forget_settled(&mut self) {
         while self.packets.len() > 3
-            && self.packets.front().is_some_and(|packet| packet.fate != SentPacketState::Open)
+            && self.packets.front().is_some_and(|packet| packet.state != SentPacketState::Open)
         {
             self.packets.pop_front();
             self.base = self.base.next();

@@ -80,7 +80,7 @@ impl IntervalHistory {
     }
 
     /// Records a packet that arrived, or that is known not to be lost.
-    pub(super) fn arrived(&mut self, number: SequenceNumber, is_data: bool) {
+    pub(super) fn record_arrival(&mut self, number: SequenceNumber, is_data: bool) {
         self.newest = self.newest.max(number);
         self.intervals[0].non_data += u64::from(!is_data);
     }
@@ -258,10 +258,10 @@ mod tests {
         // RFC 4342 §8.6.2: acknowledged is 44; losses 10, 19 to 23 and 32; 2 packets skipped.
         let mut history = IntervalHistory::new(n(0));
         for (from, lost, last) in [(0, 10, 10), (11, 19, 23), (24, 32, 32)] {
-            (from..lost).for_each(|number| history.arrived(n(number), true));
+            (from..lost).for_each(|number| history.record_arrival(n(number), true));
             history.begin_event(n(lost), n(last), || 15);
         }
-        (33..=42).for_each(|number| history.arrived(n(number), number != 40));
+        (33..=42).for_each(|number| history.record_arrival(n(number), number != 40));
         history.intervals[2].non_data = 1;
         history.intervals[1].non_data = 3;
         let mut area = [0; 100];
@@ -291,11 +291,11 @@ mod tests {
         let mut history = IntervalHistory::new(n(0));
         history.begin_event(n(10), n(10), || 10);
         for event in 2..12 {
-            (event * 10 - 9..event * 10).for_each(|number| history.arrived(n(number), true));
+            (event * 10 - 9..event * 10).for_each(|number| history.record_arrival(n(number), true));
             history.begin_event(n(event * 10), n(event * 10), || 0);
         }
         assert!((history.loss_event_rate() - 0.1).abs() < 1e-9);
-        (111..210).for_each(|number| history.arrived(n(number), true));
+        (111..210).for_each(|number| history.record_arrival(n(number), true));
         // The open interval of 100 has a plain mean of 25; discounted by a half, 1600/45.
         assert!(
             (history.loss_event_rate() - 3.5 / 125.0).abs() < 1e-9,

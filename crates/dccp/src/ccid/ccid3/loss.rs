@@ -55,7 +55,7 @@ impl LossDetector {
     }
 
     /// Processes a packet, and calls `found` with each finding.
-    pub(super) fn arrived(
+    pub(super) fn record_arrival(
         &mut self,
         arrival: &PacketArrival,
         mut found: impl FnMut(LossHistoryChange),
@@ -157,7 +157,7 @@ mod tests {
                 ndp_count: None,
                 is_in_order: true,
             };
-            detector.arrived(&arrival, |finding| match finding {
+            detector.record_arrival(&arrival, |finding| match finding {
                 LossHistoryChange::Event { first, last } => {
                     events.push((first.value(), last.value(), true));
                 }
@@ -207,7 +207,7 @@ mod tests {
                 ndp_count,
                 is_in_order: true,
             };
-            detector.arrived(&arrival, |finding| found.push(finding));
+            detector.record_arrival(&arrival, |finding| found.push(finding));
         }
         let expected = [true, false, false, true, true, true];
         let told: Vec<_> = found

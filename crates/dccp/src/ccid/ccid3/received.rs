@@ -16,7 +16,7 @@ pub(super) struct ReceiveRateMeter {
 }
 
 impl ReceiveRateMeter {
-    pub(super) fn arrived(&mut self, now_ns: u64, data_len: usize, rtt_ns: u64) {
+    pub(super) fn record_arrival(&mut self, now_ns: u64, data_len: usize, rtt_ns: u64) {
         let len = data_len as u64;
         match self.bins.back_mut() {
             Some((begin_ns, octets)) if now_ns < *begin_ns + rtt_ns / BINS_PER_RTT => {
@@ -57,7 +57,7 @@ impl CounterRtt {
         self.smoothed_ns.get_or_insert(rtt_ns);
     }
 
-    pub(super) fn arrived(&mut self, now_ns: u64, ccval: u8) {
+    pub(super) fn record_arrival(&mut self, now_ns: u64, ccval: u8) {
         let Some((since_ns, from)) = self.reference else {
             self.reference = Some((now_ns, ccval));
             return;
@@ -88,12 +88,12 @@ mod tests {
     fn rates_cover_the_last_round_trip_only() {
         let mut received = ReceiveRateMeter::default();
         for packet in 0..100 {
-            received.arrived(packet * 10 * MS, 1_000, 100 * MS);
+            received.record_arrival(packet * 10 * MS, 1_000, 100 * MS);
         }
         let rate = received.rate(990 * MS, 100 * MS);
         assert!((rate - 100_000.0).abs() < 1.0, "{rate}");
         // After an idle minute the first packet counts for itself, not for the minute.
-        received.arrived(60_000 * MS, 1_000, 100 * MS);
+        received.record_arrival(60_000 * MS, 1_000, 100 * MS);
         let rate = received.rate(60_000 * MS, 100 * MS);
         assert!((rate - 10_000.0).abs() < 1.0, "{rate}");
         assert!(received.bins.len() <= 17);
@@ -103,10 +103,10 @@ mod tests {
     fn four_steps_of_the_counter_are_a_round_trip() {
         let mut rtt = CounterRtt::default();
         for step in 0..40 {
-            rtt.arrived(step * 25 * MS, (step % 16) as u8);
+            rtt.record_arrival(step * 25 * MS, (step % 16) as u8);
         }
         assert_eq!(rtt.smoothed_ns(), Some(100 * MS));
-        rtt.arrived(60_000 * MS, 12);
+        rtt.record_arrival(60_000 * MS, 12);
         assert_eq!(rtt.smoothed_ns(), Some(100 * MS));
     }
 }

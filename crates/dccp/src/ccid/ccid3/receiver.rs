@@ -16,7 +16,7 @@ const FEEDBACK_STEPS: u8 = 4;
 /// State of a CCID 3 receiver.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
-    tells_loss_event_rate: bool,
+    reports_loss_event_rate: bool,
     loss: LossDetector,
     intervals: IntervalHistory,
     received: ReceiveRateMeter,
@@ -28,12 +28,12 @@ pub struct Ccid3Receiver {
     newest: SequenceNumber,
     newest_ns: u64,
     /// Counter of the data packet that the last feedback followed.
-    told_ccval: Option<u8>,
+    reported_ccval: Option<u8>,
     due_ns: Option<u64>,
     /// True if data came since the last feedback.
     has_data: bool,
     /// True if there is a loss event that no feedback has reported.
-    has_untold_event: bool,
+    has_unreported_event: bool,
     last_ccval: u8,
 }
 
@@ -43,7 +43,7 @@ impl Ccid3Receiver {
     #[must_use]
     pub fn new(first: SequenceNumber, tells_loss_event_rate: bool) -> Self {
         Self {
-            tells_loss_event_rate,
+            reports_loss_event_rate: tells_loss_event_rate,
             loss: LossDetector::new(first),
             intervals: IntervalHistory::new(first),
             received: ReceiveRateMeter::default(),
@@ -53,10 +53,10 @@ impl Ccid3Receiver {
             first,
             newest: first,
             newest_ns: 0,
-            told_ccval: None,
+            reported_ccval: None,
             due_ns: None,
             has_data: false,
-            has_untold_event: false,
+            has_unreported_event: false,
             last_ccval: 0,
         }
     }
@@ -88,8 +88,10 @@ impl Ccid3Receiver {
         };
         let intervals = &mut self.intervals;
         let mut is_new = false;
-        self.loss.arrived(arrival, |finding| match finding {
-            LossHistoryChange::Arrived { number, is_data } => intervals.arrived(number, is_data),
+        self.loss.record_arrival(arrival, |finding| match finding {
+            LossHistoryChange::Arrived { number, is_data } => {
+                intervals.record_arrival(number, is_data)
+            }
             LossHistoryChange::More { last } => intervals.extend_event(last),
             LossHistoryChange::Event { first, last } => {
                 is_new = true;
@@ -101,7 +103,7 @@ impl Ccid3Receiver {
 }
 
 impl ReceiverHalf for Ccid3Receiver {
-    fn arrived(&mut self, arrival: &PacketArrival) {
+    fn record_arrival(&mut self, arrival: &PacketArrival) {
         if !self.newest.is_after(arrival.sequence) {
             self.newest = arrival.sequence;
             self.newest_ns = arrival.now_ns;
@@ -110,20 +112,20 @@ impl ReceiverHalf for Ccid3Receiver {
             let len = data_len as f64;
             self.segment_bytes =
                 if self.segment_bytes == 0.0 { len } else { 0.9 * self.segment_bytes + 0.1 * len };
-            self.rtt.arrived(arrival.now_ns, arrival.ccval);
+            self.rtt.record_arrival(arrival.now_ns, arrival.ccval);
             let rtt_ns = self.rtt_ns();
-            self.received.arrived(arrival.now_ns, data_len, rtt_ns);
+            self.received.record_arrival(arrival.now_ns, data_len, rtt_ns);
             self.last_ccval = arrival.ccval;
             self.has_data = true;
         }
-        self.has_untold_event |= self.look_for_loss(arrival);
+        self.has_unreported_event |= self.look_for_loss(arrival);
         let is_round_over = arrival.data_len.is_some()
             && self
-                .told_ccval
+                .reported_ccval
                 .is_none_or(|told| counter::distance(told, arrival.ccval) >= FEEDBACK_STEPS);
         // Without data there is no feedback (RFC 5348 §6.2): it would report a rate of zero about a
         // packet that did arrive.
-        if (self.has_untold_event && self.has_data) || is_round_over {
+        if (self.has_unreported_event && self.has_data) || is_round_over {
             self.due_ns = Some(arrival.now_ns);
         }
     }
@@ -139,19 +141,19 @@ impl ReceiverHalf for Ccid3Receiver {
             return;
         }
         // The first feedback reports no rate, only that a packet came.
-        let rate = match self.told_ccval {
+        let rate = match self.reported_ccval {
             None => 0.0,
             Some(_) => self.received.rate(now_ns, self.rtt_ns()),
         };
         self.rate_max = self.rate_max.max(rate);
-        self.told_ccval = Some(self.last_ccval);
+        self.reported_ccval = Some(self.last_ccval);
         self.has_data = false;
-        self.has_untold_event = false;
+        self.has_unreported_event = false;
         let elapsed = elapsed_10us(now_ns.saturating_sub(self.newest_ns));
         options.put(DccpOption::ElapsedTime(elapsed));
         let rate = (rate.min(f64::from(u32::MAX)) as u32).to_be_bytes();
         options.pieces(number::RECEIVE_RATE, &[&rate]);
-        if self.tells_loss_event_rate {
+        if self.reports_loss_event_rate {
             let inverse = inverse_rate(self.intervals.loss_event_rate()).to_be_bytes();
             options.pieces(number::LOSS_EVENT_RATE, &[&inverse]);
         }
@@ -164,8 +166,8 @@ impl ReceiverHalf for Ccid3Receiver {
         false
     }
 
-    fn set_tells_loss_event_rate(&mut self, tells: bool) {
-        self.tells_loss_event_rate = tells;
+    fn set_reports_loss_event_rate(&mut self, tells: bool) {
+        self.reports_loss_event_rate = tells;
     }
 
     fn set_rtt(&mut self, rtt_ns: u64) {

@@ -18,7 +18,7 @@ fn receiver() -> Ccid3Receiver {
 
 /// Delivers a data packet of 1,000 bytes.
 fn data(receiver: &mut Ccid3Receiver, number: u64, now_ms: u64, ccval: u8) {
-    receiver.arrived(&PacketArrival {
+    receiver.record_arrival(&PacketArrival {
         now_ns: now_ms * MS,
         sequence: n(number),
         data_len: Some(1_000),
@@ -104,7 +104,7 @@ fn tfrc_06_a_loss_that_no_data_shows_is_told_with_the_next_data() {
     told(&mut receiver, 0);
     // After a long silence acknowledgements show that much was lost.
     for number in 500..503 {
-        receiver.arrived(&PacketArrival {
+        receiver.record_arrival(&PacketArrival {
             now_ns: 900 * MS,
             sequence: n(number),
             data_len: None,
@@ -156,7 +156,7 @@ fn tfrc_12_a_lost_first_packet_means_half_a_packet_per_round_trip() {
 fn tfrc_14_acks_of_the_sender_are_not_data_in_an_interval() {
     let mut receiver = receiver();
     for number in 0..20 {
-        receiver.arrived(&PacketArrival {
+        receiver.record_arrival(&PacketArrival {
             now_ns: number * MS,
             sequence: n(number),
             data_len: (number % 2 == 0).then_some(1_000),
@@ -174,7 +174,7 @@ fn a_mark_is_a_loss_event_at_once() {
     let mut receiver = receiver();
     data(&mut receiver, 0, 0, 0);
     told(&mut receiver, 0);
-    receiver.arrived(&PacketArrival {
+    receiver.record_arrival(&PacketArrival {
         now_ns: 5 * MS,
         sequence: n(1),
         data_len: Some(1_000),

@@ -160,7 +160,7 @@ fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseDiagnos
         .find_map(|key| Some((key, findings.definitions.since(mark, space, key)?.at)));
     if let Some((key, other)) = clash {
         let message = format!("{} of space `{space}` is defined already", described(key));
-        findings.error_seen(*at, message, "the other is at", other);
+        findings.error_with_second_position(*at, message, "the other is at", other);
         return;
     }
     let standard = F::SPACES.iter().find(|standard| standard.name == space);
@@ -195,7 +195,7 @@ fn is_redefinable<F: ConfigFamily>(space: &str, code: u16) -> bool {
 
 /// Reads one element of `option-def`.
 fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Custom> {
-    let mut fields = MapReader::of(item, "an option definition", findings)?;
+    let mut fields = MapReader::from_value(item, "an option definition", findings)?;
     for key in ["name", "code", "type"] {
         if fields.take(key).is_none() {
             let help = "write `\"name\": \"my-option\", \"code\": 224, \"type\": \"string\"`";
@@ -374,7 +374,12 @@ fn nests(
     findings: &mut ParseDiagnostics,
 ) -> bool {
     if let Some(array) = array {
-        findings.error_seen(inner.at, "an array has no sub-options", "`array` is at", array.at);
+        findings.error_with_second_position(
+            inner.at,
+            "an array has no sub-options",
+            "`array` is at",
+            array.at,
+        );
         return false;
     }
     if inner.value == space {

@@ -55,7 +55,7 @@ pub(super) fn read<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseDiagnostics,
 ) -> Option<OptionDataEntry> {
-    let mut fields = MapReader::of(item, "an option", findings)?;
+    let mut fields = MapReader::from_value(item, "an option", findings)?;
     let space = fields.text("space", findings);
     let space = space.unwrap_or(PositionedValue { value: F::SPACE, at: item.at });
     let name = fields.text("name", findings);
@@ -75,7 +75,7 @@ pub(super) fn read<F: ConfigFamily>(
     }
     // Without a value it can only prevent other options from being sent, and needs none.
     let csv = csv && !(never_send && data.is_none());
-    let (number, definition) = identify::<F>(item.at, space.value, (name, code), csv, findings)?;
+    let (number, definition) = identify::<F>(item.at, space.value, name, code, csv, findings)?;
     let definition = definition.as_ref().filter(|_| data.is_some() || !never_send);
     let Encoded { octets, fields_len, .. } = octets::<F>(item.at, data, csv, definition, findings)?;
     if space.value == F::SPACE && is_set_by_server::<F>(item.at, number, definition, findings) {
@@ -160,7 +160,8 @@ fn is_set_by_server<F: ConfigFamily>(
 fn identify<F: ConfigFamily>(
     at: SourcePosition,
     space: &str,
-    (name, code): (Option<PositionedValue<&str>>, Option<PositionedValue<i64>>),
+    name: Option<PositionedValue<&str>>,
+    code: Option<PositionedValue<i64>>,
     csv: bool,
     findings: &mut ParseDiagnostics,
 ) -> Option<(u16, Option<Definition>)> {

@@ -36,7 +36,7 @@ fn give<F: SampleFamily>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32) ->
     F::number(free.address)
 }
 
-fn release<F: SampleFamily>(table: &LeaseTable<F>, pools: &PoolSet<F>, (who, number): (u32, u32)) {
+fn release<F: SampleFamily>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32, number: u32) {
     let leased = slot(table, pools, START, number).expect("a pooled address has a slot");
     commit(table, START, who, &leased, Action::Release).expect("it is the client's");
 }
@@ -47,7 +47,7 @@ fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Samp
     let pass = || {
         let claims = (0..1_000).map(|who| {
             let claimed = candidate(&table, &pools, START, who).unwrap();
-            table.give_back(claimed.address);
+            table.release_claim(claimed.address);
             F::number(claimed.address)
         });
         claims.collect::<Vec<_>>()
@@ -71,15 +71,15 @@ fn a_queue_gives_what_has_been_free_longest<F: SampleFamily>() {
     let order: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
     let who = |number| order.iter().position(|&given| given == number).unwrap() as u32;
     for at in [17, 3, 30, 4] {
-        release(&table, &pools, (who(FIRST + at), FIRST + at));
+        release(&table, &pools, who(FIRST + at), FIRST + at);
     }
     // One is taken on request and becomes the youngest.
     let asked = slot(&table, &pools, START, FIRST + 3).unwrap();
     commit(&table, START, 50, &asked, lease_for::<F>(100)).unwrap();
-    release(&table, &pools, (50, FIRST + 3));
+    release(&table, &pools, 50, FIRST + 3);
     // One is claimed and not used: it stays the oldest.
     let unused = candidate(&table, &pools, START, 51).unwrap();
-    table.give_back(unused.address);
+    table.release_claim(unused.address);
     let given: Vec<u32> = (60..64).map(|who| give(&table, &pools, who) - FIRST).collect();
     assert_eq!(given, [17, 30, 4, 3]);
     audit(&table, &BTreeSet::new());
@@ -117,7 +117,7 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily
     }
     let queued = pool::<F>(10, Allocator::FreeLeaseQueue);
     let pools = table.configure(&[queued], &[F::address(FIRST + 5)]);
-    release(&table, &pools, (2, FIRST + 2));
+    release(&table, &pools, 2, FIRST + 2);
     let other = F::pool(FIRST + 100, FIRST + 101);
     let pools = table.configure(&[other, queued], &[F::address(FIRST + 7)]);
     let mut given = Vec::new();
@@ -125,7 +125,7 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily
         let mut facts = crate::contract::Facts::default();
         let keys = crate::contract::FetchKeys {
             identity: F::borrow(F::client(who)),
-            addresses: [None; crate::ASKED_MAX],
+            addresses: [None; crate::FETCHED_ADDRESSES_MAX],
             pools: &*pools,
             candidate_pools: &[crate::PoolIndex(1)],
             is_candidate_spare: false,
@@ -152,7 +152,7 @@ fn steps_at<F: SampleFamily>(allocator: Allocator, taken: u32, count: u32) -> u6
         steps::take();
         if let Some(claimed) = candidate(&table, &pools, START, who) {
             let steps = steps::take();
-            table.give_back(claimed.address);
+            table.release_claim(claimed.address);
             return steps;
         }
         steps::take()
@@ -186,14 +186,14 @@ fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: SampleFamily>
     let pools = table.configure(&[pool::<F>(COUNT, Allocator::Iterative)], &[]);
     let mut given: Vec<u32> = (0..20).map(|who| give(&table, &pools, who) - FIRST).collect();
     assert_eq!(given, (0..20).collect::<Vec<_>>());
-    table.part_ways(F::address(FIRST + 12));
+    table.leave_occupied_range(F::address(FIRST + 12));
     given.extend((20..40).map(|who| give(&table, &pools, who) - FIRST));
     let elsewhere = given[20];
     assert!(elsewhere > 1_000, "{elsewhere}");
     assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 20), "{given:?}");
     // Other addresses already offered, addresses of no pool, and addresses far ahead.
     for number in [FIRST + 13, FIRST + 19, FIRST - 1, FIRST + COUNT, FIRST + elsewhere + 2_000] {
-        table.part_ways(F::address(number));
+        table.leave_occupied_range(F::address(number));
         given.push(give(&table, &pools, given.len() as u32) - FIRST);
     }
     assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 25), "{given:?}");
@@ -208,7 +208,7 @@ fn servers_that_are_in_each_others_way_part<F: SampleFamily>() {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[pool::<F>(50_000, Allocator::Iterative)], &[]);
         let first = give(&table, &pools, 0);
-        table.part_ways(F::address(first));
+        table.leave_occupied_range(F::address(first));
         give(&table, &pools, 1)
     });
     let mut places: Vec<u32> = places.collect();
@@ -222,7 +222,7 @@ fn servers_that_are_in_each_others_way_part<F: SampleFamily>() {
             let mut next = |who| {
                 let given = give(&table, &pools, who);
                 if parts {
-                    table.part_ways(F::address(given));
+                    table.leave_occupied_range(F::address(given));
                 }
                 given
             };

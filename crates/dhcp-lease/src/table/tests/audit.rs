@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::leased::{ClientIndex, PlaceMap, TableFamily};
+use super::super::table_family::{ClientIndex, PlaceMap, TableFamily};
 use super::super::{LeaseTable, STRIPES, Usage};
 use crate::contract::SlotOccupancy;
 
@@ -42,7 +42,7 @@ pub(super) fn audit<F: TableFamily>(table: &LeaseTable<F>, claimed: &BTreeSet<F:
             };
             expected += usize::from(is_waiting);
             assert!(!is_waiting || slot.prev != super::super::deadlines::UNLINKED);
-            indexed += table.index.audit(&slot.kept, place);
+            indexed += table.index.audit(&slot.family_fields, place);
         }
         assert!(linked >= expected, "{linked} slots linked, {expected} expected");
     }

@@ -21,7 +21,7 @@ use base::Now;
 
 use super::LeaseTable;
 use crate::contract::{
-    ASKED_MAX, Action, Change, CommitRefusal, Facts, FetchKeys, Receipt, SlotView,
+    Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, Receipt, SlotView,
 };
 use crate::family::{Family, PoolIndex};
 use crate::pool::PoolSet;
@@ -72,7 +72,7 @@ fn slot<F: SampleFamily>(
         is_candidate_spare: false,
     };
     table.fetch(now, 0, &keys, &mut facts);
-    facts.asked[0]
+    facts.address_slots[0]
 }
 
 /// Fetches a candidate of the first pool.
@@ -82,20 +82,21 @@ fn candidate<F: SampleFamily>(
     now: Now,
     who: u32,
 ) -> Option<SlotView<F>> {
-    candidate_at(table, pools, (now, 0), who)
+    candidate_at(table, pools, now, 0, who)
 }
 
 /// Fetches a candidate of the first pool when rows through an epoch are settled.
 fn candidate_at<F: SampleFamily>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
-    (now, settled_epoch): (Now, u64),
+    now: Now,
+    settled_epoch: u64,
     who: u32,
 ) -> Option<SlotView<F>> {
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(who)),
-        addresses: [None; ASKED_MAX],
+        addresses: [None; FETCHED_ADDRESSES_MAX],
         pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,

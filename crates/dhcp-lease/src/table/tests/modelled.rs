@@ -27,19 +27,38 @@ pub(super) trait Modelled: SampleFamily {
 static OCTETS: [[u8; 30]; 8] =
     [[0; 30], [1; 30], [2; 30], [3; 30], [4; 30], [5; 30], [6; 30], [7; 30]];
 
+/// DHCPv4 client of the model.
+#[derive(Clone, Copy)]
+pub(super) struct ModelClient4 {
+    /// Last byte of the hardware address.
+    hardware: u8,
+    /// Number of the client identifier.
+    client_id: Option<u8>,
+    /// True if the client identifier counts.
+    match_client_id: bool,
+}
+
+/// DHCPv6 client of the model.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct ModelClient6 {
+    /// Number of the DUID.
+    duid: u8,
+    iaid: u8,
+}
+
 impl Modelled for V4 {
-    /// Hardware address, client identifier, and true if the latter counts.
-    type Who = (u8, Option<u8>, bool);
+    type Who = ModelClient4;
 
     fn who(random: &mut Random) -> Self::Who {
         let client_id = random.chance(1, 2).then(|| random.below(3) as u8);
-        (random.below(5) as u8, client_id, random.chance(4, 5))
+        let hardware = random.below(5) as u8;
+        ModelClient4 { hardware, client_id, match_client_id: random.chance(4, 5) }
     }
 
-    fn identity<'a>((hardware, client_id, match_client_id): Self::Who) -> Identity<'a> {
-        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, hardware]);
-        let client_id = client_id.map(|number| &OCTETS[usize::from(number)][..]);
-        Identity { hardware, client_id, match_client_id }
+    fn identity<'a>(who: Self::Who) -> Identity<'a> {
+        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, who.hardware]);
+        let client_id = who.client_id.map(|number| &OCTETS[usize::from(number)][..]);
+        Identity { hardware, client_id, match_client_id: who.match_client_id }
     }
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v4::Lease {
@@ -48,36 +67,37 @@ impl Modelled for V4 {
     }
 
     fn is_same(theirs: Self::Who, who: Self::Who) -> bool {
-        (theirs.0, theirs.1) == (who.0, who.1)
+        (theirs.hardware, theirs.client_id) == (who.hardware, who.client_id)
     }
 
     fn owns(theirs: Self::Who, who: Self::Who) -> bool {
-        match (theirs.1, who.1) {
-            (Some(theirs), Some(mine)) if who.2 => theirs == mine,
-            _ => theirs.0 == who.0,
+        match (theirs.client_id, who.client_id) {
+            (Some(theirs), Some(mine)) if who.match_client_id => theirs == mine,
+            _ => theirs.hardware == who.hardware,
         }
     }
 
     fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool {
-        who.2 && who.1.is_some() && theirs.1 == who.1
+        who.match_client_id && who.client_id.is_some() && theirs.client_id == who.client_id
     }
 
     fn detail(theirs: Self::Who, who: Self::Who, _lifetime_s: u32) -> v4::Detail {
-        v4::Detail { is_same_client: (theirs.0, theirs.1) == (who.0, who.1) }
+        v4::Detail {
+            is_same_client: (theirs.hardware, theirs.client_id) == (who.hardware, who.client_id),
+        }
     }
 }
 
 impl Modelled for V6 {
-    /// DUID and association.
-    type Who = (u8, u8);
+    type Who = ModelClient6;
 
     fn who(random: &mut Random) -> Self::Who {
-        (random.below(4) as u8, random.below(3) as u8)
+        ModelClient6 { duid: random.below(4) as u8, iaid: random.below(3) as u8 }
     }
 
-    fn identity<'a>((duid, iaid): Self::Who) -> IaIdentity<'a> {
-        let duid = &OCTETS[usize::from(duid)][..];
-        IaIdentity { duid, kind: ResourceKind::Address, iaid: iaid.into() }
+    fn identity<'a>(who: Self::Who) -> IaIdentity<'a> {
+        let duid = &OCTETS[usize::from(who.duid)][..];
+        IaIdentity { duid, kind: ResourceKind::Address, iaid: who.iaid.into() }
     }
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v6::Lease {

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 
 use base::{Now, Random};
 
-use super::super::leased::PlaceMap as _;
+use super::super::administer::CommitEpochs;
+use super::super::table_family::PlaceMap as _;
 use super::super::{LeaseTable, STRIPES};
 use super::{SECOND_NS, START};
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, PutMode, PutRefusal, SlotOccupancy,
+    Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode, PutRefusal, SlotOccupancy,
 };
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
@@ -20,6 +21,8 @@ use crate::v6::{IaIdentity, Lease, PoolSpec, Resource, ResourceKind, SlotView, V
 
 /// Prefix length of the region that all resources lie in.
 const REGION_LEN: u8 = 114;
+/// Epochs of a change that is not logged.
+const EPOCHS: CommitEpochs = CommitEpochs { row_epoch: 0, settled_epoch: 0 };
 const DUIDS: [&[u8]; 6] = [b"duid-1", b"duid-2", b"duid-3", b"duid-4", b"duid-5", b"duid-6"];
 
 fn region() -> u128 {
@@ -87,7 +90,7 @@ impl OverlapFixture {
         candidate_pools: &[PoolIndex],
     ) -> Facts<V6> {
         let mut facts = Facts::default();
-        let mut addresses = [None; ASKED_MAX];
+        let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[0] = asked;
         let pools = &*self.pools;
         let keys =
@@ -157,7 +160,7 @@ impl OverlapFixture {
         };
         let identity = self.identity(resource.kind);
         let facts = self.fetch(identity, Some(resource), &[]);
-        if let Some(slot) = facts.asked[0] {
+        if let Some(slot) = facts.address_slots[0] {
             self.commit(identity, &slot);
         }
     }
@@ -171,7 +174,9 @@ impl OverlapFixture {
         let identities = resources.map(|resource| self.identity(resource.kind));
         let mut changes = Vec::new();
         for (identity, resource) in identities.into_iter().zip(resources) {
-            let Some(slot) = self.fetch(identity, Some(resource), &[]).asked[0] else { return };
+            let Some(slot) = self.fetch(identity, Some(resource), &[]).address_slots[0] else {
+                return;
+            };
             let action = self.action();
             let (address, expected_version) = (slot.address, slot.version);
             changes.push(Change { identity, address, expected_version, action });
@@ -184,7 +189,7 @@ impl OverlapFixture {
         for kind in [ResourceKind::Address, ResourceKind::Prefix] {
             let identity = self.identity(kind);
             let facts = self.fetch(identity, None, &[]);
-            for slot in facts.mine() {
+            for slot in facts.client_slots() {
                 if self.random.chance(1, 2) {
                     self.commit(identity, slot);
                 } else if slot.occupancy == SlotOccupancy::Leased {
@@ -223,7 +228,7 @@ impl OverlapFixture {
             let is_kept = |&other: &Resource| other == slot.address || other.overlaps(slot.address);
             assert!(!self.reserved.iter().any(is_kept), "{} is reserved", slot.address);
             if self.random.chance(1, 4) {
-                self.table.give_back(slot.address);
+                self.table.release_claim(slot.address);
             } else {
                 assert!(self.commit(identity, &slot), "{} is free", slot.address);
             }
@@ -254,7 +259,7 @@ impl OverlapFixture {
         // An operator's change uses the time of the last operation.
         self.table.sweep(self.now, 0, 10_000);
         let taken = self.in_use();
-        let result = self.table.put(&lease, mode, (0, 0), &mut |_| {});
+        let result = self.table.put(&lease, mode, EPOCHS, &mut |_| {});
         if result == Err(PutRefusal::Overlaps) {
             assert!(taken.iter().any(|&other| other.overlaps(resource)), "{resource} is free");
         }
@@ -264,7 +269,7 @@ impl OverlapFixture {
         if self.random.chance(1, 4)
             && let Some(&gone) = taken.first()
         {
-            let _ = self.table.remove(gone, (0, 0), &mut |_| {});
+            let _ = self.table.remove(gone, EPOCHS, &mut |_| {});
         }
     }
 
@@ -326,7 +331,9 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
     }
     let is_overlapped = |resource: Resource| {
         let identity = IaIdentity { duid: DUIDS[0], kind: resource.kind, iaid: 1 };
-        world.fetch(identity, Some(resource), &[]).asked[0].expect("it is leased").is_overlapped
+        world.fetch(identity, Some(resource), &[]).address_slots[0]
+            .expect("it is leased")
+            .is_overlapped
     };
     assert!(is_overlapped(outer));
     assert!(!is_overlapped(inner));

@@ -8,7 +8,7 @@ use base::Random;
 
 use super::audit::audit;
 use super::{START, commit, lease_for};
-use crate::contract::{ASKED_MAX, Action, FetchKeys, SlotOccupancy};
+use crate::contract::{Action, FETCHED_ADDRESSES_MAX, FetchKeys, SlotOccupancy};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::sample::{SampleFamily, SampleLease};
@@ -50,7 +50,7 @@ pub(super) fn candidate(
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: IaIdentity { kind, ..V6::client(who) },
-        addresses: [None; ASKED_MAX],
+        addresses: [None; FETCHED_ADDRESSES_MAX],
         pools,
         candidate_pools: &[PoolIndex(pool)],
         is_candidate_spare: false,
@@ -178,7 +178,7 @@ fn slot(table: &LeaseTable, pools: &PoolSet, at: Resource) -> Option<SlotView> {
         is_candidate_spare: false,
     };
     table.fetch(START, 0, &keys, &mut facts);
-    facts.asked[0]
+    facts.address_slots[0]
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn what_is_given_back_stays_the_first_while_the_queue_is_filled() {
     load(&table, resource(&huge(), 60_000), 1);
     for who in 0..100 {
         let slot = candidate(&table, &pools, 0, who).expect("it has more");
-        table.give_back(slot.address);
+        table.release_claim(slot.address);
         let again = candidate(&table, &pools, 0, who).expect("it has more");
         assert_eq!(again.address, slot.address);
     }

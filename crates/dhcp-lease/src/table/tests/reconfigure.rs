@@ -33,7 +33,7 @@ fn what_is_freed_under_one_set_serves_the_other<F: SampleFamily>() {
     assert_eq!(for_old.occupancy, SlotOccupancy::Free);
     let for_new = candidate(&table, &new, START, 2).unwrap();
     assert_eq!(F::number(for_new.address), FIRST + 1);
-    table.give_back(for_old.address);
+    table.release_claim(for_old.address);
     assert!(candidate(&table, &new, START, 2).is_some());
 }
 

@@ -62,7 +62,7 @@ fn reserved_blocks_agree_with_a_model<F: SampleFamily>() {
                 let number = F::number(number.address);
                 let is_nobodys = !reserved.contains(&number) && !leased.contains_key(&number);
                 assert!(is_nobodys, "seed {seed}, {number:#x} is given");
-                table.give_back(F::address(number));
+                table.release_claim(F::address(number));
             }
             audit(&table, &BTreeSet::new());
             let listed = table.page(None, 5_000);

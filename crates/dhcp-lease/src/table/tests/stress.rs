@@ -9,7 +9,9 @@ use base::{Now, Random};
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, for_both_families, lease_for};
-use crate::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotOccupancy, SlotOwner};
+use crate::contract::{
+    Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotOccupancy, SlotOwner,
+};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
@@ -79,11 +81,11 @@ impl<F: SampleFamily> StressFixture<F> {
             is_candidate_spare: false,
         };
         self.table.fetch(now, settled, &keys, facts);
-        let mine = facts.mine().next().copied();
+        let mine = facts.client_slots().next().copied();
         let slot = match random.below(3) {
-            0 => facts.asked[0].unwrap(),
-            1 => mine.unwrap_or_else(|| facts.asked[0].unwrap()),
-            _ => facts.candidate.unwrap_or_else(|| facts.asked[0].unwrap()),
+            0 => facts.address_slots[0].unwrap(),
+            1 => mine.unwrap_or_else(|| facts.address_slots[0].unwrap()),
+            _ => facts.candidate.unwrap_or_else(|| facts.address_slots[0].unwrap()),
         };
         let action = match random.below(10) {
             0..3 => Action::Hold { deadline_ns: now.mono_ns + SECOND_NS, subnet_id: 1 },
@@ -112,7 +114,7 @@ impl<F: SampleFamily> StressFixture<F> {
             let again = FetchKeys { candidate_pools: &[], ..again };
             let mut after = Facts::default();
             self.table.fetch(now, settled, &again, &mut after);
-            let after = after.asked[0].unwrap();
+            let after = after.address_slots[0].unwrap();
             // Other clients can have it only once it has ended.
             let is_kept =
                 after.occupancy == SlotOccupancy::Leased && after.owner == SlotOwner::Asking;
@@ -120,7 +122,7 @@ impl<F: SampleFamily> StressFixture<F> {
             assert!(is_kept || has_ended, "{after:?}");
         }
         if let Some(candidate) = facts.candidate {
-            self.table.give_back(candidate.address);
+            self.table.release_claim(candidate.address);
         }
         match random.below(40) {
             0 => {
@@ -193,7 +195,7 @@ fn settle_down<F: SampleFamily>(world: &StressFixture<F>) {
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(9)),
-        addresses: [None; ASKED_MAX],
+        addresses: [None; FETCHED_ADDRESSES_MAX],
         pools: &*world.pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,

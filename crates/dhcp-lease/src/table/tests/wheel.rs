@@ -131,8 +131,8 @@ fn what_was_released_does_not_wait_for_the_wheel<F: SampleFamily>() {
         let leased = slot(&table, &pools, START, address).unwrap();
         let released = [change(address, &leased, Action::Release)];
         table.apply(START, &released, epoch, epoch - 1, &mut |_| {}).unwrap();
-        assert!(candidate_at(&table, &pools, (START, epoch - 1), 9_999).is_none());
-        let given = candidate_at(&table, &pools, (START, epoch), address).unwrap();
+        assert!(candidate_at(&table, &pools, START, epoch - 1, 9_999).is_none());
+        let given = candidate_at(&table, &pools, START, epoch, address).unwrap();
         assert_eq!(given.address, F::address(address));
         let leased = [change(address, &given, lease_for::<F>(43_200))];
         table.apply(START, &leased, epoch, epoch, &mut |_| {}).unwrap();

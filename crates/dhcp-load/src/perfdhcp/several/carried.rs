@@ -2,6 +2,7 @@
 //! histograms.
 
 use base::Histogram;
+use base::histogram::HistogramTotals;
 use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, LedgerParts};
 use netio::send::SendCounts;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ struct CarriedHistogram {
 }
 
 impl CarriedHistogram {
-    fn of(histogram: &Histogram) -> Self {
+    fn from_histogram(histogram: &Histogram) -> Self {
         let all = histogram.buckets().iter().copied().enumerate();
         let sum = histogram.sum();
         Self {
@@ -38,7 +39,8 @@ impl CarriedHistogram {
 
     fn restored(self) -> Option<Histogram> {
         let sum = u128::from(self.sum[0]) << 64 | u128::from(self.sum[1]);
-        Histogram::from_counts(LATENCY_LIMIT_NS, self.counts, (sum, self.min, self.max))
+        let totals = HistogramTotals { sum, min: self.min, max: self.max };
+        Histogram::from_counts(LATENCY_LIMIT_NS, self.counts, totals)
     }
 }
 
@@ -65,16 +67,16 @@ struct CarriedAccount {
 }
 
 impl CarriedAccount {
-    fn of(account: &ExchangeAccount) -> Self {
+    fn from_account(account: &ExchangeAccount) -> Self {
         let ledger = &account.ledger;
         Self {
             due: ledger.due(),
             sent: ledger.sent(),
             ended: ExchangeClass::ALL.map(|class| ledger.count(class)),
-            latency_due: CarriedHistogram::of(ledger.latency_due()),
-            latency_sent: CarriedHistogram::of(ledger.latency_sent()),
-            left_ns: ledger.left_ns(),
-            behind: ledger.behind(),
+            latency_due: CarriedHistogram::from_histogram(ledger.latency_due()),
+            latency_sent: CarriedHistogram::from_histogram(ledger.latency_sent()),
+            left_ns: ledger.last_sent_ns(),
+            behind: ledger.queued_too_long(),
             late_sends: ledger.late_sends(),
             late_send_max_ns: ledger.late_send_max_ns(),
             refusals: account.refusals,
@@ -96,8 +98,8 @@ impl CarriedAccount {
             ended: self.ended,
             latency_due: self.latency_due.restored()?,
             latency_sent: self.latency_sent.restored()?,
-            left_ns: self.left_ns,
-            behind: self.behind,
+            last_sent_ns: self.left_ns,
+            queued_too_long: self.behind,
             late_sends: self.late_sends,
             late_send_max_ns: self.late_send_max_ns,
         })?;
@@ -146,12 +148,15 @@ pub(crate) struct CarriedOutcome {
 }
 
 impl CarriedOutcome {
-    pub(crate) fn of<R: LeasedResource>(outcome: &GeneratorOutcome<R>, notice_ns: i64) -> Self {
-        let done = &outcome.done;
+    pub(crate) fn from_outcome<R: LeasedResource>(
+        outcome: &GeneratorOutcome<R>,
+        notice_ns: i64,
+    ) -> Self {
+        let done = &outcome.loop_result;
         let SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls } = done.sends;
         let LinkCounts { broadcast, unicast, overheard, arp_answered } = outcome.link;
         Self {
-            accounts: outcome.accounts.iter().map(CarriedAccount::of).collect(),
+            accounts: outcome.accounts.iter().map(CarriedAccount::from_account).collect(),
             untracked: [0, 1].map(|log| outcome.leases[log].untracked()),
             received: outcome.received,
             malformed: outcome.malformed,
@@ -191,7 +196,7 @@ impl CarriedOutcome {
             sends: SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls },
             socket_drops: self.socket_drops,
             cpu_ns: self.cpu_ns,
-            ..outcome.done
+            ..outcome.loop_result
         };
         Some(GeneratorOutcome {
             accounts,
@@ -204,7 +209,7 @@ impl CarriedOutcome {
             answered_ns: self.answered_ns,
             counted: self.counted,
             overtime_ns: self.overtime_ns,
-            done,
+            loop_result: done,
             ..outcome
         })
     }
@@ -229,16 +234,16 @@ mod tests {
             {
                 for _ in 0..count() {
                     let late_ns = count() * 1_000_000;
-                    account.ledger.came_due();
-                    account.ledger.left(0, late_ns);
-                    account.ledger.ended(class);
+                    account.ledger.record_due();
+                    account.ledger.record_sent(0, late_ns);
+                    account.ledger.record_end(class);
                     if matches!(class, ExchangeClass::OnTime | ExchangeClass::Late) {
                         let answered_ns = late_ns + count() * 1_234_567;
-                        account.completed(class, [0, late_ns, answered_ns]);
+                        account.record_completed(class, [0, late_ns, answered_ns]);
                     }
                 }
             }
-            account.ledger.came_due();
+            account.ledger.record_due();
             account.refusals = [(); 8].map(|()| count());
             account.faults = [(); 15].map(|()| count());
             let counts = [
@@ -255,10 +260,11 @@ mod tests {
             log.add_untracked(count());
         }
         let [sent, sent_bytes, refused, stalled, ungrouped, calls] = [(); 6].map(|()| count());
-        outcome.done.sends = SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls };
+        outcome.loop_result.sends =
+            SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls };
         let [broadcast, unicast, overheard, arp_answered] = [(); 4].map(|()| count());
         outcome.link = LinkCounts { broadcast, unicast, overheard, arp_answered };
-        let (done, preloaded) = (&mut outcome.done, &mut outcome.preloaded);
+        let (done, preloaded) = (&mut outcome.loop_result, &mut outcome.preloaded);
         let counts = [
             &mut outcome.received,
             &mut outcome.malformed,
@@ -281,18 +287,22 @@ mod tests {
     fn an_outcome_arrives_as_it_left() {
         for seed in 0..20 {
             let sent = outcome(seed);
-            let text = serde_json::to_string(&CarriedOutcome::of(&sent, -5)).unwrap();
+            let text = serde_json::to_string(&CarriedOutcome::from_outcome(&sent, -5)).unwrap();
             let carried: CarriedOutcome = serde_json::from_str(&text).unwrap();
             assert_eq!(carried.notice_ns, -5);
             let arrived: GeneratorOutcome<Ipv4Addr> = carried.restored().unwrap();
-            assert_eq!(serde_json::to_string(&CarriedOutcome::of(&arrived, -5)).unwrap(), text);
+            assert_eq!(
+                serde_json::to_string(&CarriedOutcome::from_outcome(&arrived, -5)).unwrap(),
+                text
+            );
         }
     }
 
     #[test]
     fn a_damaged_outcome_is_refused() {
         let restored = |change: fn(&mut serde_json::Value)| {
-            let mut value = serde_json::to_value(CarriedOutcome::of(&outcome(1), 0)).unwrap();
+            let mut value =
+                serde_json::to_value(CarriedOutcome::from_outcome(&outcome(1), 0)).unwrap();
             change(&mut value);
             serde_json::from_value::<CarriedOutcome>(value).unwrap().restored::<Ipv4Addr>()
         };
@@ -330,10 +340,10 @@ mod tests {
             &|o| o.link.unicast,
             &|o| o.link.overheard,
             &|o| o.link.arp_answered,
-            &|o| o.done.sends.sent,
-            &|o| o.done.sends.refused,
-            &|o| o.done.socket_drops,
-            &|o| o.done.cpu_ns,
+            &|o| o.loop_result.sends.sent,
+            &|o| o.loop_result.sends.refused,
+            &|o| o.loop_result.socket_drops,
+            &|o| o.loop_result.cpu_ns,
         ];
         for (index, count) in counts.into_iter().enumerate() {
             assert_eq!(count(&whole), sum(count), "count {index}");
@@ -362,6 +372,6 @@ mod tests {
             }
         }
         whole.merge(GeneratorOutcome::none(SendingEndReason::Interrupted));
-        assert_eq!(whole.done.reason, SendingEndReason::Interrupted);
+        assert_eq!(whole.loop_result.reason, SendingEndReason::Interrupted);
     }
 }

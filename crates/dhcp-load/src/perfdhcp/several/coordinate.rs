@@ -11,21 +11,21 @@ use netio::signal::Signals;
 use netio::{Clock, NetError, stdout};
 
 use super::carried::CarriedOutcome;
-use super::crew::GeneratorGroup;
 use super::generator::GeneratorResult;
-use super::link::{GeneratorEvent, RemoteGenerator};
+use super::generator_group::GeneratorGroup;
 use super::message::{GeneratorAnswer, GeneratorOrder};
+use super::remote_generator::{GeneratorEvent, RemoteGenerator};
 use super::standings::Standings;
 use crate::leases::{LeaseLog, LeasedResource};
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::command::Wrapped;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::SendingEndReason;
+use crate::perfdhcp::family_setup::{self, FamilySetup, Play};
 use crate::perfdhcp::outcome::GeneratorOutcome;
-use crate::perfdhcp::place;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
 use crate::perfdhcp::report::{PerfdhcpReport, kinds};
-use crate::perfdhcp::stage::{self, FamilySetup, Play};
+use crate::perfdhcp::run_addresses;
 use crate::perfdhcp::text;
 
 /// Longest silence of a running generator, which reports each second, in nanoseconds.
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PerfdhcpArgs, words: &[String]) -> Result<ExitCode, Per
     } else {
         Ipv4Addr::UNSPECIFIED.into()
     };
-    stage::set(args, own, Coordinator { args, words })
+    family_setup::run_for_family(args, own, Coordinator { args, words })
 }
 
 struct Coordinator<'a> {
@@ -51,13 +51,13 @@ struct Coordinator<'a> {
 impl Play for Coordinator<'_> {
     type Played = ExitCode;
 
-    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
         let Self { args, words } = self;
         // The coordinator checks everything that it can check itself before it connects to any
         // other machine.
         let (seed, shape) = (plan::seed(args), plan::shape(args)?);
-        plan::rules(args, shape.as_ref(), (seed, 1), D::NUMBER_BITS)?;
-        place::server(args)?;
+        plan::rules(args, shape.as_ref(), seed, 1, D::NUMBER_BITS)?;
+        run_addresses::server(args)?;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let crew = GeneratorGroup::start(args, signals.stop())?;
         let locals = crew.prepare(args, words, seed)?;
@@ -66,18 +66,17 @@ impl Play for Coordinator<'_> {
         }
         let wrapped = Wrapped::start(args)?;
         let clocks = crew.compare_clocks()?;
-        crew.go(&clocks);
+        crew.order_start(&clocks);
         let mut results = listen::<D::Resource>(&crew, args)?;
         // A connection may fail from now on, because the results have arrived.
         let after = crew.compare_clocks().unwrap_or_default();
-        let given = (seed, shape);
-        let mut report = put_together(args, given.clone(), &stage.dialect, (&clocks, &mut results));
+        let dialect = &stage.dialect;
+        let mut report = put_together(args, seed, shape.clone(), dialect, &clocks, &mut results);
         for (index, (own, notice_ns)) in results.into_iter().enumerate() {
-            let given = given.clone();
             let generator = GeneratorResult {
                 host: crew.links[index].host().to_owned(),
                 local: locals[index].clone(),
-                report: PerfdhcpReport::of(args, given, own, &stage.dialect, 0),
+                report: PerfdhcpReport::from_outcome(args, seed, shape.clone(), own, dialect, 0),
                 clock: clocks[index],
                 clock_after: after.get(index).copied(),
                 notice_ns,
@@ -86,7 +85,7 @@ impl Play for Coordinator<'_> {
             report.generators.push(generator);
         }
         drop(crew);
-        args.tell(&report, None, wrapped)
+        args.report_result(&report, None, wrapped)
     }
 }
 
@@ -97,11 +96,14 @@ type TimedOutcome<R> = (GeneratorOutcome<R>, i64);
 /// Builds the report of all generators together, and takes their leases.
 fn put_together<D: Dialect>(
     args: &PerfdhcpArgs,
-    given: (u64, Option<(LoadShape, LoadRate)>),
+    seed: u64,
+    shape: Option<(LoadShape, LoadRate)>,
     dialect: &D,
-    (clocks, results): (&[Offset], &mut [TimedOutcome<D::Resource>]),
+    clocks: &[Offset],
+    results: &mut [TimedOutcome<D::Resource>],
 ) -> PerfdhcpReport {
-    let reason = results.first().map_or(SendingEndReason::Requests, |(first, _)| first.done.reason);
+    let reason =
+        results.first().map_or(SendingEndReason::Requests, |(first, _)| first.loop_result.reason);
     let mut whole = GeneratorOutcome::none(reason);
     for (outcome, _) in results {
         let leases = std::mem::replace(&mut outcome.leases, no_leases());
@@ -112,7 +114,8 @@ fn put_together<D: Dialect>(
     uncertain_ns.sort_unstable();
     let apart_ns: u64 = uncertain_ns.iter().rev().take(2).sum();
     let apart_ms = apart_ns.div_ceil(NS_PER_MS) + 1;
-    PerfdhcpReport::of(args, given, whole, dialect, u32::try_from(apart_ms).unwrap_or(u32::MAX))
+    let apart_ms = u32::try_from(apart_ms).unwrap_or(u32::MAX);
+    PerfdhcpReport::from_outcome(args, seed, shape, whole, dialect, apart_ms)
 }
 
 /// Reads messages until all generators have sent their outcomes. Returns each with the time between
@@ -131,7 +134,7 @@ fn listen<R: LeasedResource>(
         if results[index].is_some() {
             continue;
         }
-        match crew.said(index, event)?.0 {
+        match crew.answer_in(index, event)?.0 {
             GeneratorAnswer::Progress { second, standing } => {
                 watch.progress(index, second, &standing)?
             }
@@ -175,7 +178,7 @@ fn restored<R: LeasedResource>(
 
 /// Supervision of the generators while they run.
 struct GeneratorSupervision<'a, 'b> {
-    crew: &'a GeneratorGroup<'b>,
+    group: &'a GeneratorGroup<'b>,
     args: &'a PerfdhcpArgs,
     standings: Standings,
     /// Time of each generator's last message; `None` once it has sent its result.
@@ -189,7 +192,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
     fn new(crew: &'a GeneratorGroup<'b>, args: &'a PerfdhcpArgs) -> Self {
         let now_ns = Clock::mono_ns();
         Self {
-            crew,
+            group: crew,
             args,
             standings: Standings::new(crew.links.len()),
             heard_ns: vec![Some(now_ns); crew.links.len()],
@@ -202,11 +205,11 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
     /// Returns the next event of a generator, if one comes within a moment.
     fn next(&mut self) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
         let now_ns = Clock::mono_ns();
-        if self.stopping_until_ns.is_none() && self.crew.stop.load(Ordering::Relaxed) {
+        if self.stopping_until_ns.is_none() && self.group.stop.load(Ordering::Relaxed) {
             self.stopping_until_ns = Some(now_ns + STOP_NS);
-            self.crew.links.iter().for_each(|link| link.tell(&GeneratorOrder::Stop));
+            self.group.links.iter().for_each(|link| link.send_order(&GeneratorOrder::Stop));
         }
-        let event = self.crew.look();
+        let event = self.group.look();
         if let Some((index, _)) = &event {
             self.heard_ns[*index] = self.heard_ns[*index].map(|_| now_ns);
             return Ok(event);
@@ -219,7 +222,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
             None => Ok(None),
             Some(index) => {
                 let s = (now_ns - self.heard_ns[index].unwrap_or(now_ns)) / NS_PER_S;
-                Err(self.crew.links[index].failed(&format!("has said nothing for {s} s")))
+                Err(self.group.links[index].failed(&format!("has said nothing for {s} s")))
             }
         }
     }
@@ -231,13 +234,13 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
         standing: &text::Standing,
     ) -> Result<(), PerfdhcpFailure> {
         self.last_second[index] = second;
-        self.standings.told(second, standing);
+        self.standings.record_report(second, standing);
         self.print()
     }
 
     fn ended(&mut self, index: usize, standing: &text::Standing) -> Result<(), PerfdhcpFailure> {
         self.heard_ns[index] = None;
-        self.standings.ended(self.last_second[index], standing);
+        self.standings.record_end(self.last_second[index], standing);
         self.print()
     }
 

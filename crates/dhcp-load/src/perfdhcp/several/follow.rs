@@ -17,12 +17,12 @@ use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, hello, line};
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::PerfdhcpRun;
+use crate::perfdhcp::family_setup::{self, FamilySetup, Play, RequestTiming};
 use crate::perfdhcp::files::NamedFileSource;
 use crate::perfdhcp::outcome::GeneratorOutcome;
-use crate::perfdhcp::place::RunAddresses;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
 use crate::perfdhcp::report::kinds;
-use crate::perfdhcp::stage::{self, FamilySetup, Play};
+use crate::perfdhcp::run_addresses::RunAddresses;
 use crate::perfdhcp::traffic::RequestTraffic;
 use crate::perfdhcp::{check, text};
 
@@ -33,7 +33,7 @@ type Read = (GeneratorOrder, u64);
 pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
     let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
     let orders = listen(signals.stop());
-    say(&hello())?;
+    send_answer(&hello())?;
     let prepare = loop {
         match await_order(&orders)? {
             Some((GeneratorOrder::Prepare(prepare), _)) => break prepare,
@@ -42,13 +42,13 @@ pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
         }
     };
     let done = prepared(*prepare).and_then(|args| {
-        let place = RunAddresses::of(&args)?;
+        let place = RunAddresses::from_args(&args)?;
         let own = place.local.ip();
         let follower = Follower { args: &args, place, orders: &orders, stop: signals.stop() };
-        stage::set(&args, own, follower)
+        family_setup::run_for_family(&args, own, follower)
     });
     let Err(failure) = done else { return Ok(ExitCode::SUCCESS) };
-    say(&GeneratorAnswer::Failed(match &failure {
+    send_answer(&GeneratorAnswer::Failed(match &failure {
         PerfdhcpFailure::Usage(problems) => problems.join("; "),
         PerfdhcpFailure::Environment(problem) => problem.clone(),
         PerfdhcpFailure::Interrupted => "was interrupted".into(),
@@ -80,13 +80,13 @@ fn read(orders: &Sender<Read>, stop: &AtomicBool) {
     }
 }
 
-fn say(answer: &GeneratorAnswer) -> Result<(), PerfdhcpFailure> {
-    say_io(answer).map_err(|error| {
+fn send_answer(answer: &GeneratorAnswer) -> Result<(), PerfdhcpFailure> {
+    write_answer(answer).map_err(|error| {
         PerfdhcpFailure::Environment(format!("cannot answer the coordinator: {error}"))
     })
 }
 
-fn say_io(answer: &GeneratorAnswer) -> io::Result<()> {
+fn write_answer(answer: &GeneratorAnswer) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(line(answer).as_bytes())?;
     output.flush()
@@ -98,7 +98,11 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure>
     for (order, received_ns) in orders {
         match order {
             GeneratorOrder::Ping(number) => {
-                say(&GeneratorAnswer::Pong { number, received_ns, sent_ns: Clock::mono_ns() })?;
+                send_answer(&GeneratorAnswer::Pong {
+                    number,
+                    received_ns,
+                    sent_ns: Clock::mono_ns(),
+                })?;
             }
             GeneratorOrder::Stop => return Ok(None),
             other => return Ok(Some((other, received_ns))),
@@ -143,17 +147,16 @@ struct Follower<'a> {
 impl Play for Follower<'_> {
     type Played = ();
 
-    fn play<D: Dialect>(self, stage: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
+    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
         let wire = self.place.open(self.args, stage.dialect.message_bytes_max())?;
         let seed = self.args.seed;
         let shape = plan::shape(self.args)?;
-        let given = (seed, stage.links);
-        let rules = plan::rules(self.args, shape.as_ref(), given, D::NUMBER_BITS)?;
+        let rules = plan::rules(self.args, shape.as_ref(), seed, stage.links, D::NUMBER_BITS)?;
         let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
-        say(&GeneratorAnswer::Ready { local: self.place.shown() })?;
+        send_answer(&GeneratorAnswer::Ready { local: self.place.shown() })?;
         let Some((start_ns, read_ns)) = self.await_start()? else { return Ok(()) };
-        let shape = (seed, shape.as_ref());
-        let run = stage::ready(self.args, &self.place, (wire, traffic), shape, start_ns)?;
+        let timing = RequestTiming { seed, shape: shape.as_ref(), start_ns };
+        let run = family_setup::prepare_run(self.args, &self.place, wire, traffic, timing)?;
         let notice_ns = start_ns.cast_signed().wrapping_sub(read_ns.cast_signed());
         self.measure(run, notice_ns)?;
         // The coordinator compares the clocks once more.
@@ -184,20 +187,22 @@ impl Follower<'_> {
         let mut second = 0;
         let done = run.run(self.stop, |_, accounts| {
             second += 1;
-            say_io(&GeneratorAnswer::Progress {
+            write_answer(&GeneratorAnswer::Progress {
                 second,
                 standing: text::standing(&kinds, accounts),
             })
         });
-        let outcome = GeneratorOutcome::of(
+        let outcome = GeneratorOutcome::from_traffic(
             &mut run.traffic,
-            done.map_err(|error| stage::failed(&self.place, &error))?,
+            done.map_err(|error| family_setup::failed(&self.place, &error))?,
         );
         for (log, leases) in outcome.leases.iter().enumerate() {
             for page in leases.pages() {
-                say(&GeneratorAnswer::Leases { log, page })?;
+                send_answer(&GeneratorAnswer::Leases { log, page })?;
             }
         }
-        say(&GeneratorAnswer::Ended(Box::new(CarriedOutcome::of(&outcome, notice_ns))))
+        send_answer(&GeneratorAnswer::Ended(Box::new(CarriedOutcome::from_outcome(
+            &outcome, notice_ns,
+        ))))
     }
 }

@@ -75,7 +75,7 @@ impl GeneratorResult {
 
     /// Returns its entry in the document.
     pub(crate) fn json(&self, args: &PerfdhcpArgs) -> Value {
-        let (report, done) = (&self.report, &self.report.done);
+        let (report, done) = (&self.report, &self.report.loop_result);
         let limit = report.limit();
         let mut exchanges = json!(report.exchanges(args));
         let each = exchanges.as_array_mut().into_iter().flatten();
@@ -110,7 +110,7 @@ impl GeneratorResult {
 
     /// Returns its line in the text.
     pub(crate) fn line(&self) -> String {
-        let (report, done) = (&self.report, &self.report.done);
+        let (report, done) = (&self.report, &self.report.loop_result);
         let counts = |count: fn(&ExchangeAccount) -> u64| {
             let counts = report.kinds.iter().map(|kind| count(&report.accounts[kind.index()]));
             counts.map(|count| count.to_string()).collect::<Vec<_>>().join("/")

@@ -11,7 +11,7 @@ pub(crate) struct Standings {
     generators: usize,
     /// Number of generators that have ended, and the sum of their final counts.
     ended: (usize, Standing),
-    told: BTreeMap<u64, (usize, Standing)>,
+    reported: BTreeMap<u64, (usize, Standing)>,
 }
 
 fn add(sum: &mut Standing, other: &Standing) {
@@ -26,20 +26,20 @@ fn add(sum: &mut Standing, other: &Standing) {
 impl Standings {
     /// Creates the reports of `generators` generators, none of which has reported anything.
     pub(crate) fn new(generators: usize) -> Self {
-        Self { generators, ended: (0, Standing::default()), told: BTreeMap::new() }
+        Self { generators, ended: (0, Standing::default()), reported: BTreeMap::new() }
     }
 
     /// Adds the counts that one more generator reports after `second` seconds.
-    pub(crate) fn told(&mut self, second: u64, standing: &Standing) {
-        let entry = self.told.entry(second).or_insert_with(|| self.ended.clone());
+    pub(crate) fn record_report(&mut self, second: u64, standing: &Standing) {
+        let entry = self.reported.entry(second).or_insert_with(|| self.ended.clone());
         entry.0 += 1;
         add(&mut entry.1, standing);
     }
 
     /// Adds the final counts of a generator that ended. They count for all seconds after the last
     /// one that it reported.
-    pub(crate) fn ended(&mut self, last_second: u64, standing: &Standing) {
-        for (_, entry) in self.told.range_mut(last_second + 1..) {
+    pub(crate) fn record_end(&mut self, last_second: u64, standing: &Standing) {
+        for (_, entry) in self.reported.range_mut(last_second + 1..) {
             entry.0 += 1;
             add(&mut entry.1, standing);
         }
@@ -49,7 +49,7 @@ impl Standings {
 
     /// Takes the earliest second that all generators have reported.
     pub(crate) fn take(&mut self) -> Option<(u64, Standing)> {
-        let first = self.told.first_entry()?;
+        let first = self.reported.first_entry()?;
         if first.get().0 < self.generators {
             return None;
         }
@@ -70,18 +70,18 @@ mod tests {
     fn a_second_is_complete_when_all_have_told_of_it_or_ended() {
         let mut all = Standings::new(3);
         for generator in [1, 10] {
-            all.told(1, &standing(generator));
-            all.told(2, &standing(2 * generator));
+            all.record_report(1, &standing(generator));
+            all.record_report(2, &standing(2 * generator));
         }
         assert!(all.take().is_none());
-        all.told(1, &standing(100));
+        all.record_report(1, &standing(100));
         assert_eq!(all.take(), Some((1, [vec![111, 3], vec![111], Vec::new(), vec![0]])));
         // The third one ends after its first second, the others go on.
-        all.ended(1, &standing(150));
+        all.record_end(1, &standing(150));
         assert_eq!(all.take(), Some((2, [vec![172, 3], vec![172], Vec::new(), vec![0]])));
-        all.told(3, &standing(3));
+        all.record_report(3, &standing(3));
         assert!(all.take().is_none());
-        all.ended(2, &standing(25));
+        all.record_end(2, &standing(25));
         let (second, sum) = all.take().unwrap();
         assert_eq!((second, &sum[0]), (3, &vec![178, 3]));
         assert!(all.take().is_none());

@@ -7,10 +7,17 @@ use super::{KIND_BITS, ReplyState, RequestState, RequestTraffic};
 use crate::fault::ReplyFault;
 use crate::perfdhcp::capture::exchange_of;
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
-use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 use crate::protocol::Judgment;
 use crate::wire::ReceivedDatagram;
+
+/// Offer in the reply to a first request.
+struct JudgedOffer<O> {
+    /// Class of the reply, which the end of the first request has.
+    class: ExchangeClass,
+    offer: O,
+}
 
 impl<D: Dialect> RequestTraffic<D> {
     /// Returns the request that a reply with `xid` is for. DHCPv4 replies to both requests of an
@@ -50,7 +57,7 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Adds a message received for the request `found` to the capture.
-    fn captures(
+    fn capture_received(
         &mut self,
         now_ns: u64,
         found: Option<(ExchangeKind, u64)>,
@@ -61,7 +68,7 @@ impl<D: Dialect> RequestTraffic<D> {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
             exchange_of(kind, first.unwrap_or(number))
         });
-        capture.receives(now_ns, exchange, incoming.octets, incoming.endpoints);
+        capture.record_received(now_ns, exchange, incoming.octets, incoming.endpoints);
     }
 
     /// Counts a datagram that is no message.
@@ -74,9 +81,9 @@ impl<D: Dialect> RequestTraffic<D> {
         }
         let octets = incoming.octets;
         self.too_short += u64::from(octets.len() < D::BYTES_MIN);
-        let found = D::xid_of_anything(octets).and_then(|xid| self.find(xid, false).ok());
-        let found = found.filter(|&found| self.is_delivered(incoming, found));
-        self.captures(now_ns, found, incoming);
+        let found = D::unchecked_xid(octets).and_then(|xid| self.find(xid, false).ok());
+        let found = found.filter(|&(kind, number)| self.is_delivered(incoming, kind, number));
+        self.capture_received(now_ns, found, incoming);
         if let Some((kind, _)) = found {
             self.accounts[kind.index()].malformed += 1;
         }
@@ -84,7 +91,7 @@ impl<D: Dialect> RequestTraffic<D> {
 
     /// Processes a datagram received at `now_ns`. Writes the second request that the datagram calls
     /// for, if any, into `buffer`.
-    pub fn answer(
+    pub fn process_datagram(
         &mut self,
         now_ns: u64,
         incoming: &ReceivedDatagram<'_>,
@@ -107,12 +114,13 @@ impl<D: Dialect> RequestTraffic<D> {
         self.note_frame(incoming);
         self.received += 1;
         if let Some(endpoints) = &incoming.endpoints {
-            self.dialect.hears(&answer, endpoints);
+            self.dialect.learn_server(&answer, endpoints);
         }
-        let found = found.and_then(|found| {
-            if self.is_delivered(incoming, found) { Ok(found) } else { Err(found.0) }
+        let found = found.and_then(|(kind, number)| {
+            let is_delivered = self.is_delivered(incoming, kind, number);
+            if is_delivered { Ok((kind, number)) } else { Err(kind) }
         });
-        self.captures(now_ns, found.ok(), incoming);
+        self.capture_received(now_ns, found.ok(), incoming);
         let (kind, number) = match found {
             Ok(found) => found,
             Err(kind) => {
@@ -121,7 +129,7 @@ impl<D: Dialect> RequestTraffic<D> {
                 return None;
             }
         };
-        self.trace.receives(kind, incoming.octets, || D::server_shown(&answer));
+        self.trace.record_received(kind, incoming.octets, || D::server_shown(&answer));
         self.take(now_ns, kind, number, &answer, buffer)
     }
 
@@ -161,33 +169,33 @@ impl<D: Dialect> RequestTraffic<D> {
         let class = account.judged(judgment, is_late);
         let (who, sent_ns, began_ns) = (turn.who, turn.sent_ns, turn.began_ns);
         if matches!(class, ExchangeClass::OnTime | ExchangeClass::Late) {
-            account.completed(class, [due_ns, sent_ns, now_ns]);
+            account.record_completed(class, [due_ns, sent_ns, now_ns]);
         }
         if class == ExchangeClass::OnTime {
             self.answered_ns = now_ns;
             let last =
                 if self.rules.is_offer_only { ExchangeKind::First } else { ExchangeKind::Second };
             if kind == last {
-                self.throughput.completed(began_ns.unwrap_or(sent_ns), now_ns);
+                self.throughput.record_completed(began_ns.unwrap_or(sent_ns), now_ns);
             }
         }
         self.trace.times(kind, sent_ns, Some(now_ns));
         if class != ExchangeClass::OnTime {
-            self.fails(kind, number);
+            self.mark_failed(kind, number);
         }
         if matches!(judgment, Judgment::Granted { .. } | Judgment::Refused(_)) {
             self.note_lease(now_ns, answer, who, kind, judgment);
         }
         let outgoing = match judgment {
             Judgment::Offer(offer) => {
-                self.take_offer(now_ns, answer, number, (class, offer), buffer)
+                self.take_offer(now_ns, answer, number, JudgedOffer { class, offer }, buffer)
             }
             _ => None,
         };
         // An exchange that goes on is not over for its client.
         if kind != ExchangeKind::First || outgoing.is_none() {
             let end = self.end_of(answer, judgment);
-            self.ends(now_ns, kind, who, end);
+            self.record_exchange_end(now_ns, kind, who, end);
         }
         outgoing
     }
@@ -209,10 +217,10 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Marks the messages of request `number`, which failed, to be kept.
-    pub(super) fn fails(&mut self, kind: ExchangeKind, number: u64) {
+    pub(super) fn mark_failed(&mut self, kind: ExchangeKind, number: u64) {
         let Some(capture) = &mut self.capture else { return };
         let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
-        capture.fails(exchange_of(kind, first.unwrap_or(number)));
+        capture.mark_failed(exchange_of(kind, first.unwrap_or(number)));
     }
 
     /// Takes up the offer that `answer` makes to first request `number`, unless it came too late or
@@ -222,7 +230,7 @@ impl<D: Dialect> RequestTraffic<D> {
         now_ns: u64,
         answer: &D::Answer<'_>,
         number: u64,
-        (class, offer): (ExchangeClass, D::Offer),
+        judged: JudgedOffer<D::Offer>,
         buffer: &mut [u8],
     ) -> Option<OutgoingMessage> {
         if self.rules.compares_offers {
@@ -234,10 +242,10 @@ impl<D: Dialect> RequestTraffic<D> {
         }
         let begun = self.accounts[ExchangeKind::Second.index()].ledger.due();
         let is_enough = self.rules.second_max.is_some_and(|most| begun >= most);
-        if class == ExchangeClass::Late || self.rules.is_offer_only || is_enough {
+        if judged.class == ExchangeClass::Late || self.rules.is_offer_only || is_enough {
             return None;
         }
-        self.take_up(now_ns, answer, number, offer, buffer)
+        self.take_up(now_ns, answer, number, judged.offer, buffer)
     }
 
     /// Writes the second request of first request `number`, which is due now.
@@ -258,14 +266,14 @@ impl<D: Dialect> RequestTraffic<D> {
             taken: Some(offer),
             first: Some(number),
             began_ns: Some(sent_ns),
-            ..RequestState::of(who)
+            ..RequestState::new(who)
         };
         let second = self.open(ExchangeKind::Second, now_ns, turn)?;
         if let Some((_, first)) = self.rings[0].find(number) {
             first.second = Some(second);
         }
         let xid = self.xid(ExchangeKind::Second, number);
-        let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
+        let len = self.dialect.write_second(buffer, xid, answer, who, secs, offer);
         let endpoints = self.dialect.endpoints(ExchangeKind::Second, who, None);
         Some(self.outgoing(ExchangeKind::Second, second, &buffer[..len], endpoints))
     }
@@ -286,7 +294,8 @@ impl<D: Dialect> RequestTraffic<D> {
         if !is_nothing {
             D::resources(answer, who, |owner, resource, lease_time_s| {
                 given.grant(now_ns, owner, resource, lease_time_s);
-                trace.lease(kind, D::client_of(owner), D::address_of(resource));
+                let (address, len) = D::address_of(resource);
+                trace.lease(kind, D::client_of(owner), address, len);
             });
         }
         if self.rules.keeps_leases

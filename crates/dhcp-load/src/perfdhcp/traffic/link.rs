@@ -7,7 +7,7 @@ use base::time::NS_PER_S;
 
 use super::RequestTraffic;
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who};
-use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::wire::ReceivedDatagram;
 
 /// Counts of messages that came over the generator's link.
@@ -54,7 +54,8 @@ impl<D: Dialect> RequestTraffic<D> {
     pub(super) fn is_delivered(
         &self,
         incoming: &ReceivedDatagram<'_>,
-        (kind, number): (ExchangeKind, u64),
+        kind: ExchangeKind,
+        number: u64,
     ) -> bool {
         let Some(endpoints) = incoming.endpoints else { return true };
         let station = endpoints.destination_mac;
@@ -75,8 +76,9 @@ impl<D: Dialect> RequestTraffic<D> {
     /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
     /// requests.
     pub fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
-        let place = self.holders.as_ref()?.of(address, now_ns)?;
-        if self.lives.as_ref().is_some_and(|lives| !lives.is_there(place, now_ns)) {
+        let place = self.holders.as_ref()?.find_client(address, now_ns)?;
+        if self.lifecycle.as_ref().is_some_and(|lives| !lives.is_present_with_lease(place, now_ns))
+        {
             return None;
         }
         let who = Who { client: self.rules.part.number(place), link: 0 };
@@ -88,7 +90,7 @@ impl<D: Dialect> RequestTraffic<D> {
     /// Returns the next client that announces its new address (RFC 2131 section 4.4.1): its
     /// hardware address, and the new address.
     pub fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
-        let (place, address) = self.holders.as_mut()?.news()?;
+        let (place, address) = self.holders.as_mut()?.next_announcement()?;
         let who = Who { client: self.rules.part.number(place), link: 0 };
         Some((self.dialect.station(who)?.0, address))
     }
@@ -102,27 +104,27 @@ impl<D: Dialect> RequestTraffic<D> {
         end: &LifecycleExchangeEnd<D::Lease>,
     ) {
         let Some(holders) = &mut self.holders else { return };
-        let place = self.rules.part.place(who.client);
+        let place = self.rules.part.position(who.client);
         match (kind, end) {
             (_, LifecycleExchangeEnd::Given(lease, terms)) => {
                 // A population keeps the ends of leases itself, on its own clock.
-                let has_lives = self.lives.is_some();
+                let has_lives = self.lifecycle.is_some();
                 let ends_ns = if has_lives { u64::MAX } else { ends_ns(now_ns, *terms) };
                 D::resources_of_lease(lease, who, |_, resource| {
                     if let IpAddr::V4(address) = D::address_of(resource).0 {
-                        holders.takes(place, address, ends_ns);
+                        holders.set_address(place, address, ends_ns);
                     }
                 });
                 if matches!(kind, ExchangeKind::First | ExchangeKind::Second | ExchangeKind::Reboot)
                 {
-                    holders.must_tell(place);
+                    holders.queue_announcement(place);
                 }
             }
             (
                 ExchangeKind::Renewal | ExchangeKind::Rebinding | ExchangeKind::Reboot,
                 LifecycleExchangeEnd::Refused,
             )
-            | (ExchangeKind::Release | ExchangeKind::Decline, _) => holders.loses(place),
+            | (ExchangeKind::Release | ExchangeKind::Decline, _) => holders.remove_address(place),
             _ => {}
         }
     }

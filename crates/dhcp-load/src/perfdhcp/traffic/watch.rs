@@ -5,7 +5,7 @@ use load::ExchangeClass;
 
 use super::{ReplyState, RequestTraffic};
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
-use crate::perfdhcp::lives::LifecycleExchangeEnd;
+use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 
 impl<D: Dialect> RequestTraffic<D> {
@@ -51,11 +51,11 @@ impl<D: Dialect> RequestTraffic<D> {
 
     /// Counts a request without a reply as lost.
     fn lose(&mut self, now_ns: u64, kind: ExchangeKind, number: u64, sent_ns: u64, who: Who) {
-        self.accounts[kind.index()].ledger.ended(ExchangeClass::Lost);
+        self.accounts[kind.index()].ledger.record_end(ExchangeClass::Lost);
         self.unsettled -= 1;
         self.trace.times(kind, sent_ns, None);
-        self.fails(kind, number);
-        self.ends(now_ns, kind, who, LifecycleExchangeEnd::Failed);
+        self.mark_failed(kind, number);
+        self.record_exchange_end(now_ns, kind, who, LifecycleExchangeEnd::Failed);
     }
 
     /// Forgets the requests whose replies are not watched for any more.
@@ -83,7 +83,7 @@ impl<D: Dialect> RequestTraffic<D> {
                 continue;
             }
             let (sent_ns, age_s, who) = (turn.sent_ns, u64::from(turn.age_s), turn.who);
-            let Some((len, ages)) = self.resends.again(kind, number, now_ns, sent_ns, buffer)
+            let Some((len, ages)) = self.resends.write_again(kind, number, now_ns, sent_ns, buffer)
             else {
                 continue;
             };

@@ -19,9 +19,10 @@ fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> V
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, debug_level);
     let names = InterfaceNames::new([(3, "eth0")]);
     let with = |hearing: LogTopicLevels, topic| hearing.with(topic, debug_level);
-    let hearing = LogTopic::ALL.into_iter().fold(LogTopicLevels::NOBODY, with);
-    let text =
-        written(family, &path, &[logger], || tell(Narrator { hearing, names: &names, at_us: 0 }));
+    let hearing = LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, with);
+    let text = written(family, &path, &[logger], || {
+        tell(Narrator { topic_levels: hearing, names: &names, at_us: 0 })
+    });
     text.lines().map(str::to_owned).collect()
 }
 
@@ -43,14 +44,14 @@ const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
     local: Ipv4Addr::new(10, 0, 0, 2),
     interface: 3,
     is_broadcast: false,
-    door: 0,
+    listener_index: 0,
     mac: None,
 };
 
 fn an_exchange(narrator: Narrator<'_>) {
     let (nobody, given) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
     let asked = MeasuredRequest::default();
-    let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), asked };
+    let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), request: asked };
     let tell = |notice, octets: &[u8]| tell_v4(narrator, notice, octets, INGRESS4);
     tell(Notice::Received, &message4(MessageType::Discover, nobody, None));
     tell(sent, &message4(MessageType::Offer, given, Some(60)));
@@ -124,7 +125,7 @@ fn messages_of_v6_are_told_under_keas_names() {
         local: Ipv6Addr::UNSPECIFIED,
         interface: 4,
         is_multicast: true,
-        door: 0,
+        listener_index: 0,
     };
     let kind = |name: &str| V6::RECEIVED.iter().position(|kind| *kind == name).unwrap();
     let lines = told("dhcp6", 50, |narrator| {
@@ -137,7 +138,7 @@ fn messages_of_v6_are_told_under_keas_names() {
             ("REBIND", v6::MessageType::Reply),
         ] {
             let asked = MeasuredRequest { kind: kind(question), ..MeasuredRequest::default() };
-            tell(Notice::Sent { destination: source, asked }, &reply6(answer));
+            tell(Notice::Sent { destination: source, request: asked }, &reply6(answer));
         }
         tell(Notice::Received, &reply6(v6::MessageType::Solicit));
         tell(Notice::Dropped(DropReason::UnicastFromClient), &reply6(v6::MessageType::Request));

@@ -92,7 +92,7 @@ mod tests {
     use crate::memfile::value::parse_row;
     use crate::memfile::{RowFileFormat, encode_row, newest};
 
-    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V4>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::for_family::<V4>();
 
     fn header() -> LeaseFileHeader {
         LeaseFileHeader { columns: newest::<V4>(), unknown: 0 }

@@ -153,7 +153,7 @@ mod tests {
     use crate::memfile::value::parse_row;
     use crate::memfile::{LeaseFileFamily, RowFileFormat, encode_row, newest};
 
-    const FORMAT: &RowFileFormat = &RowFileFormat::of::<V6>();
+    const FORMAT: &RowFileFormat = &RowFileFormat::for_family::<V6>();
 
     fn header() -> LeaseFileHeader {
         LeaseFileHeader { columns: newest::<V6>(), unknown: 0 }

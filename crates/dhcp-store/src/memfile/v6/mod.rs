@@ -13,7 +13,7 @@ use super::value::{RowFault, Values};
 
 // Any Kea can read this DUID. Versions before 2.4 write a single zero instead, which later versions
 // reject.
-pub(crate) use dhcp_lease::identity::NOBODYS_DUID as NOBODY;
+pub(crate) use dhcp_lease::identity::DECLINED_LEASE_DUID as NOBODY;
 
 impl LeaseFileFamily for V6 {
     const NAMES: &'static [&'static str] = &[

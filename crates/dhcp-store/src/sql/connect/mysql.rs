@@ -72,7 +72,7 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
 /// Converts an error of the driver.
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
-        mysql::Error::MySqlError(error) => fault::of_mysql(error.code, &error.state),
+        mysql::Error::MySqlError(error) => fault::from_mysql(error.code, &error.state),
         error if error.is_connectivity_error() => DatabaseFault::Lost,
         _ => DatabaseFault::Permanent,
     };

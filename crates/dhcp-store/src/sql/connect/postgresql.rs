@@ -102,6 +102,6 @@ pub(in crate::sql) fn failed(tried: String, error: &Error) -> SqlError {
     };
     let is_cut = error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>());
     let fault =
-        error.code().map_or(DatabaseFault::Permanent, |code| fault::of_postgresql(code.code()));
+        error.code().map_or(DatabaseFault::Permanent, |code| fault::from_postgresql(code.code()));
     SqlError::new(tried, words).with(fault).lost(is_cut)
 }

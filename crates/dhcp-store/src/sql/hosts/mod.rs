@@ -130,7 +130,8 @@ impl Database {
     /// Returns the error of the database; so do all functions below.
     pub fn find_hosts(
         &mut self,
-        (family, layout): (HostFamily, RowLayout),
+        family: HostFamily,
+        layout: RowLayout,
         queries: &[HostQuery],
         found: &mut Vec<HostTableRow>,
         faults: &mut Vec<RowFault>,
@@ -178,7 +179,8 @@ impl Database {
     /// See [`Self::find_hosts`].
     pub fn insert_host(
         &mut self,
-        (family, layout): (HostFamily, RowLayout),
+        family: HostFamily,
+        layout: RowLayout,
         host: &HostTableRow,
     ) -> Result<Option<i64>, SqlError> {
         let mut values = Vec::new();
@@ -189,12 +191,7 @@ impl Database {
         }
         let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
         let mut found = Vec::new();
-        self.find_hosts(
-            (family, layout),
-            std::slice::from_ref(&query),
-            &mut found,
-            &mut Vec::new(),
-        )?;
+        self.find_hosts(family, layout, std::slice::from_ref(&query), &mut found, &mut Vec::new())?;
         let written =
             found.iter().find(|found| found.subnet_id == host.subnet_id && found.answers(&query));
         let Some(host_id) = written.map(|written| written.host_id) else { return Ok(None) };

@@ -55,7 +55,7 @@ impl Schema {
     /// Returns the tables for reading and writing leases in a database of this version. Since the
     /// states of RFC 9686 were added (29.0), no change has affected these tables.
     #[must_use]
-    pub fn of(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
+    pub fn for_version(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
         const STATES: u32 = 29;
         let known = |schema: Self| schema.version(backend).major;
         match version.major {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn versions_that_are_known_are_read() {
-        let of = |backend, major| Schema::of(backend, SchemaVersion { major, minor: 0 });
+        let of = |backend, major| Schema::for_version(backend, SchemaVersion { major, minor: 0 });
         assert_eq!(of(SqlDatabaseKind::Mysql, 14), Some(Schema::Kea22));
         assert_eq!(of(SqlDatabaseKind::Mysql, 28), None);
         assert_eq!(of(SqlDatabaseKind::Mysql, 29), Some(Schema::Current));

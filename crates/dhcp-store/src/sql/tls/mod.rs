@@ -33,7 +33,7 @@ pub(super) fn client_config(settings: &SqlSettings) -> Result<Arc<ClientConfig>,
     }
     let provider = Arc::new(provider);
     let roots = settings.trust_anchor.as_deref().map(certificates::authorities).transpose()?;
-    let verifier = verifier::of(settings.tls(), roots, &provider)?;
+    let verifier = verifier::for_mode(settings.tls(), roots, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|cause| format!("cannot set up TLS: {cause}"))?
@@ -69,7 +69,7 @@ pub(super) fn suites(settings: &SqlSettings) -> Result<Vec<rustls::SupportedCiph
 
 /// Returns the reason why TLS failed, if `error` came from TLS.
 pub(super) fn reason(settings: &SqlSettings, error: &(dyn Error + 'static)) -> Option<String> {
-    tls_error(error).map(|error| words(settings, error))
+    tls_error(error).map(|error| error_message(settings, error))
 }
 
 /// Returns the TLS error in a chain of errors. Errors of the operating system contain theirs.
@@ -82,7 +82,7 @@ fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> 
     inner.or_else(|| error.source()).and_then(tls_error)
 }
 
-fn words(settings: &SqlSettings, error: &rustls::Error) -> String {
+fn error_message(settings: &SqlSettings, error: &rustls::Error) -> String {
     let anchor =
         settings.trust_anchor.as_ref().map_or_else(String::new, |at| at.display().to_string());
     match error {

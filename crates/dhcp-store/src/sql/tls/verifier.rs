@@ -15,7 +15,7 @@ use super::DatabaseSslMode;
 /// # Errors
 ///
 /// Returns an error if `mode` needs authorities and there are none.
-pub(super) fn of(
+pub(super) fn for_mode(
     mode: DatabaseSslMode,
     roots: Option<RootCertStore>,
     provider: &Arc<CryptoProvider>,

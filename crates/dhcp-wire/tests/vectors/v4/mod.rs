@@ -158,7 +158,7 @@ fn the_captures_hold_what_they_are_for() {
 
 /// Writes a message again from the values of its accessors.
 fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
-    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::of(message));
+    let mut writer = MessageWriter::new(buffer, &Dhcp4Header::from_message(message));
     writer.sname(message.sname()).file(message.file());
     for (code, value) in message.options() {
         writer.option_value(code, value);

@@ -25,7 +25,8 @@ pub(super) fn every_datagram_comes_back(machine: &mut VirtualMachine, ccid: u8) 
     let place = Path::new("/run/netns").join(machine.namespace());
     let count = std::thread::spawn(move || {
         netio::namespace::enter(&place).expect("root enters namespaces");
-        count_echoes(&connect(ccid))
+        let connected = connect(ccid);
+        count_echoes(&connected.1)
     });
     let count = count.join().expect("it does not panic");
     machine.run("kill $(pidof godwit)");
@@ -54,7 +55,7 @@ fn connect(ccid: u8) -> (BlockingEndpoint, BlockingConnection) {
     (endpoint, connection)
 }
 
-fn count_echoes((_endpoint, connection): &(BlockingEndpoint, BlockingConnection)) -> usize {
+fn count_echoes(connection: &BlockingConnection) -> usize {
     let all = sent(DATAGRAMS);
     let mut waiting: Vec<&[u8]> = Vec::new();
     let mut count = 0;

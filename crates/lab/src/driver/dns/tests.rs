@@ -12,7 +12,7 @@ use crate::family::ProtocolAddressing;
 fn place(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-dns-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let family = ProtocolAddressing::of(MeasuredProtocol::Dns);
+    let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dns);
     ServerDeployment {
         folder,
         family,

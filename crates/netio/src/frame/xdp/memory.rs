@@ -25,7 +25,7 @@ impl Mapping {
     }
 
     /// Maps `len` bytes of `fd` at `offset`.
-    fn of(fd: BorrowedFd<'_>, offset: libc::off_t, len: usize) -> io::Result<Self> {
+    fn from_fd(fd: BorrowedFd<'_>, offset: libc::off_t, len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd(), offset)
     }
 
@@ -106,7 +106,7 @@ impl<T: RingEntry> Ring<T> {
             .iter()
             .all(|at| at.is_multiple_of(align_of::<AtomicU32>()) && at + 4 <= entries_at);
         assert!(are_words && entries_at.is_multiple_of(align_of::<T>()), "a ring's places");
-        let memory = Mapping::of(fd, offset, len)?;
+        let memory = Mapping::from_fd(fd, offset, len)?;
         let mask = entries - 1;
         Ok(Self { memory, producer_at, consumer_at, entries_at, mask, entry: PhantomData })
     }
@@ -127,7 +127,7 @@ impl<T: RingEntry> Ring<T> {
         self.word(self.consumer_at)
     }
 
-    fn place(&self, number: u32) -> *mut T {
+    fn entry_pointer(&self, number: u32) -> *mut T {
         let at = self.entries_at + (number & self.mask) as usize * size_of::<T>();
         // SAFETY: the mask keeps it inside of the mapping, which has room for all entries.
         unsafe { self.memory.first.as_ptr().add(at).cast() }
@@ -137,13 +137,13 @@ impl<T: RingEntry> Ring<T> {
     pub(super) fn read(&self, number: u32) -> T {
         // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`).
         // That the other side has written it is seen by an acquiring load of `producer`.
-        unsafe { self.place(number).read() }
+        unsafe { self.entry_pointer(number).read() }
     }
 
     /// Writes entry `number`; the other side reads it once `producer` is beyond.
     pub(super) fn write(&mut self, number: u32, entry: T) {
         // SAFETY: aligned and inside of the mapping, and exclusive in the process by `&mut self`.
         // The kernel reads entries below `producer` only.
-        unsafe { self.place(number).write(entry) }
+        unsafe { self.entry_pointer(number).write(entry) }
     }
 }

@@ -21,8 +21,8 @@ const FLOOR: f64 = 26.0;
 struct Pair<'r> {
     mode: ChangeSafety,
     backend: SubjectBackend,
-    then: [Option<f64>; 4],
-    now: [Option<f64>; 4],
+    values_2012: [Option<f64>; 4],
+    values_now: [Option<f64>; 4],
     row: Option<&'r SubjectResult>,
 }
 
@@ -58,7 +58,7 @@ fn pairs<'r>(table: &HistoricalTable, rows: &'r [SubjectResult]) -> Vec<Pair<'r>
                 })
             });
             if row.is_some() || then[0].is_some() {
-                pairs.push(Pair { mode, backend, then, now, row });
+                pairs.push(Pair { mode, backend, values_2012: then, values_now: now, row });
             }
         }
     }
@@ -66,7 +66,7 @@ fn pairs<'r>(table: &HistoricalTable, rows: &'r [SubjectResult]) -> Vec<Pair<'r>
 }
 
 /// Renders `table` next to the rows of the new measurement.
-pub(super) fn beside(table: &HistoricalTable, rows: &[SubjectResult]) -> Markup {
+pub(super) fn comparison(table: &HistoricalTable, rows: &[SubjectResult]) -> Markup {
     let pairs = pairs(table, rows);
     let statements = if table.is_compiled { "compiled" } else { "plain" };
     let modes: Vec<&str> = table.modes.iter().map(|mode| mode.name()).collect();
@@ -101,7 +101,8 @@ fn color(backend: SubjectBackend) -> usize {
 
 /// Returns the exponents of the powers of ten around all values.
 fn decades(pairs: &[Pair<'_>]) -> (f64, f64) {
-    let values = pairs.iter().flat_map(|pair| pair.then.iter().chain(&pair.now)).flatten();
+    let values =
+        pairs.iter().flat_map(|pair| pair.values_2012.iter().chain(&pair.values_now)).flatten();
     let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
     for &value in values {
         (low, high) = (low.min(value), high.max(value));
@@ -138,8 +139,8 @@ fn drawing(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
                     text class="tick" x=(c(LEFT - 10.0)) y=(c(y + LINE / 2.0)) dy="0.32em"
                         text-anchor="end" { (step.name()) }
                     g class={ "s" (color(pair.backend)) } {
-                        (bar(table, "2012", pair.then[at_step], (y + 3.0, &at), 0.35))
-                        (bar(table, "now", pair.now[at_step], (y + 3.0 + BAR + 1.0, &at), 1.0))
+                        (bar(table, "2012", pair.values_2012[at_step], y + 3.0, &at, 0.35))
+                        (bar(table, "values_now", pair.values_now[at_step], y + 3.0 + BAR + 1.0, &at, 1.0))
                     }
                 }
             }
@@ -161,7 +162,8 @@ fn bar(
     table: &HistoricalTable,
     when: &str,
     value: Option<f64>,
-    (y, at): (f64, &dyn Fn(f64) -> f64),
+    y: f64,
+    at: &dyn Fn(f64) -> f64,
     opacity: f64,
 ) -> Markup {
     let c = format::coordinate;
@@ -197,11 +199,11 @@ fn figures(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
             }
             tbody {
                 @for pair in pairs {
-                    @if pair.then[0].is_some() {
+                    @if pair.values_2012[0].is_some() {
                         tr {
                             td { (pair.backend.name()) " " (pair.mode.name()) } td { "2012" }
-                            @for value in pair.then { td class="n" { (cell(value)) } }
-                            td class="n" { (cell(average(&pair.then))) }
+                            @for value in pair.values_2012 { td class="n" { (cell(value)) } }
+                            td class="n" { (cell(average(&pair.values_2012))) }
                             td class="n" {
                                 (seeds::honest_average(table.is_compiled, pair.mode, pair.backend)
                                     .map_or_else(|| "—".to_owned(), format::rate))
@@ -212,8 +214,8 @@ fn figures(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
                         tr {
                             td { (pair.backend.name()) " " (pair.mode.name()) }
                             td title=(row.setting) { "now" }
-                            @for value in pair.now { td class="n" { (cell(value)) } }
-                            td class="n" { (cell(average(&pair.now))) }
+                            @for value in pair.values_now { td class="n" { (cell(value)) } }
+                            td class="n" { (cell(average(&pair.values_now))) }
                             td class="n" { (format::rate(honest_average(&row.steps_of(&WorkloadStep::FOUR)))) }
                         }
                     }

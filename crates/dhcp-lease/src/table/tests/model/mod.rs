@@ -11,14 +11,14 @@ use super::audit::audit;
 use super::modelled::Modelled;
 use super::{ActionOf, ChangeBy, SECOND_NS, for_both_families};
 use crate::contract::{
-    ASKED_MAX, Action, Change, Facts, FetchKeys, MINE_MAX, PutMode, SlotOccupancy, SlotOwner,
-    SlotView, Swept,
+    Action, CLIENT_SLOTS_MAX, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode,
+    SlotOccupancy, SlotOwner, SlotView, Swept,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::pool::PoolSet;
 use crate::sample::SampleLease;
-use crate::{Expiry, PoolStatistics, Sweep};
+use crate::{CommitEpochs, Expiry, PoolStatistics, Sweep};
 use naive::{ModelSlot, TableModel};
 
 for_both_families! {
@@ -73,7 +73,8 @@ impl<F: Modelled> ModelRun<F> {
 
     fn fetch(&mut self) {
         let who = F::who(&mut self.random);
-        let asked = [(); ASKED_MAX].map(|()| self.random.chance(2, 3).then(|| self.address()));
+        let asked =
+            [(); FETCHED_ADDRESSES_MAX].map(|()| self.random.chance(2, 3).then(|| self.address()));
         let mut wanted: Vec<_> = (0..POOLS.len() as u32).map(PoolIndex).collect();
         self.random.shuffle(&mut wanted);
         wanted.truncate(self.random.below(4) as usize);
@@ -87,13 +88,13 @@ impl<F: Modelled> ModelRun<F> {
         };
         self.table.fetch(self.model.now, self.model.settled, &keys, &mut self.facts);
         self.check_mine(who);
-        for (got, address) in self.facts.asked.iter().zip(asked) {
+        for (got, address) in self.facts.address_slots.iter().zip(asked) {
             let known =
                 address.and_then(|address| Some((address, self.model.slots.get(&address)?)));
             let expected = known.map(|(at, slot)| slot.view(at, who, self.model.settled));
             assert_eq!(*got, expected);
         }
-        if is_spare && self.facts.mine_count > 0 {
+        if is_spare && self.facts.client_slot_count > 0 {
             wanted.clear();
         }
         let expected = self.model.candidate(&wanted, who);
@@ -124,9 +125,9 @@ impl<F: Modelled> ModelRun<F> {
             .filter(|entry| !has_sure || is_sure(entry))
             .map(|(&at, slot)| (at, slot.view(at, who, self.model.settled)))
             .collect();
-        assert_eq!(self.facts.mine_count, expected.len().min(MINE_MAX));
+        assert_eq!(self.facts.client_slot_count, expected.len().min(CLIENT_SLOTS_MAX));
         let mut got = BTreeMap::new();
-        for view in self.facts.mine() {
+        for view in self.facts.client_slots() {
             let address = F::number(view.address);
             assert_eq!(expected.get(&address), Some(view));
             assert_eq!(got.insert(address, *view), None, "reported twice");
@@ -134,7 +135,7 @@ impl<F: Modelled> ModelRun<F> {
         let count = |views: &BTreeMap<u32, SlotView<F>>| {
             views.values().filter(|view| view.occupancy != SlotOccupancy::Free).count()
         };
-        assert_eq!(count(&got), count(&expected).min(MINE_MAX), "past ones give way");
+        assert_eq!(count(&got), count(&expected).min(CLIENT_SLOTS_MAX), "past ones give way");
     }
 
     fn action(&mut self) -> ActionOf<F> {
@@ -235,7 +236,8 @@ impl<F: Modelled> ModelRun<F> {
     /// Puts a lease as an operator, or deletes one.
     fn administer(&mut self) {
         let (sample, who) = (self.sample(), F::who(&mut self.random));
-        let epochs = (self.model.open, self.model.settled);
+        let (row_epoch, settled_epoch) = (self.model.open, self.model.settled);
+        let epochs = CommitEpochs { row_epoch, settled_epoch };
         let mut rows = Vec::new();
         let mut log = |row: F::Row<'_>| rows.push(F::sample(&F::to_lease(&row)));
         let got = if self.random.chance(1, 2) && sample.valid_lifetime_s > 0 {
@@ -352,7 +354,7 @@ impl<F: Modelled> ModelRun<F> {
                 let claimed: Vec<_> = self.model.claimed.iter().copied().collect();
                 if let Some(&address) = self.random.pick(&claimed) {
                     self.model.claimed.remove(&address);
-                    self.table.give_back(F::address(address));
+                    self.table.release_claim(F::address(address));
                 }
             }
             90..95 => {

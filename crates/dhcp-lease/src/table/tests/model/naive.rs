@@ -437,9 +437,9 @@ impl<F: Modelled> TableModel<F> {
                 self.slots.get_mut(&address).unwrap().occupancy = SlotOccupancy::Free;
                 None
             }
-            Action::Lease(terms) => Some(self.lease(who, address, (&terms, LeaseState::Assigned))),
+            Action::Lease(terms) => Some(self.lease(who, address, &terms, LeaseState::Assigned)),
             Action::Register(terms) => {
-                Some(self.lease(who, address, (&terms, LeaseState::Registered)))
+                Some(self.lease(who, address, &terms, LeaseState::Registered))
             }
             Action::Release => {
                 let slot = self.slots.get_mut(&address).unwrap();
@@ -475,7 +475,8 @@ impl<F: Modelled> TableModel<F> {
         &mut self,
         who: F::Who,
         address: u32,
-        (terms, state): (&F::Terms<'_>, LeaseState),
+        terms: &F::Terms<'_>,
+        state: LeaseState,
     ) -> LeaseState {
         self.count_ended(address);
         let wall_s = self.now.wall_s();

@@ -1,0 +1,169 @@
+//! Runs of every case, by every clock and congestion control.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use measure::regression::RegressionClock;
+
+use super::case::{RegressionCase, Wrapping};
+use super::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
+use super::row::{CommonRunSettings, RegressionRow};
+use super::virtual_clock;
+use crate::ToolError;
+use crate::options::LinkArgs;
+
+/// Cases to measure, with their settings.
+pub(super) struct RegressionCases {
+    pub(super) cases: Vec<RegressionCase>,
+    pub(super) clocks: Vec<RegressionClock>,
+    /// Congestion control of the data that the client sends and receives, in each row of a case.
+    pub(super) ccids: Vec<(u8, u8)>,
+    pub(super) common: CommonRunSettings,
+    /// Flags that both ends have.
+    pub(super) connection: LinkArgs,
+}
+
+/// Report of progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegressionProgress {
+    /// Step that begins now.
+    Step(String),
+    /// Row of the table that is complete.
+    Row {
+        /// Name and mean of the row.
+        summary: String,
+        /// Row of the table, with the end of the line.
+        text: String,
+    },
+    /// Part of the measurement that is left out.
+    Warning(String),
+}
+
+/// Measurement of one row of the table.
+#[derive(Clone, Copy)]
+struct RegressionRowPlan<'c> {
+    case: &'c RegressionCase,
+    /// Congestion control of the data that the client sends and receives.
+    ccids: (u8, u8),
+    clock: RegressionClock,
+    /// Namespaces of the real clock.
+    stage: Option<&'c MeasurementNamespaces>,
+}
+
+/// Receiver of progress reports.
+pub(super) type Listener<'l> = dyn FnMut(RegressionProgress) -> Result<(), ToolError> + 'l;
+
+/// Results of the measurement.
+pub(super) struct RegressionResults {
+    pub(super) rows: Vec<RegressionRow>,
+    /// True if a signal ended it; then `rows` has only complete rows.
+    pub(super) is_interrupted: bool,
+}
+
+impl RegressionCases {
+    /// Creates the namespaces, if the real clock needs them.
+    pub(super) fn create_namespaces(&self) -> Result<Option<MeasurementNamespaces>, ToolError> {
+        let is_real = self.clocks.contains(&RegressionClock::Real);
+        is_real.then(|| MeasurementNamespaces::set(self.common.wrapping.is_v6)).transpose()
+    }
+
+    /// Measures everything until `stop` is set. An error of `tell` ends it.
+    pub(super) fn measure(
+        &self,
+        stage: Option<&MeasurementNamespaces>,
+        stop: &AtomicBool,
+        tell: &mut Listener<'_>,
+    ) -> Result<RegressionResults, ToolError> {
+        let mut rows = Vec::new();
+        for case in &self.cases {
+            for &ccids in &self.ccids {
+                for &clock in &self.clocks {
+                    let stage = (clock == RegressionClock::Real).then_some(stage).flatten();
+                    let plan = RegressionRowPlan { case, ccids, clock, stage };
+                    let Some(row) = self.row(plan, stop, tell)? else {
+                        return Ok(RegressionResults { rows, is_interrupted: true });
+                    };
+                    tell(RegressionProgress::Row { summary: row.summary(), text: row.text() })?;
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(RegressionResults { rows, is_interrupted: false })
+    }
+
+    /// Measures all runs of a row. Returns `None` when a signal ended them.
+    fn row(
+        &self,
+        plan: RegressionRowPlan<'_>,
+        stop: &AtomicBool,
+        tell: &mut Listener<'_>,
+    ) -> Result<Option<RegressionRow>, ToolError> {
+        let RegressionRowPlan { case, ccids, clock, stage } = plan;
+        let runs = self.common.runs;
+        let mut rates = Vec::new();
+        for run in 1..=runs {
+            let (words, clock) = (&case.words, clock.words());
+            tell(RegressionProgress::Step(format!(
+                "{words}, CCID {}, {clock}: run {run} of {runs}",
+                ccids.0
+            )))?;
+            let Some(rate) = self.run(case, stage, ccids, u64::from(run), stop)? else {
+                return Ok(None);
+            };
+            rates.push(rate);
+        }
+        Ok(Some(RegressionRow::new(case, clock, ccids.0, self.common.wrapping, rates)))
+    }
+
+    /// Measures one run, on the stage or without one on the virtual clock. Returns `None` when a
+    /// signal ended it.
+    fn run(
+        &self,
+        case: &RegressionCase,
+        stage: Option<&MeasurementNamespaces>,
+        ccids: (u8, u8),
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<f64>, ToolError> {
+        let CommonRunSettings { wrapping, tx_qlen, seconds, .. } = self.common;
+        let datagram_bytes = wrapping.datagram_bytes();
+        if let Some(stage) = stage {
+            let (carrier, connection) = (wrapping.carrier, &self.connection);
+            let trial = DccpMeasurementSettings {
+                ccids,
+                seed,
+                seconds,
+                carrier,
+                datagram_bytes,
+                connection,
+            };
+            return stage.measure(case, trial, tx_qlen, stop);
+        }
+        if stop.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let configs = configs(&self.connection, tx_qlen, wrapping, ccids.0, ccids.1)?;
+        let hops = case.hops(wrapping);
+        virtual_clock::measure(configs, &hops, seed, seconds, datagram_bytes).map(Some)
+    }
+}
+
+/// Returns the settings of connections on the virtual clock, the client's and the server's.
+fn configs(
+    connection: &LinkArgs,
+    tx_qlen: usize,
+    wrapping: Wrapping,
+    tx_ccid: u8,
+    rx_ccid: u8,
+) -> Result<[dccp_link::ConnectionConfig; 2], ToolError> {
+    let mut client = connection.config()?;
+    client.send_queue_len = tx_qlen;
+    client.packet_bytes_max = wrapping.packet_bytes_max();
+    // Options get the bytes that a datagram of this length leaves.
+    client.options_bytes += client.data_bytes_max();
+    client.options_bytes -= wrapping.datagram_bytes();
+    client.is_ecn_capable = false;
+    (client.tx_ccids, client.rx_ccids) = (vec![tx_ccid], vec![rx_ccid]);
+    let mut server = client.clone();
+    (server.tx_ccids, server.rx_ccids) = (vec![rx_ccid], vec![tx_ccid]);
+    Ok([client, server])
+}

@@ -1,0 +1,294 @@
+//! Measurement in real time: namespaces for sender, receiver, links and a router, and the programs
+//! in them.
+//!
+//! ```text
+//! sender d0 -- d1 links d2 -- d3 receiver
+//!     10.9.0.0/24, fd09::/64
+//! sender r0 -- r1 links r2 -- r3 router r4 -- r5 links r6 -- r7 receiver
+//!     10.9.1.0/24, 10.9.2.0/24, fd09:0:0:1::/64, fd09:0:0:2::/64
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use testbed::process::describe;
+use testbed::{ChildProcess, CommandLine, RegisteredRun, Registry, TestbedError, namespace};
+
+use super::case::RegressionCase;
+use crate::ToolError;
+use crate::options::{CarrierName, LinkArgs};
+
+/// Longest time for a program to start or to end, connecting over a lossy link included.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Default time after which a client gives up to connect: a lossy link may lose several Requests.
+const CONNECT_TIMEOUT_S: f64 = 25.0;
+
+/// Addresses of the receiver, directly and beyond the router, over IPv4 and IPv6.
+const RECEIVER: [[&str; 2]; 2] = [["10.9.0.2", "10.9.2.2"], ["fd09::2", "fd09:0:0:2::2"]];
+
+/// Settings of one measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DccpMeasurementSettings<'a> {
+    /// Congestion control of the data that the client sends and receives.
+    pub(crate) ccids: (u8, u8),
+    pub(crate) seed: u64,
+    pub(crate) seconds: f64,
+    pub(crate) carrier: CarrierName,
+    /// Bytes of a datagram.
+    pub(crate) datagram_bytes: usize,
+    /// Flags that are passed on to the programs.
+    pub(crate) connection: &'a LinkArgs,
+}
+
+impl DccpMeasurementSettings<'_> {
+    /// Returns the flags of an end.
+    fn words(&self, is_client: bool) -> String {
+        let (near, far) = self.ccids;
+        let (tx, rx) = if is_client { (near, far) } else { (far, near) };
+        let carrier = self.carrier.name();
+        let shared = self.connection.shared_flags();
+        format!("--carrier {carrier} --tx-ccid {tx} --rx-ccid {rx} {shared}")
+    }
+}
+
+/// The namespaces. Dropping the value removes them, and `godwit lab clean` removes those left after
+/// a crash.
+pub(crate) struct MeasurementNamespaces {
+    godwit: String,
+    folder: PathBuf,
+    sender: String,
+    receiver: String,
+    links: String,
+    router: String,
+    is_v6: bool,
+    _run: RegisteredRun,
+}
+
+impl From<TestbedError> for ToolError {
+    fn from(error: TestbedError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+fn ip(words: &str) -> Result<String, TestbedError> {
+    CommandLine::new("ip").args(words.split(' ')).run()
+}
+
+/// Sets the hardware address of the second end, `address`, in the first end's neighbour table.
+fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(), TestbedError> {
+    let shown = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
+    let mac = shown.split_ascii_whitespace().nth(2).unwrap_or_default();
+    ip(&format!("-n {} neigh replace {address} lladdr {mac} dev {}", here.0, here.1))?;
+    Ok(())
+}
+
+impl MeasurementNamespaces {
+    /// Creates the namespaces and joins them, over IPv4 or over IPv6.
+    pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
+        if testbed::registry::user_id() != 0 {
+            return Err(ToolError::Failed("network namespaces need root".to_owned()));
+        }
+        let cannot = |what: &str, error| ToolError::Failed(format!("cannot {what}: {error}"));
+        let godwit = std::env::current_exe().map_err(|error| cannot("find this program", error))?;
+        let mut run = Registry::open()?.begin()?;
+        let pid = std::process::id();
+        let folder = std::env::temp_dir().join(format!("godwit-regression-{pid}"));
+        run.note_folder(&folder)?;
+        std::fs::create_dir_all(&folder).map_err(|error| cannot("make a folder", error))?;
+        let [sender, receiver, links, router] =
+            ['c', 's', 'g', 'h'].map(|letter| namespace::name_of(pid, letter));
+        for name in [&sender, &receiver, &links, &router] {
+            run.note_namespace(name)?;
+            namespace::create(name)?;
+            ip(&format!("-n {name} link set lo up"))?;
+        }
+        let godwit = godwit.display().to_string();
+        let stage = Self { godwit, folder, sender, receiver, links, router, is_v6, _run: run };
+        stage.join()?;
+        Ok(stage)
+    }
+
+    fn join(&self) -> Result<(), ToolError> {
+        let Self { sender, receiver, links, router, .. } = self;
+        let pairs = [
+            (sender, "d0", ["10.9.0.1/24", "fd09::1/64"], "d1"),
+            (receiver, "d3", ["10.9.0.2/24", "fd09::2/64"], "d2"),
+            (sender, "r0", ["10.9.1.1/24", "fd09:0:0:1::1/64"], "r1"),
+            (router, "r3", ["10.9.1.254/24", "fd09:0:0:1::254/64"], "r2"),
+            (router, "r4", ["10.9.2.254/24", "fd09:0:0:2::254/64"], "r5"),
+            (receiver, "r7", ["10.9.2.2/24", "fd09:0:0:2::2/64"], "r6"),
+        ];
+        for (name, end, [v4, v6], link_end) in pairs {
+            ip(&format!(
+                "link add {end} netns {name} type veth peer name {link_end} netns {links}"
+            ))?;
+            ip(&format!("-n {links} link set {link_end} up"))?;
+            ip(&format!("-n {name} link set {end} up"))?;
+            // No other host can have the address, so duplicate address detection is not needed.
+            let (address, flag) = if self.is_v6 { (v6, " nodad") } else { (v4, "") };
+            ip(&format!("-n {name} addr add {address} dev {end}{flag}"))?;
+        }
+        // The neighbours are known. On a link with many losses, neighbour requests would be lost,
+        // too, and the kernel calls the other end unreachable after three.
+        for neighbours in pairs.chunks(2) {
+            let [(one, one_end, one_has, _), (two, two_end, two_has, _)] = neighbours else {
+                continue;
+            };
+            let address = |has: &[&'static str; 2]| {
+                has[usize::from(self.is_v6)].split('/').next().unwrap_or("")
+            };
+            neighbour((one, one_end), (two, two_end), address(two_has))?;
+            neighbour((two, two_end), (one, one_end), address(one_has))?;
+        }
+        let (routes, forward) = if self.is_v6 {
+            (
+                [("fd09:0:0:2::/64", "fd09:0:0:1::254"), ("fd09:0:0:1::/64", "fd09:0:0:2::254")],
+                "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
+            )
+        } else {
+            (
+                [("10.9.2.0/24", "10.9.1.254"), ("10.9.1.0/24", "10.9.2.254")],
+                "echo 1 >/proc/sys/net/ipv4/ip_forward",
+            )
+        };
+        for (name, (to, via)) in [sender, receiver].into_iter().zip(routes) {
+            ip(&format!("-n {name} route add {to} via {via}"))?;
+        }
+        CommandLine::new("ip").args(["netns", "exec", router, "sh", "-c", forward]).run()?;
+        Ok(())
+    }
+
+    /// Returns the receiver's address without a router between.
+    pub(crate) const fn receiver_address(&self) -> &'static str {
+        RECEIVER[self.is_v6 as usize][0]
+    }
+
+    /// Starts this program with `words` in a namespace.
+    fn start(&self, name: &str, namespace: &str, words: &str) -> Result<ChildProcess, ToolError> {
+        let words = words.split_ascii_whitespace();
+        let through = ["ip", "netns", "exec", namespace];
+        let command = CommandLine::new(&self.godwit).args(words).with_prefix(&through);
+        Ok(ChildProcess::start(&command, name, &self.folder)?)
+    }
+
+    /// Waits until a program has printed `words`.
+    fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
+        let until = Instant::now() + PATIENCE;
+        let file = self.folder.join(format!("{}.err", child.name()));
+        let has_said = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains(words));
+        let ended = child.wait(|| has_said() || Instant::now() > until);
+        if matches!(ended, Ok(None)) && has_said() {
+            return Ok(());
+        }
+        Err(failed(child, "did not come up"))
+    }
+
+    /// Starts a link between two interfaces of its namespace.
+    fn link(&self, ends: [&str; 2], link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
+        let between = format!("--between {0}:{1} {0}:{2}", self.links, ends[0], ends[1]);
+        let words = format!("netem {between} --seed {seed} {link}");
+        let mut child = self.start(&format!("link-{}", ends[0]), &self.links, &words)?;
+        self.wait_for(&mut child, "netem: up")?;
+        Ok(child)
+    }
+
+    /// Returns the bits of data per second that the receiver read; `None` when a signal ended it.
+    pub(super) fn measure(
+        &self,
+        case: &RegressionCase,
+        trial: DccpMeasurementSettings<'_>,
+        tx_qlen: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<f64>, ToolError> {
+        let pairs: &[[&str; 2]] = match case.is_routed {
+            false => &[["d1", "d2"]],
+            true => &[["r1", "r2"], ["r5", "r6"]],
+        };
+        let address = RECEIVER[usize::from(self.is_v6)][usize::from(case.is_routed)];
+        let links: Result<Vec<_>, _> =
+            pairs.iter().map(|&ends| self.link(ends, &case.link, trial.seed)).collect();
+        let _links = links?;
+        let settings = format!("--set tx_qlen={tx_qlen}");
+        let Some(rates) = self.flows(address, trial, 1, &settings, stop)? else {
+            return Ok(None);
+        };
+        Ok(rates.first().copied())
+    }
+
+    /// Joins sender and receiver directly by a link, in the words of `tc`.
+    pub(crate) fn join_by(&self, link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
+        self.link(["d1", "d2"], link, seed)
+    }
+
+    /// Sends DCCP in `count` flows to `address`, with `settings` unless the flags that are passed
+    /// on say otherwise. Returns the bits of data per second that the receiver read of each flow;
+    /// `None` when a signal ended it.
+    pub(crate) fn flows(
+        &self,
+        address: &str,
+        trial: DccpMeasurementSettings<'_>,
+        count: usize,
+        settings: &str,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<f64>>, ToolError> {
+        let DccpMeasurementSettings { seconds, datagram_bytes, .. } = trial;
+        let words = format!("dccp perf -s -1 {settings} {} --json", trial.words(false));
+        let mut server = self.start("server", &self.receiver, &words)?;
+        self.wait_for(&mut server, "Server listening")?;
+        let timeout_s = trial
+            .connection
+            .connect_timeout
+            .map_or(CONNECT_TIMEOUT_S, |timeout| timeout.as_secs_f64());
+        let words = format!(
+            "dccp perf -c {address} -P {count} -l {datagram_bytes} -t {seconds} --connect-timeout \
+             {timeout_s} {settings} {} --json",
+            trial.words(true)
+        );
+        let mut client = self.start("client", &self.sender, &words)?;
+        let until = Instant::now() + Duration::from_secs_f64(seconds) + 2 * PATIENCE;
+        let is_stopped = || stop.load(Ordering::Acquire);
+        let ended = client.wait(|| is_stopped() || Instant::now() > until);
+        if is_stopped() {
+            return Ok(None);
+        }
+        match ended {
+            Ok(Some(status)) if status.success() => {}
+            Ok(Some(status)) => {
+                let why = read_failures(&self.folder.join("client.out"));
+                let what = format!("{} without a whole result{why}", describe(status));
+                return Err(failed(&client, &what));
+            }
+            _ => return Err(failed(&client, "did not end in time")),
+        }
+        read_rates(&self.folder.join("client.out"), count).map(Some)
+    }
+
+    /// Returns the namespaces of the sender and of the receiver, as files.
+    pub(crate) fn ends(&self) -> [PathBuf; 2] {
+        [&self.sender, &self.receiver].map(|name| Path::new("/run/netns").join(name))
+    }
+}
+
+fn failed(child: &ChildProcess, what: &str) -> ToolError {
+    let words = child.last_words(3);
+    ToolError::Failed(format!("the {} {what}: {words}", child.name()))
+}
+
+/// Returns the reasons why flows ended early, from the client's document; empty if it has none.
+fn read_failures(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let flows = document["flows"].as_array().into_iter().flatten();
+    let failures = flows.filter_map(|flow| flow["failure"].as_str());
+    failures.map(|failure| format!(" ({failure})")).collect()
+}
+
+/// Returns the rate that the receiver read of each flow, from the client's document.
+fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let rate = |flow: usize| document.pointer(&format!("/flows/{flow}/directions/0/bits_per_s"));
+    let rates: Option<Vec<f64>> = (0..count).map(|flow| rate(flow)?.as_f64()).collect();
+    rates.ok_or_else(|| ToolError::Failed(format!("no rate in what the client printed: {text}")))
+}

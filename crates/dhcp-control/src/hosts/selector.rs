@@ -1,0 +1,173 @@
+//! Arguments of commands about reservations, and identifiers of reservations.
+
+use core::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::answer::CommandAnswer;
+use crate::arguments::{ArgumentFields, ReceivedCommand, not_an_address};
+use crate::text::octets_from_hex;
+
+/// Types of identifiers, by the keys of reservations.
+const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
+
+/// Location of reservations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReservationTarget {
+    /// The configuration, possibly with other locations.
+    Memory,
+    /// A database only, which this server does not have.
+    Database,
+}
+
+/// Reads `operation-target`; `default` is used if it is missing or says so.
+pub(super) fn target(
+    fields: &ArgumentFields<'_>,
+    default: ReservationTarget,
+) -> Result<ReservationTarget, CommandAnswer> {
+    match fields.optional_text("operation-target")? {
+        None | Some("default") => Ok(default),
+        Some("memory" | "all") => Ok(ReservationTarget::Memory),
+        Some("database") => Ok(ReservationTarget::Database),
+        Some(other) => Err(CommandAnswer::error(format!(
+            "The 'operation-target' value ({other}) is not within expected set: (memory, \
+             database, all, default)"
+        ))),
+    }
+}
+
+/// Identifier of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identifier {
+    /// Type of the identifier, one of [`KINDS`].
+    pub(super) kind: &'static str,
+    pub(super) octets: Vec<u8>,
+}
+
+impl Identifier {
+    /// Returns the identifier of a reservation's client.
+    pub(super) fn from_reservation(reservation: &Value) -> Option<Self> {
+        KINDS.into_iter().find_map(|kind| {
+            let text = reservation.get(kind)?.as_str()?;
+            Some(Self { kind, octets: octets(text)? })
+        })
+    }
+}
+
+/// Reads bytes in hexadecimal digits, or a text in inner quotes; returns `None` for other text.
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let trimmed = text.trim();
+    match trimmed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+        Some(quoted) => Some(quoted.as_bytes().to_vec()),
+        None => octets_from_hex(trimmed).ok(),
+    }
+}
+
+/// Key by which a command names one reservation.
+pub(super) enum ReservationSelector {
+    Address(IpAddr),
+    Identifier(Identifier),
+}
+
+impl ReservationSelector {
+    /// Returns true if the key names `reservation`.
+    pub(super) fn matches(&self, reservation: &Value) -> bool {
+        match self {
+            Self::Address(address) => has_address(reservation, *address),
+            Self::Identifier(identifier) => {
+                Identifier::from_reservation(reservation).as_ref() == Some(identifier)
+            }
+        }
+    }
+}
+
+/// Returns true if `address` is reserved, as an address or as the first one of a prefix.
+pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
+    let is_it = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        let text = text.split_once('/').map_or(text, |(prefix, _)| prefix);
+        text.parse() == Ok(address)
+    };
+    let in_list = |key: &str| {
+        reservation.get(key).and_then(Value::as_array).is_some_and(|list| list.iter().any(is_it))
+    };
+    reservation.get("ip-address").is_some_and(is_it)
+        || in_list("ip-addresses")
+        || in_list("prefixes")
+}
+
+/// Returns the arguments of a command.
+pub(super) fn parameters<'a>(
+    request: &ReceivedCommand<'a>,
+) -> Result<ArgumentFields<'a>, CommandAnswer> {
+    let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
+    fields.ok_or_else(|| CommandAnswer::error("Parameters missing or are not a map."))
+}
+
+/// Returns `subnet-id`, if it exists.
+pub(super) fn subnet_id(fields: &ArgumentFields<'_>) -> Result<Option<u32>, CommandAnswer> {
+    fields.optional_number("subnet-id")
+}
+
+/// Returns the one reservation that `reservation-get` and `-del` name, with its subnet.
+pub(super) fn read_selector(
+    fields: &ArgumentFields<'_>,
+) -> Result<(u32, ReservationSelector), CommandAnswer> {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let has_any =
+        ["ip-address", "identifier-type", "identifier"].iter().any(|key| fields.get(key).is_some());
+    let subnet_id = match has_any {
+        true => subnet_id(fields)?,
+        false => Some(fields.number("subnet-id")?),
+    };
+    if let Some(value) = fields.get("ip-address") {
+        let text =
+            value.as_str().ok_or_else(|| CommandAnswer::error("'ip-address' is not a string."))?;
+        let address = text.parse().map_err(|_| CommandAnswer::error(not_an_address(text)))?;
+        let missing = || {
+            CommandAnswer::error(format!(
+                "missing parameter 'subnet-id', use 'reservation-get-by-address' with \
+                 'ip-address' set to \"{text}\" to get the list of reservations with this address"
+            ))
+        };
+        return Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Address(address)));
+    }
+    for key in ["identifier-type", "identifier"] {
+        if text(key).is_none() {
+            return Err(CommandAnswer::error(format!(
+                "No 'ip-address' provided and '{key}' is either missing or not a string."
+            )));
+        }
+    }
+    let identifier = identifier(fields)?;
+    let missing = || {
+        CommandAnswer::error(format!(
+            "missing parameter 'subnet-id', use 'reservation-get-by-id' with 'identifier-type' \
+             set to \"{}\" and 'identifier' to \"{}\" to get the list of reservations with this \
+             identifier",
+            identifier.kind,
+            text("identifier").unwrap_or_default()
+        ))
+    };
+    Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Identifier(identifier.clone())))
+}
+
+/// Reads `identifier-type` and `identifier`.
+pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<Identifier, CommandAnswer> {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let kind = text("identifier-type").ok_or_else(|| {
+        CommandAnswer::error("'identifier-type' is either missing or not a string.")
+    })?;
+    let value = text("identifier")
+        .ok_or_else(|| CommandAnswer::error("'identifier' is either missing or not a string."))?;
+    let octets =
+        octets(value).ok_or_else(|| CommandAnswer::error("Unable to parse 'identifier' value."))?;
+    if octets.is_empty() {
+        return Err(CommandAnswer::error("Unable to query for empty 'identifier'."));
+    }
+    let kind = KINDS
+        .into_iter()
+        .find(|&known| known == kind)
+        .ok_or_else(|| CommandAnswer::error("Value of 'identifier-type' was not recognized."))?;
+    Ok(Identifier { kind, octets })
+}

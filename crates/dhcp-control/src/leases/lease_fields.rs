@@ -1,0 +1,202 @@
+//! Common part of both families' leases as JSON.
+
+use core::ops::RangeInclusive;
+
+use dhcp_lease::user_context::check_user_context;
+use dhcp_lease::{HardwareAddress, HostName, LeaseState};
+use serde_json::{Map, Value, json};
+
+use crate::answer::CommandAnswer;
+use crate::arguments::ArgumentFields;
+use crate::backend::SubnetFacts;
+use crate::dispatch::type_name;
+use crate::family::LeaseFields;
+use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
+
+/// Returns the fields that leases of both families have, from a lease of either family.
+macro_rules! common {
+    ($lease:expr) => {
+        LeaseFields {
+            subnet_id: $lease.subnet_id,
+            pool_id: $lease.pool_id,
+            cltt_s: $lease.cltt_s,
+            valid_lifetime_s: $lease.valid_lifetime_s,
+            fqdn_fwd: $lease.fqdn_fwd,
+            fqdn_rev: $lease.fqdn_rev,
+            hostname: &$lease.hostname,
+            state: $lease.state,
+            user_context: &$lease.user_context,
+        }
+    };
+}
+pub(super) use common;
+
+impl LeaseFields<'_> {
+    /// Adds the keys of both families to `map`.
+    pub(crate) fn show(&self, map: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        put("subnet-id", json!(self.subnet_id));
+        if self.pool_id > 0 {
+            put("pool-id", json!(self.pool_id));
+        }
+        put("cltt", json!(self.cltt_s));
+        put("valid-lft", json!(self.valid_lifetime_s));
+        put("fqdn-fwd", json!(self.fqdn_fwd));
+        put("fqdn-rev", json!(self.fqdn_rev));
+        put("hostname", json!(self.hostname));
+        put("state", json!(self.state as u8));
+        if let Ok(context) = serde_json::from_str(self.user_context) {
+            put("user-context", context);
+        }
+    }
+}
+
+/// Common fields of a lease in a command, after its address, client and subnet.
+pub(super) struct CommandLeaseFields {
+    pub(super) pool_id: u32,
+    pub(super) valid_lifetime_s: u32,
+    pub(super) cltt_s: u64,
+    pub(super) fqdn_fwd: bool,
+    pub(super) fqdn_rev: bool,
+    pub(super) hostname: HostName,
+    pub(super) state: LeaseState,
+    pub(super) user_context: Box<str>,
+}
+
+impl CommandLeaseFields {
+    /// Reads the fields; `address` is for error texts.
+    pub(super) fn read(
+        fields: &ArgumentFields<'_>,
+        subnet: &SubnetFacts,
+        address: &str,
+        now_s: u64,
+    ) -> Result<Self, CommandAnswer> {
+        let pool_id = fields.optional_number("pool-id")?.unwrap_or(0);
+        let valid_lifetime_s =
+            fields.optional_number("valid-lft")?.unwrap_or(subnet.valid_lifetime_s);
+        let cltt_s = cltt(fields, valid_lifetime_s, address)?.unwrap_or(now_s);
+        let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
+        let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
+        if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
+            return Err(CommandAnswer::error(
+                "No hostname specified and either forward or reverse fqdn was set to true.",
+            ));
+        }
+        let state = state(fields.optional_number("state")?.unwrap_or(0))?;
+        let user_context = user_context(fields)?;
+        Ok(Self {
+            pool_id,
+            valid_lifetime_s,
+            cltt_s,
+            fqdn_fwd,
+            fqdn_rev,
+            // Kea accepts names of any length; a name that is too long for a lease is truncated.
+            hostname: HostName::from(hostname),
+            state,
+            user_context,
+        })
+    }
+}
+
+/// Returns the time of the client's last transaction, if `expire` determines it.
+fn cltt(
+    fields: &ArgumentFields<'_>,
+    valid_lifetime_s: u32,
+    address: &str,
+) -> Result<Option<u64>, CommandAnswer> {
+    let Some(expires_s) = fields.optional_number::<i64>("expire")? else { return Ok(None) };
+    match u64::try_from(expires_s).ok().filter(|&expires_s| expires_s > 0) {
+        None => Err(CommandAnswer::error(format!(
+            "expiration time must be positive for address {address}"
+        ))),
+        Some(expires_s) => match expires_s.checked_sub(valid_lifetime_s.into()) {
+            Some(cltt_s) => Ok(Some(cltt_s)),
+            None => Err(CommandAnswer::error(format!(
+                "expiration time must be greater than valid lifetime for address {address}"
+            ))),
+        },
+    }
+}
+
+fn state(number: u8) -> Result<LeaseState, CommandAnswer> {
+    LeaseState::from_number(number).ok_or_else(|| {
+        CommandAnswer::error(format!(
+            "Invalid state value: {number}, supported values are: 0 (default), 1 (declined), 2 \
+             (expired-reclaimed), 3 (released) and 4 (registered)"
+        ))
+    })
+}
+
+/// Returns the user context as it is stored, with the `comment` of the lease in it.
+fn user_context(fields: &ArgumentFields<'_>) -> Result<Box<str>, CommandAnswer> {
+    let context = fields.get("user-context");
+    let mut map = match context {
+        None => Map::new(),
+        Some(Value::Object(map)) => map.clone(),
+        Some(other) => {
+            return Err(CommandAnswer::error(format!(
+                "Invalid user context '{}' is not a JSON map.",
+                kea_json(other)
+            )));
+        }
+    };
+    let comment = fields.get("comment");
+    if let Some(comment) = comment {
+        if map.contains_key("comment") {
+            return Err(CommandAnswer::error(format!(
+                "Duplicated comment entry '{}' in user context '{}'",
+                kea_json(comment),
+                kea_json(&Value::Object(map))
+            )));
+        }
+        map.insert("comment".to_owned(), comment.clone());
+    }
+    match (context, comment) {
+        (None, None) => Ok("".into()),
+        _ => {
+            let text = kea_json(&Value::Object(map));
+            check_storable_context(&text)?;
+            Ok(text.into())
+        }
+    }
+}
+
+/// Refuses a user context that a lease cannot keep.
+pub(super) fn check_storable_context(context: &str) -> Result<(), CommandAnswer> {
+    check_user_context(context)
+        .map_err(|fault| CommandAnswer::error(format!("Invalid user context: {fault}.")))
+}
+
+/// Reads an identifier whose number of bytes is one of `lens`.
+pub(super) fn identifier(text: &str, lens: RangeInclusive<usize>) -> Result<Vec<u8>, String> {
+    let (least, most) = lens.into_inner();
+    let octets = octets_from_hex(text)?;
+    let count = octets.len();
+    if count < least {
+        return Err(format!("identifier is too short ({count}), at least {least} is required"));
+    }
+    if count > most {
+        return Err(format!("identifier is too large ({count}), at most {most} is required"));
+    }
+    Ok(octets)
+}
+
+/// Reads a hardware address. Kea's texts have no type; it is Ethernet.
+pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
+    let octets = octets_from_colon_hex(text)?;
+    match octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
+        true => Err("address vector size exceeds MAX_HWADDR_LEN".to_owned()),
+        false => Ok(HardwareAddress::new(1, &octets)),
+    }
+}
+
+/// Returns `item`, an item of a list of maps, as a map.
+pub(super) fn as_map<'a>(item: &'a Value) -> Result<ArgumentFields<'a>, CommandAnswer> {
+    match item {
+        Value::Object(map) => Ok(ArgumentFields(map)),
+        other => Err(CommandAnswer::error(format!(
+            "get(string) called on a non-map Element: {}",
+            type_name(other)
+        ))),
+    }
+}

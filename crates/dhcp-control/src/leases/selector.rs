@@ -1,0 +1,148 @@
+//! Lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
+
+use dhcp_lease::ClientKey;
+
+use super::lease_fields::{hardware, identifier};
+use super::v4::CLIENT_ID_OCTETS;
+use super::v6::DUID_OCTETS;
+use crate::answer::CommandAnswer;
+use crate::arguments::{ArgumentFields, integer, not_an_address};
+use crate::backend::LeaseAdministration;
+use crate::family::{Commanded, IpVersion};
+
+/// One lease, named by its address or by its client and subnet.
+pub(super) struct LeaseSelector<F: Commanded> {
+    /// Kind of the lease.
+    pub(super) kind: F::Kind,
+    /// Key that names the lease.
+    pub(super) by: LeaseSelectorKey<F>,
+}
+
+/// Key that names a lease.
+pub(super) enum LeaseSelectorKey<F: Commanded> {
+    /// Address of the lease.
+    Address(F::Ip),
+    /// Client of the lease.
+    Client(LeaseSelectorClient),
+}
+
+/// Client in a subnet.
+pub(super) struct LeaseSelectorClient {
+    /// True if `octets` are a hardware address.
+    is_hardware: bool,
+    /// Bytes of the identifier.
+    pub(super) octets: Vec<u8>,
+    subnet_id: u32,
+    /// v6: IAID of the association.
+    iaid: u32,
+}
+
+fn whole_u32(fields: &ArgumentFields<'_>, name: &str) -> Result<Option<u32>, CommandAnswer> {
+    let Some(value) = fields.get(name) else { return Ok(None) };
+    let number = integer(value)
+        .ok_or_else(|| CommandAnswer::error(format!("'{name}' parameter is not integer.")))?;
+    u32::try_from(number).map(Some).map_err(|_| {
+        CommandAnswer::error(format!("'{name}' parameter is not a 32 bit unsigned integer."))
+    })
+}
+
+impl<F: Commanded> LeaseSelector<F> {
+    /// Reads the fields that name a lease; `purpose` is the command's word in texts, "Query" or
+    /// "Delete".
+    pub(super) fn read(
+        fields: Option<ArgumentFields<'_>>,
+        purpose: &str,
+    ) -> Result<Self, CommandAnswer> {
+        let fields =
+            fields.ok_or_else(|| CommandAnswer::error("Parameters missing or are not a map."))?;
+        if fields.get("update-ddns").is_some_and(|value| !value.is_boolean()) {
+            return Err(CommandAnswer::error("'update-ddns' is not a boolean"));
+        }
+        let kind = match fields.optional_text("type")? {
+            None => F::USUAL_KIND,
+            Some(name) => F::kind_named(name).ok_or_else(|| {
+                CommandAnswer::error(format!(
+                    "Invalid lease type specified: {name}, only supported values are: IA_NA, \
+                     IA_PD and V4"
+                ))
+            })?,
+        };
+        let by = match fields.get("ip-address") {
+            None => LeaseSelectorKey::Client(client::<F>(&fields, purpose)?),
+            Some(value) => {
+                let text = value
+                    .as_str()
+                    .ok_or_else(|| CommandAnswer::error("'ip-address' is not a string."))?;
+                LeaseSelectorKey::Address(address::<F>(text)?)
+            }
+        };
+        Ok(Self { kind, by })
+    }
+
+    /// Returns the lease itself.
+    pub(super) fn find(&self, leases: &dyn LeaseAdministration<F>) -> Option<F::Lease> {
+        let client = match &self.by {
+            LeaseSelectorKey::Address(ip) => return leases.find(*ip, self.kind),
+            LeaseSelectorKey::Client(client) => client,
+        };
+        let key = match (client.is_hardware, F::VERSION) {
+            (true, _) => ClientKey::Hardware(&client.octets),
+            (false, IpVersion::V4) => ClientKey::Identifier(&client.octets),
+            (false, IpVersion::V6) => ClientKey::Association(&client.octets, client.iaid),
+        };
+        leases.client_leases(key).into_iter().find(|lease| {
+            F::subnet_id(lease) == client.subnet_id
+                && F::kind(lease) == self.kind
+                && F::iaid(lease).is_none_or(|iaid| iaid == client.iaid)
+        })
+    }
+}
+
+/// Reads an address of the family.
+pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, CommandAnswer> {
+    text.parse().map_err(|_| match text.parse::<core::net::IpAddr>() {
+        Ok(_) => {
+            CommandAnswer::error(format!("Invalid {} address specified: {text}", F::VERSION.name()))
+        }
+        Err(_) => CommandAnswer::error(not_an_address(text)),
+    })
+}
+
+fn client<F: Commanded>(
+    fields: &ArgumentFields<'_>,
+    purpose: &str,
+) -> Result<LeaseSelectorClient, CommandAnswer> {
+    let subnet_id = whole_u32(fields, "subnet-id")?
+        .ok_or_else(|| CommandAnswer::error("Mandatory 'subnet-id' parameter missing."))?;
+    if F::VERSION == IpVersion::V4 && fields.get("iaid").is_some() {
+        return Err(CommandAnswer::error("'iaid' parameter is specific to DHCPv6."));
+    }
+    let iaid = whole_u32(fields, "iaid")?.unwrap_or(0);
+    let text = |name: &str| {
+        fields.get(name).and_then(serde_json::Value::as_str).ok_or_else(|| {
+            CommandAnswer::error(format!(
+                "No 'ip-address' provided and '{name}' is either missing or not a string."
+            ))
+        })
+    };
+    let (kind, value) = (text("identifier-type")?, text("identifier")?);
+    let octets = match kind {
+        "hw-address" => hardware(value).map(|hardware| hardware.octets().to_vec()),
+        "client-id" => identifier(value, CLIENT_ID_OCTETS),
+        "duid" => identifier(value, DUID_OCTETS),
+        other => {
+            return Err(CommandAnswer::error(format!(
+                "Incorrect identifier type: {other}, the only supported values are: hw-address, \
+                 duid, client-id"
+            )));
+        }
+    }
+    .map_err(|why| CommandAnswer::error(format!("Bad '{kind}' identifier: {why}")))?;
+    let number = F::VERSION.number();
+    if (kind == "duid") != (F::VERSION == IpVersion::V6) {
+        return Err(CommandAnswer::error(format!(
+            "{purpose} by {kind} is not allowed in v{number}."
+        )));
+    }
+    Ok(LeaseSelectorClient { is_hardware: kind == "hw-address", octets, subnet_id, iaid })
+}

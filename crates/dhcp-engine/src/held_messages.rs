@@ -1,0 +1,209 @@
+//! Messages that wait: for their client's transaction in flight to end, or for a row to settle.
+
+use std::collections::VecDeque;
+
+use crate::in_flight::ClientKeys;
+use crate::protocol::MeasuredRequest;
+
+/// Length of the messages for which each buffer is allocated at the start, in bytes.
+const BUFFER_LEN: usize = 1500;
+/// Largest number of messages longer than [`BUFFER_LEN`] that can be held at one time: together at
+/// most 16 MiB.
+const LONG_MAX: usize = 256;
+
+/// Event that a held message waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Another message of the same client, in flight now. The held one has not entered.
+    Client,
+    /// This row epoch. The message has entered.
+    Epoch(u64),
+    /// This batch of host look-ups. The message has entered.
+    Hosts(u64),
+}
+
+/// Held message without its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldMessage<I> {
+    /// Keys of the client.
+    pub keys: Option<ClientKeys>,
+    /// Ingress of the message.
+    pub ingress: I,
+    /// Type of the message and the time at which it came.
+    pub request: MeasuredRequest,
+    /// Event that the message waits for.
+    pub waits_for: WaitsFor,
+    /// Monotonic time at which the message was held first, in nanoseconds.
+    pub since_ns: u64,
+}
+
+/// Bounded queue of held messages, allocated once.
+#[derive(Debug)]
+pub struct HeldMessages<I> {
+    buffers: Box<[Vec<u8>]>,
+    free: Vec<u32>,
+    queue: VecDeque<(HeldMessage<I>, u32)>,
+}
+
+impl<I> HeldMessages<I> {
+    /// Returns a queue for `capacity` messages.
+    #[must_use]
+    pub fn new(capacity: u32) -> Self {
+        Self {
+            buffers: (0..capacity).map(|_| Vec::with_capacity(BUFFER_LEN)).collect(),
+            free: (0..capacity).rev().collect(),
+            queue: VecDeque::with_capacity(capacity as usize),
+        }
+    }
+
+    /// Returns the number of held messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns true if no message is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Holds a copy of `octets`; returns false when the queue is full.
+    #[must_use]
+    pub fn push(&mut self, held: HeldMessage<I>, octets: &[u8]) -> bool {
+        let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
+        if octets.len() > BUFFER_LEN && self.buffers.iter().filter(is_long).count() >= LONG_MAX {
+            return false;
+        }
+        let Some(index) = self.free.pop() else { return false };
+        let buffer = &mut self.buffers[index as usize];
+        buffer.clear();
+        buffer.extend_from_slice(octets);
+        self.queue.push_back((held, index));
+        true
+    }
+
+    /// Takes the message at the front. The caller puts the message or its buffer back.
+    pub fn take_first(&mut self) -> Option<(HeldMessage<I>, u32)> {
+        self.queue.pop_front()
+    }
+
+    /// Puts a message back at the end.
+    pub fn put_back(&mut self, held: HeldMessage<I>, index: u32) {
+        self.queue.push_back((held, index));
+    }
+
+    /// Returns the bytes of a taken message; the caller must give the buffer back.
+    pub fn take_octets(&mut self, index: u32) -> Vec<u8> {
+        core::mem::take(&mut self.buffers[index as usize])
+    }
+
+    /// Gives the buffer of a message back.
+    pub fn give_octets_back(&mut self, index: u32, octets: Vec<u8>) {
+        self.buffers[index as usize] = octets;
+        self.release(index);
+    }
+
+    /// Makes a buffer free, and shrinks it to [`BUFFER_LEN`].
+    fn release(&mut self, index: u32) {
+        shorten(&mut self.buffers[index as usize]);
+        self.free.push(index);
+    }
+
+    /// Restores the buffers of all messages that were taken and not given back, after a panic.
+    pub fn restore(&mut self) {
+        let mut is_known = vec![false; self.buffers.len()];
+        let queued = self.queue.iter().map(|&(_, index)| index);
+        queued.chain(self.free.iter().copied()).for_each(|index| is_known[index as usize] = true);
+        for (index, buffer) in (0..).zip(self.buffers.iter_mut()) {
+            if !is_known[index as usize] {
+                *buffer = Vec::with_capacity(BUFFER_LEN);
+                self.free.push(index);
+            }
+        }
+    }
+
+    /// Removes every message held since before `oldest_ns`; `u64::MAX` empties the queue.
+    pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&HeldMessage<I>)) {
+        let (free, buffers) = (&mut self.free, &mut self.buffers);
+        self.queue.retain(|(held, index)| {
+            let stays = held.since_ns >= oldest_ns;
+            if !stays {
+                dropped(held);
+                shorten(&mut buffers[*index as usize]);
+                free.push(*index);
+            }
+            stays
+        });
+    }
+}
+
+/// Frees the memory of a message that was longer than [`BUFFER_LEN`].
+fn shorten(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > BUFFER_LEN {
+        *buffer = Vec::with_capacity(BUFFER_LEN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(since_ns: u64) -> HeldMessage<()> {
+        HeldMessage {
+            keys: None,
+            ingress: (),
+            request: MeasuredRequest::default(),
+            waits_for: WaitsFor::Client,
+            since_ns,
+        }
+    }
+
+    #[test]
+    fn it_is_bounded_and_gives_buffers_back() {
+        let mut queue = HeldMessages::new(2);
+        assert!(queue.push(held(1), b"one"));
+        assert!(queue.push(held(2), b"two"));
+        assert!(!queue.push(held(3), b"three"));
+        let (first, index) = queue.take_first().unwrap();
+        assert_eq!(first.since_ns, 1);
+        let octets = queue.take_octets(index);
+        assert_eq!(octets, b"one");
+        queue.give_octets_back(index, octets);
+        assert!(queue.push(held(3), b"three"));
+        let mut dropped = 0;
+        queue.abandon(u64::MAX, |_| dropped += 1);
+        assert_eq!((dropped, queue.len()), (2, 0));
+    }
+
+    #[test]
+    fn buffers_that_were_taken_and_lost_are_made_anew() {
+        let mut queue = HeldMessages::new(2);
+        assert!(queue.push(held(1), b"one") && queue.push(held(2), b"two"));
+        let (_, index) = queue.take_first().unwrap();
+        drop(queue.take_octets(index));
+        assert!(!queue.push(held(3), b"three"));
+        queue.restore();
+        assert!(queue.push(held(3), b"three") && !queue.push(held(4), b"four"));
+    }
+
+    #[test]
+    fn long_messages_are_held_too_and_their_memory_is_given_back() {
+        let mut queue = HeldMessages::new(LONG_MAX as u32 + 2);
+        let long = [7; 60_000];
+        for _ in 0..2 {
+            let mut held_count = 0;
+            while queue.push(held(1), &long) {
+                held_count += 1;
+            }
+            assert_eq!(held_count, LONG_MAX);
+            assert!(queue.push(held(1), &[0; BUFFER_LEN]));
+            let (_, index) = queue.take_first().unwrap();
+            let octets = queue.take_octets(index);
+            assert_eq!(octets, long);
+            queue.give_octets_back(index, octets);
+            queue.abandon(u64::MAX, |_| {});
+            assert!(queue.buffers.iter().all(|buffer| buffer.capacity() == BUFFER_LEN));
+        }
+    }
+}

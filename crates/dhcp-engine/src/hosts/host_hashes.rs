@@ -1,0 +1,57 @@
+//! Look-ups of hosts that a message is about to make, as far as it reveals them before it is
+//! served.
+
+use base::Prefetch;
+use dhcp_config::ReservationModes;
+
+use super::client::KINDS;
+use super::table::HostTrail;
+use super::{Hosts, Identifiers, ReservationProtocol, ReservationScope};
+
+/// Hashes of a message's first look-ups, one for each of its identifiers. They are hints: the
+/// message may belong to another subnet, and a hash may match another client's host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostTrails {
+    hashes: [Option<HostTrail>; KINDS],
+}
+
+impl HostTrails {
+    /// Returns the hashes for a client in the subnet `id`, whose reservation modes are `modes`.
+    pub fn new<F: ReservationProtocol, T>(
+        hosts: &Hosts<F, T>,
+        id: u32,
+        modes: ReservationModes,
+        identifiers: &Identifiers<'_>,
+    ) -> Self {
+        let scope = match modes {
+            ReservationModes { global: true, .. } => ReservationScope::Global,
+            ReservationModes { in_subnet: true, .. } => ReservationScope::Subnet(id),
+            _ => return Self::default(),
+        };
+        let kinds = hosts.kinds(scope);
+        let mut trails = identifiers
+            .iter()
+            .filter(|&(kind, _)| kinds.contains(kind))
+            .map(|(kind, octets)| hosts.identifier_hash(scope, kind, octets));
+        Self { hashes: core::array::from_fn(|_| trails.next()) }
+    }
+
+    /// Prefetches the memory that the look-ups read first.
+    pub fn prefetch<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
+        self.hashes.iter().flatten().for_each(|&trail| hosts.prefetch(trail, prefetch));
+    }
+
+    /// Prefetches the records that the look-ups read second.
+    pub fn prefetch_records<F: ReservationProtocol, T>(
+        &self,
+        hosts: &Hosts<F, T>,
+        prefetch: Prefetch,
+    ) {
+        self.hashes.iter().flatten().for_each(|&trail| hosts.prefetch_record(trail, prefetch));
+    }
+
+    /// Returns the address that is probably reserved for the client.
+    pub fn reserved<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
+        self.hashes.iter().flatten().find_map(|&trail| hosts.reserved_for_hash(trail))
+    }
+}

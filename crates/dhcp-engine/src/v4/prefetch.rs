@@ -1,0 +1,61 @@
+//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
+//! does not consider classes, which may decide the subnet.
+
+use base::Prefetch;
+use dhcp_lease::v4::V4;
+use dhcp_lease::{ExpectedSlot, HardwareAddress, Identity, LeaseStore};
+use dhcp_wire::v4::{Message, MessageType, relay};
+
+use super::request::client_id;
+use super::{Ingress, Snapshot, client_facts};
+use crate::hosts::{HostTrails, Identifiers};
+use crate::prefixes::SubnetIndex;
+use crate::protocol::Ahead;
+
+/// Prefetches for a message; see
+/// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch).
+pub(super) fn prefetch_message<S: LeaseStore<V4>>(
+    snapshot: &Snapshot,
+    message: &Message<'_>,
+    ingress: Ingress,
+    store: &mut S,
+    prefetch: Prefetch,
+) -> Ahead {
+    let hardware = HardwareAddress::new(message.htype(), message.chaddr());
+    let client_id = client_id(message).ok().flatten();
+    let identity = Identity { hardware, client_id, match_client_id: true };
+    let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
+    let wanted = message.requested_address().or(used);
+    store.prefetch_message(
+        Some(&identity),
+        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        prefetch,
+    );
+    let takes_any = wanted.is_none() && message.message_type() == Some(MessageType::Discover);
+    let has_hosts = !snapshot.hosts.is_empty();
+    let subnet =
+        if has_hosts || takes_any { likely_subnet(snapshot, message, ingress) } else { None };
+    let Some(subnet) = subnet else { return Ahead::default() };
+    let trails = has_hosts.then(|| {
+        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
+            client_facts::octets_of(kind, message, || message.relay_agent_information(), client_id)
+        });
+        let terms = snapshot.subnet(subnet);
+        HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
+    });
+    let first = snapshot.preference.first(subnet);
+    let pool = snapshot.pool_order(first).first().copied().filter(|_| takes_any);
+    Ahead { host_hashes: trails, pool }
+}
+
+/// Returns the subnet that a message belongs to unless classes or names of interfaces decide
+/// otherwise.
+fn likely_subnet(
+    snapshot: &Snapshot,
+    message: &Message<'_>,
+    ingress: Ingress,
+) -> Option<SubnetIndex> {
+    let selected = message.relay_agent_information().and_then(relay::link_selection);
+    let relay = Some(message.giaddr()).filter(|relay| !relay.is_unspecified());
+    snapshot.subnet_by_prefix(selected.or(relay).unwrap_or(ingress.local))
+}

@@ -1,0 +1,56 @@
+//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
+//! does not consider classes, which may decide the subnet.
+
+use base::Prefetch;
+use dhcp_config::IdentifierKind;
+use dhcp_lease::v6::{IaIdentity, Resource, ResourceKind, V6};
+use dhcp_lease::{ExpectedSlot, LeaseStore};
+use dhcp_wire::v6::{self as wire, Packet};
+
+use super::{Snapshot, select};
+use crate::hosts::{HostTrails, Identifiers};
+use crate::protocol::Ahead;
+
+/// Prefetches for a message; see
+/// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch). Most messages have one
+/// association; for others, the rest is read without prefetch when they are served.
+pub(super) fn prefetch_message<S: LeaseStore<V6>>(
+    snapshot: &Snapshot,
+    packet: &Packet<'_>,
+    store: &mut S,
+    prefetch: Prefetch,
+) -> Ahead {
+    let message = packet.message();
+    let Some(duid) = message.client_id() else { return Ahead::default() };
+    let Some(ia) = message.ias().next() else { return Ahead::default() };
+    let (kind, wanted) = match ia.kind {
+        wire::IaKind::Na => {
+            let first = ia.addresses().next();
+            (ResourceKind::Address, first.map(|hint| Resource::address(hint.address)))
+        }
+        wire::IaKind::Pd => (ResourceKind::Prefix, None),
+        wire::IaKind::Ta => return Ahead::default(),
+    };
+    let identity = IaIdentity { duid, kind, iaid: ia.iaid };
+    store.prefetch_message(
+        Some(&identity),
+        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        prefetch,
+    );
+    let takes_any = kind == ResourceKind::Address && wanted.is_none();
+    let has_hosts = !snapshot.hosts.is_empty();
+    let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
+    let link = link.filter(|_| has_hosts || takes_any);
+    let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
+    let Some(subnet) = subnet else { return Ahead::default() };
+    let trails = has_hosts.then(|| {
+        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
+            (kind == IdentifierKind::Duid).then_some(duid)
+        });
+        let terms = snapshot.subnet(subnet);
+        HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
+    });
+    let first = snapshot.preference.first(subnet);
+    let pool = snapshot.first_pool(first).filter(|_| takes_any);
+    Ahead { host_hashes: trails, pool }
+}

@@ -1,0 +1,339 @@
+//! Interface between the table and a family: where an address's slot is, the fields of a slot that
+//! describe its client, and the index that finds a client's slots. The rest of the table is the
+//! same for both families.
+//!
+//! Inside the table every address has a *place*, 32 bits that belong to it for ever. In v4 it is
+//! the address itself; in v6 `v6::places` allocates them.
+
+use core::fmt::Debug;
+use core::ops::Range;
+
+use base::Prefetch;
+
+use super::address_map::AddressMap;
+use super::overlap::Overlaps;
+use super::slot::{Extra, LeaseSlot};
+use crate::contract::SlotOccupancy;
+use crate::family::{Family, PoolIndex};
+use crate::identity::ClientKey;
+use crate::lease::LeaseState;
+use crate::pool::{Allocator, PoolSet};
+
+/// Family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot implement it,
+/// since it names types private to the table.
+pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
+    /// Pool as configured.
+    type Spec: Copy + Eq + Debug + Send + Sync;
+    /// Map from addresses to the places of their slots.
+    type Places: PlaceMap<Self>;
+    /// Index that finds a client's slots.
+    type Index: ClientIndex<Self>;
+    /// Part of a slot that only this family has.
+    type SlotFields: FamilySlotFields<Self>;
+
+    /// Kind of resource, for families that count kinds apart.
+    type Kind: Copy + Ord + Debug + Send + Sync;
+
+    /// Returns the kind of `address`.
+    fn kind(address: Self::Address) -> Self::Kind;
+
+    /// True if a lease outside the pools counts as assigned: Kea counts it in DHCPv4.
+    const COUNTS_OUTSIDE: bool;
+
+    /// Returns the pool that counts a lease of `address`: the pool that leases it, otherwise the
+    /// pool of another length that it lies inside of.
+    fn pool_around(pools: &PoolSet<Self>, address: Self::Address) -> Option<PoolIndex> {
+        pools.find(address)
+    }
+
+    /// Order in which leases are listed.
+    type Order: Copy + Ord + Send;
+
+    /// Returns the position of `address` in that order.
+    fn order(address: Self::Address) -> Self::Order;
+
+    /// Returns the allocator of a pool.
+    fn allocator(spec: &Self::Spec) -> Allocator;
+
+    /// Returns the `id` of a pool's subnet and the pool's own `pool-id`.
+    fn ids(spec: &Self::Spec) -> (u32, u32);
+
+    /// Returns the first and the last address of a pool.
+    fn bounds(spec: &Self::Spec) -> (Self::Address, Self::Address);
+
+    /// Returns the number of addresses of a pool.
+    fn capacity(spec: &Self::Spec) -> u128;
+
+    /// Returns the part of the terms that both families have.
+    fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
+
+    /// Stores the terms that only this family has.
+    fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &Self::Terms<'_>);
+
+    /// Returns the slot's lease as a row in `state`.
+    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> Self::Row<'_>;
+
+    /// Returns true if a row belongs to the client with `key`.
+    fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
+
+    /// Returns a copy of a row that outlives the slot's lock.
+    fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
+
+    /// Returns the address of `lease`.
+    fn address_of(lease: &Self::Lease) -> Self::Address;
+
+    /// Returns the identity by which the index finds the client of `lease`.
+    fn indexed_by(lease: &Self::Lease) -> Self::Identity<'_>;
+
+    /// Takes a lease apart, to be put into a slot.
+    fn split_lease(lease: Self::Lease) -> LeaseParts<Self>;
+}
+
+/// Terms that both families have.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonTerms<'a> {
+    /// Valid lifetime, seconds from now.
+    pub valid_lifetime_s: u32,
+    /// `id` of the subnet.
+    pub subnet_id: u32,
+    /// `pool-id` of the pool, 0 when it has none.
+    pub pool_id: u32,
+    /// Names and context.
+    pub text: LeaseTexts<'a>,
+}
+
+/// Names and context of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTexts<'a> {
+    /// Host name, possibly empty.
+    pub hostname: &'a str,
+    /// JSON text of the user context; with an empty one the lease keeps its text.
+    pub user_context: &'a str,
+    /// True if the server keeps the forward DNS entry.
+    pub fqdn_fwd: bool,
+    /// True if the server keeps the reverse DNS entry.
+    pub fqdn_rev: bool,
+}
+
+impl LeaseTexts<'_> {
+    /// Returns true if all fields are empty or false.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
+    }
+}
+
+/// Lease taken apart, to be put into a slot.
+#[derive(Debug)]
+pub struct LeaseParts<F: TableFamily> {
+    /// Leased address.
+    pub address: F::Address,
+    /// Valid lifetime, seconds from `cltt_s`.
+    pub valid_lifetime_s: u32,
+    /// Client's last transaction time, wall-clock seconds.
+    pub cltt_s: u64,
+    /// `id` of the subnet.
+    pub subnet_id: u32,
+    /// `pool-id` of the pool.
+    pub pool_id: u32,
+    /// Kea's lease state.
+    pub state: LeaseState,
+    /// Fields that few leases have.
+    pub extra: Extra,
+    /// Family's part, with the client.
+    pub family_fields: F::SlotFields,
+}
+
+impl<F: TableFamily> LeaseParts<F> {
+    /// Returns the use of the lease's slot.
+    pub(super) const fn occupancy(&self) -> SlotOccupancy {
+        match self.state {
+            _ if self.valid_lifetime_s == 0 => SlotOccupancy::Free,
+            LeaseState::Assigned | LeaseState::Registered => SlotOccupancy::Leased,
+            LeaseState::Declined => SlotOccupancy::Declined,
+            LeaseState::ExpiredReclaimed | LeaseState::Released => SlotOccupancy::Free,
+        }
+    }
+}
+
+/// Family's part of a slot; the default is that of an address that no client ever had.
+pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
+    /// Turns a default value into the part of `address`'s slot.
+    fn settle_at(&mut self, address: F::Address);
+
+    /// Returns the address of the slot at `place`.
+    fn address(&self, place: u32) -> F::Address;
+
+    /// Returns the family's fields of a fetch by `identity`; `is_leased`: the slot is leased.
+    fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
+
+    /// Returns true if the slot has a client: its present or its last one.
+    fn has_client(&self) -> bool;
+
+    /// Returns true if the slot belongs or last belonged to `identity`.
+    fn is_owned_by(&self, identity: &F::Identity<'_>) -> bool;
+
+    /// Returns true if the stored identities are exactly those of `identity`.
+    fn has_identity(&self, identity: &F::Identity<'_>) -> bool;
+
+    /// Returns true if both store the same client.
+    fn has_client_of(&self, other: &Self) -> bool;
+
+    /// Stores a client where there was none.
+    fn remember(&mut self, identity: &F::Identity<'_>);
+
+    /// Removes the client and the fields that belong to it.
+    fn forget(&mut self);
+
+    /// Ends the term before its time.
+    fn end_term(&mut self);
+}
+
+/// Index from a client to the places of its slots.
+pub trait ClientIndex<F: TableFamily>: Send + Sync {
+    /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
+    /// collide.
+    fn new(seed: u64) -> Self;
+
+    /// Makes room for the clients of `count` slots.
+    fn reserve(&self, count: usize);
+
+    /// Adds that the client in `kept`, if any, has the slot at `place`.
+    fn insert(&self, kept: &F::SlotFields, place: u32);
+
+    /// Removes the entry that [`ClientIndex::insert`] added.
+    fn remove(&self, kept: &F::SlotFields, place: u32);
+
+    /// Calls `visit` with every place that may belong to `identity`, and with the part of the
+    /// identity that the slot's client must have. Less certain identities are not followed once a
+    /// slot was in use.
+    fn visit(
+        &self,
+        identity: &F::Identity<'_>,
+        visit: impl FnMut(u32, &F::Identity<'_>) -> Visited,
+    );
+
+    /// Prefetches the memory that a visit of `identity` reads.
+    fn prefetch(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
+
+    /// Returns every place that may belong to the client with `key`; `None` when the index does not
+    /// lead to all of them.
+    fn find_all(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
+
+    /// Returns the bytes of memory that the index takes.
+    fn bytes(&self) -> usize;
+
+    /// Returns the number of entries.
+    #[cfg(test)]
+    fn len(&self) -> usize;
+
+    /// Returns the number of entries that a slot with `kept` at `place` must have; looks for all of
+    /// them.
+    #[cfg(test)]
+    fn audit(&self, kept: &F::SlotFields, place: u32) -> usize;
+}
+
+/// Relation between a slot and the client for which an index led to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visited {
+    /// The slot belongs to another client or to none.
+    Others,
+    /// The slot belonged to the client.
+    Past,
+    /// The slot belongs to the client and is in use.
+    InUse,
+}
+
+/// Steps that the places of some pools need before they can be leased: see [`PlaceMap`].
+#[derive(Debug)]
+pub struct OpeningPlan<P> {
+    /// Ranges of places, each from the first to the last.
+    pub ranges: Vec<(u32, u32)>,
+    /// Value to publish when the ranges are ready.
+    pub publication: P,
+}
+
+/// Map from addresses to places. Changes happen under the table's configuration lock: the table
+/// makes the result of a `plan` function ready (free bits, rows for the slots) and then publishes
+/// it.
+pub trait PlaceMap<F: TableFamily>: Overlaps<F> {
+    /// Location of the addresses of one pool.
+    type Run: Debug + Send + Sync;
+    /// Argument of [`PlaceMap::publish`].
+    type Publication;
+
+    /// True if `plan_growth` and `plan_cover` ever return an opening.
+    const CAN_GROW: bool;
+    /// First of the places that do not have a free bit of their own: the bits, if their addresses
+    /// get any, are those of other places. `None` when there are no such places.
+    const FIRST_APART: Option<u32>;
+
+    /// Creates a map without places.
+    fn new(seed: u64) -> Self;
+
+    /// Returns the place of `address`; `None` as long as it has none.
+    fn find(&self, address: F::Address) -> Option<u32>;
+
+    /// Returns the place of `address` and creates it if necessary: for a loaded lease always,
+    /// otherwise only for an address that a pool ever had.
+    fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
+
+    /// Returns true if [`PlaceMap::make`] would create a place, without a load, for `address`,
+    /// which has none yet.
+    fn can_be_made(&self, address: F::Address) -> bool;
+
+    /// Returns true if a pool ever held `address`, which is at `place`.
+    fn is_pooled(&self, map: &AddressMap, place: u32, address: F::Address) -> bool;
+
+    /// Returns the free bit of `address`, which is at `place`; `None` when no pool leases it.
+    fn bit(&self, place: u32, address: F::Address) -> Option<u32>;
+
+    /// Returns the free bit that `address` has or will have when its place is opened; `None` when
+    /// no pool reserves a place for it.
+    fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
+
+    /// Returns the blocks of 256 places that hold addresses `after` a given one, each with its
+    /// first address: in several runs, each of them ascending.
+    fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
+
+    /// Plans the places of the pools `specs`; returns the run of each pool and the opening.
+    fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, OpeningPlan<Self::Publication>);
+
+    /// Plans to open more of a pool all of whose open places are taken; `None` when all are open.
+    fn plan_growth(&self, run: &Self::Run) -> Option<OpeningPlan<Self::Publication>>;
+
+    /// Plans to open the place of `address`, when a pool reserves one for it.
+    fn plan_cover(&self, address: F::Address) -> Option<OpeningPlan<Self::Publication>>;
+
+    /// Makes `publication` visible. Returns true if addresses that have other places already may be
+    /// among the opened ones.
+    fn publish(&self, publication: Self::Publication) -> bool;
+
+    /// Returns the place at which a search in a pool starts when no address was leased from it yet.
+    fn start(spec: &F::Spec, run: &Self::Run) -> u32;
+
+    /// Returns the number of positions of a pool from the first on, without those of places that
+    /// are not open where that is possible.
+    fn count(spec: &F::Spec, run: &Self::Run) -> u64;
+
+    /// Returns the positions of a pool whose places are open, in ranges that ascend and only grow
+    /// at their ends.
+    fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
+
+    /// Returns the place at `position` of a pool; `None` as long as it is not open.
+    fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
+
+    /// Returns the position of `address` in a pool that holds it; `None` when it has none.
+    fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
+
+    /// Returns the bytes of memory that the map takes.
+    fn bytes(&self) -> usize;
+
+    /// Clears a free bit of a pool, so that no other thread gets the address: the next at or after
+    /// `start`, wrapping around once.
+    fn claim(
+        map: &AddressMap,
+        spec: &F::Spec,
+        run: &Self::Run,
+        start: u32,
+    ) -> Option<(u32, F::Address)>;
+}

@@ -1,0 +1,575 @@
+//! DHCPv4 in the lease table: the place of an address is the address itself, and two keys identify
+//! a client.
+
+use core::net::Ipv4Addr;
+use core::ops::Range;
+
+use base::Prefetch;
+
+use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
+use crate::identity::HARDWARE_ADDRESS_MAX;
+use crate::lease::LeaseState;
+use crate::table::address_map::AddressMap;
+use crate::table::index::{FoundPlaces, IdentityIndex};
+use crate::table::overlap::Overlaps;
+use crate::table::slot::{Extra, LeaseSlot};
+use crate::table::table_family::{
+    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan, PlaceMap,
+    TableFamily, Visited,
+};
+use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
+
+impl TableFamily for V4 {
+    type Spec = PoolSpec;
+    type Places = DirectPlaceMap;
+    type Index = ByEitherKey;
+    type SlotFields = SlotClient;
+
+    type Kind = ();
+    type Order = Ipv4Addr;
+
+    const COUNTS_OUTSIDE: bool = true;
+
+    fn order(address: Ipv4Addr) -> Ipv4Addr {
+        address
+    }
+
+    fn kind(_address: Ipv4Addr) {}
+
+    fn allocator(spec: &PoolSpec) -> Allocator {
+        spec.allocator
+    }
+
+    fn ids(spec: &PoolSpec) -> (u32, u32) {
+        (spec.subnet_id, spec.pool_id)
+    }
+
+    fn bounds(spec: &PoolSpec) -> (Ipv4Addr, Ipv4Addr) {
+        (spec.first, spec.last)
+    }
+
+    fn capacity(spec: &PoolSpec) -> u128 {
+        u128::from(u32::from(spec.last) - u32::from(spec.first)) + 1
+    }
+
+    fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
+        CommonTerms {
+            valid_lifetime_s: terms.valid_lifetime_s,
+            subnet_id: terms.subnet_id,
+            pool_id: terms.pool_id,
+            text: LeaseTexts {
+                hostname: terms.hostname,
+                user_context: terms.user_context,
+                fqdn_fwd: terms.fqdn_fwd,
+                fqdn_rev: terms.fqdn_rev,
+            },
+        }
+    }
+
+    fn keep_terms(_slot: &mut LeaseSlot<Self>, _terms: &LeaseTerms<'_>) {}
+
+    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
+        let rare = slot.rare();
+        RowView {
+            address: slot.address(),
+            hardware: &slot.family_fields.hardware,
+            client_id: slot.family_fields.client_id(),
+            valid_lifetime_s: slot.valid_lifetime_s,
+            cltt_s: slot.cltt_s,
+            subnet_id: slot.subnet_id,
+            fqdn_fwd: rare.fqdn_fwd,
+            fqdn_rev: rare.fqdn_rev,
+            hostname: rare.hostname,
+            state,
+            user_context: rare.user_context,
+            pool_id: slot.pool_id,
+        }
+    }
+
+    fn is_of(row: &RowView<'_>, key: ClientKey<'_>) -> bool {
+        match key {
+            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.client_id == Some(octets),
+            ClientKey::Association(..) => false,
+        }
+    }
+
+    fn to_lease(row: &RowView<'_>) -> Lease {
+        row.to_lease()
+    }
+
+    fn address_of(lease: &Lease) -> Ipv4Addr {
+        lease.address
+    }
+
+    fn indexed_by(lease: &Lease) -> Identity<'_> {
+        let client_id = lease.client_id.as_ref().map(ClientId::octets);
+        // An identifier made from the hardware address has no entry of its own.
+        let is_own = |octets: &&[u8]| hardware_in(octets) != Some(lease.hardware);
+        Identity {
+            hardware: lease.hardware,
+            client_id: client_id.filter(is_own),
+            match_client_id: true,
+        }
+    }
+
+    fn split_lease(lease: Lease) -> LeaseParts<Self> {
+        LeaseParts {
+            address: lease.address,
+            valid_lifetime_s: lease.valid_lifetime_s,
+            cltt_s: lease.cltt_s,
+            subnet_id: lease.subnet_id,
+            pool_id: lease.pool_id,
+            state: lease.state,
+            extra: Extra {
+                hostname: lease.hostname,
+                user_context: lease.user_context,
+                fqdn_fwd: lease.fqdn_fwd,
+                fqdn_rev: lease.fqdn_rev,
+                hardware: HardwareAddress::NONE,
+            },
+            family_fields: SlotClient { hardware: lease.hardware, client_id: lease.client_id },
+        }
+    }
+}
+
+/// Client of a slot: its present or last client.
+#[derive(Debug, Default)]
+pub struct SlotClient {
+    hardware: HardwareAddress,
+    client_id: Option<ClientId>,
+}
+
+impl SlotClient {
+    fn client_id(&self) -> Option<&[u8]> {
+        self.client_id.as_ref().map(ClientId::octets)
+    }
+}
+
+impl FamilySlotFields<V4> for SlotClient {
+    fn settle_at(&mut self, _address: Ipv4Addr) {}
+
+    fn address(&self, place: u32) -> Ipv4Addr {
+        Ipv4Addr::from(place)
+    }
+
+    fn detail(&self, identity: &Identity<'_>, is_leased: bool) -> Detail {
+        Detail { is_same_client: is_leased && self.has_identity(identity) }
+    }
+
+    fn has_client(&self) -> bool {
+        !self.hardware.is_empty() || self.client_id.is_some()
+    }
+
+    fn is_owned_by(&self, identity: &Identity<'_>) -> bool {
+        identity.owns(&self.hardware, self.client_id())
+    }
+
+    fn has_identity(&self, identity: &Identity<'_>) -> bool {
+        self.hardware == identity.hardware && self.client_id() == identity.client_id
+    }
+
+    fn has_client_of(&self, other: &Self) -> bool {
+        self.hardware == other.hardware && self.client_id == other.client_id
+    }
+
+    fn remember(&mut self, identity: &Identity<'_>) {
+        self.hardware = identity.hardware;
+        self.client_id = identity.client_id.map(ClientId::new);
+    }
+
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn end_term(&mut self) {}
+}
+
+/// Indexes by hardware address and by client identifier. An identifier made from the hardware
+/// address, as most are, needs no entry of its own: the hardware address leads to the slot.
+pub struct ByEitherKey {
+    by_hardware: IdentityIndex,
+    by_client_id: IdentityIndex,
+}
+
+impl ByEitherKey {
+    /// Returns the places of the entries of `client_id` and of the hardware address that it is made
+    /// from.
+    fn led_to_by(&self, client_id: &[u8]) -> [FoundPlaces; 2] {
+        let made =
+            hardware_in(client_id).map_or(FoundPlaces::NONE, |key| self.by_hardware.find(&key));
+        [self.by_client_id.find(client_id), made]
+    }
+}
+
+/// Returns the hardware address that an identifier is made from, if any (RFC 2132 §9.14).
+fn hardware_in(client_id: &[u8]) -> Option<HardwareAddress> {
+    match client_id {
+        [htype, octets @ ..] if (1..=HARDWARE_ADDRESS_MAX).contains(&octets.len()) => {
+            Some(HardwareAddress::new(*htype, octets))
+        }
+        _ => None,
+    }
+}
+
+impl ClientIndex<V4> for ByEitherKey {
+    fn new(seed: u64) -> Self {
+        Self {
+            by_hardware: IdentityIndex::new(seed),
+            by_client_id: IdentityIndex::new(seed.rotate_left(32)),
+        }
+    }
+
+    fn reserve(&self, count: usize) {
+        self.by_hardware.reserve(count);
+        self.by_client_id.reserve(count);
+    }
+
+    fn insert(&self, kept: &SlotClient, place: u32) {
+        let is_led_to = !kept.hardware.is_empty() && self.by_hardware.insert(&kept.hardware, place);
+        if let Some(client_id) = kept.client_id()
+            && !(is_led_to && hardware_in(client_id) == Some(kept.hardware))
+        {
+            self.by_client_id.insert(client_id, place);
+        }
+    }
+
+    fn remove(&self, kept: &SlotClient, place: u32) {
+        let was_led_to =
+            !kept.hardware.is_empty() && self.by_hardware.remove(&kept.hardware, place);
+        if let Some(client_id) = kept.client_id()
+            && !(was_led_to && hardware_in(client_id) == Some(kept.hardware))
+        {
+            self.by_client_id.remove(client_id, place);
+        }
+    }
+
+    fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32, &Identity<'_>) -> Visited) {
+        let mut known = FoundPlaces::NONE;
+        let mut is_any_in_use = false;
+        if let Some(client_id) = identity.client_id
+            && identity.match_client_id
+        {
+            // Slots with the hardware address and no identifier come second.
+            let certain = Identity { hardware: HardwareAddress::NONE, ..*identity };
+            let [first, second] = self.led_to_by(client_id);
+            for &place in first.places().iter().chain(second.places()) {
+                let visited = visit(place, &certain);
+                is_any_in_use |= visited == Visited::InUse;
+                if visited != Visited::Others {
+                    known.push(place);
+                }
+            }
+        }
+        if is_any_in_use || identity.hardware.is_empty() {
+            return;
+        }
+        for &place in self.by_hardware.find(&identity.hardware).places() {
+            if !known.places().contains(&place) {
+                visit(place, identity);
+            }
+        }
+    }
+
+    fn prefetch(&self, identity: &Identity<'_>, prefetch: Prefetch) {
+        if let Some(client_id) = identity.client_id {
+            self.by_client_id.prefetch(client_id, prefetch);
+        }
+        if !identity.hardware.is_empty() {
+            self.by_hardware.prefetch(&identity.hardware, prefetch);
+        }
+    }
+
+    fn find_all(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
+        match key {
+            ClientKey::Hardware([]) => None,
+            ClientKey::Hardware(octets) => {
+                let mut places = Vec::new();
+                for htype in 0..=u8::MAX {
+                    let key = HardwareAddress::new(htype, octets);
+                    places.extend(self.by_hardware.find_all(&key)?);
+                }
+                Some(places)
+            }
+            ClientKey::Identifier(octets) => {
+                let mut places = self.by_client_id.find_all(octets)?;
+                let [_, made] = self.led_to_by(octets);
+                places.extend_from_slice(made.places());
+                Some(places)
+            }
+            ClientKey::Association(..) => Some(Vec::new()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.by_hardware.bytes() + self.by_client_id.bytes()
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.by_hardware.len() + self.by_client_id.len()
+    }
+
+    #[cfg(test)]
+    fn audit(&self, kept: &SlotClient, place: u32) -> usize {
+        let mut count = 0;
+        if !kept.hardware.is_empty() {
+            count += 1;
+            assert!(self.by_hardware.find(&kept.hardware).places().contains(&place), "{kept:?}");
+        }
+        if let Some(client_id) = kept.client_id() {
+            let [own, made] = self.led_to_by(client_id).map(|it| it.places().contains(&place));
+            count += usize::from(own);
+            assert!(own || made, "{kept:?}");
+            assert!(!own || hardware_in(client_id) != Some(kept.hardware), "{kept:?}");
+        }
+        count
+    }
+}
+
+/// Places that are addresses.
+pub struct DirectPlaceMap;
+
+impl Overlaps<V4> for DirectPlaceMap {}
+
+impl PlaceMap<V4> for DirectPlaceMap {
+    type Run = ();
+    type Publication = ();
+    const CAN_GROW: bool = false;
+    const FIRST_APART: Option<u32> = None;
+
+    fn new(_seed: u64) -> Self {
+        Self
+    }
+
+    fn find(&self, address: Ipv4Addr) -> Option<u32> {
+        Some(u32::from(address))
+    }
+
+    fn make(&self, address: Ipv4Addr, _is_loaded: bool) -> Option<u32> {
+        Some(u32::from(address))
+    }
+
+    fn can_be_made(&self, _address: Ipv4Addr) -> bool {
+        false
+    }
+
+    fn is_pooled(&self, map: &AddressMap, place: u32, _address: Ipv4Addr) -> bool {
+        map.is_pooled(place)
+    }
+
+    fn bit(&self, place: u32, _address: Ipv4Addr) -> Option<u32> {
+        Some(place)
+    }
+
+    fn bit_to_be(&self, map: &AddressMap, address: Ipv4Addr) -> Option<u32> {
+        let place = u32::from(address);
+        map.is_pooled(place).then_some(place)
+    }
+
+    fn runs(&self, map: &AddressMap, after: Option<Ipv4Addr>) -> Vec<Vec<(u32, Ipv4Addr)>> {
+        let start = after.map_or(0, u32::from) >> 8;
+        vec![map.blocks(start).map(|block| (block, Ipv4Addr::from(block << 8))).collect()]
+    }
+
+    fn plan(&self, specs: &[PoolSpec]) -> (Vec<()>, OpeningPlan<()>) {
+        let ranges =
+            specs.iter().map(|spec| (u32::from(spec.first), u32::from(spec.last))).collect();
+        (vec![(); specs.len()], OpeningPlan { ranges, publication: () })
+    }
+
+    fn plan_growth(&self, _run: &()) -> Option<OpeningPlan<()>> {
+        None
+    }
+
+    fn plan_cover(&self, _address: Ipv4Addr) -> Option<OpeningPlan<()>> {
+        None
+    }
+
+    fn publish(&self, _publication: ()) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn start(spec: &PoolSpec, _run: &()) -> u32 {
+        u32::from(spec.first)
+    }
+
+    fn count(spec: &PoolSpec, _run: &()) -> u64 {
+        u64::from(u32::from(spec.last) - u32::from(spec.first)) + 1
+    }
+
+    fn open_positions(spec: &PoolSpec, run: &()) -> impl Iterator<Item = Range<u64>> {
+        core::iter::once(0..Self::count(spec, run))
+    }
+
+    fn at(spec: &PoolSpec, _run: &(), position: u64) -> Option<(u32, Ipv4Addr)> {
+        let place = u32::from(spec.first) + position as u32;
+        Some((place, Ipv4Addr::from(place)))
+    }
+
+    fn position(spec: &PoolSpec, _run: &(), address: Ipv4Addr) -> Option<u32> {
+        u32::from(address).checked_sub(spec.first.into())
+    }
+
+    fn claim(map: &AddressMap, spec: &PoolSpec, _run: &(), start: u32) -> Option<(u32, Ipv4Addr)> {
+        let claimed = map.claim(u32::from(spec.first), u32::from(spec.last), start)?;
+        Some((claimed, Ipv4Addr::from(claimed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Now, Random};
+
+    use super::*;
+    use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys};
+    use crate::table::LeaseTable;
+
+    const FIRST: u32 = 0x0a00_0000;
+    const ADDRESSES: u32 = 16;
+
+    /// Returns one of a few hardware addresses, of two types, or none.
+    fn any_hardware(random: &mut Random) -> HardwareAddress {
+        match random.below(5) as u8 {
+            0 => HardwareAddress::NONE,
+            number => HardwareAddress::new(1 + number % 2, &[2, 0, 0, 0, 0, number]),
+        }
+    }
+
+    /// Returns no identifier, one made from a hardware address (also from one that the client does
+    /// not have), or a random one.
+    fn any_client_id(random: &mut Random) -> Option<Vec<u8>> {
+        let hardware = any_hardware(random);
+        match random.below(4) {
+            0 => None,
+            1 => Some(vec![0, random.below(3) as u8]),
+            _ => Some([&[hardware.htype()], hardware.octets()].concat()),
+        }
+    }
+
+    fn any_lease(random: &mut Random, address: Ipv4Addr) -> Option<Lease> {
+        let (hardware, client_id) = (any_hardware(random), any_client_id(random));
+        let is_somebodys = !hardware.is_empty() || client_id.is_some();
+        let is_past = random.chance(1, 3);
+        is_somebodys.then(|| Lease {
+            address,
+            hardware,
+            client_id: client_id.map(|octets| ClientId::new(&octets)),
+            valid_lifetime_s: 100,
+            cltt_s: 1_000,
+            subnet_id: 1,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: "".into(),
+            state: if is_past { LeaseState::ExpiredReclaimed } else { LeaseState::Assigned },
+            user_context: "".into(),
+            pool_id: 0,
+        })
+    }
+
+    /// Returns the addresses that the index must find for `identity`: by its identifier and, when
+    /// that has none now, by its hardware address.
+    fn naive(table: &LeaseTable<V4>, identity: &Identity<'_>) -> Vec<Ipv4Addr> {
+        let leases: Vec<Lease> =
+            (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into())).collect();
+        let owned = |identity: Identity<'_>| {
+            let is_owned = move |lease: &&Lease| {
+                identity.owns(&lease.hardware, lease.client_id.as_ref().map(ClientId::octets))
+            };
+            leases.iter().filter(is_owned).collect::<Vec<_>>()
+        };
+        let certain = owned(Identity { hardware: HardwareAddress::NONE, ..*identity });
+        let is_any_in_use = certain.iter().any(|lease| lease.state == LeaseState::Assigned);
+        let found = if is_any_in_use { certain } else { owned(*identity) };
+        found.iter().map(|lease| lease.address).collect()
+    }
+
+    #[test]
+    fn the_indexes_find_what_a_look_at_every_slot_finds() {
+        let (mut compared, mut by_hardware_too) = (0, 0);
+        for seed in 0..100 {
+            let mut random = Random::from_seed(seed);
+            let table = LeaseTable::<V4>::new(seed);
+            let pools = table.configure(
+                &[PoolSpec {
+                    first: FIRST.into(),
+                    last: (FIRST + ADDRESSES - 1).into(),
+                    subnet_id: 1,
+                    pool_id: 0,
+                    allocator: Allocator::Iterative,
+                }],
+                &[],
+            );
+            for _ in 0..80 {
+                let address = (FIRST + random.below(ADDRESSES.into()) as u32).into();
+                match any_lease(&mut random, address) {
+                    Some(lease) => table.load(lease),
+                    None => drop(table.unload(address)),
+                }
+                let (hardware, client_id) = (any_hardware(&mut random), any_client_id(&mut random));
+                let identity = Identity {
+                    hardware,
+                    client_id: client_id.as_deref(),
+                    match_client_id: random.chance(4, 5),
+                };
+                let mut facts = Facts::<V4>::default();
+                let keys = FetchKeys {
+                    identity,
+                    addresses: [None; crate::FETCHED_ADDRESSES_MAX],
+                    pools: &*pools,
+                    candidate_pools: &[],
+                    is_candidate_spare: false,
+                };
+                table.fetch(Now::default(), 0, &keys, &mut facts);
+                let mut found: Vec<_> = facts.client_slots().map(|slot| slot.address).collect();
+                found.sort_unstable();
+                let expected = naive(&table, &identity);
+                if expected.len() <= CLIENT_SLOTS_MAX {
+                    assert_eq!(found, expected, "seed {seed}: {identity:?}");
+                    compared += 1;
+                    by_hardware_too += usize::from(expected.len() > 1);
+                }
+                if let Some(client_id) = &client_id {
+                    let listed = table.leases_of(ClientKey::Identifier(client_id));
+                    let is_its = |lease: &Lease| {
+                        lease.client_id.as_ref().map(ClientId::octets) == Some(client_id)
+                    };
+                    let all = (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into()));
+                    assert_eq!(listed, all.filter(is_its).collect::<Vec<_>>(), "seed {seed}");
+                }
+            }
+        }
+        assert!(compared > 5_000 && by_hardware_too > 500, "{compared}, {by_hardware_too}");
+    }
+
+    #[test]
+    fn an_identifier_made_of_the_hardware_address_has_no_entry_of_its_own() {
+        let index = ByEitherKey::new(1);
+        let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
+        let client =
+            |client_id: &[u8]| SlotClient { hardware, client_id: Some(ClientId::new(client_id)) };
+        let made = client(&[1, 2, 0, 0, 0, 0, 7]);
+        index.insert(&made, 5);
+        assert_eq!(index.len(), 1);
+        // When the hardware address leads to too many places, the identifier leads alone.
+        for place in 10..50 {
+            index.insert(&client(&[place as u8]), place);
+        }
+        index.insert(&made, 6);
+        assert_eq!(
+            index.find_all(ClientKey::Identifier(&[1, 2, 0, 0, 0, 0, 7])).map(|mut places| {
+                places.retain(|place| [5, 6].contains(place));
+                places
+            }),
+            Some(vec![6, 5])
+        );
+        index.remove(&made, 5);
+        index.remove(&made, 6);
+        (10..50).for_each(|place| index.remove(&client(&[place as u8]), place));
+        assert_eq!(index.len(), 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! Preparation of a run from the command line, for this program alone, for a coordinator of several
+//! generators, or for one of those.
+
+use std::io;
+use std::net::IpAddr;
+
+use load::{LoadRate, LoadShape};
+use netio::NetError;
+
+use super::args::PerfdhcpArgs;
+use super::dialect::Dialect;
+use super::dialect4::Dialect4;
+use super::dialect6::Dialect6;
+use super::drive::PerfdhcpRun;
+use super::packet6;
+use super::persona::Personas;
+use super::plan::{self, PerfdhcpFailure};
+use super::run_addresses::{self, RunAddresses};
+use super::traffic::RequestTraffic;
+use crate::v4::template as template4;
+use crate::v6::template as template6;
+use crate::wire::GeneratorSocket;
+
+/// Clients and messages of one family.
+pub(crate) struct FamilySetup<D> {
+    pub(crate) personas: Personas,
+    pub(crate) dialect: D,
+    /// Number of relay addresses.
+    pub(crate) links: usize,
+}
+
+/// Operation on a stage of either family.
+pub(crate) trait Play {
+    /// Result of the operation.
+    type Played;
+
+    /// Runs the operation on `stage`.
+    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
+}
+
+/// Builds the stage that `args` describe on a machine with the address `own`, and runs `play` on
+/// it.
+pub(crate) fn run_for_family<P: Play>(
+    args: &PerfdhcpArgs,
+    own: IpAddr,
+    play: P,
+) -> Result<P::Played, PerfdhcpFailure> {
+    let personas = plan::personas(args)?;
+    let links = plan::links(args, own)?;
+    if !args.is_v6() {
+        let links = plan::v4(&links);
+        let (parameters, options) = plan::options4(args);
+        let extras = template4::Dhcp4MessageExtras { parameters, options };
+        let count = links.len();
+        let dialect = Dialect4::new(personas.clone(), links, &extras, args.first_server)
+            .with_packets(plan::packets(args)?);
+        let dialect = if args.direct {
+            dialect.direct(run_addresses::direct_ports(args), args.broadcast_flag)
+        } else {
+            dialect
+        };
+        return play.run(FamilySetup { personas, dialect, links: count });
+    }
+    let links = if args.relay.is_some() { plan::v6(&links) } else { Vec::new() };
+    let count = links.len();
+    let packets = plan::packets6(args)?;
+    let duid_len = packets
+        .as_ref()
+        .map_or_else(|| personas.duid_len(), packet6::Dhcp6PacketTemplates::duid_len);
+    let ask = packets.as_ref().map_or_else(|| plan::ask(args), packet6::Dhcp6PacketTemplates::ask);
+    let extras = template6::Dhcp6MessageExtras {
+        duid_len,
+        options: plan::options6(&args.options),
+        relay_options: plan::options6(&args.relay_options),
+    };
+    let dialect = Dialect6::new(personas.clone(), links, ask, extras, args.first_server)
+        .with_packets(packets);
+    play.run(FamilySetup { personas, dialect, links: count })
+}
+
+/// Values that the due times of requests follow from.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestTiming<'s> {
+    /// Seed of the gaps of a Poisson process.
+    pub(crate) seed: u64,
+    /// Shape and rate of first requests; `None` when they have no rate.
+    pub(crate) shape: Option<&'s (LoadShape, LoadRate)>,
+    /// Start of the run on the monotonic clock, in nanoseconds.
+    pub(crate) start_ns: u64,
+}
+
+/// Prepares a run with the due times of `timing`, and sends the requests of `-P`.
+pub(crate) fn prepare_run<D: Dialect>(
+    args: &PerfdhcpArgs,
+    place: &RunAddresses,
+    wire: GeneratorSocket,
+    traffic: RequestTraffic<D>,
+    timing: RequestTiming<'_>,
+) -> Result<PerfdhcpRun<D>, PerfdhcpFailure> {
+    let RequestTiming { seed, shape, start_ns } = timing;
+    netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
+    let (pace, lease_paces) = plan::paces(args, shape, start_ns, seed);
+    let mut run = PerfdhcpRun::new(wire, traffic, pace, start_ns);
+    run.lease_paces = lease_paces;
+    run.limits = plan::limits(args, shape);
+    run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(place, &error))?;
+    Ok(run)
+}
+
+/// Returns the failure of a run in which the kernel reported `cause`.
+pub(crate) fn failed(place: &RunAddresses, cause: &io::Error) -> PerfdhcpFailure {
+    PerfdhcpFailure::Environment(format!("the run on {}: {cause}", place.shown()))
+}

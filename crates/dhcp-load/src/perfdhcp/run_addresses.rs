@@ -1,0 +1,274 @@
+//! Addresses and interface of a run's messages, from the command line and the machine's
+//! configuration.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+use std::{io, thread};
+
+use base::time::NS_PER_S;
+use netio::interface::{self, Interface};
+use netio::scoped::{ScopedAddress, socket_address, with_scope};
+use netio::{
+    Clock, MessageOutbox, MessageRoute, NetError, UdpSocket, neighbor, resolve, route, silence,
+};
+
+use super::args::{GROUP_ALL, GROUP_SERVERS, PerfdhcpArgs};
+use super::plan::{PerfdhcpFailure, usage};
+use crate::frames::Frames;
+use crate::link::FrameLink;
+use crate::run::socket_options;
+use crate::wire::GeneratorSocket;
+
+/// Longest wait, in nanoseconds, for the kernel to report a link on an interface that was just set
+/// up.
+const LINK_NS: u64 = 2 * NS_PER_S;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Server, and the address and interface that messages come from.
+#[derive(Clone, Debug)]
+pub(crate) struct RunAddresses {
+    pub(crate) server: SocketAddr,
+    pub(crate) local: SocketAddr,
+    interface: Option<Interface>,
+    is_broadcast: bool,
+    /// True if clients are on the link of the interface.
+    is_direct: bool,
+}
+
+impl RunAddresses {
+    pub(crate) fn from_args(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
+        if args.direct {
+            return Self::on_link(args);
+        }
+        let mut interface = None;
+        let mut local = None;
+        if let Some(name) = &args.local {
+            match (interface::named(name), name.parse::<ScopedAddress>()) {
+                (Ok(found), _) => interface = Some(found),
+                (_, Ok(address)) => local = Some(address),
+                (Err(_), _) => {
+                    let found = named_host(name, args.is_v6());
+                    let missing = |_| usage(format!("-l {name}: no interface, address or host"));
+                    local = Some(found.map_err(missing)?);
+                }
+            }
+        }
+        let server = server_of(args)?;
+        let is_v6 = args.is_v6();
+        if local.is_some_and(|local| local.address.is_ipv6() != is_v6) {
+            return Err(other_family(args));
+        }
+        let default_port = match (is_v6, args.relay) {
+            (false, _) => 67,
+            (true, None) => 546,
+            (true, Some(_)) => 547,
+        };
+        let own_port = if args.local_port == 0 { default_port } else { args.local_port };
+        let port = server_port(args);
+        // The interface that an address names, or that of -l.
+        let of_interface = interface.as_ref().map_or(0, |interface| interface.index);
+        let of_local = local.map_or(0, |local| local.scope);
+        let scopes = [server.scope, of_interface, of_local];
+        let scope = scopes.into_iter().find(|&scope| scope > 0).unwrap_or(0);
+        let is_broadcast = server.address == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let server = socket_address(server.address, port, scope);
+        let server = with_scope(server, scope).map_err(|why| usage(format!("SERVER {why}")))?;
+        let own = match (local, &interface) {
+            (Some(ScopedAddress { address, .. }), _) => address,
+            (None, Some(interface)) => own_address(interface, &server)?,
+            (None, None) if is_broadcast => {
+                return Err(usage("SERVER `all` needs -l: an interface or an own address"));
+            }
+            (None, None) => route::to(server)?.local,
+        };
+        let local = socket_address(own, own_port, scope);
+        Ok(Self { server, local, interface, is_broadcast, is_direct: false })
+    }
+
+    /// Returns the place of clients on the generator's link.
+    fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
+        let name = args.local.as_deref().unwrap_or_default();
+        let found =
+            with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
+        if found.is_loopback || found.mac.is_none() {
+            return Err(usage(format!("-l {name}: --direct needs an interface of Ethernet")));
+        }
+        if !found.is_up {
+            let problem = format!("interface {name} is down, or has no link");
+            return Err(PerfdhcpFailure::Environment(problem));
+        }
+        let [own_port, server_port] = direct_ports(args);
+        Ok(Self {
+            server: SocketAddrV4::new(Ipv4Addr::BROADCAST, server_port).into(),
+            local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, own_port).into(),
+            interface: Some(found),
+            is_broadcast: true,
+            is_direct: true,
+        })
+    }
+
+    /// Why no server has answered, as far as the network says, and what to check.
+    pub(crate) fn no_reply_reason(&self, args: &PerfdhcpArgs) -> String {
+        let server = self.server;
+        let is_one = !self.is_broadcast && !server.ip().is_multicast();
+        let cause = is_one.then(|| silence::cause(server, None)).flatten();
+        cause.unwrap_or_else(|| {
+            let from = self.shown();
+            let is_client = args.is_v6() && args.relay.is_none();
+            let subnet = match (is_one, self.is_direct) {
+                (true, _) if is_client => format!(
+                    "is {server} up? A server drops what a client sends to its address (RFC 9915, \
+                     section 16): write -A 1 to be a relay, or `all -l INTERFACE` for the link"
+                ),
+                (true, _) => format!("is {server} up, and has it a subnet for the relay {from}?"),
+                (false, true) => {
+                    format!("is a server on the link of {from}, with a subnet for it?")
+                }
+                (false, false) => format!("is a server on the link of {from}?"),
+            };
+            format!("no answer at all: {subnet}")
+        })
+    }
+
+    /// Returns the source of messages, for people: the interface of clients on its link, else an
+    /// address.
+    pub(crate) fn shown(&self) -> String {
+        match &self.interface {
+            Some(interface) if self.is_direct => interface.name.clone(),
+            _ => self.local.to_string(),
+        }
+    }
+
+    /// Opens the socket or link for messages of up to `message_bytes` bytes.
+    pub(crate) fn open(
+        &self,
+        args: &PerfdhcpArgs,
+        message_bytes: usize,
+    ) -> Result<GeneratorSocket, PerfdhcpFailure> {
+        if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
+            let port = self.local.port();
+            let link = FrameLink::open(interface, port, message_bytes, args.answer_arp)?;
+            return Ok(GeneratorSocket::on_link(link));
+        }
+        let socket = self.open_socket(args)?;
+        let outbox = self.outbox(args, &socket, message_bytes)?;
+        Ok(GeneratorSocket::new(socket, outbox, false))
+    }
+
+    /// Creates the output queue for messages of up to `message_bytes` bytes.
+    fn outbox(
+        &self,
+        args: &PerfdhcpArgs,
+        socket: &UdpSocket,
+        message_bytes: usize,
+    ) -> Result<MessageOutbox, PerfdhcpFailure> {
+        let route =
+            MessageRoute { destination: self.server, sources: Vec::new(), segmentation: false };
+        let Some(frames) = args.frames.frames() else {
+            return Ok(MessageOutbox::new(route, message_bytes));
+        };
+        if let Some(problem) = Frames::problem(self.server) {
+            return Err(PerfdhcpFailure::Usage(vec![problem]));
+        }
+        let found = frames.outbox(route, socket, 0, message_bytes)?;
+        found.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
+    }
+
+    fn open_socket(&self, args: &PerfdhcpArgs) -> Result<UdpSocket, PerfdhcpFailure> {
+        let mut options = socket_options(self.local);
+        options.broadcast = args.broadcast || self.is_broadcast;
+        if self.is_broadcast {
+            options.device = self.interface.as_ref().map(|interface| interface.name.clone());
+        }
+        let socket = UdpSocket::open(&options)?;
+        if let (true, Some(interface)) = (self.server.ip().is_multicast(), &self.interface) {
+            socket
+                .set_multicast_route(interface.index, 1)
+                .map_err(NetError::on("send multicast through", interface.name.as_str()))?;
+        }
+        Ok(socket)
+    }
+}
+
+/// Returns the interface called `name` once it has a link, or without one after the longest wait.
+fn with_link(name: &str) -> io::Result<Interface> {
+    let until_ns = Clock::mono_ns() + LINK_NS;
+    loop {
+        let found = interface::named(name)?;
+        if found.is_up || Clock::mono_ns() >= until_ns {
+            return Ok(found);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn other_family(args: &PerfdhcpArgs) -> PerfdhcpFailure {
+    let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
+    usage(format!("-l and SERVER must be addresses of {family}"))
+}
+
+fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
+    let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
+        (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
+        (None | Some("all"), true) => GROUP_ALL.into(),
+        (Some("servers"), true) => GROUP_SERVERS.into(),
+        (Some(text), is_v6) => {
+            return match text.parse::<ScopedAddress>() {
+                Ok(found) if found.address.is_ipv6() == is_v6 => Ok(found),
+                Ok(_) => Err(other_family(args)),
+                Err(_) => named_host(text, is_v6).map_err(|why| usage(format!("SERVER {why}"))),
+            };
+        }
+    };
+    Ok(server.into())
+}
+
+/// Returns the address of the host called `name`.
+fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
+    let found = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
+    let scope = match found {
+        SocketAddr::V6(found) => found.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    Ok(ScopedAddress { address: found.ip(), scope })
+}
+
+const fn server_port(args: &PerfdhcpArgs) -> u16 {
+    match (args.server_port, args.v6) {
+        (0, false) => 67,
+        (0, true) => 547,
+        (port, _) => port,
+    }
+}
+
+/// Returns the ports of clients on the generator's link and of their servers.
+pub(crate) const fn direct_ports(args: &PerfdhcpArgs) -> [u16; 2] {
+    let own_port = if args.local_port == 0 { 68 } else { args.local_port };
+    [own_port, server_port(args)]
+}
+
+/// Returns the server's address, for a machine that sends no messages itself.
+pub(crate) fn server(args: &PerfdhcpArgs) -> Result<SocketAddr, PerfdhcpFailure> {
+    Ok(server_of(args)?.with_port(server_port(args)))
+}
+
+fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, PerfdhcpFailure> {
+    let wants_link_local = match server.ip() {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
+    };
+    let found = if wants_link_local {
+        interface.link_local().map(IpAddr::V6)
+    } else {
+        interface.addresses.iter().copied().find(|own| {
+            let is_near = matches!(own, IpAddr::V6(own) if own.is_unicast_link_local());
+            own.is_ipv4() == server.is_ipv4() && !is_near
+        })
+    };
+    found.ok_or_else(|| {
+        PerfdhcpFailure::Environment(format!(
+            "interface {} has no address to send from",
+            interface.name
+        ))
+    })
+}

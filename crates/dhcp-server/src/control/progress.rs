@@ -1,0 +1,209 @@
+//! Progress of a connection and its time limits. Only the client's own actions are timed: slow
+//! senders and slow readers are disconnected, a command that takes long is not.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Time for a command to arrive (Kea's), and its extension per mebibyte.
+const RECEIVE: Duration = Duration::from_secs(10);
+const RECEIVE_PER_MEBIBYTE: Duration = Duration::from_secs(1);
+/// Time between a reply and the next command of the same connection (Kea's).
+const IDLE: Duration = Duration::from_secs(30);
+/// Time in which a client must receive at least a part of a reply.
+const TAKE: Duration = Duration::from_secs(10);
+
+/// Phase of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ControlConnectionPhase {
+    /// The connection waits for a command or for the rest of one.
+    Receiving,
+    /// The server carries out the connection's command. This phase has no time limit, and the
+    /// connection cannot be evicted.
+    Working,
+    /// The server sends a reply.
+    Answering,
+    /// The connection is between a reply and the next command.
+    Idle,
+}
+
+/// Phase and progress of one connection, shared by its parts and by the list of all connections.
+#[derive(Debug)]
+pub(super) struct ControlConnectionProgress {
+    phase: Cell<ControlConnectionPhase>,
+    since: Cell<Instant>,
+    octets: Cell<u64>,
+    changed: Notify,
+    evicted: Notify,
+}
+
+impl ControlConnectionProgress {
+    /// Creates the state of a connection that has just been accepted.
+    pub(super) fn new() -> Rc<Self> {
+        Rc::new(Self {
+            phase: Cell::new(ControlConnectionPhase::Receiving),
+            since: Cell::new(Instant::now()),
+            octets: Cell::new(0),
+            changed: Notify::new(),
+            evicted: Notify::new(),
+        })
+    }
+
+    pub(super) fn phase(&self) -> ControlConnectionPhase {
+        self.phase.get()
+    }
+
+    /// Returns the time when the present phase began or last made progress.
+    pub(super) fn since(&self) -> Instant {
+        self.since.get()
+    }
+
+    /// Returns the number of bytes of the present command so far.
+    pub(super) fn octets(&self) -> u64 {
+        self.octets.get()
+    }
+
+    /// Enters `phase`.
+    pub(super) fn enter(&self, phase: ControlConnectionPhase) {
+        self.phase.set(phase);
+        self.since.set(Instant::now());
+        self.octets.set(0);
+        self.changed.notify_one();
+    }
+
+    /// Records `count` received bytes. The first bytes after a reply begin another command.
+    pub(super) fn received(&self, count: usize) {
+        if count > 0 && self.phase.get() == ControlConnectionPhase::Idle {
+            self.enter(ControlConnectionPhase::Receiving);
+        }
+        self.octets.set(self.octets.get() + count as u64);
+    }
+
+    /// Records `count` bytes that the client received.
+    pub(super) fn sent(&self, count: usize) {
+        if count > 0 && self.phase.get() == ControlConnectionPhase::Answering {
+            self.since.set(Instant::now());
+        }
+    }
+
+    /// Records that the whole reply is sent.
+    pub(super) fn flushed(&self) {
+        if self.phase.get() == ControlConnectionPhase::Answering {
+            self.enter(ControlConnectionPhase::Idle);
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let mebibytes = u32::try_from(self.octets.get() >> 20).unwrap_or(u32::MAX);
+        let time = match self.phase.get() {
+            ControlConnectionPhase::Working => return None,
+            ControlConnectionPhase::Receiving => {
+                RECEIVE.saturating_add(RECEIVE_PER_MEBIBYTE.saturating_mul(mebibytes))
+            }
+            ControlConnectionPhase::Answering => TAKE,
+            ControlConnectionPhase::Idle => IDLE,
+        };
+        Some(self.since.get() + time)
+    }
+
+    /// Waits until the connection has used up the time of a phase.
+    pub(super) async fn wait_until_overdue(&self) {
+        loop {
+            match self.due() {
+                None => self.changed.notified().await,
+                Some(due) if due <= Instant::now() => return,
+                Some(due) => {
+                    tokio::select! {
+                        () = sleep_until(due) => {}
+                        () = self.changed.notified() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks this connection to close, to make room for another one.
+    pub(super) fn evict(&self) {
+        self.evicted.notify_one();
+    }
+
+    /// Waits until [`ControlConnectionProgress::evict`] has been called.
+    pub(super) async fn wait_for_eviction(&self) {
+        self.evicted.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(test);
+    }
+
+    #[test]
+    fn each_phase_has_its_own_time() {
+        run(async {
+            let pace = ControlConnectionProgress::new();
+            let start = Instant::now();
+            pace.wait_until_overdue().await;
+            assert_eq!(start.elapsed(), RECEIVE);
+            pace.enter(ControlConnectionPhase::Working);
+            let working =
+                tokio::time::timeout(Duration::from_secs(86_400), pace.wait_until_overdue()).await;
+            assert!(working.is_err(), "a command may take its time");
+            pace.enter(ControlConnectionPhase::Answering);
+            pace.flushed();
+            let start = Instant::now();
+            pace.wait_until_overdue().await;
+            assert_eq!(start.elapsed(), IDLE);
+        });
+    }
+
+    #[test]
+    fn dripping_does_not_extend_the_time_and_volume_does() {
+        run(async {
+            let pace = ControlConnectionProgress::new();
+            let start = Instant::now();
+            let drip = async {
+                loop {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    pace.received(1);
+                }
+            };
+            tokio::select! { () = drip => {}, () = pace.wait_until_overdue() => {} }
+            assert_eq!(start.elapsed(), RECEIVE);
+            pace.enter(ControlConnectionPhase::Receiving);
+            pace.received(5 << 20);
+            let start = Instant::now();
+            pace.wait_until_overdue().await;
+            assert_eq!(start.elapsed(), RECEIVE + 5 * RECEIVE_PER_MEBIBYTE);
+        });
+    }
+
+    #[test]
+    fn a_reader_that_takes_something_now_and_then_stays() {
+        run(async {
+            let pace = ControlConnectionProgress::new();
+            pace.enter(ControlConnectionPhase::Answering);
+            let start = Instant::now();
+            let take = async {
+                for _ in 0..10 {
+                    tokio::time::sleep(Duration::from_secs(9)).await;
+                    pace.sent(1);
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! { () = take => {}, () = pace.wait_until_overdue() => {} }
+            assert_eq!(start.elapsed(), Duration::from_secs(90) + TAKE);
+        });
+    }
+}

@@ -1,0 +1,81 @@
+//! Channel between the control thread, which communicates with clients, and the supervisor, which
+//! carries out their requests: one request at a time, each with the channel for its answer.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use netio::Waker;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// Largest number of waiting requests. A connection has one under way.
+const WAITING_MAX: usize = 1_024;
+
+/// Request of a client.
+#[derive(Debug)]
+pub(crate) enum ControlRequest {
+    /// A command; the answer is a map as JSON.
+    Command(Value),
+    /// The counters in the format of Prometheus.
+    Metrics,
+}
+
+/// A request with the channel for its answer.
+#[derive(Debug)]
+pub(crate) struct PendingControlRequest {
+    pub(crate) request: ControlRequest,
+    answer: oneshot::Sender<String>,
+}
+
+impl PendingControlRequest {
+    /// Sends the answer. A client that has gone meanwhile is not an error.
+    pub(crate) fn answer(self, text: String) {
+        self.answer.send(text).ok();
+    }
+}
+
+/// Sending end of the channel, for the control thread.
+#[derive(Clone, Debug)]
+pub(super) struct ControlRequestSender {
+    requests: SyncSender<PendingControlRequest>,
+    waker: Arc<Waker>,
+}
+
+/// Receiving end of the channel, for the supervisor.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    requests: Receiver<PendingControlRequest>,
+    waker: Arc<Waker>,
+}
+
+/// Creates both ends of the channel. Every request wakes `waker`.
+pub(super) fn channel(waker: Arc<Waker>) -> (ControlRequestSender, Inbox) {
+    let (sender, questions) = sync_channel(WAITING_MAX);
+    (
+        ControlRequestSender { requests: sender, waker: Arc::clone(&waker) },
+        Inbox { requests: questions, waker },
+    )
+}
+
+impl ControlRequestSender {
+    /// Sends `question` and returns its answer; `None` if too many requests wait already or the
+    /// receiving end is gone.
+    pub(super) async fn send_request(&self, question: ControlRequest) -> Option<String> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.try_send(PendingControlRequest { request: question, answer }).ok()?;
+        self.waker.wake();
+        answered.await.ok()
+    }
+}
+
+impl Inbox {
+    /// Returns the object to poll, which is readable when a request waits.
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Returns the next request, if there is one.
+    pub(crate) fn next(&self) -> Option<PendingControlRequest> {
+        self.requests.try_recv().ok()
+    }
+}

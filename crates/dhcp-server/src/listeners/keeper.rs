@@ -1,0 +1,337 @@
+//! Opening and closing of listeners to match a plan, whichever are open already.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use dhcp_engine::InterfaceNames;
+use netio::filter::{self, BroadcastShare, Broadcasts, Unicast};
+use netio::interface::Interface;
+use netio::steer::{self, Beginning, SteeringKey};
+use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
+
+use super::plan::ListenerPlan;
+use super::{
+    InterfaceIdentity, ListenerEndpoint, ListenerSet, ListenerSocket, ListenerSocketKind,
+    ShardListener,
+};
+use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
+
+/// Kernel memory in bytes for replies to be sent.
+const SEND_BUFFER_BYTES: usize = 4 << 20;
+
+/// Key that spreads clients over the sockets of a port, and the test for messages that begin an
+/// exchange.
+pub(crate) type Steering = (SteeringKey<'static>, Beginning);
+
+/// A socket that also sends replies, and its express socket, which is read first.
+type Pair = (ListenerSocket, Option<ListenerSocket>);
+
+/// Options of the sockets of all listeners.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListenerSocketOptions {
+    /// The server's own port.
+    pub(crate) port: u16,
+    /// Number of shards.
+    pub(crate) shards: u16,
+    /// Rule that spreads clients over the shards.
+    pub(crate) steering: Steering,
+    /// True to accept datagrams that the kernel has joined (`UDP_GRO`).
+    pub(crate) coalesce: bool,
+    /// Kernel memory in bytes for messages that wait at each socket.
+    pub(crate) receive_buffer_bytes: usize,
+}
+
+/// Result of opening listeners.
+#[derive(Debug, Default)]
+pub(super) struct ListenerOpeningResult {
+    /// Places that were closed before and are open now.
+    pub(super) opened: Vec<ListenerEndpoint>,
+    /// Places whose address the kernel does not let any socket use yet.
+    pub(super) tentative: Vec<ListenerEndpoint>,
+    /// Errors of places that could not be opened.
+    pub(super) problems: Vec<NetError>,
+}
+
+/// Registry of all open listeners.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    sockets: ListenerSocketOptions,
+    /// For each open place, the listeners of all shards.
+    open: Vec<(ListenerEndpoint, Vec<Arc<ShardListener>>)>,
+    next_id: u16,
+}
+
+impl Keeper {
+    pub(super) const fn new(sockets: ListenerSocketOptions) -> Self {
+        Self { sockets, open: Vec::new(), next_id: 0 }
+    }
+
+    /// Returns true if no open listener can send a reply. A listener at a group's address cannot.
+    pub(super) fn is_mute(&self) -> bool {
+        self.open.iter().all(|(place, _)| place.kind == ListenerSocketKind::Group)
+    }
+
+    /// Gives up the listeners that `plan` does not have and returns their places. A listener closes
+    /// when its shard lets go of it too.
+    pub(super) fn give_up(&mut self, plan: &ListenerPlan) -> Vec<ListenerEndpoint> {
+        let (kept, given_up): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|(place, _)| plan.endpoints.contains(place));
+        self.open = kept;
+        given_up.into_iter().map(|(place, _)| place).collect()
+    }
+
+    /// Opens the listeners that `plan` has and that are not open.
+    pub(super) fn open(&mut self, plan: &ListenerPlan) -> ListenerOpeningResult {
+        let mut opening = ListenerOpeningResult::default();
+        for place in &plan.endpoints {
+            if self.open.iter().any(|(known, _)| known == place) {
+                continue;
+            }
+            match self.open_one(place) {
+                Ok(sockets) => {
+                    let doors = self.make_listeners(place, sockets);
+                    self.open.push((place.clone(), doors));
+                    opening.opened.push(place.clone());
+                }
+                Err(problem) if is_tentative(place, &problem) => {
+                    opening.tentative.push(place.clone());
+                }
+                Err(problem) => opening.problems.push(problem),
+            }
+        }
+        opening.problems.extend(self.share(plan));
+        opening
+    }
+
+    fn open_one(&self, place: &ListenerEndpoint) -> Result<Vec<Pair>, NetError> {
+        let alone = |socket| (socket, None);
+        Ok(match place.kind {
+            ListenerSocketKind::Packet => {
+                let options = PacketOptions {
+                    interface: place.device.as_ref().map(|device| device.index),
+                    port: self.sockets.port,
+                    payload_offset: CLIENT_OFFSET,
+                    receive_buffer_bytes: self.sockets.receive_buffer_bytes,
+                    send_buffer_bytes: SEND_BUFFER_BYTES,
+                };
+                let shards = self.sockets.shards.into();
+                let first = PacketSocket::open_group(&options, shards)?;
+                let express = PacketSocket::open_silent_group(&options, shards)?;
+                pairs(
+                    first.into_iter().map(ListenerSocket::Packet),
+                    express.into_iter().map(ListenerSocket::Packet),
+                )
+            }
+            ListenerSocketKind::Udp => {
+                let shards = self.sockets.shards.into();
+                let mut sockets = self.open_udp(place, 2 * shards)?;
+                let express = sockets.split_off(shards);
+                pairs(
+                    sockets.into_iter().map(ListenerSocket::Udp),
+                    express.into_iter().map(ListenerSocket::Udp),
+                )
+            }
+            ListenerSocketKind::Group => {
+                self.open_group(place)?.into_iter().map(ListenerSocket::Udp).map(alone).collect()
+            }
+        })
+    }
+
+    /// Opens `count` sockets at `place`. With two per shard, the express sockets follow the others.
+    fn open_udp(&self, place: &ListenerEndpoint, count: usize) -> Result<Vec<UdpSocket>, NetError> {
+        let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
+        options.device = place.device.as_ref().map(|device| device.name.clone());
+        options.broadcast = place.address.is_ipv4();
+        options.packet_info = true;
+        options.kernel_times = true;
+        options.coalesce = self.sockets.coalesce;
+        options.receive_buffer_bytes = Some(self.sockets.receive_buffer_bytes);
+        options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
+        let first = UdpSocket::open(&options)?;
+        if count == 1 {
+            return Ok(vec![first]);
+        }
+        first.share_port().map_err(NetError::on("share the port of", place.to_string()))?;
+        options.reuse_port = true;
+        let others = (1..count).map(|_| UdpSocket::open(&options));
+        let sockets: Vec<_> = [Ok(first)].into_iter().chain(others).collect::<Result<_, _>>()?;
+        let shards = u32::from(self.sockets.shards);
+        let (key, beginning) = self.sockets.steering;
+        let beginning = (count > shards as usize).then_some(beginning);
+        steer::spread(&sockets[0], key, shards, beginning)
+            .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
+        Ok(sockets)
+    }
+
+    /// Opens the sockets of a group's place. One socket reads for all shards: every socket that
+    /// joined would get a copy.
+    fn open_group(&self, place: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
+        let sockets = self.open_udp(place, self.sockets.shards.into())?;
+        if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
+            sockets[0]
+                .join_group(group, device.index)
+                .map_err(NetError::on("join", format!("{group} on {}", device.name)))?;
+        }
+        Ok(sockets)
+    }
+
+    fn make_listeners(
+        &mut self,
+        place: &ListenerEndpoint,
+        sockets: Vec<Pair>,
+    ) -> Vec<Arc<ShardListener>> {
+        let of = u32::from(self.sockets.shards);
+        (0..)
+            .zip(sockets)
+            .map(|(index, (socket, express))| {
+                let (id, place) = (self.free_id(), place.clone());
+                Arc::new(ShardListener { id, endpoint: place, socket, express, shard: (index, of) })
+            })
+            .collect()
+    }
+
+    /// Returns the next free number. After 65,536 listeners numbers repeat, without those in use.
+    fn free_id(&mut self) -> u16 {
+        loop {
+            let id = self.next_id;
+            self.next_id = id.wrapping_add(1);
+            if !self.open.iter().flat_map(|(_, doors)| doors).any(|door| door.id == id) {
+                return id;
+            }
+        }
+    }
+
+    /// Divides messages between packet sockets and UDP sockets. Where there are packet sockets,
+    /// they get broadcasts and unicast messages that a client, not a relay agent, sent to an own
+    /// address. Of the other broadcasts, one shard gets each. On a device where the kernel refuses
+    /// a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all unicast messages. Returns
+    /// the errors.
+    fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
+        let mut problems = Vec::new();
+        let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();
+        for (place, _) in
+            self.open.iter().filter(|(place, _)| place.kind == ListenerSocketKind::Packet)
+        {
+            // The kernel would deliver joined datagrams as one.
+            let addresses =
+                if self.sockets.coalesce { Vec::new() } else { plan.udp_addresses(place) };
+            let device = &place.device;
+            // Packet sockets accept unicast messages before UDP sockets leave them.
+            let taken = self.take_unicast(device, &addresses);
+            let left = taken.and_then(|()| self.filter_udp_sockets(device, Some(&addresses)));
+            if let Err(problem) = left {
+                problems.push(problem);
+                // Filters without addresses are short. The loop covers all sockets of the device,
+                // whichever refuse; a second error adds no information.
+                self.filter_udp_sockets(device, Some(&[])).ok();
+                self.take_unicast(device, &[]).ok();
+            }
+            shared.push(device);
+        }
+        for (place, _) in &self.open {
+            if !shared.contains(&&place.device) {
+                problems.extend(self.filter_udp_sockets(&place.device, None).err());
+                shared.push(&place.device);
+            }
+        }
+        problems
+    }
+
+    /// Makes the packet sockets of `device` accept unicast messages of clients for `addresses`.
+    /// Returns the first error, after all sockets.
+    fn take_unicast(
+        &self,
+        device: &Option<InterfaceIdentity>,
+        addresses: &[Ipv4Addr],
+    ) -> Result<(), NetError> {
+        let unicast = Unicast { addresses, zero_offset: RELAY_OFFSET };
+        let mut result = Ok(());
+        for (place, doors) in self.open.iter().filter(|(place, _)| place.device == *device) {
+            for door in doors {
+                let Some(ListenerSocket::Packet(socket)) = &door.express else { continue };
+                let set = filter::set_unicast(socket, self.sockets.port, unicast);
+                let set = set.map_err(NetError::on("filter", messages_at(place)));
+                result = result.and(set);
+            }
+        }
+        result
+    }
+
+    /// Makes the UDP sockets of `device` leave messages to the packet sockets if `addresses` is
+    /// present, even if empty: broadcasts, and unicast messages of clients for these addresses.
+    /// Returns the first error, after all sockets.
+    fn filter_udp_sockets(
+        &self,
+        device: &Option<InterfaceIdentity>,
+        addresses: Option<&[Ipv4Addr]>,
+    ) -> Result<(), NetError> {
+        let addresses_left = addresses.filter(|addresses| !addresses.is_empty());
+        let unicast_left =
+            addresses_left.map(|addresses| Unicast { addresses, zero_offset: RELAY_OFFSET });
+        let of = u32::from(self.sockets.shards);
+        let is_shared =
+            |place: &ListenerEndpoint| place.address.is_ipv4() && place.device == *device;
+        let mut result = Ok(());
+        for (place, doors) in self.open.iter().filter(|(place, _)| is_shared(place)) {
+            for (index, door) in (0..).zip(doors) {
+                // An express socket has an index that no such datagram has.
+                for (socket, index) in [(Some(&door.socket), index), (door.express.as_ref(), of)] {
+                    let Some(ListenerSocket::Udp(socket)) = socket else { continue };
+                    let share =
+                        Some(BroadcastShare { payload_offset: CLIENT_OFFSET, index, count: of });
+                    let are_left = addresses.is_some();
+                    let set = filter::set_broadcasts(
+                        socket,
+                        Broadcasts { leaves_limited_broadcasts: are_left, unicast_left, share },
+                    );
+                    let set = set.map_err(NetError::on("filter", messages_at(place)));
+                    result = result.and(set);
+                }
+            }
+        }
+        result
+    }
+
+    /// Returns true if a listener reaches interface `index`.
+    pub(super) fn reaches(&self, index: u32) -> bool {
+        self.open.iter().any(|(place, _)| place.reaches(index))
+    }
+
+    /// Returns the listeners of all shards, with the data about interfaces that shards need.
+    pub(super) fn listener_set(&self, plan: &ListenerPlan, machine: &[Interface]) -> ListenerSet {
+        let of_shard = |shard: usize| {
+            self.open.iter().map(|(_, doors)| Arc::clone(&doors[shard])).collect::<Vec<_>>()
+        };
+        let names = machine.iter().map(|interface| (interface.index, interface.name.as_str()));
+        ListenerSet {
+            shards: (0..usize::from(self.sockets.shards)).map(of_shard).collect(),
+            names: Arc::new(InterfaceNames::new(names)),
+            addresses: plan.addresses.clone(),
+            is_routed: plan.is_routed,
+        }
+    }
+}
+
+fn pairs(
+    first: impl Iterator<Item = ListenerSocket>,
+    express: impl Iterator<Item = ListenerSocket>,
+) -> Vec<Pair> {
+    first.zip(express.map(Some)).collect()
+}
+
+fn messages_at(place: &ListenerEndpoint) -> String {
+    format!("the messages at {place}")
+}
+
+/// Returns true if `problem` means that duplicate address detection has not ended (RFC 4862 §5.4):
+/// the interface has the address (else the plan would not have it), but a socket cannot bind to it.
+fn is_tentative(place: &ListenerEndpoint, problem: &NetError) -> bool {
+    place.kind == ListenerSocketKind::Udp
+        && place.address.is_ipv6()
+        && problem.cause().kind() == ErrorKind::AddrNotAvailable
+}
+
+#[cfg(test)]
+mod tests;

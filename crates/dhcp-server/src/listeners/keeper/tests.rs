@@ -1,0 +1,240 @@
+//! Delivery of messages to a keeper's sockets, over loopback and over a link that the test makes.
+
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::path::Path;
+use std::process::Command;
+
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use netio::packet::ReceivedPacket;
+use netio::{PacketRecvBatch, PacketSendBatch, PollFd, RecvBatch, interface, namespace};
+use packet_wire::frame;
+
+use super::*;
+use crate::listeners::STANDING_BYTES;
+use crate::service::DaemonFamily;
+
+/// Returns the messages that arrive at the first and at the express sockets of a place with two
+/// shards.
+fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+    let place = ListenerEndpoint { kind: ListenerSocketKind::Udp, device: None, address };
+    // Another program may take a port that was free.
+    let opened = (0..100).find_map(|_| {
+        let free = std::net::UdpSocket::bind((address, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let keeper = Keeper::new(ListenerSocketOptions {
+            port,
+            shards: 2,
+            steering,
+            coalesce: false,
+            receive_buffer_bytes: STANDING_BYTES,
+        });
+        let pairs = keeper.open_one(&place).ok()?;
+        Some((port, keeper, pairs))
+    });
+    let (port, keeper, pairs) = opened.unwrap();
+    assert!(keeper.open_one(&place).is_err(), "the port is somebody's");
+    let sender = std::net::UdpSocket::bind((address, 0)).unwrap();
+    for message in sent {
+        sender.send_to(message, (address, port)).unwrap();
+    }
+    let lane = |of: fn(&Pair) -> &ListenerSocket| {
+        let udp = |pair| match of(pair) {
+            ListenerSocket::Udp(socket) => socket,
+            ListenerSocket::Packet(_) => unreachable!("the place is of UDP"),
+        };
+        pairs.iter().map(udp).collect::<Vec<_>>()
+    };
+    let lanes = [lane(|(socket, _)| socket), lane(|(_, express)| express.as_ref().unwrap())];
+    let mut seen = [Vec::new(), Vec::new()];
+    while seen[0].len() + seen[1].len() < sent.len() {
+        let mut fds: Vec<_> = lanes.iter().flatten().map(|&s| PollFd::readable(s)).collect();
+        assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "some are missing");
+        for (sockets, seen) in lanes.iter().zip(&mut seen) {
+            for &socket in sockets {
+                let mut batch = RecvBatch::default();
+                batch.receive(socket).unwrap();
+                seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+            }
+        }
+    }
+    seen
+}
+
+fn v4(client: u8, kind: u8) -> Vec<u8> {
+    let mut message = vec![0; 236];
+    (message[0], message[33]) = (1, client);
+    message.extend([99, 130, 83, 99, 53, 1, kind, 61, 1, client, 255]);
+    message
+}
+
+fn v6(client: u8, kind: u8) -> Vec<u8> {
+    vec![kind, 0, 0, client, 0, 1, 0, 1, client]
+}
+
+fn relayed(client: u8, message: &[u8]) -> Vec<u8> {
+    let mut relayed = vec![12, 0];
+    relayed.extend([0; 31]);
+    relayed.push(client);
+    relayed.extend([0, 18, 0, 4, 101, 116, 104, 48, 0, 9, 0, message.len() as u8]);
+    relayed.extend(message);
+    relayed
+}
+
+#[test]
+fn what_goes_on_with_an_exchange_of_dhcpv4_has_a_socket_of_its_own() {
+    let sent: Vec<_> = (0..40).map(|n| v4(n, [1, 3, 7, 8][usize::from(n % 4)])).collect();
+    let [first, express] = lanes(Ipv4Addr::LOCALHOST.into(), V4::STEERING, &sent);
+    assert_eq!((first.len(), express.len()), (10, 30));
+    assert!(first.iter().all(|message| message[242] == 1));
+}
+
+#[test]
+fn what_goes_on_with_an_exchange_of_dhcpv6_has_a_socket_of_its_own() {
+    let kinds = [1, 3, 5, 11];
+    let sent: Vec<_> = (0..40)
+        .map(|n| {
+            let once = relayed(n, &v6(n, kinds[usize::from(n % 4)]));
+            if n < 20 { once } else { relayed(n, &once) }
+        })
+        .collect();
+    let [first, express] = lanes(Ipv6Addr::LOCALHOST.into(), V6::STEERING, &sent);
+    assert_eq!((first.len(), express.len()), (10, 30));
+    let is_solicit = |message: &Vec<u8>| message[message.len() - 9] == 1;
+    assert!(first.iter().all(is_solicit));
+}
+
+/// Runs `test` in a network namespace of its own with a link whose near end has `addresses`. Prints
+/// a note where namespaces are not permitted.
+fn on_a_link(addresses: &[Ipv4Addr], test: impl FnOnce() + Send) {
+    let ip = |arguments: &str| {
+        let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+        assert!(output.status.success(), "ip {arguments}: {output:?}");
+    };
+    let inside = || {
+        if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
+            return false;
+        }
+        ip("link add near0 type veth peer name far0");
+        for address in addresses {
+            ip(&format!("addr add {address}/24 dev near0"));
+        }
+        for name in ["near0", "far0"] {
+            ip(&format!("link set {name} up"));
+        }
+        test();
+        true
+    };
+    if !std::thread::scope(|scope| scope.spawn(inside).join().unwrap()) {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+    }
+}
+
+/// Returns the numbers of the messages that wait in the sockets of `doors`.
+fn waiting(doors: &ListenerSet) -> Vec<u8> {
+    let mut numbers = Vec::new();
+    for door in (0..3).flat_map(|shard| doors.of_shard(shard)) {
+        for socket in [Some(&door.socket), door.express.as_ref()].into_iter().flatten() {
+            match socket {
+                ListenerSocket::Udp(socket) => {
+                    let mut batch = RecvBatch::default();
+                    batch.receive(socket).unwrap();
+                    numbers.extend(batch.iter().map(|datagram| datagram.octets[33]));
+                }
+                ListenerSocket::Packet(socket) => {
+                    let mut batch = PacketRecvBatch::default();
+                    batch.receive(socket).unwrap();
+                    let number =
+                        |packet: ReceivedPacket<'_>| packet.octets[frame::PACKET_HEADROOM + 33];
+                    numbers.extend(batch.iter().map(number));
+                }
+            }
+        }
+    }
+    numbers
+}
+
+/// Sends messages of a client on the link to `to` until one of them and one that was sent later
+/// have arrived. Returns the number of copies of each message.
+fn copies(sender: &PacketSocket, doors: &ListenerSet, to: SocketAddrV4) -> Vec<usize> {
+    let near = interface::named("near0").unwrap().mac.unwrap();
+    let far = interface::named("far0").unwrap().index;
+    let mut batch = PacketSendBatch::new(1, 1_500);
+    let mut copies = Vec::new();
+    while copies.iter().filter(|&&count| count > 0).count() < 2 {
+        let number = u8::try_from(copies.len()).expect("one of so many messages arrives");
+        copies.push(0);
+        let (message, slot) = (v4(number, 3), batch.slot().unwrap());
+        slot[frame::PACKET_HEADROOM..][..message.len()].copy_from_slice(&message);
+        let from = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 250), 68);
+        let len = frame::seal_packet(slot, message.len(), from, to);
+        batch.commit(len, far, near);
+        assert_eq!(batch.flush(sender).sent, 1);
+        let doors_of_all = (0..3).flat_map(|shard| doors.of_shard(shard));
+        let sockets = doors_of_all.flat_map(|door| [Some(&door.socket), door.express.as_ref()]);
+        let mut fds: Vec<_> = sockets.flatten().map(PollFd::readable).collect();
+        netio::poll(&mut fds, Some(1_000_000_000)).unwrap();
+        for number in waiting(doors) {
+            copies[usize::from(number)] += 1;
+        }
+    }
+    copies
+}
+
+#[test]
+fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
+    let own: Vec<_> = (1..=120).map(|n| Ipv4Addr::new(10, 9, 0, n)).collect();
+    on_a_link(&own, || {
+        let limit = Path::new("/proc/sys/net/core/optmem_max");
+        if !limit.exists() {
+            println!("skipped: the kernel has one limit for all namespaces");
+            return;
+        }
+        let device = InterfaceIdentity {
+            name: "near0".to_owned(),
+            index: interface::named("near0").unwrap().index,
+        };
+        let place = |kind| ListenerEndpoint {
+            kind,
+            device: Some(device.clone()),
+            address: Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let places = vec![place(ListenerSocketKind::Packet), place(ListenerSocketKind::Udp)];
+        let plan = ListenerPlan { endpoints: places, own: own.clone(), ..ListenerPlan::default() };
+        let options = PacketOptions {
+            interface: Some(interface::named("far0").unwrap().index),
+            port: 68,
+            payload_offset: CLIENT_OFFSET,
+            receive_buffer_bytes: 1 << 16,
+            send_buffer_bytes: 1 << 16,
+        };
+        let sender = PacketSocket::open_group(&options, 1).unwrap().remove(0);
+        let mut refused = Vec::new();
+        // Each has a port of its own: a program that another test starts has a copy of each socket
+        // until it runs.
+        for (port, bytes) in (1_000_u16..).zip((1_000..8_000).step_by(250)) {
+            fs::write(limit, bytes.to_string()).unwrap();
+            let mut keeper = Keeper::new(ListenerSocketOptions {
+                port,
+                shards: 3,
+                steering: V4::STEERING,
+                coalesce: false,
+                receive_buffer_bytes: STANDING_BYTES,
+            });
+            let opening = keeper.open(&plan);
+            if opening.opened.len() < 2 {
+                continue;
+            }
+            refused.push(!opening.problems.is_empty());
+            let doors = keeper.listener_set(&plan, &[]);
+            for to in [own[0], Ipv4Addr::BROADCAST] {
+                let copies = copies(&sender, &doors, SocketAddrV4::new(to, port));
+                assert!(copies.iter().all(|&count| count <= 1), "{bytes}, {to}: {copies:?}");
+            }
+        }
+        assert!(refused.contains(&true) && refused.contains(&false), "{refused:?}");
+    });
+}

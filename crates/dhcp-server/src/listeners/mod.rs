@@ -1,0 +1,246 @@
+//! Listeners, which receive messages and send replies. A listener has the sockets of one shard at
+//! one place. `plan` decides which listeners are needed, `keeper` opens and closes them while
+//! shards run, `tending` decides when to check again, and `room` limits the queue of one socket.
+
+mod keeper;
+mod plan;
+mod receive_queue;
+mod settings;
+mod tending;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use dhcp_config::{Dhcp4, Dhcp6};
+use dhcp_engine::InterfaceNames;
+use netio::{PacketSocket, UdpSocket, interface};
+
+use crate::ServerError;
+
+pub(crate) use keeper::{ListenerSocketOptions, Steering};
+pub(crate) use receive_queue::{BURST_BYTES, STANDING_BYTES, SocketQueueState, SocketReadResult};
+pub(crate) use settings::ListenerSettings;
+pub(crate) use tending::Tending;
+
+/// Returns one sentence for each interface or address that a DHCPv4 server's `interfaces-config`
+/// names and this machine lacks. A running server waits for them.
+///
+/// # Errors
+///
+/// The interfaces cannot be listed.
+pub fn missing_dhcp4(config: &Dhcp4) -> Result<Vec<String>, ServerError> {
+    missing(&ListenerSettings::v4(&config.interfaces))
+}
+
+/// Returns one sentence for each interface or address that a DHCPv6 server's `interfaces-config`
+/// names and this machine lacks. A running server waits for them.
+///
+/// # Errors
+///
+/// The interfaces cannot be listed.
+pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
+    missing(&ListenerSettings::v6(&config.interfaces))
+}
+
+fn missing(listening: &ListenerSettings) -> Result<Vec<String>, ServerError> {
+    let mut missing = plan::plan(listening, &list()?).missing;
+    if listening.require_all && !missing.is_empty() {
+        let key =
+            "`service-sockets-require-all` is set: the server would not start on this machine";
+        missing.push(key.to_owned());
+    }
+    Ok(missing)
+}
+
+fn list() -> Result<Vec<interface::Interface>, ServerError> {
+    interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
+}
+
+/// Socket of a listener.
+#[derive(Debug)]
+pub(crate) enum ListenerSocket {
+    /// Socket for clients that have an address, and for relay agents.
+    Udp(UdpSocket),
+    /// Socket for clients on the link.
+    Packet(PacketSocket),
+}
+
+impl ListenerSocket {
+    /// Sets the size of the receive queue in bytes of kernel memory. If the kernel allows less, it
+    /// sets the most that it allows.
+    pub(crate) fn set_receive_buffer(&self, bytes: usize) {
+        match self {
+            Self::Udp(socket) => socket.set_receive_buffer(bytes).ok(),
+            Self::Packet(socket) => socket.set_receive_buffer(bytes).ok(),
+        };
+    }
+
+    /// Returns the bytes of kernel memory that waiting messages use, and the number of messages
+    /// that found no room since the socket was opened.
+    pub(crate) fn queue(&self) -> Option<(usize, u32)> {
+        match self {
+            Self::Udp(socket) => Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?)),
+            Self::Packet(socket) => {
+                Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?))
+            }
+        }
+    }
+}
+
+impl AsFd for ListenerSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Udp(socket) => socket.as_fd(),
+            Self::Packet(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Kinds of [`ListenerSocket`], in the order in which they are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListenerSocketKind {
+    /// [`ListenerSocket::Packet`].
+    Packet,
+    /// [`ListenerSocket::Udp`] at one of our addresses, or at all.
+    Udp,
+    /// [`ListenerSocket::Udp`] at a group's address, which its first shard has joined.
+    Group,
+}
+
+/// One interface during its existence: another one of the same name has another index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InterfaceIdentity {
+    pub(crate) name: String,
+    pub(crate) index: u32,
+}
+
+/// Interface and address of a listener. Each shard has one listener there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListenerEndpoint {
+    pub(crate) kind: ListenerSocketKind,
+    /// Interface; `None` for all interfaces.
+    pub(crate) device: Option<InterfaceIdentity>,
+    /// Address; unspecified for all addresses.
+    pub(crate) address: IpAddr,
+}
+
+impl ListenerEndpoint {
+    /// Returns the address to bind a socket to, with `port`. A link-local address belongs to the
+    /// device.
+    pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
+        match self.address {
+            IpAddr::V4(address) => (address, port).into(),
+            IpAddr::V6(address) => {
+                let is_of_link = address.is_unicast_link_local() || address.is_multicast();
+                let device = self.device.as_ref().filter(|_| is_of_link);
+                SocketAddrV6::new(address, port, 0, device.map_or(0, |device| device.index)).into()
+            }
+        }
+    }
+
+    /// Returns true if messages from here can leave through interface `index`.
+    pub(crate) fn reaches(&self, index: u32) -> bool {
+        self.device.as_ref().is_none_or(|device| device.index == index)
+    }
+}
+
+impl fmt::Display for ListenerEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.device {
+            Some(device) => f.write_str(&device.name)?,
+            None => f.write_str("all interfaces")?,
+        }
+        match self.kind {
+            ListenerSocketKind::Packet => f.write_str(" for clients on the link"),
+            ListenerSocketKind::Udp if self.address.is_unspecified() => Ok(()),
+            ListenerSocketKind::Udp | ListenerSocketKind::Group => write!(f, ", {}", self.address),
+        }
+    }
+}
+
+/// Listener of one shard.
+#[derive(Debug)]
+pub(crate) struct ShardListener {
+    /// Number of the listener, unlike that of any other open listener and of any listener that a
+    /// pending reply may still name.
+    pub(crate) id: u16,
+    pub(crate) endpoint: ListenerEndpoint,
+    pub(crate) socket: ListenerSocket,
+    /// Socket for messages that continue an exchange or, at a packet listener, for messages to our
+    /// addresses, most of which are renewals. The shard reads it first, so that under overload it
+    /// ends exchanges before it begins others. It sends nothing.
+    pub(crate) express: Option<ListenerSocket>,
+    /// Number of the shard, and the count of shards.
+    pub(crate) shard: (u32, u32),
+}
+
+/// Sockets of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListenerSocketRole {
+    /// [`ShardListener::socket`].
+    First,
+    /// [`ShardListener::express`].
+    Express,
+}
+
+impl ShardListener {
+    /// Returns the socket of `lane`.
+    pub(crate) const fn socket_of(&self, lane: ListenerSocketRole) -> Option<&ListenerSocket> {
+        match lane {
+            ListenerSocketRole::First => Some(&self.socket),
+            ListenerSocketRole::Express => self.express.as_ref(),
+        }
+    }
+
+    /// Returns the lane that has room for bursts: the UDP socket for messages that begin an
+    /// exchange, or the packet socket for messages that a UDP socket would else get.
+    pub(crate) const fn burst_socket_role(&self) -> ListenerSocketRole {
+        match self.socket {
+            ListenerSocket::Udp(_) => ListenerSocketRole::First,
+            ListenerSocket::Packet(_) => ListenerSocketRole::Express,
+        }
+    }
+
+    /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
+    /// every socket of the port a copy: one datagram is served once.
+    pub(crate) fn takes_copy(&self, lane: ListenerSocketRole, source: SocketAddrV4) -> bool {
+        let (index, of) = self.shard;
+        let key = source.ip().to_bits() ^ u32::from(source.port());
+        lane == ListenerSocketRole::First && key % of.max(1) == index
+    }
+}
+
+/// All listeners of all shards, with data about their interfaces.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerSet {
+    /// Listeners of each shard.
+    shards: Vec<Vec<Arc<ShardListener>>>,
+    pub(crate) names: Arc<InterfaceNames>,
+    /// Address to answer from, by interface index, ascending.
+    addresses: Vec<(u32, Ipv4Addr)>,
+    /// True if replies to relay agents leave by the interface that the routing table chooses, not
+    /// by that of the request (Kea's `outbound-interface`).
+    pub(crate) is_routed: bool,
+}
+
+impl ListenerSet {
+    /// Returns the listeners of shard number `shard`.
+    pub(crate) fn of_shard(&self, shard: usize) -> &[Arc<ShardListener>] {
+        &self.shards[shard]
+    }
+
+    /// Returns our own address on interface `index`, by which clients without an address know the
+    /// server.
+    pub(crate) fn address(&self, index: u32) -> Option<Ipv4Addr> {
+        let at = self.addresses.binary_search_by_key(&index, |&(index, _)| index).ok()?;
+        Some(self.addresses[at].1)
+    }
+
+    /// Creates a set without listeners, and with one interface that has an address.
+    #[cfg(test)]
+    pub(crate) fn with_address(index: u32, address: Ipv4Addr) -> Self {
+        Self { addresses: vec![(index, address)], ..Self::default() }
+    }
+}

@@ -1,0 +1,262 @@
+//! Times of checks of the machine's interfaces: after the kernel reports a change of interfaces or
+//! addresses, after a reload of the configuration, and while failed sockets have tries left.
+
+use std::sync::Arc;
+
+use base::time::NS_PER_MS;
+use netio::interface::Interface;
+use netio::{InterfaceWatch, PollFd};
+
+use super::keeper::{Keeper, ListenerOpeningResult, ListenerSocketOptions};
+use super::plan::{ListenerPlan, plan};
+use super::settings::ListenerSettings;
+use super::{ListenerEndpoint, ListenerSet, list};
+use crate::ServerError;
+use crate::log::DAEMON;
+use crate::published::PublishedValue;
+
+/// Least time between two checks after a change.
+const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
+
+/// Keeper of the listeners that the configuration requires while the machine changes.
+#[derive(Debug)]
+pub(crate) struct Tending {
+    listening: ListenerSettings,
+    keeper: Keeper,
+    machine: Vec<Interface>,
+    /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
+    watch: Option<InterfaceWatch>,
+    published: Arc<PublishedValue<ListenerSet>>,
+    /// Problems that the log has reported.
+    reported_problems: Vec<String>,
+    retries_left: u32,
+    /// Time of the next check, if it is scheduled.
+    due_ns: Option<u64>,
+    looked_ns: u64,
+}
+
+/// Result of a check.
+struct ListenerCheckResult {
+    /// Problems that only the operator can solve.
+    wrong: Vec<String>,
+    /// Missing addresses that become available by themselves.
+    awaited: Vec<String>,
+}
+
+impl ListenerCheckResult {
+    fn new(opening: &ListenerOpeningResult, missing: Vec<String>) -> Self {
+        let failed = opening.problems.iter().map(ToString::to_string);
+        let awaited = opening.tentative.iter().map(|place| {
+            format!("waiting for {place}: the kernel still makes sure that nobody else has it")
+        });
+        Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
+    }
+}
+
+impl Tending {
+    /// Opens the configured listeners, before the shards run.
+    ///
+    /// # Errors
+    ///
+    /// The configuration has no listeners; no socket could be opened, or not all although all are
+    /// required, and no further try is configured.
+    pub(crate) fn start(
+        listening: ListenerSettings,
+        sockets: ListenerSocketOptions,
+        now_ns: u64,
+    ) -> Result<Self, ServerError> {
+        if listening.is_empty() {
+            return Err(ServerError::NoInterfaces);
+        }
+        let nothing = PublishedValue::new(Arc::default(), sockets.shards.into());
+        let mut tending = Self {
+            retries_left: listening.max_retries,
+            listening,
+            keeper: Keeper::new(sockets),
+            machine: Vec::new(),
+            watch: None,
+            published: Arc::new(nothing),
+            reported_problems: Vec::new(),
+            due_ns: None,
+            looked_ns: 0,
+        };
+        // The watch starts before the first check, so that no change falls between the two.
+        tending.watch_if_wanted();
+        tending.machine = list()?;
+        let plan = plan(&tending.listening, &tending.machine);
+        let opening = tending.keeper.open(&plan);
+        let doors = Arc::new(tending.keeper.listener_set(&plan, &tending.machine));
+        tending.published = Arc::new(PublishedValue::new(doors, sockets.shards.into()));
+        let findings = ListenerCheckResult::new(&opening, plan.missing);
+        let is_hopeless = tending.retries_left == 0
+            && findings.awaited.is_empty()
+            && findings.wrong.len() == opening.problems.len();
+        if tending.keeper.is_mute() && is_hopeless {
+            let first = opening.problems.into_iter().next();
+            return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
+        }
+        log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
+        tending.settle(findings, now_ns)?;
+        Ok(tending)
+    }
+
+    /// Returns the published listeners, for the shards to follow.
+    pub(crate) fn published(&self) -> Arc<PublishedValue<ListenerSet>> {
+        Arc::clone(&self.published)
+    }
+
+    /// Returns one sentence for each problem of a listener, and for each address that the server
+    /// waits for.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.reported_problems
+    }
+
+    /// Returns true if listeners that are not open will be tried again.
+    pub(crate) const fn is_retrying(&self) -> bool {
+        self.due_ns.is_some()
+    }
+
+    /// Returns the machine's interfaces as of the last check.
+    pub(crate) fn machine(&self) -> &[Interface] {
+        &self.machine
+    }
+
+    /// Returns true if a listener reaches interface `index`.
+    pub(crate) fn serves(&self, index: u32) -> bool {
+        self.keeper.reaches(index)
+    }
+
+    /// Checks the machine again, regardless of the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Tending::tend`].
+    pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+        self.check(now_ns, true, wake)
+    }
+
+    /// Returns the object to wait for in addition to signals; `None` until the least time between
+    /// two checks has passed.
+    pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
+        // A busy machine must not make the server check all the time.
+        let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
+        self.watch.as_ref().filter(|_| may_look).map(PollFd::readable)
+    }
+
+    /// Checks the machine again if something has changed or another try is due. `wake` makes the
+    /// shards read the published listeners.
+    ///
+    /// # Errors
+    ///
+    /// All sockets are required, and the last try to open one has failed.
+    pub(crate) fn tend(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+        let is_due = self.due_ns.is_some_and(|due_ns| now_ns >= due_ns);
+        let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
+        let has_changed = may_look && self.watch.as_ref().is_some_and(InterfaceWatch::drain);
+        if is_due {
+            self.retries_left = self.retries_left.saturating_sub(1);
+        } else if !has_changed {
+            return Ok(());
+        } else if self.reported_problems.is_empty() && list()? == self.machine {
+            // The change concerns carriers, statistics or wireless events. If a listener is
+            // missing, an address may just have become usable.
+            self.looked_ns = now_ns;
+            return Ok(());
+        }
+        self.check(now_ns, self.listening.re_detect, wake)
+    }
+
+    /// Follows another configuration.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Tending::tend`].
+    pub(crate) fn reconfigure(
+        &mut self,
+        listening: ListenerSettings,
+        now_ns: u64,
+        wake: &impl Fn(),
+    ) -> Result<(), ServerError> {
+        self.retries_left = listening.max_retries;
+        self.listening = listening;
+        self.watch_if_wanted();
+        self.check(now_ns, self.listening.re_detect, wake)
+    }
+
+    fn watch_if_wanted(&mut self) {
+        if !self.listening.re_detect {
+            self.watch = None;
+        } else if self.watch.is_none() {
+            let watch = InterfaceWatch::open().map_err(|problem| {
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "DHCPX_INTERFACE_WATCH_FAILED",
+                    "{problem}; only a reload finds new interfaces"
+                );
+            });
+            self.watch = watch.ok();
+        }
+    }
+
+    fn check(&mut self, now_ns: u64, may_list: bool, wake: &impl Fn()) -> Result<(), ServerError> {
+        self.looked_ns = now_ns;
+        if may_list {
+            self.machine = list()?;
+        }
+        let plan = plan(&self.listening, &self.machine);
+        let given_up = self.keeper.give_up(&plan);
+        if !given_up.is_empty() {
+            // A listener that is opened next may need the address of one that is closed now.
+            self.publish(&plan, wake);
+        }
+        let opening = self.keeper.open(&plan);
+        self.publish(&plan, wake);
+        log_endpoints(&given_up, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
+        log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
+        self.settle(ListenerCheckResult::new(&opening, plan.missing), now_ns)
+    }
+
+    fn publish(&self, plan: &ListenerPlan, wake: &impl Fn()) {
+        self.published.store(Arc::new(self.keeper.listener_set(plan, &self.machine)));
+        wake();
+        while !self.published.is_used() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    /// Logs new problems, and decides whether to try again.
+    fn settle(&mut self, findings: ListenerCheckResult, now_ns: u64) -> Result<(), ServerError> {
+        let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
+        let may_retry = !all.is_empty() && self.retries_left > 0;
+        let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
+        self.due_ns = may_retry.then_some(now_ns + wait_ns);
+        if !all.is_empty() && !may_retry && self.listening.require_all {
+            return Err(ServerError::NotListening(all.join("; ")));
+        }
+        let is_new = |text: &&String| !self.reported_problems.contains(text);
+        for problem in findings.wrong.iter().filter(is_new) {
+            if self.keeper.is_mute() {
+                tracing::error!(
+                    target: DAEMON,
+                    id = "DHCPX_OPEN_SOCKETS_FAILED",
+                    "not listening anywhere: {problem}"
+                );
+            } else {
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "DHCPSRV_OPEN_SOCKET_FAIL",
+                    "not listening everywhere: {problem}"
+                );
+            }
+        }
+        for text in findings.awaited.iter().filter(is_new) {
+            tracing::info!(target: DAEMON, id = "DHCPX_INTERFACE_AWAITED", "{text}");
+        }
+        self.reported_problems = all;
+        Ok(())
+    }
+}
+
+fn log_endpoints(places: &[ListenerEndpoint], id: &str, what: &str) {
+    places.iter().for_each(|place| tracing::info!(target: DAEMON, id, "{what} {place}"));
+}

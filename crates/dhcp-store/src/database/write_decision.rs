@@ -1,0 +1,178 @@
+//! Rule for writing: an address is given only if no other client has it in the database.
+
+use dhcp_lease::LeaseState;
+
+use super::family::SharedLeaseFamily;
+use super::operation::{Want, Write};
+
+/// Decision on a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteDecision {
+    /// Insert: the database has no lease of the address.
+    Insert,
+    /// Replace the lease in the database.
+    Update,
+    /// Delete the lease in the database.
+    Delete,
+    /// Write nothing: the database already agrees.
+    Nothing,
+    /// Keep the lease in the database: another server has heard the client later, and the table has
+    /// to learn its lease. The reply to the client may leave as it is.
+    Keep,
+    /// Refuse: another client has the address, or another server knows better; the table has to
+    /// learn the lease in the database.
+    Refuse,
+}
+
+/// Decides on `write` when the database has `found`, at wall-clock second `now_s`.
+pub fn decide_write<F: SharedLeaseFamily>(
+    write: &Write<F>,
+    found: Option<&F::Lease>,
+    now_s: u64,
+) -> WriteDecision {
+    let Some(found) = found else {
+        return match write.want {
+            _ if write.is_deletion() => WriteDecision::Nothing,
+            Want::Give | Want::Decline | Want::Put => WriteDecision::Insert,
+            Want::Release | Want::End | Want::Remove => WriteDecision::Nothing,
+        };
+    };
+    let now_s = match write.want {
+        // The server may have heard the client after the round read the clock.
+        Want::Give | Want::Decline => now_s.max(F::times(&write.lease).cltt_s),
+        Want::Release | Want::End | Want::Put | Want::Remove => now_s,
+    };
+    let is_other = F::address(&write.lease) != F::address(found);
+    let is_allowed = match write.want {
+        // One is a prefix and the other an address.
+        _ if is_other => is_over::<F>(found, now_s) && !write.is_deletion(),
+        Want::Put | Want::Remove => true,
+        Want::Give => is_mine(write, found) || is_over::<F>(found, now_s),
+        Want::Decline => is_current(write, found) || is_over::<F>(found, now_s),
+        Want::Release => is_current(write, found),
+        Want::End => is_over::<F>(found, now_s),
+    };
+    match write.is_deletion() {
+        _ if !is_allowed => WriteDecision::Refuse,
+        false if write.want == Want::Give && is_older(write, found, now_s) => WriteDecision::Keep,
+        true => WriteDecision::Delete,
+        false if *found == write.lease => WriteDecision::Nothing,
+        false => WriteDecision::Update,
+    }
+}
+
+fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
+    let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
+    if is_registered(&write.lease) && is_registered(found) {
+        // The client that registers an address last is the one that uses it (RFC 9686).
+        return true;
+    }
+    write.client.as_ref().is_some_and(|client| F::owns(client, found))
+}
+
+/// Returns true if `found` is the lease that the client had when it sent its message: a round that
+/// is done again must not undo what the client has got since.
+fn is_current<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
+    is_mine(write, found) && F::times(found).cltt_s <= F::times(&write.lease).cltt_s
+}
+
+/// Returns true if the client has been heard again since and still has the lease.
+fn is_older<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
+    F::times(&write.lease).cltt_s < F::times(found).cltt_s && !is_over::<F>(found, now_s)
+}
+
+fn is_over<F: SharedLeaseFamily>(found: &F::Lease, now_s: u64) -> bool {
+    let times = F::times(found);
+    times.state.is_past() || times.expires_s <= now_s
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::sample::{SampleFamily, SampleLease};
+    use dhcp_lease::v4::V4;
+
+    use super::*;
+
+    /// Returns a lease of one address, with its client, time and state. It is valid for 100
+    /// seconds.
+    fn lease(client: u32, cltt_s: u64, state: LeaseState) -> dhcp_lease::v4::Lease {
+        V4::lease(&SampleLease {
+            address: 0x0a00_0001,
+            client,
+            valid_lifetime_s: 100,
+            cltt_s,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state,
+            user_context: "",
+        })
+    }
+
+    fn judged(
+        want: Want,
+        written: (u32, u64),
+        found: Option<(u32, u64)>,
+        now_s: u64,
+    ) -> WriteDecision {
+        let found = found.map(|(client, cltt_s)| (client, cltt_s, Assigned));
+        judged_in(want, written.0, written.1, found, now_s)
+    }
+
+    use LeaseState::{Assigned, Declined, ExpiredReclaimed, Released};
+
+    fn judged_in(
+        want: Want,
+        client: u32,
+        cltt_s: u64,
+        found: Option<(u32, u64, LeaseState)>,
+        now_s: u64,
+    ) -> WriteDecision {
+        let written = lease(client, cltt_s, Assigned);
+        let client = matches!(want, Want::Give | Want::Release | Want::Decline)
+            .then(|| V4::client_of(&written));
+        let found = found.map(|(client, cltt_s, state)| lease(client, cltt_s, state));
+        decide_write::<V4>(&Write { want, client, lease: written }, found.as_ref(), now_s)
+    }
+
+    #[test]
+    fn an_address_is_given_when_nobody_else_has_it() {
+        assert_eq!(judged(Want::Give, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), WriteDecision::Update);
+        // The other client's lease ends before the server hears this client, after the round began.
+        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), WriteDecision::Update);
+        for (state, verdict) in [
+            (Released, WriteDecision::Update),
+            (ExpiredReclaimed, WriteDecision::Update),
+            (Declined, WriteDecision::Refuse),
+        ] {
+            assert_eq!(judged_in(Want::Give, 1, 1000, Some((2, 950, state)), 1000), verdict);
+        }
+    }
+
+    #[test]
+    fn what_is_newer_stays() {
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1000)), 1000), WriteDecision::Nothing);
+        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Keep);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::Release, (1, 1000), None, 1000), WriteDecision::Nothing);
+    }
+
+    #[test]
+    fn only_what_is_over_ends() {
+        assert_eq!(judged(Want::End, (1, 900), Some((1, 950)), 1000), WriteDecision::Refuse);
+        assert_eq!(judged(Want::End, (1, 890), Some((1, 900)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::End, (1, 900), None, 1000), WriteDecision::Nothing);
+    }
+
+    #[test]
+    fn an_operator_has_his_way() {
+        assert_eq!(judged(Want::Put, (1, 1000), Some((2, 950)), 1000), WriteDecision::Update);
+        assert_eq!(judged(Want::Put, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(judged(Want::Remove, (1, 1000), Some((2, 950)), 1000), WriteDecision::Delete);
+        assert_eq!(judged(Want::Remove, (1, 1000), None, 1000), WriteDecision::Nothing);
+    }
+}

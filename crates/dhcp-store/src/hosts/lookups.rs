@@ -1,0 +1,159 @@
+//! Lookups of all shards, combined into one query, with the results for each shard.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base::Now;
+
+use crate::database::DatabaseError;
+use crate::log::{Doorbell, ThreadWakeup, Wake};
+
+/// Directory that returns values for keys.
+pub trait Directory<K, V>: Send {
+    /// Calls `found` for each value of `keys`, with the position of the key and the value, most
+    /// important first.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the lookup; then no value that was found counts.
+    fn find(
+        &mut self,
+        now: Now,
+        keys: &[K],
+        found: &mut dyn FnMut(usize, V),
+    ) -> Result<(), DatabaseError>;
+}
+
+/// Answer to one batch of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookupBatchResult<K, V> {
+    /// Number of the batch.
+    pub batch: u64,
+    /// All keys of the batch with their values, the keys in no particular order; `None` if the
+    /// directory failed.
+    pub results: Option<Vec<(K, Vec<V>)>>,
+}
+
+/// Result of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LookupTurnResult {
+    /// No shard had a request.
+    Idle,
+    /// The turn looked up this many keys.
+    Answered(usize),
+    /// The directory failed.
+    Failed(DatabaseError),
+}
+
+/// Requests of one shard, and the answers to it.
+struct Post<K, V> {
+    requests: Vec<(u64, Vec<K>)>,
+    answers: VecDeque<LookupBatchResult<K, V>>,
+    last_batch: u64,
+}
+
+impl<K, V> Default for Post<K, V> {
+    fn default() -> Self {
+        Self { requests: Vec::new(), answers: VecDeque::new(), last_batch: 0 }
+    }
+}
+
+/// Lookups that shards and the looking-up thread share. See the module.
+pub struct Lookups<K, V> {
+    shard_queues: Vec<Mutex<Post<K, V>>>,
+    wake: Wake,
+    pub(super) wakeup: ThreadWakeup,
+}
+
+impl<K, V> fmt::Debug for Lookups<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookups").field("shards", &self.shard_queues.len()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
+    /// Creates the lookups for `shards` shards; `wake` is called with the number of a shard that
+    /// has an answer.
+    pub fn new(shards: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
+        let boxes = (0..shards).map(|_| Mutex::default()).collect();
+        Arc::new(Self {
+            shard_queues: boxes,
+            wake: Box::new(wake),
+            wakeup: ThreadWakeup::default(),
+        })
+    }
+
+    /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
+    pub fn look_up_all(&self, now: Now, directory: &mut dyn Directory<K, V>) -> LookupTurnResult {
+        let asked: Vec<_> =
+            self.shard_queues.iter().map(|one| std::mem::take(&mut lock(one).requests)).collect();
+        let batches = asked.iter().flatten();
+        let wanted: BTreeMap<&K, usize> =
+            batches.flat_map(|(_, keys)| keys).map(|key| (key, 0)).collect();
+        if asked.iter().all(Vec::is_empty) {
+            return LookupTurnResult::Idle;
+        }
+        let keys: Vec<K> = wanted.keys().map(|&key| key.clone()).collect();
+        let positions: BTreeMap<&K, usize> = wanted.into_keys().zip(0..).collect();
+        let mut found: Vec<Vec<V>> = keys.iter().map(|_| Vec::new()).collect();
+        let looked_up = match keys.is_empty() {
+            true => Ok(()),
+            false => directory.find(now, &keys, &mut |at, value| found[at].push(value)),
+        };
+        for (shard, batches) in asked.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
+            let answers = batches.iter().map(|(batch, keys)| {
+                let of_key = |key: &K| (key.clone(), found[positions[key]].clone());
+                let found = looked_up.is_ok().then(|| keys.iter().map(of_key).collect());
+                LookupBatchResult { batch: *batch, results: found }
+            });
+            lock(&self.shard_queues[shard]).answers.extend(answers);
+            (self.wake)(shard);
+        }
+        match looked_up {
+            Ok(()) => LookupTurnResult::Answered(keys.len()),
+            Err(error) => LookupTurnResult::Failed(error),
+        }
+    }
+}
+
+/// Shard's end of the lookups.
+#[derive(Debug)]
+pub struct LookupDesk<K, V> {
+    lookups: Arc<Lookups<K, V>>,
+    shard: usize,
+}
+
+impl<K, V> LookupDesk<K, V> {
+    /// Creates the end of shard number `shard`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no shard has that number.
+    #[must_use]
+    pub fn new(lookups: Arc<Lookups<K, V>>, shard: usize) -> Self {
+        assert!(shard < lookups.shard_queues.len(), "shards are numbered from 0");
+        Self { lookups, shard }
+    }
+
+    /// Requests `keys`, and returns the number of the batch, one more than that of the previous
+    /// one.
+    pub fn request(&mut self, keys: Vec<K>) -> u64 {
+        let mut own = lock(&self.lookups.shard_queues[self.shard]);
+        own.last_batch += 1;
+        let batch = own.last_batch;
+        own.requests.push((batch, keys));
+        drop(own);
+        self.lookups.wakeup.wake();
+        batch
+    }
+
+    /// Takes the next answer, if there is one.
+    pub fn take_result(&mut self) -> Option<LookupBatchResult<K, V>> {
+        lock(&self.lookups.shard_queues[self.shard]).answers.pop_front()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,116 @@
+//! Operations on lease files whose errors name the operation and the file.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::LeaseFiles;
+use crate::storage::{LogFile, Storage, write_all_at};
+
+/// Failed file operation of the operating system.
+#[derive(Debug)]
+pub struct Failed {
+    /// Operation that failed: "write", "rename".
+    pub operation: &'static str,
+    /// File of the operation.
+    pub path: PathBuf,
+    /// Error of the operating system.
+    pub error: io::Error,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}: {}", self.operation, self.path.display(), self.error)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// Turns an error of the operating system into a [`Failed`].
+pub(crate) trait Tried<T> {
+    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, Failed>;
+}
+
+impl<T> Tried<T> for io::Result<T> {
+    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, Failed> {
+        self.map_err(|error| Failed { operation, path: path.to_owned(), error })
+    }
+}
+
+/// Number of bytes collected before they are written.
+const BLOCK: usize = 1 << 20;
+
+/// File under its scratch name, flushed, that will be renamed to another lease file.
+pub(crate) struct ScratchFile {
+    pub(crate) file: Arc<dyn LogFile>,
+    pub(crate) len: u64,
+}
+
+impl ScratchFile {
+    /// Takes the lock of the file before it gets the live file's name.
+    pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), Failed> {
+        let is_ours = self.file.lock().with_operation("lock", &files.scratch)?;
+        let refused = || io::Error::from(io::ErrorKind::ResourceBusy);
+        is_ours.then_some(()).ok_or_else(refused).with_operation("lock", &files.scratch)
+    }
+}
+
+/// Appends rows to a file block by block.
+pub(crate) struct BlockWriter<'f> {
+    file: &'f dyn LogFile,
+    block: Vec<u8>,
+    len: u64,
+}
+
+impl BlockWriter<'_> {
+    /// Appends the bytes of `encode` to the file.
+    pub(crate) fn append(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        encode(&mut self.block);
+        if self.block.len() >= BLOCK { self.write_block() } else { Ok(()) }
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        write_all_at(self.file, self.len, &self.block)?;
+        self.len += self.block.len() as u64;
+        self.block.clear();
+        Ok(())
+    }
+}
+
+/// Creates the scratch file with the rows that `fill` appends, and flushes it. If that fails, no
+/// file remains: the disk may be full.
+pub(crate) fn prepare(
+    storage: &dyn Storage,
+    files: &LeaseFiles,
+    fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
+) -> Result<ScratchFile, Failed> {
+    prepare_at(storage, &files.scratch, fill).inspect_err(|_| {
+        // If this fails too, the next start or attempt removes the file.
+        let _ = storage.remove(&files.scratch);
+    })
+}
+
+fn prepare_at(
+    storage: &dyn Storage,
+    path: &Path,
+    fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
+) -> Result<ScratchFile, Failed> {
+    let file = storage.create(path).with_operation("create", path)?;
+    let mut writer = BlockWriter { file: &*file, block: Vec::new(), len: 0 };
+    fill(&mut writer).and_then(|()| writer.write_block()).with_operation("write", path)?;
+    let len = writer.len;
+    file.sync_data().with_operation("flush", path)?;
+    Ok(ScratchFile { file, len })
+}
+
+/// Renames a file and flushes the folder: afterwards the new name is safe.
+pub(crate) fn rename(
+    storage: &dyn Storage,
+    files: &LeaseFiles,
+    from: &Path,
+    to: &Path,
+) -> Result<(), Failed> {
+    storage.rename(from, to).with_operation("rename", from)?;
+    storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)
+}

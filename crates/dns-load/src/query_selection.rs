@@ -1,0 +1,211 @@
+//! Flags of `godwit dns load` that select the queries, and the resulting queries.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use dns_wire::{EdnsOptions, Query, stream};
+
+use crate::args::Failure;
+use crate::capture::{self, DNS_PORT};
+use crate::edns::{EDNS_BYTES, EdnsArgs, EdnsOption, PLAIN_BYTES};
+use crate::queries::QueryWorkload;
+use crate::query_file::{self, BadLines, QueryFile};
+use crate::zone::{Zone, ZoneLike, ZoneSize};
+
+/// Query of the slides on which the DNS benchmark is based.
+const ONE_QUERY: &str = "www.google.com AAAA";
+
+/// Flags that select the queries.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuerySelectionArgs {
+    /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
+    #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
+    queries: Option<PathBuf>,
+    /// Replay the queries of a capture at their recorded times; with --rate stretched to that mean
+    /// rate
+    #[arg(long, requires = "queries", conflicts_with = "shape")]
+    replay_times: bool,
+    /// The only query to send: a name and a type
+    #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
+    query: String,
+    /// Send the query of the 2015 Farsight slides (www.google.com AAAA, RD, EDNS 4096, 85-byte
+    /// frame)
+    #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "client_subnet", "cookie", "padding", "edns_option", "no_recursion"])]
+    slides: bool,
+    /// Send the queries of the zone of `godwit dns zone --seed N`, and compare each answer with the
+    /// expected one
+    #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
+    zone_like: Option<u64>,
+    #[command(flatten)]
+    size: ZoneSize,
+    /// Skip invalid lines of the query file with a message, instead of refusing the file
+    #[arg(long, requires = "queries")]
+    skip_bad_lines: bool,
+    #[command(flatten)]
+    edns: EdnsArgs,
+    /// Clear the bit RD (recursion desired)
+    #[arg(long)]
+    no_recursion: bool,
+}
+
+/// Queries of a run and their origin.
+#[derive(Debug)]
+pub(crate) struct SelectedQueries {
+    /// Queries to send.
+    pub(crate) workload: QueryWorkload,
+    /// Zone that the queries were made from, if they were.
+    pub(crate) zone_like: Option<ZoneLike>,
+    /// Capture and the times of its queries, in nanoseconds since 1970, if the run repeats those.
+    pub(crate) times: Option<(String, Vec<u64>)>,
+    /// Largest answer that the queries offer to accept, in bytes.
+    pub(crate) answer_bytes: u16,
+}
+
+impl QuerySelectionArgs {
+    /// Returns true when queries carry a cookie.
+    pub(crate) const fn has_cookie(&self) -> bool {
+        self.edns.cookie
+    }
+
+    /// Returns the queries to a server at `port`, with `cookie` among the options of EDNS.
+    pub(crate) fn select(
+        &self,
+        port: u16,
+        cookie: Option<EdnsOption>,
+    ) -> Result<SelectedQueries, Failure> {
+        if self.zone_like.is_none() && self.size.is_given() {
+            return Err(("--names and --zone take --zone-like".into(), 2));
+        }
+        let options = self.edns.options(cookie).map_err(|problem| (problem, 2))?;
+        let query = Query {
+            recursion_desired: !self.no_recursion,
+            edns: self.edns.record(),
+            options: EdnsOptions { octets: &options, padding_block: self.edns.padding_block() },
+        };
+        let answer_bytes = self.edns.edns.max(PLAIN_BYTES);
+        let asked =
+            |workload| SelectedQueries { workload, zone_like: None, times: None, answer_bytes };
+        if let Some(seed) = self.zone_like {
+            let like = self.size.with_seed(seed);
+            let workload = Zone::new(like.clone()).workload(query);
+            return Ok(SelectedQueries { zone_like: Some(like), ..asked(workload) });
+        }
+        let (name, octets) = match &self.queries {
+            None => ("--query".to_owned(), self.query.clone().into_bytes()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let octets =
+                    read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+                (name, octets)
+            }
+        };
+        if self.queries.is_some() && capture::is_capture(&octets) {
+            return self.captured(&name, &octets, port);
+        }
+        if self.replay_times {
+            return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
+        }
+        let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
+        let found = query_file::read(&name, &octets, query, bad_lines);
+        let found = found.map_err(|problems| (problems, 2))?;
+        report_lines(&name, &found);
+        Ok(asked(found.workload))
+    }
+
+    /// Selects the queries of a file, as dnsperf does: a line that is no query is left out and
+    /// printed.
+    pub(crate) fn for_file(path: &Path, edns: EdnsArgs) -> Self {
+        Self {
+            queries: Some(path.to_owned()),
+            replay_times: false,
+            query: String::new(),
+            slides: false,
+            zone_like: None,
+            size: ZoneSize::default(),
+            skip_bad_lines: true,
+            edns,
+            no_recursion: false,
+        }
+    }
+
+    /// Returns true if the run repeats the times of a capture.
+    pub(crate) const fn has_times(&self) -> bool {
+        self.replay_times
+    }
+
+    /// Returns the queries of a capture: those to the port of DNS, and to the server's port of this
+    /// run.
+    fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
+        let flag = self.edns.contents().next();
+        if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
+            return Err((format!("{flag}: queries of a capture are asked as they are"), 2));
+        }
+        let captured = capture::queries(file, &[DNS_PORT, port])
+            .map_err(|problem| (format!("{name} {problem}"), 2))?;
+        if !captured.packets.is_complete() {
+            let packets = captured.packets;
+            netio::stderr::print_line(format_args!("dns load: {name}: {packets}"));
+        }
+        Ok(SelectedQueries {
+            workload: captured.workload,
+            zone_like: None,
+            times: self.replay_times.then(|| (name.to_owned(), captured.times_ns)),
+            answer_bytes: captured.answer_bytes.max(PLAIN_BYTES),
+        })
+    }
+}
+
+/// Returns the queries of a file of messages, each after its length in two bytes, unchanged except
+/// for their identifiers; other messages are left out and counted.
+pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
+    let name = path.display().to_string();
+    let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+    let (mut workload, mut others, mut rest) = (QueryWorkload::default(), 0_u64, &octets[..]);
+    while let Some((message, behind)) = stream::split(rest) {
+        rest = behind;
+        if capture::is_query(message) {
+            workload.add_as_it_is(message).map_err(|why| (format!("{name} holds {why}"), 2))?;
+        } else {
+            others += 1;
+        }
+    }
+    if workload.is_empty() {
+        return Err((
+            format!("{name} has no message of DNS that is a query, behind its length"),
+            2,
+        ));
+    }
+    if others > 0 || !rest.is_empty() {
+        let end = if rest.is_empty() { "" } else { ", and a last message that is cut" };
+        netio::stderr::print_line(format_args!(
+            "dns load: {name}: left out: {others} messages that are no queries{end}"
+        ));
+    }
+    // Each query states the largest size of its answer.
+    Ok(SelectedQueries { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
+}
+
+/// Prints the lines of a file that are left out, and the number of lines with words that are not
+/// read.
+fn report_lines(name: &str, found: &QueryFile) {
+    for problem in &found.skipped {
+        netio::stderr::print_line(format_args!("dns load: left out: {problem}"));
+    }
+    if let Some(unread) = found.unread {
+        let (lines, first) = (unread.lines, unread.first);
+        netio::stderr::print_line(format_args!(
+            "dns load: {name}: words behind the type are not read in {lines} lines, the first of \
+             them line {first}"
+        ));
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() == "-" {
+        let mut text = Vec::new();
+        io::stdin().lock().read_to_end(&mut text)?;
+        return Ok(text);
+    }
+    fs::read(path)
+}

@@ -1,0 +1,124 @@
+//! A program of the lab's on another machine: it runs as long as the lab that started it listens,
+//! and is sampled meanwhile.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use base::time::NS_PER_S;
+use measure::record::MachineSample;
+use netio::Clock;
+use testbed::process::pin_self;
+use testbed::topology::allowed_cpus;
+use testbed::{ChildProcess, CommandLine, SamplerTarget, TopologySide, sampler};
+
+use crate::error::LabError;
+use crate::samples::SampleConverter;
+
+/// Longest time that a program may take to end after the polite signal.
+const GRACE: Duration = Duration::from_secs(60);
+/// Lines of its complaint that are passed on.
+const LAST_LINES: usize = 3;
+/// Base of the code that is reported when the program was ended by a signal, as shells do.
+const SIGNALLED: u8 = 128;
+/// Name of the files with the program's outputs.
+pub(super) const PROGRAM: &str = "program";
+
+/// Program that is run, and its sampling.
+#[derive(Clone, Debug)]
+pub struct RemoteProgram {
+    /// Side whose part the program plays.
+    pub side: TopologySide,
+    /// Address at which it receives datagrams.
+    pub address: SocketAddr,
+    /// Name of the interface that has that address.
+    pub interface: String,
+    /// Processors that are sampled.
+    pub cpus: Vec<usize>,
+    /// Interval between samples.
+    pub interval: Duration,
+    /// Folder in which it runs, created if it does not exist.
+    pub folder: PathBuf,
+    /// Words of the program and its arguments.
+    pub words: Vec<String>,
+}
+
+/// Runs `held` until it ends or `input` does, and writes a sample a line to `output`, whose times
+/// are those of the monotonic clock. Returns the code with which the program ended, 128 and its
+/// signal as shells do.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn hold(
+    held: &RemoteProgram,
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+) -> Result<u8, LabError> {
+    let (Some(program), folder) = (held.words.first(), &held.folder) else {
+        return Err(LabError::Usage("a program to run is missing".to_owned()));
+    };
+    std::fs::create_dir_all(folder)
+        .map_err(|e| LabError::cannot(format!("create {}", folder.display()), e))?;
+    // The sampler leaves the program's processor alone.
+    let free = allowed_cpus().into_iter().find(|cpu| !held.cpus.contains(cpu));
+    let _pinned = free.map(pin_self).transpose()?;
+    let command =
+        CommandLine::new(program).args(held.words[1..].iter().map(String::as_str)).with_prefix(&[
+            "taskset",
+            "-c",
+            &held.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
+        ]);
+    let mut process = ChildProcess::start(&command, PROGRAM, folder)?;
+    let (pid, interface) = (process.pid(), held.interface.clone());
+    let target = SamplerTarget { pid, address: held.address, interface, helpers: Vec::new() };
+    let is_over = end_flag(input);
+    let origin = (Instant::now(), Clock::mono_ns());
+    let read = || sampler::read(origin.0, &held.cpus, std::slice::from_ref(&target));
+    let mut sampling = SampleConverter::new(read(), held.side == TopologySide::Server);
+    let mut ended = None;
+    while ended.is_none() && !is_over.load(Ordering::Acquire) {
+        let next = Instant::now() + held.interval;
+        let waited = process.wait(|| Instant::now() >= next || is_over.load(Ordering::Acquire));
+        ended = waited.map_err(|e| LabError::cannot("wait for the program", e))?;
+        let mut sample = sampling.next(&read());
+        sample.at_s += origin.1 as f64 / NS_PER_S as f64;
+        if write(&mut output, &sample).is_err() {
+            break;
+        }
+    }
+    let ended = ended.or_else(|| process.stop(GRACE));
+    let words = process.last_words(LAST_LINES);
+    if !words.is_empty() {
+        netio::stderr::print_line(&words);
+    }
+    Ok(ended.map_or(SIGNALLED, code))
+}
+
+/// Returns the code of a program that ended, as shells report it.
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().unwrap_or_else(|| i32::from(SIGNALLED) + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(SIGNALLED)
+}
+
+fn write(output: &mut impl Write, sample: &MachineSample) -> io::Result<()> {
+    let line = serde_json::to_string(sample)?;
+    writeln!(output, "{line}")?;
+    output.flush()
+}
+
+/// Returns a flag that is set when `input` has ended.
+fn end_flag(mut input: impl Read + Send + 'static) -> Arc<AtomicBool> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    std::thread::spawn(move || {
+        let mut scratch = [0; 64];
+        while matches!(input.read(&mut scratch), Ok(1..)) {}
+        told.store(true, Ordering::Release);
+    });
+    is_over
+}

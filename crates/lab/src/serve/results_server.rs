@@ -1,0 +1,242 @@
+//! HTTP handler: answers for requests. The handler knows no socket: requests come as values,
+//! answers go as values.
+
+use std::path::PathBuf;
+
+use hyper::{Method, StatusCode};
+use measure::report::served_pages::{ListPage, LivePage, report_of, words_at};
+use measure::report::{render_comparison, render_list, render_live, render_trend};
+use serde_json::json;
+
+use super::browser_request::{BrowserRequest, UrlEncodedFields};
+use super::files;
+use crate::compare::{self, CompareSettings, GateSettings, margin_percent};
+use crate::error::LabError;
+use crate::folder;
+use crate::journal::{self, JournalEntry, RunProgress};
+use crate::stored;
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Answer for a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BrowserResponse {
+    pub(super) status: StatusCode,
+    pub(super) kind: &'static str,
+    pub(super) octets: Vec<u8>,
+    /// Target of a redirection.
+    pub(super) location: Option<String>,
+    /// True if another program may have written the content.
+    pub(super) is_foreign: bool,
+}
+
+impl BrowserResponse {
+    fn new(kind: &'static str, octets: impl Into<Vec<u8>>) -> Self {
+        let octets = octets.into();
+        Self { status: StatusCode::OK, kind, octets, location: None, is_foreign: false }
+    }
+
+    pub(super) fn refusal(status: StatusCode, words: &str) -> Self {
+        Self { status, ..Self::new(TEXT, format!("{words}\n")) }
+    }
+
+    fn to_list() -> Self {
+        let elsewhere = Some("/".to_owned());
+        Self { status: StatusCode::SEE_OTHER, location: elsewhere, ..Self::new(TEXT, "") }
+    }
+}
+
+/// HTTP handler: serves stored results and checks the session token.
+#[derive(Debug)]
+pub(super) struct ResultsServer {
+    results: PathBuf,
+    /// Accepted values of the `Host` header.
+    hosts: [String; 2],
+    token: String,
+}
+
+impl ResultsServer {
+    pub(super) fn new(results: PathBuf, port: u16, token: String) -> Self {
+        let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        Self { results, hosts, token }
+    }
+
+    /// Returns the answer to a request.
+    pub(super) fn answer(&self, asked: &BrowserRequest) -> BrowserResponse {
+        if !self.hosts.contains(&asked.host) {
+            let words = format!("This is {}, not {}.", self.hosts[0], asked.host);
+            return BrowserResponse::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
+        }
+        let answered = match asked.method {
+            Method::GET | Method::HEAD => self.get_page(asked),
+            Method::POST => self.apply_change(asked),
+            _ => {
+                let words = "Only GET and POST are understood.";
+                return BrowserResponse::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
+            }
+        };
+        answered.unwrap_or_else(|error| {
+            let status = match error {
+                LabError::Usage(_) => StatusCode::BAD_REQUEST,
+                LabError::Failed(_) | LabError::Interrupted => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            BrowserResponse::refusal(status, &error.to_string())
+        })
+    }
+
+    fn get_page(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+        match asked.path.as_str() {
+            "/" => self.list(&asked.query),
+            "/compare" => self.compare(&asked.query),
+            "/trend" => self.trend(&asked.query),
+            "/live" => self.live(&asked.query),
+            "/progress" => self.progress(&asked.query),
+            path => Ok(self.file(path)),
+        }
+    }
+
+    /// Makes a change if the form has the token of this server's pages and does not come from a
+    /// foreign page.
+    fn apply_change(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+        let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
+        let is_same_token = asked.form.get("token") == Some(self.token.as_str());
+        if !is_same_token || !asked.origin.as_ref().is_none_or(is_ours) {
+            let words = "This form is not from a page of this server. Load the list anew.";
+            return Ok(BrowserResponse::refusal(StatusCode::FORBIDDEN, words));
+        }
+        match asked.path.as_str() {
+            "/pin" => stored::pin(&self.results, &self.run(&asked.form, "run")?.1).map(|_| ()),
+            "/unpin" => stored::unpin(&self.results, named(&asked.form, "plan")?).map(|_| ()),
+            _ => return Ok(not_found()),
+        }?;
+        Ok(BrowserResponse::to_list())
+    }
+
+    fn list(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+        let query = query.get("q").unwrap_or_default();
+        let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
+        let found = stored::list(&self.results, &words)?;
+        let results = self.results.to_string_lossy();
+        let page = ListPage { results: &results, query, token: &self.token, runs: &found };
+        Ok(BrowserResponse::new(HTML, render_list(&page)))
+    }
+
+    fn compare(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+        let (name_b, b) = self.run(query, "b")?;
+        let (name_a, a) = match query.get("a") {
+            Some(_) => self.run(query, "a").map(|(id, folder)| (id.to_owned(), folder))?,
+            None => {
+                let baseline = stored::baseline_of(&self.results, &b)?;
+                let id = baseline.strip_prefix(&self.results).unwrap_or(&baseline);
+                (format!("{} (the baseline)", id.display()), baseline)
+            }
+        };
+        let gate = match query.get("margin").map(margin_percent) {
+            Some(Err(why)) => return Err(LabError::Usage(format!("the margin is {why}"))),
+            Some(Ok(margin_percent)) => Some(GateSettings { margin_percent, servers: Vec::new() }),
+            None => None,
+        };
+        let settings = CompareSettings { a, b, force: false, html: None, gate };
+        let comparison = compare::compare_folders(&settings, &name_a, name_b)?;
+        Ok(BrowserResponse::new(HTML, render_comparison(&comparison)))
+    }
+
+    fn trend(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+        let plan = named(query, "plan")?;
+        let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
+        let found = stored::list(&self.results, &[])?;
+        let trend = stored::trend(&self.results, &found, plan, &servers, None)?;
+        Ok(BrowserResponse::new(HTML, render_trend(&trend)))
+    }
+
+    fn live(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+        let (id, folder, told) = self.run_progress(query)?;
+        // Trials are counted first: the browser will request a trial that ends meanwhile again.
+        let trials = journal::trials_done(&folder);
+        let summary = if trials == 0 {
+            measure::summary::digest(&told.run, &[])
+        } else {
+            journal::summarize(&folder, &told)?
+        };
+        let lines: Vec<(f64, String)> =
+            told.entries.iter().map(|entry| (entry.at_s, entry.words.clone())).collect();
+        let now = last_entry_words(&told.entries);
+        let is_running = told.is_running;
+        let (summary, told) = (&summary, &lines[..]);
+        let page =
+            LivePage { id, summary, trials, progress_lines: told, activity: now, is_running };
+        Ok(BrowserResponse::new(HTML, render_live(&page)))
+    }
+
+    fn progress(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+        let (id, folder, told) = self.run_progress(query)?;
+        let from = query.get("from").unwrap_or("0").parse::<usize>();
+        let from = from.map_err(|e| LabError::Usage(format!("from: {e}")))?;
+        let lines: Vec<String> = told
+            .entries
+            .iter()
+            .skip(from)
+            .map(|entry| words_at(entry.at_s, &entry.words))
+            .collect();
+        let seen = json!({
+            "lines": lines,
+            "next": told.entries.len(),
+            "now": last_entry_words(&told.entries),
+            "trials": journal::trials_done(&folder),
+            "is_running": told.is_running,
+            "has_report": folder.join(folder::REPORT).is_file(),
+            "report": report_of(id),
+        });
+        Ok(BrowserResponse::new(JSON, seen.to_string()))
+    }
+
+    fn file(&self, path: &str) -> BrowserResponse {
+        let found =
+            path.strip_prefix("/results/").and_then(|path| files::read(&self.results, path));
+        match found {
+            Some(found) => BrowserResponse {
+                is_foreign: true,
+                ..BrowserResponse::new(found.kind, found.octets)
+            },
+            None => not_found(),
+        }
+    }
+
+    /// Returns a run that records its progress.
+    fn run_progress<'f>(
+        &self,
+        query: &'f UrlEncodedFields,
+    ) -> Result<(&'f str, PathBuf, RunProgress), LabError> {
+        let (id, folder) = self.run(query, "run")?;
+        let told = journal::read(&folder);
+        let told = told.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
+        Ok((id, folder, told))
+    }
+
+    /// Returns the run that a field names, and its folder.
+    fn run<'f>(
+        &self,
+        fields: &'f UrlEncodedFields,
+        field: &str,
+    ) -> Result<(&'f str, PathBuf), LabError> {
+        let id = named(fields, field)?;
+        let folder = files::folder(&self.results, id);
+        let none = || LabError::Usage(format!("there is no run {id}"));
+        Ok((id, folder.ok_or_else(none)?))
+    }
+}
+
+fn named<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
+    fields.get(field).ok_or_else(|| LabError::Usage(format!("`{field}` is not named")))
+}
+
+fn not_found() -> BrowserResponse {
+    BrowserResponse::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
+}
+
+/// Returns the words of a run's last entry.
+fn last_entry_words(entries: &[JournalEntry]) -> &str {
+    entries.last().map_or("", |entry| entry.words.as_str())
+}

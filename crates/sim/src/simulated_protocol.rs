@@ -1,0 +1,119 @@
+//! Interface between the world and a protocol: its clients, and the content of replies for them.
+
+use core::fmt::Debug;
+
+use base::Random;
+use dhcp_config::IncludeResolver;
+use dhcp_engine::Protocol;
+use dhcp_lease::{LeaseTable, TableFamily};
+
+use crate::settings::DhcpSimulationSettings;
+
+/// Owner of a lease: a client, and in DHCPv6 one of its identity associations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseOwner {
+    /// Number of the client.
+    pub client: usize,
+    /// Kind and number of the association; 0 where there are none.
+    pub association: u64,
+}
+
+/// One lease that a reply acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgment<A> {
+    /// Owner of the lease.
+    pub owner: LeaseOwner,
+    /// Leased address or prefix.
+    pub address: A,
+    /// Lifetime, in seconds.
+    pub lifetime_s: u32,
+}
+
+/// Result of sending a reply to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyReception {
+    /// The client gets the reply.
+    Hears,
+    /// The client has left that address meanwhile.
+    Misses,
+    /// No client could get the reply at that destination: the server is wrong.
+    CannotHear,
+}
+
+/// Index of the interface, `eth0`, over which clients on the server's own link send.
+pub const INTERFACE: u32 = 2;
+
+/// Protocol with clients.
+pub trait SimulatedProtocol: Protocol + TableFamily {
+    /// Client with its state.
+    type Client: Debug;
+
+    /// True if the server answers every message that changes a lease.
+    const ANSWERS_ALL: bool;
+
+    /// Returns the server's configuration with pools of `pool_size`.
+    fn snapshot(
+        settings: &DhcpSimulationSettings,
+        pool_size: u32,
+        table: &LeaseTable<Self>,
+    ) -> Self::Snapshot;
+
+    /// Returns the client with this number, just switched on.
+    fn new_client(
+        settings: &DhcpSimulationSettings,
+        index: usize,
+        random: &mut Random,
+    ) -> Self::Client;
+
+    /// Returns the ingress of a client's datagram.
+    fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
+
+    /// Returns true if the client is on the server's own link.
+    fn is_direct(client: &Self::Client) -> bool;
+
+    /// Returns whether a reply that is sent to `destination` reaches its client.
+    fn reception(
+        client: &Self::Client,
+        destination: Self::Destination,
+        reply: &[u8],
+    ) -> ReplyReception;
+
+    /// Runs the client's timer; returns the message that it sends, if any.
+    fn on_timer(client: &mut Self::Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>>;
+
+    /// Makes the client believe that it has the address with this number, until `until_s`; returns
+    /// a message that requests to keep it, whichever client has it.
+    fn claim(client: &mut Self::Client, number: u32, until_s: u64) -> Vec<u8>;
+
+    /// Passes a reply to the client; returns the message that it sends at once, if any.
+    fn on_reply(
+        client: &mut Self::Client,
+        random: &mut Random,
+        reply: &[u8],
+        now_s: u64,
+    ) -> Option<Vec<u8>>;
+
+    /// Returns the client that a reply is for; `None` when the reply is malformed.
+    fn recipient(reply: &[u8]) -> Option<usize>;
+
+    /// Returns the leases that a reply acknowledges.
+    fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Self::Address>>;
+
+    /// Returns the client that requests a change.
+    fn client_number(identity: &Self::Identity<'_>) -> usize;
+
+    /// Returns owner, address and end (in seconds) of a stored lease; `None` when it has no owner.
+    fn stored(lease: &Self::Lease) -> Option<(LeaseOwner, Self::Address, u64)>;
+
+    /// Returns the address of a stored lease.
+    fn address(lease: &Self::Lease) -> Self::Address;
+}
+
+/// Include resolver of a world without files.
+pub(crate) struct SimulationIncludes;
+
+impl IncludeResolver for SimulationIncludes {
+    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
+        Err(format!("no file {path} in this world"))
+    }
+}
