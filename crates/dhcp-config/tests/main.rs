@@ -9,6 +9,7 @@ mod definitions;
 mod dialect;
 mod document;
 mod examples;
+mod growth;
 mod inheritance;
 mod inheritance6;
 mod keys;
