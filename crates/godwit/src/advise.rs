@@ -18,7 +18,7 @@ use netio::stdout;
 use serde_json::{Value, json};
 
 /// Places that a finding shows in text; JSON has all.
-const SHOWN_PLACES: usize = 6;
+const SHOWN_POSITIONS: usize = 6;
 
 /// List the settings that slow a configuration down, most expensive first.
 ///
@@ -92,7 +92,7 @@ fn advise(args: &AdviseArgs) -> Result<AdviseOutput, String> {
     let is_v6 = subject.is_v6();
     let leases = args.leases.as_deref().map(|path| leases(path, is_v6)).transpose();
     let carried = args.measured.as_deref();
-    let carried = carried.map(|folder| carried_by(folder, args.server.as_deref(), is_v6));
+    let carried = carried.map(|folder| read_measured_rate(folder, args.server.as_deref(), is_v6));
     let observed = ServerObservations {
         leases: leases.map_err(|error| format!("error: --leases: {error}"))?,
         carried: carried.transpose().map_err(|error| format!("error: --measured: {error}"))?,
@@ -127,7 +127,11 @@ fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
 }
 
 /// Reads the highest rate of a server from a stored result.
-fn carried_by(folder: &Path, server: Option<&str>, is_v6: bool) -> Result<MeasuredRate, String> {
+fn read_measured_rate(
+    folder: &Path,
+    server: Option<&str>,
+    is_v6: bool,
+) -> Result<MeasuredRate, String> {
     let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
     if (highest.protocol == MeasuredProtocol::Dhcp6) != is_v6 {
         return Err(format!(
@@ -192,7 +196,7 @@ impl AdviseOutput {
         let ConfigPosition { file, line, column } = first;
         let _ = writeln!(text, "{file}:{line}:{column}: {}: {reason}", fault.name());
         if !others.is_empty() {
-            let shown = others.iter().take(SHOWN_PLACES).map(|place| {
+            let shown = others.iter().take(SHOWN_POSITIONS).map(|place| {
                 let ConfigPosition { file: other, line, column } = place;
                 let is_same = other == file;
                 if is_same {
@@ -202,7 +206,7 @@ impl AdviseOutput {
                 }
             });
             let mut shown: Vec<String> = shown.collect();
-            if let Some(more) = others.len().checked_sub(SHOWN_PLACES).filter(|&more| more > 0) {
+            if let Some(more) = others.len().checked_sub(SHOWN_POSITIONS).filter(|&more| more > 0) {
                 shown.push(format!("{more} more"));
             }
             let _ = writeln!(text, "    also at: {}", shown.join(", "));

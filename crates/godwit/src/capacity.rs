@@ -82,7 +82,7 @@ enum Ha {
 }
 
 impl Ha {
-    const fn sharing(self) -> HighAvailabilityMode {
+    const fn mode(self) -> HighAvailabilityMode {
         match self {
             Self::None => HighAvailabilityMode::None,
             Self::HotStandby => HighAvailabilityMode::HotStandby,
@@ -133,7 +133,7 @@ struct CapacityTable {
 
 /// Prints the table.
 pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
-    let measured_per_s = match args.measured.as_deref().map(measured).transpose() {
+    let measured_per_s = match args.measured.as_deref().map(measured_rate).transpose() {
         Ok(measured) => measured,
         Err(problem) => {
             netio::stderr::print_line(format_args!("error: --measured: {problem}"));
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
             chatty_share: args.chatty / 100.0,
             chatty_times: args.chatty_times,
             api_per_s: args.api_calls,
-            sharing: args.ha.sharing(),
+            sharing: args.ha.mode(),
         },
         outage: args.outage.as_ref().map(|(name, _)| name.clone()),
         measured_per_s,
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
 }
 
 /// Returns the rate that `--measured` names: a number, or a file with a result.
-fn measured(text: &str) -> Result<f64, String> {
+fn measured_rate(text: &str) -> Result<f64, String> {
     let rate = match text.parse::<f64>() {
         Ok(rate) => Some(rate),
         Err(_) => {

@@ -107,7 +107,7 @@ pub(crate) fn command() -> clap::Command {
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if kea_admin::is_version(&words) {
-        return output::exit_code(output::line(dhcp_server::KEA_LEVEL));
+        return output::exit_code(output::print_line(dhcp_server::KEA_LEVEL));
     }
     let words = translate_tool_name(words);
     let after_command: Vec<String> =

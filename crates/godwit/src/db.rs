@@ -192,7 +192,7 @@ fn init(place: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String
     };
     let mut database = open(place, true)?;
     database.install(schema).map_err(error_text)?;
-    output::line(format_args!("made the tables, version {}", schema_version(&mut database)?))
+    output::print_line(format_args!("made the tables, version {}", schema_version(&mut database)?))
 }
 
 fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
@@ -200,29 +200,29 @@ fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
     let has_changed = database.upgrade().map_err(error_text)?;
     let version = schema_version(&mut database)?;
     match has_changed {
-        true => output::line(format_args!("upgraded the tables to version {version}")),
-        false => output::line(format_args!("the tables are of version {version} already")),
+        true => output::print_line(format_args!("upgraded the tables to version {version}")),
+        false => output::print_line(format_args!("the tables are of version {version} already")),
     }
 }
 
 fn version(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    output::line(schema_version(&mut open(place, false)?)?)
+    output::print_line(schema_version(&mut open(place, false)?)?)
 }
 
 fn recount(place: &DatabaseConnectionArgs) -> Result<(), String> {
     open(place, false)?.recount().map_err(error_text)?;
-    output::line("Recount lease statistics from database")
+    output::print_line("Recount lease statistics from database")
 }
 
 fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
-    let loaded = transfer::dump::<F>(&mut database, path).map_err(moved)?;
+    let loaded = transfer::dump::<F>(&mut database, path).map_err(transfer_error_text)?;
     for (row, fault) in &loaded.faults {
         netio::stderr::print_line(format_args!(
             "warning: row {row} is no lease and is left out: {fault}"
         ));
     }
-    output::line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
+    output::print_line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
     match loaded.bad_rows {
         0 => Ok(()),
         count => Err(format!("{count} rows are no leases")),
@@ -231,11 +231,11 @@ fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(),
 
 fn upload<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
-    let uploaded = transfer::upload::<F>(&mut database, path).map_err(moved)?;
+    let uploaded = transfer::upload::<F>(&mut database, path).map_err(transfer_error_text)?;
     for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
         netio::stderr::print_line(format_args!("warning: {problem}"));
     }
-    output::line(format_args!(
+    output::print_line(format_args!(
         "wrote {} leases of {} to the database",
         uploaded.leases,
         path.display()
@@ -304,6 +304,6 @@ fn error_text(error: SqlError) -> String {
     error.to_string()
 }
 
-fn moved(error: TransferError) -> String {
+fn transfer_error_text(error: TransferError) -> String {
     error.to_string()
 }

@@ -112,7 +112,8 @@ pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
         _ if args.build_report => print_text(&dhcp_server::build_report()),
         (Some(path), _) => {
             let accepted = &args.accept_inactive;
-            let check = ConfigurationCheck { server, path, terms: terms(args), accepted };
+            let check =
+                ConfigurationCheck { server, path, read_options: read_options(args), accepted };
             if args.json { check.print_json() } else { check.print() }
         }
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
@@ -148,13 +149,13 @@ fn settings(
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
-        terms: terms(args),
+        terms: read_options(args),
         is_repairing: args.repair,
         accept_inactive: args.accept_inactive.clone(),
     }
 }
 
-const fn terms(args: &DhcpServerArgs) -> ConfigurationReadOptions {
+const fn read_options(args: &DhcpServerArgs) -> ConfigurationReadOptions {
     let extent = if args.lenient { RequiredValidity::WhatIsRight } else { RequiredValidity::Whole };
     ConfigurationReadOptions { extent, is_unrestricted: args.unrestricted }
 }

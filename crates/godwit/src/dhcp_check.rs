@@ -15,7 +15,7 @@ const SCHEMA: &str = "godwit.check.v1";
 pub(crate) struct ConfigurationCheck<'a> {
     pub(crate) server: DhcpServerKind,
     pub(crate) path: &'a Path,
-    pub(crate) terms: ConfigurationReadOptions,
+    pub(crate) read_options: ConfigurationReadOptions,
     /// Features that `--accept-inactive` names.
     pub(crate) accepted: &'a [String],
 }
@@ -89,7 +89,7 @@ impl ConfigurationCheck<'_> {
     }
 
     fn findings(&self) -> CheckFindings {
-        let (path, terms) = (self.path, self.terms);
+        let (path, terms) = (self.path, self.read_options);
         match self.server {
             DhcpServerKind::Dhcp4 => {
                 build_findings(dhcp_server::read_dhcp4(path, terms), |config| {

@@ -69,10 +69,10 @@ struct KeaLfcFamilyArgs {
 pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
-        return output::exit_code(output::line(level));
+        return output::exit_code(output::print_line(level));
     }
     if args.extended {
-        return output::exit_code(output::line(format_args!(
+        return output::exit_code(output::print_line(format_args!(
             "{level} (godwit {})",
             env!("CARGO_PKG_VERSION")
         )));
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
             netio::stderr::print_line(format_args!("warning: {error}"));
         }
         if args.verbose {
-            output::line(format_args!("wrote {} leases", cleaned.leases))?;
+            output::print_line(format_args!("wrote {} leases", cleaned.leases))?;
         }
         Ok(())
     }))
@@ -100,7 +100,7 @@ fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
     if args.verbose {
         let number = if args.family.is_v6 { 6 } else { 4 };
         let (previous, rotated) = (files.previous.display(), files.rotated.display());
-        output::line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
+        output::print_line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
     }
     let _pid_file = CleanupPidFile::claim(path(&args.pid_file))?;
     let cleanup = match args.family.is_v6 {

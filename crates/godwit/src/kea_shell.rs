@@ -65,16 +65,16 @@ pub(crate) struct KeaShellArgs {
 /// Sends the command that `args` and standard input describe.
 pub(crate) fn run(args: &KeaShellArgs) -> ExitCode {
     if args.version {
-        return output::exit_code(output::line(KEA_LEVEL));
+        return output::exit_code(output::print_line(KEA_LEVEL));
     }
     if args.extended {
         let own = env!("CARGO_PKG_VERSION");
-        return output::exit_code(output::line(format_args!("{KEA_LEVEL} (godwit {own})")));
+        return output::exit_code(output::print_line(format_args!("{KEA_LEVEL} (godwit {own})")));
     }
     match answer(args) {
-        Ok(text) => output::exit_code(output::line(text)),
+        Ok(text) => output::exit_code(output::print_line(text)),
         // Kea's program prints its faults to standard output, too.
-        Err(fault) => match output::line(fault) {
+        Err(fault) => match output::print_line(fault) {
             Ok(()) => ExitCode::FAILURE,
             Err(problem) => output::exit_code(Err(problem)),
         },

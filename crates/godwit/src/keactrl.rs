@@ -76,10 +76,10 @@ const SERVERS: [KeactrlServer; 3] = [
 pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
-        return output::exit_code(output::line(level));
+        return output::exit_code(output::print_line(level));
     }
     let Some(action) = args.action.filter(|_| !args.extended) else {
-        return output::exit_code(output::line(format_args!(
+        return output::exit_code(output::print_line(format_args!(
             "{level} (godwit {})",
             env!("CARGO_PKG_VERSION")
         )));
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             // Like Kea's keactrl, print errors to the standard output.
-            let _ = output::line(format_args!("ERROR/keactrl: {problem}"));
+            let _ = output::print_line(format_args!("ERROR/keactrl: {problem}"));
             ExitCode::FAILURE
         }
     }
@@ -100,7 +100,7 @@ fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
         .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
     let settings = read(&text);
     if action == KeactrlAction::Version {
-        output::line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
+        output::print_line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
     }
     if action == KeactrlAction::Status {
         return status(&settings, &args.config);
@@ -122,14 +122,14 @@ fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     let mut configs = Vec::new();
     for server in SERVERS {
         let (program, config, pid_file) = files(&server, settings)?;
-        let state = if running(&pid_file, program).is_some() { "active" } else { "inactive" };
-        output::line(format_args!("{}: {state}", server.titles[0]))?;
+        let state = if running_pid(&pid_file, program).is_some() { "active" } else { "inactive" };
+        output::print_line(format_args!("{}: {state}", server.titles[0]))?;
         configs.push((server.titles[1], config));
     }
     for (title, config) in &configs {
-        output::line(format_args!("Kea {title} configuration file: {config}"))?;
+        output::print_line(format_args!("Kea {title} configuration file: {config}"))?;
     }
-    output::line(format_args!("keactrl configuration file: {}", own.display()))?;
+    output::print_line(format_args!("keactrl configuration file: {}", own.display()))?;
     match configs.iter().find(|(_, config)| !Path::new(config).is_file()) {
         Some((_, config)) => Err(format!("Configuration file for Kea does not exist: {config}.")),
         None => Ok(()),
@@ -154,17 +154,17 @@ fn on_server(
     options: &[String],
 ) -> Result<(), String> {
     let (program, config, pid_file) = files(server, settings)?;
-    let (name, pid) = (server.program, running(&pid_file, program));
+    let (name, pid) = (server.program, running_pid(&pid_file, program));
     match (action, pid) {
         (KeactrlAction::Start, Some(pid)) => {
             let file = pid_file.display();
-            output::line(format_args!(
+            output::print_line(format_args!(
                 "INFO/keactrl: {name} appears to be running, see: PID {pid}, PID file: {file}."
             ))?;
         }
         (KeactrlAction::Start, None) => {
             let words = words(server, settings, options);
-            output::line(format_args!(
+            output::print_line(format_args!(
                 "INFO/keactrl: Starting {program} -c {config} {}",
                 words.join(" ")
             ))?;
@@ -173,21 +173,21 @@ fn on_server(
             command.spawn().map_err(|cause| format!("cannot start {program}: {cause}"))?;
         }
         (KeactrlAction::Stop | KeactrlAction::Reload, None) => {
-            output::line(format_args!("INFO/keactrl: {name} isn't running."))?;
+            output::print_line(format_args!("INFO/keactrl: {name} isn't running."))?;
         }
         (KeactrlAction::Stop, Some(pid)) => {
-            output::line(format_args!("INFO/keactrl: Stopping {name}..."))?;
+            output::print_line(format_args!("INFO/keactrl: Stopping {name}..."))?;
             signal("TERM", pid)?;
         }
         (KeactrlAction::Reload, Some(pid)) => {
-            output::line(format_args!("INFO/keactrl: Reloading {name}..."))?;
+            output::print_line(format_args!("INFO/keactrl: Reloading {name}..."))?;
             signal("HUP", pid)?;
         }
         (KeactrlAction::Status | KeactrlAction::Version, _) => {
             let output = Command::new(program).arg("-v").output();
             let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
             let version = version.unwrap_or_else(|_| format!("unknown, {program} missing"));
-            output::line(format_args!("{name}: {}", version.trim_end()))?;
+            output::print_line(format_args!("{name}: {}", version.trim_end()))?;
         }
     }
     Ok(())
@@ -220,7 +220,7 @@ fn pid_file(config: &Path, name: &str) -> PathBuf {
 /// Returns the process that `pid_file` names, if it runs. After a crash another program may have
 /// that number and must not get signals, so the process must be called `program` or have the name
 /// of this program.
-fn running(pid_file: &Path, program: &str) -> Option<u32> {
+fn running_pid(pid_file: &Path, program: &str) -> Option<u32> {
     let pid = regular_file::read_text(pid_file).ok()?.trim().parse::<u32>().ok()?;
     let command = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     let own = std::env::current_exe().unwrap_or_default();
@@ -302,10 +302,10 @@ mod tests {
             (String::new(), "kea-dhcp4", None),
         ] {
             fs::write(&file, &text).unwrap();
-            assert_eq!(running(&file, program), expected, "{text}");
+            assert_eq!(running_pid(&file, program), expected, "{text}");
         }
         fs::remove_file(&file).unwrap();
-        assert_eq!(running(&file, "kea-dhcp4"), None);
+        assert_eq!(running_pid(&file, "kea-dhcp4"), None);
         assert!(is_command("kea-dhcp4", OsStr::new("kea-dhcp4")));
         assert!(is_command("a-server-with-a", OsStr::new("a-server-with-a-name")));
         assert!(!is_command("kea-dhcp4", OsStr::new("kea-dhcp6")));

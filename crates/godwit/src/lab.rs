@@ -230,7 +230,7 @@ fn run_plan(args: &LabRunArgs) -> Result<ExitCode, LabError> {
     let (godwit, command_line) = own_program()?;
     let mut plan = plan(args)?;
     let settings = RunSettings {
-        running: running(args, &mut plan)?,
+        target: running_target(args, &mut plan)?,
         plan,
         server_command: args.server_command.clone(),
         results: args.results.clone(),
@@ -352,7 +352,7 @@ fn plan(args: &LabRunArgs) -> Result<Plan, LabError> {
 
 /// Returns the running server that `--target` names, if any. Restricts `plan` to the features that
 /// a running server can be measured with.
-fn running(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTarget>, LabError> {
+fn running_target(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTarget>, LabError> {
     let Some(server) = &args.target else { return Ok(None) };
     let flags = [
         ("--server", !args.servers.is_empty(), "names servers that the lab starts"),
@@ -376,7 +376,7 @@ fn running(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTarget>, 
 }
 
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
-    let summary = lab::report::again(&args.folder)?;
+    let summary = lab::report::rebuild(&args.folder)?;
     if args.json {
         print_json(&summary)?;
     } else {

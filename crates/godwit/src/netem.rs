@@ -134,12 +134,12 @@ pub(crate) fn run(args: &NetemArgs) -> ExitCode {
                 _ => DirectionSelector::Both,
             };
             control::change(&at.socket, way, &words.join(" "))
-                .and_then(|report| tell(&report, at.json))
+                .and_then(|report| print_report(&report, at.json))
         }
         Some(NetemCommand::Show { at }) => {
-            control::show(&at.socket).and_then(|report| tell(&report, at.json))
+            control::show(&at.socket).and_then(|report| print_report(&report, at.json))
         }
-        Some(NetemCommand::Off { between }) => off(between),
+        Some(NetemCommand::Off { between }) => remove(between),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -194,7 +194,7 @@ fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
             request.seed
         ));
     };
-    netem_link::serve(&request, signals, up, |report| tell(report, args.json))
+    netem_link::serve(&request, signals, up, |report| print_report(report, args.json))
 }
 
 fn set_up(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
@@ -203,7 +203,7 @@ fn set_up(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
     done.iter().try_for_each(|line| print(&format!("{line}\n")))
 }
 
-fn off(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
+fn remove(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
     let removed = kernel::remove(&pair(between)?)?;
     if removed.is_empty() {
         return print("nothing to remove\n");
@@ -211,7 +211,7 @@ fn off(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
     removed.iter().try_for_each(|place| print(&format!("removed: netem of {place}\n")))
 }
 
-fn tell(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkError> {
+fn print_report(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkError> {
     if is_json {
         print(&(serde_json::to_string(report).expect("plain data") + "\n"))
     } else {

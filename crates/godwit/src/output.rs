@@ -10,7 +10,7 @@ use netio::{stderr, stdout};
 /// # Errors
 ///
 /// The reason of a failed write, as text.
-pub(crate) fn line(text: impl Display) -> Result<(), String> {
+pub(crate) fn print_line(text: impl Display) -> Result<(), String> {
     stdout::print_line(&text.to_string())
         .map_err(|error| format!("cannot write to standard output: {error}"))
 }

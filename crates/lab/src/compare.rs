@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use measure::compare::{Comparison, Figures, Gate, ServerComparison, compare, judge};
+use measure::compare::{Comparison, Figures, Gate, ServerComparison, check_margin, compare};
 use measure::report::format;
 use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, RunSummary, SUMMARY_SCHEMA};
@@ -95,7 +95,7 @@ pub(crate) fn compare_folders(
     };
     let mut comparison = compare((name_a, &a), (name_b, &b), settings.force);
     if let Some(gate) = settings.gate.as_ref().filter(|_| comparison.is_comparable) {
-        let judged = judge(&comparison, gate.margin_percent, &gate.servers);
+        let judged = check_margin(&comparison, gate.margin_percent, &gate.servers);
         comparison.gate = Some(judged.map_err(LabError::Usage)?);
     }
     Ok(comparison)
@@ -139,7 +139,7 @@ pub fn table(comparison: &Comparison) -> String {
         text.push_str("SHOWN ALTHOUGH NOT COMPARABLE, as --force says:\n\n");
     }
     for server in &comparison.servers {
-        text.push_str(&of_server(server));
+        text.push_str(&server_text(server));
         text.push('\n');
     }
     if let Some(limit) = &comparison.limit {
@@ -173,7 +173,7 @@ pub fn verdict(gate: &Gate) -> String {
     text
 }
 
-fn of_server(server: &ServerComparison) -> String {
+fn server_text(server: &ServerComparison) -> String {
     let ServerComparison { a, b, .. } = server;
     let head = columns::row(&server.server, NAME, &format!(" {:>24} {:>24}", "A", "B"));
     let mut text = format!("{head}\n");

@@ -43,29 +43,29 @@ pub fn run(
     }
     // Both ends of a connection see its failure.
     for near in listener.incoming().flatten() {
-        join(near, to, round_trip / 2).ok();
+        connect_far_side(near, to, round_trip / 2).ok();
     }
     Ok(())
 }
 
 /// Opens the other half of the connection `near` and passes data on in both directions.
-fn join(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::Result<()> {
+fn connect_far_side(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::Result<()> {
     let far = TcpStream::connect(to)?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
-    pass(near.try_clone()?, far.try_clone()?, one_way);
-    pass(far, near, one_way);
+    forward(near.try_clone()?, far.try_clone()?, one_way);
+    forward(far, near, one_way);
     Ok(())
 }
 
 /// Passes data from `from` to `to`, with the end of the stream.
-fn pass(from: TcpStream, to: TcpStream, one_way: Duration) {
+fn forward(from: TcpStream, to: TcpStream, one_way: Duration) {
     let (sender, receiver) = sync_channel(PIECES);
-    thread::spawn(move || take(&from, &sender, one_way));
-    thread::spawn(move || give(&to, &receiver));
+    thread::spawn(move || read_pieces(&from, &sender, one_way));
+    thread::spawn(move || write_pieces(&to, &receiver));
 }
 
-fn take(mut from: &TcpStream, pieces: &SyncSender<Piece>, one_way: Duration) {
+fn read_pieces(mut from: &TcpStream, pieces: &SyncSender<Piece>, one_way: Duration) {
     let mut buffer = vec![0; PIECE_BYTES];
     while let Ok(len @ 1..) = from.read(&mut buffer) {
         let arrives = Instant::now() + one_way;
@@ -75,7 +75,7 @@ fn take(mut from: &TcpStream, pieces: &SyncSender<Piece>, one_way: Duration) {
     }
 }
 
-fn give(mut to: &TcpStream, pieces: &Receiver<Piece>) {
+fn write_pieces(mut to: &TcpStream, pieces: &Receiver<Piece>) {
     for (arrives, octets) in pieces {
         wait_until(arrives);
         if to.write_all(&octets).is_err() {

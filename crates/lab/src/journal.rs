@@ -64,7 +64,7 @@ impl RunJournal {
         journal
     }
 
-    pub(crate) fn note(&mut self, at_s: f64, kind: JournalEntryKind, words: &str) {
+    pub(crate) fn record(&mut self, at_s: f64, kind: JournalEntryKind, words: &str) {
         self.append(&JournalEntry { at_s, kind, words: words.to_owned() });
     }
 
@@ -103,17 +103,17 @@ pub(crate) fn read(folder: &Path) -> Option<RunProgress> {
         return None;
     }
     let entries = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-    Some(RunProgress { run: begun.run, entries, is_running: is_held(&path) })
+    Some(RunProgress { run: begun.run, entries, is_running: is_locked(&path) })
 }
 
 /// Returns true if a process holds the lock.
-fn is_held(path: &Path) -> bool {
+fn is_locked(path: &Path) -> bool {
     File::open(path)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Returns the number of finished trials of a run.
-pub(crate) fn trials_done(folder: &Path) -> usize {
+pub(crate) fn finished_trials(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join(folder::TRIALS)).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().join(folder::TRIAL).is_file()).count()
 }
@@ -144,10 +144,10 @@ mod tests {
             RunRecord { started: "2026-01-02T03:04:05Z".to_owned(), ..RunRecord::default() };
         run.plan.name = "mine".to_owned();
         let mut journal = RunJournal::new(&folder, &run);
-        journal.note(0.5, JournalEntryKind::Step, "before the folder");
+        journal.record(0.5, JournalEntryKind::Step, "before the folder");
         assert!(read(&folder).is_none());
         fs::create_dir_all(&folder).unwrap();
-        journal.note(1.5, JournalEntryKind::Done, "then");
+        journal.record(1.5, JournalEntryKind::Done, "then");
         let told = read(&folder).unwrap();
         assert_eq!((told.run.plan.name.as_str(), told.is_running), ("mine", true));
         let words: Vec<&str> = told.entries.iter().map(|entry| entry.words.as_str()).collect();

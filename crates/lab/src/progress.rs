@@ -45,13 +45,13 @@ impl ProgressWriter {
     }
 
     /// Starts the clock of a run that takes `whole_s` seconds.
-    pub fn expect(&mut self, whole_s: f64) {
+    pub fn start_clock(&mut self, whole_s: f64) {
         self.began = Instant::now();
         self.ends_at_s = Some(whole_s);
     }
 
     /// Corrects the time that is left to `left_s` seconds from now on.
-    pub fn expect_left(&mut self, left_s: f64) {
+    pub fn set_remaining(&mut self, left_s: f64) {
         self.ends_at_s = Some(self.began.elapsed().as_secs_f64() + left_s);
     }
 
@@ -69,7 +69,7 @@ impl ProgressWriter {
 
     fn note(&mut self, kind: JournalEntryKind, words: &str) {
         let at_s = self.began.elapsed().as_secs_f64();
-        self.journal.iter_mut().for_each(|journal| journal.note(at_s, kind, words));
+        self.journal.iter_mut().for_each(|journal| journal.record(at_s, kind, words));
     }
 
     /// Shows the step in progress, on a terminal only; the next step replaces it.

@@ -24,9 +24,9 @@ const NAME: usize = 25;
 ///
 /// # Errors
 /// The folder is no result folder, or its files cannot be read or written.
-pub fn again(folder: &Path) -> Result<RunSummary, LabError> {
+pub fn rebuild(folder: &Path) -> Result<RunSummary, LabError> {
     let run: RunRecord = folder::read_json(&folder.join(folder::RUN))?;
-    digest_into(folder, &run, &trials(folder)?)
+    write_report(folder, &run, &trials(folder)?)
 }
 
 /// Reads the records of the trials in `folder`.
@@ -47,7 +47,7 @@ pub(crate) fn trials(folder: &Path) -> Result<Vec<TrialRecord>, LabError> {
 }
 
 /// Judges records and writes summary and report into `folder`.
-pub(crate) fn digest_into(
+pub(crate) fn write_report(
     folder: &Path,
     run: &RunRecord,
     trials: &[TrialRecord],
@@ -111,7 +111,7 @@ fn headlines(summary: &RunSummary) -> String {
     }
     let mut text = format!("{}\n", summary.plan.headline.words());
     for result in &summary.results {
-        let shown = headline::shown(summary, result);
+        let shown = headline::headline_text(summary, result);
         let figure = match &shown {
             Some(HeadlineText { figure, unit, condition: of }) => format!("{figure}{unit}  {of}"),
             None => "not measured".to_owned(),
@@ -337,7 +337,7 @@ mod tests {
             let (name, words) = (plan.headline.name(), plan.headline.words());
             assert!(text.contains(&format!("\nheadline = \"{name}\"\n")), "{file}");
             let summary = everything(plan);
-            let shown = headline::shown(&summary, &summary.results[0]).expect(file);
+            let shown = headline::headline_text(&summary, &summary.results[0]).expect(file);
             let page = measure::report::render(&summary);
             let (_, first) = page.split_once(" data-figure=\"").expect(file);
             assert!(first.starts_with(&format!("{name}\">")), "{file}: {}", &first[..90]);

@@ -33,7 +33,7 @@ pub struct RunSettings {
     /// Server by command, with placeholders.
     pub server_command: Option<String>,
     /// Server that runs already and is measured instead of the plan's.
-    pub running: Option<RunningTarget>,
+    pub target: Option<RunningTarget>,
     /// Folder for result folders.
     pub results: PathBuf,
     /// Path of this binary, which is also generator, limit responder and server.
@@ -79,22 +79,22 @@ pub fn run(
     if let Some(shortage) = time.shortage(plan) {
         progress.print(&format!("warning: {shortage}"));
     }
-    progress.expect(time.announced_s);
+    progress.start_clock(time.announced_s);
     if let Some(warning) = others.warning {
         progress.print(&format!("warning: {warning}"));
         first_warnings.insert(0, warning);
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
-    progress.start_journal(&folder, &first_words(settings, began));
+    progress.start_journal(&folder, &initial_record(settings, began));
     let what = PreparedRun { subjects, time, first_warnings };
-    let finished = measured(settings, stop, progress, began, folder, what);
+    let finished = measure_subjects(settings, stop, progress, began, folder, what);
     progress.end_journal();
     finished
 }
 
 /// Returns the data of a run that is known before its first trial.
-fn first_words(settings: &RunSettings, began: Calendar) -> RunRecord {
+fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     RunRecord {
         schema: RUN_SCHEMA.to_owned(),
         plan: settings.plan.clone(),
@@ -113,7 +113,7 @@ struct PreparedRun {
 }
 
 /// Runs the given lines, with the time of the beginning and the folder.
-fn measured(
+fn measure_subjects(
     settings: &RunSettings,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
@@ -129,7 +129,7 @@ fn measured(
             subjects: &subjects,
             godwit: settings.godwit.clone(),
             folder: folder.clone(),
-            running: settings.running.as_ref(),
+            running: settings.target.as_ref(),
             stop,
         },
         progress,
@@ -138,7 +138,7 @@ fn measured(
     let duration_s = runner::TrialRunner::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
     let (flushes, starts) = (bench.flushes(), bench.starts());
-    if stop.load(Ordering::Acquire) && outcomes.rounds_done == 0 {
+    if stop.load(Ordering::Acquire) && outcomes.finished_rounds == 0 {
         return Err(LabError::Interrupted);
     }
     let mut environment = environment::gather(bench.topology_name(), bench.versions());
@@ -171,7 +171,7 @@ fn measured(
     };
     folder::write_json(&folder.join(folder::RUN), &record)?;
     folder::write_json(&folder.join(folder::LEASES), &leases)?;
-    let summary = report::digest_into(&folder, &record, &outcomes.trials)?;
+    let summary = report::write_report(&folder, &record, &outcomes.trials)?;
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
     Ok(FinishedRun { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
@@ -181,7 +181,7 @@ fn measured(
 /// that is not.
 fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
     let plan = &settings.plan;
-    let all = match &settings.running {
+    let all = match &settings.target {
         Some(running) => vec![MeasurementSubject::running(running.server)],
         None => subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?,
     };

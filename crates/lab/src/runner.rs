@@ -119,7 +119,7 @@ pub struct Outcomes {
     /// Ends of all searches that were not cut short, in order.
     pub searches: Vec<SearchEnd>,
     /// Number of finished rounds.
-    pub rounds_done: u32,
+    pub finished_rounds: u32,
     /// True if the user ended the run after at least one whole round.
     pub is_interrupted: bool,
     /// Warnings for the reader: hurried searches, rounds and points left out.
@@ -163,8 +163,8 @@ fn run_stages(
         out: Outcomes::default(),
         turn: 0,
     };
-    match course.all() {
-        Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
+    match course.run_all() {
+        Err(LabError::Interrupted) if course.out.finished_rounds > 0 => {
             course.out.is_interrupted = true
         }
         done => done?,
@@ -188,7 +188,7 @@ struct RunExecution<'a> {
 }
 
 impl RunExecution<'_> {
-    fn all(&mut self) -> Result<(), LabError> {
+    fn run_all(&mut self) -> Result<(), LabError> {
         self.rounds()?;
         // Rounds that were left out count as finished, too.
         self.bench.record_stage_end(self.time.last_round());
@@ -237,7 +237,7 @@ impl RunExecution<'_> {
                 self.keep_best_variants();
             }
             self.pair_blocks(round)?;
-            self.out.rounds_done += 1;
+            self.out.finished_rounds += 1;
             self.bench.record_stage_end(RunStage::Round(round));
             if self.active.is_empty() {
                 break;
@@ -266,7 +266,7 @@ impl RunExecution<'_> {
                 Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
                     let terms = MeasurementTerms::for_subject(&self.subjects[subject], self.plan);
-                    Search::new(&self.plan.search_of(round, &terms.search(&self.plan.search)))
+                    Search::new(&self.plan.round_search(round, &terms.search(&self.plan.search)))
                 }
             });
         }

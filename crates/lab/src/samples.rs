@@ -7,7 +7,7 @@ use testbed::sampler::{MachineReading, SideReading};
 /// Makes one sample per pair of neighboring readings. Times count from the beginning of the run.
 /// The server is the first target of the sampler when it `has_server`; the generator joins after
 /// it.
-pub(crate) fn samples_of(readings: &[MachineReading], has_server: bool) -> Vec<MachineSample> {
+pub(crate) fn from_readings(readings: &[MachineReading], has_server: bool) -> Vec<MachineSample> {
     let Some((first, rest)) = readings.split_first() else { return Vec::new() };
     let mut sampling = SampleConverter::new(first.clone(), has_server);
     rest.iter().map(|reading| sampling.next(reading)).collect()
@@ -196,7 +196,7 @@ mod tests {
             reading(1200, 118, 513, &[9, 0], 5),
             reading(1300, 118, 520, &[9, 0], 5),
         ];
-        let samples = samples_of(&readings, true);
+        let samples = from_readings(&readings, true);
         assert_eq!(samples.len(), 3);
         let busy: Vec<f64> = samples.iter().map(|s| (s.cpus[0].busy_s * 1e3).round()).collect();
         // 110 ms idle within 100 ms is the kernel's rounding; the sum is right all the same.
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((samples[0].server_socket_drops, samples[0].generator_socket_drops), (2, 4));
         assert_eq!((samples[1].server_socket_drops, samples[1].generator_socket_drops), (0, 0));
         assert_eq!((samples[0].softnet_drops, samples[1].softnet_drops), (0, 2));
-        let alone = &samples_of(&readings, false)[0];
+        let alone = &from_readings(&readings, false)[0];
         assert_eq!((alone.server_socket_drops, alone.generator_socket_drops), (0, 2));
         assert_eq!((alone.server_rss_bytes, alone.generator_rss_bytes), (0, 4096));
         assert!((samples[1].at_s - 1.2).abs() < 1e-9 && (samples[1].interval_s - 0.1).abs() < 1e-9);

@@ -120,7 +120,7 @@ impl MeasurementSubject {
 
     /// Returns true if the lab sets the size of its pool at each start.
     #[must_use]
-    pub fn has_labs_pool(&self) -> bool {
+    pub fn has_lab_pool(&self) -> bool {
         matches!(
             self.kind,
             SubjectKind::Godwit(_) | SubjectKind::Kea { .. } | SubjectKind::IscDhcpd

@@ -129,7 +129,7 @@ pub fn run_suite(
 ///
 /// # Errors
 /// There is no such plan, or it has problems.
-pub(crate) fn plan_of(part: &SuitePart, is_quick: bool) -> Result<Plan, LabError> {
+pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> Result<Plan, LabError> {
     let mut plan = plans::load(&part.plan)?;
     plan.time_budget_s = part.time_budget_s.unwrap_or(plan.time_budget_s);
     if !is_quick {
@@ -158,7 +158,7 @@ fn part_s(part: &SuitePart, is_quick: bool) -> f64 {
     if is_quick && !part.has_quick_run() {
         return 0.0;
     }
-    let Ok(plan) = plan_of(part, is_quick) else { return 0.0 };
+    let Ok(plan) = part_plan(part, is_quick) else { return 0.0 };
     let subjects = subjects(&plan, &plan.servers, None).unwrap_or_default();
     RunTime::for_idle_machine(&plan, &subjects).announced_s
 }
@@ -172,12 +172,12 @@ fn run_part(
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
 ) -> Result<(String, RunSummary, Vec<String>), LabError> {
-    let mut plan = plan_of(part, settings.is_quick)?;
+    let mut plan = part_plan(part, settings.is_quick)?;
     plan.topology = settings.topology.unwrap_or(plan.topology);
     let settings = RunSettings {
         plan,
         server_command: None,
-        running: None,
+        target: None,
         results: folder.to_owned(),
         godwit: settings.godwit.clone(),
         command_line: settings.command_line.clone(),

@@ -70,7 +70,7 @@ impl RunningTarget {
             None => own_address(server, family.relay_port)?,
         };
         let notes = restrict_plan(plan, words.pool_size, server);
-        Ok(Self { server, relay, interface: interface_of(relay)?, notes })
+        Ok(Self { server, relay, interface: relay_interface(relay)?, notes })
     }
 
     /// Returns the topology in which it and its generator meet.
@@ -187,7 +187,7 @@ fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
 }
 
 /// Returns the interface of this machine that has the address of `relay`.
-pub(crate) fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
+pub(crate) fn relay_interface(relay: SocketAddr) -> Result<String, LabError> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let has_it = |interface: &netio::interface::Interface| {
         interface.addresses.contains(&relay.ip())

@@ -59,7 +59,7 @@ impl MeasurementTerms {
             start_per_s: plan.search.start_per_s,
             is_slow: false,
         };
-        let whole = whole.with(subject.feature);
+        let whole = whole.with_feature(subject.feature);
         match subject.kind {
             SubjectKind::IscDhcpd if plan.protocol == MeasuredProtocol::Dhcp6 => {
                 whole.slow(u32::MAX)
@@ -88,7 +88,7 @@ impl MeasurementTerms {
 
     /// Returns the terms of a configuration with room for fewer clients than the pool, or whose
     /// clients release their leases, so that new ones never run out.
-    fn with(self, feature: ServerFeature) -> Self {
+    fn with_feature(self, feature: ServerFeature) -> Self {
         let population = match features::client_capacity(feature) {
             _ if feature.releases_leases() => RELEASING_CLIENTS,
             room => self.population.min(room.unwrap_or(u32::MAX)),

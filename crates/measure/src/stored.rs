@@ -195,7 +195,7 @@ pub struct SummaryHead {
 impl SummaryHead {
     /// Returns the line of the run `id`.
     #[must_use]
-    pub fn line(self, id: &str) -> StoredRun {
+    pub fn into_stored_run(self, id: &str) -> StoredRun {
         let Environment { cpus, cpu_model, kernel, topology, .. } = &self.environment;
         StoredRun {
             id: id.to_owned(),
@@ -309,7 +309,7 @@ mod tests {
                 ..ServerResult::default()
             },
         ];
-        let line = head(&summary).line("r");
+        let line = head(&summary).into_stored_run("r");
         assert_eq!(
             (line.id.as_str(), line.plan.as_str(), line.commit.as_str()),
             ("r", "dhcp4-quick", "0123abc")

@@ -153,7 +153,7 @@ fn the_trend_works_in_a_browser() {
     let run = |name: &str, change: fn(&mut StoredRun)| {
         let text = serde_json::to_string(&full()).expect("JSON");
         let head: measure::stored::SummaryHead = serde_json::from_str(&text).expect("a head");
-        let mut run = head.line(name);
+        let mut run = head.into_stored_run(name);
         run.started = format!("{name}-02-03T04:05:06Z");
         run.commit = "0123456789ab".to_owned();
         change(&mut run);

@@ -240,7 +240,8 @@ fn check_page(summary: &RunSummary) {
 /// Checks that list, trend, comparison and suite agree with the summary.
 fn check_elsewhere(summary: &RunSummary) {
     let text = serde_json::to_string(summary).expect("it is there");
-    let line = serde_json::from_str::<SummaryHead>(&text).expect("it is there").line("r");
+    let line =
+        serde_json::from_str::<SummaryHead>(&text).expect("it is there").into_stored_run("r");
     let trend = Trend::from_runs(&summary.plan.name, &[], std::slice::from_ref(&line))
         .expect("it is there");
     for (result, figure) in summary.results.iter().zip(&trend.runs[0].servers) {

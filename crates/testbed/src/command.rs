@@ -75,7 +75,7 @@ impl CommandLine {
 
     /// Replaces every word and every value of the environment by the result of `change`.
     #[must_use]
-    pub fn changed(mut self, change: impl Fn(&str) -> String) -> Self {
+    pub fn map_words(mut self, change: impl Fn(&str) -> String) -> Self {
         let values = self.environment.iter_mut().map(|(_, value)| value);
         for text in self.words.iter_mut().chain(values) {
             *text = change(text);

@@ -12,7 +12,7 @@ pub const FURTHER_SIDES: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', '
 /// Returns the name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER_SIDES`]) of
 /// the run of process `pid`.
 #[must_use]
-pub fn name_of(pid: u32, side: char) -> String {
+pub fn namespace_name(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
 }
 
@@ -23,7 +23,7 @@ pub fn owner(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("gwt")?.strip_suffix(side)?;
     let pid = u32::from_str_radix(digits, 16).ok()?;
     let is_side = side == 's' || side == 'c' || FURTHER_SIDES.contains(&side);
-    (is_side && name == name_of(pid, side)).then_some(pid)
+    (is_side && name == namespace_name(pid, side)).then_some(pid)
 }
 
 /// Returns the names of all namespaces of the machine, the lab's and others'. Empty if `ip` is
@@ -64,9 +64,12 @@ mod tests {
 
     #[test]
     fn only_our_own_names_have_an_owner() {
-        assert_eq!(owner(&name_of(0xbeef, 's')), Some(0xbeef));
+        assert_eq!(owner(&namespace_name(0xbeef, 's')), Some(0xbeef));
         assert_eq!(owner("gwt1c"), Some(1));
-        assert_eq!(FURTHER_SIDES.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 10]);
+        assert_eq!(
+            FURTHER_SIDES.map(|side| owner(&namespace_name(0xbeef, side))),
+            [Some(0xbeef); 10]
+        );
         for foreign in [
             "gwts", "gwt0xs", "gwt01s", "gwt1", "gwt1f", "gwt1t", "gwté", "gwt+1s", "xgwt1s",
             "gwtBEs", "gwttest",

@@ -149,7 +149,7 @@ impl ChildProcess {
 
     /// Returns the last lines of the child's standard error, for a message.
     #[must_use]
-    pub fn last_words(&self, lines: usize) -> String {
+    pub fn last_error_lines(&self, lines: usize) -> String {
         let text = std::fs::read(&self.stderr).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -184,7 +184,7 @@ pub(crate) fn signal_group(group: u32, signal: &str) {
 #[derive(Debug)]
 #[must_use = "dropped, the process may run anywhere again"]
 pub struct PinnedSelf {
-    before: Vec<usize>,
+    previous_cpus: Vec<usize>,
 }
 
 /// Pins the calling process (all its threads, and processes that it starts from now on by default)
@@ -195,7 +195,7 @@ pub struct PinnedSelf {
 pub fn pin_self(cpu: usize) -> Result<PinnedSelf, TestbedError> {
     let before = allowed_cpus();
     pin_threads(&[cpu])?;
-    Ok(PinnedSelf { before })
+    Ok(PinnedSelf { previous_cpus: before })
 }
 
 fn pin_threads(cpus: &[usize]) -> Result<(), TestbedError> {
@@ -208,7 +208,7 @@ impl Drop for PinnedSelf {
     fn drop(&mut self) {
         // The earlier processors are still allowed, unless another process has restricted them
         // meanwhile.
-        let _ = pin_threads(&self.before);
+        let _ = pin_threads(&self.previous_cpus);
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
         let status = child.wait(|| false).unwrap().unwrap();
         assert_eq!(describe(status), "exited with code 4");
         assert_eq!(std::fs::read_to_string(folder.join("x.out")).unwrap(), "out\n");
-        assert_eq!(child.last_words(1), "b");
+        assert_eq!(child.last_error_lines(1), "b");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -285,7 +285,7 @@ mod tests {
         let mut child =
             ChildProcess::start(&CommandLine::new("godwit-no-such"), "x", &folder).unwrap();
         child.wait(|| false).unwrap();
-        assert!(child.last_words(1).contains("godwit-no-such"));
+        assert!(child.last_error_lines(1).contains("godwit-no-such"));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

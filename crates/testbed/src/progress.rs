@@ -16,7 +16,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 pub struct TestProgress {
     file: Option<PathBuf>,
     total: u64,
-    noted: Option<Instant>,
+    last_written: Option<Instant>,
 }
 
 impl TestProgress {
@@ -24,16 +24,16 @@ impl TestProgress {
     /// [`PROGRESS_FILE`] is set.
     #[must_use]
     pub fn new(total: u64) -> Self {
-        Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, noted: None }
+        Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, last_written: None }
     }
 
     /// Writes that `done` cases are finished.
-    pub fn note(&mut self, done: u64) {
+    pub fn write(&mut self, done: u64) {
         let Some(file) = &self.file else { return };
-        if self.noted.is_some_and(|noted| noted.elapsed() < PERIOD) {
+        if self.last_written.is_some_and(|noted| noted.elapsed() < PERIOD) {
             return;
         }
-        self.noted = Some(Instant::now());
+        self.last_written = Some(Instant::now());
         // A failure to show progress must not fail the test.
         fs::write(file, format!("{done} {}", self.total)).ok();
     }

@@ -40,7 +40,7 @@ pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(
     let Some(words) = words else {
         // There may be nothing to remove.
         return match tc(namespace).args(["qdisc", "del", "dev", interface, "root"]).run() {
-            Err(error) if !is_gone(&error) => Err(error),
+            Err(error) if !is_default(&error) => Err(error),
             _ => Ok(()),
         };
     };
@@ -49,7 +49,7 @@ pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(
 }
 
 /// Returns true if `tc` reports that the interface has only the kernel's default.
-fn is_gone(error: &TestbedError) -> bool {
+fn is_default(error: &TestbedError) -> bool {
     let text = error.to_string();
     text.contains("handle of zero") || text.contains("No such file or directory")
 }

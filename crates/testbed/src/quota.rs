@@ -51,7 +51,7 @@ impl Quota {
         } else {
             return Err(failed(unified, io::ErrorKind::Unsupported.into()));
         };
-        run.note_quota(&folder)?;
+        run.register_quota(&folder)?;
         fs::create_dir(&folder).map_err(|e| failed(&folder, e))?;
         for (file, value) in settings {
             fs::write(folder.join(file), value).map_err(|e| failed(&folder, e))?;
@@ -63,7 +63,7 @@ impl Quota {
     ///
     /// # Errors
     /// It has ended, or the kernel refuses.
-    pub fn hold(&self, pid: u32) -> Result<(), TestbedError> {
+    pub fn add_process(&self, pid: u32) -> Result<(), TestbedError> {
         let file = self.folder.join("cgroup.procs");
         fs::write(&file, pid.to_string())
             .map_err(|e| TestbedError::new(format!("cannot write {}", file.display()), e))
@@ -77,7 +77,7 @@ fn has_processors(mount: &Path) -> bool {
 }
 
 /// Returns true for a folder that [`Quota::create`] makes.
-pub(crate) fn is_ours(folder: &Path) -> bool {
+pub(crate) fn is_quota_folder(folder: &Path) -> bool {
     let is_named = |name: &str| name.starts_with("godwit-");
     folder.starts_with(MOUNT)
         && folder.file_name().and_then(|name| name.to_str()).is_some_and(is_named)
@@ -105,7 +105,7 @@ mod tests {
             }
         };
         let mut child = Command::new("sleep").arg("100000").spawn().unwrap();
-        quota.hold(child.id()).unwrap();
+        quota.add_process(child.id()).unwrap();
         let held = fs::read_to_string(quota.folder.join("cgroup.procs")).unwrap();
         assert_eq!(held.trim(), child.id().to_string());
         let told = ["cpu.max", "cpu.cfs_quota_us"]
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn only_own_groups_are_removed() {
-        assert!(is_ours(Path::new("/sys/fs/cgroup/cpu/godwit-1-2")));
-        assert!(!is_ours(Path::new("/sys/fs/cgroup/cpu/system")));
-        assert!(!is_ours(Path::new("/tmp/godwit-1-2")));
+        assert!(is_quota_folder(Path::new("/sys/fs/cgroup/cpu/godwit-1-2")));
+        assert!(!is_quota_folder(Path::new("/sys/fs/cgroup/cpu/system")));
+        assert!(!is_quota_folder(Path::new("/tmp/godwit-1-2")));
     }
 }

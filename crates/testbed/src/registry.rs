@@ -179,7 +179,7 @@ impl Registry {
         }
         let current = self.read_backlog()?;
         if current < wanted {
-            let note = self.backlog_note();
+            let note = self.backlog_file();
             if !note.exists() {
                 fs::write(&note, current.to_string()).map_err(|e| {
                     TestbedError::new(format!("cannot write {}", note.display()), e)
@@ -191,7 +191,7 @@ impl Registry {
     }
 
     fn restore_backlog(&self, cleaned: &mut CleaningResult) {
-        let note = self.backlog_note();
+        let note = self.backlog_file();
         let Some(original) = fs::read_to_string(&note).ok().and_then(|s| s.trim().parse().ok())
         else {
             return;
@@ -218,7 +218,7 @@ impl Registry {
             .map_err(|e| TestbedError::new(format!("cannot write {}", path.display()), e))
     }
 
-    fn backlog_note(&self) -> PathBuf {
+    fn backlog_file(&self) -> PathBuf {
         self.folder.join("netdev_max_backlog")
     }
 
@@ -264,33 +264,33 @@ impl RegisteredRun {
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn note_namespace(&mut self, name: &str) -> Result<(), TestbedError> {
-        self.note(Thing::Namespace(name.to_owned()))
+    pub fn register_namespace(&mut self, name: &str) -> Result<(), TestbedError> {
+        self.register(Thing::Namespace(name.to_owned()))
     }
 
     /// Registers a folder before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn note_folder(&mut self, path: &Path) -> Result<(), TestbedError> {
-        self.note(Thing::Folder(path.to_owned()))
+    pub fn register_folder(&mut self, path: &Path) -> Result<(), TestbedError> {
+        self.register(Thing::Folder(path.to_owned()))
     }
 
     /// Registers a control group before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
-    pub(crate) fn note_quota(&mut self, folder: &Path) -> Result<(), TestbedError> {
-        self.note(Thing::Quota(folder.to_owned()))
+    pub(crate) fn register_quota(&mut self, folder: &Path) -> Result<(), TestbedError> {
+        self.register(Thing::Quota(folder.to_owned()))
     }
 
     /// Registers a process group, named by its leader.
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn note_group(&mut self, leader: u32) -> Result<(), TestbedError> {
+    pub fn register_group(&mut self, leader: u32) -> Result<(), TestbedError> {
         let started = crate::proc::process_stat(leader).map_or(0, |stat| stat.started_ticks);
-        self.note(Thing::Group(leader, started))
+        self.register(Thing::Group(leader, started))
     }
 
     /// Removes a folder from the register: it is no longer temporary and stays when the run ends.
@@ -305,7 +305,7 @@ impl RegisteredRun {
         &self.registry
     }
 
-    fn note(&mut self, thing: Thing) -> Result<(), TestbedError> {
+    fn register(&mut self, thing: Thing) -> Result<(), TestbedError> {
         writeln!(self.file, "{}", thing.line())
             .map_err(|e| TestbedError::new(format!("cannot write {}", self.path.display()), e))?;
         self.resources.push(thing);
@@ -383,7 +383,7 @@ impl Thing {
             ("folder", path) => Some(Self::Folder(PathBuf::from(path))),
             ("quota", path) => {
                 let folder = PathBuf::from(path);
-                quota::is_ours(&folder).then_some(Self::Quota(folder))
+                quota::is_quota_folder(&folder).then_some(Self::Quota(folder))
             }
             ("group", rest) => {
                 let (leader, started) = rest.split_once(' ')?;
@@ -489,7 +489,7 @@ mod tests {
         let mut run = registry.begin().unwrap();
         let (temporary, kept) = (registry.folder.join("temporary"), registry.folder.join("kept"));
         for folder in [&temporary, &kept] {
-            run.note_folder(folder).unwrap();
+            run.register_folder(folder).unwrap();
             fs::create_dir(folder).unwrap();
         }
         run.unregister_folder(&kept);
@@ -504,7 +504,7 @@ mod tests {
         let registry = registry("clean");
         let mut run = registry.begin().unwrap();
         let (mine, orphan) = (registry.folder.join("mine"), registry.folder.join("orphan"));
-        run.note_folder(&mine).unwrap();
+        run.register_folder(&mine).unwrap();
         fs::create_dir(&mine).unwrap();
         fs::create_dir(&orphan).unwrap();
         let line = Thing::Folder(orphan.clone()).line();
@@ -547,7 +547,7 @@ mod tests {
         }
         registry.clean().unwrap();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1000");
-        assert!(!registry.backlog_note().exists());
+        assert!(!registry.backlog_file().exists());
         fs::remove_dir_all(registry.folder).unwrap();
     }
 

@@ -88,9 +88,10 @@ impl MeasurementTopology {
     ) -> Result<Self, TestbedError> {
         require_program("ip", "iproute2")?;
         let pid = std::process::id();
-        let (server, client) = (namespace::name_of(pid, 's'), namespace::name_of(pid, 'c'));
+        let (server, client) =
+            (namespace::namespace_name(pid, 's'), namespace::namespace_name(pid, 'c'));
         for name in [&server, &client] {
-            run.note_namespace(name)?;
+            run.register_namespace(name)?;
             namespace::create(name)?;
         }
         ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
@@ -142,8 +143,8 @@ impl MeasurementTopology {
         let Some(&letter) = namespace::FURTHER_SIDES.get(number) else {
             return Err(TestbedError::new(wanted, "there are too many of them"));
         };
-        let server = namespace::name_of(std::process::id(), letter);
-        run.note_namespace(&server)?;
+        let server = namespace::namespace_name(std::process::id(), letter);
+        run.register_namespace(&server)?;
         namespace::create(&server)?;
         let client_interface = format!("gw{}", number + 1);
         ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
@@ -222,7 +223,7 @@ impl MeasurementTopology {
 
     /// Returns the folder below `/proc` that shows the network of a process of this topology.
     #[must_use]
-    pub fn network_of(pid: u32) -> PathBuf {
+    pub fn network_folder(pid: u32) -> PathBuf {
         PathBuf::from(format!("/proc/{pid}/net"))
     }
 }
@@ -293,12 +294,12 @@ const fn whole_length(address: IpAddr) -> u8 {
 ///
 /// Fails when all ports were returned before.
 pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    static CHECKED_PORTS: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
     // Processes that run side by side begin elsewhere.
     let start = std::process::id().wrapping_mul(97);
     loop {
-        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
+        let next = CHECKED_PORTS.fetch_add(1, Ordering::Relaxed);
         if next >= count {
             let what = format!("cannot find a free port on {address}");
             return Err(TestbedError::new(what, "all were given"));

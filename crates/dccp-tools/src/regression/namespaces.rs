@@ -94,12 +94,12 @@ impl MeasurementNamespaces {
         let mut run = Registry::open()?.begin()?;
         let pid = std::process::id();
         let folder = std::env::temp_dir().join(format!("godwit-regression-{pid}"));
-        run.note_folder(&folder)?;
+        run.register_folder(&folder)?;
         std::fs::create_dir_all(&folder).map_err(|error| cannot("make a folder", error))?;
         let [sender, receiver, links, router] =
-            ['c', 's', 'g', 'h'].map(|letter| namespace::name_of(pid, letter));
+            ['c', 's', 'g', 'h'].map(|letter| namespace::namespace_name(pid, letter));
         for name in [&sender, &receiver, &links, &router] {
-            run.note_namespace(name)?;
+            run.register_namespace(name)?;
             namespace::create(name)?;
             ip(&format!("-n {name} link set lo up"))?;
         }
@@ -271,7 +271,7 @@ impl MeasurementNamespaces {
 }
 
 fn failed(child: &ChildProcess, what: &str) -> ToolError {
-    let words = child.last_words(3);
+    let words = child.last_error_lines(3);
     ToolError::Failed(format!("the {} {what}: {words}", child.name()))
 }
 

@@ -141,7 +141,7 @@ fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<P::Lease>)) -> u
             left = left.saturating_sub(leases.len());
             done += leases.len() as u64;
             check(leases);
-            progress.note(done);
+            progress.write(done);
         }
         omissions += engine.counters.omissions().map(|(_, count)| count).sum::<u64>();
     }

@@ -90,7 +90,7 @@ fn sides(args: &LabCompareArgs) -> Result<(PathBuf, PathBuf), LabError> {
         [a, b] => Ok((find(a), find(b))),
         runs => {
             let b = find(&runs[0]);
-            Ok((stored::baseline_of(&args.results, &b)?, b))
+            Ok((stored::find_baseline(&args.results, &b)?, b))
         }
     }
 }

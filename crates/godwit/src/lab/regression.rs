@@ -44,7 +44,7 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     let mut progress = ProgressWriter::new();
     let whole_s = plan.forecast_s(args.quick, args.runs);
     progress.print(&format!("about {}", duration(whole_s)));
-    progress.expect(whole_s);
+    progress.start_clock(whole_s);
     let table = run_plan(plan, args.quick, args.runs, stop, &mut |told| {
         match told {
             RegressionProgress::Step(words) => progress.step(&words),
@@ -54,7 +54,7 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
         Ok(())
     });
     progress.clear();
-    let table = table.map_err(blamed)?;
+    let table = table.map_err(lab_error)?;
     if table.is_interrupted && table.is_empty() {
         return Err(LabError::Interrupted);
     }
@@ -74,7 +74,7 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
         commands: vec![command_line],
         warnings: &warnings,
         shortfalls: &shortfalls,
-        table: table.document().map_err(blamed)?,
+        table: table.document().map_err(lab_error)?,
     };
     let page = table.page(&facts(&record), &warnings);
     let report = folder.write(&record, &page)?;
@@ -131,7 +131,7 @@ fn facts(record: &RegressionRecord<'_>) -> Vec<String> {
     facts
 }
 
-fn blamed(error: ToolError) -> LabError {
+fn lab_error(error: ToolError) -> LabError {
     match error {
         ToolError::Usage(words) => LabError::Usage(words),
         ToolError::Failed(words) => LabError::Failed(words),

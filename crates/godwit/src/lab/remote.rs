@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use lab::LabError;
-use lab::hosts::{RemoteProgram, attend, hold};
+use lab::hosts::{RemoteProgram, run_agent, run_program};
 use testbed::TopologySide;
 
 /// (internal) Run and sample a program for a lab on another machine; ends with standard input.
@@ -54,7 +54,7 @@ enum ProgramRole {
 
 /// Keeps a folder for a lab on another machine and carries out the lab's commands.
 pub(super) fn run_attend() -> Result<ExitCode, LabError> {
-    attend(io::stdin().lock(), io::stdout().lock())?;
+    run_agent(io::stdin().lock(), io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,5 +72,5 @@ pub(super) fn run_hold(args: &HoldArgs) -> Result<ExitCode, LabError> {
         folder: args.folder.clone(),
         words: args.words.clone(),
     };
-    hold(&held, io::stdin(), io::stdout().lock()).map(ExitCode::from)
+    run_program(&held, io::stdin(), io::stdout().lock()).map(ExitCode::from)
 }

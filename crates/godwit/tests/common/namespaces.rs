@@ -24,7 +24,7 @@ impl<const N: usize> Namespaces<N> {
             .unwrap_or_else(PoisonError::into_inner);
         let own = std::process::id();
         let names = std::array::from_fn(|_| {
-            namespace::name_of(own, letters.pop().expect("there are as many"))
+            namespace::namespace_name(own, letters.pop().expect("there are as many"))
         });
         drop(letters);
         let namespaces = Self(names);

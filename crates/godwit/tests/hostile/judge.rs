@@ -93,7 +93,7 @@ pub(super) fn attack(
         let len = datagram(random, &mut buffer);
         scene.strike(&buffer[..len]);
         if number % BURST == 0 {
-            progress.note(number);
+            progress.write(number);
             let answered = scene.serve_honest();
             answered.map_err(|silence| cause(scene, silence))?;
             report.longest_wait = report.longest_wait.max(scene.now() - served);

@@ -47,7 +47,8 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     let file = std::fs::File::create(place.0.join("out.json")).expect("a file");
     let mut lab =
         command.stdout(file).stderr(std::process::Stdio::null()).spawn().expect("it starts");
-    let (server, client) = (namespace::name_of(lab.id(), 's'), namespace::name_of(lab.id(), 'c'));
+    let (server, client) =
+        (namespace::namespace_name(lab.id(), 's'), namespace::namespace_name(lab.id(), 'c'));
     // Settings of the sockets and the link as seen from outside during the run.
     let mut missing = vec!["rb65536", "rb1048576", "pfifo there", "pfifo here"];
     until("every queue was seen in place", || {

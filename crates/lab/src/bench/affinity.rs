@@ -10,7 +10,7 @@ impl ProcessBench<'_> {
     /// Moves threads of the server at `position` back to its processor.
     pub(super) fn keep_at_processor(&mut self, position: usize) {
         let (service, cpu) = (&self.services[position], self.processors.server);
-        let Some(started) = service.started.as_ref().filter(|started| !started.is_far) else {
+        let Some(started) = service.started.as_ref().filter(|started| !started.is_remote) else {
             return;
         };
         let threads = proc::process_tree(started.process.pid()).into_iter().flat_map(proc::threads);

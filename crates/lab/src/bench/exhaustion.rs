@@ -15,7 +15,7 @@ pub(super) const LONG_S: f64 = 10.0;
 impl ProcessBench<'_> {
     /// Starts the server of `request` anew, without leases and with a pool that runs out at the
     /// plan's time.
-    pub(super) fn give_short_pool(
+    pub(super) fn start_with_short_pool(
         &mut self,
         request: &TrialRequest,
     ) -> Result<Exhaustion, LabError> {

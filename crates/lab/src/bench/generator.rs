@@ -93,7 +93,7 @@ impl ProcessBench<'_> {
         if let Some(begin_at_ns) = from.begin_at_ns {
             command = command.args(["--begin-at-ns", &begin_at_ns.to_string()]);
         }
-        if let Some(interval_s) = self.timeline_of(request) {
+        if let Some(interval_s) = self.count_interval(request) {
             command = command.args(["--timeline-s", interval_s]);
         }
         let mut list = None;
@@ -104,7 +104,7 @@ impl ProcessBench<'_> {
             list = Some(path);
         }
         // The processor of a generator on another machine is chosen there.
-        let cpu = cpu.filter(|_| !self.has_far_generators());
+        let cpu = cpu.filter(|_| !self.has_remote_generators());
         (service.topology.command(TopologySide::Client, cpu, command), list)
     }
 
@@ -117,7 +117,7 @@ impl ProcessBench<'_> {
 
     /// Returns the interval of the generator's counts in this trial, in seconds; `None` when they
     /// are not used.
-    fn timeline_of(&self, request: &TrialRequest) -> Option<&'static str> {
+    fn count_interval(&self, request: &TrialRequest) -> Option<&'static str> {
         if request.purpose.ends_database() {
             return Some(restart::INTERVAL_S);
         }

@@ -47,7 +47,7 @@ impl ProcessBench<'_> {
                         let _ = std::fs::remove_file(path);
                     }
                 } else {
-                    set_aside(&rows, service);
+                    keep_lease_files(&rows, service);
                 }
                 self.verified.push(found);
             }
@@ -74,7 +74,7 @@ impl ProcessBench<'_> {
             let service = &self.services[position];
             self.empty_store(&service.store)?;
             if let Some(lease_file) = service.lease_file() {
-                set_aside(&lease_file.companions(), service);
+                keep_lease_files(&lease_file.companions(), service);
             }
             for half in self.subject_servers(position) {
                 self.start_process_anew(half)?;
@@ -89,17 +89,17 @@ impl ProcessBench<'_> {
         self.progress.step(&format!("starting {} anew", subject.label()));
         let (address, topology) = (service.address, service.topology.clone());
         let (pool_size, store) = (service.terms.pool_size, service.store.clone());
-        let place = self.place(&subject, pool_size, address, &topology, store);
+        let place = self.deployment(&subject, pool_size, address, &topology, store);
         let prepared = driver::prepare(&subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
-        let command = self.at_its_machine(position, &place.folder, command)?;
+        let command = self.command_at_server_machine(position, &place.folder, command)?;
         let service = &mut self.services[position];
         service.next_client = 0;
         if let Some(started) = &mut service.started {
             (started.prepared, started.command) = (prepared, command);
             started.restart(&service.folder)?;
-            self.run.note_group(started.process.pid())?;
+            self.run.register_group(started.process.pid())?;
         }
         self.wait_until_it_answers(position)
     }
@@ -107,7 +107,7 @@ impl ProcessBench<'_> {
 
 /// Renames the lease files of a run with missing leases, so that they are kept when the next run
 /// writes its own.
-fn set_aside(files: &[PathBuf], service: &MeasuredServer) {
+fn keep_lease_files(files: &[PathBuf], service: &MeasuredServer) {
     let generation = service.started.as_ref().map_or(0, |started| started.generation);
     for file in files {
         let mut name = std::ffi::OsString::from(format!("run-{generation}-"));

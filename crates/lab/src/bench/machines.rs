@@ -13,7 +13,7 @@ use super::ProcessBench;
 use super::generator::{From, RECORD};
 use crate::error::LabError;
 use crate::folder;
-use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, joined};
+use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, merge_samples};
 use crate::runner::TrialRequest;
 
 /// Time from the start of generators on other machines until they begin together, in nanoseconds:
@@ -40,18 +40,18 @@ impl TrialGenerator {
 
 impl ProcessBench<'_> {
     /// Returns true if the servers are on another machine.
-    pub(super) fn has_far_server(&self) -> bool {
+    pub(super) fn has_remote_server(&self) -> bool {
         self.machines.is_some()
     }
 
     /// Returns true if the generators are on other machines.
-    pub(super) fn has_far_generators(&self) -> bool {
+    pub(super) fn has_remote_generators(&self) -> bool {
         self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
     }
 
     /// Returns the command that starts the server at `position` with `command`. If the server is on
     /// another machine, its files in `folder` are copied there.
-    pub(super) fn at_its_machine(
+    pub(super) fn command_at_server_machine(
         &mut self,
         position: usize,
         folder: &Path,
@@ -61,7 +61,7 @@ impl ProcessBench<'_> {
         let cpu = self.processors.server;
         let Some(machines) = &mut self.machines else { return Ok(command) };
         let address = machines.server_address(position);
-        machines.server.put(folder)?;
+        machines.server.copy_to_remote(folder)?;
         let part = RemotePart { side: TopologySide::Server, address, cpu, interval_ms };
         machines.server.command(part, folder, command)
     }
@@ -71,20 +71,20 @@ impl ProcessBench<'_> {
         let service = &mut self.services[position];
         service.stop();
         let Some(machines) = &mut self.machines else { return };
-        if let Err(e) = machines.server.get(&service.folder) {
+        if let Err(e) = machines.server.copy_from_remote(&service.folder) {
             self.problems.push(e.to_string());
         }
     }
 
     /// Returns the generators of a trial: one on this machine, or one on each generator machine,
     /// with an equal part each.
-    pub(super) fn parts(
+    pub(super) fn trial_generators(
         &self,
         request: &TrialRequest,
         seed: u64,
         folder: &Path,
     ) -> Result<Vec<TrialGenerator>, LabError> {
-        let Some(machines) = self.machines.as_ref().filter(|_| self.has_far_generators()) else {
+        let Some(machines) = self.machines.as_ref().filter(|_| self.has_remote_generators()) else {
             let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
             let (command, list) = self.generator(request, seed, folder, from);
             return Ok(vec![TrialGenerator { command, folder: folder.to_owned(), list }]);
@@ -115,7 +115,7 @@ impl ProcessBench<'_> {
         &self,
         parts: &[TrialGenerator],
     ) -> Result<Vec<ChildProcess>, LabError> {
-        let start = match self.has_far_generators() {
+        let start = match self.has_remote_generators() {
             true => ChildProcess::start_held,
             false => ChildProcess::start,
         };
@@ -128,7 +128,7 @@ impl ProcessBench<'_> {
 
     /// Returns the time by which a trial is longer until its generators begin.
     pub(super) fn lead(&self) -> Duration {
-        Duration::from_nanos(if self.has_far_generators() { LEAD_NS } else { 0 })
+        Duration::from_nanos(if self.has_remote_generators() { LEAD_NS } else { 0 })
     }
 
     /// Copies the generators' files to this machine, and merges their records in `folder`.
@@ -142,7 +142,7 @@ impl ProcessBench<'_> {
             return Ok(());
         }
         for ((host, _), part) in machines.generators.iter_mut().zip(parts) {
-            host.get(&part.folder)?;
+            host.copy_from_remote(&part.folder)?;
         }
         let records: Option<Vec<LoadRecord>> = parts.iter().map(TrialGenerator::record).collect();
         match records.and_then(LoadRecord::merged) {
@@ -152,7 +152,7 @@ impl ProcessBench<'_> {
     }
 
     /// Merges `own`, the samples of this machine, with those of the others.
-    pub(super) fn with_far_samples(
+    pub(super) fn with_remote_samples(
         &mut self,
         own: Vec<MachineSample>,
         position: usize,
@@ -181,7 +181,7 @@ impl ProcessBench<'_> {
         let started = service.started.as_ref().expect("the server was started there");
         let path = service.folder.join(format!("{}.out", started.process.name()));
         let clock = machines.server.clock();
-        joined(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
+        merge_samples(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
     }
 
     /// Returns the processors that the servers and the generators were given, by their numbers in

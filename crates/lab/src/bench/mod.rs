@@ -49,12 +49,12 @@ use crate::leases::Verified;
 use crate::profiler::{PerfRecording, UnreadSamples};
 use crate::progress::ProgressWriter;
 use crate::runner::{Ran, RunStage, RunTime, TrialRequest, TrialRunner};
-use crate::samples::samples_of;
+use crate::samples::from_readings;
 use machines::TrialGenerator;
 use poll::Poller;
 use profile::Profiler;
 use restart::DatabaseRestart;
-use service::{MeasuredServer, last_words};
+use service::{MeasuredServer, describe_exit};
 
 /// Time that a generator may take beyond its trial and the deadline before the lab gives it up.
 const GENERATOR_GRACE: Duration = Duration::from_secs(60);
@@ -130,7 +130,7 @@ impl TrialRunner for ProcessBench<'_> {
     }
 
     fn record_stage_end(&mut self, stage: RunStage) {
-        self.progress.expect_left(self.time.left_after_s(stage));
+        self.progress.set_remaining(self.time.remaining_after_s(stage));
     }
 
     fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
@@ -138,7 +138,7 @@ impl TrialRunner for ProcessBench<'_> {
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
         let exhaustion = match request.purpose {
-            Purpose::Exhaustion => Some(self.give_short_pool(request)?),
+            Purpose::Exhaustion => Some(self.start_with_short_pool(request)?),
             _ => None,
         };
         let flush_us = self.flush_us(request.subject)?;
@@ -194,7 +194,7 @@ impl ProcessBench<'_> {
         folder::create(&folder)?;
         let recording = self.attach(request, &folder);
         let seed = self.plan.trial_seed(request.number);
-        let parts = self.parts(request, seed, &folder)?;
+        let parts = self.trial_generators(request, seed, &folder)?;
         let queues = self.set_queues(request.subject)?;
         let service = &self.services[request.subject];
         let (sampler, server_pid) = (self.sampler(service), service.pid());
@@ -202,21 +202,21 @@ impl ProcessBench<'_> {
             .then(|| Poller::start(&service.topology, service.address));
         let (start_s, start_ns) = (self.elapsed_s(), Clock::mono_ns());
         let mut processes = self.start_generators(&parts)?;
-        if !self.has_far_generators() {
+        if !self.has_remote_generators() {
             sampler.watch(service.target(TopologySide::Client, processes[0].pid(), self.relay));
         }
         let (ended, meanwhile) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
         let queues = self.queues_since(request.subject, queues)?;
         let polls = poller.map(Poller::finish).transpose()?;
-        let samples = samples_of(&sampler.finish(), server_pid.is_some());
+        let samples = from_readings(&sampler.finish(), server_pid.is_some());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
-        let samples = self.with_far_samples(samples, request.subject, &parts, start_s, end_s);
+        let samples = self.with_remote_samples(samples, request.subject, &parts, start_s, end_s);
         self.collect(&parts, &folder)?;
         let profile = self.read(meanwhile.samples);
-        let load = self.record_of(request, &processes, ended, &folder)?;
+        let load = self.read_record(request, &processes, ended, &folder)?;
         let service = &mut self.services[request.subject];
         polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
@@ -245,7 +245,7 @@ impl ProcessBench<'_> {
             samples,
             void,
             files: self.files_in(&folder),
-            ..self.heading(request, seed, before)
+            ..self.with_request(request, seed, before)
         };
         folder::write_json(&folder.join(folder::TRIAL), &trial)?;
         Ok(trial)
@@ -260,7 +260,7 @@ impl ProcessBench<'_> {
         start_ns: u64,
     ) -> Option<f64> {
         // Other machines have other clocks.
-        let timeline = load?.timeline.as_ref().filter(|_| !self.has_far_generators())?;
+        let timeline = load?.timeline.as_ref().filter(|_| !self.has_remote_generators())?;
         Some(start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9)
     }
 
@@ -271,7 +271,7 @@ impl ProcessBench<'_> {
             ..service.target(TopologySide::Server, pid, service.address)
         });
         let server_cpu = service.pid().map(|_| self.processors.server);
-        let generator_cpu = (!self.has_far_generators()).then_some(self.processors.generator);
+        let generator_cpu = (!self.has_remote_generators()).then_some(self.processors.generator);
         Sampler::start(
             self.origin,
             Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
@@ -293,7 +293,7 @@ impl ProcessBench<'_> {
     }
 
     /// Returns `before` with the data of the request.
-    fn heading(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
+    fn with_request(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
         let subject = &self.services[request.subject].subject;
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
@@ -355,10 +355,10 @@ impl ProcessBench<'_> {
         if let Some(mut recording) = recording {
             wait(began + profile::LEAD)?;
             let begun = recording.begin();
-            if self.noted(begun).is_some() {
+            if self.or_warn(begun).is_some() {
                 let seconds = Duration::from_secs_f64(self.plan.profile.seconds);
                 wait(Instant::now() + seconds)?;
-                meanwhile.samples = self.noted(recording.end());
+                meanwhile.samples = self.or_warn(recording.end());
             }
         }
         Ok((wait(until)?, meanwhile))
@@ -370,7 +370,7 @@ impl ProcessBench<'_> {
     }
 
     /// Returns the generator's record; `None` when it failed in a way that may be temporary.
-    fn record_of(
+    fn read_record(
         &self,
         request: &TrialRequest,
         processes: &[ChildProcess],
@@ -395,7 +395,7 @@ impl ProcessBench<'_> {
             // same.
             Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => {
                 let words: Vec<String> =
-                    processes.iter().map(|process| last_words(process, status)).collect();
+                    processes.iter().map(|process| describe_exit(process, status)).collect();
                 Err(LabError::Failed(format!("the generator failed: {}", words.join(" / "))))
             }
             _ => Ok(None),

@@ -15,11 +15,11 @@ use testbed::MeasurementTopology;
 use crate::error::LabError;
 
 /// Time from one request to the next.
-const EVERY: Duration = Duration::from_millis(100);
+const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest time that an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Request that the client sends.
-const QUESTION: &str = r#"{"command":"statistic-get-all"}"#;
+const REQUEST: &str = r#"{"command":"statistic-get-all"}"#;
 /// Text at either end of a successful answer, spaces left out.
 const SUCCESS: &[u8] = br#""result":0"#;
 /// Number of bytes at either end in which that text is searched.
@@ -85,7 +85,7 @@ fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
             Some(stream) => Ok(stream),
             None => connect(address),
         }
-        .and_then(|mut stream| Ok((ask(address, &mut stream)?, stream)));
+        .and_then(|mut stream| Ok((send_request(address, &mut stream)?, stream)));
         if let Ok((octets, stream)) = answered {
             polls.octets += octets;
             polls.answered += 1;
@@ -93,25 +93,25 @@ fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
             connection = Some(stream);
         }
         // One request at a time: a request that was late is not made up for later.
-        due = (due + EVERY).max(Instant::now());
+        due = (due + REQUEST_INTERVAL).max(Instant::now());
     }
-    polls.due = 1 + (began.elapsed().as_nanos() / EVERY.as_nanos()) as u64;
+    polls.due = 1 + (began.elapsed().as_nanos() / REQUEST_INTERVAL.as_nanos()) as u64;
     polls
 }
 
 fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.set_nodelay(true)?;
     Ok(BufReader::with_capacity(1 << 20, stream))
 }
 
 /// Sends one request; returns the bytes of the answer.
-fn ask(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
+fn send_request(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
     let head = format!(
         "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{QUESTION}",
-        QUESTION.len()
+         Content-Length: {}\r\n\r\n{REQUEST}",
+        REQUEST.len()
     );
     stream.get_mut().write_all(head.as_bytes())?;
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
@@ -136,11 +136,11 @@ fn ask(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64
     let mut answer = vec![0; length];
     stream.read_exact(&mut answer)?;
     let ends = [&answer[..length.min(ENDS_BYTES)], &answer[length.saturating_sub(ENDS_BYTES)..]];
-    let is_success = ends.into_iter().any(says_success);
+    let is_success = ends.into_iter().any(has_success);
     if is_success { Ok(length as u64) } else { Err(wrong("an answer without success")) }
 }
 
-fn says_success(part: &[u8]) -> bool {
+fn has_success(part: &[u8]) -> bool {
     let dense: Vec<u8> = part.iter().copied().filter(|o| !o.is_ascii_whitespace()).collect();
     dense.windows(SUCCESS.len()).any(|words| words == SUCCESS)
 }
@@ -163,7 +163,7 @@ mod tests {
                 assert!(stream.read_line(&mut head).unwrap() > 0, "the question has ended: {head}");
             }
             assert!(head.contains("POST / HTTP/1.1"), "{head}");
-            stream.read_exact(&mut [0; QUESTION.len()]).unwrap();
+            stream.read_exact(&mut [0; REQUEST.len()]).unwrap();
             if !answer.is_empty() {
                 let length = answer.len();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");

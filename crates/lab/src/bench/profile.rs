@@ -71,18 +71,18 @@ impl ProcessBench<'_> {
             .collect();
         let sampling = (&self.plan.profile).into();
         let attached = perf.attach(sampling, &pids, folder.join(DATA));
-        self.noted(attached)
+        self.or_warn(attached)
     }
 
     /// Reads functions and counts from the samples.
     pub(super) fn read(&mut self, samples: Option<UnreadSamples>) -> Option<Profile> {
         let profile = samples?.read();
-        self.noted(profile)
+        self.or_warn(profile)
     }
 
     /// Returns the value of a success. The first failure is reported as a warning and turns
     /// profiling off.
-    pub(super) fn noted<T>(&mut self, came: Result<T, String>) -> Option<T> {
+    pub(super) fn or_warn<T>(&mut self, came: Result<T, String>) -> Option<T> {
         came.map_err(|why| {
             self.warnings.push(without(&why));
             self.profiler = Profiler::Off;

@@ -22,12 +22,12 @@ impl ProcessBench<'_> {
     /// Sets the queues of the server's line at its sockets and at the link; returns the queues
     /// before a trial. `None` in plans that are not about queues.
     pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
-        if !self.plan.is_about_queues() {
+        if !self.plan.varies_queues() {
             return Ok(None);
         }
         let service = &self.services[position];
         if let Some(bytes) = service.subject.feature.receive_buffer_bytes() {
-            for socket in sockets_of(service) {
+            for socket in server_sockets(service) {
                 socket
                     .set_receive_buffer(bytes as usize)
                     .map_err(|e| LabError::cannot("set a server's receive buffer", e))?;
@@ -68,7 +68,7 @@ impl ProcessBench<'_> {
     fn queues_now(&self, position: usize) -> Result<Queues, LabError> {
         let service = &self.services[position];
         let mut queues = Queues::default();
-        for socket in sockets_of(service) {
+        for socket in server_sockets(service) {
             if let Ok(bytes) = socket.receive_buffer_bytes() {
                 queues.sockets += 1;
                 queues.note_socket(bytes as u64);
@@ -111,7 +111,7 @@ impl ProcessBench<'_> {
 
 /// Returns the sockets at which the server of `service` receives messages, as far as they are
 /// accessible.
-fn sockets_of(service: &MeasuredServer) -> Vec<UdpSocket> {
+fn server_sockets(service: &MeasuredServer) -> Vec<UdpSocket> {
     let Some(server) = service.pid() else { return Vec::new() };
     let table = if service.address.is_ipv6() { "udp6" } else { "udp" };
     let rows = parse_udp_rows(&proc::read(format!("/proc/{server}/net/{table}")));

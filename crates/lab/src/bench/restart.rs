@@ -56,7 +56,7 @@ impl ProcessBench<'_> {
         database.launch()?;
         let answered_ns = Clock::mono_ns();
         if let Some(pid) = database.pid() {
-            self.run.note_group(pid)?;
+            self.run.register_group(pid)?;
         }
         Ok(Some(DatabaseRestart { ended_ns, started_ns, answered_ns }))
     }

@@ -62,7 +62,7 @@ pub(super) struct Started {
     pub(super) began: Instant,
     pub(super) process: ChildProcess,
     /// True if the process only maintains the server on another machine.
-    pub(super) is_far: bool,
+    pub(super) is_remote: bool,
     /// Number of its starts.
     pub(super) generation: u32,
 }
@@ -73,10 +73,10 @@ impl Started {
     pub(super) fn restart(&mut self, folder: &Path) -> Result<(), LabError> {
         self.generation += 1;
         let name = format!("server-{}", self.generation);
-        let start = if self.is_far { ChildProcess::start_held } else { ChildProcess::start };
+        let start = if self.is_remote { ChildProcess::start_held } else { ChildProcess::start };
         self.process = start(&self.command, &name, folder)?;
         match &self.quota {
-            Some(quota) => Ok(quota.hold(self.process.pid())?),
+            Some(quota) => Ok(quota.add_process(self.process.pid())?),
             None => Ok(()),
         }
     }
@@ -98,14 +98,14 @@ impl MeasuredServer {
     pub(super) fn stop(&mut self) {
         if let Some(started) = &mut self.started {
             // A server on another machine has its own grace there, which comes first.
-            let grace = STOP_GRACE * if started.is_far { 2 } else { 1 };
+            let grace = STOP_GRACE * if started.is_remote { 2 } else { 1 };
             started.process.stop(grace);
         }
     }
 
     /// Returns its process, if it is on this machine and the lab knows it.
     pub(super) fn pid(&self) -> Option<u32> {
-        let here = self.started.as_ref().filter(|started| !started.is_far);
+        let here = self.started.as_ref().filter(|started| !started.is_remote);
         here.map(|started| started.process.pid())
     }
 
@@ -125,14 +125,14 @@ impl MeasuredServer {
     }
 
     /// Returns the last lines that it wrote.
-    pub(super) fn last_words(&self, lines: usize) -> String {
-        self.started.as_ref().map_or_else(String::new, |of| of.process.last_words(lines))
+    pub(super) fn last_lines(&self, lines: usize) -> String {
+        self.started.as_ref().map_or_else(String::new, |of| of.process.last_error_lines(lines))
     }
 
     /// Describes its end: "exited with code 1: the last lines that it wrote".
     pub(super) fn describe_end(&self, status: ExitStatus) -> String {
         match &self.started {
-            Some(started) => last_words(&started.process, status),
+            Some(started) => describe_exit(&started.process, status),
             None => describe(status),
         }
     }
@@ -150,7 +150,7 @@ impl MeasuredServer {
 }
 
 /// Describes the end of a process: "exited with code 1: the last lines that it wrote".
-pub(super) fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
-    let words = process.last_words(3);
+pub(super) fn describe_exit(process: &ChildProcess, status: ExitStatus) -> String {
+    let words = process.last_error_lines(3);
     if words.is_empty() { describe(status) } else { format!("{}: {words}", describe(status)) }
 }

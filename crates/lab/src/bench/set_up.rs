@@ -62,7 +62,7 @@ impl<'a> ProcessBench<'a> {
         let BenchSettings { plan, time, subjects, godwit, folder, running, stop } = settings;
         let origin = Instant::now();
         let mut run = Registry::open()?.begin()?;
-        run.note_folder(&folder)?;
+        run.register_folder(&folder)?;
         folder::create(&folder)?;
         let mut warnings = Vec::new();
         let family = ProtocolAddressing::for_protocol(plan.protocol);
@@ -72,7 +72,7 @@ impl<'a> ProcessBench<'a> {
         let (topology, relay, link) = if let Some(machines) = &machines {
             warnings.extend(machines.notes());
             let relay = machines.own_address(family)?;
-            let interface = target::interface_of(relay)?;
+            let interface = target::relay_interface(relay)?;
             (MeasurementTopology::Network { interface }, relay, family.link(relay.ip()))
         } else if let Some(running) = running {
             warnings.extend_from_slice(&running.notes);
@@ -127,7 +127,7 @@ impl<'a> ProcessBench<'a> {
             if subject.sharing == DatabaseAccess::TwoServers {
                 let store = self.services[position].store.clone();
                 self.services[position].partner = Some(self.services.len());
-                self.start(&second(subject), Some(store))?;
+                self.start(&second_server(subject), Some(store))?;
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl<'a> ProcessBench<'a> {
         folder::create(&folder)?;
         let store = match store {
             Some(store) => store,
-            None => self.store_of(subject, &folder)?,
+            None => self.prepare_store(subject, &folder)?,
         };
         let topology = self.topology_for(position, subject)?;
         let address = match (&topology, &self.machines) {
@@ -201,19 +201,19 @@ impl<'a> ProcessBench<'a> {
             }
         };
         let terms = MeasurementTerms::for_subject(subject, self.plan);
-        let place = self.place(subject, terms.pool_size, address, &topology, store.clone());
+        let place = self.deployment(subject, terms.pool_size, address, &topology, store.clone());
         let prepared = driver::prepare(subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
-        let command = self.at_its_machine(position, &folder, command)?;
+        let command = self.command_at_server_machine(position, &folder, command)?;
         let quota = self.quota(position)?;
         let began = Instant::now();
-        let is_far = self.has_far_server();
+        let is_far = self.has_remote_server();
         let start = if is_far { ChildProcess::start_held } else { ChildProcess::start };
         let process = start(&command, "server", &folder)?;
-        self.run.note_group(process.pid())?;
+        self.run.register_group(process.pid())?;
         if let Some(quota) = &quota {
-            quota.hold(process.pid())?;
+            quota.add_process(process.pid())?;
         }
         if prepared.reads_frames && !self.sends_frames {
             self.warnings.push(note_of_frames(subject));
@@ -233,7 +233,7 @@ impl<'a> ProcessBench<'a> {
                 quota,
                 began,
                 process,
-                is_far,
+                is_remote: is_far,
                 generation: 1,
             }),
             next_client: 0,
@@ -261,7 +261,7 @@ impl<'a> ProcessBench<'a> {
     }
 
     /// Returns the place in which `subject` runs, with `pool_size` addresses for clients.
-    pub(super) fn place(
+    pub(super) fn deployment(
         &self,
         subject: &MeasurementSubject,
         pool_size: u32,
@@ -316,7 +316,7 @@ impl<'a> ProcessBench<'a> {
 }
 
 /// Makes the second of two servers on the same database.
-fn second(subject: &MeasurementSubject) -> MeasurementSubject {
+fn second_server(subject: &MeasurementSubject) -> MeasurementSubject {
     let and = if subject.variant.is_empty() { "" } else { ", " };
     MeasurementSubject {
         variant: format!("{}{and}second server", subject.variant),

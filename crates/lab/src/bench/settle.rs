@@ -21,13 +21,13 @@ use crate::error::LabError;
 use crate::probe::{ProbeRequest, ServerProbe};
 
 /// Longest time until a server answers after its start.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest time until a server answers that ran before the lab.
-const THERE_PATIENCE: Duration = Duration::from_secs(15);
+const RUNNING_SERVER_PATIENCE: Duration = Duration::from_secs(15);
 /// Longest time until a server answers whose configuration or leases are large.
-const LARGE_PATIENCE: Duration = Duration::from_secs(180);
+const LARGE_START_TIMEOUT: Duration = Duration::from_secs(180);
 /// Longest time that a server may take to work off a trial, after which it is started again.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Least wait that is reported, in seconds.
 const LONG_WAIT_S: f64 = 0.25;
 
@@ -60,7 +60,7 @@ impl Waits {
         if self.restarts == 0 {
             return Some(waits);
         }
-        let (count, patience_s) = (self.restarts, SETTLE_PATIENCE.as_secs());
+        let (count, patience_s) = (self.restarts, SETTLE_TIMEOUT.as_secs());
         Some(format!("{waits} {count} × it had not after {patience_s} s and was started again."))
     }
 }
@@ -72,9 +72,9 @@ impl ProcessBench<'_> {
         let mut probe = self.probe()?;
         let service = &self.services[position];
         let patience = match service.subject.feature {
-            _ if service.started.is_none() => THERE_PATIENCE,
-            ServerFeature::Plain => START_PATIENCE,
-            _ => LARGE_PATIENCE,
+            _ if service.started.is_none() => RUNNING_SERVER_PATIENCE,
+            ServerFeature::Plain => START_TIMEOUT,
+            _ => LARGE_START_TIMEOUT,
         };
         let began = service.started.as_ref().map(|started| started.began);
         let has_answered = self.answers(position, &mut probe, patience, began)?;
@@ -98,7 +98,7 @@ impl ProcessBench<'_> {
             None => format!(
                 "{label} does not answer on UDP {address} after {} s{}",
                 patience.as_secs(),
-                match service.last_words(1) {
+                match service.last_lines(1) {
                     words if words.is_empty() => ", and wrote nothing".to_owned(),
                     words => format!("; its last words: {words}"),
                 }
@@ -112,13 +112,13 @@ impl ProcessBench<'_> {
     pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
         let began = Instant::now();
         let mut probe = self.probe()?;
-        if !self.answers(position, &mut probe, SETTLE_PATIENCE, None)? {
+        if !self.answers(position, &mut probe, SETTLE_TIMEOUT, None)? {
             let service = &mut self.services[position];
             if service.started.is_none() || service.has_ended() {
                 return Ok(None);
             }
             self.restart(position)?;
-            if !self.answers(position, &mut probe, START_PATIENCE, None)? {
+            if !self.answers(position, &mut probe, START_TIMEOUT, None)? {
                 return Ok(None);
             }
         }
@@ -132,14 +132,14 @@ impl ProcessBench<'_> {
         self.progress.print(&format!(
             "note: {} does not answer {} s after its last trial and is started again",
             service.subject.label(),
-            SETTLE_PATIENCE.as_secs()
+            SETTLE_TIMEOUT.as_secs()
         ));
         service.waits.restarts += 1;
         self.stop_server(position);
         let service = &mut self.services[position];
         if let Some(started) = &mut service.started {
             started.restart(&service.folder)?;
-            self.run.note_group(started.process.pid())?;
+            self.run.register_group(started.process.pid())?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl ProcessBench<'_> {
 
 /// Describes possible causes for a server that runs and does not answer.
 fn unanswered(server: SocketAddr, relay: SocketAddr, plan: &Plan) -> String {
-    let patience_s = THERE_PATIENCE.as_secs();
+    let patience_s = RUNNING_SERVER_PATIENCE.as_secs();
     if !plan.protocol.is_dhcp() {
         return format!("no answer came from UDP {server} to {relay} within {patience_s} s");
     }

@@ -77,16 +77,16 @@ impl ProcessBench<'_> {
         let line = self.topology.command(TopologySide::Server, cpu, CommandLine::new("program"));
         let words = &line.words()[..line.words().len() - 1];
         let database = PrivateDatabase::start_with_prefix(engine, settings, words)?;
-        self.run.note_folder(database.folder())?;
+        self.run.register_folder(database.folder())?;
         if let Some(pid) = database.pid() {
-            self.run.note_group(pid)?;
+            self.run.register_group(pid)?;
         }
         self.databases.push(database);
         Ok(&self.databases[self.databases.len() - 1])
     }
 
     /// Returns the store of `subject`, in `folder` or in empty tables of its own.
-    pub(super) fn store_of(
+    pub(super) fn prepare_store(
         &mut self,
         subject: &MeasurementSubject,
         folder: &Path,
@@ -125,7 +125,7 @@ impl ProcessBench<'_> {
         let cpu = Some(self.processors.generator);
         let command = self.topology.command(TopologySide::Server, cpu, command);
         let mut process = ChildProcess::start(&command, DISTANCE, folder)?;
-        self.run.note_group(process.pid())?;
+        self.run.register_group(process.pid())?;
         let (said, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
         loop {
             let text = fs::read_to_string(&said).unwrap_or_default();
@@ -136,7 +136,7 @@ impl ProcessBench<'_> {
             }
             let is_over = process.exit_status().is_ok_and(|exit_status| exit_status.is_some());
             if is_over || began.elapsed() > DISTANCE_LIMIT {
-                let words = process.last_words(3);
+                let words = process.last_error_lines(3);
                 return Err(LabError::Failed(format!("{command} does not begin: {words}")));
             }
             std::thread::sleep(LOOK_EVERY);

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{PreparedServer, ServerDeployment, netmask, version_of};
+use super::{PreparedServer, ServerDeployment, netmask, reported_version};
 use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
@@ -29,7 +29,7 @@ pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabErr
     Ok(PreparedServer {
         command: command.args(arguments.iter().map(String::as_str)),
         lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.version())),
-        version: version_of(&program, "--version"),
+        version: reported_version(&program, "--version"),
         reads_frames: false,
     })
 }

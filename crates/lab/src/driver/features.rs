@@ -98,7 +98,7 @@ pub(crate) fn generator_words(feature: ServerFeature, version: AddressFamily) ->
     if feature == ServerFeature::Renewals {
         words.push("--renew".to_owned());
     }
-    if feature.is_chatty() {
+    if feature.sends_messages_twice() {
         words.push("--chatty".to_owned());
     }
     words
@@ -174,7 +174,7 @@ pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
                 json!({ "name": format!("network-{network}"), &key: all })
             };
             configuration["shared-networks"] = (0..networks).map(network).collect();
-            beside_others(version, &mut configuration[&key]);
+            shrink_own_subnet(version, &mut configuration[&key]);
         }
         // The other features are in the server's own words, in its files, or in the behavior of
         // clients.
@@ -220,14 +220,14 @@ fn reserve(place: &ServerDeployment, configuration: &mut Value) {
 
 fn many_subnets(place: &ServerDeployment, list: &mut Value) {
     let version = place.family.version();
-    beside_others(version, list);
+    shrink_own_subnet(version, list);
     let list = list.as_array_mut().expect("subnets are a list");
     list.extend((0..SUBNETS).map(|number| subnet(version, number)));
 }
 
 /// Shrinks the only subnet of DHCPv4, which has all of 10.0.0.0/8, so that others can follow above
 /// it.
-fn beside_others(version: AddressFamily, list: &mut Value) {
+fn shrink_own_subnet(version: AddressFamily, list: &mut Value) {
     if version == AddressFamily::V4 {
         list[0]["subnet"] = json!("10.0.0.0/9");
     }
@@ -268,7 +268,7 @@ pub(super) fn write_files(place: &ServerDeployment) -> Result<(), LabError> {
     }
     let pool = place.pool_size();
     let free = place.feature.used_per_10_000().map_or_else(
-        || pool.saturating_sub(place.feature.leases_before()),
+        || pool.saturating_sub(place.feature.initial_leases()),
         |used| (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32,
     );
     if free < pool {

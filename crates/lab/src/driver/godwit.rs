@@ -5,7 +5,7 @@ use serde_json::json;
 use testbed::CommandLine;
 
 use super::{
-    PreparedServer, ServerDeployment, common_configuration, confined, lease_file, version_of,
+    PreparedServer, ServerDeployment, common_configuration, confined, lease_file, reported_version,
     with_ports, write_configuration,
 };
 use crate::error::LabError;
@@ -37,7 +37,7 @@ pub(super) fn prepare(
     if place.feature.threads() > 1 {
         own["shards"] = json!(place.feature.threads());
     }
-    if let Some(store) = place.store.godwits_own() {
+    if let Some(store) = place.store.godwit_settings() {
         own["lease-database"] = store;
     }
     configuration["user-context"] = json!({ "godwit": own });
@@ -54,7 +54,7 @@ pub(super) fn prepare(
     Ok(PreparedServer {
         command: with_ports(command, place),
         lease_file: lease_file(place),
-        version: version_of(&place.godwit, "--version"),
+        version: reported_version(&place.godwit, "--version"),
         reads_frames: false,
     })
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{PreparedServer, ServerDeployment, netmask, version_of, write};
+use super::{PreparedServer, ServerDeployment, netmask, reported_version, write};
 use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
@@ -49,7 +49,7 @@ pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabErr
     Ok(PreparedServer {
         command: command.with_prefix(&WITHOUT_SYSLOG),
         lease_file: Some(LeaseFile::dhcpd(leases, place.family.version())),
-        version: version_of(Path::new(&program), "--version"),
+        version: reported_version(Path::new(&program), "--version"),
         reads_frames: place.family.version() == AddressFamily::V4,
     })
 }

@@ -14,7 +14,7 @@ use testbed::{CommandLine, Debian13, debian};
 
 use super::{
     CONFIGURATION, PreparedServer, ServerDeployment, common_configuration, confined, lease_file,
-    version_of, with_ports, write_configuration, write_configuration_seen_at,
+    reported_version, with_ports, write_configuration, write_configuration_seen_at,
 };
 use crate::error::LabError;
 use crate::family::AddressFamily;
@@ -31,11 +31,11 @@ const fn threads(store: LeaseStoreKind) -> (u32, u32) {
 }
 
 pub(super) fn program(version: AddressFamily) -> Result<PathBuf, LabError> {
-    let name = name_of(version);
+    let name = program_name(version);
     Ok(PathBuf::from(require_program(name, &format!("{name}-server"))?))
 }
 
-const fn name_of(version: AddressFamily) -> &'static str {
+const fn program_name(version: AddressFamily) -> &'static str {
     match version {
         AddressFamily::V4 => "kea-dhcp4",
         AddressFamily::V6 => "kea-dhcp6",
@@ -44,7 +44,7 @@ const fn name_of(version: AddressFamily) -> &'static str {
 
 /// Returns the root folder of Debian 13 that has the server.
 pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
-    let debian = Debian13::find().filter(|debian| debian.program(name_of(version)).is_some());
+    let debian = Debian13::find().filter(|debian| debian.program(program_name(version)).is_some());
     debian.ok_or_else(|| {
         LabError::Failed(
             "there is no root folder of Debian 13 with Kea 3: `cargo xtask test setup` makes it as \
@@ -76,7 +76,7 @@ fn prepare_installed(
     Ok(PreparedServer {
         command: with_ports(command, place),
         lease_file: lease_file(place),
-        version: version_of(&program, "-v"),
+        version: reported_version(&program, "-v"),
         reads_frames: false,
     })
 }
@@ -87,7 +87,7 @@ fn prepare_debian_13(
     multi_threaded: bool,
     place: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
-    let name = name_of(place.family.version());
+    let name = program_name(place.family.version());
     let debian = debian_13(place.family.version())?;
     let seen = ServerDeployment { folder: debian::LEASES.into(), ..place.clone() };
     let mut configuration = configuration(multi_threaded, &seen);

@@ -301,7 +301,7 @@ fn with_ports(command: CommandLine, place: &ServerDeployment) -> CommandLine {
 
 /// Returns the first line that `program ARGUMENT` prints, from standard error if standard output is
 /// empty.
-fn version_of(program: &Path, argument: &str) -> String {
+fn reported_version(program: &Path, argument: &str) -> String {
     let output = CommandLine::new(program.to_string_lossy()).arg(argument).to_command().output();
     let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
     String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()

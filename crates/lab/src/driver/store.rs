@@ -63,7 +63,7 @@ impl StorePlace {
     }
 
     /// Returns Godwit's own settings for the store; `None` when there are none.
-    pub(super) fn godwits_own(&self) -> Option<Value> {
+    pub(super) fn godwit_settings(&self) -> Option<Value> {
         match self {
             Self::Memfile => None,
             Self::Sqlite(file) => Some(json!({ "sqlite": file.to_string_lossy() })),

@@ -27,7 +27,7 @@ impl Drop for SessionFolder {
 ///
 /// # Errors
 /// The folder cannot be made, or the answers cannot be written.
-pub fn attend(orders: impl BufRead, mut answers: impl Write) -> Result<(), LabError> {
+pub fn run_agent(orders: impl BufRead, mut answers: impl Write) -> Result<(), LabError> {
     let name = format!("godwit-lab-{}-{}", std::process::id(), Clock::mono_ns());
     let folder = SessionFolder(std::env::temp_dir().join(name));
     fs::DirBuilder::new()
@@ -80,9 +80,9 @@ fn carry_out(order: RemoteOrder, folder: &Path) -> RemoteAnswer {
         return RemoteAnswer::Failed(format!("{path} is not in {}", folder.display()));
     }
     let tried = match order {
-        RemoteOrder::Put(Copy { text, .. }) => put(Path::new(&path), &text),
+        RemoteOrder::Put(Copy { text, .. }) => write_file(Path::new(&path), &text),
         RemoteOrder::Clear(_) => clear(Path::new(&path)),
-        RemoteOrder::Get(_) => return get(Path::new(&path)),
+        RemoteOrder::Get(_) => return read_files(Path::new(&path)),
         RemoteOrder::Clock => unreachable!("answered above"),
     };
     match tried {
@@ -96,7 +96,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder) && !path.components().any(|part| part == Component::ParentDir)
 }
 
-fn put(path: &Path, text: &str) -> io::Result<()> {
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(path, text)
 }
@@ -109,7 +109,7 @@ fn clear(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the text files in `folder`; none if the folder does not exist.
-fn get(folder: &Path) -> RemoteAnswer {
+fn read_files(folder: &Path) -> RemoteAnswer {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file()).filter_map(|entry| {
         let text = fs::read_to_string(entry.path()).ok()?;
@@ -126,7 +126,7 @@ mod tests {
         let lines: Vec<String> =
             orders.iter().map(|order| serde_json::to_string(order).unwrap() + "\n").collect();
         let mut said = Vec::new();
-        attend(lines.concat().as_bytes(), &mut said).unwrap();
+        run_agent(lines.concat().as_bytes(), &mut said).unwrap();
         let said = String::from_utf8(said).unwrap();
         said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

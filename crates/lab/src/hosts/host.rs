@@ -91,7 +91,7 @@ impl RemoteSession {
     }
 
     /// Returns the last line of its error output.
-    fn last_words(&self) -> String {
+    fn last_error_line(&self) -> String {
         let text = fs::read_to_string(&self.complaints).unwrap_or_default();
         let last = text.lines().rfind(|line| !line.trim().is_empty());
         last.map(|line| format!(": {}", line.trim())).unwrap_or_default()
@@ -157,7 +157,7 @@ impl RemoteHost {
         });
         let mut session = RemoteSession { child, orders, answers, complaints };
         let wrong = |session: &RemoteSession, problem: &str| {
-            failed(&format!("{problem}{}", session.last_words()))
+            failed(&format!("{problem}{}", session.last_error_line()))
         };
         let hello = match session.answer() {
             Ok((RemoteAnswer::Hello(hello), _)) => hello,
@@ -217,7 +217,7 @@ impl RemoteHost {
 
     /// Copies the files of `folder`, which is in the result folder, to the other machine, and
     /// replaces the content of its copy.
-    pub(crate) fn put(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn copy_to_remote(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.with_remote_paths(&folder.to_string_lossy());
         self.carry_out(&RemoteOrder::Clear(there.clone()))?;
         let entries = fs::read_dir(folder)
@@ -234,7 +234,7 @@ impl RemoteHost {
     }
 
     /// Copies the files of the copy of `folder` to this machine.
-    pub(crate) fn get(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn copy_from_remote(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.with_remote_paths(&folder.to_string_lossy());
         match self.session.send_order(&RemoteOrder::Get(there)) {
             Ok((RemoteAnswer::Files(files), _)) => {
@@ -245,8 +245,8 @@ impl RemoteHost {
                 }
                 Ok(())
             }
-            Ok(_) => Err(self.failed("answered something else than was asked")),
-            Err(problem) => Err(self.failed(&problem)),
+            Ok(_) => Err(self.host_error("answered something else than was asked")),
+            Err(problem) => Err(self.host_error(&problem)),
         }
     }
 
@@ -265,7 +265,8 @@ impl RemoteHost {
             .args(["--interface", self.interface_of(address.ip())?])
             .args(["--processor", &cpu.to_string(), "--interval-ms", &interval_ms.to_string()])
             .args(["--folder", &self.with_remote_paths(&folder.to_string_lossy()), "--"]);
-        let inner = inner.with_environment_as_words().changed(|text| self.with_remote_paths(text));
+        let inner =
+            inner.with_environment_as_words().map_words(|text| self.with_remote_paths(text));
         let hold = hold.args(inner.words().iter().map(String::as_str));
         let ssh = CommandLine::new(self.ssh[0].clone());
         Ok(ssh
@@ -276,13 +277,13 @@ impl RemoteHost {
     fn carry_out(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
         match self.session.send_order(order) {
             Ok((RemoteAnswer::Done, _)) => Ok(()),
-            Ok(_) => Err(self.failed("answered something else than was asked")),
-            Err(problem) => Err(self.failed(&problem)),
+            Ok(_) => Err(self.host_error("answered something else than was asked")),
+            Err(problem) => Err(self.host_error(&problem)),
         }
     }
 
-    fn failed(&self, problem: &str) -> LabError {
-        LabError::Failed(format!("host {}: {problem}{}", self.name, self.session.last_words()))
+    fn host_error(&self, problem: &str) -> LabError {
+        LabError::Failed(format!("host {}: {problem}{}", self.name, self.session.last_error_line()))
     }
 }
 

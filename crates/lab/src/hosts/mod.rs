@@ -18,10 +18,10 @@ use std::path::Path;
 use measure::Plan;
 use measure::plan::{DatabaseAccess, LeaseStoreKind, Restarts, ServerFeature};
 
-pub use agent::attend;
+pub use agent::run_agent;
 pub(crate) use host::{RemoteHost, RemotePart};
-pub use remote_program::{RemoteProgram, hold};
-pub(crate) use stream::{RunOrigin, SampleFileReader, joined};
+pub use remote_program::{RemoteProgram, run_program};
+pub(crate) use stream::{RunOrigin, SampleFileReader, merge_samples};
 
 use crate::driver;
 use crate::error::LabError;
@@ -63,7 +63,7 @@ impl Machines {
         if !hosts.is_used() {
             return Ok(None);
         }
-        let problems = unfit(plan, subjects);
+        let problems = unsupported_settings(plan, subjects);
         let address = |text: &String| {
             let parsed = text.parse::<IpAddr>();
             parsed.map_err(|_| LabError::Usage(format!("hosts: `{text}` is no address")))
@@ -136,7 +136,7 @@ impl Machines {
 }
 
 /// Returns the settings of `plan` that the lab supports on its own machine only, a sentence each.
-fn unfit(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<String> {
+fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();
     if server.stores != [LeaseStoreKind::Memfile] {
@@ -186,7 +186,7 @@ mod tests {
         let mut plan = Plan { name: "x".to_owned(), ..Plan::default() };
         plan.hosts.server = "one".to_owned();
         plan.hosts.server_address = "192.0.2.1".to_owned();
-        assert_eq!(unfit(&plan, &[]), [""; 0]);
+        assert_eq!(unsupported_settings(&plan, &[]), [""; 0]);
         plan.server.stores = vec![LeaseStoreKind::Mysql];
         plan.server.sharing = vec![DatabaseAccess::TwoServers];
         plan.server.processor_share = 0.5;
@@ -195,7 +195,7 @@ mod tests {
         plan.curve.avalanche_s = 1.0;
         plan.profile.fractions = vec![0.5];
         plan.exhaustion.dwell_s = 20.0;
-        assert_eq!(unfit(&plan, &[]).len(), 8);
+        assert_eq!(unsupported_settings(&plan, &[]).len(), 8);
         let folder = Path::new("/nowhere");
         let error = Machines::open(&plan, &[], folder, folder).unwrap_err();
         assert_eq!(error.exit_code(), 2);

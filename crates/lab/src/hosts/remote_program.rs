@@ -53,7 +53,7 @@ pub struct RemoteProgram {
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn hold(
+pub fn run_program(
     held: &RemoteProgram,
     input: impl Read + Send + 'static,
     mut output: impl Write,
@@ -91,7 +91,7 @@ pub fn hold(
         }
     }
     let ended = ended.or_else(|| process.stop(GRACE));
-    let words = process.last_words(LAST_LINES);
+    let words = process.last_error_lines(LAST_LINES);
     if !words.is_empty() {
         netio::stderr::print_line(&words);
     }

@@ -92,7 +92,7 @@ impl SampleFileReader {
 
 /// Merges `others`, samples of other machines at the same times, into `base`. Each of their samples
 /// is added to the first of `base` that does not end before it, the last ones to the last.
-pub(crate) fn joined(
+pub(crate) fn merge_samples(
     mut base: Vec<MachineSample>,
     others: &[Vec<MachineSample>],
 ) -> Vec<MachineSample> {
@@ -159,7 +159,7 @@ mod tests {
             [0.1, 0.2, 0.3].map(|at_s| MachineSample { at_s, ..MachineSample::default() }).into();
         let one = [0.05, 0.08, 0.15, 0.29, 0.31, 0.35].map(|at_s| sample(at_s, 1, 1_000));
         let two = [0.12, 0.31].map(|at_s| sample(at_s, 10, 2_001));
-        let joined = joined(base, &[one.into(), two.into()]);
+        let joined = merge_samples(base, &[one.into(), two.into()]);
         let drops: Vec<u64> = joined.iter().map(|s| s.generator_socket_drops).collect();
         assert_eq!(drops, [2, 11, 13]);
         let memory: Vec<u64> = joined.iter().map(|s| s.generator_rss_bytes).collect();

@@ -59,12 +59,12 @@ impl LeaseLineParser {
     }
 
     /// Returns the lease that ends with `line`; `None` for headings and rows cut off in the middle.
-    pub(super) fn take(&mut self, line: &str) -> Option<LeaseFileEntry> {
+    pub(super) fn parse_line(&mut self, line: &str) -> Option<LeaseFileEntry> {
         match (self.format, self.version) {
             (LeaseLineFormat::List | LeaseLineFormat::Kea, AddressFamily::V4) => two_columns(line),
             (LeaseLineFormat::List, AddressFamily::V6) => columns_v6(line, [0, 1, 2, 3, 4]),
             (LeaseLineFormat::Kea, AddressFamily::V6) => columns_v6(line, [0, 8, 6, 1, 7]),
-            (LeaseLineFormat::Dhcpd, _) => self.block.take(line),
+            (LeaseLineFormat::Dhcpd, _) => self.block.parse_line(line),
             (LeaseLineFormat::Dnsmasq, version) => dnsmasq(line, version),
         }
     }
@@ -134,7 +134,7 @@ struct Block {
 
 impl Block {
     /// Takes a line; returns the lease at the end of a block in which it is active.
-    fn take(&mut self, line: &str) -> Option<LeaseFileEntry> {
+    fn parse_line(&mut self, line: &str) -> Option<LeaseFileEntry> {
         let line = line.trim();
         let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
         if let Some(address) = opened("lease ") {
@@ -204,7 +204,7 @@ mod tests {
     fn shown(format: LeaseLineFormat, version: AddressFamily, text: &str) -> Vec<String> {
         let mut lines = LeaseLineParser::new(format, version);
         text.split_inclusive('\n')
-            .filter_map(|line| lines.take(line))
+            .filter_map(|line| lines.parse_line(line))
             .map(|lease| lease.show())
             .collect()
     }

@@ -166,7 +166,7 @@ fn read_into(
     let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
     let (mut line, mut lines) = (Vec::new(), LeaseLineParser::new(format, version));
     while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
-        leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.take(text)));
+        leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.parse_line(text)));
         line.clear();
     }
     Ok(())

@@ -188,7 +188,7 @@ pub fn names() -> Vec<(String, String)> {
     names
         .into_iter()
         .map(|name| {
-            let title = match title_of(&name) {
+            let title = match read_title(&name) {
                 Ok(title) => title,
                 Err(e) => format!("(does not load) {}", e.to_string().lines().next().unwrap_or("")),
             };
@@ -197,7 +197,7 @@ pub fn names() -> Vec<(String, String)> {
         .collect()
 }
 
-fn title_of(named: &str) -> Result<String, LabError> {
+fn read_title(named: &str) -> Result<String, LabError> {
     if let Some(suite) = load_suite(named)? {
         return Ok(suite.title);
     }

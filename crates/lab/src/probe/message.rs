@@ -58,7 +58,7 @@ pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the transaction identifier of a message of either family.
-pub(super) fn xid_of(link: IpAddr, message: &[u8]) -> Option<u32> {
+pub(super) fn transaction_id(link: IpAddr, message: &[u8]) -> Option<u32> {
     match link {
         IpAddr::V4(_) => Some(u32::from_be_bytes(message.get(4..8)?.try_into().ok()?)),
         IpAddr::V6(_) => {
@@ -131,14 +131,14 @@ mod tests {
     #[test]
     fn an_offer_is_requested_from_who_made_it() {
         let mut offer = first(V4, 7);
-        assert_eq!((offer.len(), xid_of(V4, &offer)), (300, Some(7)));
+        assert_eq!((offer.len(), transaction_id(V4, &offer)), (300, Some(7)));
         assert_eq!(second(V4, 8, &offer), None, "an echo is no offer");
         offer[0] = 2;
         offer[16..20].copy_from_slice(&[10, 1, 0, 9]);
         assert_eq!(second(V4, 8, &offer), None, "no server identifier");
         offer[240..251].copy_from_slice(&[0, 53, 1, 2, 54, 4, 10, 0, 0, 1, 255]);
         let request = second(V4, 8, &offer).expect("an offer");
-        assert_eq!(xid_of(V4, &request), Some(8));
+        assert_eq!(transaction_id(V4, &request), Some(8));
         assert_eq!(request[24..28], [10, 0, 255, 254]);
         assert_eq!(request[240..256], [53, 1, 3, 50, 4, 10, 1, 0, 9, 54, 4, 10, 0, 0, 1, 255]);
         assert_eq!(second(V4, 8, &[2, 1]), None);
@@ -147,13 +147,13 @@ mod tests {
     #[test]
     fn an_advertise_is_requested_with_all_that_it_holds() {
         let mut advertise = first(V6, 0x0102_0304);
-        assert_eq!(xid_of(V6, &advertise), Some(0x02_0304));
+        assert_eq!(transaction_id(V6, &advertise), Some(0x02_0304));
         assert_eq!(second(V6, 8, &advertise), None, "an echo is no ADVERTISE");
         advertise[0] = 13;
         advertise[38] = 2;
         let request = second(V6, 8, &advertise).expect("an ADVERTISE");
-        assert_eq!((request[0], request[38], xid_of(V6, &request)), (12, 3, Some(8)));
+        assert_eq!((request[0], request[38], transaction_id(V6, &request)), (12, 3, Some(8)));
         assert_eq!(request[42..], advertise[42..]);
-        assert_eq!(xid_of(V6, &advertise[..50]), None, "cut off");
+        assert_eq!(transaction_id(V6, &advertise[..50]), None, "cut off");
     }
 }

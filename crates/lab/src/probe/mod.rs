@@ -23,7 +23,7 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(50);
 /// Least time between requests to a server that starts; `PART` is the divisor of the time that it
 /// has taken.
 const LEAST_REQUEST_INTERVAL: Duration = Duration::from_millis(2);
-const PART: u32 = 100;
+const START_TIME_DIVISOR: u32 = 100;
 /// Number of requests for a lease; a server that grants none is accepted all the same.
 const REQUESTS: u32 = 5;
 /// Number of repeated queries after a wrong answer: a server may answer before it has read its
@@ -103,8 +103,8 @@ impl ServerProbe {
             }
             asked.push_back((xid, now));
             self.send(server, &self.request.message(xid));
-            let pause =
-                (now.duration_since(began) / PART).clamp(LEAST_REQUEST_INTERVAL, REQUEST_INTERVAL);
+            let pause = (now.duration_since(began) / START_TIME_DIVISOR)
+                .clamp(LEAST_REQUEST_INTERVAL, REQUEST_INTERVAL);
             let is_answer = |answer: &[u8]| {
                 asked.iter().any(|&(xid, _)| self.request.is_answered_by(answer, xid))
             };
@@ -135,7 +135,7 @@ impl ServerProbe {
             let Some(answer) = self.exchange(server, &self.request.message(xid), xid)? else {
                 continue;
             };
-            said = request::objection(&answer);
+            said = request::answer_fault(&answer);
             if said.is_none() {
                 break;
             }

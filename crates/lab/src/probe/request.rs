@@ -39,7 +39,7 @@ impl ProbeRequest {
     /// Returns true if `answer` answers the message with identifier `xid`.
     pub(super) fn is_answered_by(self, answer: &[u8], xid: u32) -> bool {
         match self {
-            Self::Dhcp(link) => message::xid_of(link, answer) == Some(xid),
+            Self::Dhcp(link) => message::transaction_id(link, answer) == Some(xid),
             Self::Dns => DnsMessage::parse(answer).is_ok_and(|message| {
                 let header = message.header();
                 header.flags.has(Flags::RESPONSE) && header.id == xid as u16
@@ -73,7 +73,7 @@ fn query() -> Vec<u8> {
 
 /// Returns the fault of an answer to the query of DNS plans by a server with the lab's zone; `None`
 /// when it is the answer that all of them must give: the one record, nothing truncated.
-pub(super) fn objection(answer: &[u8]) -> Option<String> {
+pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
     let message = match DnsMessage::parse(answer) {
         Ok(message) => message,
         Err(malformed) => return Some(format!("what is no DNS message ({malformed})")),
@@ -131,11 +131,11 @@ mod tests {
 
     #[test]
     fn only_the_record_of_the_zone_is_a_good_answer() {
-        assert_eq!(objection(&answer()), None);
+        assert_eq!(answer_fault(&answer()), None);
         let changed = |at: usize, octet: u8| {
             let mut octets = answer();
             octets[at] = octet;
-            objection(&octets)
+            answer_fault(&octets)
         };
         assert_eq!(changed(3, 5).as_deref(), Some("REFUSED"));
         assert_eq!(changed(2, 0x86).as_deref(), Some("a truncated message"));
@@ -143,7 +143,7 @@ mod tests {
         assert!(changed(last_of_address, 9).is_some_and(|words| words.contains("not the one")));
         let mut echo = ProbeRequest::Dns.message(XID);
         echo[2] |= 0x80;
-        assert!(objection(&echo).is_some_and(|words| words.starts_with("0 records")));
-        assert!(objection(&[1, 2]).is_some_and(|words| words.starts_with("what is no DNS")));
+        assert!(answer_fault(&echo).is_some_and(|words| words.starts_with("0 records")));
+        assert!(answer_fault(&[1, 2]).is_some_and(|words| words.starts_with("what is no DNS")));
     }
 }

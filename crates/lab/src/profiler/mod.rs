@@ -123,7 +123,7 @@ impl Perf {
 }
 
 /// Summarizes perf's complaint in one sentence for the user of the lab.
-fn sentence(complaint: &str, paranoid: &str) -> String {
+fn explain_failure(complaint: &str, paranoid: &str) -> String {
     let is_refused = ["perf_event_paranoid", "ermission", "not permitted", "Access to performance"];
     if is_refused.iter().any(|words| complaint.contains(words)) {
         let paranoid = paranoid.trim();
@@ -145,7 +145,7 @@ fn sentence(complaint: &str, paranoid: &str) -> String {
 }
 
 /// Makes a profile from perf's output.
-fn profile_of(text: &str, sampling: SamplingSettings, seconds: f64) -> Profile {
+fn make_profile(text: &str, sampling: SamplingSettings, seconds: f64) -> Profile {
     let folded = fold(text);
     Profile {
         event: folded.event,
@@ -168,23 +168,23 @@ mod tests {
         // Printed by perf 6.1 for a process of another user.
         let refused = "Error:\nAccess to performance monitoring and observability operations is \
                        limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting";
-        let told = sentence(refused, "2\n");
+        let told = explain_failure(refused, "2\n");
         assert!(told.contains("kernel.perf_event_paranoid, which is 2 (1 or less"), "{told}");
         let gone = "Couldn't create thread/CPU maps: No such process\n";
         assert_eq!(
-            sentence(gone, "2"),
+            explain_failure(gone, "2"),
             "perf failed: Couldn't create thread/CPU maps: No such process"
         );
         let unknown = "Error:\nThe cycles event is not supported.\n";
-        assert_eq!(sentence(unknown, "2"), "perf failed: The cycles event is not supported");
-        assert_eq!(sentence("Events disabled\n", "2"), "perf ended without a word");
+        assert_eq!(explain_failure(unknown, "2"), "perf failed: The cycles event is not supported");
+        assert_eq!(explain_failure("Events disabled\n", "2"), "perf ended without a word");
     }
 
     #[test]
     fn a_profile_says_how_it_was_taken() {
         let sampling = SamplingSettings::from(&ProfilePlan::default());
         let text = "a 1 cycles:P: \n\t 12 f (/b)\n\n";
-        let profile = profile_of(text, sampling, 0.5);
+        let profile = make_profile(text, sampling, 0.5);
         assert_eq!(
             (profile.event.as_str(), profile.samples, profile.frequency_hz),
             ("cycles", 1, 997)

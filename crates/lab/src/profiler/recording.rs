@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use measure::profile::Profile;
 use testbed::CommandLine;
 
-use super::{PARANOID, Perf, SamplingSettings, profile_of, sentence};
+use super::{PARANOID, Perf, SamplingSettings, explain_failure, make_profile};
 
 /// Longest time that perf may take to carry out an order: it shares a processor with a generator.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -109,7 +109,7 @@ impl PerfRecording {
         self.orders = None;
         match self.wait() {
             Some(status) if status.success() => Ok(UnreadSamples { recording: self, seconds }),
-            Some(_) => Err(self.why()),
+            Some(_) => Err(self.failure_reason()),
             None => Err("perf did not end when it was told to".to_owned()),
         }
     }
@@ -123,7 +123,7 @@ impl PerfRecording {
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("perf did not obey the order `{word}` within {} s", PATIENCE.as_secs()))
             }
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(self.why()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(self.failure_reason()),
         }
     }
 
@@ -139,10 +139,10 @@ impl PerfRecording {
     }
 
     /// Returns the reason of perf's end, which it prints at its end.
-    fn why(&mut self) -> String {
+    fn failure_reason(&mut self) -> String {
         self.kill();
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
-        sentence(&complaint.unwrap_or_default(), &testbed::proc::read(PARANOID))
+        explain_failure(&complaint.unwrap_or_default(), &testbed::proc::read(PARANOID))
     }
 
     fn kill(&mut self) {
@@ -175,6 +175,6 @@ impl UnreadSamples {
     /// perf cannot read them; in one sentence.
     pub fn read(self) -> Result<Profile, String> {
         let PerfRecording { perf, sampling, data, .. } = &self.recording;
-        Ok(profile_of(&perf.script(data)?, *sampling, self.seconds))
+        Ok(make_profile(&perf.script(data)?, *sampling, self.seconds))
     }
 }

@@ -50,8 +50,10 @@ impl ProfiledServer {
     pub fn find_by_name(name: &str) -> Result<Self, LabError> {
         let own = std::process::id();
         let is_it = |words: &[String]| is_named(name, words);
-        let pids: Vec<u32> =
-            processes().into_iter().filter(|pid| *pid != own && is_it(&words_of(*pid))).collect();
+        let pids: Vec<u32> = processes()
+            .into_iter()
+            .filter(|pid| *pid != own && is_it(&command_line(*pid)))
+            .collect();
         let below: Vec<u32> = pids.iter().flat_map(|&pid| process_tree(pid).split_off(1)).collect();
         let above: Vec<u32> = pids.into_iter().filter(|pid| !below.contains(pid)).collect();
         match above[..] {
@@ -60,7 +62,7 @@ impl ProfiledServer {
                 "no process is called {name}; --pid takes the number of any"
             ))),
             _ => {
-                let line = |pid: &u32| format!("\n  {pid}  {}", words_of(*pid).join(" "));
+                let line = |pid: &u32| format!("\n  {pid}  {}", command_line(*pid).join(" "));
                 let lines: String = above.iter().map(line).collect();
                 Err(LabError::Usage(format!(
                     "{name} runs several times; say which by --pid:{lines}"
@@ -84,7 +86,7 @@ fn processes() -> Vec<u32> {
 }
 
 /// Returns the command line of a process.
-fn words_of(pid: u32) -> Vec<String> {
+fn command_line(pid: u32) -> Vec<String> {
     let text = read(format!("/proc/{pid}/cmdline"));
     text.split_terminator('\0').map(str::to_owned).collect()
 }
@@ -260,7 +262,7 @@ mod tests {
     use measure::plan::ProfilePlan;
 
     use super::*;
-    use crate::profiler::profile_of;
+    use crate::profiler::make_profile;
 
     #[test]
     fn servers_are_known_by_the_labs_names_and_by_their_programs() {
@@ -326,7 +328,7 @@ mod tests {
         let server = ProfiledServer { name: "echo".to_owned(), pid: 7 };
         let long = "f".repeat(80);
         let text = format!("e 1 cycles:u: \n\t 12 {long} (/b)\n\ne 1 cycles:u: \n\t 13 g (/c)\n\n");
-        let profile = profile_of(&text, SamplingSettings::from(&ProfilePlan::default()), 1.0);
+        let profile = make_profile(&text, SamplingSettings::from(&ProfilePlan::default()), 1.0);
         let look = ShortProfile::new(&server, profile, 1);
         let text = look.text();
         assert!(text.starts_with(
@@ -335,7 +337,7 @@ mod tests {
         ), "{text}");
         let row = text.lines().last().unwrap();
         assert!(row.starts_with("   50.0    50.0  ffff") && row.ends_with("fff… b"), "{row}");
-        let idle = profile_of("", SamplingSettings::from(&ProfilePlan::default()), 1.0);
+        let idle = make_profile("", SamplingSettings::from(&ProfilePlan::default()), 1.0);
         assert!(ShortProfile::new(&server, idle, 1).text().contains("It did not run."));
     }
 }

@@ -26,7 +26,7 @@ impl RunExecution<'_> {
         for subject in self.next_turn() {
             let of = &self.subjects[subject];
             match self.rates[subject] {
-                Some(rate) if of.has_labs_pool() => turns.push((subject, rate * wanted.fraction)),
+                Some(rate) if of.has_lab_pool() => turns.push((subject, rate * wanted.fraction)),
                 Some(_) if !of.is_limit() => {
                     let label = of.label();
                     let note =
@@ -63,7 +63,7 @@ impl RunExecution<'_> {
     pub(super) fn exhaustion_s(&self) -> f64 {
         let exhaustion = self.plan.exhaustion;
         let each_s = exhaustion.dwell_s + self.exhaustion_overhead_s();
-        let subjects = self.active.iter().filter(|&&at| self.subjects[at].has_labs_pool());
+        let subjects = self.active.iter().filter(|&&at| self.subjects[at].has_lab_pool());
         let mut servers: Vec<&str> =
             subjects.map(|&at| self.subjects[at].server.as_str()).collect();
         // Only one of the variants of each continues after the first round.

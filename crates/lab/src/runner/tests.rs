@@ -354,7 +354,7 @@ fn every_run_is_a_whole_search_of_every_subject_from_the_beginning() {
     let plan = nine_runs();
     let mut bench = imagined(&[30_000.0, 5_000.0]);
     let out = run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    assert_eq!((out.rounds_done, out.is_interrupted, out.warnings.len()), (9, false, 0));
+    assert_eq!((out.finished_rounds, out.is_interrupted, out.warnings.len()), (9, false, 0));
     assert_eq!(out.searches.len(), 18);
     let ends = |server: &str| out.searches.iter().filter(|end| end.server == server).count();
     assert_eq!((ends("a"), ends("b")), (9, 9));
@@ -365,7 +365,7 @@ fn every_run_is_a_whole_search_of_every_subject_from_the_beginning() {
             let of = bench.asked.iter().filter(|r| r.round == round && r.subject == subject);
             let searched: Vec<f64> =
                 of.filter(|r| r.purpose == Purpose::Search).map(|r| r.rate_per_s).collect();
-            assert_eq!(searched[0], plan.search_of(round, &plan.search).start_per_s);
+            assert_eq!(searched[0], plan.round_search(round, &plan.search).start_per_s);
             starts.push(searched[0]);
         }
         let first = bench.asked.iter().position(|r| r.round == round).unwrap();
@@ -394,7 +394,7 @@ fn an_interrupt_keeps_whole_runs_and_nothing_before_the_first() {
     let mut bench = imagined(&[30_000.0, 5_000.0]);
     bench.interrupted_at = Some(number(4) + 3);
     let out = run(&plan, &two, &mut bench).unwrap();
-    assert_eq!((out.rounds_done, out.is_interrupted, out.searches.len()), (4, true, 8));
+    assert_eq!((out.finished_rounds, out.is_interrupted, out.searches.len()), (4, true, 8));
     assert_eq!(out.trials.len() as u32, number(4) + 3);
 
     let mut bench = imagined(&[30_000.0, 5_000.0]);
@@ -408,8 +408,8 @@ fn when_time_is_short_runs_are_left_out_and_none_is_hurried() {
     plan.time_budget_s = 200.0;
     let mut bench = imagined(&[30_000.0, 5_000.0]);
     let out = run(&plan, &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    assert!((2..9).contains(&out.rounds_done), "{}", out.rounds_done);
-    assert_eq!(out.searches.len() as u32, 2 * out.rounds_done);
+    assert!((2..9).contains(&out.finished_rounds), "{}", out.finished_rounds);
+    assert_eq!(out.searches.len() as u32, 2 * out.finished_rounds);
     assert!(out.warnings[0].contains("has room for"), "{:?}", out.warnings);
     assert!(!out.warnings.iter().any(|w| w.contains("hurried")), "{:?}", out.warnings);
     assert!(bench.elapsed_s < 205.0, "{}", bench.elapsed_s);

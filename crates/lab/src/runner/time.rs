@@ -178,7 +178,7 @@ impl RunTime {
 
     /// Returns the seconds that are left at the end of `stage`.
     #[must_use]
-    pub fn left_after_s(&self, stage: RunStage) -> f64 {
+    pub fn remaining_after_s(&self, stage: RunStage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
     }
 
@@ -256,10 +256,10 @@ impl<'a> Rehearsal<'a> {
 
     /// Returns the seconds to end all servers and to look for their leases.
     fn end_s(&self) -> f64 {
-        (0..self.subjects.len()).map(|subject| self.end_of_s(subject)).sum::<f64>() + SET_UP_S
+        (0..self.subjects.len()).map(|subject| self.server_end_s(subject)).sum::<f64>() + SET_UP_S
     }
 
-    fn end_of_s(&self, subject: usize) -> f64 {
+    fn server_end_s(&self, subject: usize) -> f64 {
         let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
         let leases = if is_dhcp { self.completed[subject] as f64 } else { 0.0 };
         END_S + leases / VERIFIED_PER_S
@@ -295,7 +295,7 @@ impl TrialRunner for Rehearsal<'_> {
 
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
         for &subject in subjects {
-            self.elapsed_s += self.end_of_s(subject) + start_s(&self.subjects[subject]);
+            self.elapsed_s += self.server_end_s(subject) + start_s(&self.subjects[subject]);
             self.completed[subject] = 0;
         }
         Ok(())
@@ -387,7 +387,7 @@ mod tests {
     use crate::plans::{SHIPPED, SUITES, load};
     use crate::runner::{Outcomes, run};
     use crate::subject::subjects;
-    use crate::suite::plan_of;
+    use crate::suite::part_plan;
 
     /// Bench of a machine that is faster or slower than the typical one.
     struct Other<'a> {
@@ -449,7 +449,7 @@ mod tests {
             let name = &plan.name;
             let share = took_s / announced_s;
             assert_eq!(outcomes.warnings, Vec::<String>::new(), "{name}, {speed}");
-            assert_eq!(outcomes.rounds_done, plan.rounds(), "{name}, {speed}");
+            assert_eq!(outcomes.finished_rounds, plan.rounds(), "{name}, {speed}");
             // In a single round a search that is two steps shorter matters much; it is never late.
             let least = if plan.rounds() > 1 { 0.9 } else { 0.84 };
             assert!((least..1.1).contains(&share), "{name}, {speed}: {took_s} of {announced_s} s");
@@ -485,7 +485,7 @@ mod tests {
     fn parts_of_quick_suites_have_time_for_their_rounds() {
         for (name, text) in SUITES {
             for part in &measure::suite::Suite::parse(name, text).unwrap().parts {
-                let Ok(plan) = plan_of(part, true) else { panic!("{}", part.plan) };
+                let Ok(plan) = part_plan(part, true) else { panic!("{}", part.plan) };
                 if !part.has_quick_run() || plan.time_budget_s > 0.0 {
                     continue;
                 }
@@ -508,7 +508,7 @@ mod tests {
         let said = short.shortage(&plan).unwrap();
         assert!(said.contains("room for 2 of 3 rounds; --time-budget "), "{said}");
         let (outcomes, took_s) = elsewhere(&plan, &lines, 1.0, 0.0);
-        assert_eq!((outcomes.rounds_done, outcomes.warnings), (2, vec![said]));
+        assert_eq!((outcomes.finished_rounds, outcomes.warnings), (2, vec![said]));
         assert!(took_s <= plan.time_budget_s * 1.1, "{took_s}");
         plan.time_budget_s = 1e4;
         let long = RunTime::for_idle_machine(&plan, &lines);
@@ -529,7 +529,7 @@ mod tests {
         let last = RunStage::Round(plan.rounds() - 1);
         let stages =
             [RunStage::Started, RunStage::Round(0), last, RunStage::Ramp, RunStage::Trials];
-        let left: Vec<f64> = stages.iter().map(|&stage| time.left_after_s(stage)).collect();
+        let left: Vec<f64> = stages.iter().map(|&stage| time.remaining_after_s(stage)).collect();
         assert!(left.is_sorted_by(|a, b| a >= b), "{left:?}");
         assert!(left[0] < time.announced_s && left[4] > 0.0, "{left:?}");
     }

@@ -38,11 +38,11 @@ use results_server::{BrowserResponse, ResultsServer};
 use stream::{BrowserConnection, RequestHeadWait};
 
 /// Time between checks whether the user wants the server to end.
-const LOOK: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest life of a connection; browsers open another one.
-const CONNECTION: Duration = Duration::from_secs(300);
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(300);
 /// Time in which the head of a request must arrive, and a form after it.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 64;
 /// Content security policy of our own pages, as in the pages themselves, and that no page may frame
@@ -92,7 +92,7 @@ pub fn serve(
         ready(address)?;
         spawn_local(accept(listener, desk));
         while !stop.load(Ordering::Acquire) {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STOP_CHECK_INTERVAL).await;
         }
         Ok(())
     })
@@ -120,7 +120,7 @@ async fn accept(listener: TcpListener, desk: Rc<ResultsServer>) {
                 });
             }
             // A resource is missing, which may come back.
-            Err(_) => tokio::time::sleep(LOOK).await,
+            Err(_) => tokio::time::sleep(STOP_CHECK_INTERVAL).await,
         }
     }
 }
@@ -141,8 +141,8 @@ async fn connection(stream: TcpStream, desk: Rc<ResultsServer>) {
         .max_buf_size(HEAD_MAX_BYTES)
         .serve_connection(BrowserConnection::new(stream, Rc::clone(&waiting)), service);
     tokio::select! {
-        _ = tokio::time::timeout(CONNECTION, connection) => {}
-        () = waiting.overdue(HEAD) => {}
+        _ = tokio::time::timeout(CONNECTION_LIFETIME, connection) => {}
+        () = waiting.overdue(HEAD_TIMEOUT) => {}
     }
 }
 
@@ -167,7 +167,7 @@ async fn read_request(request: Request<Incoming>) -> Option<BrowserRequest> {
     };
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, FORM_MAX_BYTES).collect();
-    let body = tokio::time::timeout(HEAD, body).await.ok()?.ok()?.to_bytes();
+    let body = tokio::time::timeout(HEAD_TIMEOUT, body).await.ok()?.ok()?.to_bytes();
     Some(BrowserRequest {
         path: decoded(parts.uri.path())?,
         query: UrlEncodedFields::parse(parts.uri.query().unwrap_or_default())?,
@@ -179,11 +179,11 @@ async fn read_request(request: Request<Incoming>) -> Option<BrowserRequest> {
 }
 
 fn response(answer: BrowserResponse) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(answer.octets)));
+    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
     let always = [
-        (header::CONTENT_TYPE, answer.kind),
+        (header::CONTENT_TYPE, answer.content_type),
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hyper::{Method, StatusCode};
-use measure::report::served_pages::{ListPage, LivePage, report_of, words_at};
+use measure::report::served_pages::{ListPage, LivePage, progress_line, report_path};
 use measure::report::{render_comparison, render_list, render_live, render_trend};
 use serde_json::json;
 
@@ -24,8 +24,8 @@ const TEXT: &str = "text/plain; charset=utf-8";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BrowserResponse {
     pub(super) status: StatusCode,
-    pub(super) kind: &'static str,
-    pub(super) octets: Vec<u8>,
+    pub(super) content_type: &'static str,
+    pub(super) body: Vec<u8>,
     /// Target of a redirection.
     pub(super) location: Option<String>,
     /// True if another program may have written the content.
@@ -35,7 +35,13 @@ pub(super) struct BrowserResponse {
 impl BrowserResponse {
     fn new(kind: &'static str, octets: impl Into<Vec<u8>>) -> Self {
         let octets = octets.into();
-        Self { status: StatusCode::OK, kind, octets, location: None, is_foreign: false }
+        Self {
+            status: StatusCode::OK,
+            content_type: kind,
+            body: octets,
+            location: None,
+            is_foreign: false,
+        }
     }
 
     pub(super) fn refusal(status: StatusCode, words: &str) -> Self {
@@ -108,7 +114,9 @@ impl ResultsServer {
         }
         match asked.path.as_str() {
             "/pin" => stored::pin(&self.results, &self.run(&asked.form, "run")?.1).map(|_| ()),
-            "/unpin" => stored::unpin(&self.results, named(&asked.form, "plan")?).map(|_| ()),
+            "/unpin" => {
+                stored::unpin(&self.results, required_field(&asked.form, "plan")?).map(|_| ())
+            }
             _ => return Ok(not_found()),
         }?;
         Ok(BrowserResponse::to_list())
@@ -128,7 +136,7 @@ impl ResultsServer {
         let (name_a, a) = match query.get("a") {
             Some(_) => self.run(query, "a").map(|(id, folder)| (id.to_owned(), folder))?,
             None => {
-                let baseline = stored::baseline_of(&self.results, &b)?;
+                let baseline = stored::find_baseline(&self.results, &b)?;
                 let id = baseline.strip_prefix(&self.results).unwrap_or(&baseline);
                 (format!("{} (the baseline)", id.display()), baseline)
             }
@@ -144,7 +152,7 @@ impl ResultsServer {
     }
 
     fn trend(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
-        let plan = named(query, "plan")?;
+        let plan = required_field(query, "plan")?;
         let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
         let found = stored::list(&self.results, &[])?;
         let trend = stored::trend(&self.results, &found, plan, &servers, None)?;
@@ -154,7 +162,7 @@ impl ResultsServer {
     fn live(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let (id, folder, told) = self.run_progress(query)?;
         // Trials are counted first: the browser will request a trial that ends meanwhile again.
-        let trials = journal::trials_done(&folder);
+        let trials = journal::finished_trials(&folder);
         let summary = if trials == 0 {
             measure::summary::digest(&told.run, &[])
         } else {
@@ -178,16 +186,16 @@ impl ResultsServer {
             .entries
             .iter()
             .skip(from)
-            .map(|entry| words_at(entry.at_s, &entry.words))
+            .map(|entry| progress_line(entry.at_s, &entry.words))
             .collect();
         let seen = json!({
             "lines": lines,
             "next": told.entries.len(),
             "now": last_entry_words(&told.entries),
-            "trials": journal::trials_done(&folder),
+            "trials": journal::finished_trials(&folder),
             "is_running": told.is_running,
             "has_report": folder.join(folder::REPORT).is_file(),
-            "report": report_of(id),
+            "report": report_path(id),
         });
         Ok(BrowserResponse::new(JSON, seen.to_string()))
     }
@@ -221,14 +229,14 @@ impl ResultsServer {
         fields: &'f UrlEncodedFields,
         field: &str,
     ) -> Result<(&'f str, PathBuf), LabError> {
-        let id = named(fields, field)?;
+        let id = required_field(fields, field)?;
         let folder = files::folder(&self.results, id);
         let none = || LabError::Usage(format!("there is no run {id}"));
         Ok((id, folder.ok_or_else(none)?))
     }
 }
 
-fn named<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
+fn required_field<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
     fields.get(field).ok_or_else(|| LabError::Usage(format!("`{field}` is not named")))
 }
 

@@ -82,7 +82,7 @@ fn get(target: &str) -> BrowserRequest {
 }
 
 fn text(answer: &BrowserResponse) -> String {
-    String::from_utf8(answer.octets.clone()).unwrap()
+    String::from_utf8(answer.body.clone()).unwrap()
 }
 
 #[test]
@@ -175,13 +175,13 @@ fn a_run_that_goes_on_tells_what_it_does() {
     let mut run = RunRecord::default();
     "<b>mine".clone_into(&mut run.plan.title);
     let mut journal = RunJournal::new(&folder, &run);
-    journal.note(1.0, JournalEntryKind::Step, "first");
+    journal.record(1.0, JournalEntryKind::Step, "first");
     let seen = |from: usize| -> serde_json::Value {
         let answer = place.get(&format!("/progress?run=running&from={from}"));
-        serde_json::from_slice(&answer.octets).unwrap()
+        serde_json::from_slice(&answer.body).unwrap()
     };
     assert_eq!(seen(0)["lines"], serde_json::json!(["[  1 s] first"]));
-    journal.note(2.0, JournalEntryKind::Done, "second");
+    journal.record(2.0, JournalEntryKind::Done, "second");
     let more = seen(1);
     assert_eq!(more["lines"], serde_json::json!(["[  2 s] second"]));
     assert_eq!((&more["next"], &more["now"]), (&2.into(), &"second".into()));

@@ -63,7 +63,7 @@ pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabEr
 /// The plan has none, or the file cannot be read or written.
 pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
     let mut all = Baselines::read(results)?;
-    let was = all.baselines.remove(plan).ok_or_else(|| none_of(results, plan))?;
+    let was = all.baselines.remove(plan).ok_or_else(|| no_baseline(results, plan))?;
     all.write(results)?;
     Ok(was)
 }
@@ -72,14 +72,14 @@ pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
 ///
 /// # Errors
 /// `run` has no result, or its plan has no baseline.
-pub fn baseline_of(results: &Path, run: &Path) -> Result<PathBuf, LabError> {
+pub fn find_baseline(results: &Path, run: &Path) -> Result<PathBuf, LabError> {
     let plan = compare::read(run)?.plan.name;
     let all = Baselines::read(results)?;
-    let id = all.baselines.get(&plan).ok_or_else(|| none_of(results, &plan))?;
+    let id = all.baselines.get(&plan).ok_or_else(|| no_baseline(results, &plan))?;
     Ok(results.join(id))
 }
 
-fn none_of(results: &Path, plan: &str) -> LabError {
+fn no_baseline(results: &Path, plan: &str) -> LabError {
     LabError::Usage(format!(
         "no run of {plan} is pinned in {}; `godwit lab pin RUN` makes one the baseline, \
          `godwit lab list {plan}` shows which there are",

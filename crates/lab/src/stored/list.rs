@@ -90,7 +90,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
     if summary.is_file() {
         let head: SummaryHead = folder::read_json(&summary)?;
         if head.schema == SUMMARY_SCHEMA {
-            return Ok(Some(head.line(id)));
+            return Ok(Some(head.into_stored_run(id)));
         }
         let (file, found) = (summary.display(), head.schema);
         let message = format!("{file} is not what it should be: its schema is {found}");

@@ -8,7 +8,7 @@ mod trend;
 
 use std::path::{Path, PathBuf};
 
-pub use baselines::{baseline_of, pin, unpin};
+pub use baselines::{find_baseline, pin, unpin};
 pub use highest::{Highest, highest};
 pub use list::{list, table};
 pub use trend::{trend, trend_lines, write_trend};

@@ -96,7 +96,7 @@ pub struct Gate {
 ///
 /// # Errors
 /// A named server that is not in both results, or nothing that could be judged; in words.
-pub fn judge(
+pub fn check_margin(
     comparison: &Comparison,
     margin_percent: f64,
     servers: &[String],
@@ -111,14 +111,14 @@ pub fn judge(
         .servers
         .iter()
         .filter(is_judged)
-        .flat_map(|of| lines_of(of, margin_percent))
+        .flat_map(|of| server_lines(of, margin_percent))
         .collect();
     let verdict = lines.iter().map(|line| line.verdict).max();
     let verdict = verdict.ok_or_else(|| "there is no figure to judge".to_owned())?;
     Ok(Gate { margin_percent, verdict, lines })
 }
 
-fn lines_of(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine> {
+fn server_lines(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine> {
     let has_interval = |of: &RatioInterval| of.pairs > 1;
     let (figure, ratio) = match server.of_limit.filter(has_interval) {
         Some(share) => (GateFigure::ShareOfLimit, Some(share)),
@@ -206,7 +206,7 @@ mod tests {
 
     fn gate(servers: Vec<ServerComparison>, margin_percent: f64) -> Gate {
         let comparison = Comparison { servers, ..Comparison::default() };
-        judge(&comparison, margin_percent, &[]).unwrap()
+        check_margin(&comparison, margin_percent, &[]).unwrap()
     }
 
     #[test]
@@ -288,9 +288,9 @@ mod tests {
         assert_eq!(gate.verdict, GateVerdict::Regressed);
         let comparison =
             Comparison { servers: vec![both, server("other", None)], ..Comparison::default() };
-        let of = |name: &str| judge(&comparison, 10.0, &[name.to_owned()]);
+        let of = |name: &str| check_margin(&comparison, 10.0, &[name.to_owned()]);
         assert_eq!(of("other").unwrap().lines.len(), 1);
         assert_eq!(of("kea").unwrap_err(), "kea is not in both results, which have both, other");
-        assert!(judge(&Comparison::default(), 10.0, &[]).is_err());
+        assert!(check_margin(&Comparison::default(), 10.0, &[]).is_err());
     }
 }

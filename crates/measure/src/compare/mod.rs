@@ -15,7 +15,7 @@ mod reasons;
 use serde::{Deserialize, Serialize};
 
 pub use figures::{Figures, LimitChange, ServerComparison};
-pub use gate::{Gate, GateFigure, GateLine, GateVerdict, judge};
+pub use gate::{Gate, GateFigure, GateLine, GateVerdict, check_margin};
 pub(crate) use reasons::plan_hash;
 pub use reasons::{IncomparabilityReason, ReasonKind};
 

@@ -83,19 +83,19 @@ struct ComparabilityFindings {
 }
 
 impl ComparabilityFindings {
-    fn reason(&mut self, kind: ReasonKind, words: String) {
+    fn add_reason(&mut self, kind: ReasonKind, words: String) {
         self.reasons.push(IncomparabilityReason { kind, words });
     }
 
     /// Adds a reason when the two values differ; an empty value means unknown.
-    fn differs(&mut self, kind: ReasonKind, what: &str, a: &str, b: &str) {
+    fn add_difference(&mut self, kind: ReasonKind, what: &str, a: &str, b: &str) {
         if a.is_empty() || b.is_empty() {
             if a != b {
                 let side = if a.is_empty() { "A" } else { "B" };
-                self.reason(ReasonKind::MissingData, format!("{what} of {side} is not known"));
+                self.add_reason(ReasonKind::MissingData, format!("{what} of {side} is not known"));
             }
         } else if a != b {
-            self.reason(kind, format!("{what} differs: {a} in A, {b} in B"));
+            self.add_reason(kind, format!("{what} differs: {a} in A, {b} in B"));
         }
     }
 }
@@ -176,7 +176,7 @@ fn plans(found: &mut ComparabilityFindings, a: &Plan, b: &Plan) {
             plan_hash(b),
             decisive.join(", ")
         );
-        found.reason(ReasonKind::Plan, words);
+        found.add_reason(ReasonKind::Plan, words);
     }
 }
 
@@ -197,7 +197,7 @@ fn servers(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
         }
     }
     if both == 0 {
-        found.reason(ReasonKind::MissingData, "no server is in both".to_owned());
+        found.add_reason(ReasonKind::MissingData, "no server is in both".to_owned());
     }
     let (of_a, of_b) = (&a.environment.commit, &b.environment.commit);
     if of_a != of_b {
@@ -222,16 +222,20 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
         let counted = result.runs.iter().filter(|run| !run.is_void()).count();
         if result.leases_per_s.is_none() {
             let words = format!("{name} has no confirmed rate in {side}");
-            found.reason(ReasonKind::MissingData, words);
+            found.add_reason(ReasonKind::MissingData, words);
         } else if !result.runs.is_empty() && counted < LEAST_TO_DROP {
             let words = format!("{name} has {counted} runs that count in {side}, too few");
-            found.reason(ReasonKind::MissingData, words);
+            found.add_reason(ReasonKind::MissingData, words);
         }
     }
     if a.variant != b.variant {
-        let words = format!("{name} is {} in A, {} in B", shown(&a.variant), shown(&b.variant));
+        let words = format!(
+            "{name} is {} in A, {} in B",
+            variant_name(&a.variant),
+            variant_name(&b.variant)
+        );
         if a.variant.starts_with("durability") || b.variant.starts_with("durability") {
-            found.reason(ReasonKind::Durability, words);
+            found.add_reason(ReasonKind::Durability, words);
         } else {
             found.notes.push(format!("the better variant differs: {words}"));
         }
@@ -241,7 +245,7 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
         (Some(a), Some(b)) if a == b => {}
         (Some(a), Some(b)) => {
             let words = format!("messages to {name} left {} in A, {} in B", how(a), how(b));
-            found.reason(ReasonKind::Segmentation, words);
+            found.add_reason(ReasonKind::Segmentation, words);
         }
         (of_a, _) => {
             let side = if of_a.is_none() { "A" } else { "B" };
@@ -249,7 +253,7 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
                 "it is not known whether messages to {name} left in groups in {side}; \
                  `godwit lab report` on its folder may find out"
             );
-            found.reason(ReasonKind::Segmentation, words);
+            found.add_reason(ReasonKind::Segmentation, words);
         }
     }
 }
@@ -262,7 +266,7 @@ fn profile(name: &str) -> String {
     if name.is_empty() { "an unknown profile".to_owned() } else { format!("profile {name}") }
 }
 
-fn shown(variant: &str) -> &str {
+fn variant_name(variant: &str) -> &str {
     if variant.is_empty() { "plain" } else { variant }
 }
 
@@ -275,29 +279,29 @@ fn machine(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
         ("the kernel", &of_a.kernel, &of_b.kernel),
         ("the topology", &of_a.topology, &of_b.topology),
     ] {
-        found.differs(ReasonKind::Machine, what, a, b);
+        found.add_difference(ReasonKind::Machine, what, a, b);
     }
     let hypervisor = |name: &str| if name.is_empty() { "none".to_owned() } else { name.to_owned() };
     let (a_kind, b_kind) = (hypervisor(&of_a.virtualization), hypervisor(&of_b.virtualization));
-    found.differs(ReasonKind::Machine, "the hypervisor", &a_kind, &b_kind);
+    found.add_difference(ReasonKind::Machine, "the hypervisor", &a_kind, &b_kind);
     let (least, most) =
         (of_a.memory_bytes.min(of_b.memory_bytes), of_a.memory_bytes.max(of_b.memory_bytes));
     if least == 0 && most > 0 {
         let side = if of_a.memory_bytes == 0 { "A" } else { "B" };
-        found.reason(ReasonKind::MissingData, format!("the memory of {side} is not known"));
+        found.add_reason(ReasonKind::MissingData, format!("the memory of {side} is not known"));
     } else if (most - least) as f64 > most as f64 * MEMORY_TOLERANCE {
         let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
         let (a, b) = (mib(of_a.memory_bytes), mib(of_b.memory_bytes));
-        found.differs(ReasonKind::Machine, "the memory", &a, &b);
+        found.add_difference(ReasonKind::Machine, "the memory", &a, &b);
     }
     // Other settings describe the state of the machine, not the measurement.
     let is_kernels = |name: &str| name.starts_with("net.") || name == "scaling_governor";
     for (name, a) in of_a.settings.iter().filter(|(name, _)| is_kernels(name)) {
         if let Some(b) = of_b.settings.get(name) {
-            found.differs(ReasonKind::Machine, name, a, b);
+            found.add_difference(ReasonKind::Machine, name, a, b);
         }
     }
-    found.differs(ReasonKind::Tool, "the version of godwit lab", &of_a.godwit, &of_b.godwit);
+    found.add_difference(ReasonKind::Tool, "the version of godwit lab", &of_a.godwit, &of_b.godwit);
 }
 
 /// Returns the share of the processors' time that was stolen, over all trials weighted by length.
@@ -317,13 +321,13 @@ fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
                      {NOISE_LIMIT_PERCENT} %)",
                     noise.typical_percent
                 );
-                found.reason(ReasonKind::Noise, words);
+                found.add_reason(ReasonKind::Noise, words);
             }
             Some(_) => {}
             None => {
                 let words =
                     format!("the noise floor of {side} is not known: fewer than two rounds");
-                found.reason(ReasonKind::MissingData, words);
+                found.add_reason(ReasonKind::MissingData, words);
             }
         }
         let percent = steal_share(summary) * 100.0;
@@ -332,13 +336,13 @@ fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
                 "the hypervisor took {percent:.0} % of the time in {side} (at most \
                  {STEAL_LIMIT_PERCENT} %)"
             );
-            found.reason(ReasonKind::Steal, words);
+            found.add_reason(ReasonKind::Steal, words);
         }
     }
     let (of_a, of_b) = (steal_share(a) * 100.0, steal_share(b) * 100.0);
     if (of_a - of_b).abs() > STEAL_DIFFERENCE_PERCENT {
         let words = format!("the hypervisor took {of_a:.0} % of the time in A, {of_b:.0} % in B");
-        found.reason(ReasonKind::Steal, words);
+        found.add_reason(ReasonKind::Steal, words);
     }
 }
 
@@ -358,14 +362,14 @@ fn limit_shift(
                 "kernel and generator themselves changed: the limit responder of B does {factor:.2} \
                  times what that of A did"
             );
-            found.reason(ReasonKind::Limit, words);
+            found.add_reason(ReasonKind::Limit, words);
         }
         return;
     }
     for (side, summary) in [("A", a), ("B", b)] {
         if summary.plan.blocks.limit && summary.limit.is_none() {
             let words = format!("the limit responder has no rate in {side}");
-            found.reason(ReasonKind::MissingData, words);
+            found.add_reason(ReasonKind::MissingData, words);
         }
     }
 }

@@ -265,7 +265,7 @@ impl ServerFeature {
 
     /// Returns true if the feature is measured with DHCPv4 alone.
     #[must_use]
-    pub const fn is_of_dhcp4(self) -> bool {
+    pub const fn is_dhcp4_only(self) -> bool {
         self.releases_leases() || matches!(self, Self::Perfdhcp)
     }
 
@@ -336,7 +336,7 @@ impl ServerFeature {
 
     /// Returns true if clients send every message twice.
     #[must_use]
-    pub const fn is_chatty(self) -> bool {
+    pub const fn sends_messages_twice(self) -> bool {
         matches!(self, Self::Chatty | Self::ChattyCached)
     }
 
@@ -353,7 +353,7 @@ impl ServerFeature {
     /// Returns the number of leases of clients that never come. The server has them from the
     /// beginning, in addition to those of a pool in use.
     #[must_use]
-    pub const fn leases_before(self) -> u32 {
+    pub const fn initial_leases(self) -> u32 {
         match self {
             Self::MillionLeases => 1_000_000,
             Self::TenMillionLeases => 10_000_000,
@@ -398,7 +398,7 @@ impl Plan {
     /// Returns true if the plan varies buffers or queueing disciplines, so that every trial samples
     /// the queues.
     #[must_use]
-    pub fn is_about_queues(&self) -> bool {
+    pub fn varies_queues(&self) -> bool {
         let is_one =
             |of: &ServerFeature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
         self.server.features.iter().any(is_one)
@@ -407,7 +407,7 @@ impl Plan {
     /// Returns the server and the feature in the name of a line (`kea` and `plain` of `kea-plain`);
     /// `None` when the plan does not name features, and for lines of other servers.
     #[must_use]
-    pub fn feature_of<'n>(&self, line: &'n str) -> Option<(&'n str, ServerFeature)> {
+    pub fn server_and_feature<'n>(&self, line: &'n str) -> Option<(&'n str, ServerFeature)> {
         if !self.names_features() {
             return None;
         }
@@ -422,7 +422,8 @@ impl Plan {
     /// Returns true if the ratio of line `a` over line `b` is meaningful: one server with a feature
     /// over its baseline, or the first of two servers over the second with the same feature.
     pub(super) fn is_feature_pair(&self, a: &str, b: &str) -> bool {
-        let (Some((of, feature)), Some((to, other))) = (self.feature_of(a), self.feature_of(b))
+        let (Some((of, feature)), Some((to, other))) =
+            (self.server_and_feature(a), self.server_and_feature(b))
         else {
             return false;
         };
@@ -436,8 +437,8 @@ impl Plan {
 
     /// Returns the position of a line among those of its server: features in the order of the plan.
     #[must_use]
-    pub fn feature_place(&self, line: &str) -> usize {
-        let feature = self.feature_of(line).map(|(_, feature)| feature);
+    pub fn feature_position(&self, line: &str) -> usize {
+        let feature = self.server_and_feature(line).map(|(_, feature)| feature);
         let features = &self.server.features;
         features.iter().position(|other| Some(*other) == feature).unwrap_or(0)
     }
@@ -464,15 +465,21 @@ mod tests {
     #[test]
     fn features_are_read_from_the_names_of_lines() {
         let plan = plan(&[ServerFeature::Plain, ServerFeature::Pool99]);
-        assert_eq!(plan.feature_of("godwit-plain"), Some(("godwit", ServerFeature::Plain)));
-        let none = plan.feature_of("godwit-pool-99-none");
+        assert_eq!(plan.server_and_feature("godwit-plain"), Some(("godwit", ServerFeature::Plain)));
+        let none = plan.server_and_feature("godwit-pool-99-none");
         assert_eq!(none, Some(("godwit", ServerFeature::Pool99)));
-        assert_eq!(plan.feature_of("kea-pool-99"), Some(("kea", ServerFeature::Pool99)));
-        assert_eq!((plan.feature_of("limit"), plan.feature_of("kea-pool-9")), (None, None));
-        let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_place(line));
+        assert_eq!(plan.server_and_feature("kea-pool-99"), Some(("kea", ServerFeature::Pool99)));
+        assert_eq!(
+            (plan.server_and_feature("limit"), plan.server_and_feature("kea-pool-9")),
+            (None, None)
+        );
+        let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_position(line));
         assert_eq!(places, [1, 0, 0]);
         let without = Plan::default();
-        assert_eq!((without.names_features(), without.feature_of("godwit-plain")), (false, None));
+        assert_eq!(
+            (without.names_features(), without.server_and_feature("godwit-plain")),
+            (false, None)
+        );
     }
 
     #[test]

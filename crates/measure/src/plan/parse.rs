@@ -47,7 +47,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
     let table = check.read();
     if check.problems.is_empty() {
         check.table("", table.get_ref());
-        check.missing(0..0);
+        check.add_missing_keys(0..0);
     }
     if check.problems.is_empty() {
         match toml::from_str::<Plan>(text) {
@@ -58,7 +58,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
                 }
             }
             Err(error) => {
-                check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+                check.add_problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
             }
         }
     }
@@ -90,19 +90,24 @@ impl<'t> KeyChecker<'t> {
     pub(crate) fn read(&mut self) -> Spanned<DeTable<'t>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
-            self.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+            self.add_problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
         }
         table
     }
 
     /// Records a problem at `span`.
-    pub(crate) fn problem(&mut self, span: Range<usize>, message: String, help: Option<String>) {
-        let problem = self.problem_of(span, message, help);
+    pub(crate) fn add_problem(
+        &mut self,
+        span: Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) {
+        let problem = self.make_problem(span, message, help);
         self.problems.push(problem);
     }
 
     /// Returns a problem at `span`, for the caller to keep.
-    pub(crate) fn problem_of(
+    pub(crate) fn make_problem(
         &self,
         span: Range<usize>,
         message: String,
@@ -134,29 +139,29 @@ impl<'t> KeyChecker<'t> {
                 self.key_positions.push((path, value.span()));
                 if let Some(message) = refusal(key.takes, value.get_ref()) {
                     let message = format!("`{}` {message}", key.path);
-                    self.problem(value.span(), message, Some(key.meaning.to_owned()));
+                    self.add_problem(value.span(), message, Some(key.meaning.to_owned()));
                 }
             } else if keys.iter().any(|key| key.path.starts_with(&inside)) {
                 match value.get_ref().as_table() {
                     Some(table) => self.table(&inside, table),
                     None => {
                         let message = format!("`{path}` must be a table");
-                        self.problem(value.span(), message, Some(format!("write [{path}]")));
+                        self.add_problem(value.span(), message, Some(format!("write [{path}]")));
                     }
                 }
             } else {
                 let help = suggestion(keys, &path);
-                self.problem(name.span(), format!("unknown key `{path}`"), help);
+                self.add_problem(name.span(), format!("unknown key `{path}`"), help);
             }
         }
     }
 
     /// Records each mandatory key that is missing in the table at `span`.
-    pub(crate) fn missing(&mut self, span: Range<usize>) {
+    pub(crate) fn add_missing_keys(&mut self, span: Range<usize>) {
         for key in self.keys.iter().filter(|key| key.default.is_empty()) {
             if !self.key_positions.iter().any(|(path, _)| path == key.path) {
                 let message = format!("`{}` is missing", key.path);
-                self.problem(span.clone(), message, Some(key.meaning.to_owned()));
+                self.add_problem(span.clone(), message, Some(key.meaning.to_owned()));
             }
         }
     }
@@ -179,7 +184,7 @@ impl KeyChecker<'_> {
                 "`search.start_per_s` ({}) is above `search.max_per_s` ({})",
                 search.start_per_s, search.max_per_s
             );
-            self.problem(self.value_position("search.start_per_s"), message, None);
+            self.add_problem(self.value_position("search.start_per_s"), message, None);
         }
         if plan.protocol.is_dhcp() && plan.clients.count > plan.server.pool_size {
             let message = format!(
@@ -187,7 +192,7 @@ impl KeyChecker<'_> {
                 plan.clients.count, plan.server.pool_size
             );
             let help = "raise server.pool_size: an exhausted pool would be measured as loss";
-            self.problem(self.value_position("clients.count"), message, Some(help.to_owned()));
+            self.add_problem(self.value_position("clients.count"), message, Some(help.to_owned()));
         }
         self.runs(plan);
         self.ramp(plan);
@@ -198,25 +203,29 @@ impl KeyChecker<'_> {
                 "`restart.at_s` ({}) is not within the trial of {} s",
                 plan.restart.at_s, plan.restart.dwell_s
             );
-            self.problem(self.value_position("restart.at_s"), message, None);
+            self.add_problem(self.value_position("restart.at_s"), message, None);
         }
         if plan.protocol == MeasuredProtocol::Dhcp6
             && plan.server.sharing.contains(&DatabaseAccess::TwoServers)
         {
             let message = "two servers on one database are measured with DHCPv4 only".to_owned();
-            self.problem(self.value_position("server.sharing"), message, None);
+            self.add_problem(self.value_position("server.sharing"), message, None);
         }
         if plan.names_features()
             && (plan.names_stores() || plan.server.sharing != [DatabaseAccess::Open])
         {
             let message = "features are measured with leases in a file only".to_owned();
             let help = "leave server.stores and server.sharing out";
-            self.problem(self.value_position("server.features"), message, Some(help.to_owned()));
+            self.add_problem(
+                self.value_position("server.features"),
+                message,
+                Some(help.to_owned()),
+            );
         }
-        let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_of_dhcp4());
+        let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_dhcp4_only());
         if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == MeasuredProtocol::Dhcp6) {
             let message = format!("`{}` is measured with DHCPv4 only", feature.name());
-            self.problem(self.value_position("server.features"), message, None);
+            self.add_problem(self.value_position("server.features"), message, None);
         }
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s > 0.0 && plan.time_budget_s < least_s {
@@ -224,7 +233,7 @@ impl KeyChecker<'_> {
                 "a budget of {} s has no room for one search trial and one confirmation ({least_s} s)",
                 plan.time_budget_s
             );
-            self.problem(self.value_position("time_budget_s"), message, None);
+            self.add_problem(self.value_position("time_budget_s"), message, None);
         }
     }
 }
@@ -235,14 +244,14 @@ impl KeyChecker<'_> {
         let ramp = &plan.ramp;
         if ramp.dwell_s > 0.0 && plan.protocol.is_dhcp() {
             let message = "`ramp.dwell_s` is for DNS: its steps are Mbit/s of queries".to_owned();
-            self.problem(self.value_position("ramp.dwell_s"), message, None);
+            self.add_problem(self.value_position("ramp.dwell_s"), message, None);
         }
         if ramp.first_mbit_s > ramp.last_mbit_s {
             let message = format!(
                 "`ramp.first_mbit_s` ({}) is above `ramp.last_mbit_s` ({})",
                 ramp.first_mbit_s, ramp.last_mbit_s
             );
-            self.problem(self.value_position("ramp.first_mbit_s"), message, None);
+            self.add_problem(self.value_position("ramp.first_mbit_s"), message, None);
         }
     }
 
@@ -255,26 +264,30 @@ impl KeyChecker<'_> {
         }
         if !plan.protocol.is_dhcp() {
             let message = "`exhaustion.dwell_s` is for DHCP: DNS has no pools".to_owned();
-            self.problem(self.value_position("exhaustion.dwell_s"), message, None);
+            self.add_problem(self.value_position("exhaustion.dwell_s"), message, None);
         }
         if exhaustion.at_s >= exhaustion.dwell_s {
             let message = format!(
                 "`exhaustion.at_s` ({}) is not within the trial of {} s",
                 exhaustion.at_s, exhaustion.dwell_s
             );
-            self.problem(self.value_position("exhaustion.at_s"), message, None);
+            self.add_problem(self.value_position("exhaustion.at_s"), message, None);
         }
         if plan.names_features() {
             let message = "pools run out in plans without features only".to_owned();
             let help = "features have pools of their own; leave one of the two out";
-            self.problem(self.value_position("exhaustion.dwell_s"), message, Some(help.to_owned()));
+            self.add_problem(
+                self.value_position("exhaustion.dwell_s"),
+                message,
+                Some(help.to_owned()),
+            );
         }
     }
 
     /// Checks that the settings of machines fit together.
     fn hosts(&mut self, plan: &Plan) {
         for (path, message, help) in plan.hosts.problems() {
-            self.problem(self.value_position(path), message, Some(help.to_owned()));
+            self.add_problem(self.value_position(path), message, Some(help.to_owned()));
         }
     }
 
@@ -302,7 +315,7 @@ impl KeyChecker<'_> {
             }
         }
         for (path, message, help) in problems {
-            self.problem(self.value_position(path), message, Some(help.to_owned()));
+            self.add_problem(self.value_position(path), message, Some(help.to_owned()));
         }
     }
 }

@@ -75,7 +75,7 @@ impl Plan {
     /// first rate all runs would try the same few rates, and their spread would be too small. The
     /// shares of the factor are spread evenly over the runs, in an order drawn from the seed.
     #[must_use]
-    pub fn search_of(&self, round: u32, search: &SearchPlan) -> SearchPlan {
+    pub fn round_search(&self, round: u32, search: &SearchPlan) -> SearchPlan {
         let mut search = *search;
         if self.has_runs() {
             let mut shares: Vec<u32> = (0..self.runs.count).collect();
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn first_rates_of_runs_cover_one_factor_of_growth() {
         let mut plan = Plan::default();
-        assert_eq!((plan.rounds(), plan.search_of(1, &plan.search)), (4, plan.search));
+        assert_eq!((plan.rounds(), plan.round_search(1, &plan.search)), (4, plan.search));
         plan.runs.count = 9;
         assert_eq!(plan.rounds(), 9);
         let starts = |plan: &Plan| -> Vec<f64> {
-            (0..9).map(|run| plan.search_of(run, &plan.search).start_per_s).collect()
+            (0..9).map(|run| plan.round_search(run, &plan.search).start_per_s).collect()
         };
         let drawn = starts(&plan);
         let mut sorted = drawn.clone();

@@ -157,14 +157,14 @@ impl Plan {
     /// Returns the store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does
     /// not name stores, and for lines of other servers.
     #[must_use]
-    pub fn store_of(&self, line: &str) -> Option<LeaseStoreKind> {
-        let rest = self.rest_of(line)?;
+    pub fn line_store(&self, line: &str) -> Option<LeaseStoreKind> {
+        let rest = self.line_suffix(line)?;
         LeaseStoreKind::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
     }
 
     /// Returns the part of a line's name after its server's: `mysql-exclusive` of
     /// `godwit-mysql-exclusive`.
-    fn rest_of<'n>(&self, line: &'n str) -> Option<&'n str> {
+    fn line_suffix<'n>(&self, line: &'n str) -> Option<&'n str> {
         if !self.names_stores() {
             return None;
         }
@@ -178,7 +178,7 @@ impl Plan {
         if self.names_features() {
             return self.is_feature_pair(a, b);
         }
-        self.store_of(a) == self.store_of(b)
+        self.line_store(a) == self.line_store(b)
     }
 
     /// Returns true if the plan was made for the ratio of the lines `a` and `b`: its first server
@@ -189,7 +189,7 @@ impl Plan {
             return self.is_feature_pair(a, b);
         }
         let [first, second, ..] = self.servers.as_slice() else { return false };
-        match (self.main_of(a), self.main_of(b)) {
+        match (self.main_server_and_store(a), self.main_server_and_store(b)) {
             (Some((of, at)), Some((to, other))) => of == first && to == second && at == other,
             _ => false,
         }
@@ -197,7 +197,7 @@ impl Plan {
 
     /// Returns the server and the store in the name of a line, if the line is the one of its server
     /// that is compared with other servers: for Godwit, the line with the plan's first durability.
-    fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
+    fn main_server_and_store<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
         let (whole, durability) = ServerDurability::split_line(line);
         self.servers.iter().find_map(|server| {
@@ -207,7 +207,7 @@ impl Plan {
                 "" => "",
                 rest => rest.strip_prefix('-').filter(|_| self.names_stores())?,
             };
-            let is_database = self.store_of(line).is_some_and(LeaseStoreKind::is_database);
+            let is_database = self.line_store(line).is_some_and(LeaseStoreKind::is_database);
             let is_main =
                 !is_durable(server) || is_database || durability == self.server.durability[0];
             is_main.then_some((server.as_str(), rest))
@@ -222,13 +222,13 @@ mod tests {
     #[test]
     fn stores_are_read_from_the_names_of_lines_and_pair_only_with_themselves() {
         let mut plan = Plan { servers: vec!["godwit".into(), "kea".into()], ..Plan::default() };
-        assert_eq!((plan.store_of("godwit-mysql"), plan.names_stores()), (None, false));
+        assert_eq!((plan.line_store("godwit-mysql"), plan.names_stores()), (None, false));
         assert!(plan.is_pair("godwit", "kea") && plan.is_main_pair("godwit-none", "kea"));
         assert!(!plan.is_main_pair("godwit", "kea") && !plan.is_main_pair("kea", "godwit-none"));
         plan.server.stores = LeaseStoreKind::ALL.to_vec();
-        assert_eq!(plan.store_of("kea-postgresql"), Some(LeaseStoreKind::Postgresql));
-        assert_eq!(plan.store_of("godwit-memfile-none"), Some(LeaseStoreKind::Memfile));
-        assert_eq!((plan.store_of("limit"), plan.store_of("kea-x")), (None, None));
+        assert_eq!(plan.line_store("kea-postgresql"), Some(LeaseStoreKind::Postgresql));
+        assert_eq!(plan.line_store("godwit-memfile-none"), Some(LeaseStoreKind::Memfile));
+        assert_eq!((plan.line_store("limit"), plan.line_store("kea-x")), (None, None));
         assert!(plan.is_pair("godwit-mysql-exclusive", "kea-mysql"));
         assert!(!plan.is_pair("godwit-mysql", "kea-postgresql"));
         assert!(plan.is_main_pair("godwit-mysql", "kea-mysql"));

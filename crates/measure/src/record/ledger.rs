@@ -76,15 +76,17 @@ impl LoadTimeline {
             start_ns: counted.start_ns(),
             interval_s: counted.interval_ns() as f64 / NS_PER_S as f64,
             points: points.collect(),
-            rejected: where_any(counted, |point| point.rejected),
-            unanswered: where_any(counted, |point| point.unanswered),
-            answers: where_any(counted, |point| [point.sent, point.answered, point.silent]),
+            rejected: counts_unless_zero(counted, |point| point.rejected),
+            unanswered: counts_unless_zero(counted, |point| point.unanswered),
+            answers: counts_unless_zero(counted, |point| {
+                [point.sent, point.answered, point.silent]
+            }),
         })
     }
 }
 
 /// Returns the counts of every interval; none if all are 0.
-fn where_any<const N: usize>(
+fn counts_unless_zero<const N: usize>(
     counted: &Timeline,
     of: fn(&TimelinePoint) -> [u64; N],
 ) -> Vec<[u64; N]> {

@@ -234,7 +234,7 @@ impl LatencySummary {
             p99_us: at(0.99),
             p999_us: at(0.999),
         }
-        .supported()
+        .without_unsupported_percentiles()
     }
 
     /// Returns the figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may
@@ -268,13 +268,13 @@ impl LatencySummary {
             p99_us: at(0.99),
             p999_us: at(0.999),
         }
-        .supported()
+        .without_unsupported_percentiles()
     }
 
     /// Returns the summary without percentiles that have too few samples, which records of older
     /// versions contain.
     #[must_use]
-    pub fn supported(self) -> Self {
+    pub fn without_unsupported_percentiles(self) -> Self {
         let of = |quantile, us: Option<f64>| us.filter(|_| self.count >= samples_for(quantile));
         Self {
             p50_us: of(0.5, self.p50_us),
@@ -377,7 +377,7 @@ mod tests {
             for summary in [
                 LatencySummary::from_histogram(&histogram),
                 LatencySummary::from_entries(&entries),
-                old.supported(),
+                old.without_unsupported_percentiles(),
             ] {
                 let all = [summary.p50_us, summary.p90_us, summary.p99_us, summary.p999_us];
                 assert_eq!(all.iter().flatten().count(), known, "{count}: {summary:?}");

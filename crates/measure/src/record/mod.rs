@@ -4,7 +4,7 @@
 
 mod ledger;
 mod load;
-mod merged;
+mod merge;
 mod polls;
 mod queues;
 mod restart;

@@ -153,7 +153,7 @@ pub struct TrialRecord {
 impl TrialRecord {
     /// Returns true if the lab saw the server's use: its processors, its memory, its sockets.
     #[must_use]
-    pub const fn sees_server(&self) -> bool {
+    pub const fn has_server_usage(&self) -> bool {
         !self.server_cpus.is_empty()
     }
 

@@ -73,7 +73,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
     }
     let written = table.remove("case");
     check.table("", &table);
-    check.missing(0..0);
+    check.add_missing_keys(0..0);
     let cases = match written.as_ref().map(|value| (value.span(), value.get_ref().as_array())) {
         Some((_, Some(cases))) if !cases.is_empty() => {
             cases.iter().map(|case| check_case(file, text, case)).collect()
@@ -81,7 +81,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
         written => {
             let span = written.map_or(0..0, |(span, _)| span);
             let help = "each case is a table under [[case]]".to_owned();
-            check.problem(span, "at least one case is wanted".to_owned(), Some(help));
+            check.add_problem(span, "at least one case is wanted".to_owned(), Some(help));
             Vec::new()
         }
     };
@@ -93,12 +93,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
     let plan = match toml::from_str::<RegressionPlan>(text) {
         Ok(plan) => plan,
         Err(error) => {
-            check.problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
+            check.add_problem(error.span().unwrap_or(0..0), error.message().to_owned(), None);
             return Err(check.problems);
         }
     };
     let mut note = |check: &KeyChecker<'_>, path: &str, message: &str| {
-        problems.push(check.problem_of(check.value_position(path), message.to_owned(), None));
+        problems.push(check.make_problem(check.value_position(path), message.to_owned(), None));
     };
     if plan.ccids.is_empty()
         || (1..plan.ccids.len()).any(|at| plan.ccids[..at].contains(&plan.ccids[at]))
@@ -120,11 +120,11 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
 fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> KeyChecker<'t> {
     let mut check = KeyChecker::new(file, text, CASE_KEYS);
     let Some(table) = case.get_ref().as_table() else {
-        check.problem(case.span(), "a case must be a table".to_owned(), None);
+        check.add_problem(case.span(), "a case must be a table".to_owned(), None);
         return check;
     };
     check.table("case.", table);
-    check.missing(case.span());
+    check.add_missing_keys(case.span());
     let quantities = [
         quantity(table, "delay", |word| LinkDelay::try_from(word).err()),
         quantity(table, "rate", |word| LineRate::try_from(word).err()),
@@ -137,7 +137,7 @@ fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> 
         (value.span(), "`case.accepted_mbps` must be the least and the most".to_owned())
     });
     for (span, message) in quantities.into_iter().chain([range]).flatten() {
-        check.problem(span, message, None);
+        check.add_problem(span, message, None);
     }
     check
 }

@@ -95,7 +95,7 @@ fn drawing(size: ChartWidth, chart: &CapacityChart) -> Markup {
         (frame.axes(&axis("leases"), &axis("operations/s")))
         @if let Some(rate) = chart.measured_per_s { (measured(&frame, rate)) }
         @for (index, line) in lines.iter().enumerate() {
-            (plot::line(&plot::series_class(index), &places(&frame, line)))
+            (plot::line(&plot::series_class(index), &plot_points(&frame, line)))
             @for cell in &line.cells { (mark(&frame, index, line, cell)) }
         }
         (names(&frame, size, &lines))
@@ -108,7 +108,7 @@ fn rate_tick(rate: f64) -> String {
     if rate < 1.0 { format::trimmed(rate, 3) } else { format::axis_rate(rate) }
 }
 
-fn places(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
+fn plot_points(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
     let place =
         |cell: &CapacityCell| (frame.at_x(cell.leases as f64), frame.at_y(cell.operations_per_s()));
     line.cells.iter().map(place).collect()
@@ -154,7 +154,7 @@ fn mark(frame: &PlotArea, index: usize, line: &CapacityLine, cell: &CapacityCell
 /// Writes every line's lease time next to its last point.
 fn names(frame: &PlotArea, size: ChartWidth, lines: &[&CapacityLine]) -> Markup {
     let label = |(index, line): (usize, &&CapacityLine)| {
-        let &(x, y) = places(frame, line).last()?;
+        let &(x, y) = plot_points(frame, line).last()?;
         let at = if size == ChartWidth::Wide { (x + 10.0, y) } else { (x - 44.0, y - 8.0) };
         Some(Label { class: plot::series_class(index), text: line.lease_time.clone(), at })
     };

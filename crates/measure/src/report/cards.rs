@@ -32,7 +32,7 @@ pub(super) fn card(index: usize, result: &ServerResult, summary: &RunSummary) ->
 
 /// Draws the headline figure of a plan that is not about highest rates.
 fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
-    let shown = headline::shown(summary, result);
+    let shown = headline::headline_text(summary, result);
     let name = summary.plan.headline.name();
     html! {
         @match shown {

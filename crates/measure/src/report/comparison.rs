@@ -165,8 +165,8 @@ fn ratios_chart(comparison: &Comparison) -> Markup {
                     }
                 },
                 &html! {},
-                &ratios::chart_of(&rows, noise(comparison)),
-                &ratios::table_of(&rows),
+                &ratios::rows_chart(&rows, noise(comparison)),
+                &ratios::rows_table(&rows),
             ))
         }
     }

@@ -24,7 +24,7 @@ struct FlameBox {
 
 /// Returns the positions of all nodes that are wide enough, callers before the functions that they
 /// call.
-fn places(stacks: &Stacks) -> Vec<FlameBox> {
+fn boxes(stacks: &Stacks) -> Vec<FlameBox> {
     let (totals, samples) = (stacks.totals(), stacks.samples() as f64);
     let mut calls: Vec<Vec<usize>> = vec![Vec::new(); stacks.nodes.len() + 1];
     for (position, node) in stacks.nodes.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(super) fn kind(object: &str) -> &'static str {
 
 /// Draws the flame graph.
 pub(super) fn drawing(stacks: &Stacks, name: &str) -> Markup {
-    let placed = places(stacks);
+    let placed = boxes(stacks);
     let rows = placed.iter().map(|place| place.depth + 1).max().unwrap_or(0);
     let (totals, samples) = (stacks.totals(), stacks.samples());
     let percent = |share: f64| format::trimmed(share * 100.0, 3);
@@ -116,7 +116,7 @@ mod tests {
         builder.add(&[thread, main, a]);
         builder.add(&[thread, main]);
         let stacks = builder.finish();
-        let placed: Vec<(String, usize, f64, f64)> = places(&stacks)
+        let placed: Vec<(String, usize, f64, f64)> = boxes(&stacks)
             .iter()
             .map(|place| {
                 let name = stacks.frame(&stacks.nodes[place.position]).function.to_owned();

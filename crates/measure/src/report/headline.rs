@@ -24,7 +24,7 @@ impl HeadlineText {
 
 /// Returns the headline figure of `result`; `None` when it was not measured.
 #[must_use]
-pub fn shown(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText> {
+pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
         Headline::HighestRate => {
             let sign = if result.is_at_least { "≥ " } else { "" };

@@ -68,7 +68,7 @@ fn panel(line: &LoadCurveLine<'_>, y: AxisScale, protocol: MeasuredProtocol) -> 
             &Axis { title: "latency from due time", ticks: 6, format: format::axis_us },
         ))
         @for (_, class, read) in PERCENTILES {
-            (plot::line(&format!("{} {class}", line.class), &places(&frame, &points, read)))
+            (plot::line(&format!("{} {class}", line.class), &plot_points(&frame, &points, read)))
         }
         @for (shape, (name, _, read)) in PERCENTILES.into_iter().enumerate() {
             @let told = points.iter().filter_map(|point| Some((point, read(&point.latency)?)));
@@ -86,7 +86,7 @@ fn panel(line: &LoadCurveLine<'_>, y: AxisScale, protocol: MeasuredProtocol) -> 
     }
 }
 
-fn places(
+fn plot_points(
     frame: &PlotArea,
     points: &[&CurvePoint],
     read: fn(&LatencySummary) -> Option<f64>,
@@ -145,7 +145,7 @@ fn names(frame: &PlotArea, line: &LoadCurveLine<'_>, points: &[&CurvePoint]) -> 
     let labels = PERCENTILES
         .into_iter()
         .filter_map(|(name, _, read)| {
-            let &(x, y) = places(frame, points, read).last()?;
+            let &(x, y) = plot_points(frame, points, read).last()?;
             let at = ((x + 8.0).min(frame.width - NAME_WIDTH), y);
             Some(Label { class: line.class.clone(), text: name.to_owned(), at })
         })

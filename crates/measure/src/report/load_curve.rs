@@ -118,7 +118,7 @@ fn drawing(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>], plan
         (levels(frame, lines))
         (plot::labels(figures, 15.0, frame.top - 8.0, frame.floor() - REGION))
         @for line in lines {
-            (plot::line(&line.class, &places(frame, line)))
+            (plot::line(&line.class, &plot_points(frame, line)))
         }
         @for line in lines {
             @for point in &line.points { (mark(frame, line, point, loss_percent)) }
@@ -130,7 +130,7 @@ fn drawing(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>], plan
     frame.svg(size.class(), "Load curve: offered against achieved rate", "xy", &content)
 }
 
-fn places(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
+fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
     let place =
         |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s));
     line.points.iter().map(place).collect()
@@ -237,7 +237,7 @@ fn names(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec
         .iter()
         .filter(|line| size == ChartWidth::Wide || line.highest_per_s.is_none())
         .filter_map(|line| {
-            let &(x, y) = places(frame, line).last()?;
+            let &(x, y) = plot_points(frame, line).last()?;
             let width = plot::name_width(line.name);
             let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })

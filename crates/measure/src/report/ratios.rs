@@ -89,11 +89,11 @@ pub(super) fn range(interval: &RatioInterval) -> String {
 
 /// Draws the chart in both sizes.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
-    chart_of(&rows(summary), summary.noise)
+    rows_chart(&rows(summary), summary.noise)
 }
 
 /// Draws a chart of any ratios around the band that `noise` leaves open.
-pub(super) fn chart_of(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
+pub(super) fn rows_chart(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
     html! {
         @for size in ChartWidth::BOTH { (drawing(size, rows, noise)) }
     }
@@ -283,11 +283,11 @@ fn line(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
 
 /// Draws the table of the chart's figures.
 pub(super) fn table(summary: &RunSummary) -> Markup {
-    table_of(&rows(summary))
+    rows_table(&rows(summary))
 }
 
 /// Draws the table of the figures of any ratios.
-pub(super) fn table_of(rows: &[RatioRow]) -> Markup {
+pub(super) fn rows_table(rows: &[RatioRow]) -> Markup {
     html! {
         table {
             thead {

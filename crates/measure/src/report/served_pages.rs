@@ -56,7 +56,7 @@ pub fn encoded(text: &str) -> String {
 
 /// Returns the path under which the server shows the report of a run.
 #[must_use]
-pub fn report_of(id: &str) -> String {
+pub fn report_path(id: &str) -> String {
     format!("/results/{}/report.html", encoded(id))
 }
 
@@ -120,7 +120,7 @@ fn table(list: &ListPage<'_>) -> Markup {
 fn row(run: &StoredRun, token: &str) -> Markup {
     let is_done = run.state == StoredState::Done;
     let has_figures = is_done && run.kind == RunKind::Plan;
-    let report = report_of(&run.id);
+    let report = report_path(&run.id);
     html! {
         tr data-run=(run.id) {
             td {
@@ -208,7 +208,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
                 p id="now" { @if *is_running { (now) } @else { "It does not go on." } }
                 ol id="told" {
                     @for (at_s, words) in told.iter().rev().take(LINES).rev() {
-                        li { (words_at(*at_s, words)) }
+                        li { (progress_line(*at_s, words)) }
                     }
                 }
                 p { a href="/" { "all runs" } }
@@ -229,7 +229,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
 
 /// Formats a progress line of a run.
 #[must_use]
-pub fn words_at(at_s: f64, words: &str) -> String {
+pub fn progress_line(at_s: f64, words: &str) -> String {
     format!("[{at_s:>3.0} s] {words}")
 }
 

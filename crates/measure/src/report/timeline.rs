@@ -24,12 +24,12 @@ struct TrialPoints<'s> {
 
 impl TrialPoints<'_> {
     /// Returns true if the server's use is known.
-    fn is_seen(&self) -> bool {
+    fn has_server_usage(&self) -> bool {
         self.row.server_cpu_s.is_some()
     }
 }
 
-fn stretches(summary: &RunSummary) -> Vec<TrialPoints<'_>> {
+fn trial_points(summary: &RunSummary) -> Vec<TrialPoints<'_>> {
     summary
         .timeline
         .chunk_by(|a, b| a.trial == b.trial)
@@ -61,7 +61,7 @@ fn mib(point: &TimePoint) -> f64 {
 
 /// Draws the chart in both sizes.
 pub(super) fn chart(summary: &RunSummary, quantity: TimelineQuantity) -> Markup {
-    let stretches = stretches(summary);
+    let stretches = trial_points(summary);
     let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
         TimelineQuantity::Cpu => {
             most.max(server_cpus(point)).max(point.generator_cpus_busy).max(1.0)
@@ -116,11 +116,11 @@ fn drawing(
                 (plot::line("stolen", &place(|point| point.stolen_cpus, stretch.points)))
             }
         }
-        @for stretch in stretches.iter().filter(|stretch| stretch.is_seen()) {
+        @for stretch in stretches.iter().filter(|stretch| stretch.has_server_usage()) {
             (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
         }
-        @for stretch in stretches.iter().filter(|of| of.is_seen() || quantity == TimelineQuantity::Cpu) {
-            @let (class, read) = if stretch.is_seen() {
+        @for stretch in stretches.iter().filter(|of| of.has_server_usage() || quantity == TimelineQuantity::Cpu) {
+            @let (class, read) = if stretch.has_server_usage() {
                 (stretch.class.as_str(), read)
             } else {
                 ("generator", generator_cpus as fn(&TimePoint) -> f64)
@@ -150,7 +150,7 @@ fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {
         row.purpose.name(),
         format::whole(row.offered_per_s)
     );
-    let server_busy = stretch.is_seen().then(|| mean(server_cpus));
+    let server_busy = stretch.has_server_usage().then(|| mean(server_cpus));
     match quantity {
         TimelineQuantity::Cpu => format!(
             "{head}\nserver {} processors\ngenerator {}\nstolen {}",
@@ -166,7 +166,7 @@ fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {
 }
 
 /// Returns true if a server's use is known in any of its trials.
-fn is_seen(summary: &RunSummary, server: &str) -> bool {
+fn has_server_usage(summary: &RunSummary, server: &str) -> bool {
     summary.trials.iter().any(|row| row.server == server && row.server_cpu_s.is_some())
 }
 
@@ -175,7 +175,7 @@ pub(super) fn legend(summary: &RunSummary, quantity: TimelineQuantity) -> Markup
     html! {
         p class="legend" {
             @for (index, result) in summary.results.iter().enumerate() {
-                @if is_seen(summary, &result.server) {
+                @if has_server_usage(summary, &result.server) {
                     span class={ "key " (plot::series_class(index)) } { (result.server) }
                 }
             }
@@ -205,12 +205,12 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                 }
             }
             tbody {
-                @for stretch in stretches(summary) {
+                @for stretch in trial_points(summary) {
                     @let count = stretch.points.len() as f64;
                     @let mean = |read: fn(&TimePoint) -> f64| {
                         format::trimmed(stretch.points.iter().map(read).sum::<f64>() / count, 2)
                     };
-                    @let is_seen = stretch.is_seen();
+                    @let is_seen = stretch.has_server_usage();
                     @let rss = stretch.points.iter().map(|point| point.server_rss_bytes).max();
                     tr {
                         td.n { (stretch.row.number) }

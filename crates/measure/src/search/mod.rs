@@ -232,7 +232,7 @@ impl Search {
             }
         }
         self.voids_in_a_row = 0;
-        self.weigh(probe.rate_per_s, outcome, completed_per_s);
+        self.record_load(probe.rate_per_s, outcome, completed_per_s);
         match self.phase {
             SearchPhase::Confirm { rate_per_s, attempt } => {
                 self.record_confirmation(rate_per_s, attempt, outcome)
@@ -250,7 +250,7 @@ impl Search {
     }
 
     /// Records whether a miss can be due to load at all.
-    fn weigh(&mut self, rate_per_s: f64, outcome: TrialOutcome, completed_per_s: f64) {
+    fn record_load(&mut self, rate_per_s: f64, outcome: TrialOutcome, completed_per_s: f64) {
         match outcome {
             TrialOutcome::Met => self.missed_without_load = 0,
             TrialOutcome::Missed if rate_per_s < self.completed_per_s => {

@@ -75,7 +75,7 @@ fn judge_row(
     let found = match &row.not_measured {
         Some(why) => Err(why.clone()),
         None => match suite.parts.iter().zip(parts).find(|(part, _)| part.plan == row.part) {
-            Some((_, Ok((_, summary)))) => find(row, summary),
+            Some((_, Ok((_, summary)))) => row_figure(row, summary),
             Some((_, Err(why))) => Err(why.clone()),
             None => Err("the plan was not run".to_owned()),
         },
@@ -129,7 +129,7 @@ fn verdict(found: FigureEstimate, row: &RowPlan) -> TargetVerdict {
     }
 }
 
-fn find(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, String> {
+fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let line = |name: &str| {
         let found = summary.results.iter().find(|result| result.server == name);
         found.ok_or_else(|| format!("nothing was measured of {name}"))
@@ -425,21 +425,24 @@ mod tests {
         for round in limit.chain(summary.results[0].rounds.iter_mut()) {
             round.leases_per_cpu_s = Some(round.leases_per_s * 2.0 - 20.0);
         }
-        let found = find(&per_cpu, &summary).unwrap();
+        let found = row_figure(&per_cpu, &summary).unwrap();
         assert!((found.value - 40.0 / 60.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]
     fn generators_are_compared_round_by_round() {
         let row = RowPlan { figure: FigureKind::ExchangesPerGeneratorCpuSecond, ..row("a", "b") };
-        assert_eq!(find(&row, &summary()).unwrap_err(), "no round has generators of both a and b");
+        assert_eq!(
+            row_figure(&row, &summary()).unwrap_err(),
+            "no round has generators of both a and b"
+        );
         let mut summary = summary();
         for result in &mut summary.results {
             for round in &mut result.rounds {
                 round.exchanges_per_generator_cpu_s = Some(2.0 * round.leases_per_s);
             }
         }
-        assert!((find(&row, &summary).unwrap().value - 3.0).abs() < 1e-9);
+        assert!((row_figure(&row, &summary).unwrap().value - 3.0).abs() < 1e-9);
     }
 
     #[test]
@@ -457,9 +460,9 @@ mod tests {
         ];
         let summary = RunSummary { starts, ..summary() };
         let startup = RowPlan { figure: FigureKind::StartUp, ..row("a", "b") };
-        assert_eq!(find(&startup, &summary).unwrap().value, 6.0 / 0.2);
+        assert_eq!(row_figure(&startup, &summary).unwrap().value, 6.0 / 0.2);
         let bytes = RowPlan { figure: FigureKind::BytesPerLease, leases: 1e6, ..row("a", "b") };
-        assert_eq!(find(&bytes, &summary).unwrap().value, 200.0);
+        assert_eq!(row_figure(&bytes, &summary).unwrap().value, 200.0);
     }
 
     #[test]
@@ -476,7 +479,7 @@ mod tests {
             loss: 0.0,
         };
         summary.results[1].latency_half = Some(at(5.0, 800.0));
-        let missing = find(&same, &summary).unwrap_err();
+        let missing = row_figure(&same, &summary).unwrap_err();
         assert_eq!(missing, "a was not loaded with about 5/s");
         let point = |of: LatencyAt| CurvePoint {
             offered_per_s: of.offered_per_s,
@@ -484,7 +487,7 @@ mod tests {
             ..CurvePoint::default()
         };
         summary.results[0].curve.extend([point(at(5.1, 200.0)), point(at(5.9, 999.0))]);
-        assert_eq!(find(&same, &summary).unwrap().value, 0.25);
+        assert_eq!(row_figure(&same, &summary).unwrap().value, 0.25);
         let stated = RowPlan { is_stated: true, at_least: None, ..same };
         let found = FigureEstimate { value: 0.25, interval: None, bottleneck: None };
         assert_eq!(verdict(found, &stated), TargetVerdict::Stated);
@@ -498,16 +501,16 @@ mod tests {
         limit.leases_per_s = 40.0;
         let point = |offered_per_s| CurvePoint { offered_per_s, ..CurvePoint::default() };
         limit.curve = vec![point(40.0), point(48.0), point(20.0)];
-        assert_eq!(find(&offered, &summary).unwrap().value, 1.2);
+        assert_eq!(row_figure(&offered, &summary).unwrap().value, 1.2);
     }
 
     #[test]
     fn all_at_once_is_set_over_one_after_the_other() {
         let row = RowPlan { figure: FigureKind::Avalanche, ..row("a", "") };
         let mut summary = summary();
-        assert_eq!(find(&row, &summary).unwrap_err(), "a did not serve all clients at once");
+        assert_eq!(row_figure(&row, &summary).unwrap_err(), "a did not serve all clients at once");
         summary.results[0].avalanche = Some(AvalancheResult { clients: 300, took_s: 12.0 });
-        assert_eq!(find(&row, &summary).unwrap().value, 1.2);
+        assert_eq!(row_figure(&row, &summary).unwrap().value, 1.2);
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn point(group: &[&TrialRecord]) -> CurvePoint {
         latency: latency(loads()),
         server_cpus_busy: group
             .iter()
-            .all(|trial| trial.sees_server())
+            .all(|trial| trial.has_server_usage())
             .then(|| busy(cpu_s, group.iter().map(|t| t.end_s - t.start_s).sum())),
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn counts<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Exchang
 pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> LatencySummary {
     let loads: Vec<&LoadRecord> = loads.collect();
     if let [only] = loads.as_slice() {
-        return only.latency_due.supported();
+        return only.latency_due.without_unsupported_percentiles();
     }
     let mut entries = BTreeMap::new();
     for &(upper_ns, count) in loads.iter().flat_map(|load| &load.histogram_due) {
@@ -78,7 +78,7 @@ pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Latenc
     }
     loads
         .iter()
-        .map(|load| load.latency_due.supported())
+        .map(|load| load.latency_due.without_unsupported_percentiles())
         .max_by_key(|latency| latency.count)
         .unwrap_or_default()
 }

@@ -41,8 +41,8 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
         let (whole, durability) = ServerDurability::split_line(name);
         let order = &run.plan.server.durability;
         let at = order.iter().position(|of| *of == durability).unwrap_or(order.len());
-        let feature = run.plan.feature_place(name);
-        (place(&run.plan.servers, name), feature, whole.to_owned(), at)
+        let feature = run.plan.feature_position(name);
+        (server_position(&run.plan.servers, name), feature, whole.to_owned(), at)
     });
     for result in &mut results {
         result.avalanche = avalanche(&ordered, result);
@@ -133,7 +133,7 @@ fn profiles(trials: &[&TrialRecord], results: &[ServerResult]) -> Vec<ServerProf
 
 /// Returns the position of the server in the plan; lines of their own (`godwit-none`) come after
 /// their server, unknown ones at the end.
-fn place(servers: &[String], name: &str) -> usize {
+fn server_position(servers: &[String], name: &str) -> usize {
     let is_of = |server: &String| {
         name.strip_prefix(server.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -156,7 +156,7 @@ fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
         .filter(|trial| trial.meets(loss_percent))
         .map(|trial| trial.achieved_per_s())
         .max_by(f64::total_cmp);
-    let (runs, mean) = server::runs_of(LIMIT_SERVER, "", &rounds, run);
+    let (runs, mean) = server::variant_runs(LIMIT_SERVER, "", &rounds, run);
     let has_runs = run.plan.has_runs();
     let middle = if has_runs { mean.map(|of| of.mean) } else { lower_median(&confirmed) };
     let leases_per_s = middle.filter(|rate| *rate > 0.0).or(most).filter(|rate| *rate > 0.0)?;

@@ -91,7 +91,7 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     };
     let len = points.iter().rposition(|point| !is_empty(point))? + 1;
     points.truncate(len);
-    if let Some(began_s) = trial.timeline_s.filter(|_| trial.sees_server()) {
+    if let Some(began_s) = trial.timeline_s.filter(|_| trial.has_server_usage()) {
         add_samples(&mut points, trial, began_s, timeline);
     }
     Some(LongTrial {

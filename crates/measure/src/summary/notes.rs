@@ -158,7 +158,7 @@ pub(super) fn trial_notes(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote
         TrialNote::InterruptBound => kernel.softirq_share > SOFTIRQ_SHARE,
         TrialNote::AlwaysBusy => false,
         TrialNote::Segmented => load.segmentation,
-        TrialNote::CountersDiffer => is_veth && do_differ(load, &kernel),
+        TrialNote::CountersDiffer => is_veth && packet_counts_differ(load, &kernel),
         TrialNote::BeyondGigabit => is_veth && is_beyond_gigabit(load, &kernel),
     };
     TrialNote::ALL.into_iter().filter(holds).collect()
@@ -166,7 +166,7 @@ pub(super) fn trial_notes(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote
 
 /// Returns true if the server's interface received another number of packets than the generator
 /// sent, and no known drop explains the difference.
-fn do_differ(load: &LoadRecord, kernel: &KernelCounts) -> bool {
+fn packet_counts_differ(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     let received = kernel.server.received.packets;
     let is_comparable = received > 0 && !load.segmentation && kernel.softnet_drops == 0;
     let sent = load.messages.sent;

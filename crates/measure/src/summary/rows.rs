@@ -13,7 +13,11 @@ const STARTING_SAMPLES: usize = 2;
 
 /// Makes the row of a trial in a table.
 pub(super) fn row(trial: &TrialRecord, run: &RunRecord) -> TrialRow {
-    let latency = trial.load.as_ref().map(|load| load.latency_due.supported()).unwrap_or_default();
+    let latency = trial
+        .load
+        .as_ref()
+        .map(|load| load.latency_due.without_unsupported_percentiles())
+        .unwrap_or_default();
     TrialRow {
         number: trial.number,
         server: trial.server.clone(),
@@ -28,10 +32,10 @@ pub(super) fn row(trial: &TrialRecord, run: &RunRecord) -> TrialRow {
         behind: trial.queued_too_long_share(),
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
-        server_cpu_s: trial.sees_server().then_some(trial.digest.server_cpu_s),
-        server_load: trial.sees_server().then(|| thousandths(server_load(trial))),
+        server_cpu_s: trial.has_server_usage().then_some(trial.digest.server_cpu_s),
+        server_load: trial.has_server_usage().then(|| thousandths(server_load(trial))),
         steal_share: trial.digest.steal_share,
-        server_socket_drops: trial.sees_server().then_some(trial.digest.server_socket_drops),
+        server_socket_drops: trial.has_server_usage().then_some(trial.digest.server_socket_drops),
         meets: trial.meets(run.plan.search.loss_percent),
         void: trial.void.clone(),
         kernel: KernelCounts::from_trial(trial),
@@ -85,7 +89,7 @@ fn join(trial: &TrialRecord, samples: &[MachineSample]) -> TimePoint {
         at_s: thousandths(samples.last().map_or(0.0, |sample| sample.at_s)),
         trial: trial.number,
         server_cpus_busy: trial
-            .sees_server()
+            .has_server_usage()
             .then(|| thousandths(rate(server_cpu_s(samples.iter(), &trial.server_cpus)))),
         generator_cpus_busy: thousandths(busy(&trial.generator_cpus)),
         stolen_cpus: thousandths(rate(cpus().map(|cpu| cpu.steal_s).sum())),

@@ -104,7 +104,7 @@ fn variant<'t>(
         trials.iter().copied().filter(|trial| trial.variant == name).collect();
     let rounds = rounds(&trials, loss_percent);
     if run.plan.has_runs() {
-        let (runs, mean) = runs_of(server, name, &rounds, run);
+        let (runs, mean) = variant_runs(server, name, &rounds, run);
         let mean_per_cpu = runs::per_cpu(&run.plan, &runs);
         return Variant {
             name,
@@ -135,7 +135,7 @@ fn variant<'t>(
 }
 
 /// Returns the runs of one variant of one server, and their mean.
-pub(super) fn runs_of(
+pub(super) fn variant_runs(
     server: &str,
     variant: &str,
     rounds: &[RoundResult],

@@ -111,7 +111,7 @@ impl Lab {
             }
             for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
                 let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
-                let plan = self.plan.search_of(round, &self.plan.search);
+                let plan = self.plan.round_search(round, &self.plan.search);
                 let search = match known {
                     Some(rate) if !self.plan.has_runs() => Search::near(&plan, rate),
                     _ => Search::new(&plan),

@@ -49,7 +49,7 @@ impl BridgeNamespaces {
         }
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let [left, middle, right] =
-            ['s', 'g', 'c'].map(|letter| namespace::name_of(std::process::id(), letter));
+            ['s', 'g', 'c'].map(|letter| namespace::namespace_name(std::process::id(), letter));
         let scene = Self { left, middle, right, _turn: turn };
         for name in scene.names() {
             namespace::create(name).unwrap();

@@ -284,7 +284,7 @@ impl PrivateDatabase {
         let until = Instant::now() + STOP_LIMIT;
         let ended = process.wait(|| Instant::now() >= until);
         if !matches!(ended, Ok(Some(_))) {
-            let words = process.last_words(1);
+            let words = process.last_error_lines(1);
             self.kill();
             return Err(TestbedError::new(self.display(), format!("does not end: {words}")));
         }
@@ -334,7 +334,7 @@ impl PrivateDatabase {
         match ended {
             Some(status) => Err(TestbedError::new(
                 command.to_string(),
-                format!("{}: {}", describe(status), process.last_words(3)),
+                format!("{}: {}", describe(status), process.last_error_lines(3)),
             )),
             None if !is_up => Err(TestbedError::new(command.to_string(), "does not answer")),
             None => Ok(()),

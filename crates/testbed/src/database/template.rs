@@ -36,7 +36,7 @@ fn copy_or_make_in(
     make: impl FnOnce() -> Result<(), TestbedError>,
 ) -> Result<(), TestbedError> {
     fs::create_dir_all(folder).map_err(|e| failure("make", folder, e))?;
-    let template = folder.join(name_of(program)?);
+    let template = folder.join(template_name(program)?);
     let lock_path = template.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|e| failure("make", &lock_path, e))?;
     lock.lock().map_err(|e| failure("lock", &lock_path, e))?;
@@ -55,7 +55,7 @@ fn copy_or_make_in(
 }
 
 /// Returns the template's name, a different one for each version of the program.
-fn name_of(program: &Path) -> Result<PathBuf, TestbedError> {
+fn template_name(program: &Path) -> Result<PathBuf, TestbedError> {
     let metadata = fs::metadata(program).map_err(|e| failure("read", program, e))?;
     let stem = program.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{stem}-{}-{}", metadata.mtime(), metadata.len()).into())

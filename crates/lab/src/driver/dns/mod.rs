@@ -20,7 +20,7 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 use testbed::nobody::{can_reach, give_away, unprivileged};
 
-use super::{PreparedServer, ServerDeployment, version_of, write};
+use super::{PreparedServer, ServerDeployment, reported_version, write};
 use crate::error::LabError;
 
 /// DNS server that the lab knows.
@@ -134,9 +134,9 @@ impl DnsServer {
 
     fn version(self, program: &Path) -> String {
         match self {
-            Self::Echo | Self::Knot => version_of(program, "--version"),
-            Self::Bind | Self::Unbound => version_of(program, "-V"),
-            Self::Nsd => version_of(program, "-v"),
+            Self::Echo | Self::Knot => reported_version(program, "--version"),
+            Self::Bind | Self::Unbound => reported_version(program, "-V"),
+            Self::Nsd => reported_version(program, "-v"),
             // dumresp reports no version.
             Self::Dumresp => String::new(),
         }
