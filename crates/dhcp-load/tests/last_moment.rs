@@ -112,6 +112,34 @@ fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
 }
 
 #[test]
+fn requests_that_the_generator_did_not_begin_within_the_period_are_due_and_not_sent() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let local: std::net::IpAddr = "127.0.3.43".parse().unwrap();
+    let socket = netio::UdpSocket::open(&UdpOptions::at((local, 0))).unwrap();
+    let destination = server.local_addr().unwrap();
+    let route = MessageRoute { destination, sources: Vec::new(), segmentation: false };
+    let wire = GeneratorSocket::new(socket, MessageOutbox::new(route, 1_500), false);
+    let traffic = RequestTraffic::new(dialect(1_000), personas(1_000), rules(1));
+    // The period was over before the first turn: a machine that stood still.
+    let start_ns = Clock::mono_ns() - 2 * NS_PER_S;
+    let even = |per_s| {
+        let rate = LoadRate::per_second(per_s).unwrap();
+        Schedule::even(rate, start_ns, NS_PER_S, 0, 1)
+    };
+    let mut run =
+        PerfdhcpRun::new(wire, traffic, RequestPacing::Scheduled(even(1_000.0)), start_ns);
+    run.lease_paces = [Some(even(10.0)), None];
+    run.limits.period_ns = Some(NS_PER_S);
+    run.run(&AtomicBool::new(false), |_, _| Ok(())).unwrap();
+    let ledger = &run.traffic.accounts[0].ledger;
+    // One batch leaves late; the others are counted.
+    assert_eq!((ledger.due(), ledger.sent(), ledger.in_flight()), (1_000, 128, 0));
+    assert_eq!(ledger.count(load::ExchangeClass::Lost), 1_000);
+    let renewals = &run.traffic.accounts[2].ledger;
+    assert_eq!((renewals.due(), renewals.sent()), (10, 0));
+}
+
+#[test]
 fn a_port_at_which_nothing_listens_is_told_from_loss() {
     // A connected socket receives from its peer alone: for all others the port is closed, and no
     // other program takes it.

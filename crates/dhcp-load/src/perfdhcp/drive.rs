@@ -15,6 +15,9 @@ use super::traffic::RequestTraffic;
 use crate::drive::LINGER_NS;
 use crate::wire::GeneratorSocket;
 
+/// Kinds of [`PerfdhcpRun::lease_paces`].
+const LEASE_KINDS: [ExchangeKind; 2] = [ExchangeKind::Renewal, ExchangeKind::Release];
+
 /// Rule for the due times of first requests.
 #[derive(Clone, Debug)]
 pub enum RequestPacing {
@@ -178,8 +181,13 @@ impl<D: Dialect> PerfdhcpRun<D> {
                 let since_ns = ending.map_or(now_ns, |(_, since_ns)| since_ns);
                 break (SendingEndReason::Interrupted, since_ns, now_ns);
             }
-            ending = ending.or_else(|| Some((self.reason(now_ns)?, now_ns)));
             let mut sent = self.send_again(now_ns)?;
+            if ending.is_none() {
+                ending = self.reason(now_ns).map(|reason| (reason, now_ns));
+                if matches!(ending, Some((SendingEndReason::Period, _))) {
+                    sent |= self.close_period()?;
+                }
+            }
             if ending.is_none() {
                 sent |= self.send_due(now_ns)?;
             }
@@ -255,6 +263,28 @@ impl<D: Dialect> PerfdhcpRun<D> {
             .then_some(SendingEndReason::AllBegun)
     }
 
+    /// Sends requests that came due before the end of the period and wait for their turn, one batch
+    /// at most, and counts the others as due and not sent. Returns true if some were sent.
+    fn close_period(&mut self) -> io::Result<bool> {
+        let (Some(period_ns), RequestPacing::Scheduled(_)) = (self.limits.period_ns, &self.pace)
+        else {
+            return Ok(false);
+        };
+        let last_ns = self.start_ns + period_ns.saturating_sub(1);
+        let is_any = self.send_due(last_ns)?;
+        while self.next_first(last_ns, 0).is_some() {
+            self.begun += 1;
+            self.traffic.skip(ExchangeKind::First);
+        }
+        for (index, kind) in LEASE_KINDS.into_iter().enumerate() {
+            let Some(schedule) = &mut self.lease_paces[index] else { continue };
+            while schedule.take(last_ns).is_some() {
+                self.traffic.skip(kind);
+            }
+        }
+        Ok(is_any)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.wire.flush(&mut self.traffic)
     }
@@ -306,8 +336,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             self.begun += 1;
             self.wire.queue_message(|slot| self.traffic.begin(due_ns, slot, true));
         }
-        for (index, kind) in [ExchangeKind::Renewal, ExchangeKind::Release].into_iter().enumerate()
-        {
+        for (index, kind) in LEASE_KINDS.into_iter().enumerate() {
             let Some(schedule) = &mut self.lease_paces[index] else { continue };
             while self.wire.has_room()
                 && let Some(due_ns) = schedule.take(now_ns)

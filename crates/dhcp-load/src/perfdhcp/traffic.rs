@@ -240,6 +240,13 @@ impl<D: Dialect> RequestTraffic<D> {
         number
     }
 
+    /// Counts a request that came due and is not sent.
+    pub fn skip(&mut self, kind: ExchangeKind) {
+        let ledger = &mut self.accounts[kind.index()].ledger;
+        ledger.record_due();
+        ledger.record_end(ExchangeClass::Lost);
+    }
+
     fn outgoing(
         &mut self,
         kind: ExchangeKind,
