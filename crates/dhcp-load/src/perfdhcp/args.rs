@@ -10,14 +10,17 @@ use super::files::NamedFileSource;
 use super::part::GeneratorPart;
 use crate::frames::FrameArgs;
 
+/// Mean time in seconds until a client of a population returns.
+pub(crate) const AWAY_DEFAULT_S: f64 = 600.0;
+
 /// Load-test a DHCP server with perfdhcp's options and exact accounting.
 ///
 /// Every request has a deadline (-d), counted from its due time, and ends in one class: on time,
 /// late, lost, NAK, rejected, invalid, wrong client. The run ends when no answer is outstanding.
 ///
 /// Exit codes: 0 every request was answered on time and no address went to two clients; 1 the
-/// environment failed; 2 bad arguments; 3 a request was not answered on time, or an address went to
-/// two clients; 130 interrupted.
+/// environment failed; 2 bad arguments; 3 a request was not answered on time, no server answered at
+/// all, or an address went to two clients; 130 interrupted.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "perfdhcp", disable_version_flag = true, args_override_self = true)]
 #[allow(clippy::struct_excessive_bools, reason = "perfdhcp's switches")]
@@ -31,7 +34,8 @@ pub struct PerfdhcpArgs {
     /// Send all REQUESTs to the server of the first offer
     #[arg(short = '1')]
     pub(crate) first_server: bool,
-    /// Without -r: number of exchanges started at once (as in perfdhcp 2011)
+    /// Without -r: number of exchanges started at each turn of the generator's loop, whatever the
+    /// server answers (as in perfdhcp 2011)
     #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) aggressivity: u32,
     /// DHCPv6: send as a relay agent; the only supported encapsulation is 1
@@ -82,11 +86,13 @@ pub struct PerfdhcpArgs {
     /// First exchange only: DISCOVER and OFFER, or SOLICIT and ADVERTISE
     #[arg(short = 'i')]
     pub(crate) offer_only: bool,
-    /// File of relay addresses, one per line; each exchange uses a random one
+    /// File of relay addresses, one per line; each exchange uses a random one. A DHCPv4 server
+    /// answers to that address: it must be one of this machine, unless the server answers the
+    /// source (KEA_TEST_SEND_RESPONSES_TO_SOURCE)
     #[arg(short = 'J', value_name = "FILE")]
     pub(crate) relay_list: Option<PathBuf>,
-    /// Local address or interface; --direct needs an interface
-    #[arg(short = 'l', value_name = "ADDRESS|INTERFACE")]
+    /// Local address, host name or interface; --direct needs an interface
+    #[arg(short = 'l', value_name = "ADDRESS|INTERFACE|HOST")]
     pub(crate) local: Option<String>,
     /// Local port [default: 67; 68 with --direct; 546; 547 with -A]
     #[arg(short = 'L', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
@@ -112,7 +118,8 @@ pub struct PerfdhcpArgs {
     /// Send this many first requests at once before the run, without counting them
     #[arg(short = 'P', value_name = "N", default_value_t = 0)]
     pub(crate) preload: u32,
-    /// New exchanges per second [default: as many as the server answers]
+    /// New exchanges per second [default: as fast as the generator can, -a at each turn, whatever
+    /// the server answers]
     #[arg(short = 'r', value_name = "N", value_parser = positive)]
     pub(crate) rate: Option<u32>,
     /// Spacing of first requests: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of
@@ -148,8 +155,8 @@ pub struct PerfdhcpArgs {
     /// Program to start with `start` before the run and with `stop` after it
     #[arg(short = 'w', value_name = "PROGRAM")]
     pub(crate) wrapped: Option<PathBuf>,
-    /// Microseconds to wait at most for outstanding answers at the end [default: twice each
-    /// deadline]
+    /// Microseconds to wait at most for outstanding answers at the end [default: the deadline of
+    /// each request and the longer deadline]
     #[arg(short = 'W', value_name = "US")]
     pub(crate) wait_us: Option<u64>,
     /// Diagnostics: a settings, e reason of the end, i idle turns, l leases, s server identifier, t
@@ -177,7 +184,7 @@ pub struct PerfdhcpArgs {
     #[arg(long, value_name = "S", value_parser = span)]
     pub(crate) stay: Option<f64>,
     /// Lifecycle: mean time in seconds until a client returns, exponentially distributed
-    #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = span)]
+    #[arg(long, value_name = "S", default_value_t = AWAY_DEFAULT_S, value_parser = span)]
     pub(crate) away: f64,
     /// Lifecycle: percentage of leaving clients that send a RELEASE
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
@@ -241,8 +248,8 @@ pub struct PerfdhcpArgs {
     pub(crate) part: GeneratorPart,
     #[arg(skip)]
     pub(crate) files: NamedFileSource,
-    /// Address of the server; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
-    /// `servers` (ff05::1:3)
+    /// Address or host name of the server; for IPv4 also `all` (broadcast), for IPv6 `all`
+    /// (ff02::1:2) and `servers` (ff05::1:3)
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
 }

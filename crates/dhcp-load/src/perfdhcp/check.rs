@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use load::LoadShapeArg;
 
-use super::args::{GeneratorHost, LeaseType, MaxDrops, PerfdhcpArgs, PerfdhcpScenario};
+use super::args::{
+    AWAY_DEFAULT_S, GeneratorHost, LeaseType, MaxDrops, PerfdhcpArgs, PerfdhcpScenario,
+};
 use super::holders::CLIENTS_MAX;
 
 /// Codes of options that the messages already have, for DHCPv4 and below for DHCPv6.
@@ -52,12 +54,13 @@ pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
         || args.renew_rate.is_some()
         || args.release_rate.is_some()
         || args.preload > 0
+        || args.period_s.is_some()
         || !args.counts.is_empty()
         || !args.max_drops.is_empty()
         || !args.deadlines.is_empty();
     found.when(
         is_avalanche && unused,
-        "-d, -D, -f, -F, -n, -P, -r and --shape have no meaning in --scenario avalanche: all clients begin at once \
+        "-d, -D, -f, -F, -n, -p, -P, -r and --shape have no meaning in --scenario avalanche: all clients begin at once \
          and the run ends when all are served",
     );
     for is_count in [true, false] {
@@ -291,6 +294,7 @@ fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
     let own = [
         (args.speed != 1.0, "--speed"),
         (args.stay.is_some(), "--stay"),
+        (args.away != AWAY_DEFAULT_S, "--away"),
         (args.releasing > 0, "--releasing"),
         (args.informing > 0, "--informing"),
         (args.declining > 0, "--declining"),
@@ -322,4 +326,25 @@ fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
     }
     found
         .when(args.clients > 1_000_000, "-R: --scenario lifecycle takes a million clients at most");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn problems_of(words: &str) -> String {
+        problems(&PerfdhcpArgs::try_parse_from(words.split(' ')).unwrap()).join("\n")
+    }
+
+    #[test]
+    fn a_flag_without_effect_is_refused() {
+        assert_eq!(problems_of("perfdhcp --scenario avalanche -R 5 127.0.0.1"), "");
+        let problem = problems_of("perfdhcp --scenario avalanche -R 5 -p 2 127.0.0.1");
+        assert!(problem.contains("-p, ") && problem.contains("have no meaning"), "{problem}");
+        assert_eq!(problems_of("perfdhcp --away 600 127.0.0.1"), "");
+        let problem = problems_of("perfdhcp --away 60 127.0.0.1");
+        assert_eq!(problem, "--away is for --scenario lifecycle");
+    }
 }
