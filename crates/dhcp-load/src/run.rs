@@ -1,6 +1,6 @@
 //! Whole run: opens sockets, starts threads, and adds up their results.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fmt, fs, io, thread};
@@ -121,11 +121,7 @@ pub fn run_report<T: DhcpLoadTarget>(
     let (mut report, leases) =
         DhcpLoadReport::from_thread_results(settings, start_ns, results, facts);
     if let Some(server) = server.filter(|_| report.is_unanswered()) {
-        let any: IpAddr = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        report.warnings.push(silence::reason(any, server));
+        report.warnings.push(silence::reason(server));
     }
     if let Some(path) = &settings.leases {
         write_leases(path, &leases)

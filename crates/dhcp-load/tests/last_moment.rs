@@ -154,7 +154,7 @@ fn a_port_at_which_nothing_listens_is_told_from_loss() {
             LoadRate::per_second(200.0).unwrap(),
         )
     };
-    let told = format!("no answer at all: nothing listens at {server} (port unreachable)");
+    let told = format!("nothing listens at {server} (ICMP: port unreachable)");
     // On a busy machine the message may come later than a run waits for it.
     let until = Instant::now() + PATIENCE;
     loop {

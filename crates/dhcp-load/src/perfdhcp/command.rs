@@ -1,6 +1,5 @@
 //! Execution of `godwit perfdhcp`, from its arguments to its exit code.
 
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -16,6 +15,7 @@ use super::ending::Ending;
 use super::family_setup::{self, FamilySetup, Play, RequestTiming};
 use super::live::PerfdhcpLiveView;
 use super::outcome::GeneratorOutcome;
+use super::output_files::OutputFiles;
 use super::plan::{self, PerfdhcpFailure};
 use super::report::{PerfdhcpReport, kinds};
 use super::run_addresses::RunAddresses;
@@ -76,6 +76,7 @@ impl PerfdhcpArgs {
         &self,
         report: &PerfdhcpReport,
         place: Option<&RunAddresses>,
+        files: &OutputFiles,
         wrapped: Option<Wrapped<'_>>,
     ) -> Result<ExitCode, PerfdhcpFailure> {
         if self.is_text() {
@@ -87,15 +88,16 @@ impl PerfdhcpArgs {
         if self.is_text() {
             print(&diagnose::after(self, report))?;
         }
-        self.write_json(report, place)?;
-        self.write_hdr(report)?;
-        self.write_pcap(report, place)?;
+        self.write_json(report, place, files)?;
+        if let Some(file) = &files.hdr {
+            file.write(report.hdr_log().as_bytes())?;
+        }
+        if let (Some(file), Some(place)) = (&files.pcap, place) {
+            file.write(&self.capture_file(report, place))?;
+        }
         let ending = report.ending();
-        if ending != Ending::Interrupted
-            && report.is_unanswered()
-            && let Some(place) = place
-        {
-            stderr::print_line(format_args!("error: {}", place.no_reply_reason(self)));
+        if let Some(reason) = report.silence.as_ref().filter(|_| ending != Ending::Interrupted) {
+            stderr::print_line(format_args!("error: {reason}"));
             return Ok(ExitCode::from(Ending::FellShort.code()));
         }
         Ok(ExitCode::from(ending.code()))
@@ -124,31 +126,25 @@ impl PerfdhcpArgs {
         &self,
         report: &PerfdhcpReport,
         place: Option<&RunAddresses>,
+        files: &OutputFiles,
     ) -> Result<(), PerfdhcpFailure> {
-        let Some(path) = &self.json else { return Ok(()) };
+        if self.json.is_none() {
+            return Ok(());
+        }
         let mut document = report.json(self, place).to_string();
         document.push('\n');
-        if path.as_os_str() == "-" {
-            return print(&document).map(drop);
+        match &files.json {
+            Some(file) => file.write(document.as_bytes()),
+            None => print(&document).map(drop),
         }
-        write(path, document.as_bytes())
     }
 
-    fn write_hdr(&self, report: &PerfdhcpReport) -> Result<(), PerfdhcpFailure> {
-        let Some(path) = &self.hdr else { return Ok(()) };
-        write(path, report.hdr_log().as_bytes())
-    }
-
-    fn write_pcap(
-        &self,
-        report: &PerfdhcpReport,
-        place: Option<&RunAddresses>,
-    ) -> Result<(), PerfdhcpFailure> {
-        let (Some(path), Some(place)) = (&self.pcap, place) else { return Ok(()) };
+    /// Returns the capture of the run, as a file.
+    fn capture_file(&self, report: &PerfdhcpReport, place: &RunAddresses) -> Vec<u8> {
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
         let ends = [place.local, place.server];
-        write(path, &pcap::file(&report.messages, ends, wall_ns, self.direct))
+        pcap::file(&report.messages, ends, wall_ns, self.direct)
     }
 }
 
@@ -169,6 +165,9 @@ impl Play for Alone<'_> {
         let shape = plan::shape(args)?;
         let rules = plan::rules(args, shape.as_ref(), seed, stage.links, D::NUMBER_BITS)?;
         let wire = place.open(args, stage.dialect.message_bytes_max())?;
+        if let Some(warning) = place.warning() {
+            stderr::print_line(format_args!("warning: {warning}"));
+        }
         if args.is_text() {
             args.print_head(words)?;
         }
@@ -176,9 +175,10 @@ impl Play for Alone<'_> {
             print(&diagnose::settings(args, place, &stage.personas, seed))?;
         }
         let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
+        let files = OutputFiles::open(args)?;
         let wrapped = Wrapped::start(args)?;
         let report = self.drive(wire, traffic, seed, shape, &signals)?;
-        args.report_result(&report, Some(place), wrapped)
+        args.report_result(&report, Some(place), &files, wrapped)
     }
 }
 
@@ -217,16 +217,10 @@ impl Alone<'_> {
         let outcome = GeneratorOutcome::from_traffic(&mut run.traffic, done?);
         let dialect = run.traffic.dialect();
         let mut report = PerfdhcpReport::from_outcome(args, seed, shape, outcome, dialect, 0);
-        report.warn_of_silence(args, place);
+        report.explain_silence(args, place);
         report.take_details(&mut run.traffic, start_ns);
         Ok(report)
     }
-}
-
-fn write(path: &Path, octets: &[u8]) -> Result<(), PerfdhcpFailure> {
-    fs::write(path, octets).map_err(|error| {
-        PerfdhcpFailure::Environment(format!("cannot write {}: {error}", path.display()))
-    })
 }
 
 pub(crate) fn print(text: &str) -> Result<ExitCode, PerfdhcpFailure> {

@@ -24,7 +24,9 @@ use super::traffic::{LinkCounts, RequestTraffic};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::{Conflict, LeaseSummary};
 use crate::run::seconds;
-use crate::silence;
+
+#[cfg(test)]
+mod tests;
 
 /// Port of DHCPv4 clients.
 const CLIENT_PORT: u16 = 68;
@@ -64,6 +66,8 @@ pub(crate) struct PerfdhcpReport {
     /// Messages for a capture file.
     pub(crate) messages: Vec<CapturedMessage>,
     pub(crate) warnings: Vec<String>,
+    /// Reason why no server has answered, or why no message has left.
+    pub(crate) silence: Option<String>,
     /// Generators of the measurement, when there were several.
     pub(crate) generators: Vec<GeneratorResult>,
 }
@@ -177,24 +181,56 @@ impl PerfdhcpReport {
             overtime_s: if is_avalanche { 0.0 } else { seconds(outcome.overtime_ns) },
             messages: Vec::new(),
             warnings,
+            silence: None,
             generators: Vec::new(),
             accounts: outcome.accounts,
         }
     }
 
-    /// Adds a warning with a possible reason when requests left and no reply at all came back.
-    pub(crate) fn warn_of_silence(&mut self, args: &PerfdhcpArgs, place: &RunAddresses) {
-        if self.loop_result.sends.sent == 0 || self.received > 0 || args.direct {
-            return;
+    /// Notes a possible reason when no reply at all came back, or no message left.
+    pub(crate) fn explain_silence(&mut self, args: &PerfdhcpArgs, place: &RunAddresses) {
+        if self.is_refused() {
+            self.note_silence(place.refusal_reason(self.loop_result.sends.refused));
+        } else if self.is_unanswered() {
+            self.note_silence(place.no_reply_reason(args));
+            if !args.direct && !args.is_v6() && place.local.port() == CLIENT_PORT {
+                self.warnings.push(
+                    "requests came from a relay at port 68, which is for clients: servers answer \
+                     relays at port 67 (-L 67); --direct plays clients on this link"
+                        .into(),
+                );
+            }
         }
-        self.warnings.push(silence::reason(place.local.ip(), place.server));
-        if !args.is_v6() && place.local.port() == CLIENT_PORT {
-            self.warnings.push(
-                "requests came from a relay at port 68, which is for clients: servers answer relays at \
-                 port 67 (-L 67); --direct plays clients on this link"
-                    .into(),
-            );
+    }
+
+    /// Notes a possible reason when no reply at all came back to any of several generators, or no
+    /// message left.
+    pub(crate) fn explain_silence_of_generators(&mut self) {
+        let locals: Vec<&str> =
+            self.generators.iter().map(|generator| generator.local.as_str()).collect();
+        let locals = locals.join(", ");
+        if self.is_refused() {
+            self.note_silence(format!(
+                "the kernels of the generators refused all messages: does each of {locals} lead to \
+                 SERVER?"
+            ));
+        } else if self.is_unanswered() {
+            self.note_silence(format!(
+                "no answer at all to any generator: is SERVER up, and has it a subnet for each of \
+                 {locals}?"
+            ));
         }
+    }
+
+    fn note_silence(&mut self, reason: String) {
+        self.warnings.push(reason.clone());
+        self.silence = Some(reason);
+    }
+
+    /// Returns true when the kernel has refused all messages.
+    fn is_refused(&self) -> bool {
+        let sends = self.loop_result.sends;
+        sends.sent == 0 && sends.refused > 0
     }
 
     /// Takes the single messages that a run from `start_ns` on has kept.
@@ -270,10 +306,11 @@ impl PerfdhcpReport {
     }
 
     /// Returns true when requests were sent and no server has replied to any.
-    pub(crate) fn is_unanswered(&self) -> bool {
+    fn is_unanswered(&self) -> bool {
         let sent: u64 = self.accounts.iter().map(ExchangeAccount::sent).sum();
         let came = self.accounts.iter().map(ExchangeAccount::received_messages).sum::<u64>()
-            + self.malformed;
+            + self.malformed
+            + self.preloaded[1];
         sent > 0 && came == 0
     }
 
@@ -474,7 +511,14 @@ fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
         settings["remote_godwit"] = json!(args.remote_godwit);
     }
     settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
+    settings["separator"] = json!(args.separator);
+    settings["compat"] = json!(args.compat);
+    settings["pcap"] = json!(args.pcap);
+    settings["pcap_failed"] = json!(args.pcap_failed);
+    settings["hdr"] = json!(args.hdr);
     settings["interface"] = json!(args.frames.interface);
+    let colons = |mac: [u8; 6]| mac.map(|octet| format!("{octet:02x}")).join(":");
+    settings["server_mac"] = json!(args.frames.server_mac.map(colons));
     settings["lifecycle"] = lifecycle(args);
     settings["direct"] = direct(args, place);
     settings

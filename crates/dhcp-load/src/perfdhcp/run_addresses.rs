@@ -7,13 +7,15 @@ use std::{io, thread};
 
 use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
-use netio::scoped::{ScopedAddress, socket_address, with_scope};
+use netio::scoped::{ScopedAddress, own_endpoint, socket_address, with_scope};
 use netio::{
-    Clock, MessageOutbox, MessageRoute, NetError, UdpSocket, neighbor, resolve, route, silence,
+    Clock, MessageOutbox, MessageRoute, NetError, SendSource, UdpSocket, neighbor, resolve, route,
+    silence,
 };
 
 use super::args::{GROUP_ALL, GROUP_SERVERS, PerfdhcpArgs};
 use super::plan::{PerfdhcpFailure, usage};
+use super::relay_addresses::RelayAddresses;
 use crate::frames::Frames;
 use crate::link::FrameLink;
 use crate::run::socket_options;
@@ -29,6 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(crate) struct RunAddresses {
     pub(crate) server: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// Relay addresses of `-J`.
+    relays: RelayAddresses,
     interface: Option<Interface>,
     is_broadcast: bool,
     /// True if clients are on the link of the interface.
@@ -82,7 +86,8 @@ impl RunAddresses {
             (None, None) => route::to(server)?.local,
         };
         let local = socket_address(own, own_port, scope);
-        Ok(Self { server, local, interface, is_broadcast, is_direct: false })
+        let relays = RelayAddresses::from_args(args, own)?;
+        Ok(Self { server, local, relays, interface, is_broadcast, is_direct: false })
     }
 
     /// Returns the place of clients on the generator's link.
@@ -101,6 +106,7 @@ impl RunAddresses {
         Ok(Self {
             server: SocketAddrV4::new(Ipv4Addr::BROADCAST, server_port).into(),
             local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, own_port).into(),
+            relays: RelayAddresses::default(),
             interface: Some(found),
             is_broadcast: true,
             is_direct: true,
@@ -110,23 +116,72 @@ impl RunAddresses {
     /// Why no server has answered, as far as the network says, and what to check.
     pub(crate) fn no_reply_reason(&self, args: &PerfdhcpArgs) -> String {
         let server = self.server;
-        let is_one = !self.is_broadcast && !server.ip().is_multicast();
+        let is_one = self.is_one();
         let cause = is_one.then(|| silence::cause(server, None)).flatten();
         cause.unwrap_or_else(|| {
             let from = self.shown();
+            let relay = match self.relays.shown() {
+                Some(relays) => format!("relays {relays} (-J)"),
+                None => format!("relay {from}"),
+            };
             let is_client = args.is_v6() && args.relay.is_none();
             let subnet = match (is_one, self.is_direct) {
                 (true, _) if is_client => format!(
                     "is {server} up? A server drops what a client sends to its address (RFC 9915, \
                      section 16): write -A 1 to be a relay, or `all -l INTERFACE` for the link"
                 ),
-                (true, _) => format!("is {server} up, and has it a subnet for the relay {from}?"),
+                (true, _) => format!("is {server} up, and has it a subnet for the {relay}?"),
                 (false, true) => {
                     format!("is a server on the link of {from}, with a subnet for it?")
                 }
                 (false, false) => format!("is a server on the link of {from}?"),
             };
             format!("no answer at all: {subnet}")
+        })
+    }
+
+    /// Returns a sentence about a run in which the kernel refused all of `count` messages.
+    pub(crate) fn refusal_reason(&self, count: u64) -> String {
+        let (from, to) = (self.shown(), self.server);
+        let cause = self.refusal().err().map_or_else(String::new, |error| format!(": {error}"));
+        format!("the kernel refused all {count} messages from {from} to {to}{cause}")
+    }
+
+    /// Sends an empty datagram, unless the server is a group or a link.
+    fn refusal(&self) -> io::Result<()> {
+        if self.is_one() {
+            let socket = std::net::UdpSocket::bind(own_endpoint(self.local.ip(), self.server))?;
+            socket.send_to(&[], self.server)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if messages go to one address.
+    fn is_one(&self) -> bool {
+        !self.is_broadcast && !self.server.ip().is_multicast()
+    }
+
+    /// Fails when the kernel sends nothing from the own address to the server. Frames go past the
+    /// kernel's routes.
+    fn check_route(&self, args: &PerfdhcpArgs) -> Result<(), PerfdhcpFailure> {
+        if !self.is_one() || args.frames.interface.is_some() {
+            return Ok(());
+        }
+        let (own, server) = (self.local.ip(), self.server.ip());
+        let connect = || {
+            let socket = std::net::UdpSocket::bind(own_endpoint(own, self.server))?;
+            socket.set_broadcast(args.broadcast)?;
+            socket.connect(self.server)
+        };
+        connect().map_err(|error: io::Error| {
+            PerfdhcpFailure::Environment(format!(
+                "the kernel sends nothing from {own} to {server}: {error}; {}",
+                if error.kind() == io::ErrorKind::PermissionDenied {
+                    "broadcast addresses need -B"
+                } else {
+                    "-l must be an address or interface that leads to SERVER"
+                }
+            ))
         })
     }
 
@@ -150,6 +205,7 @@ impl RunAddresses {
             let link = FrameLink::open(interface, port, message_bytes, args.answer_arp)?;
             return Ok(GeneratorSocket::on_link(link));
         }
+        self.check_route(args)?;
         let socket = self.open_socket(args)?;
         let outbox = self.outbox(args, &socket, message_bytes)?;
         Ok(GeneratorSocket::new(socket, outbox, false))
@@ -162,8 +218,12 @@ impl RunAddresses {
         socket: &UdpSocket,
         message_bytes: usize,
     ) -> Result<MessageOutbox, PerfdhcpFailure> {
-        let route =
-            MessageRoute { destination: self.server, sources: Vec::new(), segmentation: false };
+        let sources = if self.listens_at_all_addresses() {
+            vec![SendSource { address: self.local.ip(), interface: 0 }]
+        } else {
+            Vec::new()
+        };
+        let route = MessageRoute { destination: self.server, sources, segmentation: false };
         let Some(frames) = args.frames.frames() else {
             return Ok(MessageOutbox::new(route, message_bytes));
         };
@@ -174,8 +234,28 @@ impl RunAddresses {
         found.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
     }
 
+    /// Returns true if the socket receives what comes to any address of the machine, because
+    /// answers go to other relay addresses than the one that messages leave from.
+    fn listens_at_all_addresses(&self) -> bool {
+        self.relays.needs_other_than(self.local.ip()) && !self.local.ip().is_unspecified()
+    }
+
+    /// Returns the address of the socket.
+    fn bound(&self) -> SocketAddr {
+        if self.listens_at_all_addresses() {
+            SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, self.local.port()).into()
+        } else {
+            self.local
+        }
+    }
+
+    /// Returns a warning before the run, when answers cannot arrive here.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.relays.warning()
+    }
+
     fn open_socket(&self, args: &PerfdhcpArgs) -> Result<UdpSocket, PerfdhcpFailure> {
-        let mut options = socket_options(self.local);
+        let mut options = socket_options(self.bound());
         options.broadcast = args.broadcast || self.is_broadcast;
         if self.is_broadcast {
             options.device = self.interface.as_ref().map(|interface| interface.name.clone());
@@ -271,4 +351,73 @@ fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Per
             interface.name
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::*;
+
+    fn addresses(words: &str) -> (PerfdhcpArgs, RunAddresses) {
+        let args = PerfdhcpArgs::try_parse_from(words.split(' ')).unwrap();
+        let addresses = RunAddresses::from_args(&args).unwrap();
+        (args, addresses)
+    }
+
+    #[test]
+    fn an_own_address_that_does_not_lead_to_the_server_is_refused_before_the_run() {
+        let (args, addresses) = addresses("perfdhcp -r 50 -n 20 -l 127.0.0.1 192.0.2.1");
+        let Err(PerfdhcpFailure::Environment(problem)) = addresses.open(&args, 500) else {
+            panic!("the generator opened a socket that sends nothing")
+        };
+        assert!(problem.contains("sends nothing from 127.0.0.1 to 192.0.2.1: "), "{problem}");
+        assert!(problem.contains("-l must be an address or interface"), "{problem}");
+        let reason = addresses.refusal_reason(20);
+        let expected = "refused all 20 messages from 127.0.0.1:67 to 192.0.2.1:67: ";
+        assert!(reason.contains(expected) && reason.contains("os error"), "{reason}");
+    }
+
+    #[test]
+    fn answers_to_every_relay_address_of_the_machine_arrive_and_others_are_named() {
+        let file = std::env::temp_dir().join(format!("godwit-relays-{}", std::process::id()));
+        fs::write(&file, "127.0.0.1\n127.0.3.61\n192.0.2.9\n").unwrap();
+        let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
+        let port = server.local_addr().unwrap().port();
+        // The number of a port that was free a moment ago.
+        let own_port = std::net::UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
+        let (args, addresses) = addresses(&format!(
+            "perfdhcp -J {} -l 127.0.0.1 -L {own_port} -N {port} 127.0.0.1",
+            file.display()
+        ));
+        fs::remove_file(&file).unwrap();
+        let warning = addresses.warning().unwrap();
+        assert!(warning.starts_with("-J: 192.0.2.9 is no address of this machine"), "{warning}");
+        let reason = addresses.no_reply_reason(&args);
+        assert!(reason.contains("relays 127.0.0.1, 127.0.3.61, 192.0.2.9 (-J)"), "{reason}");
+        let socket = addresses.open_socket(&args).unwrap();
+        let mut outbox = addresses.outbox(&args, &socket, 500).unwrap();
+        outbox.slot().unwrap()[..5].copy_from_slice(b"hello");
+        outbox.push(0, 5, 0);
+        outbox.flush(&socket, |_, _| {}).unwrap();
+        // Messages still leave from the address of -l; an empty datagram is the probe above.
+        let mut buffer = [0; 16];
+        let (len, source) = loop {
+            let (len, source) = server.recv_from(&mut buffer).unwrap();
+            if len > 0 {
+                break (len, source);
+            }
+        };
+        assert_eq!((&buffer[..len], source), (&b"hello"[..], addresses.local));
+        server.send_to(b"answer", ("127.0.3.61", own_port)).unwrap();
+        let mut input = netio::RecvBatch::default();
+        let mut readable = [netio::PollFd::readable(&socket)];
+        netio::poll(&mut readable, Some(60 * NS_PER_S)).unwrap();
+        assert_eq!(input.receive(&socket).unwrap(), 1, "the answer to the second relay arrives");
+        assert_eq!(input.get(0).octets, b"answer");
+    }
 }

@@ -23,6 +23,7 @@ use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::SendingEndReason;
 use crate::perfdhcp::family_setup::{self, FamilySetup, Play};
 use crate::perfdhcp::outcome::GeneratorOutcome;
+use crate::perfdhcp::output_files::OutputFiles;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
 use crate::perfdhcp::report::{PerfdhcpReport, kinds};
 use crate::perfdhcp::run_addresses;
@@ -58,6 +59,7 @@ impl Play for Coordinator<'_> {
         let (seed, shape) = (plan::seed(args), plan::shape(args)?);
         plan::rules(args, shape.as_ref(), seed, 1, D::NUMBER_BITS)?;
         run_addresses::server(args)?;
+        let files = OutputFiles::open(args)?;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let crew = GeneratorGroup::start(args, signals.stop())?;
         let locals = crew.prepare(args, words, seed)?;
@@ -84,8 +86,9 @@ impl Play for Coordinator<'_> {
             report.warnings.extend(generator.warnings());
             report.generators.push(generator);
         }
+        report.explain_silence_of_generators();
         drop(crew);
-        args.report_result(&report, None, wrapped)
+        args.report_result(&report, None, &files, wrapped)
     }
 }
 

@@ -1,0 +1,66 @@
+//! Relay addresses of `-J`, and the addresses among them that this machine has itself.
+
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+
+use super::args::PerfdhcpArgs;
+use super::plan::{self, PerfdhcpFailure};
+
+/// Number of addresses that a message names; it counts the others.
+const NAMED_MAX: usize = 3;
+
+/// Relay addresses of DHCPv4 that `-J` lists. A server sends its answers to the relay address in
+/// the message, at whatever address the message left from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RelayAddresses {
+    own: Vec<Ipv4Addr>,
+    foreign: Vec<Ipv4Addr>,
+}
+
+impl RelayAddresses {
+    /// Reads the addresses of `-J`; there are none without it, and for DHCPv6, whose servers answer
+    /// the source of a message.
+    pub(crate) fn from_args(args: &PerfdhcpArgs, local: IpAddr) -> Result<Self, PerfdhcpFailure> {
+        if args.relay_list.is_none() || args.is_v6() {
+            return Ok(Self::default());
+        }
+        let (own, foreign) =
+            plan::v4(&plan::links(args, local)?).into_iter().partition(|&relay| is_own(relay));
+        Ok(Self { own, foreign })
+    }
+
+    /// Returns true if answers come to an address of this machine other than `local`.
+    pub(crate) fn needs_other_than(&self, local: IpAddr) -> bool {
+        self.own.iter().any(|&relay| relay != local)
+    }
+
+    /// Returns a warning when answers go to addresses that this machine does not have.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let verb = if self.foreign.len() == 1 { "is no address" } else { "are no addresses" };
+        (!self.foreign.is_empty()).then(|| {
+            format!(
+                "-J: {} {verb} of this machine: answers to them arrive only if the server answers \
+                 the source of a message (KEA_TEST_SEND_RESPONSES_TO_SOURCE)",
+                shown(&self.foreign)
+            )
+        })
+    }
+
+    /// Returns the addresses for people; `None` without any.
+    pub(crate) fn shown(&self) -> Option<String> {
+        let all: Vec<_> = self.own.iter().chain(&self.foreign).copied().collect();
+        (!all.is_empty()).then(|| shown(&all))
+    }
+}
+
+/// Returns true if this machine has `address`: only own addresses can be bound.
+fn is_own(address: Ipv4Addr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+fn shown(addresses: &[Ipv4Addr]) -> String {
+    let named: Vec<_> = addresses.iter().take(NAMED_MAX).map(Ipv4Addr::to_string).collect();
+    match addresses.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} others", named.join(", ")),
+    }
+}
