@@ -179,3 +179,33 @@ fn an_included_file_that_has_no_end_is_refused() {
         assert!(said.contains("it is no regular file"), "{file}: {said}");
     }
 }
+
+/// Capabilities that a server keeps of those that it has: CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE,
+/// CAP_NET_ADMIN and CAP_NET_RAW (capabilities(7)).
+const KEPT: u64 = 1 << 1 | 1 << 10 | 1 << 12 | 1 << 13;
+
+#[test]
+fn every_thread_of_a_server_has_no_more_privileges_than_it_needs() {
+    let folder = TempFolder::new("security-privileges");
+    let config = folder.path().join("kea.conf");
+    fs::write(&config, configuration(folder.path()).to_string()).expect("the folder is ours");
+    let server = ServerProcess::start(&config, folder.path());
+    let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
+    let mut count = 0;
+    for task in tasks {
+        let path = task.expect("a thread").path().join("status");
+        // A thread may have ended since it was listed.
+        let Ok(status) = fs::read_to_string(&path) else { continue };
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_default().trim_start_matches(':').trim().to_owned()
+        };
+        for set in ["CapEff", "CapPrm"] {
+            let held = u64::from_str_radix(&of(set), 16).expect("hexadecimal digits");
+            assert_eq!(held & !KEPT, 0, "{set} of {}: {held:x}", path.display());
+        }
+        assert_eq!([of("NoNewPrivs"), of("Seccomp")], ["1", "2"], "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 2, "a server has several threads");
+}

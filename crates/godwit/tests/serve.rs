@@ -61,6 +61,17 @@ fn signal(name: &str, child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("sh").success());
 }
 
+/// Largest number of sockets of a server: 64 connections, the listener, and the two ends of the
+/// pair by which signals wake it.
+const SOCKETS_MAX: usize = 67;
+
+/// Returns the number of open sockets of a process.
+fn sockets_of(child: &Child) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{}/fd", child.id())).expect("it runs");
+    let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
 #[test]
 fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
     let place = TestResultsFolder::new("serve-silent");
@@ -79,6 +90,7 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
     let head = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address());
     let page = server.raw(&head);
     assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    assert!(sockets_of(&server.child) <= SOCKETS_MAX, "connections beyond the limit wait");
     let policy = page.lines().find(|line| line.starts_with("content-security-policy: "));
     assert!(policy.is_some_and(|policy| policy.contains("default-src 'none'")), "{policy:?}");
     for mut stream in silent {

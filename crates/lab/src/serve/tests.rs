@@ -223,12 +223,15 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
         let address = listener.local_addr().unwrap();
         let desk = ResultsServer::new(place.results.clone(), address.port(), TOKEN.to_owned());
         tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(desk)));
+        let begin = tokio::time::Instant::now();
+        let (head_sender, head_ended) = tokio::sync::oneshot::channel();
         let (sender, answered) = tokio::sync::oneshot::channel();
         let client = std::thread::spawn(move || {
             let idle: Vec<_> = (0..super::CONNECTIONS)
                 .map(|_| std::net::TcpStream::connect(address).unwrap())
                 .collect();
             let slow = told(address, b"GET / HT");
+            head_sender.send(()).unwrap();
             let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
             // Time may pass before the request has left.
             let page = (0..10_000)
@@ -238,6 +241,8 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
             drop(idle);
             sender.send((slow, page)).unwrap();
         });
+        head_ended.await.unwrap();
+        assert!(begin.elapsed() < super::CONNECTION_LIFETIME, "a head has a limit of its own");
         let (slow, page) = answered.await.unwrap();
         client.join().unwrap();
         assert_eq!(slow, "", "a request that does not come is not waited for");
