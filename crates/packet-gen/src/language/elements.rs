@@ -55,9 +55,9 @@ pub(crate) fn string(
     let text = parser.cursor.string()?;
     match shellcode(text) {
         Some(octets) => {
-            // A string of C ends at its first zero.
+            // The reference takes the length of a C string, and one byte less if it has a zero.
             let kept = match octets.iter().position(|octet| *octet == 0) {
-                Some(len) if parser.settings.quirks => &octets[..len],
+                Some(len) if parser.settings.quirks => &octets[..len.saturating_sub(1)],
                 _ => &octets[..],
             };
             builder.append(kept, at)

@@ -106,7 +106,7 @@ pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Packet
     }
     let read = number(cursor.word(), quirks);
     match read {
-        None => fault(at, format!("a number expected, describe_next {}", cursor.describe_next())),
+        None => fault(at, format!("a number expected, found {}", cursor.describe_next())),
         Some(Err(message)) => fault(at, message),
         Some(Ok(value)) => {
             cursor.take_word();

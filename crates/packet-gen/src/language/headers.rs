@@ -173,8 +173,9 @@ impl PacketBuilder {
                 let has_type = lower.is_set(&field) || lower.protocol == HeaderProtocol::Vlan;
                 let number = if has_type { lower.slot(&field).read(octets) } else { 0x8100 };
                 header.slot(&VLAN_TYPE).write(octets, number);
-                header.slot(&VLAN_TPID).write(octets, 0x8100);
             }
+            // Without that field (the reference's tag on MPLS) these are bytes of the label.
+            header.slot(&VLAN_TPID).write(octets, 0x8100);
             return;
         }
         let number = header.protocol.number_in(lower.protocol);

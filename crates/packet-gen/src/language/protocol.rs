@@ -95,7 +95,8 @@ const fn preset(names: &'static [&'static str], at: isize, len: usize, value: u3
     octets(names, at, len, HeaderFieldKind::Flag(value))
 }
 
-const ARP_OPERATIONS: HeaderFieldKind = HeaderFieldKind::Named(&[("request", 1), ("reply", 2)]);
+const ARP_OPERATIONS: HeaderFieldKind =
+    HeaderFieldKind::Named(&[("request", 1), ("req", 1), ("reply", 2)]);
 const ICMP6_TYPES: HeaderFieldKind =
     HeaderFieldKind::Named(&[("echorequest", 128), ("echoreply", 129)]);
 

@@ -274,7 +274,7 @@ fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFa
     if cursor.peek() != Some(b'"') {
         return fault(
             at,
-            format!("a name in double quotes expected, describe_next {}", cursor.describe_next()),
+            format!("a name in double quotes expected, found {}", cursor.describe_next()),
         );
     }
     let text = cursor.string()?;

@@ -76,10 +76,7 @@ impl<'a> Cursor<'a> {
         if self.take(octet) {
             return Ok(());
         }
-        fault(
-            self.at,
-            format!("`{}` expected, describe_next {}", octet as char, self.describe_next()),
-        )
+        fault(self.at, format!("`{}` expected, found {}", octet as char, self.describe_next()))
     }
 
     /// Returns the next text, for messages.

@@ -137,8 +137,15 @@ impl PacketFileGenerator {
     fn string(&mut self) -> (String, u64) {
         if self.chance(1, 3) {
             let count = 1 + self.below(5);
-            let octets = (0..count).map(|_| format!("\\x{:02x}", 1 + self.below(255)));
-            return (format!("\"{}\"", octets.collect::<String>()), count);
+            let mut octets: Vec<u64> = (0..count).map(|_| 1 + self.below(255)).collect();
+            let mut len = count;
+            if count > 1 && self.chance(1, 6) {
+                // The string ends one byte before the zero.
+                len = self.below(count - 1);
+                octets[len as usize + 1] = 0;
+            }
+            let text: String = octets.iter().map(|octet| format!("\\x{octet:02x}")).collect();
+            return (format!("\"{text}\""), len);
         }
         let text = self.pick(&["a", "hello world", "a#b;c", "x/*y*/z", "{1,2}", "drnd(4)"]);
         (format!("\"{text}\""), text.len() as u64)
@@ -230,7 +237,7 @@ impl PacketFileGenerator {
                     ("tha", 'm'),
                     ("tpa", '4'),
                 ];
-                let flags = ["op=reply", "op=request", "reply", "req"];
+                let flags = ["op=reply", "op=request", "op=req", "reply", "req"];
                 return self.header(elements, "arp", 28, &fields, &flags);
             }
             1 => return self.header(elements, "pause", 4, &[("code", '2'), ("time", '2')], &[]),
@@ -249,6 +256,9 @@ impl PacketFileGenerator {
         for _ in 0..self.below(3) {
             let fields = [("label", '3'), ("tc", '1'), ("last", '1'), ("ttl", '1'), ("exp", '1')];
             self.header(elements, "mpls", 4, &fields, &[]);
+            if self.chance(1, 5) {
+                self.header(elements, "vlan", 4, &[("id", '2'), ("pcp", '1')], &["1q", "1ad"]);
+            }
         }
         if self.chance(1, 4) { self.ip6(elements) } else { self.ip4(elements) }
     }
