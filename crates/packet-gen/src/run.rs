@@ -137,13 +137,10 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     let count = args.count.filter(|count| *count > 0);
     let all = count.or_else(|| schedule.frames()).unwrap_or(input.program.packets.len() as u64);
     if args.verbose {
-        explain(args, &describe_switches(args))?;
+        explain(args, &(describe_switches(args) + &describe(&input)))?;
     }
     if args.dry_run {
         return dry_run(args, &mut stream, all);
-    }
-    if args.verbose {
-        explain(args, &describe(&input))?;
     }
     let begins_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
     let (name, (sent, sent_bytes)) = match output {
