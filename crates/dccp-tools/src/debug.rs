@@ -195,7 +195,8 @@ fn features(connection: &Connection) -> [[u64; 2]; FEATURES.len()] {
     })
 }
 
-fn describe_figures(figures: SenderFigures) -> String {
+/// Returns the figures of congestion control in words.
+pub(crate) fn describe_figures(figures: SenderFigures) -> String {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {
             let ssthresh = if ssthresh == u32::MAX { "-".into() } else { ssthresh.to_string() };
@@ -205,7 +206,7 @@ fn describe_figures(figures: SenderFigures) -> String {
             )
         }
         SenderFigures::Rate { x, x_recv, x_calc, p, interval_ns, segment_bytes } => format!(
-            "x {x:.0}, x_recv {x_recv:.0}, x_calc {x_calc:.0} octets/s, p {p:.6}, interval {} us, s \
+            "x {x:.0}, x_recv {x_recv:.0}, x_calc {x_calc:.0} bytes/s, p {p:.6}, interval {} us, s \
              {segment_bytes:.0}",
             interval_ns / 1_000
         ),
@@ -220,6 +221,20 @@ mod tests {
     use dccp::sequence::SequenceNumber;
 
     use super::*;
+
+    #[test]
+    fn figures_are_words_and_a_threshold_is_shown_after_the_first_loss() {
+        let figures = |ssthresh| SenderFigures::Window {
+            cwnd: 18,
+            ssthresh,
+            pipe: 3,
+            rto_ns: 200_000_000,
+            ack_ratio: 2,
+        };
+        let expected = "cwnd 18, ssthresh -, pipe 3, rto 200000 us, ack ratio 2";
+        assert_eq!(describe_figures(figures(u32::MAX)), expected);
+        assert!(describe_figures(figures(9)).contains("ssthresh 9, "));
+    }
 
     #[test]
     fn what_has_changed_is_told_once() {

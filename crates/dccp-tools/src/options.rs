@@ -131,7 +131,7 @@ pub struct LinkArgs {
     pub service_code: ServiceCode,
     /// Checksum coverage of sent data: 0 all, 1 none, n the first 4(n-1) bytes. The receiver must
     /// also set a value above 0; any such value accepts reduced coverage. No effect over UDP
-    #[arg(long, value_name = "0..15", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
+    #[arg(long, value_name = "0..15", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     pub cscov: u8,
     /// Seconds to wait for the server's Response, and then for any other packet [default: 10]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
@@ -404,6 +404,15 @@ fn preferring(ccid: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_coverage_out_of_range_is_refused_with_the_range() {
+        let command = LinkArgs::augment_args(clap::Command::new("link"));
+        let parsed = |value| command.clone().try_get_matches_from(["link", "--cscov", value]);
+        assert!(parsed("15").is_ok());
+        let said = parsed("16").expect_err("15 is the most").to_string();
+        assert!(said.contains("16 is not in 0..=15"), "{said}");
+    }
 
     #[test]
     fn link_local_addresses_come_with_their_interface() {

@@ -63,7 +63,7 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
     let max = single.packet_bytes_max()?;
     let len = args.len.map_or(max, usize::from);
     if len > max {
-        let text = format!("-l {len}: the path takes datagrams of at most {max} octets");
+        let text = format!("-l {len}: the path takes datagrams of at most {max} bytes");
         return Err(ToolError::Usage(text));
     }
     let mut buffer = vec![0; len];

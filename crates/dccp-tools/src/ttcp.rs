@@ -3,6 +3,7 @@
 use netio::Clock;
 
 use crate::blocking::{Single, Waited};
+use crate::debug::describe_figures;
 use crate::options::LinkArgs;
 use crate::{DccpCommandOutcome, ToolError, print_text};
 
@@ -18,9 +19,11 @@ const LEN: usize = 8_192;
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["transmit", "receive"])))]
 pub struct TtcpArgs {
-    /// Transmit to this host
+    /// Transmit to this host, also as the last argument: `-t -l 256 HOST`
     #[arg(short = 't', long, value_name = "HOST")]
-    transmit: Option<String>,
+    transmit: Option<Option<String>>,
+    #[arg(value_name = "HOST", hide = true, conflicts_with = "receive")]
+    host: Option<String>,
     /// Receive
     #[arg(short = 'r', long)]
     receive: bool,
@@ -34,6 +37,9 @@ pub struct TtcpArgs {
     /// Print more details
     #[arg(short = 'v', long)]
     verbose: bool,
+    /// Accepted for ttcp command lines; a pattern is always sent, and received data is discarded
+    #[arg(short = 's', hide = true)]
+    _pattern: bool,
     /// Accepted for ttcp command lines; DCCP is always used
     #[arg(short = 'c', long = "dccp")]
     _dccp: bool,
@@ -48,9 +54,23 @@ pub struct TtcpArgs {
 ///
 /// Returns the error.
 pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
-    match &args.transmit {
+    match args.destination()? {
         Some(host) => transmit(args, host),
         None => receive(args),
+    }
+}
+
+impl TtcpArgs {
+    /// Returns the host to transmit to, `None` for a receiver.
+    fn destination(&self) -> Result<Option<&str>, ToolError> {
+        let Some(transmit) = &self.transmit else { return Ok(None) };
+        match (transmit, &self.host) {
+            (Some(host), None) | (None, Some(host)) => Ok(Some(host)),
+            (None, None) => Err(ToolError::Usage("-t needs HOST, like `-t 192.0.2.1`".into())),
+            (Some(first), Some(second)) => {
+                Err(ToolError::Usage(format!("-t takes one host, not {first} and {second}")))
+            }
+        }
     }
 }
 
@@ -62,15 +82,15 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     let max = single.packet_bytes_max()?;
     let asked = args.len.map_or(LEN, usize::from);
     let len = asked.min(max);
+    if len < asked {
+        print_text(&format!(
+            "ttcp-t: {asked} bytes are more than the path takes, sending {len}\n"
+        ))?;
+    }
     print_text(&format!(
         "ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n",
         args.count
     ))?;
-    if len < asked {
-        print_text(&format!(
-            "ttcp-t: {asked} octets are more than the path takes, sending {len}\n"
-        ))?;
-    }
     if args.verbose {
         let (tx, rx) = single.ccids()?;
         print_text(&format!(
@@ -92,7 +112,7 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     if args.verbose
         && let Some(figures) = figures
     {
-        print_text(&format!("ttcp-t: {figures:?}\n"))?;
+        print_text(&format!("ttcp-t: {}\n", describe_figures(figures)))?;
     }
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
@@ -154,5 +174,31 @@ impl TtcpFigures {
             text += &format!("ttcp-{side}: {cpu_s:.2} CPU seconds = {share:.0} % of a processor\n");
         }
         print_text(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn the_host_may_follow_t_or_come_last() {
+        let command = TtcpArgs::augment_args(clap::Command::new("ttcp"));
+        let parsed = |line: &str| {
+            let words = line.split(' ');
+            let matches = command.clone().try_get_matches_from(words).expect(line);
+            TtcpArgs::from_arg_matches(&matches).expect(line)
+        };
+        for line in ["ttcp -t host", "ttcp -t -s host", "ttcp -s -n 5 -t -l256 host -v"] {
+            let args = parsed(line);
+            assert_eq!(args.destination().expect(line), Some("host"), "{line}");
+        }
+        assert_eq!(parsed("ttcp -r -s").destination().expect("no host"), None);
+        for line in ["ttcp -t", "ttcp -t one two"] {
+            assert!(parsed(line).destination().is_err(), "{line}");
+        }
+        assert!(command.clone().try_get_matches_from(["ttcp", "-r", "host"]).is_err());
     }
 }

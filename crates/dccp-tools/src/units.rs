@@ -36,7 +36,7 @@ pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
 
 /// Reads an amount of bytes: a number followed by `K`, `M` or `G`, powers of 1,024.
 pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text} is no amount: octets, like 100000, 64K, 10M or 1.5G");
+    let wrong = || format!("{text} is no amount: bytes, like 100000, 64K, 10M or 1.5G");
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_024.0),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1_048_576.0),
@@ -53,8 +53,8 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
     if text == "0" {
         return Ok(0);
     }
-    let octets = parse_amount(text).map_err(|_| format!("{text} is no length in octets"))?;
-    u16::try_from(octets).map_err(|_| format!("{text}: a datagram has 65535 octets at most"))
+    let octets = parse_amount(text).map_err(|_| format!("{text} is no length in bytes"))?;
+    u16::try_from(octets).map_err(|_| format!("{text}: a datagram has 65535 bytes at most"))
 }
 
 /// Unit of amounts and rates that iperf's `-f` chooses.
@@ -82,7 +82,7 @@ impl FromStr for UnitFormat {
             "K" => Self::Octets(1),
             "M" => Self::Octets(2),
             "G" => Self::Octets(3),
-            _ => return Err("it is one of k, m, g, K, M, G, b, B and a".to_owned()),
+            _ => return Err("it is one of b, k, m, g, B, K, M, G and a".to_owned()),
         })
     }
 }

@@ -13,6 +13,7 @@ const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("dns dnsperf", "dnsperf", DNSPERF),
     ("trafgen", "trafgen", TRAFGEN),
     ("dccp perf", "iperf", IPERF),
+    ("dccp ttcp", "ttcp", TTCP),
 ];
 
 const DNSPERF: Switches = &[
@@ -33,27 +34,87 @@ const TRAFGEN: Switches = &[(
 const IPERF: Switches = &[
     (&["-D", "--daemon"], "write `nohup godwit dccp perf -s &`, or have systemd run it"),
     (
-        &["-w", "--window"],
+        &["-w", "--window", "-W", "--suggest_win_size"],
         "leave it out; DCCP has no window. `--set tx_qlen=N` bounds the datagrams that wait",
     ),
     (&["-N", "--nodelay", "--no-delay"], "leave it out; no datagram waits for another one"),
-    (&["-M", "--mss", "--set-mss"], "write `-l OCTETS`, the data of a datagram"),
-    (&["-m", "--print_mss"], "leave it out; `--json` states the octets of a datagram"),
-    (&["-C", "--congestion", "--linux-congestion"], "write `--ccid 2` (like TCP) or `--ccid 3`"),
+    (&["-M", "--mss", "--set-mss"], "write `-l BYTES`, the data of a datagram"),
+    (&["-m", "--print_mss"], "leave it out; `--json` has the length of a datagram"),
+    (
+        &["-C", "--congestion", "--linux-congestion", "--tcp-congestion"],
+        "write `--ccid 2` (like TCP) or `--ccid 3`",
+    ),
     (&["-Z", "--zerocopy"], "leave it out; datagrams leave in batches"),
     (&["-O", "--omit"], "leave it out; the lines of `-i 1` show the first seconds by themselves"),
-    (&["-k", "--blockcount"], "write `-n OCTETS`, the data of all datagrams together"),
+    (&["-k", "--blockcount"], "write `-n BYTES`, the data of all datagrams together"),
     (
-        &["-F", "--file"],
-        "write `-n OCTETS` with the file's size, or `godwit dccp send` for the file",
+        &["-F", "--file", "--fileinput", "--file_input"],
+        "write `-n BYTES` with the file's size, or `godwit dccp send` for the file",
     ),
-    (&["-S", "--tos", "--dscp"], "leave it out; the traffic class is not set"),
+    (
+        &["-I", "--stdin", "--stdin_input"],
+        "write `godwit dccp send HOST` for the standard input (iperf 2), `& echo $! > FILE` for a \
+         PID file (iperf 3)",
+    ),
+    (&["--pidfile"], "write `godwit dccp perf -s & echo $! > FILE`"),
+    (&["-S", "--tos", "--dscp", "-Q", "--priority"], "leave it out; the traffic class is not set"),
+    (&["--ttl"], "leave it out; the time to live is not set"),
+    (
+        &["-L", "--listenport"],
+        "leave it out; `--bidir` and -R use one connection, which the client opens",
+    ),
+    (&["--flowlabel"], "leave it out; the flow label is not set"),
+    (
+        &["-H", "--ssm-host"],
+        "leave it out; DCCP has no multicast, so start a client for each receiver",
+    ),
+    (
+        &["-U", "--single_udp"],
+        "leave it out; a server takes any number of clients, and -1 ends it with the last one",
+    ),
+    (&["-X", "--peerdetect", "--peer-detect"], "leave it out; `--plain` is for other programs"),
+    (&["--xbind", "--bind-dev"], "write `-B ADDRESS`"),
+    (&["--cport"], "leave it out; a client has any free port. `-B ADDRESS` sets its address"),
+    (&["--ipv6_domain"], "write `-6`"),
+    (&["-a"], "leave it out; DCCP has checksums of its own, see --cscov"),
+    (
+        &["--sctp", "-q", "--seqpacket", "--nstreams"],
+        "leave it out; data goes over DCCP, or with -u over plain UDP",
+    ),
+    (&["-z", "--realtime"], "write `chrt -r 1 godwit dccp perf ...`"),
+    (&["--fq-rate"], "write `-b RATE`; the datagrams of a rate leave evenly"),
+    (&["--pacing-timer"], "leave it out; datagrams leave when they are due"),
+    (&["--udp-counters-64bit"], "leave it out; datagrams have numbers of 64 bits"),
+    (
+        &["--histograms", "--udp-histograms", "--trip-times"],
+        "leave it out; lines have the round-trip time, and `--probe FILE` has more samples of it",
+    ),
     (&["-A", "--affinity"], "write `taskset -c N godwit dccp perf ...`"),
     (&["-r", "--tradeoff"], "run it twice, the second time with -R"),
     (&["--dualtest", "--full-duplex"], "write `--bidir`; -d means DCCP here"),
-    (&["-y", "--reportstyle"], "write `--json`"),
+    (&["-y", "--reportstyle", "--json-stream"], "write `--json`"),
+    (
+        &["-x", "--exclude", "--reportexclude"],
+        "write `--json` and take the figures that you need; `-i 0` leaves out the interval lines",
+    ),
     (&["-o", "--output", "--logfile"], "write `> FILE`"),
-    (&["-T", "--ttl", "--title"], "leave it out; `> FILE` gives the output a name"),
+    (
+        &["-T"],
+        "leave it out; the time to live (iperf 2) is not set, and `> FILE` gives the output a name \
+         instead of a title (iperf 3)",
+    ),
+    (&["--title"], "leave it out; `> FILE` gives the output a name"),
+];
+
+const TTCP: Switches = &[
+    (&["-u"], "leave it out; data goes over DCCP, and `godwit dccp perf -u` sends plain UDP"),
+    (&["-D"], "leave it out; no datagram waits for another one"),
+    (&["-b"], "leave it out; DCCP has no window. `--set tx_qlen=N` bounds the datagrams that wait"),
+    (&["-f"], "leave it out; rates are in KB/sec. `godwit dccp perf -f LETTER` chooses the unit"),
+    (&["-d"], "write `--debug connection,ccid`"),
+    (&["-A", "-O"], "leave it out; where buffers begin in memory does not matter here"),
+    (&["-B"], "leave it out; received data is counted and written nowhere"),
+    (&["-T"], "leave it out; received data is counted and not looked at"),
 ];
 
 /// Returns the message for an unknown switch in `error` of the command of `words` if a replacement

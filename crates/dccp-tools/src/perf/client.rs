@@ -103,7 +103,7 @@ fn check_length(
         keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
     match (args.len, max) {
         (Some(len), Some(max)) if usize::from(len) > max => Err(ToolError::Usage(format!(
-            "-l {len}: the path takes datagrams of at most {max} octets"
+            "-l {len}: the path takes datagrams of at most {max} bytes"
         ))),
         _ => Ok(()),
     }

@@ -175,7 +175,7 @@ fn run_client(
         if let (Some(len), Ok(max)) = (args.len, kernel::packet_bytes_max(&socket))
             && usize::from(len) > max
         {
-            let text = format!("-l {len}: the path takes datagrams of at most {max} octets");
+            let text = format!("-l {len}: the path takes datagrams of at most {max} bytes");
             return Err(ToolError::Usage(text));
         }
         session.add(socket, server, Some(args.flow_request()));

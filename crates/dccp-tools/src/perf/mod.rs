@@ -27,7 +27,7 @@ use crate::probe::ProbeRecorder;
 use crate::units::{
     UnitFormat, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,
 };
-use crate::{DccpCommandOutcome, ToolError};
+use crate::{DccpCommandOutcome, ToolError, print_text};
 use flow::FlowRequest;
 use message::TransferParameters;
 use report::{FlowEnd, PerfOutput};
@@ -53,7 +53,7 @@ const QUEUE_LEN: usize = 64;
 /// 95 % of the requested rate, or nothing at all, was received (with --plain: sent), or a search
 /// found no rate; 130 interrupted (also the usual end of a server without --one-off).
 #[derive(Clone, Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("side").required(true).args(["server", "client"])))]
+#[command(group(clap::ArgGroup::new("side").required(true).args(["server", "client", "version"])))]
 pub struct DccpPerfArgs {
     /// Run as the server
     #[arg(short = 's', long)]
@@ -68,12 +68,12 @@ pub struct DccpPerfArgs {
     #[arg(short = 'n', long = "num", value_name = "BYTES", value_parser = parse_amount, conflicts_with_all = ["search", "udp"])]
     octets: Option<u64>,
     /// Length of a datagram in bytes, also like 1K [default: 1424, or what the path allows]
-    #[arg(short = 'l', long, value_name = "BYTES", value_parser = parse_length)]
+    #[arg(short = 'l', long, alias = "length", value_name = "BYTES", value_parser = parse_length)]
     len: Option<u16>,
     /// Local address to send from (client) or to accept connections at (server)
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
-    /// Unit of amounts and rates: k, m or g for bits, K, M or G for bytes, a to choose
+    /// Unit of amounts and rates: b, k, m or g for bits, B, K, M or G for bytes, a to choose
     /// automatically
     #[arg(short = 'f', long, value_name = "LETTER", default_value = "a")]
     format: UnitFormat,
@@ -112,7 +112,7 @@ pub struct DccpPerfArgs {
     /// and closes, a server counts the datagrams of any sender and answers none
     #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
     plain: bool,
-    /// End the server after the connections of its first client
+    /// End the server as soon as all its connections have ended
     #[arg(short = '1', long)]
     one_off: bool,
     /// Write samples of congestion control for the data that this side sends to FILE, for `godwit
@@ -123,13 +123,16 @@ pub struct DccpPerfArgs {
     #[arg(long, value_name = "S", default_value = "0.01", requires = "probe", value_parser = parse_sample_interval)]
     probe_interval: Duration,
     /// Print one JSON document at the end (a server: whenever all connections have ended)
-    #[arg(long, short_alias = 'J')]
+    #[arg(long, visible_short_alias = 'J')]
     json: bool,
+    /// Print the version
+    #[arg(short = 'v', long, exclusive = true)]
+    version: bool,
     /// Accepted for iperf command lines (-V); no effect
-    #[arg(short = 'V', hide = true)]
+    #[arg(short = 'V', long = "verbose", hide = true)]
     _verbose: bool,
     /// Accepted for iperf command lines (-e); no effect
-    #[arg(short = 'e', long = "enhanced", hide = true)]
+    #[arg(short = 'e', long = "enhanced", alias = "enhancedreports", hide = true)]
     _enhanced: bool,
     /// Accepted for iperf command lines; both sides are always shown
     #[arg(long = "get-server-output", hide = true)]
@@ -157,6 +160,11 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 ///
 /// Returns the error that made it impossible.
 pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
+    if args.version {
+        let version = env!("CARGO_PKG_VERSION");
+        print_text(&format!("perf of godwit {version}, in the place of iperf 2 and 3\n"))?;
+        return Ok(DccpCommandOutcome::Done);
+    }
     if args.udp {
         args.check_udp()?;
         return match &args.client {
@@ -302,5 +310,26 @@ fn run_server(
                 return Ok(DccpCommandOutcome::Done);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn long_names_of_iperf_and_its_version_are_read() {
+        let parsed = |line: &str| {
+            let command = DccpPerfArgs::augment_args(clap::Command::new("perf"));
+            let matches = command.try_get_matches_from(line.split(' ')).expect(line);
+            DccpPerfArgs::from_arg_matches(&matches).expect(line)
+        };
+        for line in ["perf -v", "perf --version"] {
+            assert!(parsed(line).version, "{line}");
+        }
+        let args = parsed("perf -c host --length 1K --enhancedreports --verbose");
+        assert_eq!((args.len, args.version), (Some(1_024), false));
     }
 }

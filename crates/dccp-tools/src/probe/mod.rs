@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// end of -f).
 #[derive(Clone, Debug, clap::Args)]
 pub struct DccpProbeArgs {
-    /// File with samples [default: standard input]
+    /// File with samples, `-` for standard input [default: standard input]
     file: Option<PathBuf>,
     /// Follow the file as it grows, until interrupted
     #[arg(short = 'f', long)]
@@ -69,14 +69,7 @@ struct ProbeDocument<'a> {
 pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
-    let name = args.file.as_deref().unwrap_or_else(|| Path::new("-")).display().to_string();
-    let failed = |what: &str, error| ToolError::Failed(format!("cannot {what} {name}: {error}"));
-    let mut input: Box<dyn BufRead> = match &args.file {
-        Some(path) => {
-            Box::new(BufReader::new(File::open(path).map_err(|error| failed("open", error))?))
-        }
-        None => Box::new(io::stdin().lock()),
-    };
+    let (name, mut input) = open_samples(args.file.as_deref())?;
     let is_kept = args.html.is_some() || args.json;
     let (mut lines, mut rows) = (Vec::new(), ProbeIntervalTable::new(args.interval));
     let (mut text, mut number) = (String::new(), 1);
@@ -84,7 +77,9 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
         if signals.stop().load(Ordering::Acquire) {
             break DccpCommandOutcome::Interrupted;
         }
-        let read = input.read_line(&mut text).map_err(|error| failed("read", error))?;
+        let read = input
+            .read_line(&mut text)
+            .map_err(|error| ToolError::Failed(format!("cannot read {name}: {error}")))?;
         if read == 0 && args.follow {
             // With -f the rows so far must be visible, and a half-written line waits for its end.
             std::thread::sleep(LOOK);
@@ -112,6 +107,19 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(outcome)
 }
 
+/// Opens a file of samples, or the standard input without a file or with `-`. Returns its name for
+/// messages, too.
+fn open_samples(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), ToolError> {
+    let Some(path) = file.filter(|path| *path != Path::new("-")) else {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
+    };
+    let name = path.display().to_string();
+    match File::open(path) {
+        Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
+        Err(error) => Err(ToolError::Failed(format!("cannot open {name}: {error}"))),
+    }
+}
+
 /// Writes the samples that were kept.
 fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
     if let Some(path) = &args.html {
@@ -128,4 +136,19 @@ fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
         print_text(&format!("{json}\n"))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_is_the_standard_input() {
+        let name = |file: Option<&str>| match open_samples(file.map(Path::new)) {
+            Ok((name, _)) => name,
+            Err(error) => error.to_string(),
+        };
+        assert_eq!([name(None), name(Some("-"))], ["standard input", "standard input"]);
+        assert!(name(Some("/nonexistent/x")).contains("cannot open /nonexistent/x"));
+    }
 }

@@ -296,6 +296,7 @@ fn ttcp_counts_at_both_ends() {
     let said = text(&sender.stdout);
     assert_eq!(sender.status.code(), Some(0), "{said}{}", text(&sender.stderr));
     assert!(said.contains("ttcp-t: 256000 bytes in ") && said.contains("1000 I/O calls"), "{said}");
+    assert!(said.contains("\nttcp-t: cwnd ") && said.contains(", ssthresh "), "{said}");
     let (code, said) = receiver.end();
     assert_eq!(code, Some(0));
     let said = text(&said);
