@@ -162,7 +162,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
-        print_text(&format!("perf of godwit {version}, in the place of iperf 2 and 3\n"))?;
+        print_text(&format!("godwit perf {version}; takes command lines of iperf 2 and 3\n"))?;
         return Ok(DccpCommandOutcome::Done);
     }
     if args.udp {

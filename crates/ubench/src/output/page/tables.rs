@@ -140,7 +140,7 @@ fn drawing(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
                         text-anchor="end" { (step.name()) }
                     g class={ "s" (color(pair.backend)) } {
                         (bar(table, "2012", pair.values_2012[at_step], y + 3.0, &at, 0.35))
-                        (bar(table, "values_now", pair.values_now[at_step], y + 3.0 + BAR + 1.0, &at, 1.0))
+                        (bar(table, "now", pair.values_now[at_step], y + 3.0 + BAR + 1.0, &at, 1.0))
                     }
                 }
             }
