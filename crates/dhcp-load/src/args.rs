@@ -115,7 +115,7 @@ impl DhcpRunArgs {
     ) -> Result<DhcpLoadSettings<T>, String> {
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-            let recording = replay::times(&file, port, is_first)?;
+            let recording = replay::times(&file, &[port], is_first)?;
             if let Some(notice) = recording.notice(path) {
                 stderr::print_line(notice);
             }

@@ -45,7 +45,7 @@ pub struct DnsLoadArgs {
     /// each run of a search: 2]
     #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// End after this many passes through the queries
+    /// End after this many passes through the queries; needs -Q, -q or a replay
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub struct DnsLoadArgs {
     seed: u64,
     /// Spacing of queries: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
     /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
-    /// a capture)
+    /// a capture); needs -Q, except even and replay
     #[arg(long, value_name = "SHAPE", default_value_t, value_parser = LoadShapeArg::parse, alias = "arrivals")]
     shape: LoadShapeArg,
     /// Seconds after its due time by which a query must be answered
@@ -170,8 +170,12 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
 pub(crate) type Failure = (String, u8);
 
 impl DnsLoadArgs {
-    /// Returns shape and rate of the run.
-    fn shape(&self, asked: &mut SelectedQueries) -> Result<(LoadShape, LoadRate), Failure> {
+    /// Returns shape and rate of a run against a server at `port`.
+    fn shape(
+        &self,
+        asked: &mut SelectedQueries,
+        port: u16,
+    ) -> Result<(LoadShape, LoadRate), Failure> {
         if let Some((file, times_ns)) = asked.times.take() {
             let replay = LoadShapeArg::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
             return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
@@ -180,7 +184,7 @@ impl DnsLoadArgs {
         let needs_any = self.rate.is_none() && !self.shape.is_replay();
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-            let recording = replay::times(&file, DNS_PORT, capture::is_query)?;
+            let recording = replay::times(&file, &[DNS_PORT, port], capture::is_query)?;
             if let Some(notice) = recording.notice(path) {
                 stderr::print_line(notice);
             }
@@ -212,15 +216,29 @@ impl DnsLoadArgs {
 
     /// Returns true if the command searches for the highest rate.
     fn is_search(&self) -> bool {
-        let is_paced = self.rate.is_some() || self.outstanding.is_some() || self.runs.is_some();
-        !is_paced && self.shape == LoadShapeArg::Shape(LoadShape::Even) && !self.asking.has_times()
+        let is_replay = self.shape.is_replay() || self.asking.has_times();
+        self.rate.is_none() && self.outstanding.is_none() && !is_replay
+    }
+
+    /// Refuses flags that a search for the highest rate has no use for.
+    fn check_rate(&self) -> Result<(), Failure> {
+        if !self.is_search() {
+            return Ok(());
+        }
+        if self.shape != LoadShapeArg::Shape(LoadShape::Even) {
+            return Err(("--shape needs the rate -Q".into(), 2));
+        }
+        if self.runs.is_some() {
+            return Err(("-n needs the rate -Q, or -q".into(), 2));
+        }
+        Ok(())
     }
 
     fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
-        let cookie = self.cookie(server)?;
-        let mut asked = self.asking.select(server.port(), cookie)?;
-        let (shape, rate) = self.shape(&mut asked)?;
+        self.check_rate()?;
+        let mut asked = self.asking.select(server.port(), || self.cookie(server))?;
+        let (shape, rate) = self.shape(&mut asked, server.port())?;
         let count = self.runs.map(|runs| u64::from(runs) * asked.workload.len() as u64);
         let whole_ns = match (shape.length_ns(), count) {
             (Some(length_ns), _) => length_ns,
@@ -362,4 +380,63 @@ pub(crate) fn failure(error: DnsLoadError) -> Failure {
 fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
     times_ns.sort_unstable();
     times_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct DnsLoadCommandLine {
+        #[command(flatten)]
+        args: DnsLoadArgs,
+    }
+
+    /// Returns the settings of `dns load` with these words, or the message and the exit code.
+    fn settings(words: &[&str]) -> Result<DnsLoadSettings, Failure> {
+        let words = ["load", "-s", "127.0.0.1:9053"].iter().chain(words);
+        DnsLoadCommandLine::try_parse_from(words).unwrap().args.settings()
+    }
+
+    #[test]
+    fn a_search_has_an_even_shape_and_no_number_of_queries() {
+        assert_eq!(settings(&[]).unwrap().duration_ns, TRIAL_NS);
+        for (words, why) in [
+            (&["--shape", "poisson"][..], "--shape needs the rate -Q"),
+            (&["--shape", "ramp:0%..100%", "-l", "1"], "--shape needs the rate -Q"),
+            (&["-n", "5"], "-n needs the rate -Q, or -q"),
+        ] {
+            assert_eq!(settings(words).unwrap_err(), (why.to_owned(), 2), "{words:?}");
+        }
+        for words in [&["--shape", "poisson", "-Q", "5"][..], &["-n", "5", "-Q", "5"]] {
+            assert_eq!(settings(words).unwrap().rate, LoadRate::per_second(5.0).unwrap());
+        }
+        assert_eq!(settings(&["-n", "5", "-q", "3"]).unwrap().count, Some(5));
+    }
+
+    #[test]
+    fn a_capture_is_asked_unchanged_at_both_ports_and_replayed_from_both() {
+        let file = env::temp_dir().join(format!("godwit-dns-load-args-{}.pcap", process::id()));
+        let query = capture::tests::query(b"");
+        let packets =
+            [(1, false, 9_053, &query[..]), (2, false, 53, &query), (3, false, 54, &query)];
+        fs::write(&file, capture::tests::capture(&packets)).unwrap();
+        let path = file.to_str().unwrap();
+        let replayed = settings(&["--shape", &format!("replay:{path}")]).unwrap();
+        assert_eq!(replayed.shape, LoadShape::replay(&[1, 2]).unwrap());
+        assert_eq!(settings(&["-d", path]).unwrap().workload.len(), 2);
+        // The source address is not this machine's: a request for a cookie fails otherwise.
+        for flag in
+            ["--edns=0", "--edns=512", "--dnssec", "--padding=9", "--no-recursion", "--cookie"]
+        {
+            let name = flag.split('=').next().unwrap();
+            let why = format!("{name}: queries of a capture are asked as they are");
+            assert_eq!(settings(&["-a", "192.0.2.1", "-d", path, flag]).unwrap_err(), (why, 2));
+        }
+        fs::remove_file(&file).unwrap();
+    }
 }

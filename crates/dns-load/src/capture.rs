@@ -75,14 +75,16 @@ pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<CapturedQueries, Str
     match problem {
         Some(problem) => Err(format!("holds {problem}")),
         None if captured.workload.is_empty() => {
-            Err(format!("has no queries to port {}: {packets}", ports[0]))
+            let mut ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            ports.dedup();
+            Err(format!("has no queries to port {}: {packets}", ports.join(" or ")))
         }
         None => Ok(captured),
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use base::ByteWriter;
@@ -93,13 +95,14 @@ mod tests {
 
     /// Returns a query for `a. A` with RD, the identifier 0x1234 and `additional` after its
     /// question.
-    fn query(additional: &[u8]) -> Vec<u8> {
+    pub(crate) fn query(additional: &[u8]) -> Vec<u8> {
         let head = b"\x12\x34\x01\0\0\x01\0\0\0\0\0";
         let count = u8::from(!additional.is_empty());
         [&head[..], &[count], b"\x01a\0\0\x01\0\x01", additional].concat()
     }
 
-    fn capture(packets: &[(u64, bool, u16, &[u8])]) -> Vec<u8> {
+    /// Returns a pcap file of datagrams, each with its time, true for IPv6, its port and payload.
+    pub(crate) fn capture(packets: &[(u64, bool, u16, &[u8])]) -> Vec<u8> {
         let mut file =
             pcap::CaptureWriter::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
         for &(time_ns, is_v6, port, payload) in packets {
@@ -164,9 +167,13 @@ mod tests {
         assert!(
             told(b"nothing of the kind, but long enough").contains("neither a pcap nor a pcapng")
         );
-        assert_eq!(
-            told(&capture(&[(1, false, 53, b"x")])),
-            "has no queries to port 53: 0 of 1 packets are used; left out: 1 with other messages"
-        );
+        let file = capture(&[(1, false, 53, b"x")]);
+        for (ports, named) in [(&[53][..], "53"), (&[53, 53], "53"), (&[53, 9_053], "53 or 9053")] {
+            let expected = format!(
+                "has no queries to port {named}: 0 of 1 packets are used; left out: 1 with other \
+                 messages"
+            );
+            assert_eq!(queries(&file, ports).unwrap_err(), expected);
+        }
     }
 }

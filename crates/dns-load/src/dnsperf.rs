@@ -185,7 +185,7 @@ impl DnsperfArgs {
         let asked = if self.is_binary {
             query_selection::messages_of(&self.queries)?
         } else {
-            QuerySelectionArgs::for_file(&self.queries, edns).select(server.port(), None)?
+            QuerySelectionArgs::for_file(&self.queries, edns).select(server.port(), || Ok(None))?
         };
         let per_connection = self.long.iter().rev().find_map(|option| match option {
             LongOption::QueriesPerConnection(count) => Some(*count),

@@ -17,12 +17,15 @@ const OPTIONS_BYTES_MAX: usize = 4_096;
 /// Flags for the OPT record.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EdnsArgs {
-    /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out
-    #[arg(long, value_name = "BYTES", default_value_t = EDNS_BYTES, value_parser = parse_bytes)]
-    pub(crate) edns: u16,
+    /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out [default: 4096]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    edns: Option<u16>,
+    /// UDP payload size where `--edns` is not given.
+    #[arg(skip = EDNS_BYTES)]
+    default_bytes: u16,
     /// Request DNSSEC records (set the bit DO)
     #[arg(long)]
-    pub(crate) dnssec: bool,
+    dnssec: bool,
     /// Send a client subnet (RFC 7871), for instance 192.0.2.0/24
     #[arg(long, value_name = "PREFIX", value_parser = parse_subnet)]
     client_subnet: Option<ClientSubnet>,
@@ -108,7 +111,8 @@ impl ClientSubnet {
 impl Default for EdnsArgs {
     fn default() -> Self {
         Self {
-            edns: EDNS_BYTES,
+            edns: None,
+            default_bytes: EDNS_BYTES,
             dnssec: false,
             client_subnet: None,
             cookie: false,
@@ -123,17 +127,23 @@ impl EdnsArgs {
     pub(crate) fn for_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
         let has_edns = uses_edns || dnssec || !options.is_empty();
         Self {
-            edns: if has_edns { EDNS_BYTES } else { 0 },
+            edns: has_edns.then_some(EDNS_BYTES),
+            default_bytes: 0,
             dnssec,
             edns_option: options.to_vec(),
             ..Self::default()
         }
     }
 
+    /// Returns the UDP payload size that queries offer, in bytes; 0 without EDNS.
+    pub(crate) fn payload_bytes(&self) -> u16 {
+        self.edns.unwrap_or(self.default_bytes)
+    }
+
     /// Returns the fields of the OPT record, if queries have one.
     pub(crate) fn record(&self) -> Option<Edns> {
-        (self.edns > 0).then_some(Edns {
-            udp_payload_bytes: self.edns,
+        (self.payload_bytes() > 0).then_some(Edns {
+            udp_payload_bytes: self.payload_bytes(),
             extended_rcode: 0,
             version: 0,
             dnssec_ok: self.dnssec,
@@ -145,8 +155,13 @@ impl EdnsArgs {
         self.padding.unwrap_or(0)
     }
 
+    /// Returns the first given flag.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        self.contents().next().or_else(|| self.edns.map(|_| "--edns"))
+    }
+
     /// Returns the given flags other than `--edns`.
-    pub(crate) fn contents(&self) -> impl Iterator<Item = &'static str> {
+    fn contents(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             (self.dnssec, "--dnssec"),
             (self.client_subnet.is_some(), "--client-subnet"),
@@ -163,7 +178,7 @@ impl EdnsArgs {
     ///
     /// Fails when the options are too long, or when queries have no record for them.
     pub(crate) fn options(&self, cookie: Option<EdnsOption>) -> Result<Vec<u8>, String> {
-        if self.edns == 0
+        if self.payload_bytes() == 0
             && let Some(flag) = self.contents().next()
         {
             return Err(format!("{flag} takes EDNS, which --edns 0 leaves out"));
@@ -218,7 +233,7 @@ mod tests {
         let expected =
             [0, 8, 0, 5, 0, 1, 8, 0, 10, 0, 10, 0, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0, 3, 0, 0];
         assert_eq!(args.options(Some(cookie)).unwrap(), expected);
-        assert!(EdnsArgs { edns: 0, ..args }.options(None).is_err());
-        assert_eq!(EdnsArgs { edns: 0, ..EdnsArgs::default() }.options(None), Ok(vec![]));
+        assert!(EdnsArgs { edns: Some(0), ..args }.options(None).is_err());
+        assert_eq!(EdnsArgs { edns: Some(0), ..EdnsArgs::default() }.options(None), Ok(vec![]));
     }
 }

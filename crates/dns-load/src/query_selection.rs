@@ -68,22 +68,32 @@ impl QuerySelectionArgs {
         self.edns.cookie
     }
 
-    /// Returns the queries to a server at `port`, with `cookie` among the options of EDNS.
+    /// Returns the queries to a server at `port`, with the cookie that `cookie` returns among the
+    /// options of EDNS. Flags that contradict each other are refused before `cookie` is called.
     pub(crate) fn select(
         &self,
         port: u16,
-        cookie: Option<EdnsOption>,
+        cookie: impl FnOnce() -> Result<Option<EdnsOption>, Failure>,
     ) -> Result<SelectedQueries, Failure> {
         if self.zone_like.is_none() && self.size.is_given() {
             return Err(("--names and --zone take --zone-like".into(), 2));
         }
-        let options = self.edns.options(cookie).map_err(|problem| (problem, 2))?;
+        let (name, octets) = self.read()?;
+        if self.queries.is_some() && capture::is_capture(&octets) {
+            return self.captured(&name, &octets, port);
+        }
+        if self.replay_times {
+            return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
+        }
+        let options_with = |cookie| self.edns.options(cookie).map_err(|problem| (problem, 2));
+        options_with(None)?;
+        let options = options_with(cookie()?)?;
         let query = Query {
             recursion_desired: !self.no_recursion,
             edns: self.edns.record(),
             options: EdnsOptions { octets: &options, padding_block: self.edns.padding_block() },
         };
-        let answer_bytes = self.edns.edns.max(PLAIN_BYTES);
+        let answer_bytes = self.edns.payload_bytes().max(PLAIN_BYTES);
         let asked =
             |workload| SelectedQueries { workload, zone_like: None, times: None, answer_bytes };
         if let Some(seed) = self.zone_like {
@@ -91,26 +101,21 @@ impl QuerySelectionArgs {
             let workload = Zone::new(like.clone()).workload(query);
             return Ok(SelectedQueries { zone_like: Some(like), ..asked(workload) });
         }
-        let (name, octets) = match &self.queries {
-            None => ("--query".to_owned(), self.query.clone().into_bytes()),
-            Some(path) => {
-                let name = path.display().to_string();
-                let octets =
-                    read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
-                (name, octets)
-            }
-        };
-        if self.queries.is_some() && capture::is_capture(&octets) {
-            return self.captured(&name, &octets, port);
-        }
-        if self.replay_times {
-            return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
-        }
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
         let found = query_file::read(&name, &octets, query, bad_lines);
         let found = found.map_err(|problems| (problems, 2))?;
         report_lines(&name, &found);
         Ok(asked(found.workload))
+    }
+
+    /// Returns the name and the content of the query file, or of `--query`.
+    fn read(&self) -> Result<(String, Vec<u8>), Failure> {
+        let Some(path) = &self.queries else {
+            return Ok(("--query".to_owned(), self.query.clone().into_bytes()));
+        };
+        let name = path.display().to_string();
+        let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+        Ok((name, octets))
     }
 
     /// Selects the queries of a file, as dnsperf does: a line that is no query is left out and
@@ -137,7 +142,7 @@ impl QuerySelectionArgs {
     /// Returns the queries of a capture: those to the port of DNS, and to the server's port of this
     /// run.
     fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
-        let flag = self.edns.contents().next();
+        let flag = self.edns.first_given();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
             return Err((format!("{flag}: queries of a capture are asked as they are"), 2));
         }

@@ -74,8 +74,8 @@ impl fmt::Display for PacketCounts {
     }
 }
 
-/// Returns the times in `file`, ascending. Of a capture they are the times of UDP datagrams to
-/// `port` for which `is_first` returns true; of a lease file, the last change of every lease. A
+/// Returns the times in `file`, ascending. Of a capture they are the times of UDP datagrams to one
+/// of `ports` for which `is_first` returns true; of a lease file, the last change of every lease. A
 /// lease file has whole seconds: the changes of one second are spread over it evenly.
 ///
 /// # Errors
@@ -83,11 +83,11 @@ impl fmt::Display for PacketCounts {
 /// Returns a message when the file is neither, or has no times.
 pub fn times(
     file: &[u8],
-    port: u16,
+    ports: &[u16],
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Recording, String> {
     let mut recording = match CaptureReader::new(file) {
-        Ok(reader) => capture_times(reader, port, is_first)?,
+        Ok(reader) => capture_times(reader, ports, is_first)?,
         Err(PcapError::Magic | PcapError::Truncated) => {
             Recording { times_ns: lease_times(file)?, packets: None }
         }
@@ -103,7 +103,7 @@ pub fn times(
 
 fn capture_times(
     reader: CaptureReader<'_>,
-    port: u16,
+    ports: &[u16],
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Recording, String> {
     let mut times_ns = Vec::new();
@@ -112,7 +112,7 @@ fn capture_times(
         times_ns.extend(is_wanted.then_some(time_ns));
         is_wanted
     };
-    let packets = each_datagram(reader, &[port], take)?;
+    let packets = each_datagram(reader, ports, take)?;
     Ok(Recording { times_ns, packets: Some(packets) })
 }
 
@@ -197,13 +197,13 @@ fqdn_rev,hostname,state,user_context\n\
     #[test]
     fn leases_tell_when_they_were_given() {
         let s = |tenths| 170_000_000_000_000_000 * 10 + tenths * NS_PER_S / 10;
-        let recording = times(LEASES, 67, |_| true).unwrap();
+        let recording = times(LEASES, &[67], |_| true).unwrap();
         assert_eq!(recording, Recording { times_ns: vec![s(0), s(10), s(15)], packets: None });
         assert_eq!(recording.notice("leases"), None);
-        assert!(times(b"a,b\n1,2\n", 67, |_| true).unwrap_err().contains("neither"));
+        assert!(times(b"a,b\n1,2\n", &[67], |_| true).unwrap_err().contains("neither"));
         let cut = &LEASES[..LEASES.len() - 40];
-        assert!(times(cut, 67, |_| true).unwrap_err().contains("line 4"));
-        assert!(times(&LEASES[..99], 67, |_| true).unwrap_err().contains("nothing"));
+        assert!(times(cut, &[67], |_| true).unwrap_err().contains("line 4"));
+        assert!(times(&LEASES[..99], &[67], |_| true).unwrap_err().contains("nothing"));
     }
 
     #[test]
@@ -222,17 +222,17 @@ fqdn_rev,hostname,state,user_context\n\
             writer.put(&udp::header_for(from, to, payload)).put(payload);
             file.packet(time_us * 1_000, writer.written());
         }
-        let found = times(file.octets(), 67, |payload| payload == b"a");
+        let found = times(file.octets(), &[67], |payload| payload == b"a");
         let found = found.unwrap();
         assert_eq!(found.times_ns, [5_000, 9_000]);
         assert_eq!(
             found.notice("x.pcap").unwrap(),
             "x.pcap: 2 of 4 packets are used; left out: 1 to other ports, 1 with other messages"
         );
-        let none = times(file.octets(), 69, |_| true).unwrap_err();
+        let none = times(file.octets(), &[69], |_| true).unwrap_err();
         assert!(none.starts_with("has nothing to be replayed: 0 of 4 packets"), "{none}");
         let cut = &file.octets()[..file.octets().len() - 1];
-        let cut = times(cut, 67, |_| true).unwrap().notice("x.pcap").unwrap();
+        let cut = times(cut, &[67], |_| true).unwrap().notice("x.pcap").unwrap();
         assert!(cut.ends_with("; the file ends inside of a packet"), "{cut}");
     }
 }

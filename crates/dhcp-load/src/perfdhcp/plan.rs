@@ -347,7 +347,7 @@ pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>
     let times = |path: &str| {
         let file =
             args.files.read(Path::new(path)).map_err(|error| format!("cannot be read: {error}"))?;
-        let recording = replay::times(&file, port, is_first)?;
+        let recording = replay::times(&file, &[port], is_first)?;
         if let Some(notice) = recording.notice(path) {
             stderr::print_line(notice);
         }
