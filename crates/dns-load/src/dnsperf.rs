@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fmt::Write as _;
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,9 +30,12 @@ use crate::record::DnsLoadReport;
 use crate::run::run;
 use crate::settings::{DnsLoadSettings, Transport};
 use crate::silence;
+use crate::tcp::ConnectionCounts;
 
 /// Version of dnsperf that has this output.
 const VERSION: &str = "2.10.0";
+/// Largest number of lines of lost queries that are printed by one call, after the first.
+const TIMEOUTS_AT_ONCE: usize = 1_000;
 
 /// Switches of dnsperf.
 #[derive(Debug, clap::Args)]
@@ -92,7 +96,7 @@ pub struct DnsperfArgs {
     #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
     interval: Option<u64>,
     /// num-queries-per-conn=N: queries per connection, after which a new connection replaces it;
-    /// suppress=... is accepted without effect
+    /// suppress=timeout: leave out the lines of lost queries
     #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
     long: Vec<LongOption>,
     /// The file has DNS messages, each after its length in two bytes, which are sent unchanged
@@ -110,8 +114,11 @@ pub struct DnsperfArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LongOption {
     QueriesPerConnection(u32),
-    /// Messages that dnsperf must not print; the run has none of them.
-    Suppress,
+    /// Messages not to print.
+    Suppress {
+        /// True if the lines of lost queries are among them; the run has no other messages.
+        has_timeouts: bool,
+    },
 }
 
 fn parse_long(text: &str) -> Result<LongOption, String> {
@@ -121,7 +128,10 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
             let count = count.ok_or("num-queries-per-conn is a whole number from 1 on")?;
             Ok(LongOption::QueriesPerConnection(count))
         }
-        Some(("suppress", _)) => Ok(LongOption::Suppress),
+        Some(("suppress", kinds)) => {
+            let has_timeouts = kinds.split(',').any(|kind| kind == "timeout");
+            Ok(LongOption::Suppress { has_timeouts })
+        }
         Some(("doh-uri" | "doh-method", _)) => {
             Err("queries are not sent over HTTPS: write -m tcp or -m udp".into())
         }
@@ -140,7 +150,7 @@ impl DnsperfArgs {
         let signals = Signals::install()
             .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
         print(&self.head(&settings))?;
-        let report = self.run_and_tell(&settings, signals.stop())?;
+        let (settings, report) = self.run_and_tell(settings, signals.stop())?;
         print(&self.result(&settings, &report))?;
         Ok(match silence::describe(&settings, &report) {
             Some(silence) => failed(&silence, 3),
@@ -148,22 +158,28 @@ impl DnsperfArgs {
         })
     }
 
-    /// Runs the load, and prints the statistics of each interval at its end, as `-S` requests.
+    /// Runs the load, and prints a line for each lost query, and the statistics of each interval at
+    /// its end, as `-S` requests. Returns the settings, which no other thread uses any more.
     fn run_and_tell(
         &self,
-        settings: &DnsLoadSettings,
+        mut settings: DnsLoadSettings,
         stop: &AtomicBool,
-    ) -> Result<DnsLoadReport, Failure> {
-        let (Some(every_ns), Some(answered)) = (self.interval, &settings.answered) else {
-            return run(settings, stop).map_err(failure);
-        };
-        let every = Duration::from_nanos(every_ns);
+    ) -> Result<(DnsLoadSettings, DnsLoadReport), Failure> {
+        let (timed_out, ids) = mpsc::channel();
+        let is_silent = self.long.contains(&LongOption::Suppress { has_timeouts: true });
+        settings.timed_out = (!is_silent).then_some(timed_out);
         let (running, is_over) = mpsc::channel::<()>();
-        thread::scope(|scope| {
-            scope.spawn(|| print_intervals(every, answered, is_over));
-            let report = run(settings, stop).map_err(failure);
+        // Both threads end when this closure has dropped `settings.timed_out` and `running`.
+        thread::scope(move |scope| {
+            scope.spawn(move || print_timeouts(&ids));
+            if let Some((every_ns, answered)) = self.interval.zip(settings.answered.clone()) {
+                let every = Duration::from_nanos(every_ns);
+                scope.spawn(move || print_intervals(every, &answered, &is_over));
+            }
+            let report = run(&settings, stop).map_err(failure)?;
+            settings.timed_out = None;
             drop(running);
-            report
+            Ok((settings, report))
         })
     }
 
@@ -189,7 +205,7 @@ impl DnsperfArgs {
         };
         let per_connection = self.long.iter().rev().find_map(|option| match option {
             LongOption::QueriesPerConnection(count) => Some(*count),
-            LongOption::Suppress => None,
+            LongOption::Suppress { .. } => None,
         });
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| LoadRate::per_second(1_000.0));
@@ -269,28 +285,52 @@ impl DnsperfArgs {
         let request = settings.workload.mean_bytes();
         let response = each(load.messages.received_bytes, load.messages.received);
         let _ = writeln!(text, "  Average packet size:  request {request}, response {response}");
-        let _ = writeln!(text, "  Run time (s):         {:.6}", load.duration_s);
-        let per_s = completed as f64 / load.duration_s.max(1e-9);
+        let _ = writeln!(text, "  Run time (s):         {:.6}", report.run_time_s);
+        let per_s = completed as f64 / report.run_time_s.max(1e-9);
         let _ = writeln!(text, "  Queries per second:   {per_s:.6}\n");
         let latency = &load.latency_sent;
         let [mean, min, max] = [latency.mean_us, latency.min_us, latency.max_us].map(|us| us / 1e6);
         let _ = writeln!(text, "  Average Latency (s):  {mean:.6} (min {min:.6}, max {max:.6})");
-        if latency.count > 0 {
+        if latency.count > 1 {
             let _ = writeln!(text, "  Latency StdDev (s):   {:.6}", deviation_s(report));
         }
         if let Some(tcp) = &report.connections {
-            let reopened = tcp.reopened;
-            let _ =
-                writeln!(text, "\nConnection Statistics:\n\n  Reconnections:        {reopened}");
+            text.push_str(&connection_lines(tcp));
         }
         text.push('\n');
         text
     }
 }
 
+/// Returns the lines about connections.
+fn connection_lines(tcp: &ConnectionCounts) -> String {
+    let mut text = String::from("\nConnection Statistics:\n\n");
+    let _ = writeln!(text, "  Reconnections:        {}\n", tcp.reopened);
+    let latency = &tcp.latency;
+    let [mean, min, max] = [latency.mean_ns(), latency.min_ns, latency.max_ns].map(seconds);
+    let _ = writeln!(text, "  Average Latency (s):  {mean:.6} (min {min:.6}, max {max:.6})");
+    if latency.count > 1 {
+        let deviation_s = latency.deviation_ns() / NS_PER_S as f64;
+        let _ = writeln!(text, "  Latency StdDev (s):   {deviation_s:.6}");
+    }
+    text
+}
+
+/// Prints a line for each identifier of a lost query, until no more can come.
+fn print_timeouts(ids: &Receiver<u16>) {
+    while let Ok(first) = ids.recv() {
+        let mut text = String::new();
+        for id in iter::once(first).chain(ids.try_iter().take(TIMEOUTS_AT_ONCE)) {
+            let _ = writeln!(text, "[Timeout] Query timed out: msg id {id}");
+        }
+        // When the reader is gone, the end of the run reports that.
+        let _ = stdout::print(&text);
+    }
+}
+
 /// Prints the end of each interval in seconds since 1970 and its queries per second, until
 /// `is_over` is closed.
-fn print_intervals(every: Duration, answered: &AtomicU64, is_over: Receiver<()>) {
+fn print_intervals(every: Duration, answered: &AtomicU64, is_over: &Receiver<()>) {
     let (mut before, mut began) = (0, Instant::now());
     let mut next = began + every;
     while is_over.recv_timeout(next.saturating_duration_since(Instant::now()))
@@ -320,14 +360,14 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// Standard deviation of the latency from sending, in seconds, as exactly as the buckets of the
-/// histogram are.
+/// histogram are; that of a sample, as in dnsperf.
 fn deviation_s(report: &DnsLoadReport) -> f64 {
     let latency = &report.latency_sent.0;
-    let count = latency.count().max(1) as f64;
+    let count = latency.count().max(2) as f64;
     let entries = || latency.entries().map(|(ns, count)| (seconds(ns), count as f64));
     let mean = entries().map(|(s, count)| s * count).sum::<f64>() / count;
     let squares = entries().map(|(s, count)| (s - mean).powi(2) * count);
-    (squares.sum::<f64>() / count).sqrt()
+    (squares.sum::<f64>() / (count - 1.0)).sqrt()
 }
 
 fn print(text: &str) -> Result<(), Failure> {
@@ -337,6 +377,7 @@ fn print(text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use base::time::NS_PER_MS;
+    use clap::Parser as _;
     use dns_wire::Query;
     use netio::send::SendCounts;
 
@@ -344,24 +385,36 @@ mod tests {
     use crate::drive::DnsThreadResult;
     use crate::exchanges::Answered;
     use crate::queries::QueryWorkload;
-    use crate::tcp::ConnectionCounts;
+
+    #[derive(Debug, clap::Parser)]
+    #[command(disable_version_flag = true)]
+    struct DnsperfCommandLine {
+        #[command(flatten)]
+        args: DnsperfArgs,
+    }
 
     #[test]
-    fn the_deviation_is_that_of_the_latency_from_sending() {
+    fn the_run_ends_with_the_last_answer_and_the_deviation_is_that_from_sending() {
         let workload = QueryWorkload::parse("queries", b"a.example A\n", Query::PLAIN).unwrap();
         let server = "192.0.2.1:53".parse().unwrap();
-        let settings = DnsLoadSettings::new(server, workload, LoadRate::per_second(100.0).unwrap());
+        let rate = LoadRate::per_second(100.0).unwrap();
+        let settings = DnsLoadSettings::new(server, workload, rate);
+        let settings = DnsLoadSettings { transport: Transport::Tcp, ..settings };
         let mut answered = Answered::default();
         // Each query leaves later than the one before, and is answered 1 or 3 ms after that.
         for (number, delay_ms) in (0..10).zip([1, 3].into_iter().cycle()) {
             let due_ns = number * 10 * NS_PER_MS;
             let sent_ns = due_ns + number * 50 * NS_PER_MS;
             answered.ledger.record_completed(due_ns, sent_ns, sent_ns + delay_ms * NS_PER_MS);
+            answered.tally.rcodes[0] += 1;
         }
+        // The offer lasts ten seconds.
+        answered.answered_ns = 12_500 * NS_PER_MS;
+        let connections = ConnectionCounts { reopened: 3, ..ConnectionCounts::default() };
         let lane = DnsThreadResult {
             answered,
             sends: SendCounts::default(),
-            connections: ConnectionCounts::default(),
+            connections,
             socket_drops: 0,
             too_long: 0,
             cpu_ns: 0,
@@ -371,7 +424,19 @@ mod tests {
         };
         let report = DnsLoadReport::from_threads(&settings, 0, vec![lane], None);
         let deviation_ms = 1_000.0 * deviation_s(&report);
-        assert!((deviation_ms - 1.0).abs() < 0.01, "{deviation_ms} ms");
+        let expected_ms = (10.0_f64 / 9.0).sqrt();
+        assert!((deviation_ms - expected_ms).abs() < 0.01, "{deviation_ms} ms");
+        let text = DnsperfCommandLine::try_parse_from(["dnsperf"])
+            .unwrap()
+            .args
+            .result(&settings, &report);
+        for line in [
+            "  Run time (s):         12.500000\n  Queries per second:   0.800000\n",
+            "\nConnection Statistics:\n\n  Reconnections:        3\n\n  Average Latency (s):  \
+             0.000000 (min 0.000000, max 0.000000)\n\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 
 use base::Histogram;
 use dns_wire::{DnsMessage, Flags, Rcode};
@@ -50,6 +51,9 @@ pub struct Answered {
     /// Nanoseconds from the due time to the answer of all queries that [`DnsMessageTally::rcodes`]
     /// counts: in time, late, or with another response code.
     pub response_latency: ResponseLatency,
+    /// Time of the last answer that [`DnsMessageTally::rcodes`] counts, in nanoseconds; 0 without
+    /// any.
+    pub answered_ns: u64,
 }
 
 /// Latency of every answer; a histogram of the ledger's kind.
@@ -100,11 +104,14 @@ pub struct Exchanges<'w> {
     tally: DnsMessageTally,
     timeline: Timeline,
     response_latency: ResponseLatency,
+    answered_ns: u64,
     /// Numbers of queries to be sent again over TCP; `None` where truncated answers count as
     /// answers.
     tcp_retries: Option<VecDeque<u64>>,
     /// Counter of first answers of all threads, for a display of the progress.
     answered: Option<Arc<AtomicU64>>,
+    /// Channel for the identifiers of queries that time out.
+    timed_out: Option<Sender<u16>>,
     /// True if a query is not watched any more once it and those before it have their answers.
     forgets_answered: bool,
 }
@@ -133,8 +140,10 @@ impl<'w> Exchanges<'w> {
             tally: DnsMessageTally::default(),
             timeline: Timeline::default(),
             response_latency: ResponseLatency::default(),
+            answered_ns: 0,
             tcp_retries: None,
             answered: None,
+            timed_out: None,
             forgets_answered: false,
         }
     }
@@ -148,6 +157,12 @@ impl<'w> Exchanges<'w> {
     /// Counts first answers in `answered`, too. Call it before the first query.
     pub fn count_in(&mut self, answered: Arc<AtomicU64>) {
         self.answered = Some(answered);
+    }
+
+    /// Sends the identifier of every query that times out to `timed_out`. Call it before the first
+    /// query.
+    pub fn report_timeouts(&mut self, timed_out: Sender<u16>) {
+        self.timed_out = Some(timed_out);
     }
 
     /// Stops watching a query that has its answer, as long as all before it have theirs. A second
@@ -275,6 +290,7 @@ impl<'w> Exchanges<'w> {
                 if let Some(answered) = &self.answered {
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
+                self.answered_ns = now_ns;
                 self.response_latency.0.record(now_ns.saturating_sub(due_ns));
                 let class = if is_late {
                     self.tally.late += 1;
@@ -331,8 +347,14 @@ impl<'w> Exchanges<'w> {
     /// if it did.
     fn close_oldest(&mut self, due_before_ns: u64) -> bool {
         let Some(due_ns) = self.open.oldest_due_ns() else { return false };
-        let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { return false };
-        self.unsettled -= u64::from(watched.ended.is_none());
+        let Some((number, watched)) = self.open.close_oldest(due_before_ns) else { return false };
+        if watched.ended.is_none() {
+            self.unsettled -= 1;
+            if let Some(timed_out) = &self.timed_out {
+                // Without a receiver no identifiers are wanted.
+                let _ = timed_out.send(self.identities.id(number));
+            }
+        }
         let class = watched.ended.unwrap_or(ExchangeClass::Lost);
         self.ledger.record_end(class);
         if watched.sent_ns != 0 {
@@ -348,8 +370,8 @@ impl<'w> Exchanges<'w> {
     #[must_use]
     pub fn finish(mut self) -> Answered {
         self.close_before(u64::MAX);
-        let Self { ledger, tally, timeline, response_latency, .. } = self;
-        Answered { ledger, tally, timeline, response_latency }
+        let Self { ledger, tally, timeline, response_latency, answered_ns, .. } = self;
+        Answered { ledger, tally, timeline, response_latency, answered_ns }
     }
 }
 

@@ -42,6 +42,10 @@ pub struct DnsLoadReport {
     /// Time from sending to answer of every query in `load.latency_sent`.
     #[serde(skip)]
     pub latency_sent: ResponseLatency,
+    /// Time from the first due time to the end of the offer or the last answer, whichever is later,
+    /// in seconds.
+    #[serde(skip)]
+    pub run_time_s: f64,
     /// Counts of TCP connections; none over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
@@ -112,6 +116,7 @@ fn add_up(lanes: Vec<DnsThreadResult>) -> DnsResultSum {
         sum.answered.ledger.merge(&lane.answered.ledger);
         sum.answered.tally.merge(&lane.answered.tally);
         sum.answered.timeline.merge(&lane.answered.timeline);
+        sum.answered.answered_ns = sum.answered.answered_ns.max(lane.answered.answered_ns);
         sum.answered.response_latency.0.merge(&lane.answered.response_latency.0);
         sum.sends.sent += lane.sends.sent;
         sum.sends.refused += lane.sends.refused;
@@ -163,6 +168,7 @@ impl DnsLoadReport {
             answers: answers(&sum.answered.tally, sum.too_long),
             latency_sent: ResponseLatency(sum.answered.ledger.latency_sent().clone()),
             response_latency: sum.answered.response_latency,
+            run_time_s: seconds(sum.answered.answered_ns.max(end_ns) - start_ns),
             connections: (settings.transport != Transport::Udp { tc_fallback: false })
                 .then_some(sum.connections),
             receive_buffer_bytes: receive_buffer_bytes.unwrap_or(0) as u64,
@@ -265,6 +271,18 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
+/// Returns the form in which queries left, for a person. Groups leave by sockets, also with an
+/// interface.
+fn offload(load: &LoadRecord) -> &'static str {
+    let setting = |name: &str| load.settings.get(name).unwrap_or(&Value::Null);
+    let sends_frames = setting("interface").is_string() && setting("segmentation") == false;
+    match (sends_frames, load.segmentation) {
+        (true, _) => "frames",
+        (false, true) => "segmentation",
+        (false, false) => "no segmentation",
+    }
+}
+
 /// Formats counts as `NAME COUNT, NAME COUNT`.
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
@@ -345,7 +363,7 @@ impl fmt::Display for DnsLoadReport {
             }
         }
         self.write_connections(f)?;
-        let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
+        let offload = offload(load);
         writeln!(
             f,
             "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",

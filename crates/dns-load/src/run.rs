@@ -240,6 +240,9 @@ fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
     if let Some(answered) = &settings.answered {
         exchanges.count_in(Arc::clone(answered));
     }
+    if let Some(timed_out) = &settings.timed_out {
+        exchanges.report_timeouts(timed_out.clone());
+    }
     if settings.window.is_some() {
         exchanges.forget_answered();
     }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::Sender;
 
 use base::time::NS_PER_S;
 use load::{LoadRate, LoadShape};
@@ -92,6 +93,8 @@ pub struct DnsLoadSettings {
     pub timeline_ns: Option<u64>,
     /// Counter of first answers while the run goes on, for a display of its progress.
     pub answered: Option<Arc<AtomicU64>>,
+    /// Channel for the identifiers of queries that time out, while the run goes on.
+    pub timed_out: Option<Sender<u16>>,
     /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as all is
     /// ready.
     pub begin_at_ns: Option<u64>,
@@ -125,6 +128,7 @@ impl DnsLoadSettings {
             frames: None,
             timeline_ns: None,
             answered: None,
+            timed_out: None,
             begin_at_ns: None,
         }
     }

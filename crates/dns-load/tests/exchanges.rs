@@ -2,6 +2,7 @@
 //! second, slower account of the same events gives it, and the steady path allocates nothing.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 
 use base::Random;
 use base::time::NS_PER_MS;
@@ -197,6 +198,30 @@ fn an_answer_to_another_port_or_with_another_identifier_belongs_to_nobody() {
     assert_eq!((answered.tally.unmatched, answered.tally.foreign), (2, 1));
     assert_eq!((answered.tally.received, answered.tally.answered()), (3, 0));
     assert_eq!(answered.ledger.count(ExchangeClass::Lost), 1);
+}
+
+#[test]
+fn queries_that_time_out_are_reported_and_the_last_answer_ends_the_run() {
+    let workload = workload();
+    let mut exchanges = exchanges(&workload);
+    let (timed_out, ids) = mpsc::channel();
+    exchanges.report_timeouts(timed_out);
+    let mut buffer = [0; 512];
+    let mut lost = Vec::new();
+    for number in 0..6 {
+        let port = exchanges.next_port();
+        let sent = exchanges.begin(NS_PER_MS, &mut buffer).unwrap();
+        if number % 2 == 0 {
+            let octets = Sends::Good.octets(&buffer[..sent.len]);
+            exchanges.handle_datagram((2 + number) * NS_PER_MS, port, &octets);
+            exchanges.handle_datagram(20 * NS_PER_MS, port, &octets);
+        } else {
+            lost.push(u16::from_be_bytes([buffer[0], buffer[1]]));
+        }
+    }
+    exchanges.expire((2 + DEADLINE_MS + GRACE_MS) * NS_PER_MS);
+    assert_eq!(ids.try_iter().collect::<Vec<_>>(), lost);
+    assert_eq!(exchanges.finish().answered_ns, 6 * NS_PER_MS, "the last of the first answers");
 }
 
 #[test]

@@ -122,6 +122,8 @@ fn frames_are_answered_and_both_ledgers_agree() {
         assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");
         assert_eq!((echo.answered, echo.refused, echo.socket_drops), (QUERIES, 0, 0));
         assert_eq!(echo.interface.as_deref(), Some("in0"));
+        let is_way_shown = load.to_string().contains(" refused, frames\n");
+        assert_eq!(is_way_shown, matches!(way, QuerySendForm::AsFrames), "{load}");
     }
     assert!(enter_a_link());
     let faults = EchoFaults { drop: QueryShare::ALL, ..EchoFaults::default() };

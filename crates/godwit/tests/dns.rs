@@ -16,15 +16,15 @@ use serde_json::Value;
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Responder in a process of its own.
-struct DnsEchoProcess {
+pub(crate) struct DnsEchoProcess {
     child: Option<Child>,
     /// Standard error of the responder, kept open because a closed pipe would break its output.
     said: BufReader<ChildStderr>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl DnsEchoProcess {
-    fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let mut command = Command::new(GODWIT);
         command.args(["dns", "echo", "--listen", "127.0.0.1:0", "--json"]).args(flags);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -98,7 +98,7 @@ fn two_ledgers_agree_to_the_packet() {
 /// Private dnsmasq with a few names.
 struct Dnsmasq {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Dnsmasq {
@@ -148,7 +148,7 @@ impl Drop for Dnsmasq {
 /// Private BIND named that answers no query with only a client's part of a cookie.
 struct BindProcess {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl BindProcess {
@@ -527,15 +527,6 @@ fn metrics_have_what_the_schema_of_dns_metrics_requires() {
     }
 }
 
-/// Runs the link `name` to this program with `words`.
-fn linked(folder: &Path, name: &str, words: &[&str]) -> Output {
-    let link = folder.join(name);
-    if !link.exists() {
-        std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
-    }
-    Command::new(link).args(words).stdin(Stdio::null()).output().expect("the link starts")
-}
-
 #[test]
 fn a_run_without_any_answer_ends_with_3_and_its_cause() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
@@ -610,42 +601,6 @@ fn without_a_rate_the_highest_is_searched_for() {
 }
 
 #[test]
-fn a_link_called_dnsperf_takes_its_words_and_prints_its_lines() {
-    let echo = DnsEchoProcess::start(&[]);
-    let port = echo.address.rsplit(':').next().expect("a port").to_owned();
-    let folder = TempFolder::new("dnsperf");
-    let file = folder.path().join("queries");
-    fs::write(&file, "a.example A\nb.example AAAA\n").expect("the folder can be written");
-    let file = file.to_str().expect("a plain path");
-    let words = ["-s", "127.0.0.1", "-p", &port, "-d", file, "-n", "50", "-t", "300"];
-    let shape = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| !line.contains("Started at"));
-        lines.map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
-    };
-    let ours = linked(folder.path(), "dnsperf", &words);
-    let text = String::from_utf8_lossy(&ours.stdout).into_owned();
-    assert!(ours.status.success(), "{ours:?}");
-    assert!(text.contains("  Queries sent:         100\n"), "{text}");
-    assert!(text.contains("  Queries completed:    100 (100.00%)\n"), "{text}");
-    assert!(text.contains("  Response codes:       NOERROR 100 (100.00%)\n"), "{text}");
-    if require(&["dnsperf"]) {
-        let theirs = Command::new("dnsperf").args(words).output().expect("it is installed");
-        let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
-        let version = |line: &String| !line.starts_with("Version");
-        let [ours, theirs] = [&text, &theirs].map(|text| shape(text));
-        let only = |lines: Vec<String>| lines.into_iter().filter(version).collect::<Vec<_>>();
-        assert_eq!(only(ours), only(theirs));
-        let size = |text: &str| {
-            let line = text.lines().find(|line| line.contains("Average packet size"));
-            line.map(ToOwned::to_owned)
-        };
-        assert!(size(&text).is_some());
-    }
-    let output = linked(folder.path(), "dnsperf", &["-s", "127.0.0.1", "-u"]);
-    assert_eq!(output.status.code(), Some(2), "updates are not sent");
-}
-
-#[test]
 fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
     if !require(&["prlimit"]) {
         return;
@@ -661,35 +616,4 @@ fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
     assert!(output.status.success(), "{said}");
     assert_eq!(number(&record(&output), "/exchanges/due"), 300, "{said}");
     echo.end();
-}
-
-#[test]
-fn a_link_called_dnsperf_prints_its_intervals_while_it_runs() {
-    let echo = DnsEchoProcess::start(&[]);
-    let port = echo.address.rsplit(':').next().expect("a port").to_owned();
-    let folder = TempFolder::new("dnsperf-intervals");
-    let (file, link) = (folder.path().join("queries"), folder.path().join("dnsperf"));
-    fs::write(&file, "a.example A\n").expect("the folder can be written");
-    std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
-    // The load ends after the interrupt, otherwise after ten minutes.
-    let words = ["-s", "127.0.0.1", "-p", &port, "-l", "600", "-Q", "200", "-S", "0.1", "-d"];
-    let mut command = Command::new(&link);
-    command.args(words).arg(&file).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("the link can be run");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let mut rates: Vec<f64> = Vec::new();
-    // The first answers may come some intervals after the first queries.
-    while rates.len() < 3 || !rates.iter().any(|&rate| rate > 0.0) {
-        let line = lines.next().expect("lines come while it runs").expect("a line");
-        let rate = line.split_once(": ").and_then(|(at, rate)| {
-            at.parse::<f64>().ok()?;
-            rate.parse::<f64>().ok()
-        });
-        rates.extend(rate);
-    }
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.expect("kill is there").success());
-    let rest: Vec<String> = lines.map_while(Result::ok).collect();
-    assert!(rest.iter().any(|line| line == "Statistics:"), "{rest:?}");
-    assert!(child.wait().expect("it is ours").success());
 }

@@ -28,6 +28,7 @@ mod disk_full;
 mod dns;
 mod dns_queries;
 mod dns_zone;
+mod dnsperf;
 mod durability_trace;
 mod generator;
 mod hostile;

@@ -21,6 +21,56 @@ const BACK_OFF_NS: u64 = 100 * NS_PER_MS;
 /// being served.
 const READS_PER_TURN: usize = 4;
 
+/// Time that connections took to open, from the request to the kernel on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpeningLatency {
+    /// Number of connections.
+    pub count: u64,
+    /// Shortest time, in nanoseconds; 0 without any.
+    pub min_ns: u64,
+    /// Longest time, in nanoseconds; 0 without any.
+    pub max_ns: u64,
+    /// Sum of all times, in nanoseconds.
+    sum_ns: u64,
+    /// Sum of the squares of all times, in square nanoseconds.
+    squares: u128,
+}
+
+impl OpeningLatency {
+    fn record(&mut self, ns: u64) {
+        let squares = u128::from(ns).pow(2);
+        self.merge(&Self { count: 1, min_ns: ns, max_ns: ns, sum_ns: ns, squares });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.min_ns = match (self.count, other.count) {
+            (_, 0) => self.min_ns,
+            (0, _) => other.min_ns,
+            _ => self.min_ns.min(other.min_ns),
+        };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.squares += other.squares;
+    }
+
+    /// Returns the mean, in nanoseconds; 0 without any.
+    #[must_use]
+    pub fn mean_ns(&self) -> u64 {
+        self.sum_ns.checked_div(self.count).unwrap_or(0)
+    }
+
+    /// Returns the standard deviation of the sample, in nanoseconds; 0 below two connections.
+    #[must_use]
+    pub fn deviation_ns(&self) -> f64 {
+        let (count, sum) = (self.count as f64, self.sum_ns as f64);
+        if self.count < 2 {
+            return 0.0;
+        }
+        ((self.squares as f64 - sum * sum / count).max(0.0) / (count - 1.0)).sqrt()
+    }
+}
+
 /// Counts of the connections of a thread, or of a run. Messages are those with a length before
 /// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -47,11 +97,14 @@ pub struct ConnectionCounts {
     pub cut_off: u64,
     /// Writes that found no room.
     pub stalls: u64,
+    /// Time that the opened connections took to open.
+    #[serde(skip)]
+    pub latency: OpeningLatency,
 }
 
 impl ConnectionCounts {
     /// Adds the counts of another thread.
-    pub(crate) const fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.opened += other.opened;
         self.reopened += other.reopened;
         self.failed += other.failed;
@@ -62,6 +115,7 @@ impl ConnectionCounts {
         self.received += other.received;
         self.cut_off += other.cut_off;
         self.stalls += other.stalls;
+        self.latency.merge(&other.latency);
     }
 }
 
@@ -78,6 +132,8 @@ pub(crate) struct Retirement {
 struct QueryConnection {
     port: u32,
     stream: DnsTcpStream,
+    /// Time at which the opening began, in nanoseconds.
+    began_ns: u64,
     is_opening: bool,
     /// True if the connection waits for room in the socket.
     is_stalled: bool,
@@ -92,11 +148,13 @@ struct QueryConnection {
 }
 
 impl QueryConnection {
-    fn new(port: u32, socket: TcpStream, is_opening: bool) -> Self {
+    /// Creates a connection whose opening began at `began_ns` and is not over.
+    fn new(port: u32, socket: TcpStream, began_ns: u64) -> Self {
         Self {
             port,
             stream: DnsTcpStream::new(socket),
-            is_opening,
+            began_ns,
+            is_opening: true,
             is_stalled: false,
             is_listed: false,
             handed: 0,
@@ -167,13 +225,16 @@ impl Connections {
     /// Fails when the server or the kernel refuses a connection.
     pub(crate) fn open_all(&mut self, list: &ReadyList) -> Result<(), NetError> {
         for port in 0..self.places.len() as u32 {
+            let began_ns = Clock::mono_ns();
             let socket = tcp::connect(self.server, self.local)?;
             let server = self.server;
             let on = |error| NetError::new("connect over TCP to", server.to_string(), error);
             tcp::wait_open(&socket, OPENING_NS).map_err(on)?;
+            self.counts.latency.record(Clock::mono_ns() - began_ns);
             let number = self.next_number();
             list.add(&socket, number).map_err(on)?;
-            self.keep(number, QueryConnection::new(port, socket, false));
+            let connection = QueryConnection::new(port, socket, began_ns);
+            self.keep(number, QueryConnection { is_opening: false, ..connection });
             self.places[port as usize].was_opened = true;
             self.counts.opened += 1;
         }
@@ -238,7 +299,7 @@ impl Connections {
         let number = self.next_number();
         list.add(&socket, number)?;
         list.set_wants_room(&socket, number, true)?;
-        self.keep(number, QueryConnection::new(port, socket, true));
+        self.keep(number, QueryConnection::new(port, socket, now_ns));
         Ok(Some(number))
     }
 
@@ -338,9 +399,11 @@ impl Connections {
             return Ok(false);
         }
         connection.is_opening = false;
+        let latency_ns = now_ns.saturating_sub(connection.began_ns);
         list.set_wants_room(socket, number, false)?;
         let place = &mut self.places[connection.port as usize];
         self.counts.opened += 1;
+        self.counts.latency.record(latency_ns);
         self.counts.reopened += u64::from(place.was_opened);
         place.was_opened = true;
         Ok(true)
@@ -438,5 +501,21 @@ mod tests {
         assert_eq!(connections.free.len(), 1, "the other one is kept");
         let counts = connections.finish();
         assert_eq!((counts.ended, counts.cut_off, counts.unsent), (0, 0, 1));
+        assert_eq!((counts.opened, counts.latency.count), (1, 1), "the other one is not open yet");
+        assert!(counts.latency.max_ns > 0);
+    }
+
+    #[test]
+    fn the_deviation_of_openings_is_that_of_a_sample() {
+        let mut sum = OpeningLatency::default();
+        assert_eq!((sum.mean_ns(), sum.deviation_ns()), (0, 0.0));
+        let mut other = OpeningLatency::default();
+        other.record(7);
+        sum.record(3);
+        sum.record(5);
+        sum.merge(&OpeningLatency::default());
+        sum.merge(&other);
+        assert_eq!((sum.count, sum.min_ns, sum.max_ns, sum.mean_ns()), (3, 3, 7, 5));
+        assert!((sum.deviation_ns() - 2.0).abs() < 1e-9);
     }
 }
