@@ -11,19 +11,37 @@ type Switches = &'static [(&'static [&'static str], &'static str)];
 /// Programs, each by the command that replaces it.
 const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("dns dnsperf", "dnsperf", DNSPERF),
+    ("dns load", "dnsperf", DNS_LOAD),
     ("trafgen", "trafgen", TRAFGEN),
     ("dccp perf", "iperf", IPERF),
     ("dccp ttcp", "ttcp", TTCP),
 ];
 
+/// Advice for `-x`, `-y` and `-u` of dnsperf.
+const OWN_PORT: &str =
+    "leave it out; the kernel chooses the ports, within net.ipv4.ip_local_port_range (sysctl)";
+const TSIG: &str = "leave it out; queries are not signed, so ask a server that needs no TSIG";
+const UPDATES: &str =
+    "updates are not sent; write `nsupdate FILE` for them, and leave -u out for queries";
+
 const DNSPERF: Switches = &[
-    (
-        &["-x"],
-        "leave it out; the kernel chooses the ports, within net.ipv4.ip_local_port_range (sysctl)",
-    ),
-    (&["-y"], "leave it out; queries are not signed, so ask a server that needs no TSIG"),
-    (&["-u"], "updates are not sent; write `nsupdate FILE` for them, and leave -u out for queries"),
+    (&["-x"], OWN_PORT),
+    (&["-y"], TSIG),
+    (&["-u"], UPDATES),
     (&["-H"], "-O takes num-queries-per-conn=N and suppress=..., and no other name"),
+];
+
+const DNS_LOAD: Switches = &[
+    (&["-x"], OWN_PORT),
+    (&["-y"], TSIG),
+    (&["-u"], UPDATES),
+    (&["-e"], "leave it out; queries have EDNS, unless --edns 0 is given"),
+    (&["-D"], "write `--dnssec`"),
+    (&["-S"], "write `--timeline-s S --json FILE`"),
+    (&["-O"], "write `--queries-per-connection N` for num-queries-per-conn=N"),
+    (&["-B"], "run a link named dnsperf, which takes it: `ln -s godwit dnsperf`"),
+    (&["-f"], "leave it out, and write an address instead of the host name after -s"),
+    (&["-H", "-b", "-v", "-W"], "leave it out"),
 ];
 
 const TRAFGEN: Switches = &[(
