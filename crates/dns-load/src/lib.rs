@@ -59,18 +59,18 @@ pub enum DnsCommand {
     /// a capture; its queries are sent in turn, again and again. --zone-like sends queries for a
     /// zone made from a seed and compares each answer with the expected one.
     ///
-    /// Flags of one letter are dnsperf's. Without a rate (-Q) runs of two seconds, or of -l, search
-    /// for the highest rate at which 97.5 % of the queries are answered in time. Through a link
-    /// named dnsperf, this program takes dnsperf's command line and prints dnsperf's output.
+    /// Flags of one letter are dnsperf's. Without -Q, -q and a replay, runs of two seconds, or of
+    /// -l, search for the highest rate at which 97.5 % of the queries are answered in time. Through
+    /// a link named dnsperf, this program takes dnsperf's command line and prints dnsperf's output.
     ///
-    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more
-    /// queries than --max-loss allows were not answered in time, all were lost, or a search found
-    /// no rate; 130 interrupted.
+    /// Exit codes: 0 done; 1 failed at run time, or TCP connections could not be opened before the
+    /// run; 2 bad arguments or a bad query file; 3 more queries than --max-loss allows were not
+    /// answered in time, all were lost, or a search found no rate; 130 interrupted.
     Load(Box<args::DnsLoadArgs>),
     /// Load-test a DNS server with dnsperf's command line and output.
     ///
-    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query
-    /// was lost.
+    /// Exit codes: 0 done, or interrupted; 1 failed at run time; 2 bad arguments or a bad query
+    /// file; 3 every query was lost.
     #[command(hide = true)]
     Dnsperf(dnsperf::DnsperfArgs),
     /// Print the `godwit dns load` commands for a resperf command line.
