@@ -118,9 +118,14 @@ fn renewals_releases_and_first_exchanges_alone() {
     assert_eq!(code, 0, "{json}");
     assert_eq!(figures(&json, 2, ["sent", "on_time"]), [renewals, renewals]);
     assert_eq!(figures(&json, 3, ["sent", "lost"]), [releases, 0]);
-    let without = figures(&json, 2, ["without_lease"])[0];
-    assert!(renewals > 50 && renewals + without <= 101, "{renewals} {without}");
-    assert!(releases > 20, "{releases}");
+    // Each that is due is sent, or no lease is at hand yet; on a busy machine the run takes longer
+    // than its second.
+    let elapsed_s = json["elapsed_s"].as_f64().expect("a number");
+    for (kind, sent, rate) in [(2, renewals, 100.0), (3, releases, 40.0)] {
+        let due = sent + figures(&json, kind, ["without_lease"])[0];
+        let most = (rate * elapsed_s) as u64 + 1;
+        assert!(sent > 0 && (rate as u64 - 1..=most).contains(&due), "{due} of {most}: {json}");
+    }
     assert_eq!(json["leases"].as_u64(), Some(400 - releases));
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let (json, code) = measured("-i -n 50 -R 9 -W 1000000 -d 60", &responder);
