@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
@@ -17,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Running child process. Dropping it kills its whole process group.
 ///
 /// The child leads its own process group, so that Ctrl-C at the terminal reaches only the lab, and
-/// the kernel kills it when the thread that started it ends for any reason.
+/// the kernel kills it when this process ends for any reason.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -68,14 +70,9 @@ impl ChildProcess {
         let ((out, _), (err, stderr)) = (create("out")?, create("err")?);
         // setpriv sets the parent-death signal and becomes the program: the process id stays.
         let wrapped = command.clone().with_prefix(&["setpriv", "--pdeathsig", "KILL", "--"]);
-        let child = wrapped
-            .to_command()
-            .stdin(input)
-            .stdout(out)
-            .stderr(err)
-            .process_group(0)
-            .spawn()
-            .map_err(|e| wrapped.not_started(&e))?;
+        let mut command = wrapped.to_command();
+        command.stdin(input).stdout(out).stderr(err).process_group(0);
+        let child = spawn(command).map_err(|e| wrapped.not_started(&e))?;
         Ok(Self { child, name: name.to_owned(), stderr, status: None, is_held: false })
     }
 
@@ -163,6 +160,33 @@ impl Drop for ChildProcess {
     }
 }
 
+/// Command to start, and the channel for the child.
+struct SpawnRequest {
+    command: Command,
+    reply: Sender<io::Result<Child>>,
+}
+
+/// Starts `command` in a thread that lives as long as this process: the kernel sends the
+/// parent-death signal when the thread that started a child ends (PR_SET_PDEATHSIG(2const)), and
+/// the caller may be a thread that ends before its child is needed no longer.
+fn spawn(command: Command) -> io::Result<Child> {
+    static STARTER: OnceLock<Sender<SpawnRequest>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (sender, requests) = channel::<SpawnRequest>();
+        std::thread::spawn(move || {
+            for SpawnRequest { mut command, reply } in requests {
+                // The caller waits for the child.
+                let _ = reply.send(command.spawn());
+            }
+        });
+        sender
+    });
+    let (reply, child) = channel();
+    let gone = || io::Error::other("the thread that starts programs has ended");
+    starter.send(SpawnRequest { command, reply }).map_err(|_| gone())?;
+    child.recv().map_err(|_| gone())?
+}
+
 /// Describes a status as "exited with code 3" or "was killed by signal 9".
 #[must_use]
 pub fn describe(status: ExitStatus) -> String {
@@ -230,7 +254,7 @@ mod tests {
     fn a_process_that_was_pinned_may_run_anywhere_again() {
         if std::env::var_os(ALONE).is_none() {
             let name = "process::tests::a_process_that_was_pinned_may_run_anywhere_again";
-            let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+            let mut alone = Command::new(std::env::current_exe().unwrap());
             let output = alone.args(["--exact", name]).env(ALONE, "1").output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -245,6 +269,24 @@ mod tests {
 
     fn shell(script: &str) -> CommandLine {
         CommandLine::new("sh").arg("-c").arg(script)
+    }
+
+    #[test]
+    fn a_child_outlives_the_thread_that_started_it() {
+        let folder = folder("process-thread");
+        let start = || {
+            let script = shell("echo runs; cat; exit 4");
+            let child = ChildProcess::start_held(&script, "x", &folder).unwrap();
+            while !std::fs::read_to_string(folder.join("x.out")).unwrap().contains("runs") {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            child
+        };
+        let mut child = std::thread::scope(|scope| scope.spawn(start).join().unwrap());
+        // The script ends when its input is closed.
+        let status = child.stop(Duration::from_secs(60)).unwrap();
+        assert_eq!(describe(status), "exited with code 4");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

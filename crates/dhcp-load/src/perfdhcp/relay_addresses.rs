@@ -38,7 +38,7 @@ impl RelayAddresses {
         let verb = if self.foreign.len() == 1 { "is no address" } else { "are no addresses" };
         (!self.foreign.is_empty()).then(|| {
             format!(
-                "-J: {} {verb} of this machine: answers to them arrive only if the server answers \
+                "-J: {} {verb} of this machine: answers to such an address arrive only if the server answers \
                  the source of a message (KEA_TEST_SEND_RESPONSES_TO_SOURCE)",
                 shown(&self.foreign)
             )
