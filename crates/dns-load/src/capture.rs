@@ -10,16 +10,6 @@ use crate::queries::QueryWorkload;
 pub(crate) const DNS_PORT: u16 = 53;
 /// Largest length of a query, in bytes; longer ones are left out.
 const QUERY_BYTES_MAX: usize = 2_048;
-/// First bytes of classic captures, in both byte orders, of microseconds and of nanoseconds.
-const MAGICS: [[u8; 4]; 4] = [
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-];
-/// First bytes of the newer format.
-const MAGIC_PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-
 /// Content of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct CapturedQueries {
@@ -32,11 +22,6 @@ pub(crate) struct CapturedQueries {
     pub(crate) packets: PacketCounts,
     /// Largest answer that a query offers to accept, in bytes.
     pub(crate) answer_bytes: u16,
-}
-
-/// Returns true if `file` is a capture.
-pub(crate) fn is_capture(file: &[u8]) -> bool {
-    file.first_chunk().is_some_and(|first| MAGICS.contains(first) || *first == MAGIC_PCAPNG)
 }
 
 /// Returns true if a payload is a standard query that can be sent and matched with its answer: one
@@ -140,7 +125,7 @@ pub(crate) mod tests {
             (9, false, 54, &plain),
             (10, true, 53, &plain[..16]),
         ]);
-        assert!(is_capture(&file) && is_capture(b"\x0a\x0d\x0d\x0a") && !is_capture(b"a.example"));
+        assert!(pcap::is_capture(&file) && !pcap::is_capture(b"a.example"));
         let captured = queries(&file, &[53, 5_353]).unwrap();
         assert_eq!(captured.times_ns, [5, 3]);
         let PacketCounts { read, used, unwanted, other_ports, .. } = captured.packets;

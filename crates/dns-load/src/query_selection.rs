@@ -79,7 +79,7 @@ impl QuerySelectionArgs {
             return Err(("--names and --zone take --zone-like".into(), 2));
         }
         let (name, octets) = self.read()?;
-        if self.queries.is_some() && capture::is_capture(&octets) {
+        if self.queries.is_some() && packet_wire::pcap::is_capture(&octets) {
             return self.captured(&name, &octets, port);
         }
         if self.replay_times {

@@ -91,7 +91,7 @@ pub fn times(
         Err(PcapError::Magic | PcapError::Truncated) => {
             Recording { times_ns: lease_times(file)?, packets: None }
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(format!("is {error}")),
     };
     if recording.times_ns.is_empty() {
         let why = recording.packets.map(|packets| format!(": {packets}")).unwrap_or_default();
@@ -146,7 +146,7 @@ fn each_datagram(
                 counts.ends_early = true;
                 break;
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(format!("is damaged: {error}")),
         };
         counts.read += 1;
         match captured::datagram(&record) {

@@ -1,30 +1,46 @@
 //! The IP packet in a captured frame, for the link types that tcpdump writes on Linux and on BSD
 //! (<https://www.tcpdump.org/linktypes.html>).
 
+mod rare;
+
 use crate::pcap::LINK_ETHERNET;
 
 /// The link types by their numbers in capture files.
 const NULL: u32 = 0;
+const TOKEN_RING: u32 = 6;
+const ARCNET: u32 = 7;
+const SLIP: u32 = 8;
 const PPP: u32 = 9;
 const FDDI: u32 = 10;
+const ATM: u32 = 11;
 const RAW_OF_BSD: u32 = 12;
 const RAW_OF_OPENBSD: u32 = 14;
 const PPP_SERIAL: u32 = 50;
 const PPP_ETHER: u32 = 51;
+const SYMANTEC_FIREWALL: u32 = 99;
 const LLC: u32 = 100;
 const RAW: u32 = 101;
 const CISCO_HDLC: u32 = 104;
 const WIRELESS: u32 = 105;
+const FRAME_RELAY: u32 = 107;
 const LOOP: u32 = 108;
 const IPSEC: u32 = 109;
 const COOKED: u32 = 113;
 const PACKET_FILTER_LOG: u32 = 117;
+const PRISM: u32 = 119;
 const RADIOTAP: u32 = 127;
+const ARCNET_OF_LINUX: u32 = 129;
 const FIREWIRE: u32 = 138;
+/// Packet tap in captures of the time before its own number.
+const PACKET_TAP_OLD: u32 = 149;
+const AVS: u32 = 163;
+const JUNIPER_ETHERNET: u32 = 178;
 const PER_PACKET: u32 = 192;
 const IPV4: u32 = 228;
 const IPV6: u32 = 229;
 const NETFILTER_LOG: u32 = 239;
+const NET_ANALYZER: u32 = 240;
+const NET_ANALYZER_TRANSPARENT: u32 = 241;
 const PACKET_TAP: u32 = 258;
 const COOKED_2: u32 = 276;
 const SWITCH_BROADCOM: u32 = 281;
@@ -35,8 +51,8 @@ const SWITCH_MARVELL_TYPED: u32 = 284;
 /// The EtherTypes of packets behind a link header.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-/// The EtherTypes of VLAN tags of any kind: 802.1Q, 802.1ad and the one in use before them.
-const TYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+/// The EtherTypes of VLAN tags of any kind: 802.1Q, 802.1ad and those in use before them.
+const TYPES_VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 const TYPE_PPPOE: u16 = 0x8864;
 /// The smallest EtherType; numbers below are lengths (IEEE 802.3).
@@ -91,12 +107,26 @@ fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError
         LLC => llc(frame),
         FDDI => llc(bytes_from(frame, 13)?),
         WIRELESS => wireless(frame),
-        RADIOTAP => wireless(bytes_from(frame, half_little(frame, 2)?.into())?),
+        RADIOTAP => {
+            let behind = bytes_from(frame, half_little(frame, 2)?.into())?;
+            wireless_filled(behind, rare::is_padded(frame))
+        }
+        PRISM | AVS => rare::monitored(frame),
+        TOKEN_RING => rare::token_ring(frame),
+        ARCNET => rare::arcnet(frame, 2),
+        ARCNET_OF_LINUX => rare::arcnet(frame, 4),
+        SLIP => by_version(bytes_from(frame, 16)?),
+        ATM => rare::atm(frame),
+        FRAME_RELAY => rare::frame_relay(frame),
+        SYMANTEC_FIREWALL => typed(half(frame, 6)?, bytes_from(frame, 44)?),
+        JUNIPER_ETHERNET => ethernet(rare::behind_juniper(frame)?, 12),
+        NET_ANALYZER => ethernet(bytes_from(frame, 4)?, 12),
+        NET_ANALYZER_TRANSPARENT => ethernet(bytes_from(frame, 12)?, 12),
         PER_PACKET => {
             let behind = bytes_from(frame, half_little(frame, 2)?.into())?;
             inside(word_little(frame, 4)?, behind, depth)
         }
-        PACKET_TAP => inside(word_little(frame, 8)?, tapped(frame)?, depth),
+        PACKET_TAP | PACKET_TAP_OLD => inside(word_little(frame, 8)?, tapped(frame)?, depth),
         PACKET_FILTER_LOG => {
             let len = usize::from(*frame.first().ok_or(LinkError::Truncated)?);
             by_version(bytes_from(frame, len.next_multiple_of(4))?)
@@ -195,6 +225,12 @@ fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
 
 /// Returns the packet in a data frame of a wireless network (IEEE 802.11).
 fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
+    wireless_filled(frame, false)
+}
+
+/// Returns the packet in a data frame of a wireless network whose header is filled up to a multiple
+/// of four bytes if `is_padded`.
+fn wireless_filled(frame: &[u8], is_padded: bool) -> Result<&[u8], LinkError> {
     let control = half_little(frame, 0)?;
     let is_data = control >> 2 & 3 == 2;
     let (has_no_data, has_quality) = (control & 0x40 != 0, control & 0x80 != 0);
@@ -204,7 +240,7 @@ fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
     if control & 0x4000 != 0 {
         return Err(LinkError::Header);
     }
-    let mut len = 24;
+    let mut len = 24_usize;
     if control & 0x0300 == 0x0300 {
         len += 6;
     }
@@ -214,7 +250,7 @@ fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
             len += 4;
         }
     }
-    llc(bytes_from(frame, len)?)
+    llc(bytes_from(frame, if is_padded { len.next_multiple_of(4) } else { len })?)
 }
 
 /// Returns the frame behind the header of a packet tap.
@@ -253,6 +289,50 @@ mod tests {
     use super::*;
 
     const PACKET: [u8; 3] = [0x45, 1, 2];
+
+    /// Returns a header of radiotap with a time and flags, and a wireless one of 26 bytes, filled
+    /// up to 28.
+    fn padded_radiotap() -> Vec<u8> {
+        let mut head = vec![0, 0, 17, 0, 3, 0, 0, 0];
+        head.extend([0; 8]);
+        head.push(0x20);
+        head.extend([0x88, 0x01]);
+        head.extend([0; 26]);
+        head.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        head
+    }
+
+    /// Returns link types that few captures have, each with the bytes in front of a packet of IPv4.
+    fn rare_heads() -> Vec<(u32, Vec<u8>)> {
+        let ethernet = |tail: &[u8]| [&[2; 12][..], tail].concat();
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let wireless = [&[8, 1][..], &[0; 22], &snap].concat();
+        let mut tap = [0; 108];
+        (tap[0], tap[8]) = (108, 1);
+        vec![
+            (1, ethernet(&[0x92, 0, 0, 5, 8, 0])),
+            (TOKEN_RING, [&[0x10; 14][..], &snap].concat()),
+            (TOKEN_RING, [&[0x10; 8][..], &[0x90; 6], &[6, 0, 0, 1, 0, 2], &snap].concat()),
+            (ARCNET, vec![1, 2, 212, 0, 0, 1]),
+            (ARCNET, vec![1, 2, 240]),
+            (ARCNET_OF_LINUX, vec![1, 2, 0, 0, 212, 0, 0, 1]),
+            (SLIP, vec![0; 16]),
+            (ATM, snap.to_vec()),
+            (ATM, vec![]),
+            (FRAME_RELAY, vec![0x18, 0x41, 3, 0xcc]),
+            (FRAME_RELAY, vec![0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0]),
+            (FRAME_RELAY, vec![0x18, 0x40, 0x00, 0x41, 8, 0]),
+            (SYMANTEC_FIREWALL, [&[0; 6][..], &[8, 0], &[0; 36]].concat()),
+            (JUNIPER_ETHERNET, [&b"MGC\0"[..], &ethernet(&[8, 0])].concat()),
+            (JUNIPER_ETHERNET, [&b"MGC\x80\0\x02ab"[..], &ethernet(&[8, 0])].concat()),
+            (NET_ANALYZER, [&[0; 4][..], &ethernet(&[8, 0])].concat()),
+            (NET_ANALYZER_TRANSPARENT, [&[0; 12][..], &ethernet(&[8, 0])].concat()),
+            (PRISM, [&[0x44, 0, 0, 0, 16, 0, 0, 0][..], &[0; 8], &wireless].concat()),
+            (AVS, [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 12][..], &[0; 4], &wireless].concat()),
+            (PACKET_TAP_OLD, [&tap[..], &ethernet(&[8, 0])].concat()),
+            (RADIOTAP, padded_radiotap()),
+        ]
+    }
 
     /// Returns each link type with the bytes in front of a packet of IPv4.
     fn heads() -> Vec<(u32, Vec<u8>)> {
@@ -319,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_found_behind_the_header_of_every_link() {
-        for (link_type, head) in heads() {
+        for (link_type, head) in heads().into_iter().chain(rare_heads()) {
             let frame = [&head[..], &PACKET].concat();
             assert_eq!(ip_packet(link_type, &frame), Ok(&PACKET[..]), "{link_type}: {head:?}");
             for cut in 0..head.len() {

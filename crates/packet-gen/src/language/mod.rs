@@ -118,6 +118,8 @@ pub fn compile_with(
     settings: &PacketParserSettings,
     reader: &IncludeReader<'_>,
 ) -> Result<PacketProgram, Vec<PacketTextProblem>> {
+    // Editors of other systems begin a file with the mark of UTF-8.
+    let file = file.strip_prefix("\u{feff}".as_bytes()).unwrap_or(file);
     let Preprocessed { text, sources, faults } = if settings.preprocess {
         preprocess::run(file, &settings.defines, reader)
     } else {

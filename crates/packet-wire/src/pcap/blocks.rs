@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use base::time::NS_PER_S;
 
 use super::reader::{CapturedPacket, word};
-use super::{ByteOrder, LINK_ETHERNET, PcapError, SNAP_LEN};
+use super::{ByteOrder, LINK_ETHERNET, LINK_UNKNOWN, PcapError, SNAP_LEN};
 
 /// The first bytes of a file: the type of the block that heads a section, equal in both byte
 /// orders.
@@ -28,6 +28,9 @@ const TAIL_BYTES: usize = 4;
 const END: u16 = 0;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
+
+/// The number of time stamp units in a second, unless the interface names another.
+const UNITS_PER_S: u64 = 1_000_000;
 
 /// An interface of the section.
 #[derive(Clone, Copy, Debug)]
@@ -162,14 +165,21 @@ impl<'a> PcapngBlocks<'a> {
         body.get(at..at + 4).map(|octets| word(octets, 0, self.order)).ok_or(PcapError::Length)
     }
 
-    /// Returns the interface of a packet.
-    fn interface(&self, number: u32) -> Result<CaptureInterface, PcapError> {
-        self.interfaces.get(number as usize).copied().ok_or(PcapError::Interface)
+    /// Returns the interface of a packet. One that the file does not describe has an unknown link
+    /// type, so that the packet is counted and the others are read.
+    fn interface(&self, number: u32) -> CaptureInterface {
+        let unknown = CaptureInterface {
+            link_type: LINK_UNKNOWN,
+            snap_len: 0,
+            units_per_s: UNITS_PER_S,
+            offset_s: 0,
+        };
+        self.interfaces.get(number as usize).copied().unwrap_or(unknown)
     }
 
     /// Returns a packet with its time and both lengths behind four bytes.
     fn packet(&mut self, interface: u32, body: &'a [u8]) -> Result<CapturedPacket<'a>, PcapError> {
-        let interface = self.interface(interface)?;
+        let interface = self.interface(interface);
         let [high, low, len, original_len] = [4, 8, 12, 16].map(|at| self.word_of(body, at));
         let units = u64::from(high?) << 32 | u64::from(low?);
         self.last_ns = interface.time_ns(units);
@@ -178,7 +188,7 @@ impl<'a> PcapngBlocks<'a> {
     }
 
     fn simple_packet(&self, body: &'a [u8]) -> Result<CapturedPacket<'a>, PcapError> {
-        let interface = self.interface(0)?;
+        let interface = self.interface(0);
         let original_len = self.word_of(body, 0)?;
         let len = match interface.snap_len {
             0 => original_len,
@@ -215,7 +225,7 @@ fn interface(body: &[u8], order: ByteOrder) -> Result<CaptureInterface, PcapErro
     let mut interface = CaptureInterface {
         link_type: half(head, 0, order).into(),
         snap_len: word(head, 4, order),
-        units_per_s: 1_000_000,
+        units_per_s: UNITS_PER_S,
         offset_s: 0,
     };
     let mut rest = &body[8..];
@@ -391,6 +401,24 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_of_an_interface_that_is_not_described_has_an_unknown_link_type() {
+        let packet = |interface, octets: &[u8]| {
+            block(false, PACKET, &body(false, &[interface, 0, 7, 1, 1], octets))
+        };
+        let file = [
+            section(false),
+            described(false, 1, &[]),
+            packet(0, b"a"),
+            packet(7, b"b"),
+            packet(0, b"c"),
+        ];
+        let file = file.concat();
+        let found: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
+        assert_eq!(found.iter().map(|one| one.link_type).collect::<Vec<_>>(), [1, LINK_UNKNOWN, 1]);
+        assert_eq!(found[1].time_ns, 7_000);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_and_ends_the_file() {
         let first = [section(false), described(false, 1, &[])].concat();
         let packet =
@@ -401,7 +429,6 @@ mod tests {
             assert_eq!(read.len(), 1);
             read[0].unwrap_err()
         };
-        assert_eq!(error(packet(&[1, 0, 0, 1, 1], b"a")), PcapError::Interface);
         assert_eq!(error(packet(&[0, 0, 0, 9, 9], b"a")), PcapError::Length);
         assert_eq!(error(packet(&[0, 0, 0, 1, 0], b"a")), PcapError::Length);
         assert_eq!(error(packet(&[0, 0], b"")), PcapError::Length);

@@ -15,14 +15,24 @@ pub const LINK_ETHERNET: u32 = 1;
 /// The link type of bare IPv4 or IPv6 packets.
 pub const LINK_RAW_IP: u32 = 101;
 
+/// The link type of a packet whose interface its file does not describe (pcapng).
+pub const LINK_UNKNOWN: u32 = u32::MAX;
+
 /// The first word of a file that counts microseconds.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
 /// The first word of a file that counts nanoseconds.
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
+/// The first word of a file of a modified libpcap, whose records have eight more bytes in front of
+/// the packet (interface, protocol and kind); it counts microseconds.
+const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
+/// The first bytes of a file that gzip has made (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The length of the file header in bytes.
 const FILE_HEADER_LEN: usize = 24;
 /// The length of the header of a record in bytes.
 const RECORD_HEADER_LEN: usize = 16;
+/// The length of the header of a record of a modified libpcap in bytes.
+const MODIFIED_HEADER_LEN: usize = 24;
 /// The number written as the longest packet kept, as common tools do.
 const SNAP_LEN: u32 = 262_144;
 
@@ -65,10 +75,24 @@ pub enum PcapError {
     Truncated,
     /// A record claims more bytes than any packet has, or more than were on the wire.
     Length,
-    /// A packet refers to an interface that was not described (pcapng).
-    Interface,
+    /// The file is compressed by gzip.
+    Compressed,
     /// An interface has time stamps in a unit that does not fit 64 bits (pcapng).
     Resolution,
+}
+
+/// Returns true if `file` begins as a capture does, also as one that is compressed by gzip, which
+/// [`CaptureReader::new`] refuses.
+#[must_use]
+pub fn is_capture(file: &[u8]) -> bool {
+    let is_classic = |first: &[u8; 4]| {
+        [u32::from_be_bytes(*first), u32::from_le_bytes(*first)]
+            .iter()
+            .any(|word| [MAGIC_US, MAGIC_NS, MAGIC_MODIFIED].contains(word))
+    };
+    file.starts_with(&blocks::MAGIC)
+        || file.starts_with(&GZIP)
+        || file.first_chunk().is_some_and(is_classic)
 }
 
 impl fmt::Display for PcapError {
@@ -78,7 +102,7 @@ impl fmt::Display for PcapError {
             Self::Version => "a version of pcap that is not known",
             Self::Truncated => "the file ends inside a record",
             Self::Length => "a record with an impossible length",
-            Self::Interface => "a packet of an interface that is not described",
+            Self::Compressed => "compressed by gzip: decompress it first",
             Self::Resolution => "an interface with an impossible unit of time",
         })
     }

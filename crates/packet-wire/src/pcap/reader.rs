@@ -4,8 +4,8 @@ use base::time::NS_PER_S;
 
 use super::blocks::{self, PcapngBlocks};
 use super::{
-    ByteOrder, FILE_HEADER_LEN, MAGIC_NS, MAGIC_US, PcapError, RECORD_HEADER_LEN, Resolution,
-    SNAP_LEN,
+    ByteOrder, FILE_HEADER_LEN, GZIP, MAGIC_MODIFIED, MAGIC_NS, MAGIC_US, MODIFIED_HEADER_LEN,
+    PcapError, RECORD_HEADER_LEN, Resolution, SNAP_LEN,
 };
 
 /// One captured packet.
@@ -44,6 +44,8 @@ struct Classic<'a> {
     order: ByteOrder,
     resolution: Resolution,
     link_type: u32,
+    /// Length of the header of each record in bytes.
+    record_header_len: usize,
 }
 
 impl<'a> CaptureReader<'a> {
@@ -51,13 +53,17 @@ impl<'a> CaptureReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`]; for pcapng also
+    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`],
+    /// [`PcapError::Compressed`]; for pcapng also
     /// [`PcapError::Length`] and [`PcapError::Resolution`].
     pub fn new(file: &'a [u8]) -> Result<Self, PcapError> {
         if file.starts_with(&blocks::MAGIC) {
             let blocks = PcapngBlocks::new(file)?;
             let link_type = blocks.link_type();
             return Ok(Self { records: CaptureRecords::Blocks(blocks), link_type });
+        }
+        if file.starts_with(&GZIP) {
+            return Err(PcapError::Compressed);
         }
         let (header, rest) = file.split_at_checked(FILE_HEADER_LEN).ok_or(PcapError::Truncated)?;
         let magic = word(header, 0, ByteOrder::Big);
@@ -66,6 +72,8 @@ impl<'a> CaptureReader<'a> {
             (MAGIC_NS, _) => (ByteOrder::Big, Resolution::Nanoseconds),
             (_, MAGIC_US) => (ByteOrder::Little, Resolution::Microseconds),
             (_, MAGIC_NS) => (ByteOrder::Little, Resolution::Nanoseconds),
+            (MAGIC_MODIFIED, _) => (ByteOrder::Big, Resolution::Microseconds),
+            (_, MAGIC_MODIFIED) => (ByteOrder::Little, Resolution::Microseconds),
             _ => return Err(PcapError::Magic),
         };
         let version = match order {
@@ -77,7 +85,12 @@ impl<'a> CaptureReader<'a> {
         }
         // The upper bits describe frame check sequences, not the link.
         let link_type = word(header, 20, order) & 0xffff;
-        let records = CaptureRecords::Classic(Classic { rest, order, resolution, link_type });
+        let record_header_len = match [magic, magic.swap_bytes()].contains(&MAGIC_MODIFIED) {
+            true => MODIFIED_HEADER_LEN,
+            false => RECORD_HEADER_LEN,
+        };
+        let classic = Classic { rest, order, resolution, link_type, record_header_len };
+        let records = CaptureRecords::Classic(classic);
         Ok(Self { records, link_type })
     }
 
@@ -116,7 +129,7 @@ impl<'a> Classic<'a> {
 
     fn record(&mut self) -> Result<CapturedPacket<'a>, PcapError> {
         let (header, rest) =
-            self.rest.split_at_checked(RECORD_HEADER_LEN).ok_or(PcapError::Truncated)?;
+            self.rest.split_at_checked(self.record_header_len).ok_or(PcapError::Truncated)?;
         let [seconds, fraction, len, original_len] =
             [0, 4, 8, 12].map(|at| word(header, at, self.order));
         if len > SNAP_LEN || len > original_len {
@@ -154,5 +167,46 @@ pub(super) fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
     match order {
         ByteOrder::Big => u32::from_be_bytes(word),
         ByteOrder::Little => u32::from_le_bytes(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::super::is_capture;
+    use super::*;
+
+    #[test]
+    fn files_of_a_modified_library_have_longer_heads_of_records() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let number = |number: u32| match order {
+                ByteOrder::Little => number.to_le_bytes(),
+                ByteOrder::Big => number.to_be_bytes(),
+            };
+            let version = match order {
+                ByteOrder::Little => [2, 0, 4, 0],
+                ByteOrder::Big => [0, 2, 0, 4],
+            };
+            let mut file: Vec<u8> = [number(MAGIC_MODIFIED), version].concat();
+            file.extend([0, 0, 65_535, 1].map(number).concat());
+            for second in [5, 6] {
+                file.extend([second, 7, 3, 3, 2, 0x0800].map(number).concat());
+                file.extend(b"abc");
+            }
+            assert!(is_capture(&file));
+            let found: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
+            let times: Vec<u64> = found.iter().map(|one| one.time_ns).collect();
+            assert_eq!(times, [5 * NS_PER_S + 7_000, 6 * NS_PER_S + 7_000]);
+            assert!(found.iter().all(|one| one.octets == b"abc" && one.link_type == 1));
+        }
+    }
+
+    #[test]
+    fn a_compressed_file_is_named_so() {
+        let file = [&GZIP[..], &[8; 40]].concat();
+        assert!(is_capture(&file));
+        assert_eq!(CaptureReader::new(&file).unwrap_err(), PcapError::Compressed);
+        assert!(!is_capture(b"a.example A") && !is_capture(b"\x1f"));
     }
 }

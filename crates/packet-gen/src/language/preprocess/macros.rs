@@ -17,6 +17,8 @@ const DEPTH_MAX: usize = 32;
 pub(super) struct Macro {
     /// Names of the arguments; `None` if the macro has no parentheses.
     parameters: Option<Vec<String>>,
+    /// True if the last parameter stands for all further arguments, with their commas.
+    is_variadic: bool,
     body: Vec<PreprocessorToken>,
 }
 
@@ -33,16 +35,24 @@ pub(super) struct MacroError {
 impl Macro {
     /// Parses the text after the name in `#define`: `(a, b) body` or ` body`.
     pub(super) fn parse(definition: &str) -> Result<Self, String> {
+        let mut is_variadic = false;
         let (parameters, body) = match definition.strip_prefix('(') {
             None => (None, definition),
             Some(rest) => {
                 let (names, body) =
                     rest.split_once(')').ok_or("the `)` of its arguments is missing")?;
-                let names: Vec<String> = names
+                let mut names: Vec<String> = names
                     .split(',')
                     .map(|name| name.trim().to_owned())
                     .filter(|name| !name.is_empty())
                     .collect();
+                // `...` of C, and `name...` of GNU's preprocessor.
+                if let Some(last) = names.last_mut()
+                    && let Some(name) = last.strip_suffix("...").map(str::trim)
+                {
+                    is_variadic = true;
+                    *last = if name.is_empty() { "__VA_ARGS__" } else { name }.to_owned();
+                }
                 (Some(names), body)
             }
         };
@@ -60,7 +70,7 @@ impl Macro {
         }
         let blanks = body.iter().take_while(|token| token.is_blank()).count();
         body.drain(..blanks);
-        Ok(Self { parameters, body })
+        Ok(Self { parameters, is_variadic, body })
     }
 }
 
@@ -199,12 +209,11 @@ impl<'m> Expander<'m> {
         {
             arguments.clear();
         }
-        if parameters.len() != arguments.len() {
-            let message =
-                format!("`{name}` takes {} arguments, not {}", parameters.len(), arguments.len());
-            return Err(error(token, message));
+        if found.is_variadic {
+            join_further(&mut arguments, parameters.len() - 1);
         }
-        let arguments: Vec<Vec<PreprocessorToken>> = arguments.into_iter().map(trimmed).collect();
+        check_count(parameters.len(), arguments.len(), token, name)?;
+        let arguments: Vec<_> = arguments.into_iter().map(trimmed).collect();
         let argument_of = |token: &PreprocessorToken| {
             let word = token.word()?;
             let place = parameters.iter().position(|parameter| parameter == word)?;
@@ -222,6 +231,17 @@ impl<'m> Expander<'m> {
                     rest.next();
                 }
                 let Some(right) = rest.next() else { break };
+                // GNU's `, ## __VA_ARGS__`: without further arguments the comma goes.
+                if found.is_variadic
+                    && right.word() == parameters.last().map(String::as_str)
+                    && output.last().is_some_and(|left| left.is(b','))
+                {
+                    match argument_of(right).filter(|further| !further.is_empty()) {
+                        Some(further) => output.extend(self.expanded(further)?),
+                        None => drop(output.pop()),
+                    }
+                    continue;
+                }
                 let right = argument_of(right).cloned().unwrap_or_else(|| vec![right.clone()]);
                 paste(&mut output, right);
             } else if piece.is(b'#') && rest.peek().is_some_and(|next| argument_of(next).is_some())
@@ -278,6 +298,34 @@ pub(super) fn expanded_text(macros: &Macros, text: &str) -> Result<String, Macro
         output.extend_from_slice(&token.octets);
     }
     Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+fn check_count(
+    wanted: usize,
+    given: usize,
+    token: &PreprocessorToken,
+    name: &str,
+) -> Result<(), MacroError> {
+    if wanted == given {
+        return Ok(());
+    }
+    Err(error(token, format!("`{name}` takes {wanted} arguments, not {given}")))
+}
+
+/// Joins the arguments after the first `count` to one, with their commas; it is empty if there are
+/// none.
+fn join_further(arguments: &mut Vec<Vec<PreprocessorToken>>, count: usize) {
+    let further = arguments.split_off(count.min(arguments.len()));
+    let mut joined = Vec::new();
+    for (number, argument) in further.into_iter().enumerate() {
+        if number > 0 {
+            joined.extend(tokens(b",", 0));
+        }
+        joined.extend(argument);
+    }
+    if arguments.len() == count {
+        arguments.push(joined);
+    }
 }
 
 fn error(token: &PreprocessorToken, message: String) -> MacroError {

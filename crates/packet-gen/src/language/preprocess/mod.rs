@@ -385,6 +385,10 @@ mod tests {
             ("#define G(x) x+1\n#define F(x) G(x)*2\nF(F(3))", "\n3+1*2+1*2"),
             ("#define F G\n#define G(x) [x]\nF(1)", "\n\n[1]"),
             ("#define X X+1\nX", "\nX+1"),
+            ("#define V(...) [__VA_ARGS__]\nV(1,2,N) V()", "\n[1,2,7] []"),
+            ("#define V(a, ...) a:__VA_ARGS__\nV(1) V(1, 2,3)", "\n1: 1:2,3"),
+            ("#define V(a, more...) a, ## more\nV(1) V(1, 2,3)", "\n1 1,2,3"),
+            ("#define V(...) #__VA_ARGS__\nV(a, b)", "\n\"a, b\""),
             ("#define MAC(n) 2,0,0,0,0,n\n{ MAC(1), MAC(N) }", "\n{ 2,0,0,0,0,1, 2,0,0,0,0,7 }"),
         ] {
             let (found, faults) = text(file);
