@@ -37,6 +37,8 @@ const ANY_PORT: u16 = 9;
 const UNREACHABLE_MAX: usize = 1_024;
 /// Error number `EMSGSIZE` of Linux.
 const EMSGSIZE: i32 = 90;
+/// Error number `ECONNREFUSED` of Linux.
+const ECONNREFUSED: i32 = 111;
 
 /// An endpoint without a thread. A turn of its owner's loop calls [`Driver::wait`],
 /// [`Driver::receive`], [`Driver::poll_event`] until it returns `None`, then [`Driver::deliver`]
@@ -296,10 +298,24 @@ impl Driver {
             let Some((key, state)) = found else { return };
             if is_too_long {
                 core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
-            } else if state == ConnectionState::Request && unreachable.len() < UNREACHABLE_MAX {
-                // Its Request was not accepted, so no peer needs a Reset.
-                core.forget(&key);
-                unreachable.push_back((key, error.cause));
+            } else if state == ConnectionState::Request {
+                // One report may stand for several packets: the kernel sends equal ones together
+                // and quotes the first. No Request was accepted, so no peer needs a Reset.
+                let code = error.cause.raw_os_error().unwrap_or(0);
+                let is_of_one_port =
+                    matches!(kind, CarrierKind::Raw { .. }) && code == ECONNREFUSED;
+                let is_concerned = |other: &ConnectionKey| {
+                    other.remote == remote && (!is_of_one_port || other.remote_port == remote_port)
+                };
+                let requests =
+                    core.states().filter(|(_, state)| *state == ConnectionState::Request);
+                let refused: Vec<_> = requests.map(|(key, _)| key).filter(is_concerned).collect();
+                for key in refused {
+                    if unreachable.len() < UNREACHABLE_MAX {
+                        core.forget(&key);
+                        unreachable.push_back((key, io::Error::from_raw_os_error(code)));
+                    }
+                }
             }
         });
     }

@@ -118,4 +118,22 @@ mod tests {
             assert!(receive(&socket, &mut buffer).is_none());
         }
     }
+
+    #[test]
+    fn an_error_of_one_datagram_keeps_none_of_the_others_from_being_sent() {
+        const COUNT: usize = 20;
+        let deaf = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let closed = deaf.local_addr().unwrap();
+        deaf.connect(closed).unwrap();
+        let bind: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let socket = UdpSocket::open(&UdpOptions::at(bind)).unwrap();
+        report(&socket, true).unwrap();
+        let mut batch = SendBatch::new(COUNT, 100, false).with_path_errors();
+        for _ in 0..COUNT {
+            batch.slot().unwrap()[..4].copy_from_slice(b"data");
+            batch.commit(4, closed, None);
+        }
+        let flushed = batch.flush(&socket);
+        assert_eq!((flushed.sent, flushed.refused), (COUNT, 0));
+    }
 }

@@ -95,6 +95,10 @@ pub struct SendBatch {
     next: usize,
     refused: Vec<usize>,
     refusal: Option<i32>,
+    /// True if an error may concern earlier datagrams, so that a refused one is tried again.
+    has_path_errors: bool,
+    /// Number of the group that was tried again.
+    repeated: Option<usize>,
     counts: SendCounts,
 }
 
@@ -130,8 +134,19 @@ impl SendBatch {
             next: 0,
             refused: Vec::with_capacity(slots),
             refusal: None,
+            has_path_errors: false,
+            repeated: None,
             counts: SendCounts::default(),
         }
+    }
+
+    /// Tries a datagram again that the kernel refuses, once: for sockets with
+    /// [`crate::path_error::report`], on which a call may return the error of an earlier datagram
+    /// and send nothing.
+    #[must_use]
+    pub const fn with_path_errors(mut self) -> Self {
+        self.has_path_errors = true;
+        self
     }
 
     /// Returns the next free slot to write a datagram into; `None` if the batch is full. The slot
@@ -276,6 +291,7 @@ impl SendBatch {
     /// while [`FlushResult::left`] is not 0.
     pub fn flush(&mut self, socket: &impl DatagramSocket) -> FlushResult {
         self.refused.clear();
+        self.repeated = None;
         let mut result = FlushResult::default();
         self.prepare();
         while self.next < self.groups.len() {
@@ -292,6 +308,10 @@ impl SendBatch {
                     libc::EAGAIN | libc::ENOBUFS => {
                         self.counts.stalled += 1;
                         break;
+                    }
+                    // The error of an earlier datagram: this one has not been tried.
+                    _ if self.has_path_errors && self.repeated != Some(self.next) => {
+                        self.repeated = Some(self.next);
                     }
                     code => self.refuse_or_ungroup(code),
                 },

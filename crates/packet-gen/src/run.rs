@@ -113,15 +113,16 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     check_segmentation(args, &output)?;
     check_smoke_test(args, &output)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let source = source(args)?;
     let settings = PacketParserSettings {
         quirks: args.quirks,
         preprocess: args.preprocess,
         defines: defines(&args.defines)?,
+        file_name: source.name().to_owned(),
         seed: args.seed.unwrap_or_else(|| now.subsec_nanos() ^ now.as_secs() as u32),
         device: output.device(),
         is_to_file: !matches!(output, TrafgenOutput::Interface(_)),
     };
-    let source = source(args)?;
     let mtu_bytes = match &output {
         TrafgenOutput::Interface(interface) if source.is_capture() => {
             Some(FrameSender::open(interface)?.mtu_bytes())

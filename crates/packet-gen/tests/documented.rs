@@ -290,6 +290,37 @@ fn all_mistakes_are_named_at_once_with_their_place() {
 }
 
 #[test]
+fn a_mistake_makes_no_further_ones() {
+    for text in [
+        "{ fill(?, 3), 1 }",
+        "{ udp(nothing=7, sport=8), 2 }",
+        "{ udp(sport=(1), dport=8), 2 }",
+        "{ drnd(1, ?, (2)), \"a, b\", 3 }",
+        "{ 1, ) }",
+        "{ nothing(fill(1, 2), 3), 4 }",
+        "{ ipv4(daddr=1.2.3), udp() }",
+        "{ dns(nothing(a, b), id=1) }",
+    ] {
+        assert_eq!(problems(text).len(), 1, "{text}: {:?}", problems(text));
+    }
+}
+
+#[test]
+fn a_mistake_of_the_preprocessor_is_named_once() {
+    for text in [
+        "#define V(a) a\n{ V(1,2,3) }",
+        "#define V(a) a\n{ fill(V(1,2), 3), 1, 2 }",
+        "{ 1,\n#include \"not-there\"\n}",
+        "{\n#if (\n 1\n#endif\n}",
+        "#include \"not-there\"\n{ 1 }",
+    ] {
+        let settings = PacketParserSettings { preprocess: true, ..PacketParserSettings::default() };
+        let problems = language::compile(text.as_bytes(), &settings).expect_err(text);
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+    }
+}
+
+#[test]
 fn mistakes_are_said_in_words() {
     for (text, words) in [
         ("", "no packet"),

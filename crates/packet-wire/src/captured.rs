@@ -16,6 +16,8 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
+/// Authentication header of IPv4 and IPv6 (RFC 4302).
+const AUTHENTICATION: u8 = 51;
 
 /// A captured UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,7 @@ fn ipv4(packet: &[u8]) -> DatagramResult<'_> {
     if header_len < head.len() || (total_len != 0 && total_len < header_len) {
         return Err(Some(SkipReason::Header));
     }
-    if head[9] != protocol::UDP {
+    if ![protocol::UDP, AUTHENTICATION].contains(&head[9]) {
         return Err(Some(SkipReason::NotUdp));
     }
     // More fragments follow, or this is not the first one.
@@ -113,8 +115,19 @@ fn ipv4(packet: &[u8]) -> DatagramResult<'_> {
         |at: usize| IpAddr::V4(Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]));
     // The length is 0 where the interface cuts large packets up.
     let end = if total_len == 0 { packet.len() } else { total_len.min(packet.len()) };
-    let segment = packet.get(header_len..end).ok_or(None)?;
+    let mut segment = packet.get(header_len..end).ok_or(None)?;
+    if head[9] == AUTHENTICATION {
+        if segment.first().ok_or(None)? != &protocol::UDP {
+            return Err(Some(SkipReason::NotUdp));
+        }
+        segment = segment.get(authentication_bytes(segment)?..).ok_or(None)?;
+    }
     udp(address(12), address(16), segment)
+}
+
+/// Returns the length of the authentication header that `header` begins with, in bytes.
+fn authentication_bytes(header: &[u8]) -> Result<usize, Option<SkipReason>> {
+    Ok(4 * (2 + usize::from(*header.get(1).ok_or(None)?)))
 }
 
 fn ipv6(packet: &[u8]) -> DatagramResult<'_> {
@@ -130,6 +143,7 @@ fn ipv6(packet: &[u8]) -> DatagramResult<'_> {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY => {
                 8 + 8 * usize::from(*rest.get(1).ok_or(None)?)
             }
+            AUTHENTICATION => authentication_bytes(rest)?,
             FRAGMENT => {
                 let [high, low] = [2, 3].map(|at| rest.get(at).copied());
                 let place = u16::from_be_bytes([high.ok_or(None)?, low.ok_or(None)?]);

@@ -1,6 +1,7 @@
 //! The IP packet in a captured frame, for the link types that tcpdump writes on Linux and on BSD
 //! (<https://www.tcpdump.org/linktypes.html>).
 
+mod juniper;
 mod rare;
 
 use crate::pcap::LINK_ETHERNET;
@@ -20,27 +21,33 @@ const PPP_ETHER: u32 = 51;
 const SYMANTEC_FIREWALL: u32 = 99;
 const LLC: u32 = 100;
 const RAW: u32 = 101;
+const SLIP_OF_BSD_OS: u32 = 102;
 const CISCO_HDLC: u32 = 104;
 const WIRELESS: u32 = 105;
+const ATM_OF_LINUX: u32 = 106;
 const FRAME_RELAY: u32 = 107;
 const LOOP: u32 = 108;
 const IPSEC: u32 = 109;
 const COOKED: u32 = 113;
 const PACKET_FILTER_LOG: u32 = 117;
 const PRISM: u32 = 119;
+const FIBRE_CHANNEL: u32 = 122;
+const SUN_ATM: u32 = 123;
 const RADIOTAP: u32 = 127;
 const ARCNET_OF_LINUX: u32 = 129;
 const FIREWIRE: u32 = 138;
 /// Packet tap in captures of the time before its own number.
 const PACKET_TAP_OLD: u32 = 149;
 const AVS: u32 = 163;
-const JUNIPER_ETHERNET: u32 = 178;
+const MULTILINK_FRAME_RELAY: u32 = 182;
 const PER_PACKET: u32 = 192;
+const SOLARIS_IPNET: u32 = 226;
 const IPV4: u32 = 228;
 const IPV6: u32 = 229;
 const NETFILTER_LOG: u32 = 239;
 const NET_ANALYZER: u32 = 240;
 const NET_ANALYZER_TRANSPARENT: u32 = 241;
+const INFINIBAND: u32 = 242;
 const PACKET_TAP: u32 = 258;
 const COOKED_2: u32 = 276;
 const SWITCH_BROADCOM: u32 = 281;
@@ -115,11 +122,20 @@ fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError
         TOKEN_RING => rare::token_ring(frame),
         ARCNET => rare::arcnet(frame, 2),
         ARCNET_OF_LINUX => rare::arcnet(frame, 4),
-        SLIP => by_version(bytes_from(frame, 16)?),
-        ATM => rare::atm(frame),
+        SLIP | SLIP_OF_BSD_OS => by_version(bytes_from(frame, 16)?),
+        ATM | ATM_OF_LINUX => rare::atm(frame),
+        SUN_ATM => rare::sun_atm(frame),
         FRAME_RELAY => rare::frame_relay(frame),
+        MULTILINK_FRAME_RELAY => rare::multilink_frame_relay(frame),
+        FIBRE_CHANNEL => llc(bytes_from(frame, 16)?),
+        INFINIBAND => typed(half(frame, 40)?, bytes_from(frame, 44)?),
+        SOLARIS_IPNET => by_version(bytes_from(frame, 24)?),
         SYMANTEC_FIREWALL => typed(half(frame, 6)?, bytes_from(frame, 44)?),
-        JUNIPER_ETHERNET => ethernet(rare::behind_juniper(frame)?, 12),
+        juniper::MULTILINK_PPP..=juniper::ATM_1
+        | juniper::MONITOR
+        | juniper::PPPOE
+        | juniper::PPPOE_ON_ATM
+        | juniper::ETHERNET..=juniper::CISCO_HDLC => juniper::packet(link_type, frame),
         NET_ANALYZER => ethernet(bytes_from(frame, 4)?, 12),
         NET_ANALYZER_TRANSPARENT => ethernet(bytes_from(frame, 12)?, 12),
         PER_PACKET => {
@@ -138,6 +154,10 @@ fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError
 
 fn bytes_from(octets: &[u8], at: usize) -> Result<&[u8], LinkError> {
     octets.get(at..).ok_or(LinkError::Truncated)
+}
+
+fn octet(octets: &[u8], at: usize) -> Result<u8, LinkError> {
+    octets.get(at).copied().ok_or(LinkError::Truncated)
 }
 
 fn half(octets: &[u8], at: usize) -> Result<u16, LinkError> {
@@ -245,6 +265,10 @@ fn wireless_filled(frame: &[u8], is_padded: bool) -> Result<&[u8], LinkError> {
         len += 6;
     }
     if has_quality {
+        // Several packets in one frame.
+        if octet(frame, len)? & 0x80 != 0 {
+            return Err(LinkError::Header);
+        }
         len += 2;
         if control & 0x8000 != 0 {
             len += 4;
@@ -282,159 +306,4 @@ fn netfilter_log(attributes: &[u8]) -> Result<&[u8], LinkError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use alloc::vec;
-    use alloc::vec::Vec;
-
-    use super::*;
-
-    const PACKET: [u8; 3] = [0x45, 1, 2];
-
-    /// Returns a header of radiotap with a time and flags, and a wireless one of 26 bytes, filled
-    /// up to 28.
-    fn padded_radiotap() -> Vec<u8> {
-        let mut head = vec![0, 0, 17, 0, 3, 0, 0, 0];
-        head.extend([0; 8]);
-        head.push(0x20);
-        head.extend([0x88, 0x01]);
-        head.extend([0; 26]);
-        head.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
-        head
-    }
-
-    /// Returns link types that few captures have, each with the bytes in front of a packet of IPv4.
-    fn rare_heads() -> Vec<(u32, Vec<u8>)> {
-        let ethernet = |tail: &[u8]| [&[2; 12][..], tail].concat();
-        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
-        let wireless = [&[8, 1][..], &[0; 22], &snap].concat();
-        let mut tap = [0; 108];
-        (tap[0], tap[8]) = (108, 1);
-        vec![
-            (1, ethernet(&[0x92, 0, 0, 5, 8, 0])),
-            (TOKEN_RING, [&[0x10; 14][..], &snap].concat()),
-            (TOKEN_RING, [&[0x10; 8][..], &[0x90; 6], &[6, 0, 0, 1, 0, 2], &snap].concat()),
-            (ARCNET, vec![1, 2, 212, 0, 0, 1]),
-            (ARCNET, vec![1, 2, 240]),
-            (ARCNET_OF_LINUX, vec![1, 2, 0, 0, 212, 0, 0, 1]),
-            (SLIP, vec![0; 16]),
-            (ATM, snap.to_vec()),
-            (ATM, vec![]),
-            (FRAME_RELAY, vec![0x18, 0x41, 3, 0xcc]),
-            (FRAME_RELAY, vec![0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0]),
-            (FRAME_RELAY, vec![0x18, 0x40, 0x00, 0x41, 8, 0]),
-            (SYMANTEC_FIREWALL, [&[0; 6][..], &[8, 0], &[0; 36]].concat()),
-            (JUNIPER_ETHERNET, [&b"MGC\0"[..], &ethernet(&[8, 0])].concat()),
-            (JUNIPER_ETHERNET, [&b"MGC\x80\0\x02ab"[..], &ethernet(&[8, 0])].concat()),
-            (NET_ANALYZER, [&[0; 4][..], &ethernet(&[8, 0])].concat()),
-            (NET_ANALYZER_TRANSPARENT, [&[0; 12][..], &ethernet(&[8, 0])].concat()),
-            (PRISM, [&[0x44, 0, 0, 0, 16, 0, 0, 0][..], &[0; 8], &wireless].concat()),
-            (AVS, [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 12][..], &[0; 4], &wireless].concat()),
-            (PACKET_TAP_OLD, [&tap[..], &ethernet(&[8, 0])].concat()),
-            (RADIOTAP, padded_radiotap()),
-        ]
-    }
-
-    /// Returns each link type with the bytes in front of a packet of IPv4.
-    fn heads() -> Vec<(u32, Vec<u8>)> {
-        let macs = [2; 12];
-        let ethernet = |tail: &[u8]| [&macs[..], tail].concat();
-        let radiotap = [0, 0, 10, 0, 0, 0, 0, 0, 0, 0];
-        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
-        let wireless = |control: [u8; 2], len: usize| {
-            let mut head = vec![0; len];
-            head[..2].copy_from_slice(&control);
-            [&head[..], &snap].concat()
-        };
-        let tap_head = |bytes: usize, link_type: u8| {
-            let mut head = vec![0; bytes];
-            head[0] = bytes as u8;
-            head[8] = link_type;
-            head
-        };
-        vec![
-            (NULL, vec![2, 0, 0, 0]),
-            (LOOP, vec![0, 0, 0, 2]),
-            (RAW, vec![]),
-            (RAW_OF_BSD, vec![]),
-            (RAW_OF_OPENBSD, vec![]),
-            (IPV4, vec![]),
-            (IPSEC, vec![0; 12]),
-            (1, ethernet(&[8, 0])),
-            (1, ethernet(&[0x81, 0, 0, 5, 8, 0])),
-            (1, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0])),
-            (1, ethernet(&[0x91, 0, 0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0])),
-            (1, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 5, 0, 0x21])),
-            (1, ethernet(&[0x88, 0x47, 0, 0, 0, 64, 0, 1, 1, 64])),
-            (1, [&ethernet(&[0, 11])[..], &snap].concat()),
-            (COOKED, [&[0; 14][..], &[8, 0]].concat()),
-            (COOKED, [&[0; 14][..], &[0x81, 0, 0, 5, 8, 0]].concat()),
-            (COOKED_2, [&[8, 0][..], &[0; 18]].concat()),
-            (FIREWIRE, [&[0; 16][..], &[8, 0]].concat()),
-            (CISCO_HDLC, vec![0x0f, 0, 8, 0]),
-            (PPP, vec![0xff, 3, 0, 0x21]),
-            (PPP, vec![0, 0x21]),
-            (PPP, vec![0x21]),
-            (PPP_SERIAL, vec![0xff, 3, 0, 0x21]),
-            (PPP_SERIAL, vec![0x8f, 0, 8, 0]),
-            (PPP_ETHER, vec![0x11, 0, 0, 1, 0, 5, 0, 0x21]),
-            (LLC, snap.to_vec()),
-            (FDDI, [&[0x50; 13][..], &snap].concat()),
-            (WIRELESS, wireless([0x08, 0x01], 24)),
-            (WIRELESS, wireless([0x08, 0x03], 30)),
-            (WIRELESS, wireless([0x88, 0x01], 26)),
-            (WIRELESS, wireless([0x88, 0x81], 30)),
-            (RADIOTAP, [&radiotap[..], &wireless([0x08, 0x02], 24)].concat()),
-            (PER_PACKET, [&[0, 0, 8, 0, 1, 0, 0, 0][..], &ethernet(&[8, 0])].concat()),
-            (PACKET_TAP, [&tap_head(108, 1)[..], &ethernet(&[8, 0])].concat()),
-            (PACKET_TAP, [&tap_head(108, 0)[..], &[2, 0, 0, 0]].concat()),
-            (PACKET_FILTER_LOG, [&[61][..], &[0; 63]].concat()),
-            (NETFILTER_LOG, vec![2, 0, 0, 1, 6, 0, 10, 0, 1, 2, 0, 0, 7, 0, 9, 0]),
-            (NETFILTER_LOG, vec![2, 0, 0, 1, 0, 6, 0, 10, 1, 2, 0, 0, 0, 7, 0, 9]),
-            (SWITCH_BROADCOM, ethernet(&[1, 2, 3, 4, 8, 0])),
-            (SWITCH_BROADCOM_FIRST, [&[1, 2, 3, 4][..], &ethernet(&[8, 0])].concat()),
-            (SWITCH_MARVELL, ethernet(&[1, 2, 3, 4, 8, 0])),
-            (SWITCH_MARVELL_TYPED, ethernet(&[1, 2, 3, 4, 5, 6, 7, 8, 8, 0])),
-        ]
-    }
-
-    #[test]
-    fn a_packet_is_found_behind_the_header_of_every_link() {
-        for (link_type, head) in heads().into_iter().chain(rare_heads()) {
-            let frame = [&head[..], &PACKET].concat();
-            assert_eq!(ip_packet(link_type, &frame), Ok(&PACKET[..]), "{link_type}: {head:?}");
-            for cut in 0..head.len() {
-                let found = ip_packet(link_type, &frame[..cut]);
-                assert!(found.is_err(), "{link_type}: {cut} octets of {head:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn other_protocols_and_links_are_told_apart() {
-        let arp = [&[2; 12][..], &[8, 6, 0, 1]].concat();
-        assert_eq!(ip_packet(1, &arp), Err(LinkError::NotIp));
-        assert_eq!(ip_packet(147, &PACKET), Err(LinkError::LinkType(147)));
-        let encrypted = [&[0x08, 0x41][..], &[0; 40]].concat();
-        assert_eq!(ip_packet(WIRELESS, &encrypted), Err(LinkError::Header));
-        let itself = [8, 0, 8, 0, 192, 0, 0, 0].repeat(20);
-        assert_eq!(ip_packet(PER_PACKET, &itself), Err(LinkError::Header));
-        let tags = [&[2; 12][..], &[0x81, 0, 0, 1].repeat(20)].concat();
-        assert_eq!(ip_packet(1, &tags), Err(LinkError::Header));
-    }
-
-    #[test]
-    fn no_octets_at_all_end_the_reading() {
-        let mut state = 1_u64;
-        for link_type in 0..300 {
-            for len in 0..60 {
-                let frame: Vec<u8> = (0..len)
-                    .map(|_| {
-                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        (state >> 56) as u8
-                    })
-                    .collect();
-                let _ = ip_packet(link_type, &frame);
-            }
-        }
-    }
-}
+mod tests;

@@ -77,7 +77,7 @@ impl AddressFamilySocket {
                 Ok(Self {
                     socket: Arc::new(CarrierSocket::Raw(socket)),
                     receive: RecvBatch::new(SLOTS, PACKET_BYTES_MAX + IP_HEADER_MAX),
-                    send: SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, false),
+                    send: SendBatch::new(SEND_SLOTS, PACKET_BYTES_MAX, false).with_path_errors(),
                     bound: socket_address(address, 0, scope),
                     delivered: 0,
                 })
@@ -99,7 +99,8 @@ impl AddressFamilySocket {
         let asked = |cause| NetError::new("ask for the address of", bind.to_string(), cause);
         let bound = socket.local_address().map_err(asked)?;
         let slots = if is_large { SEND_SLOTS } else { SMALL_SLOTS };
-        let send = SendBatch::new(slots, PACKET_BYTES_MAX, socket.supports_segmentation());
+        let send = SendBatch::new(slots, PACKET_BYTES_MAX, socket.supports_segmentation())
+            .with_path_errors();
         let receive = if is_large {
             RecvBatch::coalescing()
         } else {

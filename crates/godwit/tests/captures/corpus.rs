@@ -1,5 +1,7 @@
 //! Captures of every link type that tcpdump writes and of every cut, built here byte by byte.
 
+mod rare_links;
+
 /// Capture with queries and DISCOVERs that contain its name and number.
 pub(crate) struct CorpusCapture {
     pub(crate) name: String,
@@ -241,6 +243,10 @@ const LINKS: &[(&str, u32, Link)] = &[
     ("unknown-link", 147, |packet| packet.octets.clone()),
 ];
 
+/// Captures of link types that tshark 4.0 does not know.
+const UNKNOWN_TO_TSHARK: [&str; 5] =
+    ["switch-broadcom", "slip-bsd-os", "frame-relay-links", "juniper-pppoe-atm", "juniper-monitor"];
+
 /// Forms of a classic file.
 #[derive(Clone, Copy)]
 struct PcapFormat {
@@ -340,8 +346,8 @@ pub(crate) fn all() -> Vec<CorpusCapture> {
             let octets = make(&mut CorpusMessageBuilder::new(name, captures.len()));
             captures.push(CorpusCapture { name: name.to_owned(), octets, is_mergeable });
         };
-    for &(name, link_type, link) in LINKS {
-        add(name, name != "switch-broadcom", &|messages| {
+    for &(name, link_type, link) in LINKS.iter().chain(rare_links::LINKS) {
+        add(name, !UNKNOWN_TO_TSHARK.contains(&name), &|messages| {
             let frames = messages.packets().into_iter().map(|packet| link(&packet).into());
             classic(PLAIN, link_type, &frames.collect::<Vec<_>>())
         });
@@ -417,6 +423,14 @@ fn headers(add: &mut Add<'_>) {
             ipv4(&udp(67, &discover)),
         ];
         classic(PLAIN, 1, &ethernet_frames(&packets))
+    });
+    add("authentication", true, &|messages| {
+        let [query, query6, discover] = [messages.query(), messages.query(), messages.discover()];
+        let head = |next: u8| [&[next, 4, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1][..], &[0x5a; 12]].concat();
+        let mut packet = ipv4(&[&head(17)[..], &udp(53, &query)].concat());
+        packet.octets[9] = 51;
+        let packet6 = ipv6(51, &[&head(17)[..], &udp(53, &query6)].concat());
+        classic(PLAIN, 1, &ethernet_frames(&[packet, packet6, ipv4(&udp(67, &discover))]))
     });
     add("ipv6-fragments", true, &|messages| {
         let (whole, cut, discover) = (messages.query(), messages.query(), messages.discover());

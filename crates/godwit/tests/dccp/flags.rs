@@ -98,6 +98,17 @@ fn debug_tells_what_a_connection_does() {
 /// Checks that the commands work with the kernel's DCCP as with Godwit's own stack, and report its
 /// absence without it.
 #[test]
+fn where_nobody_listens_all_flows_end_with_the_reason() {
+    for flows in ["1", "20"] {
+        let words = ["perf", "-c", "127.0.0.1", "-P", flows, "--connect-timeout", "300"];
+        let output = godwit(&words).args(["--udp-port", &free_port()]).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{flows}: {said}");
+        assert!(said.contains("nothing takes DCCP packets at 127.0.0.1"), "{flows}: {said}");
+    }
+}
+
+#[test]
 fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
     let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
     let failed = |words: &[&str], code: i32| {

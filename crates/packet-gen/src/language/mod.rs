@@ -46,6 +46,8 @@ pub struct PacketParserSettings {
     pub preprocess: bool,
     /// Names and their replacements, for the preprocessor.
     pub defines: Vec<(String, String)>,
+    /// Name of the packet file, for `__FILE__`.
+    pub file_name: String,
     /// Seed of the random numbers.
     pub seed: u32,
     /// Addresses that headers have by default; zeros if the output is no interface.
@@ -77,6 +79,7 @@ impl Default for PacketParserSettings {
             quirks: false,
             preprocess: false,
             defines: Vec::new(),
+            file_name: String::new(),
             seed: 1,
             device: InterfaceAddresses::NONE,
             is_to_file: true,
@@ -120,11 +123,11 @@ pub fn compile_with(
 ) -> Result<PacketProgram, Vec<PacketTextProblem>> {
     // Editors of other systems begin a file with the mark of UTF-8.
     let file = file.strip_prefix("\u{feff}".as_bytes()).unwrap_or(file);
-    let Preprocessed { text, sources, faults } = if settings.preprocess {
-        preprocess::run(file, &settings.defines, reader)
+    let Preprocessed { text, sources, faults, gaps } = if settings.preprocess {
+        preprocess::run(file, &settings.file_name, &settings.defines, reader)
     } else {
         let (text, sources) = (MappedText::verbatim(file), PacketTextFiles::new(file));
-        Preprocessed { text, sources, faults: Vec::new() }
+        Preprocessed { text, sources, faults: Vec::new(), gaps: Vec::new() }
     };
     let mut parser = parser::Parser::new(&text, settings);
     parser.packets();
@@ -133,8 +136,9 @@ pub fn compile_with(
         at: cursor.origin(fault, file.len()),
         ..fault.clone()
     };
-    let mut faults: Vec<PacketTextFault> =
-        faults.into_iter().chain(parser.faults.iter().map(placed)).collect();
+    // What the preprocessor left out is no second fault of the packet.
+    let own = parser.faults.iter().filter(|fault| !gaps.contains(&fault.at));
+    let mut faults: Vec<PacketTextFault> = faults.into_iter().chain(own.map(placed)).collect();
     faults.sort_by_key(|fault| fault.at);
     let show = |fault: &PacketTextFault| sources.problem(fault.at, fault.message.clone());
     let mut problems: Vec<PacketTextProblem> = faults.iter().map(show).collect();

@@ -142,6 +142,8 @@ impl<'a> Parser<'a> {
                 Some(_) => {
                     if let Err(fault) = self.element(builder) {
                         self.faults.push(fault);
+                        // From its beginning, so that all its parentheses are counted.
+                        self.cursor.at = at;
                         self.cursor.recover();
                         if self.faults.len() >= FAULTS_MAX {
                             return Ok(count);

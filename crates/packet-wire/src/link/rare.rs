@@ -1,26 +1,23 @@
 //! Headers of link types that few captures have: token ring, ARCNET, ATM, frame relay, and those
-//! that drivers and appliances put in front of another link's header
-//! (<https://www.tcpdump.org/linktypes.html>, and the printers of tcpdump).
+//! that drivers put in front of another link's header (<https://www.tcpdump.org/linktypes.html>,
+//! and the printers of tcpdump).
 
 use super::{
-    LinkError, by_version, bytes_from, half, half_little, llc, typed, wireless, word_little,
+    LinkError, by_version, bytes_from, ethernet, half, half_little, llc, octet, typed, wireless,
+    word_little,
 };
 
 /// Network layer protocol identifiers (ISO/IEC TR 9577).
 const NLPID_SNAP: u8 = 0x80;
-const NLPID_IPV6: u8 = 0x8e;
-const NLPID_IPV4: u8 = 0xcc;
+pub(super) const NLPID_IPV6: u8 = 0x8e;
+pub(super) const NLPID_IPV4: u8 = 0xcc;
 /// Control field of unnumbered information.
-const UNNUMBERED: u8 = 0x03;
+pub(super) const UNNUMBERED: u8 = 0x03;
 
 /// Types of ARCNET: IPv4 (RFC 1201, RFC 1051) and IPv6 (RFC 2497).
 const ARCNET_IPV4: u8 = 212;
 const ARCNET_IPV4_OLD: u8 = 240;
 const ARCNET_IPV6: u8 = 196;
-
-fn octet(octets: &[u8], at: usize) -> Result<u8, LinkError> {
-    octets.get(at).copied().ok_or(LinkError::Truncated)
-}
 
 /// Returns the packet in a frame of a token ring (IEEE 802.5), also with a route in its header.
 pub(super) fn token_ring(frame: &[u8]) -> Result<&[u8], LinkError> {
@@ -30,10 +27,33 @@ pub(super) fn token_ring(frame: &[u8]) -> Result<&[u8], LinkError> {
     llc(bytes_from(frame, HEAD_BYTES + route_len)?)
 }
 
-/// Returns the packet in a frame of classical IP over ATM (RFC 2684): behind a SNAP header, or
-/// alone on its circuit.
+/// Returns the packet in a frame of classical IP over ATM (RFC 2684): behind a SNAP header, behind
+/// an LLC header with a protocol identifier, or alone on its circuit.
 pub(super) fn atm(frame: &[u8]) -> Result<&[u8], LinkError> {
-    if frame.starts_with(&[0xaa, 0xaa, UNNUMBERED]) { llc(frame) } else { by_version(frame) }
+    match frame {
+        [0xaa, 0xaa, UNNUMBERED, ..] => llc(frame),
+        [0xfe, 0xfe, UNNUMBERED, NLPID_IPV4 | NLPID_IPV6, packet @ ..] => by_version(packet),
+        _ => by_version(frame),
+    }
+}
+
+/// Returns the packet in a frame of ATM that Sun's driver captured: behind an LLC header, or in an
+/// Ethernet frame of an emulated LAN.
+pub(super) fn sun_atm(frame: &[u8]) -> Result<&[u8], LinkError> {
+    const KIND: u8 = 0x0f;
+    const EMULATED_LAN: u8 = 1;
+    let (kind, payload) = (octet(frame, 0)? & KIND, bytes_from(frame, 4)?);
+    if kind == EMULATED_LAN { ethernet(bytes_from(payload, 2)?, 12) } else { atm(payload) }
+}
+
+/// Returns the packet in a frame of frame relay over several links (FRF.16) that is no fragment.
+pub(super) fn multilink_frame_relay(frame: &[u8]) -> Result<&[u8], LinkError> {
+    const KIND: u8 = 0xe0;
+    const IS_WHOLE: u8 = 0xc0;
+    match octet(frame, 0)? & KIND {
+        IS_WHOLE => frame_relay(bytes_from(frame, 2)?),
+        _ => Err(LinkError::Header),
+    }
 }
 
 /// Returns the packet in a frame of frame relay (RFC 2427), or of Cisco's kind with an EtherType.
@@ -79,20 +99,6 @@ pub(super) fn monitored(frame: &[u8]) -> Result<&[u8], LinkError> {
     let len = word_little(frame, 4)?;
     let len = if half(frame, 0)? == AVS { len.swap_bytes() } else { len };
     wireless(bytes_from(frame, usize::try_from(len).map_err(|_| LinkError::Header)?)?)
-}
-
-/// Returns the frame behind the header of Juniper's routers, which may have extensions.
-pub(super) fn behind_juniper(frame: &[u8]) -> Result<&[u8], LinkError> {
-    const MAGIC: [u8; 3] = *b"MGC";
-    const HAS_EXTENSIONS: u8 = 0x80;
-    const HEAD_BYTES: usize = 4;
-    if frame.first_chunk::<3>().ok_or(LinkError::Truncated)? != &MAGIC {
-        return Err(LinkError::Header);
-    }
-    if octet(frame, 3)? & HAS_EXTENSIONS == 0 {
-        return bytes_from(frame, HEAD_BYTES);
-    }
-    bytes_from(frame, HEAD_BYTES + 2 + usize::from(half(frame, HEAD_BYTES)?))
 }
 
 /// Returns true if the header of radiotap says that the header of the wireless frame behind it is

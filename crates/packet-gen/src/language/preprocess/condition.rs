@@ -2,6 +2,7 @@
 //! that are no macros are 0.
 
 use super::macros::{Macros, expanded_text};
+use super::predefined::SourceLocation;
 
 /// Largest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;
@@ -20,15 +21,20 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// Returns true if the value of the expression is not 0.
+/// Returns true if the value of the expression of a directive at `origin` is not 0.
 ///
 /// # Errors
 ///
 /// A text, if it is no expression.
-pub(super) fn is_true(macros: &Macros, expression: &str) -> Result<bool, String> {
+pub(super) fn is_true(
+    macros: &Macros,
+    location: &mut SourceLocation,
+    origin: usize,
+    expression: &str,
+) -> Result<bool, String> {
     let text = with_defined(macros, expression)?;
-    let text = expanded_text(macros, &text).map_err(|error| error.message)?;
-    let mut reader = ConditionEvaluator { rest: text.trim_start(), depth: 0 };
+    let text = expanded_text(macros, location, origin, &text).map_err(|error| error.message)?;
+    let mut reader = ConditionEvaluator { rest: text.trim_start(), depth: 0, unused: 0 };
     let value = reader.choice()?;
     if reader.rest.is_empty() {
         return Ok(value != 0);
@@ -74,6 +80,9 @@ fn word_len(text: &str) -> usize {
 struct ConditionEvaluator<'t> {
     rest: &'t str,
     depth: usize,
+    /// Number of operators around this part whose value does not depend on it, such as `0 &&`; a
+    /// division by 0 is no fault there.
+    unused: usize,
 }
 
 impl ConditionEvaluator<'_> {
@@ -96,23 +105,39 @@ impl ConditionEvaluator<'_> {
         let condition = self.level(0)?;
         let mut value = condition;
         if self.take("?") {
-            let first = self.choice()?;
+            let first = self.part(condition == 0, Self::choice)?;
             if !self.take(":") {
                 return Err("`:` is missing behind `?`".to_owned());
             }
-            let second = self.choice()?;
+            let second = self.part(condition != 0, Self::choice)?;
             value = if condition != 0 { first } else { second };
         }
         self.depth -= 1;
         Ok(value)
     }
 
+    /// Reads a part of the expression with `read`, whose value counts unless `is_unused`.
+    fn part(
+        &mut self,
+        is_unused: bool,
+        read: impl FnOnce(&mut Self) -> Result<i64, String>,
+    ) -> Result<i64, String> {
+        self.unused += usize::from(is_unused);
+        let value = read(self);
+        self.unused -= usize::from(is_unused);
+        value
+    }
+
     fn level(&mut self, level: usize) -> Result<i64, String> {
         let Some(operators) = LEVELS.get(level) else { return self.operand() };
         let mut value = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
-            let right = self.level(level + 1)?;
-            value = applied(operator, value, right)?;
+            let is_unused = operator == "&&" && value == 0 || operator == "||" && value != 0;
+            let right = self.part(is_unused, |reader| reader.level(level + 1))?;
+            value = match applied(operator, value, right) {
+                Err(_) if self.unused > 0 => 0,
+                applied => applied?,
+            };
         }
         Ok(value)
     }
@@ -217,6 +242,10 @@ mod tests {
     use super::super::macros::Macro;
     use super::*;
 
+    fn evaluate(text: &str) -> Result<bool, String> {
+        is_true(&macros(), &mut SourceLocation::new(""), 0, text)
+    }
+
     fn macros() -> Macros {
         let define = |name: &str, body: &str| (name.to_owned(), Macro::parse(body).unwrap());
         [define("N", " 7"), define("EMPTY", ""), define("ADD", "(a, b) ((a) + (b))")].into()
@@ -245,18 +274,22 @@ mod tests {
             ("'A' == 65", true),
             ("3 & 4", false),
             ("2 > 1 == 1", true),
+            ("defined(Z) && 8 / Z > 2", false),
+            ("N || 1 % 0", true),
+            ("N ? 1 : 1 / 0", true),
+            ("0 ? 1 / 0 : 1", true),
         ] {
-            assert_eq!(is_true(&macros(), text), Ok(expected), "{text}");
+            assert_eq!(evaluate(text), Ok(expected), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_condition_is_named() {
         for text in ["", "1 +", "(1", "1 2", "1 / 0", "defined", "defined(N", "9x", "1 ? 2", "@"] {
-            assert!(is_true(&macros(), text).is_err(), "{text}");
+            assert!(evaluate(text).is_err(), "{text}");
         }
         let deep = format!("{}1{}", "(".repeat(500), ")".repeat(500));
-        assert!(is_true(&macros(), &deep).is_err());
-        assert!(is_true(&macros(), &"!".repeat(500)).is_err());
+        assert!(evaluate(&deep).is_err());
+        assert!(evaluate(&"!".repeat(500)).is_err());
     }
 }

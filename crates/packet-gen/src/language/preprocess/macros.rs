@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use super::predefined::{PredefinedMacro, SourceLocation};
 use super::token::{Hidden, PreprocessorToken, TokenKind, tokens};
 
 /// Largest number of replacements of one word of a file, which bounds the time.
@@ -20,6 +21,8 @@ pub(super) struct Macro {
     /// True if the last parameter stands for all further arguments, with their commas.
     is_variadic: bool,
     body: Vec<PreprocessorToken>,
+    /// The macro of the preprocessor, whose body is made where it is used.
+    predefined: Option<PredefinedMacro>,
 }
 
 /// Replacements of all names.
@@ -70,7 +73,12 @@ impl Macro {
         }
         let blanks = body.iter().take_while(|token| token.is_blank()).count();
         body.drain(..blanks);
-        Ok(Self { parameters, is_variadic, body })
+        Ok(Self { parameters, is_variadic, body, predefined: None })
+    }
+
+    /// Creates a macro whose body is made where it is used.
+    pub(super) const fn predefined(name: PredefinedMacro) -> Self {
+        Self { parameters: None, is_variadic: false, body: Vec::new(), predefined: Some(name) }
     }
 }
 
@@ -92,14 +100,15 @@ impl TokenSource for Nothing {
 /// Replacement of macros among the pieces of a source.
 pub(super) struct Expander<'m> {
     macros: &'m Macros,
+    location: &'m mut SourceLocation,
     waiting: VecDeque<PreprocessorToken>,
     replacements: usize,
     depth: usize,
 }
 
 impl<'m> Expander<'m> {
-    pub(super) const fn new(macros: &'m Macros) -> Self {
-        Self { macros, waiting: VecDeque::new(), replacements: 0, depth: 0 }
+    pub(super) const fn new(macros: &'m Macros, location: &'m mut SourceLocation) -> Self {
+        Self { macros, location, waiting: VecDeque::new(), replacements: 0, depth: 0 }
     }
 
     /// Returns the next piece in which nothing is left to be replaced.
@@ -119,6 +128,12 @@ impl<'m> Expander<'m> {
                 .filter(|word| !token.hidden.contains(*word))
                 .and_then(|word| macros.get_key_value(word));
             let Some((name, found)) = found else { return Ok(Some(token)) };
+            if let Some(predefined) = found.predefined {
+                let text = self.location.expansion(predefined, token.origin);
+                let kind = if text.starts_with('"') { TokenKind::Quoted } else { TokenKind::Word };
+                let octets = text.into_bytes().into();
+                return Ok(Some(PreprocessorToken { kind, octets, is_verbatim: false, ..token }));
+            }
             self.replacements += 1;
             if self.replacements > REPLACEMENTS_MAX {
                 self.waiting.clear();
@@ -276,6 +291,7 @@ impl<'m> Expander<'m> {
         }
         let mut inner = Expander {
             macros: self.macros,
+            location: &mut *self.location,
             waiting: argument.iter().cloned().collect(),
             replacements: self.replacements,
             depth: self.depth + 1,
@@ -289,10 +305,15 @@ impl<'m> Expander<'m> {
     }
 }
 
-/// Returns `text` with all macros replaced.
-pub(super) fn expanded_text(macros: &Macros, text: &str) -> Result<String, MacroError> {
-    let mut expander = Expander::new(macros);
-    expander.waiting = tokens(text.as_bytes(), 0).into();
+/// Returns the text `text` of a directive at `origin` with all macros replaced.
+pub(super) fn expanded_text(
+    macros: &Macros,
+    location: &mut SourceLocation,
+    origin: usize,
+    text: &str,
+) -> Result<String, MacroError> {
+    let mut expander = Expander::new(macros, location);
+    expander.waiting = tokens(text.as_bytes(), origin).into();
     let mut output = Vec::new();
     while let Some(token) = expander.next(&mut Nothing)? {
         output.extend_from_slice(&token.octets);

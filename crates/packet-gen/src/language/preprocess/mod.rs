@@ -5,6 +5,7 @@
 
 mod condition;
 mod macros;
+mod predefined;
 mod token;
 
 use std::rc::Rc;
@@ -12,7 +13,8 @@ use std::rc::Rc;
 use super::names::SHARED;
 use super::source::{MappedText, PacketTextFault, is_word};
 use super::sources::PacketTextFiles;
-use macros::{Expander, Macro, MacroError, Macros, TokenSource};
+use macros::{Expander, Macro, MacroError, Macros, TokenSource, expanded_text};
+use predefined::SourceLocation;
 use token::{Hidden, PreprocessorToken, TokenKind, piece};
 
 /// Largest nesting of includes.
@@ -51,6 +53,8 @@ pub(crate) struct Preprocessed {
     pub(crate) sources: PacketTextFiles,
     /// Faults, by origin.
     pub(crate) faults: Vec<PacketTextFault>,
+    /// Positions in the text of bytes that stand for text which a fault left out.
+    pub(crate) gaps: Vec<usize>,
 }
 
 /// An open `#if`.
@@ -68,11 +72,22 @@ struct OpenConditional {
 struct Preprocessor<'r> {
     sources: PacketTextFiles,
     macros: Macros,
+    location: SourceLocation,
     conditions: Vec<OpenConditional>,
     text: MappedText,
     faults: Vec<PacketTextFault>,
+    gaps: Vec<usize>,
     reader: &'r IncludeReader<'r>,
     depth: usize,
+    /// Number of the file that is read.
+    file_number: usize,
+}
+
+/// Name of the file of an `#include`.
+struct IncludeName<'t> {
+    name: &'t str,
+    /// True for angle brackets.
+    is_system: bool,
 }
 
 /// Lines of a file up to the next directive.
@@ -84,26 +99,48 @@ struct FileTokenSource {
     is_line_start: bool,
 }
 
-/// Runs the packet file `file` through the preprocessor, with predefined macros.
+/// Runs the packet file `file`, which has the name `name`, through the preprocessor, with the
+/// macros `defines`.
 pub(crate) fn run(
     file: &[u8],
+    name: &str,
     defines: &[(String, String)],
     reader: &IncludeReader<'_>,
 ) -> Preprocessed {
     let mut state = Preprocessor {
         sources: PacketTextFiles::new(file),
         macros: Macros::new(),
+        location: SourceLocation::new(name),
         conditions: Vec::new(),
         text: MappedText::default(),
         faults: Vec::new(),
+        gaps: Vec::new(),
         reader,
         depth: 0,
+        file_number: 0,
     };
+    for (name, predefined) in predefined::VARIABLES {
+        state.macros.insert(name.to_owned(), Macro::predefined(predefined));
+    }
+    for (name, body) in predefined::CONSTANTS {
+        state.define(0, &format!("{name} {body}"));
+    }
     for (name, body) in defines {
         state.define(0, &format!("{name} {body}"));
     }
     state.file(0);
-    Preprocessed { text: state.text, sources: state.sources, faults: state.faults }
+    let Preprocessor { text, sources, faults, gaps, .. } = state;
+    Preprocessed { text, sources, faults, gaps }
+}
+
+impl<'t> IncludeName<'t> {
+    /// Parses `"FILE"` or `<FILE>`.
+    fn parse(text: &'t str) -> Option<Self> {
+        let in_quotes = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let in_brackets = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+        let name = in_quotes.or(in_brackets).filter(|name| !name.is_empty())?;
+        Some(Self { name, is_system: in_quotes.is_none() })
+    }
 }
 
 impl FileTokenSource {
@@ -141,10 +178,13 @@ impl Preprocessor<'_> {
         let open = self.conditions.len();
         let octets = self.sources.octets(number);
         let base = self.sources.base(number);
+        let location = self.location.in_file(self.sources.name(number), Rc::clone(&octets), base);
+        let mut including = std::mem::replace(&mut self.location, location);
+        let including_number = std::mem::replace(&mut self.file_number, number);
         let mut lines = FileTokenSource { octets, base, at: 0, is_line_start: true };
         while lines.at < lines.octets.len() {
             match lines.directive() {
-                Some(at) => self.directive(number, &mut lines, at),
+                Some(at) => self.directive(&mut lines, at),
                 None => self.lines(&mut lines),
             }
         }
@@ -153,10 +193,20 @@ impl Preprocessor<'_> {
                 self.fault(origin, "#if without #endif");
             }
         }
+        including.leave(&self.location);
+        self.location = including;
+        self.file_number = including_number;
     }
 
     fn fault(&mut self, origin: usize, message: impl Into<String>) {
         self.faults.push(PacketTextFault { at: origin, message: message.into() });
+    }
+
+    /// Adds a fault that leaves text out, and a byte in its place.
+    fn fault_with_gap(&mut self, origin: usize, message: impl Into<String>) {
+        self.fault(origin, message);
+        self.gaps.push(self.text.octets.len());
+        self.text.push(b'?', origin);
     }
 
     fn counts(&self) -> bool {
@@ -175,12 +225,13 @@ impl Preprocessor<'_> {
             return;
         }
         let macros = std::mem::take(&mut self.macros);
-        let mut expander = Expander::new(&macros);
+        let mut location = std::mem::take(&mut self.location);
+        let mut expander = Expander::new(&macros, &mut location);
         loop {
             match expander.next(lines) {
                 Ok(Some(token)) => self.push(&token),
                 Ok(None) => break,
-                Err(MacroError { origin, message }) => self.fault(origin, message),
+                Err(MacroError { origin, message }) => self.fault_with_gap(origin, message),
             }
             if self.text.octets.len() > TEXT_BYTES_MAX {
                 self.fault(lines.base + lines.at, "macros and includes make the text too long");
@@ -189,6 +240,7 @@ impl Preprocessor<'_> {
             }
         }
         self.macros = macros;
+        self.location = location;
     }
 
     fn push(&mut self, token: &PreprocessorToken) {
@@ -198,9 +250,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Handles the directive of file `number` whose `#` is at `at`, with the lines that `\` joins
-    /// to it.
-    fn directive(&mut self, number: usize, lines: &mut FileTokenSource, at: usize) {
+    /// Handles the directive whose `#` is at `at`, with the lines that `\` joins to it.
+    fn directive(&mut self, lines: &mut FileTokenSource, at: usize) {
         let octets = Rc::clone(&lines.octets);
         let mut end = at;
         while let Some(octet) = octets.get(end) {
@@ -215,6 +266,7 @@ impl Preprocessor<'_> {
         if end < octets.len() {
             self.text.push(b'\n', lines.base + end);
         }
+        let next_line = lines.at;
         let line = String::from_utf8_lossy(&octets[at + 1..end]).replace("\\\n", " ");
         let line = without_comments(line.trim());
         let (word, rest) = line.split_at(line.bytes().take_while(|octet| is_word(*octet)).count());
@@ -227,16 +279,51 @@ impl Preprocessor<'_> {
             "ifdef" => self.open(origin, self.macros.contains_key(first_word(rest))),
             "ifndef" => self.open(origin, !self.macros.contains_key(first_word(rest))),
             "elif" => self.other_branch(origin, Some(rest)),
+            "elifdef" => self.other_branch(origin, Some(&format!("defined {rest}"))),
+            "elifndef" => self.other_branch(origin, Some(&format!("!defined {rest}"))),
             "else" => self.other_branch(origin, None),
             "endif" if self.conditions.pop().is_none() => self.fault(origin, "#endif without #if"),
             "endif" => {}
             _ if !self.counts() => {}
             "define" => self.define(origin, rest),
             "undef" => drop(self.macros.remove(first_word(rest))),
-            "include" => self.include(number, origin, rest),
+            "include" => self.include(origin, rest),
             "error" => self.fault(origin, format!("#error {rest}")),
+            "line" => self.number_line(origin, next_line, rest),
+            // The mark of a preprocessor, `# 7 "file"`; other lines like it are comments.
+            _ if word.bytes().all(|octet| octet.is_ascii_digit())
+                && line_number(&line).is_some() =>
+            {
+                self.number_line(origin, next_line, &line);
+            }
             _ => {}
         }
+    }
+
+    fn find(&self, name: &str, is_system: bool) -> Result<Included, String> {
+        let from = self.sources.name(self.file_number);
+        (self.reader)(Include { name, is_system, from })
+    }
+
+    /// Replaces `__has_include("FILE")` and `__has_include(<FILE>)` by 1 if there is the file, and
+    /// by 0 otherwise.
+    fn with_has_include(&self, expression: &str) -> String {
+        let mut parts = expression.split("__has_include");
+        let mut output = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let asked = part.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
+            let asked =
+                asked.and_then(|(name, rest)| Some((IncludeName::parse(name.trim())?, rest)));
+            if let Some((IncludeName { name, is_system }, rest)) = asked {
+                let is_found = name == STDDEF || self.find(name, is_system).is_ok();
+                output.push_str(if is_found { " 1 " } else { " 0 " });
+                output.push_str(rest);
+            } else {
+                output.push_str("__has_include");
+                output.push_str(part);
+            }
+        }
+        output
     }
 
     fn open(&mut self, origin: usize, is_true: bool) {
@@ -265,11 +352,32 @@ impl Preprocessor<'_> {
         self.conditions.push(condition);
     }
 
-    fn condition(&mut self, origin: usize, expression: &str) -> bool {
-        condition::is_true(&self.macros, expression).unwrap_or_else(|problem| {
-            self.fault(origin, problem);
-            false
+    /// Handles `#line 7` and `#line 7 "file"`, which number the line at `next_line`.
+    fn number_line(&mut self, origin: usize, next_line: usize, rest: &str) {
+        let rest = self.expanded(origin, rest);
+        match line_number(rest.trim()) {
+            Some((line, file)) => self.location.set_line(next_line, line, file),
+            None => self.fault(origin, "#line takes a number, and a file in quotes if need be"),
+        }
+    }
+
+    /// Returns the text of a directive with all macros replaced.
+    fn expanded(&mut self, origin: usize, text: &str) -> String {
+        let expanded = expanded_text(&self.macros, &mut self.location, origin, text);
+        expanded.unwrap_or_else(|MacroError { origin, message }| {
+            self.fault(origin, message);
+            text.to_owned()
         })
+    }
+
+    fn condition(&mut self, origin: usize, expression: &str) -> bool {
+        let expression = self.with_has_include(expression);
+        condition::is_true(&self.macros, &mut self.location, origin, &expression).unwrap_or_else(
+            |problem| {
+                self.fault_with_gap(origin, problem);
+                false
+            },
+        )
     }
 
     fn define(&mut self, origin: usize, rest: &str) {
@@ -284,22 +392,24 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn include(&mut self, number: usize, origin: usize, rest: &str) {
-        let in_quotes = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let in_brackets = rest.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-        let Some(name) = in_quotes.or(in_brackets).filter(|name| !name.is_empty()) else {
+    fn include(&mut self, origin: usize, rest: &str) {
+        let expanded;
+        let rest = if rest.starts_with(['"', '<']) {
+            rest
+        } else {
+            expanded = self.expanded(origin, rest);
+            expanded.trim()
+        };
+        let Some(IncludeName { name, is_system }) = IncludeName::parse(rest) else {
             self.fault(origin, "#include takes \"FILE\" or <FILE>");
             return;
         };
-        let is_system = in_quotes.is_none();
         if self.depth == DEPTH_MAX {
             let message = format!("{rest}: files include one another more than {DEPTH_MAX} deep");
             self.fault(origin, message);
             return;
         }
-        let from = self.sources.name(number).map(ToOwned::to_owned);
-        let found = (self.reader)(Include { name, is_system, from: from.as_deref() });
-        match found {
+        match self.find(name, is_system) {
             Ok(Included { path, octets }) => {
                 if self.sources.bytes() + octets.len() > TEXT_BYTES_MAX {
                     self.fault(origin, "the files that are included are too long");
@@ -316,9 +426,21 @@ impl Preprocessor<'_> {
                     self.define(origin, &format!("{name} {body}"));
                 }
             }
-            Err(problem) => self.fault(origin, problem),
+            Err(problem) => self.fault_with_gap(origin, problem),
         }
     }
+}
+
+/// Returns the number and the file in `7` or `7 "file"`, perhaps with further numbers behind them.
+fn line_number(text: &str) -> Option<(u64, Option<&str>)> {
+    let (number, rest) =
+        text.split_at(text.bytes().take_while(|octet| octet.is_ascii_digit()).count());
+    let (number, rest) = (number.parse().ok()?, rest.trim_start());
+    if rest.is_empty() {
+        return Some((number, None));
+    }
+    let (file, _) = rest.strip_prefix('"')?.split_once('"')?;
+    Some((number, Some(file)))
 }
 
 fn first_word(text: &str) -> &str {
@@ -342,135 +464,4 @@ fn without_comments(line: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn no_files(include: Include<'_>) -> Result<Included, String> {
-        Err(format!("{} is not there", include.name))
-    }
-
-    fn text_with(file: &str, reader: &IncludeReader<'_>) -> (String, Vec<String>) {
-        let defines = [("N".to_owned(), "7".to_owned())];
-        let Preprocessed { text, sources, faults } = run(file.as_bytes(), &defines, reader);
-        assert_eq!(text.octets.len(), text.origins.len());
-        let faults = faults.iter().map(|fault| {
-            let problem = sources.problem(fault.at, fault.message.clone());
-            let file = problem.file.map(|file| file + ":").unwrap_or_default();
-            format!("{file}{}: {}", problem.line, problem.message)
-        });
-        (String::from_utf8(text.octets).unwrap(), faults.collect())
-    }
-
-    fn text(file: &str) -> (String, Vec<String>) {
-        text_with(file, &no_files)
-    }
-
-    #[test]
-    fn names_are_replaced_outside_of_strings_and_comments() {
-        let file =
-            "#define A B /* b */\n#define B (N+1) // c\n{ c8(A), \"A\", 'A' # A\n /* A */ AA }";
-        let expected = "\n\n{ c8((7+1)), \"A\", 'A' # A\n /* A */ AA }";
-        assert_eq!(text(file), (expected.to_owned(), vec![]));
-    }
-
-    #[test]
-    fn macros_with_arguments_are_replaced() {
-        for (file, expected) in [
-            ("#define F(x) c8(x), x\nF(N)", "\nc8(7), 7"),
-            ("#define F(a,b) {a b}\nF( 1 , (2,3) )", "\n{1 (2,3)}"),
-            ("#define F() 5\nF() F", "\n5 F"),
-            ("#define F(x) x\nF(\n  1)", "\n1"),
-            ("#define F(x) #x\nF(a b)", "\n\"a b\""),
-            ("#define J(a,b) a##b\nJ(0x, ff) J(N, 1)", "\n0xff N1"),
-            ("#define G(x) x+1\n#define F(x) G(x)*2\nF(F(3))", "\n3+1*2+1*2"),
-            ("#define F G\n#define G(x) [x]\nF(1)", "\n\n[1]"),
-            ("#define X X+1\nX", "\nX+1"),
-            ("#define V(...) [__VA_ARGS__]\nV(1,2,N) V()", "\n[1,2,7] []"),
-            ("#define V(a, ...) a:__VA_ARGS__\nV(1) V(1, 2,3)", "\n1: 1:2,3"),
-            ("#define V(a, more...) a, ## more\nV(1) V(1, 2,3)", "\n1 1,2,3"),
-            ("#define V(...) #__VA_ARGS__\nV(a, b)", "\n\"a, b\""),
-            ("#define MAC(n) 2,0,0,0,0,n\n{ MAC(1), MAC(N) }", "\n{ 2,0,0,0,0,1, 2,0,0,0,0,7 }"),
-        ] {
-            let (found, faults) = text(file);
-            assert_eq!((found.trim(), faults), (expected.trim(), vec![]), "{file}");
-        }
-    }
-
-    #[test]
-    fn shared_names_come_with_their_file_only() {
-        assert_eq!(text("ETH_ALEN").0, "ETH_ALEN");
-        for line in
-            ["#include <stddef.h>", "#include \"stddef.h\" // names", "# include <stddef.h>"]
-        {
-            assert_eq!(text(&format!("{line}\nETH_ALEN ETH_SRC_RAND")).0, "\n6 drnd(6)", "{line}");
-        }
-    }
-
-    #[test]
-    fn conditions_hide_and_keep_lines() {
-        let file = "#ifdef N\n1\n#else\n2\n#endif\n#ifndef N\n3\n#endif\n4";
-        assert_eq!(text(file).0, "\n1\n\n\n\n\n\n\n4");
-        assert_eq!(text("#undef N\nN").0, "\nN");
-        for (file, kept) in [
-            ("#if 0\n1\n#else\n2\n#endif", "2"),
-            ("#if N > 9\n1\n#elif N > 5\n2\n#elif 1\n3\n#else\n4\n#endif", "2"),
-            (
-                "#if defined(N) // yes\n1\n#if 0\n2\n#else\n3\n#endif\n#else\n4\n#endif",
-                "1\n\n\n\n3",
-            ),
-            ("#if 0\n#if nonsense (\n#error x\n#include <x>\n#else\n1\n#endif\n#endif\n5", "5"),
-            ("#if 1\n1\n#elif 1 /\n2\n#endif", "1"),
-        ] {
-            let (found, faults) = text(file);
-            assert_eq!((found.trim(), faults), (kept, vec![]), "{file}");
-        }
-    }
-
-    #[test]
-    fn files_are_included_once_where_they_guard_themselves() {
-        let reader = |include: Include<'_>| match (include.name, include.from) {
-            ("a.h", None) => {
-                let octets = b"#ifndef A\n#define A\n#include \"b.h\"\nX\n#endif\n".to_vec();
-                Ok(Included { path: "lab/a.h".into(), octets })
-            }
-            ("b.h", Some("lab/a.h")) => {
-                let octets = b"#define X c8(\n#if\n".to_vec();
-                Ok(Included { path: "lab/b.h".into(), octets })
-            }
-            (name, from) => Err(format!("{name} from {from:?} is not there")),
-        };
-        let (found, faults) =
-            text_with("#include \"a.h\"\n#include \"a.h\"\n#include <c.h>", &reader);
-        assert_eq!(found.split_whitespace().collect::<String>(), "c8(");
-        assert_eq!(
-            faults,
-            [
-                "lab/b.h:2: a number or a name is missing in the condition, found the end",
-                "lab/b.h:2: #if without #endif",
-                "3: c.h from None is not there",
-            ]
-        );
-        let itself = |_: Include<'_>| {
-            Ok(Included { path: "x".into(), octets: b"#include \"x\"\n".to_vec() })
-        };
-        let (_, faults) = text_with("#include \"x\"", &itself);
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].contains("deep"), "{faults:?}");
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        let file = "#include <x.h>\n#include x\n#define F(x\n#ifdef N\n# just a comment\n#else\n\
-            #else\n#error no\n";
-        let (_, faults) = text(file);
-        assert_eq!(faults.len(), 5, "{faults:?}");
-        let (_, faults) = text("#define F(x) x\nF(1, 2) F(");
-        assert_eq!(faults.len(), 2, "{faults:?}");
-        let (_, faults) = text("#endif\n#else\n#elif 1\n#error no");
-        assert_eq!(faults.len(), 4, "{faults:?}");
-        let endless = "#define A B B\n#define B C C\n#define C A A\nA";
-        assert_eq!(text(endless).1, Vec::<String>::new());
-        let doubled: String = (0..40).map(|n| format!("#define A{n} A{0} A{0}\n", n + 1)).collect();
-        assert!(!text(&(doubled + "A0")).1.is_empty());
-    }
-}
+mod tests;
