@@ -1,6 +1,7 @@
 //! The foundation of all other crates: time as a value, seeded randomness, byte cursors,
 //! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
-//! figures with the digits that they need, and tables that are looked up in few cache lines.
+//! figures with the digits that they need, dates, bytes in hexadecimal digits, and tables that are
+//! looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -10,9 +11,11 @@
 extern crate alloc;
 
 pub mod buckets;
+pub mod civil;
 pub mod counter;
 pub mod figure;
 pub mod firsts;
+pub mod hex;
 pub mod histogram;
 pub mod host_name;
 pub mod octets;
@@ -23,9 +26,11 @@ mod suggest;
 pub mod time;
 
 pub use buckets::Buckets;
+pub use civil::CivilTime;
 pub use counter::Counters;
 pub use figure::Figure;
 pub use firsts::Firsts;
+pub use hex::{ColonHex, Hex};
 pub use histogram::Histogram;
 pub use host_name::HostName;
 pub use octets::{ByteReader, ByteWriter};

@@ -1,5 +1,6 @@
 //! The dates and times of day that the tables show.
 
+use base::CivilTime;
 use netio::Clock;
 
 /// Returns `HH:MM:SS` and `YYYY-MM-DD` of local time.
@@ -8,34 +9,9 @@ pub(crate) fn local(wall_s: u64) -> (String, String) {
 }
 
 fn split(local_s: u64) -> (String, String) {
-    let (days, second) = (local_s / 86_400, local_s % 86_400);
-    let time = format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
-    let (year, month, day) = civil(days);
-    (time, format!("{year:04}-{month:02}-{day:02}"))
-}
-
-/// Returns year, month and day of a number of days since 1970, in the Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let (mut year, mut left) = (1970, days);
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if left < length {
-            break;
-        }
-        (year, left) = (year + 1, left - length);
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if left < length {
-            break;
-        }
-        (month, left) = (month + 1, left - length);
-    }
-    (year, month, left + 1)
+    let shown = CivilTime::from_unix_s(i64::try_from(local_s).unwrap_or(i64::MAX / 2)).to_string();
+    let (date, time) = shown.split_once(' ').unwrap_or_default();
+    (time.to_owned(), date.to_owned())
 }
 
 #[cfg(test)]

@@ -25,10 +25,8 @@ fn survives<T: PartialEq + core::fmt::Debug>(
     let answer = document.to_string();
     assert_eq!(again(&answer).config, checked.config, "{text}\nis shown as\n{answer}");
     let stand_in = |c: char| (0xef80..=0xefff).contains(&u32::from(c));
-    let escaped = |c: char| match stand_in(c) {
-        true => format!("\\u{:04x}", u32::from(c)),
-        false => c.to_string(),
-    };
+    let escaped =
+        |c: char| if stand_in(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     let ascii: String = answer.chars().map(escaped).collect();
     if ascii != answer {
         assert_eq!(again(&ascii).config, checked.config, "{text}\nis shown as\n{ascii}");

@@ -89,9 +89,10 @@ impl SubnetSelector {
 }
 
 fn positive(name: &str, id: i128) -> Result<i128, CommandAnswer> {
-    match id > 0 {
-        true => Ok(id),
-        false => Err(CommandAnswer::error(format!("'{name}' parameter must be > 0"))),
+    if id > 0 {
+        Ok(id)
+    } else {
+        Err(CommandAnswer::error(format!("'{name}' parameter must be > 0")))
     }
 }
 

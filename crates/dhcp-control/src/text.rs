@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use base::time::US_PER_S;
+use base::{CivilTime, ColonHex};
 use serde_json::Value;
 
 /// Returns `value` on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts are stored in
@@ -43,14 +44,7 @@ pub(crate) fn write_value(text: &mut String, value: &Value) {
 /// Returns bytes in the form `01:02:ff`.
 #[must_use]
 pub(crate) fn colon_hex(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(octets.len() * 3);
-    for (index, octet) in octets.iter().enumerate() {
-        if index > 0 {
-            text.push(':');
-        }
-        let _ = write!(text, "{octet:02x}");
-    }
-    text
+    ColonHex(octets).to_string()
 }
 
 /// Reads bytes from pairs of hexadecimal digits with colons between them; single digits are
@@ -105,31 +99,9 @@ fn separated(text: &str, separator: char) -> Result<Vec<u8>, String> {
 /// Returns microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
 #[must_use]
 pub fn time_stamp(wall_us: u64) -> String {
-    let seconds = wall_us / US_PER_S;
-    let (year, month, day) = civil_date(seconds / 86_400);
-    let of_day = seconds % 86_400;
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:06}",
-        of_day / 3_600,
-        of_day / 60 % 60,
-        of_day % 60,
-        wall_us % US_PER_S
-    )
-}
-
-/// Returns year, month and day of the day `days` after 1970-01-01, in the Gregorian calendar. Years
-/// count from March, so that a leap day is the last of its year.
-const fn civil_date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
+    // Microseconds since 1970 are below 2^64, so the seconds fit.
+    let time = CivilTime::from_unix_s((wall_us / US_PER_S).cast_signed());
+    format!("{time}.{:06}", wall_us % US_PER_S)
 }
 
 #[cfg(test)]

@@ -559,9 +559,10 @@ fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
 ) {
     let Envelope { destination, ingress, request: asked, kind, .. } = *reply;
     let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
-        match store.is_refused_for_data(epoch, octets) {
-            true => DropReason::LeaseRefused,
-            false => DropReason::GivenElsewhere,
+        if store.is_refused_for_data(epoch, octets) {
+            DropReason::LeaseRefused
+        } else {
+            DropReason::GivenElsewhere
         }
     } else if transmit.transmit(destination, ingress, octets) {
         transmit.on_transmitted(asked);

@@ -103,13 +103,15 @@ impl StatisticEvent {
 /// client.
 #[must_use]
 pub const fn failed_allocation(is_in_network: bool, was_any_searched: bool) -> [StatisticEvent; 3] {
-    let place = match is_in_network {
-        true => StatisticEvent::AllocationFailSharedNetwork,
-        false => StatisticEvent::AllocationFailSubnet,
+    let place = if is_in_network {
+        StatisticEvent::AllocationFailSharedNetwork
+    } else {
+        StatisticEvent::AllocationFailSubnet
     };
-    let search = match was_any_searched {
-        true => StatisticEvent::AllocationFail,
-        false => StatisticEvent::AllocationFailNoPools,
+    let search = if was_any_searched {
+        StatisticEvent::AllocationFail
+    } else {
+        StatisticEvent::AllocationFailNoPools
     };
     [place, search, StatisticEvent::AllocationFailClasses]
 }

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use base::ColonHex;
+
 /// Maximum length of a hardware address in bytes (Kea's limit).
 pub const HARDWARE_ADDRESS_MAX: usize = 20;
 /// Longest client identifier that leases keep, in bytes: as many as an option has.
@@ -66,7 +68,7 @@ impl HardwareAddress {
 impl fmt::Debug for HardwareAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.htype)?;
-        write_colon_hex(f, self.octets())
+        ColonHex(self.octets()).fmt(f)
     }
 }
 
@@ -109,7 +111,7 @@ impl ClientId {
 
 impl fmt::Debug for ClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_colon_hex(f, self.octets())
+        ColonHex(self.octets()).fmt(f)
     }
 }
 
@@ -147,16 +149,6 @@ pub enum ClientKey<'a> {
     Identifier(&'a [u8]),
     /// v6: DUID and IAID of an association, of addresses or of prefixes.
     Association(&'a [u8], u32),
-}
-
-fn write_colon_hex(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
-    for (index, octet) in octets.iter().enumerate() {
-        if index > 0 {
-            f.write_str(":")?;
-        }
-        write!(f, "{octet:02x}")?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

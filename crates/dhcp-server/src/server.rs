@@ -134,9 +134,10 @@ where
 /// Gives up privileges that no command can need: capabilities, system calls and, unless `-X`
 /// permits files anywhere, writing outside the server's folders.
 fn restrict(settings: &DaemonSettings) -> [Result<(), String>; 3] {
-    let files = match settings.terms.is_unrestricted {
-        true => Ok(()),
-        false => confine::restrict_files(&policy::writable(&settings.configuration)),
+    let files = if settings.terms.is_unrestricted {
+        Ok(())
+    } else {
+        confine::restrict_files(&policy::writable(&settings.configuration))
     };
     [confine::drop_capabilities(), files, confine::restrict_calls()]
 }

@@ -6,13 +6,13 @@
 //! DUID: it renames the file, logs a warning, and makes a new DUID where none is configured. If the
 //! file cannot be read, the server does not start, since the content may be valid.
 
-use std::borrow::Borrow;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use base::ColonHex;
 use dhcp_config::v6::{ServerIdConfig, ServerIdType};
 use dhcp_store::regular_file;
 
@@ -147,12 +147,6 @@ fn parse(text: &str) -> Option<Vec<u8>> {
     (octets.len() > fixed).then_some(octets)
 }
 
-/// Formats bytes in hexadecimal with colons between them.
-pub(crate) fn colon_hex(octets: impl IntoIterator<Item: Borrow<u8>>) -> String {
-    let pairs = octets.into_iter().map(|octet| format!("{:02x}", octet.borrow()));
-    pairs.collect::<Vec<_>>().join(":")
-}
-
 /// Replaces the file in one step and flushes it: the DUID that clients learn must survive a power
 /// cut.
 fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
@@ -163,7 +157,7 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     fs::remove_file(&scratch).ok();
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o640).open(&scratch)?;
-    file.write_all(colon_hex(duid).as_bytes())?;
+    file.write_all(ColonHex(duid).to_string().as_bytes())?;
     file.sync_all()?;
     fs::rename(&scratch, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -212,7 +206,7 @@ mod tests {
     fn the_default_is_a_link_layer_address_and_a_time_that_then_stays() {
         let config = ServerIdConfig::default();
         let first = made(&config, None);
-        assert_eq!(colon_hex(&first), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
+        assert_eq!(ColonHex(&first).to_string(), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
         let later = make(&config, Some(&first), NOW_S + 1000, &|| None).unwrap();
         assert_eq!(later, first);
     }
@@ -222,17 +216,23 @@ mod tests {
         let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
         let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
         assert_eq!(
-            colon_hex(made(&config, Some(&stored))),
+            ColonHex(&made(&config, Some(&stored))).to_string(),
             "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
         );
         let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
-        assert_eq!(colon_hex(made(&link, Some(&stored))), "00:03:00:01:02:00:00:00:00:09");
+        assert_eq!(
+            ColonHex(&made(&link, Some(&stored))).to_string(),
+            "00:03:00:01:02:00:00:00:00:09"
+        );
         let enterprise = ServerIdConfig {
             kind: ServerIdType::En,
             identifier: Some(vec![1, 2]),
             ..ServerIdConfig::default()
         };
-        assert_eq!(colon_hex(made(&enterprise, Some(&stored))), "00:02:00:00:09:bf:01:02");
+        assert_eq!(
+            ColonHex(&made(&enterprise, Some(&stored))).to_string(),
+            "00:02:00:00:09:bf:01:02"
+        );
     }
 
     #[test]
@@ -255,14 +255,14 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let config = ServerIdConfig { identifier: Some(vec![7; 6]), ..ServerIdConfig::default() };
         let duid = server_duid(&config, &folder, NOW_S).unwrap();
-        assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), colon_hex(&duid));
+        assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), ColonHex(&duid).to_string());
         let again = server_duid(&ServerIdConfig::default(), &folder, NOW_S + 9).unwrap();
         assert_eq!(again, duid);
         for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]
         {
             fs::write(folder.join(FILE), text).unwrap();
             assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), duid, "it is configured");
-            assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), colon_hex(&duid));
+            assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), ColonHex(&duid).to_string());
             let aside = folder.join(format!("{FILE}.broken-{NOW_S}"));
             assert_eq!(fs::read_to_string(aside).unwrap(), text, "nothing is lost");
         }

@@ -41,10 +41,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 }
 
 fn refuse_other_kinds(found: &Metadata) -> io::Result<()> {
-    match found.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::other("it is no regular file")),
-    }
+    if found.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) }
 }
 
 #[cfg(test)]

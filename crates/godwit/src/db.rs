@@ -177,10 +177,13 @@ pub(crate) fn run(args: &DbArgs) -> ExitCode {
                 dump::<V6>(place, output)
             }
         }
-        DbCommand::Upload { place, family, input } => match family.is_v4 {
-            true => upload::<V4>(place, input),
-            false => upload::<V6>(place, input),
-        },
+        DbCommand::Upload { place, family, input } => {
+            if family.is_v4 {
+                upload::<V4>(place, input)
+            } else {
+                upload::<V6>(place, input)
+            }
+        }
     };
     output::exit_code(done)
 }
@@ -199,9 +202,10 @@ fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
     let mut database = open(place, false)?;
     let has_changed = database.upgrade().map_err(error_text)?;
     let version = schema_version(&mut database)?;
-    match has_changed {
-        true => output::print_line(format_args!("upgraded the tables to version {version}")),
-        false => output::print_line(format_args!("the tables are of version {version} already")),
+    if has_changed {
+        output::print_line(format_args!("upgraded the tables to version {version}"))
+    } else {
+        output::print_line(format_args!("the tables are of version {version} already"))
     }
 }
 

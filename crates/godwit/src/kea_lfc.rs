@@ -103,9 +103,10 @@ fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
         output::print_line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
     }
     let _pid_file = CleanupPidFile::claim(path(&args.pid_file))?;
-    let cleanup = match args.family.is_v6 {
-        true => Cleanup::alone::<V6>(Arc::new(DiskStorage), files),
-        false => Cleanup::alone::<V4>(Arc::new(DiskStorage), files),
+    let cleanup = if args.family.is_v6 {
+        Cleanup::alone::<V6>(Arc::new(DiskStorage), files)
+    } else {
+        Cleanup::alone::<V4>(Arc::new(DiskStorage), files)
     };
     cleanup.run().map_err(|error| error.to_string())
 }

@@ -237,9 +237,10 @@ fn is_command(command: &str, name: &OsStr) -> bool {
 
 fn signal(name: &str, pid: u32) -> Result<(), String> {
     let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    match sent.is_ok_and(|status| status.success()) {
-        true => Ok(()),
-        false => Err(format!("could not send signal {name} to process {pid}.")),
+    if sent.is_ok_and(|status| status.success()) {
+        Ok(())
+    } else {
+        Err(format!("could not send signal {name} to process {pid}."))
     }
 }
 

@@ -181,12 +181,11 @@ fn server_text(server: &ServerComparison) -> String {
         if !(a.is_empty() && b.is_empty() && ratio.is_empty()) {
             let name = format!("  {name}");
             let long = [&a, &b].iter().any(|cell| cell.chars().count() > CELL);
-            let _ = match long {
-                true => writeln!(text, "{name}\n    A: {a}\n    B: {b}"),
-                false => {
-                    let cells = format!(" {a:>CELL$} {b:>CELL$}");
-                    writeln!(text, "{}", columns::row(&name, NAME, &cells))
-                }
+            let _ = if long {
+                writeln!(text, "{name}\n    A: {a}\n    B: {b}")
+            } else {
+                let cells = format!(" {a:>CELL$} {b:>CELL$}");
+                writeln!(text, "{}", columns::row(&name, NAME, &cells))
             };
         }
         if !ratio.is_empty() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base::CivilTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,12 +21,7 @@ pub(crate) const TRIAL: &str = "trial.json";
 
 /// Moment of the calendar, universal time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Calendar {
-    year: u64,
-    month: u64,
-    day: u64,
-    second_of_day: u64,
-}
+pub(crate) struct Calendar(CivilTime);
 
 impl Calendar {
     /// Returns the current time by the system's clock.
@@ -34,33 +30,14 @@ impl Calendar {
         Self::from_unix(since.as_secs())
     }
 
-    /// Returns the proleptic Gregorian date of `seconds` since 1970, counted in eras of 400 years
-    /// that begin on 1 March, so that the leap day is the last of its year.
+    /// Returns the time `seconds` after 1970 began.
     pub(crate) const fn from_unix(seconds: u64) -> Self {
-        let days = seconds / 86_400 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * day_of_year + 2) / 153;
-        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-        Self {
-            year: era * 400 + year_of_era + (month <= 2) as u64,
-            month,
-            day: day_of_year - (153 * march_month + 2) / 5 + 1,
-            second_of_day: seconds % 86_400,
-        }
-    }
-
-    const fn clock(self) -> (u64, u64, u64) {
-        let s = self.second_of_day;
-        (s / 3600, s / 60 % 60, s % 60)
+        Self(CivilTime::from_unix_s(seconds.cast_signed()))
     }
 
     /// Formats the time by RFC 3339.
     pub(crate) fn rfc3339(self) -> String {
-        let (h, m, s) = self.clock();
-        format!("{:04}-{:02}-{:02}T{h:02}:{m:02}:{s:02}Z", self.year, self.month, self.day)
+        self.0.to_string().replace(' ', "T") + "Z"
     }
 
     /// Formats the time by RFC 3339 without punctuation, for names of files.

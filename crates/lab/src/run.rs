@@ -227,9 +227,10 @@ fn with_qdiscs(
     let has_link = plan.topology != Topology::Loopback && user_id() == 0;
     let wanted = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
     for (feature, words) in wanted {
-        let why = match has_link {
-            true => qdisc::missing_reason(words)?,
-            false => Some("the link is loopback; as root there is another".to_owned()),
+        let why = if has_link {
+            qdisc::missing_reason(words)?
+        } else {
+            Some("the link is loopback; as root there is another".to_owned())
         };
         if let Some(why) = why {
             sentences.push(format!("Nothing was measured with {}: {why}.", feature.name()));

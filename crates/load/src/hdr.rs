@@ -2,10 +2,9 @@
 //! draw, add up and compare. The buckets of [`Histogram`] are HdrHistogram's at three significant
 //! digits, so the conversion rounds nothing.
 
-use std::fmt::Write as _;
-
 use base::Histogram;
 use base::time::NS_PER_S;
+use base64ct::{Base64, Encoding};
 
 /// First word of an encoded histogram, plain, and below in a zlib stream; the low byte states that
 /// counts take one to nine bytes.
@@ -29,7 +28,7 @@ pub fn head() -> String {
 pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     let length_s = length_ns as f64 / NS_PER_S as f64;
     let max_ms = histogram.max().unwrap_or(0) as f64 / 1e6;
-    let encoded = base64(&compressed(&encoded(histogram)));
+    let encoded = Base64::encode_string(&compressed(&encoded(histogram)));
     format!("Tag={tag},0.000,{length_s:.3},{max_ms:.3},{encoded}\n")
 }
 
@@ -104,41 +103,9 @@ fn compressed(octets: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// Encodes bytes in Base64 (RFC 4648 section 4).
-fn base64(octets: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
-    for three in octets.chunks(3) {
-        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let digit = char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
-            let shown = if place <= three.len() { digit } else { '=' };
-            let _ = write!(text, "{shown}");
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        // RFC 4648 section 10.
-        for (plain, coded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
-    }
 
     #[test]
     fn numbers_take_one_to_nine_octets() {

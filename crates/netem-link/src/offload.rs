@@ -10,7 +10,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use netio::frame::{PendingChecksum, ReceivedFrame, Train, TrainKind};
-use packet_wire::checksum::{ChecksumAccumulator, checksum};
+use packet_wire::checksum::{ChecksumAccumulator, checksum, crc32c};
 use packet_wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
 use packet_wire::{ipv4, ipv6, protocol, udp};
 
@@ -82,15 +82,6 @@ fn transport(frame: &[u8]) -> Option<u8> {
         (TYPE_IPV6, at) => frame.get(at + 6).copied(),
         _ => None,
     }
-}
-
-/// Returns the CRC-32C (RFC 9260 Appendix A).
-fn crc32c(octets: &[u8]) -> u32 {
-    const REFLECTED: u32 = 0x82f6_3b78;
-    let step = |crc: u32, octet: &u8| {
-        (0..8).fold(crc ^ u32::from(*octet), |crc, _| (crc >> 1) ^ (REFLECTED * (crc & 1)))
-    };
-    !octets.iter().fold(u32::MAX, step)
 }
 
 /// Offsets of the headers of a train.

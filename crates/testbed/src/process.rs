@@ -125,9 +125,10 @@ impl ChildProcess {
     /// after `grace`. Returns the exit status of the child.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
         if let Ok(None) = self.exit_status() {
-            match self.is_held {
-                true => drop(self.child.stdin.take()),
-                false => signal_group(self.pid(), "TERM"),
+            if self.is_held {
+                drop(self.child.stdin.take())
+            } else {
+                signal_group(self.pid(), "TERM")
             }
             let until = Instant::now() + grace;
             let _ = self.wait(|| Instant::now() >= until);

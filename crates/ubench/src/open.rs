@@ -173,9 +173,12 @@ impl Opened {
             Self::Database(path, thread) => {
                 let done = path.step(step, numbers, tally);
                 let problems = thread.take_problems();
-                done.map_err(|error| match problems.is_empty() {
-                    true => error,
-                    false => UbenchError::from_message(problems.join("; ")),
+                done.map_err(|error| {
+                    if problems.is_empty() {
+                        error
+                    } else {
+                        UbenchError::from_message(problems.join("; "))
+                    }
                 })
             }
             Self::Plain(plain) => plain.step(step, numbers, tally),

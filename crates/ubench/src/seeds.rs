@@ -167,9 +167,12 @@ pub fn printed_average(
     mode: ChangeSafety,
     backend: SubjectBackend,
 ) -> Option<f64> {
-    let of = |step| match table.has_rates {
-        true => per_s(table.is_compiled, mode, backend, step),
-        false => seconds(table.is_compiled, mode, backend, step),
+    let of = |step| {
+        if table.has_rates {
+            per_s(table.is_compiled, mode, backend, step)
+        } else {
+            seconds(table.is_compiled, mode, backend, step)
+        }
     };
     let values: Option<Vec<f64>> = WorkloadStep::FOUR.into_iter().map(of).collect();
     values.map(|values| values.iter().sum::<f64>() / 4.0)
@@ -233,9 +236,10 @@ mod tests {
             // The document rounded up the seconds of a search that took less than a millisecond.
             let digits = if table.has_rates { 2 } else { 3 };
             for (at, step) in WorkloadStep::FOUR.into_iter().enumerate() {
-                let value = match table.has_rates {
-                    true => per_s(table.is_compiled, mode, backend, step).unwrap(),
-                    false => seconds(table.is_compiled, mode, backend, step).unwrap(),
+                let value = if table.has_rates {
+                    per_s(table.is_compiled, mode, backend, step).unwrap()
+                } else {
+                    seconds(table.is_compiled, mode, backend, step).unwrap()
                 };
                 let is_rounded_up = values[3 + at] == "0.001" && value < 0.001;
                 assert!(

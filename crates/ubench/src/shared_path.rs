@@ -193,9 +193,10 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
                 is_candidate_spare: true,
             };
             self.store.fetch(now, &keys, &mut self.facts);
-            let slot = match by_address {
-                true => self.facts.address_slots[0],
-                false => self.facts.client_slots().next().copied(),
+            let slot = if by_address {
+                self.facts.address_slots[0]
+            } else {
+                self.facts.client_slots().next().copied()
             };
             let is_leased = slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Leased);
             if step.is_search() {

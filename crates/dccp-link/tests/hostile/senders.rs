@@ -163,9 +163,10 @@ fn aim(
         return (names, to, source);
     }
     let is_towards_server = random.chance(1, 2);
-    let (source_port, destination_port) = match is_towards_server {
-        true => (key.local_port, key.remote_port),
-        false => (key.remote_port, key.local_port),
+    let (source_port, destination_port) = if is_towards_server {
+        (key.local_port, key.remote_port)
+    } else {
+        (key.remote_port, key.local_port)
     };
     let addresses = relay.is_none().then_some((V4, V4));
     let to = match relay {

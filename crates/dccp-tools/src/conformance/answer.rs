@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use base::Hex;
 use dccp::ack_vector::{PacketState, Runs};
 use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
 use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, RawOption};
@@ -161,8 +162,7 @@ pub(super) fn listed(answers: &[TargetPacket]) -> String {
 }
 
 fn hexadecimal(octets: &[u8]) -> String {
-    let shown = octets.iter().take(SHOWN_MAX);
-    let mut text: String = shown.map(|octet| format!("{octet:02x}")).collect();
+    let mut text = Hex(octets.get(..SHOWN_MAX).unwrap_or(octets)).to_string();
     if octets.len() > SHOWN_MAX {
         text += &format!("... ({})", octets.len());
     }

@@ -147,9 +147,8 @@ pub(super) fn command_outcome(args: &DccpPerfArgs, ended: &[FlowEnd]) -> DccpCom
     };
     // Without a control exchange only the sent data is known, and data that comes back was not
     // requested.
-    let rate_of = |direction: &FlowDirectionResult| match args.plain {
-        true => direction.sent.map(|sent| sent.bits_per_s()),
-        false => direction.bits_per_s,
+    let rate_of = |direction: &FlowDirectionResult| {
+        if args.plain { direction.sent.map(|sent| sent.bits_per_s()) } else { direction.bits_per_s }
     };
     let judged = || directions().filter(|direction| !args.plain || direction.from == "client");
     let has_all = judged().all(|direction| rate_of(direction).is_some_and(is_enough));

@@ -209,9 +209,10 @@ impl DccpPerfArgs {
     }
 
     fn output(&self, role: &'static str) -> PerfOutput {
-        let carrier = match self.udp {
-            true => "none, plain UDP".to_owned(),
-            false => self.link.carrier().name().to_owned(),
+        let carrier = if self.udp {
+            "none, plain UDP".to_owned()
+        } else {
+            self.link.carrier().name().to_owned()
         };
         let service_code = self.link.service_code.to_string();
         let mut output = PerfOutput::new(self.json, role, carrier, service_code);

@@ -131,9 +131,10 @@ impl FlowSender {
                 self.state = FlowSenderState::Unreported;
             } else if now_ns >= next_ns {
                 if self.is_plain {
-                    self.state = match connection.has_queued() {
-                        false => FlowSenderState::Unreported,
-                        true => FlowSenderState::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
+                    self.state = if !connection.has_queued() {
+                        FlowSenderState::Unreported
+                    } else {
+                        FlowSenderState::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns }
                     };
                     return 0;
                 }

@@ -222,9 +222,10 @@ impl FlowEnd {
                 let row = row(format, self.flow, 0.0..received.seconds, received.bytes, rate);
                 let is_unknown =
                     direction.sent.is_none() && received.without_number == received.datagrams;
-                let losses = match is_unknown {
-                    true => format!("{} datagrams", received.datagrams),
-                    false => losses(received.lost, received.datagrams),
+                let losses = if is_unknown {
+                    format!("{} datagrams", received.datagrams)
+                } else {
+                    losses(received.lost, received.datagrams)
                 };
                 let cpu = received.cpu * 100.0;
                 let order = match received.out_of_order {

@@ -130,10 +130,7 @@ fn middle_s(bin: u64, width_us: u64) -> f64 {
 fn sent(name: &str, flow: &ConnectionSamples, width_us: u64) -> ChartSeries {
     let last = flow.bins.keys().next_back().copied();
     let points = flow.bins.iter().filter_map(|(&bin, held)| {
-        let passed_us = match Some(bin) == last {
-            true => held.last_us - bin * width_us,
-            false => width_us,
-        };
+        let passed_us = if Some(bin) == last { held.last_us - bin * width_us } else { width_us };
         let is_telling = passed_us * 2 >= width_us;
         is_telling.then(|| (middle_s(bin, width_us), held.bits / passed_us as f64))
     });

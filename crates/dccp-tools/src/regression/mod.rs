@@ -126,9 +126,10 @@ impl DccpRegressionArgs {
             v4_bytes: plan.datagram_bytes,
         };
         let time_s = self.time.map_or(plan.seconds, |time| time.as_secs_f64());
-        let (seconds, runs) = match self.quick {
-            true => (plan.quick_seconds, 1),
-            false => (time_s, self.runs.unwrap_or(plan.runs)),
+        let (seconds, runs) = if self.quick {
+            (plan.quick_seconds, 1)
+        } else {
+            (time_s, self.runs.unwrap_or(plan.runs))
         };
         Ok(RegressionCases {
             cases: self.cases(),
@@ -136,9 +137,10 @@ impl DccpRegressionArgs {
             ccids: self.ccids(),
             common: CommonRunSettings {
                 wrapping,
-                tx_qlen: match is_tx_qlen_set {
-                    true => self.connection.config()?.send_queue_len,
-                    false => usize::from(plan.tx_qlen),
+                tx_qlen: if is_tx_qlen_set {
+                    self.connection.config()?.send_queue_len
+                } else {
+                    usize::from(plan.tx_qlen)
                 },
                 seconds,
                 runs,

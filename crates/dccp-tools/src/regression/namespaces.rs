@@ -201,10 +201,8 @@ impl MeasurementNamespaces {
         tx_qlen: usize,
         stop: &AtomicBool,
     ) -> Result<Option<f64>, ToolError> {
-        let pairs: &[[&str; 2]] = match case.is_routed {
-            false => &[["d1", "d2"]],
-            true => &[["r1", "r2"], ["r5", "r6"]],
-        };
+        let pairs: &[[&str; 2]] =
+            if !case.is_routed { &[["d1", "d2"]] } else { &[["r1", "r2"], ["r5", "r6"]] };
         let address = RECEIVER[usize::from(self.is_v6)][usize::from(case.is_routed)];
         let links: Result<Vec<_>, _> =
             pairs.iter().map(|&ends| self.link(ends, &case.link, trial.seed)).collect();

@@ -4,6 +4,7 @@
 use core::net::IpAddr;
 
 use packet_wire::checksum::ChecksumAccumulator;
+pub use packet_wire::checksum::crc32c;
 
 /// IP protocol number of DCCP.
 pub const PROTOCOL: u8 = 33;
@@ -71,42 +72,9 @@ pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Op
     if covered_data <= data_len { Some(header_len + covered_data) } else { None }
 }
 
-/// Returns the CRC-32C (Castagnoli) for the Data Checksum option (§9.3). As in SCTP (RFC 3309), the
-/// option has the least significant byte of this value first.
-#[must_use]
-pub fn crc32c(octets: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = crc32c_table();
-    let crc = octets.iter().fold(u32::MAX, |crc, &octet| {
-        (crc >> 8) ^ TABLE[((crc ^ u32::from(octet)) & 0xff) as usize]
-    });
-    !crc
-}
-
-const fn crc32c_table() -> [u32; 256] {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut crc = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
-            bit += 1;
-        }
-        table[index] = crc;
-        index += 1;
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn crc_of_the_check_string_and_of_nothing() {
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-        assert_eq!(crc32c(b""), 0);
-    }
 
     #[test]
     fn coverage_counts_words_of_data_from_one() {

@@ -174,9 +174,12 @@ fn in_pools(facts: &ConfigFacts<'_>, in_database: bool, report: &mut FindingColl
         let any = subnet.hosts.iter().flat_map(|host| &host.addresses).any(in_pool);
         if any { &mut inside } else { &mut outside }.push(mode_at(facts, subnet));
     }
-    let cost = || match in_database {
-        true => measured::reservations_in_database(),
-        false => measured::reservations_in_memory(),
+    let cost = || {
+        if in_database {
+            measured::reservations_in_database()
+        } else {
+            measured::reservations_in_memory()
+        }
     };
     report.add(
         PerformanceFault::ReservationMode,

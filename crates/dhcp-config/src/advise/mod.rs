@@ -147,9 +147,10 @@ impl AdviceSubject {
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
         let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
             let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
-            let config = match is_v6 {
-                true => AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?)),
-                false => AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?)),
+            let config = if is_v6 {
+                AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?))
+            } else {
+                AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?))
             };
             Some((root, config))
         });

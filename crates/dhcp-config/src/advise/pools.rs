@@ -53,9 +53,10 @@ pub(super) fn judge(
 
 fn full_pools(facts: &ConfigFacts<'_>, leases: &LeasedResources, report: &mut FindingCollector) {
     let part = |pool: &PoolFacts| {
-        let leased = match pool.is_of_prefixes {
-            true => leases.prefixes_in(pool.range),
-            false => leases.addresses_in(pool.range),
+        let leased = if pool.is_of_prefixes {
+            leases.prefixes_in(pool.range)
+        } else {
+            leases.addresses_in(pool.range)
         };
         leased as f64 / pool.count as f64
     };

@@ -140,17 +140,21 @@ fn pool_text(given: &str) -> Option<String> {
     };
     let is_v4 = parse(given.split(['/', '-']).next()?)?.is_ipv4();
     let width = if is_v4 { 32 } else { 128 };
-    let text = |bits: u128| match is_v4 {
-        true => Ipv4Addr::from_bits(bits as u32).to_string(),
-        false => Ipv6Addr::from_bits(bits).to_string(),
+    let text = |bits: u128| {
+        if is_v4 {
+            Ipv4Addr::from_bits(bits as u32).to_string()
+        } else {
+            Ipv6Addr::from_bits(bits).to_string()
+        }
     };
     // Ones where the addresses differ: for a prefix exactly its host bits.
     let host = first ^ last;
     let is_prefix = host & host.wrapping_add(1) == 0 && first & host == 0;
     let length = width - (u128::BITS - host.leading_zeros());
-    Some(match is_prefix {
-        true => format!("{}/{length}", text(first)),
-        false => format!("{}-{}", text(first), text(last)),
+    Some(if is_prefix {
+        format!("{}/{length}", text(first))
+    } else {
+        format!("{}-{}", text(first), text(last))
     })
 }
 

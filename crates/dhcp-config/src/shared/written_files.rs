@@ -48,9 +48,10 @@ fn resolved(kind: PathPurpose, name: &str, policy: &SecurityPolicy) -> Option<St
         PathPurpose::Socket => &policy.sockets,
         PathPurpose::HookLibrary | PathPurpose::Script => return None,
     };
-    match name.contains('/') {
-        true => Some(name.to_owned()),
-        false => folders.iter().next().map(|folder| format!("{folder}/{name}")),
+    if name.contains('/') {
+        Some(name.to_owned())
+    } else {
+        folders.iter().next().map(|folder| format!("{folder}/{name}"))
     }
 }
 

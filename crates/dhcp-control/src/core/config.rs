@@ -133,8 +133,9 @@ fn error_lines(problems: &[ConfigProblem]) -> String {
             format!("{message} ({file}:{line}:{column})")
         })
         .collect();
-    match lines.is_empty() {
-        true => "undefined configuration processing error".to_owned(),
-        false => lines.join("\n"),
+    if lines.is_empty() {
+        "undefined configuration processing error".to_owned()
+    } else {
+        lines.join("\n")
     }
 }

@@ -88,9 +88,10 @@ fn interface_id(text: &str) -> Result<Vec<u8>, CommandAnswer> {
         None => octets_from_hex(text)
             .map_err(|_| CommandAnswer::error("value of 'interface-id' was not recognized"))?,
     };
-    match octets.is_empty() {
-        true => Err(CommandAnswer::error("'interface-id' must be not empty")),
-        false => Ok(octets),
+    if octets.is_empty() {
+        Err(CommandAnswer::error("'interface-id' must be not empty"))
+    } else {
+        Ok(octets)
     }
 }
 

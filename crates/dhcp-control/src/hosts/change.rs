@@ -48,12 +48,13 @@ impl CommandReservation {
         let addresses = self.addresses();
         let has_prefixes = self.host.get("prefixes").and_then(Value::as_array);
         let (Some(&first), version) = (addresses.first(), B::Family::VERSION) else {
-            return match has_prefixes.is_some_and(|prefixes| !prefixes.is_empty()) {
-                false => Ok(0),
-                true => Err(CommandAnswer::error(
+            return if !has_prefixes.is_some_and(|prefixes| !prefixes.is_empty()) {
+                Ok(0)
+            } else {
+                Err(CommandAnswer::error(
                     "Mandatory 'subnet-id' parameter missing. Prefixes are not attached to \
-                     subnets so no hint is available.",
-                )),
+                 subnets so no hint is available.",
+                ))
             };
         };
         let subnet = backend

@@ -57,12 +57,13 @@ pub(super) fn check_subnet<B: CommandBackend>(backend: &B, id: u32) -> Result<()
     let version = B::Family::VERSION;
     let is_there =
         id == 0 || subnets(root(backend), version).iter().any(|(subnet, _)| has_id(subnet, id));
-    match is_there {
-        true => Ok(()),
-        false => Err(CommandAnswer::error(format!(
+    if is_there {
+        Ok(())
+    } else {
+        Err(CommandAnswer::error(format!(
             "{} subnet with ID of '{id}' is not configured",
             version.name()
-        ))),
+        )))
     }
 }
 

@@ -116,10 +116,7 @@ pub(super) fn read_selector(
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let has_any =
         ["ip-address", "identifier-type", "identifier"].iter().any(|key| fields.get(key).is_some());
-    let subnet_id = match has_any {
-        true => subnet_id(fields)?,
-        false => Some(fields.number("subnet-id")?),
-    };
+    let subnet_id = if has_any { subnet_id(fields)? } else { Some(fields.number("subnet-id")?) };
     if let Some(value) = fields.get("ip-address") {
         let text =
             value.as_str().ok_or_else(|| CommandAnswer::error("'ip-address' is not a string."))?;

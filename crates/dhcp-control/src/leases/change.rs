@@ -112,9 +112,10 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     let lease = read_lease(&fields, backend)?;
     let creates = fields.flag("force-create")?;
     let name = Of::<B>::VERSION.name();
-    Ok(CommandAnswer::success(match put(backend, lease, creates)? {
-        true => format!("{name} lease added."),
-        false => format!("{name} lease updated."),
+    Ok(CommandAnswer::success(if put(backend, lease, creates)? {
+        format!("{name} lease added.")
+    } else {
+        format!("{name} lease updated.")
     }))
 }
 

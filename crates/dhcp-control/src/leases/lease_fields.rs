@@ -184,9 +184,10 @@ pub(super) fn identifier(text: &str, lens: RangeInclusive<usize>) -> Result<Vec<
 /// Reads a hardware address. Kea's texts have no type; it is Ethernet.
 pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     let octets = octets_from_colon_hex(text)?;
-    match octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
-        true => Err("address vector size exceeds MAX_HWADDR_LEN".to_owned()),
-        false => Ok(HardwareAddress::new(1, &octets)),
+    if octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
+        Err("address vector size exceeds MAX_HWADDR_LEN".to_owned())
+    } else {
+        Ok(HardwareAddress::new(1, &octets))
     }
 }
 

@@ -151,11 +151,12 @@ fn resource(fields: &ArgumentFields<'_>, address: Ipv6Addr) -> Result<Resource, 
                 return Err(CommandAnswer::error(format!("Invalid prefix length: {len}")));
             }
             let resource = Resource::prefix(address, len);
-            match resource.address == address {
-                true => Ok(resource),
-                false => Err(CommandAnswer::error(format!(
+            if resource.address == address {
+                Ok(resource)
+            } else {
+                Err(CommandAnswer::error(format!(
                     "Prefix address: {address} exceeds prefix/prefix-len pair: {resource}"
-                ))),
+                )))
             }
         }
         Some(other) => Err(CommandAnswer::error(format!(

@@ -77,8 +77,9 @@ impl Statistics {
 }
 
 fn changed(name: &str, was_there: bool, done: &str) -> CommandAnswer {
-    match was_there {
-        true => CommandAnswer::success(format!("Statistic '{name}' {done}")),
-        false => CommandAnswer::error(format!("No '{name}' statistic found")),
+    if was_there {
+        CommandAnswer::success(format!("Statistic '{name}' {done}"))
+    } else {
+        CommandAnswer::error(format!("No '{name}' statistic found"))
     }
 }

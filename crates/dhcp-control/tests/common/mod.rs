@@ -88,12 +88,11 @@ impl<F: Commanded> LeaseAdministration<F> for FakeLeases<F> {
     }
 
     fn write(&mut self, file: &str) -> Result<String, String> {
-        match file.starts_with('/') {
-            true => Err(format!("cannot create '{file}'")),
-            false => {
-                self.written.push(file.to_owned());
-                Ok(file.to_owned())
-            }
+        if file.starts_with('/') {
+            Err(format!("cannot create '{file}'"))
+        } else {
+            self.written.push(file.to_owned());
+            Ok(file.to_owned())
         }
     }
 }
@@ -289,9 +288,10 @@ impl<F: Commanded> CommandBackend for Fake<F> {
 
     /// Refuses a document with the key `wrong`, as the real reader of configurations does.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure> {
-        match document.to_string().contains("\"wrong\":") {
-            true => Err(ApplyFailure::Invalid(self.problems(document))),
-            false => Ok(()),
+        if document.to_string().contains("\"wrong\":") {
+            Err(ApplyFailure::Invalid(self.problems(document)))
+        } else {
+            Ok(())
         }
     }
 

@@ -294,9 +294,10 @@ impl<F: TableFamily> LeaseTable<F> {
                     start = place;
                 }
                 // In a pool that is opened in part, hardly any of the random tries may be open.
-                match is_open {
-                    true => F::Places::claim(&self.map, spec, run, start),
-                    false => self.claim_anywhere(pools, pool),
+                if is_open {
+                    F::Places::claim(&self.map, spec, run, start)
+                } else {
+                    self.claim_anywhere(pools, pool)
                 }
             }
             Allocator::FreeLeaseQueue => {

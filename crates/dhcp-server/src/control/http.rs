@@ -351,9 +351,10 @@ async fn command(
     if !desk.budget.has_room_for(body.size_hint().lower()) {
         return Err(StatusCode::PAYLOAD_TOO_LARGE.into());
     }
-    let mut command = match front.is_open_to_all {
-        true => IncomingCommand::within(&desk.budget, UNAUTHENTICATED_MAX_BYTES),
-        false => IncomingCommand::new(&desk.budget),
+    let mut command = if front.is_open_to_all {
+        IncomingCommand::within(&desk.budget, UNAUTHENTICATED_MAX_BYTES)
+    } else {
+        IncomingCommand::new(&desk.budget)
     };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| HttpRefusal::bad_request("the body is not whole"))?;

@@ -1,5 +1,6 @@
 //! Conversion of a database's host to a reservation of a configuration.
 
+use base::Hex;
 use dhcp_control::IpVersion;
 use dhcp_store::sql::{HostOption, HostResource, HostTableRow};
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ const IDENTIFIERS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id",
 /// Returns the name of `host` for messages: its number and its identifier.
 pub(super) fn identity(host: &HostTableRow) -> String {
     let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
-    format!("host {} of a hosts database ({kind} {})", host.host_id, hex(&host.identifier))
+    format!("host {} of a hosts database ({kind} {})", host.host_id, Hex(&host.identifier))
 }
 
 /// Returns the reservation of `host` as JSON text.
@@ -20,7 +21,7 @@ pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> String {
         map.insert(key.to_owned(), value);
     };
     let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
-    put(kind, json!(hex(&host.identifier)));
+    put(kind, json!(Hex(&host.identifier).to_string()));
     let texts = [
         ("hostname", &host.hostname),
         ("server-hostname", &host.server_hostname),
@@ -57,7 +58,7 @@ fn option(option: &HostOption) -> Value {
     let is_text = !option.formatted_value.is_empty();
     let data = match &option.value {
         _ if is_text => option.formatted_value.clone(),
-        Some(octets) => hex(octets),
+        Some(octets) => Hex(octets).to_string(),
         None => String::new(),
     };
     let mut value = json!({
@@ -74,10 +75,6 @@ fn option(option: &HostOption) -> Value {
         value["client-classes"] = classes;
     }
     value
-}
-
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 #[cfg(test)]

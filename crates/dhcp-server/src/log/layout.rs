@@ -1,5 +1,6 @@
 //! Layout of a log line, in the notation of log4cplus that Kea's `pattern` is written in.
 
+use base::CivilTime;
 use dhcp_config::LogSeverity;
 
 use super::severity_name;
@@ -166,7 +167,7 @@ impl LogFieldKind {
         match self {
             Self::Time { format, is_local } => {
                 let offset_s = if *is_local { utc_offset_s } else { 0 };
-                Civil::new(record.wall_us, offset_s).format(format)
+                RecordTime::new(record.wall_us, offset_s).format(format)
             }
             Self::Severity => severity_name(record.severity).to_owned(),
             Self::Logger => record.logger.clone(),
@@ -178,13 +179,10 @@ impl LogFieldKind {
     }
 }
 
-/// Calendar date and time of day.
+/// Calendar date and time of day of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Civil {
-    year: i64,
-    month: u32,
-    day: u32,
-    second_of_day: u32,
+pub(super) struct RecordTime {
+    local: CivilTime,
     microsecond: u32,
     offset_s: i64,
     wall_s: u64,
@@ -193,26 +191,12 @@ pub(super) struct Civil {
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-impl Civil {
+impl RecordTime {
     /// Converts `wall_us` microseconds since 1970 to the time `offset_s` seconds east of Greenwich.
     pub(super) fn new(wall_us: u64, offset_s: i64) -> Self {
         let wall_s = wall_us / 1_000_000;
-        let local_s = wall_s.cast_signed() + offset_s;
-        let days = local_s.div_euclid(86_400);
-        // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": eras of 400 years that
-        // begin in March.
-        let shifted = days + 719_468;
-        let era = shifted.div_euclid(146_097);
-        let of_era = shifted.rem_euclid(146_097);
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * day_of_year + 2) / 153;
-        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 } as u32;
         Self {
-            year: year_of_era + era * 400 + i64::from(month <= 2),
-            month,
-            day: (day_of_year - (153 * march_month + 2) / 5 + 1) as u32,
-            second_of_day: local_s.rem_euclid(86_400) as u32,
+            local: CivilTime::from_unix_s(wall_s.cast_signed() + offset_s),
             microsecond: (wall_us % 1_000_000) as u32,
             offset_s,
             wall_s,
@@ -222,9 +206,9 @@ impl Civil {
     /// Formats the time in the notation of strftime, with `%q` for milliseconds and `%Q` for
     /// milliseconds with microseconds after a point. Unknown letters stay as they are.
     pub(super) fn format(&self, format: &str) -> String {
-        let (hour, minute, second) =
-            (self.second_of_day / 3_600, self.second_of_day / 60 % 60, self.second_of_day % 60);
-        let month_name = MONTHS[self.month as usize - 1];
+        let CivilTime { year, month, day, hour, minute, second } = self.local;
+        // Months count from 1.
+        let month_name = MONTHS[usize::from(month) - 1];
         let mut text = String::new();
         let mut rest = format.chars();
         while let Some(character) = rest.next() {
@@ -233,12 +217,12 @@ impl Civil {
                 continue;
             }
             let value = match rest.next() {
-                Some('Y') => self.year.to_string(),
-                Some('y') => format!("{:02}", self.year % 100),
-                Some('m') => format!("{:02}", self.month),
+                Some('Y') => year.to_string(),
+                Some('y') => format!("{:02}", year % 100),
+                Some('m') => format!("{month:02}"),
                 Some('b') => month_name.to_owned(),
-                Some('d') => format!("{:02}", self.day),
-                Some('e') => format!("{:2}", self.day),
+                Some('d') => format!("{day:02}"),
+                Some('e') => format!("{day:2}"),
                 Some('H') => format!("{hour:02}"),
                 Some('M') => format!("{minute:02}"),
                 Some('S') => format!("{second:02}"),
@@ -305,7 +289,7 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_calendar() {
-        let day = |s: u64, offset| Civil::new(s * 1_000_000, offset).format("%F %T");
+        let day = |s: u64, offset| RecordTime::new(s * 1_000_000, offset).format("%F %T");
         // Expected values of `date -u -d @...`.
         assert_eq!(day(0, 0), "1970-01-01 00:00:00");
         assert_eq!(day(0, -3_600), "1969-12-31 23:00:00");

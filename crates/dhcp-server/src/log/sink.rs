@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dhcp_config::{LogDestination, LogOutput, LogSeverity};
 
-use super::layout::{Civil, LogPattern, LogRecord};
+use super::layout::{LogPattern, LogRecord, RecordTime};
 use super::text::lines;
 use crate::policy;
 
@@ -66,7 +66,7 @@ impl LogSink {
                 LogDestination::Syslog(facility) => {
                     let facility = facility.as_deref().unwrap_or("local0");
                     let priority = facility_code(facility) * 8 + level_code(record.severity);
-                    let time = Civil::new(record.wall_us, utc_offset_s).format("%b %e %T");
+                    let time = RecordTime::new(record.wall_us, utc_offset_s).format("%b %e %T");
                     let (ident, pid) = (&self.ident, std::process::id());
                     let datagram = format!("<{priority}>{time} {ident}[{pid}]: {line}");
                     self.or_stderr(&line, |state| send(state, &datagram));

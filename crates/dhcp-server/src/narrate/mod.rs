@@ -21,7 +21,6 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
 use crate::log::LogTopicLevels;
-use crate::server_id::colon_hex as hex;
 
 pub(crate) use pending_requests::Questions;
 pub(crate) use recorder::{Mailbox, NoticeRecorder};

@@ -1,5 +1,6 @@
 //! Lines about messages of DHCPv4.
 
+use base::ColonHex;
 use dhcp_engine::v4::{Destination, Ingress};
 use dhcp_engine::{DropReason, Notice, Protocol};
 use dhcp_lease::v4::V4;
@@ -7,8 +8,8 @@ use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
     ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
-    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, hex,
-    keeps_released, line, log_datagram, probation_s,
+    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released,
+    line, log_datagram, probation_s,
 };
 
 const PARSE_FAILED: KeaLogMessage =
@@ -116,7 +117,7 @@ fn log_reply(narrator: Narrator<'_>, destination: Destination, reply: &Message<'
         let to = match destination {
             Destination::Relay(to) => format!("relay agent {to}"),
             Destination::Client(to) | Destination::PastRelay(to) => to.to_string(),
-            Destination::Hardware { mac, address } => format!("{address} at {}", hex(mac)),
+            Destination::Hardware { mac, address } => format!("{address} at {}", ColonHex(&mac)),
             Destination::Broadcast => "everybody on the link".to_owned(),
         };
         format!("{}: {} to {to}", label(reply), kind(reply))
@@ -125,9 +126,10 @@ fn log_reply(narrator: Narrator<'_>, destination: Destination, reply: &Message<'
 
 /// Returns the client and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
-    let client = message.client_id().map_or_else(|| "no info".to_owned(), |id| hex(id.octets()));
+    let client = message.client_id().map(|id| id.octets().collect::<Vec<u8>>());
+    let client = client.map_or_else(|| "no info".to_owned(), |id| ColonHex(&id).to_string());
     let (htype, xid) = (message.htype(), message.xid());
-    let hardware = hex(message.chaddr());
+    let hardware = ColonHex(message.chaddr());
     format!("[hwtype={htype} {hardware}], cid=[{client}], tid=0x{xid:x}")
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV6;
 
+use base::ColonHex;
 use dhcp_engine::v6::Ingress;
 use dhcp_engine::{DropReason, MeasuredRequest, Notice, Protocol};
 use dhcp_lease::v6::V6;
@@ -9,7 +10,7 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
     ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
-    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, hex,
+    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions,
     keeps_released, line, log_datagram, probation_s, request_type,
 };
 
@@ -201,7 +202,8 @@ fn log_association(
 
 /// Returns the client and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
-    let client = message.client_id().map_or_else(|| "no info".to_owned(), hex);
+    let client =
+        message.client_id().map_or_else(|| "no info".to_owned(), |id| ColonHex(id).to_string());
     format!("duid=[{client}], [no hwaddr info], tid=0x{:x}", message.transaction_id())
 }
 

@@ -81,9 +81,10 @@ impl<P: DaemonFamily> Administration<P> {
         let is_refused = |(epoch, (octets, len)): &(u64, KeyOctets)| {
             self.store.is_refused(*epoch, &octets[..*len])
         };
-        match changes.iter().any(is_refused) {
-            true => Err("the lease database refused the change; the log says why"),
-            false => Ok(()),
+        if changes.iter().any(is_refused) {
+            Err("the lease database refused the change; the log says why")
+        } else {
+            Ok(())
         }
     }
 

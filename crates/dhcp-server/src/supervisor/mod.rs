@@ -320,9 +320,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.service.pass_time(Clock::now());
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
         if self.shared.is_disabled.swap(is_disabled, Ordering::Relaxed) != is_disabled {
-            let (id, state) = match is_disabled {
-                true => ("DHCPX_SERVICE_DISABLED", "disabled"),
-                false => ("DHCPX_SERVICE_ENABLED", "enabled"),
+            let (id, state) = if is_disabled {
+                ("DHCPX_SERVICE_DISABLED", "disabled")
+            } else {
+                ("DHCPX_SERVICE_ENABLED", "enabled")
             };
             tracing::info!(target: DAEMON, id, "the service is {state}");
         }

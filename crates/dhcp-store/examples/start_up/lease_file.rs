@@ -86,10 +86,8 @@ impl LeaseFileContents {
         writeln!(file, "{header}").expect("there is room");
         let expires_s = self.now_s + LIFETIME_S;
         for number in 0..self.leases {
-            let name = match self.has_names {
-                true => format!("client-{number}.example.org"),
-                false => String::new(),
-            };
+            let name =
+                if self.has_names { format!("client-{number}.example.org") } else { String::new() };
             let hardware = colon_hex(&hardware(number));
             match self.family {
                 StartUpFamily::V4 => writeln!(

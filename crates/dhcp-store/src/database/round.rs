@@ -164,9 +164,12 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             database.write_and_commit(&changes)?;
         }
         let is_unreadable = |address| unreadable.binary_search(&F::octets_of(address)).is_ok();
-        let asked = self.lookup_addresses.iter().map(|&address| match is_unreadable(address) {
-            true => (address, Some(F::blocked(address))),
-            false => table_lease::<F>(address, find(address)),
+        let asked = self.lookup_addresses.iter().map(|&address| {
+            if is_unreadable(address) {
+                (address, Some(F::blocked(address)))
+            } else {
+                table_lease::<F>(address, find(address))
+            }
         });
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
         outcome.answers = known.chain(asked).collect();

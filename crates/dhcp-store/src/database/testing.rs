@@ -55,13 +55,14 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
 
     fn check(&self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
         let without_room = self.without_room();
-        match leases.iter().any(|lease| without_room.contains(&F::address(lease))) {
-            false => Ok(()),
-            true => Err(DatabaseError {
+        if !leases.iter().any(|lease| without_room.contains(&F::address(lease))) {
+            Ok(())
+        } else {
+            Err(DatabaseError {
                 fault: DatabaseFault::Data,
                 operation: "write leases",
                 cause: "a value is too long".to_owned(),
-            }),
+            })
         }
     }
 }

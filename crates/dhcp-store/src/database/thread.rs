@@ -231,9 +231,10 @@ impl DatabaseThreadState {
             match &mut retry {
                 None if is_wanted => {
                     is_wanted = false;
-                    let end = match is_flushed_beside {
-                        true => self.parts(&mut core, clock),
-                        false => core.round(clock()),
+                    let end = if is_flushed_beside {
+                        self.parts(&mut core, clock)
+                    } else {
+                        core.round(clock())
                     };
                     core.take_problems().into_iter().for_each(|problem| self.report(problem));
                     if let RoundEnd::Lost(error) = end {

@@ -97,9 +97,10 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
         let keys: Vec<K> = wanted.keys().map(|&key| key.clone()).collect();
         let positions: BTreeMap<&K, usize> = wanted.into_keys().zip(0..).collect();
         let mut found: Vec<Vec<V>> = keys.iter().map(|_| Vec::new()).collect();
-        let looked_up = match keys.is_empty() {
-            true => Ok(()),
-            false => directory.find(now, &keys, &mut |at, value| found[at].push(value)),
+        let looked_up = if keys.is_empty() {
+            Ok(())
+        } else {
+            directory.find(now, &keys, &mut |at, value| found[at].push(value))
         };
         for (shard, batches) in asked.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
             let answers = batches.iter().map(|(batch, keys)| {

@@ -187,10 +187,11 @@ impl LogCore {
         }
         if self.disturbance.is_none() && now.mono_ns >= self.watch_at_ns {
             self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
-            let found = match self.is_cleaning {
+            let found = if self.is_cleaning {
                 // The cleanup changes the files next to the live one.
-                true => self.memfile.live_disturbance(),
-                false => self.memfile.disturbance(),
+                self.memfile.live_disturbance()
+            } else {
+                self.memfile.disturbance()
             };
             match found {
                 Ok(found) => self.disturbance = found,

@@ -392,9 +392,10 @@ fn parse_chunk<F: LeaseFileFamily>(
         match row {
             Some(Ok(lease)) => {
                 let address = F::address(&lease);
-                let row = match F::is_deleted(&lease) {
-                    true => FileRow::Deleted(address),
-                    false => FileRow::Lease(lease),
+                let row = if F::is_deleted(&lease) {
+                    FileRow::Deleted(address)
+                } else {
+                    FileRow::Lease(lease)
                 };
                 batches[lane_of::<F>(address)].push(row);
                 parsed.rows += 1;

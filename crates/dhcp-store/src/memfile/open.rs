@@ -351,9 +351,10 @@ impl Memfile {
             return Ok(Rotation::Disturbed(Disturbance::Missing));
         }
         let named = self.state_of(&self.files.live)?;
-        match named.map(|state| state.id) == Some(self.own_state()?.id) {
-            true => Ok(Rotation::NoNewFile(failed)),
-            false => Err(failed),
+        if named.map(|state| state.id) == Some(self.own_state()?.id) {
+            Ok(Rotation::NoNewFile(failed))
+        } else {
+            Err(failed)
         }
     }
 
@@ -491,10 +492,7 @@ fn load_and_flush<F: LeaseFileFamily>(
 
 /// Returns the files next to the live one, in the order in which they override each other.
 fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
-    match has_completed {
-        true => vec![&files.completed],
-        false => vec![&files.previous, &files.rotated],
-    }
+    if has_completed { vec![&files.completed] } else { vec![&files.previous, &files.rotated] }
 }
 
 /// Returns the lease file `path` with its inspection; or, if it is damaged, a sound file under its

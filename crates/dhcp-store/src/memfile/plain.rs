@@ -411,9 +411,8 @@ mod tests {
     /// Returns a line of values, most of them valid, and sometimes with damage.
     fn any_line(values: &[&[&'static str]], fewest: usize, random: &mut Random) -> Vec<u8> {
         let count = fewest - 1 + random.below((values.len() - fewest + 2) as u64) as usize;
-        let value = |of: &&[&'static str]| match random.chance(3, 4) {
-            true => of[0],
-            false => of[random.below(of.len() as u64) as usize],
+        let value = |of: &&[&'static str]| {
+            if random.chance(3, 4) { of[0] } else { of[random.below(of.len() as u64) as usize] }
         };
         let values: Vec<&str> = values[..count].iter().map(value).collect();
         let mut line = values.join(",").into_bytes();

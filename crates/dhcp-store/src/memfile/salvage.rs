@@ -71,9 +71,12 @@ fn set_aside(
     path: &Path,
 ) -> Result<(), Failed> {
     let copy = storage.create(path).with_operation("create", path)?;
-    blocks(damaged, 0, len, |offset, octets| match octets.iter().all(|&octet| octet == 0) {
-        true => Ok(()),
-        false => write_all_at(&*copy, offset, octets),
+    blocks(damaged, 0, len, |offset, octets| {
+        if octets.iter().all(|&octet| octet == 0) {
+            Ok(())
+        } else {
+            write_all_at(&*copy, offset, octets)
+        }
     })
     .and_then(|()| copy.truncate(len))
     .and_then(|()| copy.sync_data())

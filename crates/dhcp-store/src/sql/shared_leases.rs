@@ -153,10 +153,8 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now_s = now_s.map_or(0, |since| since.as_secs());
         let (mut notes, mut others) = (Vec::new(), 0_u64);
-        let mut note = |text: String| match notes.len() < NAMED_MAX {
-            true => notes.push(text),
-            false => others += 1,
-        };
+        let mut note =
+            |text: String| if notes.len() < NAMED_MAX { notes.push(text) } else { others += 1 };
         let loaded = database.load_rows::<F>(layout, |row| {
             match row {
                 Ok(lease) => {

@@ -85,9 +85,10 @@ impl Sqlite {
     /// number of changed rows.
     fn write(&self, statement: &str, width: usize, values: &[SqlValue]) -> rusqlite::Result<usize> {
         // Without a transaction SQLite would flush once per statement.
-        let whole = match self.connection.is_autocommit() {
-            true => Some(self.connection.unchecked_transaction()?),
-            false => None,
+        let whole = if self.connection.is_autocommit() {
+            Some(self.connection.unchecked_transaction()?)
+        } else {
+            None
         };
         let mut statement = self.connection.prepare_cached(statement)?;
         let mut count = 0;

@@ -58,9 +58,10 @@ const TELLING: &[u8] = b",:&#x\r\t\"{}-.09afZ\0\x1f\x7f\xc3\xff";
 fn damage(octets: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         let at = random.below(octets.len() as u64 + 1) as usize;
-        let octet = match random.chance(1, 4) {
-            true => random.next_u32() as u8,
-            false => *random.pick(TELLING).expect("some"),
+        let octet = if random.chance(1, 4) {
+            random.next_u32() as u8
+        } else {
+            *random.pick(TELLING).expect("some")
         };
         let end = octets.len().min(at + random.below(9) as usize);
         match random.below(5) {

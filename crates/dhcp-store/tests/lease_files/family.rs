@@ -75,9 +75,10 @@ impl CommonLeaseValues {
     }
 
     fn hardware(&self, htype: u8) -> HardwareAddress {
-        match self.is_declined {
-            true => HardwareAddress::NONE,
-            false => HardwareAddress::new(htype, &self.octets[150..156]),
+        if self.is_declined {
+            HardwareAddress::NONE
+        } else {
+            HardwareAddress::new(htype, &self.octets[150..156])
         }
     }
 }

@@ -158,9 +158,10 @@ fn apart<P: HostileClientFamily>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
     let mut taken = BTreeSet::new();
     let numbered = (0..).zip(leases);
     let own_or_other = numbered.map(|(number, lease)| {
-        match taken.insert(<P as LeaseFileFamily>::address(&lease)) {
-            true => lease,
-            false => P::moved(lease, number),
+        if taken.insert(<P as LeaseFileFamily>::address(&lease)) {
+            lease
+        } else {
+            P::moved(lease, number)
         }
     });
     own_or_other.collect()

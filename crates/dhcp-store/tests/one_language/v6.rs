@@ -89,9 +89,10 @@ impl HostileClientFamily for V6 {
     }
 
     fn as_filed(lease: &Lease) -> Lease {
-        let (hardware, hardware_source) = match lease.hardware.is_empty() {
-            true => (HardwareAddress::NONE, HardwareSource::Unknown),
-            false => (lease.hardware, lease.hardware_source),
+        let (hardware, hardware_source) = if lease.hardware.is_empty() {
+            (HardwareAddress::NONE, HardwareSource::Unknown)
+        } else {
+            (lease.hardware, lease.hardware_source)
         };
         let hostname = lease.hostname.clone().into_lower_case();
         Lease { hardware, hardware_source, hostname, ..lease.clone() }

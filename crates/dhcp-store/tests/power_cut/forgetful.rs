@@ -85,10 +85,7 @@ impl Vfs for Disks {
 
     fn delete(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
-        match self.disk_of(path)?.1.remove(path)? {
-            true => Ok(()),
-            false => Err(ErrorKind::NotFound.into()),
-        }
+        if self.disk_of(path)?.1.remove(path)? { Ok(()) } else { Err(ErrorKind::NotFound.into()) }
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {

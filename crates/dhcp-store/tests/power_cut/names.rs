@@ -212,10 +212,8 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut FileChangeTally) -> Resul
         life.acts(count).map_err(named)?;
         (now, ledger, storage) = (life.now, life.ledger, life.storage);
         tally.acknowledged += ledger.acknowledged;
-        let survival = match random.chance(3, 4) {
-            true => Survival::PowerFailed,
-            false => Survival::ProcessDied,
-        };
+        let survival =
+            if random.chance(3, 4) { Survival::PowerFailed } else { Survival::ProcessDied };
         storage = storage.after(survival, StorageFaults::default());
         let (_, leases) = open::<F>(&storage).map_err(named)?;
         ledger.check(&leases, now.wall_s()).map_err(named)?;

@@ -129,9 +129,10 @@ fn simulate<F: SimulatedFamily + SharedRows>(
         let steps = if random.chance(1, 3) { opening_steps } else { STEPS };
         let is_cut = !rules.failing_syncs && random.chance(4, 5);
         let cut_at_step = is_cut.then(|| random.below(steps));
-        let failing_syncs = match rules.failing_syncs {
-            true => (0..8).map(|_| 4 + random.below(160)).collect(),
-            false => Vec::new(),
+        let failing_syncs = if rules.failing_syncs {
+            (0..8).map(|_| 4 + random.below(160)).collect()
+        } else {
+            Vec::new()
         };
         disk = disk.after(survival, StorageFaults { cut_at_step, failing_syncs, ..faults.clone() });
         disks.mount(&folder, disk.clone());

@@ -149,9 +149,10 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
                 self.clocks.step(self.random, true);
                 tally.steps += 1;
             }
-            match self.random.chance(1, 4) {
-                true => drop(self.store.sweep(self.clocks.now(), 20)),
-                false => self.client_acts(tally)?,
+            if self.random.chance(1, 4) {
+                drop(self.store.sweep(self.clocks.now(), 20))
+            } else {
+                self.client_acts(tally)?
             }
             self.core.round(self.clocks.now());
             let steps = self.table.take_clock_steps();
@@ -185,10 +186,8 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
         let lifetime_s = 5 + self.random.below(100) as u32;
         let is_release = mine.is_some() && self.random.chance(1, 4);
-        let action = match is_release {
-            true => Action::Release,
-            false => Action::Lease(F::terms(lifetime_s, 1, "")),
-        };
+        let action =
+            if is_release { Action::Release } else { Action::Lease(F::terms(lifetime_s, 1, "")) };
         let (address, expected_version) = (slot.address, slot.version);
         let change = Change { identity, address, expected_version, action };
         if self.store.commit(now, &[change]).is_err() {
@@ -241,10 +240,8 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut ClockStepTally) -> Result
         let mut life = ClockStepRun::<F>::begin(&mut random, clocks, &storage, promised, tally)?;
         life.live(tally)?;
         (clocks, promised) = (life.clocks, life.promised);
-        let survival = match random.chance(1, 2) {
-            true => Survival::PowerFailed,
-            false => Survival::ProcessDied,
-        };
+        let survival =
+            if random.chance(1, 2) { Survival::PowerFailed } else { Survival::ProcessDied };
         storage = storage.after(survival, StorageFaults::default());
         clocks.mono_ns += NS_PER_S / 50 + random.below(30 * NS_PER_S);
         if random.chance(1, 2) {

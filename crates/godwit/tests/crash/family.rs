@@ -199,9 +199,10 @@ fn write_v6(message: &CrashMessage<'_>) -> Vec<u8> {
     | CrashRequest::Release(address) = message.ask
     {
         let IpAddr::V6(address) = address else { panic!("{address} is of the other family") };
-        match is_address {
-            true => writer.ia_address(address, LIFETIME_S, LIFETIME_S),
-            false => writer.ia_prefix(address, 56, LIFETIME_S, LIFETIME_S),
+        if is_address {
+            writer.ia_address(address, LIFETIME_S, LIFETIME_S)
+        } else {
+            writer.ia_prefix(address, 56, LIFETIME_S, LIFETIME_S)
         };
     }
     writer.end(mark);

@@ -65,9 +65,12 @@ pub(super) const V4: HostileFamily = HostileFamily {
             );
             path
         },
-        read: |octets| match octets.get(24..28) == Some(&[127, 0, 0, 1]) {
-            true => (crash::V4.read)(octets),
-            false => nothing(),
+        read: |octets| {
+            if octets.get(24..28) == Some(&[127, 0, 0, 1]) {
+                (crash::V4.read)(octets)
+            } else {
+                nothing()
+            }
         },
         ..crash::V4
     },
@@ -109,9 +112,12 @@ pub(super) const V6: HostileFamily = HostileFamily {
             );
             path
         },
-        read: |octets| match octets.get(2..18) == Some(&crash::LINK6.octets()[..]) {
-            true => (crash::V6.read)(octets),
-            false => nothing(),
+        read: |octets| {
+            if octets.get(2..18) == Some(&crash::LINK6.octets()[..]) {
+                (crash::V6.read)(octets)
+            } else {
+                nothing()
+            }
         },
         ..crash::V6
     },

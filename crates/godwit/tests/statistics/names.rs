@@ -132,9 +132,10 @@ pub(crate) fn without_numbers(name: &str) -> String {
 
 /// Returns all names that a server under its script has.
 pub(crate) fn all(is_v6: bool) -> Vec<String> {
-    let (packets, word, events, leases, total) = match is_v6 {
-        false => (PACKETS_4, "pkt4", EVENTS_4, LEASES_4, "total-addresses"),
-        true => (PACKETS_6, "pkt6", EVENTS_6, LEASES_6, "total-nas"),
+    let (packets, word, events, leases, total) = if !is_v6 {
+        (PACKETS_4, "pkt4", EVENTS_4, LEASES_4, "total-addresses")
+    } else {
+        (PACKETS_6, "pkt6", EVENTS_6, LEASES_6, "total-nas")
     };
     let further: &[&str] = if is_v6 { FURTHER_6 } else { &[] };
     let mut all = Vec::new();

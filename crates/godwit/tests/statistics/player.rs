@@ -230,9 +230,10 @@ fn document(
 ) -> String {
     let &GlobalMembers { config, durability } = members;
     let path = folder.path().display();
-    let (top, name, interfaces) = match is_v6 {
-        false => ("Dhcp4", "kea-dhcp4", r#"[ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#),
-        true => ("Dhcp6", "kea-dhcp6", r#"[ "lo/::1" ]"#),
+    let (top, name, interfaces) = if !is_v6 {
+        ("Dhcp4", "kea-dhcp4", r#"[ "lo/127.0.0.1" ], "dhcp-socket-type": "udp""#)
+    } else {
+        ("Dhcp6", "kea-dhcp6", r#"[ "lo/::1" ]"#)
     };
     let data = if is_v6 { format!(r#""data-directory": "{path}","#) } else { String::new() };
     let unix = format!(r#"{{ "socket-type": "unix", "socket-name": "{path}/control" }}"#);

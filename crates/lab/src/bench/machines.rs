@@ -115,9 +115,10 @@ impl ProcessBench<'_> {
         &self,
         parts: &[TrialGenerator],
     ) -> Result<Vec<ChildProcess>, LabError> {
-        let start = match self.has_remote_generators() {
-            true => ChildProcess::start_held,
-            false => ChildProcess::start,
+        let start = if self.has_remote_generators() {
+            ChildProcess::start_held
+        } else {
+            ChildProcess::start
         };
         let mut processes = Vec::new();
         for part in parts {

@@ -166,9 +166,10 @@ impl TrialRunner for ProcessBench<'_> {
             format!("void: {}", reasons.join(", "))
         } else {
             let behind = trial.queued_too_long_share();
-            let behind = match behind > 0.0 {
-                true => format!(", {} % queued too long", percent(behind)),
-                false => String::new(),
+            let behind = if behind > 0.0 {
+                format!(", {} % queued too long", percent(behind))
+            } else {
+                String::new()
             };
             format!(
                 "{} % late or lost{behind}",

@@ -384,8 +384,10 @@ fn is_name(text: &str) -> bool {
 
 /// Returns the known key that the operator probably meant by `path`.
 fn suggestion(keys: &[PlanKey], path: &str) -> Option<String> {
-    let (distance, key) =
-        keys.iter().map(|key| (distance(path, key.path), key)).min_by_key(|&(d, _)| d)?;
+    let (distance, key) = keys
+        .iter()
+        .map(|key| (strsim::levenshtein(path, key.path), key))
+        .min_by_key(|&(d, _)| d)?;
     let leaf = |path: &str| path.rsplit('.').next().map(str::to_owned);
     let same_leaf = keys.iter().find(|key| leaf(key.path) == leaf(path));
     match same_leaf {
@@ -393,22 +395,6 @@ fn suggestion(keys: &[PlanKey], path: &str) -> Option<String> {
         None if distance <= 3 => Some(format!("did you mean `{}`?", key.path)),
         None => None,
     }
-}
-
-/// Returns Levenshtein's distance: the number of single-character edits between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -53,9 +53,10 @@ impl RegressionPlan {
     /// each, the plan's own number if `runs` is `None`.
     #[must_use]
     pub fn forecast_s(&self, is_quick: bool, runs: Option<u32>) -> f64 {
-        let (runs, seconds) = match is_quick {
-            true => (1, self.quick_seconds),
-            false => (runs.unwrap_or(self.runs), self.seconds),
+        let (runs, seconds) = if is_quick {
+            (1, self.quick_seconds)
+        } else {
+            (runs.unwrap_or(self.runs), self.seconds)
         };
         let of_clock = |clock: &RegressionClock| match clock {
             RegressionClock::Real => seconds + REAL_OVERHEAD_S,

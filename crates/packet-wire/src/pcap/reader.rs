@@ -85,9 +85,10 @@ impl<'a> CaptureReader<'a> {
         }
         // The upper bits describe frame check sequences, not the link.
         let link_type = word(header, 20, order) & 0xffff;
-        let record_header_len = match [magic, magic.swap_bytes()].contains(&MAGIC_MODIFIED) {
-            true => MODIFIED_HEADER_LEN,
-            false => RECORD_HEADER_LEN,
+        let record_header_len = if [magic, magic.swap_bytes()].contains(&MAGIC_MODIFIED) {
+            MODIFIED_HEADER_LEN
+        } else {
+            RECORD_HEADER_LEN
         };
         let classic = Classic { rest, order, resolution, link_type, record_header_len };
         let records = CaptureRecords::Classic(classic);

@@ -141,9 +141,10 @@ fn general(value: f64) -> String {
 }
 
 fn without_zeros(text: &str) -> String {
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
     }
 }
 

@@ -67,11 +67,10 @@ fn add_row(out: &mut String, row: &SubjectResult) {
 }
 
 fn add_step(out: &mut String, step: &StepResult) {
-    let interval = match step.interval.has_interval() {
-        true => {
-            format!("{} to {}", format::rate(step.interval.low), format::rate(step.interval.high))
-        }
-        false => "one run".to_owned(),
+    let interval = if step.interval.has_interval() {
+        format!("{} to {}", format::rate(step.interval.low), format::rate(step.interval.high))
+    } else {
+        "one run".to_owned()
     };
     let latency = &step.latency;
     let _ = writeln!(

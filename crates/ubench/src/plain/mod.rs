@@ -73,9 +73,10 @@ impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
     fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
         let values = statement::values(step, number, Clock::now().wall_s());
         let prepared = self.texts.statement(step);
-        let rows = match step.is_search() {
-            true => self.driver.find(prepared, StatementArguments(&values)),
-            false => self.driver.change(prepared, StatementArguments(&values)),
+        let rows = if step.is_search() {
+            self.driver.find(prepared, StatementArguments(&values))
+        } else {
+            self.driver.change(prepared, StatementArguments(&values))
         };
         Ok(rows? > 0)
     }
@@ -138,11 +139,10 @@ impl PlainStore {
     ) -> Result<(), UbenchError> {
         let per_transaction = self.per_transaction as usize;
         let threads = self.connections.len();
-        let transactions = match step.is_search() {
-            true => 0,
-            false => stripes(numbers, threads)
-                .map(|own| own.len().div_ceil(per_transaction))
-                .sum::<usize>(),
+        let transactions = if step.is_search() {
+            0
+        } else {
+            stripes(numbers, threads).map(|own| own.len().div_ceil(per_transaction)).sum::<usize>()
         };
         if let [connection] = &mut self.connections[..] {
             let first_ns = Clock::mono_ns();

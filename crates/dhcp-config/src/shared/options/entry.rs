@@ -198,10 +198,8 @@ fn identify<F: ConfigFamily>(
         return Some((definition.code, Some(definition)));
     }
     let message = format!("unknown option `{}`{of_space}", name.value);
-    let names = match findings.may_suggest() {
-        true => findings.definitions.names::<F>(space),
-        false => Vec::new(),
-    };
+    let names =
+        if findings.may_suggest() { findings.definitions.names::<F>(space) } else { Vec::new() };
     let help = match base::nearest(name.value, names.into_iter()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "define it with `option-def`, or give it by `code`, with `\"csv-format\": false`"

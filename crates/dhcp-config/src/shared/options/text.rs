@@ -69,10 +69,8 @@ pub(super) fn octets(
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
         return resolvers::from_text(field, text).map(Encoded::whole);
     }
-    let (values, unused) = match is_of_names(definition) {
-        true => split_names(split(text)),
-        false => (split(text), None),
-    };
+    let (values, unused) =
+        if is_of_names(definition) { split_names(split(text)) } else { (split(text), None) };
     let fields = match &*definition.fields {
         [fields @ .., Field::SubOptions] => fields,
         fields => fields,

@@ -226,9 +226,10 @@ mod tests {
             let mut octets = [0; 255];
             random.fill(&mut octets);
             let address = Ipv6Addr::from(<[u8; 16]>::try_from(&octets[..16]).unwrap());
-            let resource = match random.chance(1, 2) {
-                true => Resource::address(address),
-                false => Resource::prefix(address, random.below(129) as u8),
+            let resource = if random.chance(1, 2) {
+                Resource::address(address)
+            } else {
+                Resource::prefix(address, random.below(129) as u8)
             };
             let has_hardware = random.chance(1, 2);
             let lease = Lease {
@@ -243,13 +244,15 @@ mod tests {
                 fqdn_fwd: random.chance(1, 2),
                 fqdn_rev: random.chance(1, 2),
                 hostname: String::from_utf8_lossy(&octets[..80]).to_ascii_lowercase().into(),
-                hardware: match has_hardware {
-                    true => HardwareAddress::new(1, &octets[..1 + random.below(20) as usize]),
-                    false => HardwareAddress::NONE,
+                hardware: if has_hardware {
+                    HardwareAddress::new(1, &octets[..1 + random.below(20) as usize])
+                } else {
+                    HardwareAddress::NONE
                 },
-                hardware_source: match has_hardware {
-                    true => HardwareSource::RemoteId,
-                    false => HardwareSource::Unknown,
+                hardware_source: if has_hardware {
+                    HardwareSource::RemoteId
+                } else {
+                    HardwareSource::Unknown
                 },
                 state: LeaseState::from_number(random.below(4) as u8).unwrap(),
                 user_context: "{ \"name\": \"ä,&\" }".into(),

@@ -46,15 +46,19 @@ fn pairs<'r>(table: &HistoricalTable, rows: &'r [SubjectResult]) -> Vec<Pair<'r>
     for &mode in table.modes {
         for backend in seeds::BACKENDS.into_iter().chain([SubjectBackend::Pgsql]) {
             let row = row_of(rows, table, mode, backend);
-            let then = WorkloadStep::FOUR.map(|step| match table.has_rates {
-                true => seeds::per_s(table.is_compiled, mode, backend, step),
-                false => seeds::seconds(table.is_compiled, mode, backend, step),
+            let then = WorkloadStep::FOUR.map(|step| {
+                if table.has_rates {
+                    seeds::per_s(table.is_compiled, mode, backend, step)
+                } else {
+                    seeds::seconds(table.is_compiled, mode, backend, step)
+                }
             });
             let now = WorkloadStep::FOUR.map(|step| {
                 let per_s = row?.step(step)?.per_s;
-                Some(match table.has_rates {
-                    true => per_s,
-                    false => f64::from(seeds::operations(mode)) / per_s,
+                Some(if table.has_rates {
+                    per_s
+                } else {
+                    f64::from(seeds::operations(mode)) / per_s
                 })
             });
             if row.is_some() || then[0].is_some() {
