@@ -19,10 +19,11 @@ const LEN: usize = 8_192;
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["transmit", "receive"])))]
 pub struct TtcpArgs {
-    /// Transmit to this host, also as the last argument: `-t -l 256 HOST`
-    #[arg(short = 't', long, value_name = "HOST")]
-    transmit: Option<Option<String>>,
-    #[arg(value_name = "HOST", hide = true, conflicts_with = "receive")]
+    /// Transmit to HOST, anywhere among the arguments: `-t -l 256 HOST`
+    #[arg(short = 't', long, requires = "host")]
+    transmit: bool,
+    /// Host to transmit to
+    #[arg(value_name = "HOST", conflicts_with = "receive")]
     host: Option<String>,
     /// Receive
     #[arg(short = 'r', long)]
@@ -54,7 +55,7 @@ pub struct TtcpArgs {
 ///
 /// Returns the error.
 pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
-    match args.destination()? {
+    match args.destination() {
         Some(host) => transmit(args, host),
         None => receive(args),
     }
@@ -62,15 +63,8 @@ pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
 
 impl TtcpArgs {
     /// Returns the host to transmit to, `None` for a receiver.
-    fn destination(&self) -> Result<Option<&str>, ToolError> {
-        let Some(transmit) = &self.transmit else { return Ok(None) };
-        match (transmit, &self.host) {
-            (Some(host), None) | (None, Some(host)) => Ok(Some(host)),
-            (None, None) => Err(ToolError::Usage("-t needs HOST, like `-t 192.0.2.1`".into())),
-            (Some(first), Some(second)) => {
-                Err(ToolError::Usage(format!("-t takes one host, not {first} and {second}")))
-            }
-        }
+    fn destination(&self) -> Option<&str> {
+        if self.transmit { self.host.as_deref() } else { None }
     }
 }
 
@@ -191,14 +185,18 @@ mod tests {
             let matches = command.clone().try_get_matches_from(words).expect(line);
             TtcpArgs::from_arg_matches(&matches).expect(line)
         };
-        for line in ["ttcp -t host", "ttcp -t -s host", "ttcp -s -n 5 -t -l256 host -v"] {
-            let args = parsed(line);
-            assert_eq!(args.destination().expect(line), Some("host"), "{line}");
+        for line in [
+            "ttcp -t host",
+            "ttcp -ts host",
+            "ttcp -tsn100 host",
+            "ttcp -t -s host",
+            "ttcp -s -n 5 -t -l256 host -v",
+        ] {
+            assert_eq!(parsed(line).destination(), Some("host"), "{line}");
         }
-        assert_eq!(parsed("ttcp -r -s").destination().expect("no host"), None);
-        for line in ["ttcp -t", "ttcp -t one two"] {
-            assert!(parsed(line).destination().is_err(), "{line}");
+        assert_eq!(parsed("ttcp -rs").destination(), None);
+        for line in ["ttcp -t", "ttcp -t one two", "ttcp -r host"] {
+            assert!(command.clone().try_get_matches_from(line.split(' ')).is_err(), "{line}");
         }
-        assert!(command.clone().try_get_matches_from(["ttcp", "-r", "host"]).is_err());
     }
 }

@@ -35,6 +35,14 @@ pub(crate) fn is_query(payload: &[u8]) -> bool {
         })
 }
 
+/// Returns true if a payload is a message that can be sent and matched with its answer: of any
+/// operation, with a header of DNS that says that it is no response.
+pub(crate) fn is_request(payload: &[u8]) -> bool {
+    const HEADER_BYTES: usize = 12;
+    const RESPONSE: u8 = 0x80;
+    (HEADER_BYTES..=QUERY_BYTES_MAX).contains(&payload.len()) && payload[2] & RESPONSE == 0
+}
+
 /// Returns the queries to one of `ports` in the capture `file`.
 ///
 /// # Errors

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use base::time::NS_PER_S;
 use load::LoadRate;
 use netio::signal::Signals;
-use netio::{ScopedAddress, resolve, scoped, stdout};
+use netio::{ScopedAddress, resolve, scoped, stderr, stdout};
 
+use crate::DnsLoadError;
 use crate::args::{
     DnsTransportMode, Failure, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds,
 };
@@ -28,7 +29,7 @@ use crate::failed;
 use crate::query_selection::{self, QuerySelectionArgs};
 use crate::record::DnsLoadReport;
 use crate::run::run;
-use crate::settings::{DnsLoadSettings, Transport};
+use crate::settings::{DnsLoadSettings, PORTS_PER_THREAD_MAX, Transport};
 use crate::silence;
 use crate::tcp::ConnectionCounts;
 
@@ -99,7 +100,8 @@ pub struct DnsperfArgs {
     /// suppress=timeout: leave out the lines of lost queries
     #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
     long: Vec<LongOption>,
-    /// The file has DNS messages, each after its length in two bytes, which are sent unchanged
+    /// The file has DNS messages, each after its length in two bytes, which are sent unchanged;
+    /// answers and messages without a header are left out
     #[arg(short = 'B', conflicts_with_all = ["edns", "edns_options", "dnssec"])]
     is_binary: bool,
     /// Accepted without effect
@@ -147,6 +149,10 @@ impl DnsperfArgs {
 
     fn try_run(&self) -> Result<ExitCode, Failure> {
         let settings = self.settings()?;
+        let problems = settings.problems();
+        if !problems.is_empty() {
+            return Err(named_failure(DnsLoadError::Settings(problems)));
+        }
         let signals = Signals::install()
             .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
         print(&self.head(&settings))?;
@@ -172,11 +178,11 @@ impl DnsperfArgs {
         // Both threads end when this closure has dropped `settings.timed_out` and `running`.
         thread::scope(move |scope| {
             scope.spawn(move || print_timeouts(&ids));
-            if let Some((every_ns, answered)) = self.interval.zip(settings.answered.clone()) {
+            if let Some((every_ns, answered)) = self.interval_ns().zip(settings.answered.clone()) {
                 let every = Duration::from_nanos(every_ns);
                 scope.spawn(move || print_intervals(every, &answered, &is_over));
             }
-            let report = run(&settings, stop).map_err(failure)?;
+            let report = run(&settings, stop).map_err(named_failure)?;
             settings.timed_out = None;
             drop(running);
             Ok((settings, report))
@@ -210,7 +216,7 @@ impl DnsperfArgs {
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| LoadRate::per_second(1_000.0));
         let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
-        Ok(DnsLoadSettings {
+        let settings = DnsLoadSettings {
             local: self.local.map(|local| local.address),
             transport: match self.mode {
                 DnsTransportMode::Udp => Transport::Udp { tc_fallback: false },
@@ -219,22 +225,51 @@ impl DnsperfArgs {
             answer_bytes: asked.answer_bytes.into(),
             window: self.rate.is_none().then_some(self.outstanding),
             count: runs.map(|runs| u64::from(runs) * asked.workload.len() as u64),
-            duration_ns: self.duration.unwrap_or(UNLIMITED_NS),
+            duration_ns: self.duration.filter(|&ns| ns > 0).unwrap_or(UNLIMITED_NS),
             limits: QueryTimeLimits { deadline_ns: self.timeout, grace_ns: 0 },
-            threads: self.threads,
             // Over UDP dnsperf ignores it.
             queries_per_connection: per_connection.filter(|_| self.mode == DnsTransportMode::Tcp),
-            ports: self.clients.unwrap_or_else(|| self.default_ports()),
-            answered: self.interval.map(|_| Arc::default()),
+            answered: self.interval_ns().map(|_| Arc::default()),
             ..DnsLoadSettings::new(server, asked.workload, rate)
-        })
+        };
+        Ok(self.with_ports(settings))
+    }
+
+    /// Returns the length of the intervals of `-S`, in nanoseconds; as in dnsperf, 0 is none.
+    fn interval_ns(&self) -> Option<u64> {
+        self.interval.filter(|&ns| ns > 0)
+    }
+
+    /// Sets the numbers of threads and ports: a thread for each client and each query in flight at
+    /// most, and as many ports as the queries need that are watched at a time.
+    fn with_ports(&self, mut settings: DnsLoadSettings) -> DnsLoadSettings {
+        let clients = self.clients.unwrap_or_else(|| self.default_ports());
+        let in_flight = settings.window.unwrap_or(u64::MAX).try_into().unwrap_or(u32::MAX);
+        settings.threads = self.threads.min(clients).min(in_flight);
+        settings.ports = clients;
+        if settings.threads == 0 {
+            return settings;
+        }
+        if settings.window.is_none() {
+            let needed = u32::try_from(settings.ports_needed()).unwrap_or(u32::MAX);
+            settings.ports = clients.max(needed);
+        }
+        settings.threads = settings.threads.max(settings.ports.div_ceil(PORTS_PER_THREAD_MAX));
+        if self.clients.is_some_and(|clients| settings.ports > clients) {
+            stderr::print_line(format_args!(
+                "dnsperf: {} sockets instead of {clients}: at this rate and timeout more queries \
+                 may wait than they have identifiers for",
+                settings.ports
+            ));
+        }
+        settings
     }
 
     /// Returns the number of ports where the command line has no number of clients: dnsperf opens
     /// sockets as it needs them.
     fn default_ports(&self) -> u32 {
         match self.mode {
-            DnsTransportMode::Udp => 16_u32.next_multiple_of(self.threads.max(1)),
+            DnsTransportMode::Udp => self.threads.max(16),
             DnsTransportMode::Tcp => self.threads,
         }
     }
@@ -267,7 +302,7 @@ impl DnsperfArgs {
         };
         let mut text = String::new();
         let _ = writeln!(text, "[Status] Testing complete ({why})\n\nStatistics:\n");
-        let sent = load.exchanges.due;
+        let sent = load.exchanges.sent;
         let completed: u64 = report.answers.rcodes.values().sum();
         let of_sent = |count: u64| percent(count, sent);
         let _ = writeln!(text, "  Queries sent:         {sent}");
@@ -300,6 +335,20 @@ impl DnsperfArgs {
         text.push('\n');
         text
     }
+}
+
+/// Returns the failure of a run, with the switches of dnsperf in its text.
+fn named_failure(error: DnsLoadError) -> Failure {
+    let (text, code) = failure(error);
+    let names = [
+        ("--ports", "-c"),
+        ("--threads", "-T"),
+        ("--duration", "-l"),
+        ("--deadline-s", "-t"),
+        (", with --drain-s at most 3600", " and at most 3600"),
+        (" or --drain-s", ""),
+    ];
+    (names.iter().fold(text, |text, (ours, theirs)| text.replace(ours, theirs)), code)
 }
 
 /// Returns the lines about connections.

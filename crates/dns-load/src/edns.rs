@@ -11,6 +11,7 @@ pub(crate) const PLAIN_BYTES: u16 = 512;
 /// Codes of options: client subnet, and cookie.
 const CLIENT_SUBNET: u16 = 8;
 pub(crate) const COOKIE: u16 = 10;
+const PADDING: u16 = 12;
 /// Largest length of all options of a query together, in bytes, so that it stays a datagram.
 const OPTIONS_BYTES_MAX: usize = 4_096;
 
@@ -183,6 +184,16 @@ impl EdnsArgs {
         {
             return Err(format!("{flag} takes EDNS, which --edns 0 leaves out"));
         }
+        let own = [
+            (CLIENT_SUBNET, self.client_subnet.is_some(), "--client-subnet"),
+            (COOKIE, self.cookie, "--cookie"),
+            (PADDING, self.padding.is_some(), "--padding"),
+        ];
+        for (code, is_given, flag) in own {
+            if is_given && self.edns_option.iter().any(|option| option.code == code) {
+                return Err(format!("{flag} and -E {code} are the same option: give one of them"));
+            }
+        }
         let subnet = self.client_subnet.map(ClientSubnet::option);
         let mut octets = Vec::new();
         for option in subnet.iter().chain(&cookie).chain(&self.edns_option) {
@@ -233,6 +244,9 @@ mod tests {
         let expected =
             [0, 8, 0, 5, 0, 1, 8, 0, 10, 0, 10, 0, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0, 3, 0, 0];
         assert_eq!(args.options(Some(cookie)).unwrap(), expected);
+        let twice = EdnsOption { code: 8, data: vec![] };
+        let again = EdnsArgs { edns_option: vec![twice], ..args.clone() };
+        assert!(again.options(None).unwrap_err().contains("--client-subnet and -E 8"));
         assert!(EdnsArgs { edns: Some(0), ..args }.options(None).is_err());
         assert_eq!(EdnsArgs { edns: Some(0), ..EdnsArgs::default() }.options(None), Ok(vec![]));
     }

@@ -385,7 +385,7 @@ fn check_answer(
     if !header.flags.has(Flags::RESPONSE) {
         return Err(AnswerFault::NotAResponse);
     }
-    if header.flags.opcode() != 0 {
+    if header.flags.opcode() != workload.operation(index) {
         return Err(AnswerFault::Opcode);
     }
     // A server that could not read the question, or refused it, may leave it out.

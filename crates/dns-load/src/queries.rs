@@ -92,6 +92,11 @@ impl QueryWorkload {
         }
     }
 
+    /// Returns the operation of query `index` (OPCODE, RFC 1035 §4.1.1): 0 for a standard query.
+    pub(crate) fn operation(&self, index: usize) -> u8 {
+        self.query(index).get(2).map_or(0, |octet| octet >> 3 & 0x0f)
+    }
+
     /// Returns the number of queries.
     #[must_use]
     pub const fn len(&self) -> usize {

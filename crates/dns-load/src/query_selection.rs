@@ -161,15 +161,15 @@ impl QuerySelectionArgs {
     }
 }
 
-/// Returns the queries of a file of messages, each after its length in two bytes, unchanged except
-/// for their identifiers; other messages are left out and counted.
+/// Returns the messages of a file, each after its length in two bytes, unchanged except for their
+/// identifiers; answers, and messages without a header of DNS, are left out and counted.
 pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     let name = path.display().to_string();
     let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
     let (mut workload, mut others, mut rest) = (QueryWorkload::default(), 0_u64, &octets[..]);
     while let Some((message, behind)) = stream::split(rest) {
         rest = behind;
-        if capture::is_query(message) {
+        if capture::is_request(message) {
             workload.add_as_it_is(message).map_err(|why| (format!("{name} holds {why}"), 2))?;
         } else {
             others += 1;
@@ -177,14 +177,14 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     }
     if workload.is_empty() {
         return Err((
-            format!("{name} has no message of DNS that is a query, behind its length"),
+            format!("{name} has no message of DNS that is no answer, behind its length"),
             2,
         ));
     }
     if others > 0 || !rest.is_empty() {
         let end = if rest.is_empty() { "" } else { ", and a last message that is cut" };
         netio::stderr::print_line(format_args!(
-            "dns load: {name}: left out: {others} messages that are no queries{end}"
+            "dns load: {name}: left out: {others} messages that are answers or have no header{end}"
         ));
     }
     // Each query states the largest size of its answer.

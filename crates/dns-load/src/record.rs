@@ -7,7 +7,7 @@ use std::fmt;
 use base::Figure;
 use base::time::NS_PER_S;
 use dns_wire::{DnsMessageDefect, Rcode};
-use load::Health;
+use load::{Health, LoadShape};
 use measure::record::{LoadRecord, MessageCounts};
 use netio::Clock;
 use netio::send::SendCounts;
@@ -144,7 +144,10 @@ impl DnsLoadReport {
     ) -> Self {
         let sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
-        let ended_ns = sum.ran_out_ns.or(sum.stopped_ns);
+        // The time of a query is that until the next one would be due.
+        let has_rate = settings.window.is_none() && !matches!(settings.shape, LoadShape::Replay(_));
+        let gap_ns = if has_rate { settings.rate.offset_ns(1) } else { 0 };
+        let ended_ns = sum.ran_out_ns.map(|ns| ns + gap_ns).or(sum.stopped_ns);
         let end_ns = ended_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let wanted_bytes = port_buffer_bytes(settings);
         let granted_bytes = receive_buffer_bytes.unwrap_or(wanted_bytes);

@@ -89,7 +89,7 @@ fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
     // Allocation takes time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
-        let ports = (0..settings.ports_per_thread()).map(|_| open(settings));
+        let ports = (0..settings.ports_of(thread)).map(|_| open(settings));
         let ports = ports.collect::<Result<Vec<_>, _>>()?;
         let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<Vec<_>>>();
         let addresses = addresses.map_err(NetError::on("ask", "the generator's ports"))?;
@@ -102,7 +102,7 @@ fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
             pace: pace(settings, 0, thread),
             linger_ns: settings.linger_ns,
             outbox: outbox(settings, thread as u32)?,
-            fallback: fallback(settings)?,
+            fallback: fallback(settings, thread)?,
         });
     }
     let receive_buffer_bytes = smallest_buffer(&lanes)?;
@@ -128,7 +128,7 @@ fn start_ns(settings: &DnsLoadSettings) -> u64 {
 fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
-        let (list, mut connections) = connections(settings)?;
+        let (list, mut connections) = connections(settings, thread)?;
         connections.open_all(&list)?;
         lanes.push(TcpLane {
             connections,
@@ -149,22 +149,28 @@ fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
     Ok(DnsLoadReport::from_threads(settings, start_ns, results, None))
 }
 
-/// Returns the connections of one thread, none open, and the list that reports those that are
+/// Returns the connections of thread `thread`, none open, and the list that reports those that are
 /// ready.
-fn connections(settings: &DnsLoadSettings) -> Result<(ReadyList, Connections), NetError> {
+fn connections(
+    settings: &DnsLoadSettings,
+    thread: u64,
+) -> Result<(ReadyList, Connections), NetError> {
     let list = ReadyList::new().map_err(NetError::on("make", "a list of connections"))?;
-    let count = settings.ports_per_thread();
+    let count = settings.ports_of(thread);
     let watched_ns = settings.limits.watched_ns();
     let queries = settings.queries_per_connection.map(u64::from);
     let retirement = queries.map(|queries| Retirement { queries, watched_ns });
     Ok((list, Connections::new(settings.server, settings.local, count, retirement)))
 }
 
-fn fallback(settings: &DnsLoadSettings) -> Result<Option<(ReadyList, Fallback)>, NetError> {
+fn fallback(
+    settings: &DnsLoadSettings,
+    thread: u64,
+) -> Result<Option<(ReadyList, Fallback)>, NetError> {
     if settings.transport != (Transport::Udp { tc_fallback: true }) {
         return Ok(None);
     }
-    let (list, connections) = connections(settings)?;
+    let (list, connections) = connections(settings, thread)?;
     Ok(Some((list, Fallback { connections, query: vec![0; query_bytes(settings)] })))
 }
 
@@ -178,7 +184,8 @@ fn smallest_buffer(lanes: &[DnsLoadThread<'_>]) -> Result<usize, NetError> {
 
 /// Returns the size of the socket buffers that each port requests, in bytes of kernel memory.
 pub(crate) fn port_buffer_bytes(settings: &DnsLoadSettings) -> usize {
-    (BUFFER_BYTES / settings.ports as usize).max(PORT_BUFFER_BYTES)
+    // The kernel grants even numbers.
+    (BUFFER_BYTES / settings.ports as usize).max(PORT_BUFFER_BYTES) & !1
 }
 
 fn open(settings: &DnsLoadSettings) -> Result<UdpSocket, NetError> {
@@ -227,7 +234,7 @@ fn input(
 
 fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
     let identities = QueryIdentities {
-        ports: settings.ports_per_thread(),
+        ports: settings.ports_of(thread),
         id_base: QueryIdentities::id_base_of(settings.seed),
     };
     let threads = settings.threads.into();

@@ -133,10 +133,18 @@ impl DnsLoadSettings {
         }
     }
 
-    /// Returns the number of ports of each thread.
+    /// Returns the number of ports of thread `thread`, from 0: the first threads have one more
+    /// where the ports cannot be shared evenly.
     #[must_use]
-    pub const fn ports_per_thread(&self) -> u64 {
-        (self.ports / self.threads) as u64
+    pub fn ports_of(&self, thread: u64) -> u64 {
+        let (ports, threads) = (u64::from(self.ports), u64::from(self.threads));
+        ports / threads + u64::from(thread < ports % threads)
+    }
+
+    /// Returns the number of ports that [`DnsLoadSettings::watched`] takes, all threads together.
+    pub(crate) fn ports_needed(&self) -> u64 {
+        let threads = u64::from(self.threads);
+        self.watched().div_ceil(threads).div_ceil(WATCHED_PER_PORT) * threads
     }
 
     /// Returns the number of queries that are watched at a time.
@@ -144,7 +152,11 @@ impl DnsLoadSettings {
         let most = WATCHED_PER_PORT * u64::from(self.ports);
         match self.window {
             Some(_) => most,
-            None => self.shape.most_in(self.rate, self.limits.watched_ns()),
+            None => {
+                let time_ns = self.limits.watched_ns().min(self.duration_ns);
+                let most = self.shape.most_in(self.rate, time_ns);
+                self.count.map_or(most, |count| most.min(count))
+            }
         }
     }
 
@@ -167,10 +179,9 @@ impl DnsLoadSettings {
         let threads_fit = (1..=256).contains(&self.threads);
         wrong(!threads_fit, format!("--threads {}: must be 1 to 256", self.threads));
         let (ports, most) = (self.ports, PORTS_PER_THREAD_MAX.saturating_mul(self.threads));
-        let share_evenly = self.threads > 0 && ports.is_multiple_of(self.threads);
         wrong(
-            ports == 0 || ports > most || !share_evenly,
-            format!("--ports {ports}: must be a multiple of --threads, {most} at most"),
+            threads_fit && !(self.threads..=most).contains(&ports),
+            format!("--ports {ports}: must be {} to {most}, as --threads is", self.threads),
         );
         wrong(
             self.local.is_some_and(|local| local.is_ipv4() != self.server.is_ipv4()),
@@ -198,15 +209,18 @@ impl DnsLoadSettings {
             self.queries_per_connection.is_some() && !has_connections,
             "--queries-per-connection: takes --tcp or --tc-fallback".into(),
         );
-        let watched = self.watched();
-        wrong(
-            watched > WATCHED_PER_PORT * u64::from(ports),
-            format!(
-                "--ports {ports}: {watched} queries would have to be watched at a time; it takes {} \
-                 ports, or a shorter --deadline-s or --drain-s",
-                watched.div_ceil(WATCHED_PER_PORT)
-            ),
-        );
+        if threads_fit && ports >= self.threads {
+            let needed = self.ports_needed();
+            let is_short = self.window.is_none() && needed > u64::from(ports);
+            wrong(
+                is_short,
+                format!(
+                    "--ports {ports}: {} queries would have to be watched at a time; it takes \
+                     {needed} ports, or a shorter --deadline-s or --drain-s",
+                    self.watched()
+                ),
+            );
+        }
         problems
     }
 }

@@ -248,7 +248,7 @@ fn the_same_seed_does_the_same_damage() {
 fn settings_that_cannot_work_are_all_told() {
     let settings = DnsLoadSettings {
         threads: 3,
-        ports: 4,
+        ports: 2,
         duration_ns: 0,
         local: Some("::1".parse().unwrap()),
         shape: LoadShape::Poisson,
@@ -260,6 +260,13 @@ fn settings_that_cannot_work_are_all_told() {
         panic!("that cannot work")
     };
     let flags: Vec<_> = problems.iter().map(|problem| problem.split(' ').next().unwrap()).collect();
-    assert_eq!(flags, ["--ports", "--local:", "--duration:", "--ports"], "{problems:?}");
-    assert!(problems[3].contains("it takes 62 ports"), "{problems:?}");
+    assert_eq!(flags, ["--ports", "--local:", "--duration:"], "{problems:?}");
+    // Queries are watched for two seconds, for as long as they come due, and no more than there are.
+    let whole = DnsLoadSettings { ports: 4, duration_ns: 10 * NS_PER_S, local: None, ..settings };
+    let problems = whole.problems();
+    assert!(problems.len() == 1 && problems[0].contains("it takes 63 ports"), "{problems:?}");
+    let of_short_time = DnsLoadSettings { duration_ns: NS_PER_S / 20, ..whole };
+    assert_eq!(of_short_time.problems(), Vec::<String>::new());
+    let few = DnsLoadSettings { count: Some(100), duration_ns: 10 * NS_PER_S, ..of_short_time };
+    assert_eq!(few.problems(), Vec::<String>::new());
 }

@@ -173,6 +173,10 @@ fn translate_tool_name(mut words: Vec<OsString>) -> Vec<OsString> {
             words.insert(1, "perf".into());
             "dccp"
         }
+        Some("ttcp") => {
+            words.insert(1, "ttcp".into());
+            "dccp"
+        }
         _ => return words,
     };
     words[0] = "godwit".into();

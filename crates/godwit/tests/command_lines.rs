@@ -282,6 +282,7 @@ fn subcommand(tool: &str) -> &'static [&'static str] {
         "trafgen" => &["trafgen"],
         "ifpps" => &["ifpps"],
         "iperf" => &["dccp", "perf"],
+        "ttcp" => &["dccp", "ttcp"],
         other => panic!("{other} has no subcommand"),
     }
 }
@@ -292,7 +293,7 @@ fn there_are_lines_of_every_tool() {
     let refused = lines.values().flatten().filter(|line| line.refused.is_some()).count();
     let count = lines.values().map(Vec::len).sum::<usize>();
     assert!(count - refused >= 40, "{count} lines, {refused} are refused");
-    for tool in ["dnsperf", "resperf", "perfdhcp", "trafgen", "ifpps", "iperf"] {
+    for tool in ["dnsperf", "resperf", "perfdhcp", "trafgen", "ifpps", "iperf", "ttcp"] {
         assert!(lines[tool].len() >= 3, "{tool}");
     }
     assert_eq!(words("a 'b c' d"), ["a", "b c", "d"]);
@@ -347,4 +348,12 @@ fn lines_of_iperf_run_or_name_what_to_write() {
         out.starts_with("Server listening") || out.contains("sender") || out.starts_with('{')
     };
     stage.check("", Sign::Output, serve, has_run);
+}
+
+#[test]
+fn lines_of_ttcp_run_or_name_what_to_write() {
+    let Some(stage) = CommandLineSetup::new(&["ttcp"]) else { return };
+    // A transmitter needs a receiver.
+    let serve = |line: &str| line.contains(" -t").then(|| "dccp ttcp -r".to_owned());
+    stage.check("", Sign::Output, serve, |out| out.starts_with("ttcp-"));
 }

@@ -28,7 +28,7 @@ pub struct TrafgenArgs {
     #[arg(short = 'o', long = "out", short_alias = 'd', alias = "dev", value_name = "OUTPUT")]
     pub(crate) output: Option<String>,
     /// Send this many packets [default: 0, unlimited; into a file: each packet once]
-    #[arg(short = 'n', long = "num", value_name = "COUNT")]
+    #[arg(short = 'n', long = "num", value_name = "COUNT", value_parser = whole)]
     pub(crate) count: Option<u64>,
     /// Show frames decoded and in hex instead of sending them
     #[arg(long)]
@@ -43,7 +43,7 @@ pub struct TrafgenArgs {
     #[arg(short = 'P', long = "cpus", value_name = "CPUS", value_parser = cpus)]
     pub(crate) cpus: Option<Cpus>,
     /// Random seed; each further processor adds one [default: from the clock]
-    #[arg(short = 'E', long = "seed", value_name = "NUMBER")]
+    #[arg(short = 'E', long = "seed", value_name = "NUMBER", value_parser = seed)]
     pub(crate) seed: Option<u32>,
     /// Choose packets at random instead of in turn
     #[arg(short = 'r', long = "rand")]
@@ -134,6 +134,23 @@ pub(crate) struct Rates(pub(crate) Vec<Segment>);
 
 fn schedule(text: &str) -> Result<Rates, String> {
     parse_schedule(text).map(Rates)
+}
+
+/// Reads a seed, of which the low 32 bits count.
+fn seed(text: &str) -> Result<u32, String> {
+    whole(text).map(|number| number as u32)
+}
+
+/// Reads a whole number as strtoul(3) does: in hex after `0x`, in octal after `0`.
+fn whole(text: &str) -> Result<u64, String> {
+    let number = if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        u64::from_str_radix(hex, 16)
+    } else if text.len() > 1 && text.starts_with('0') {
+        u64::from_str_radix(&text[1..], 8)
+    } else {
+        text.parse()
+    };
+    number.map_err(|_| "a whole number is expected, such as 10 or 0x10".to_owned())
 }
 
 fn gap(text: &str) -> Result<u64, String> {

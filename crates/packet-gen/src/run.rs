@@ -280,11 +280,16 @@ fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), Ge
 fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
     let split = |define: &String| {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
-        let is_name = !name.is_empty()
-            && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'_');
-        is_name
-            .then(|| (name.to_owned(), value.to_owned()))
-            .ok_or_else(|| GeneratorError::Usage(format!("-D {define}: it is NAME or NAME=VALUE")))
+        // A macro may have arguments: `F(a)=c8(a)`.
+        let (word, arguments) = name.split_at(name.find('(').unwrap_or(name.len()));
+        let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'_')
+            && (arguments.is_empty() || arguments.ends_with(')'));
+        is_name.then(|| (name.to_owned(), value.to_owned())).ok_or_else(|| {
+            GeneratorError::Usage(format!(
+                "-D {define}: it is NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
+            ))
+        })
     };
     given.iter().map(split).collect()
 }
@@ -310,6 +315,9 @@ fn schedule(args: &TrafgenArgs, input: &GeneratorInput) -> FrameSchedule {
 
 fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(), GeneratorError> {
     for number in 1..=count {
+        if netio::stdout::is_closed() {
+            break;
+        }
         let Some(frame) = stream.frame() else { break };
         if args.json {
             let octets: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();

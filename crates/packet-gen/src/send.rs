@@ -159,6 +159,20 @@ fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorEr
             threads.push((*cpu, stream));
         }
     }
+    let has_sender =
+        |first: u32, last: u32| sending.cpus.iter().any(|cpu| (first..=last).contains(cpu));
+    let unsent = sending
+        .program
+        .packets
+        .iter()
+        .filter(|packet| packet.cpus.is_some_and(|(first, last)| !has_sender(first, last)));
+    let unsent = unsent.count();
+    if unsent > 0 && !threads.is_empty() {
+        netio::stderr::print_line(format_args!(
+            "trafgen: {unsent} packets are left out: their cpu() is of processors that do not send; \
+             -P chooses them"
+        ));
+    }
     if threads.is_empty() {
         let message = "cpu() leaves no packet for the processors that send; -P chooses them";
         return Err(GeneratorError::Usage(message.to_owned()));

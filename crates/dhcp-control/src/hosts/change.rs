@@ -48,7 +48,7 @@ impl CommandReservation {
         let addresses = self.addresses();
         let has_prefixes = self.host.get("prefixes").and_then(Value::as_array);
         let (Some(&first), version) = (addresses.first(), B::Family::VERSION) else {
-            return if !has_prefixes.is_some_and(|prefixes| !prefixes.is_empty()) {
+            return if has_prefixes.is_none_or(|prefixes| prefixes.is_empty()) {
                 Ok(0)
             } else {
                 Err(CommandAnswer::error(

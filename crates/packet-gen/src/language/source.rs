@@ -153,12 +153,10 @@ impl<'a> Cursor<'a> {
     pub(crate) fn string(&mut self) -> Result<&'a [u8], PacketTextFault> {
         let begin = self.at + 1;
         let rest = &self.text.octets[begin..];
-        let Some(len) = rest.iter().position(|octet| matches!(octet, b'"' | b'\n')) else {
+        // As in trafgen, a string may go on in further lines.
+        let Some(len) = rest.iter().position(|&octet| octet == b'"') else {
             return fault(self.at, "a string without an end");
         };
-        if rest[len] == b'\n' {
-            return fault(self.at, "a string that does not end on its line");
-        }
         if len == 0 {
             return fault(self.at, "an empty string");
         }

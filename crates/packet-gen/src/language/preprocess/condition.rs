@@ -1,5 +1,5 @@
 //! Expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names
-//! that are no macros are 0.
+//! that are no macros are 0. An operation with an unsigned number is unsigned.
 
 use super::macros::{Macros, expanded_text};
 use super::predefined::SourceLocation;
@@ -37,7 +37,7 @@ pub(super) fn is_true(
     let mut reader = ConditionEvaluator { rest: text.trim_start(), depth: 0, unused: 0 };
     let value = reader.choice()?;
     if reader.rest.is_empty() {
-        return Ok(value != 0);
+        return Ok(value.is_true());
     }
     Err(format!("`{}` is not understood in a condition", reader.rest))
 }
@@ -76,6 +76,24 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(|octet| octet.is_ascii_alphanumeric() || *octet == b'_').count()
 }
 
+/// Value of a part of an expression.
+#[derive(Clone, Copy)]
+struct ConditionValue {
+    number: i64,
+    /// True if the bits of `number` are those of an unsigned number.
+    is_unsigned: bool,
+}
+
+impl ConditionValue {
+    const fn signed(number: i64) -> Self {
+        Self { number, is_unsigned: false }
+    }
+
+    const fn is_true(self) -> bool {
+        self.number != 0
+    }
+}
+
 /// The rest of an expression.
 struct ConditionEvaluator<'t> {
     rest: &'t str,
@@ -97,7 +115,7 @@ impl ConditionEvaluator<'_> {
     }
 
     /// Reads `a ? b : c`, or an expression of higher precedence.
-    fn choice(&mut self) -> Result<i64, String> {
+    fn choice(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("the condition nests too deep".to_owned());
@@ -105,12 +123,14 @@ impl ConditionEvaluator<'_> {
         let condition = self.level(0)?;
         let mut value = condition;
         if self.take("?") {
-            let first = self.part(condition == 0, Self::choice)?;
+            let first = self.part(!condition.is_true(), Self::choice)?;
             if !self.take(":") {
                 return Err("`:` is missing behind `?`".to_owned());
             }
-            let second = self.part(condition != 0, Self::choice)?;
-            value = if condition != 0 { first } else { second };
+            let second = self.part(condition.is_true(), Self::choice)?;
+            let is_unsigned = first.is_unsigned || second.is_unsigned;
+            let chosen = if condition.is_true() { first } else { second };
+            value = ConditionValue { is_unsigned, ..chosen };
         }
         self.depth -= 1;
         Ok(value)
@@ -120,22 +140,26 @@ impl ConditionEvaluator<'_> {
     fn part(
         &mut self,
         is_unused: bool,
-        read: impl FnOnce(&mut Self) -> Result<i64, String>,
-    ) -> Result<i64, String> {
+        read: impl FnOnce(&mut Self) -> Result<ConditionValue, String>,
+    ) -> Result<ConditionValue, String> {
         self.unused += usize::from(is_unused);
         let value = read(self);
         self.unused -= usize::from(is_unused);
         value
     }
 
-    fn level(&mut self, level: usize) -> Result<i64, String> {
+    fn level(&mut self, level: usize) -> Result<ConditionValue, String> {
         let Some(operators) = LEVELS.get(level) else { return self.operand() };
         let mut value = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
-            let is_unused = operator == "&&" && value == 0 || operator == "||" && value != 0;
+            let is_unused = match operator {
+                "&&" => !value.is_true(),
+                "||" => value.is_true(),
+                _ => false,
+            };
             let right = self.part(is_unused, |reader| reader.level(level + 1))?;
             value = match applied(operator, value, right) {
-                Err(_) if self.unused > 0 => 0,
+                Err(_) if self.unused > 0 => ConditionValue::signed(0),
                 applied => applied?,
             };
         }
@@ -153,19 +177,21 @@ impl ConditionEvaluator<'_> {
         (!is_longer && self.take(operator)).then_some(operator)
     }
 
-    fn operand(&mut self) -> Result<i64, String> {
+    fn operand(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("the condition nests too deep".to_owned());
         }
         let value = if self.take("!") {
-            i64::from(self.operand()? == 0)
+            ConditionValue::signed(i64::from(!self.operand()?.is_true()))
         } else if self.take("-") {
-            self.operand()?.wrapping_neg()
+            let operand = self.operand()?;
+            ConditionValue { number: operand.number.wrapping_neg(), ..operand }
         } else if self.take("+") {
             self.operand()?
         } else if self.take("~") {
-            !self.operand()?
+            let operand = self.operand()?;
+            ConditionValue { number: !operand.number, ..operand }
         } else if self.take("(") {
             let value = self.choice()?;
             if !self.take(")") {
@@ -179,13 +205,13 @@ impl ConditionEvaluator<'_> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<i64, String> {
+    fn number(&mut self) -> Result<ConditionValue, String> {
         if let Some(quoted) = self.rest.strip_prefix('\'')
             && let Some((value, rest)) = quoted.split_once('\'')
             && let [octet] = value.as_bytes()
         {
             self.rest = rest.trim_start();
-            return Ok(i64::from(*octet));
+            return Ok(ConditionValue::signed(i64::from(*octet)));
         }
         let (word, rest) = self.rest.split_at(word_len(self.rest));
         if word.is_empty() {
@@ -195,7 +221,7 @@ impl ConditionEvaluator<'_> {
         }
         self.rest = rest.trim_start();
         if !word.starts_with(|c: char| c.is_ascii_digit()) {
-            return Ok(0);
+            return Ok(ConditionValue::signed(0));
         }
         let lower = word.to_ascii_lowercase();
         let digits = lower.trim_end_matches(['u', 'l']);
@@ -208,32 +234,50 @@ impl ConditionEvaluator<'_> {
         } else {
             digits.parse()
         };
-        read.map(u64::cast_signed).map_err(|_| format!("`{word}` is no number"))
+        let read = read.map_err(|_| format!("`{word}` is no number"))?;
+        // A number that does not fit a signed one is unsigned, as are those with a `u`.
+        let is_unsigned = lower[digits.len()..].contains('u') || i64::try_from(read).is_err();
+        Ok(ConditionValue { number: read.cast_signed(), is_unsigned })
     }
 }
 
-fn applied(operator: &str, left: i64, right: i64) -> Result<i64, String> {
-    let truth = |is_true: bool| Ok(i64::from(is_true));
-    let shift = u32::try_from(right).unwrap_or(u32::MAX);
+fn applied(
+    operator: &str,
+    left: ConditionValue,
+    right: ConditionValue,
+) -> Result<ConditionValue, String> {
+    // The second operand of a shift does not count.
+    let is_shift = matches!(operator, "<<" | ">>");
+    let is_unsigned = left.is_unsigned || right.is_unsigned && !is_shift;
+    let (a, b) = (left.number, right.number);
+    let (unsigned_a, unsigned_b) = (a.cast_unsigned(), b.cast_unsigned());
+    let truth = |is_true: bool| Ok(ConditionValue::signed(i64::from(is_true)));
+    let number = |number: i64| Ok(ConditionValue { number, is_unsigned });
+    let shift = u32::try_from(b).unwrap_or(u32::MAX);
+    let by_zero = || "a division by 0 in a condition".to_owned();
     match operator {
-        "||" => truth(left != 0 || right != 0),
-        "&&" => truth(left != 0 && right != 0),
-        "|" => Ok(left | right),
-        "^" => Ok(left ^ right),
-        "&" => Ok(left & right),
-        "==" => truth(left == right),
-        "!=" => truth(left != right),
-        "<=" => truth(left <= right),
-        ">=" => truth(left >= right),
-        "<" => truth(left < right),
-        ">" => truth(left > right),
-        "<<" => Ok(left.checked_shl(shift).unwrap_or(0)),
-        ">>" => Ok(left.checked_shr(shift).unwrap_or(0)),
-        "+" => Ok(left.wrapping_add(right)),
-        "-" => Ok(left.wrapping_sub(right)),
-        "*" => Ok(left.wrapping_mul(right)),
-        "/" => left.checked_div(right).ok_or_else(|| "a division by 0 in a condition".to_owned()),
-        _ => left.checked_rem(right).ok_or_else(|| "a division by 0 in a condition".to_owned()),
+        "||" => truth(left.is_true() || right.is_true()),
+        "&&" => truth(left.is_true() && right.is_true()),
+        "|" => number(a | b),
+        "^" => number(a ^ b),
+        "&" => number(a & b),
+        "==" => truth(a == b),
+        "!=" => truth(a != b),
+        "<=" => truth(if is_unsigned { unsigned_a <= unsigned_b } else { a <= b }),
+        ">=" => truth(if is_unsigned { unsigned_a >= unsigned_b } else { a >= b }),
+        "<" => truth(if is_unsigned { unsigned_a < unsigned_b } else { a < b }),
+        ">" => truth(if is_unsigned { unsigned_a > unsigned_b } else { a > b }),
+        "<<" => number(a.checked_shl(shift).unwrap_or(0)),
+        ">>" if is_unsigned => number(unsigned_a.checked_shr(shift).unwrap_or(0).cast_signed()),
+        ">>" => number(a.checked_shr(shift).unwrap_or(if a < 0 { -1 } else { 0 })),
+        "+" => number(a.wrapping_add(b)),
+        "-" => number(a.wrapping_sub(b)),
+        "*" => number(a.wrapping_mul(b)),
+        _ if b == 0 => Err(by_zero()),
+        "/" if is_unsigned => number((unsigned_a / unsigned_b).cast_signed()),
+        "/" => number(a.wrapping_div(b)),
+        _ if is_unsigned => number((unsigned_a % unsigned_b).cast_signed()),
+        _ => number(a.wrapping_rem(b)),
     }
 }
 
@@ -274,6 +318,11 @@ mod tests {
             ("'A' == 65", true),
             ("3 & 4", false),
             ("2 > 1 == 1", true),
+            ("5u > -1", false),
+            ("0xffffffffffffffff > 1", true),
+            ("-8 / 2u > 4", true),
+            ("-1 >> 70 == -1", true),
+            ("(1 ? -1 : 0u) > 0", true),
             ("defined(Z) && 8 / Z > 2", false),
             ("N || 1 % 0", true),
             ("N ? 1 : 1 / 0", true),

@@ -15,12 +15,20 @@ use super::source::{MappedText, PacketTextFault, is_word};
 use super::sources::PacketTextFiles;
 use macros::{Expander, Macro, MacroError, Macros, TokenSource, expanded_text};
 use predefined::SourceLocation;
-use token::{Hidden, PreprocessorToken, TokenKind, piece};
+use token::{Hidden, PreprocessorToken, TokenKind, line_join_len, piece};
 
 /// Largest nesting of includes.
 const DEPTH_MAX: usize = 32;
 /// Longest text after macros and includes, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Directives; `#elif` stands before `#else`, which is as near to `#elseif`.
+const DIRECTIVES: [&str; 13] = [
+    "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "define", "undef",
+    "include", "error", "line",
+];
+/// Directives of compilers that change no packet.
+const IGNORED: [&str; 7] =
+    ["pragma", "warning", "ident", "sccs", "assert", "unassert", "include_next"];
 /// Name of the built-in file.
 const STDDEF: &str = "stddef.h";
 
@@ -244,21 +252,28 @@ impl Preprocessor<'_> {
     }
 
     fn push(&mut self, token: &PreprocessorToken) {
+        if line_join_len(&token.octets).is_some() {
+            self.text.push(b' ', token.origin);
+            return;
+        }
         for (ahead, octet) in token.octets.iter().enumerate() {
             let origin = token.origin + if token.is_verbatim { ahead } else { 0 };
             self.text.push(*octet, origin);
         }
     }
 
-    /// Handles the directive whose `#` is at `at`, with the lines that `\` joins to it.
+    /// Handles the directive whose `#` is at `at`, with the lines that `\` and comments join to
+    /// it.
     fn directive(&mut self, lines: &mut FileTokenSource, at: usize) {
         let octets = Rc::clone(&lines.octets);
         let mut end = at;
-        while let Some(octet) = octets.get(end) {
-            if *octet == b'\n' && octets[end - 1] != b'\\' {
+        while let Some(rest) = octets.get(end..).filter(|rest| !rest.is_empty()) {
+            // A comment may go on in further lines.
+            let (kind, len) = piece(rest, true);
+            if kind == TokenKind::LineEnd {
                 break;
             }
-            end += 1;
+            end += len;
         }
         let origin = lines.base + at;
         lines.at = (end + 1).min(octets.len());
@@ -267,7 +282,9 @@ impl Preprocessor<'_> {
             self.text.push(b'\n', lines.base + end);
         }
         let next_line = lines.at;
-        let line = String::from_utf8_lossy(&octets[at + 1..end]).replace("\\\n", " ");
+        let line = String::from_utf8_lossy(&octets[at + 1..end]).replace("\\\r\n", " ");
+        let line = line.replace("\\\n", " ");
+        let begins_at_once = line.starts_with(|letter: char| letter.is_ascii_alphabetic());
         let line = without_comments(line.trim());
         let (word, rest) = line.split_at(line.bytes().take_while(|octet| is_word(*octet)).count());
         let rest = rest.trim();
@@ -290,6 +307,13 @@ impl Preprocessor<'_> {
             "include" => self.include(origin, rest),
             "error" => self.fault(origin, format!("#error {rest}")),
             "line" => self.number_line(origin, next_line, rest),
+            _ if begins_at_once
+                && !IGNORED.contains(&word)
+                && unknown_directive(word).is_some() =>
+            {
+                let known = unknown_directive(word).unwrap_or_default();
+                self.fault(origin, format!("`#{word}` is unknown; did you mean `#{known}`?"));
+            }
             // The mark of a preprocessor, `# 7 "file"`; other lines like it are comments.
             _ if word.bytes().all(|octet| octet.is_ascii_digit())
                 && line_number(&line).is_some() =>
@@ -429,6 +453,11 @@ impl Preprocessor<'_> {
             Err(problem) => self.fault_with_gap(origin, problem),
         }
     }
+}
+
+/// Returns the directive that `word` was probably meant to be.
+fn unknown_directive(word: &str) -> Option<&'static str> {
+    base::nearest(word, DIRECTIVES.into_iter())
 }
 
 /// Returns the number and the file in `7` or `7 "file"`, perhaps with further numbers behind them.

@@ -152,6 +152,42 @@ fn predefined_macros_are_those_of_gnu() {
 }
 
 #[test]
+fn lines_are_joined_before_anything_else() {
+    for (file, expected) in [
+        ("{ fill(1,30) \\\nfill(2,30) }", "{ fill(1,30)  fill(2,30) }"),
+        ("#define A 7 /* of\ntwo lines */\nA", "\n7"),
+        ("#define A 7 \\\r\n 8\nA", "\n7 8"),
+        ("#define A \\\n 1, \\\n 2 // end\n{ A }", "\n{ 1, 2 }"),
+        ("#if 1 /*\n*/ && 0\nno\n#endif", ""),
+        ("\"a\nb\"", "\"a\nb\""),
+    ] {
+        let (found, faults) = text(file);
+        assert_eq!((found.trim(), faults), (expected.trim(), vec![]), "{file}");
+    }
+}
+
+#[test]
+fn directives_with_mistakes_are_no_comments() {
+    for (line, meant) in [
+        ("#elseif 1", "elif"),
+        ("#inculde \"x\"", "include"),
+        ("#defin A", "define"),
+        ("#endi", "endif"),
+    ] {
+        let expected = format!(
+            "1: `{}` is unknown; did you mean `#{meant}`?",
+            &line[..line.find(' ').unwrap_or(line.len())]
+        );
+        assert_eq!(text(line).1, [expected], "{line}");
+    }
+    for line in ["# elseif", "#pragma once", "#warning x", "#deny all", "#!/usr/sbin/trafgen", "#"]
+    {
+        assert_eq!(text(line).1, Vec::<String>::new(), "{line}");
+    }
+    assert_eq!(text("#if 0\n#elseif\n#endif").1, Vec::<String>::new());
+}
+
+#[test]
 fn mistakes_are_named() {
     let file = "#include <x.h>\n#include x\n#define F(x\n#ifdef N\n# just a comment\n#else\n\
         #else\n#error no\n";

@@ -63,6 +63,10 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
     let until_line_end = || rest.iter().position(|&octet| octet == b'\n').unwrap_or(rest.len());
     match rest[0] {
         b'\n' => (TokenKind::LineEnd, 1),
+        // Lines that are joined (ISO C 2011, 5.1.1.2).
+        b'\\' if line_join_len(rest).is_some() => {
+            (TokenKind::Blank, line_join_len(rest).unwrap_or_default())
+        }
         b' ' | b'\t' | b'\r' => {
             let len = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t' | b'\r')).count();
             (TokenKind::Blank, len)
@@ -87,6 +91,17 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
             (TokenKind::Word, rest.iter().take_while(|octet| is_word(**octet)).count())
         }
         _ => (TokenKind::Other, 1),
+    }
+}
+
+/// Returns the length of the `\` and the end of a line that `rest` begins with.
+pub(super) fn line_join_len(rest: &[u8]) -> Option<usize> {
+    if rest.starts_with(b"\\\n") {
+        Some(2)
+    } else if rest.starts_with(b"\\\r\n") {
+        Some(3)
+    } else {
+        None
     }
 }
 
