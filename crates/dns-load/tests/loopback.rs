@@ -261,7 +261,7 @@ fn settings_that_cannot_work_are_all_told() {
     };
     let flags: Vec<_> = problems.iter().map(|problem| problem.split(' ').next().unwrap()).collect();
     assert_eq!(flags, ["--ports", "--local:", "--duration:"], "{problems:?}");
-    // Queries are watched for two seconds, for as long as they come due, and no more than there are.
+    // Queries are watched for two seconds, while they come due, and no more than there are.
     let whole = DnsLoadSettings { ports: 4, duration_ns: 10 * NS_PER_S, local: None, ..settings };
     let problems = whole.problems();
     assert!(problems.len() == 1 && problems[0].contains("it takes 63 ports"), "{problems:?}");

@@ -150,7 +150,7 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
                 tally.steps += 1;
             }
             if self.random.chance(1, 4) {
-                drop(self.store.sweep(self.clocks.now(), 20))
+                self.store.sweep(self.clocks.now(), 20);
             } else {
                 self.client_acts(tally)?
             }
