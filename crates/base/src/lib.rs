@@ -1,6 +1,7 @@
 //! The foundation of all other crates: time as a value, seeded randomness, byte cursors,
 //! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
-//! figures with the digits that they need, dates, bytes in hexadecimal digits, and tables that are
+//! figures with the digits that they need, dates, bytes in hexadecimal digits, marks of
+//! text files, and tables that are
 //! looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
@@ -23,6 +24,7 @@ pub mod offset;
 pub mod prefetch;
 pub mod random;
 mod suggest;
+pub mod text_file;
 pub mod time;
 
 pub use buckets::Buckets;

@@ -7,6 +7,7 @@
 
 use std::str;
 
+use base::text_file;
 use dns_wire::{Edns, Query, RecordType};
 
 use crate::queries::QueryWorkload;
@@ -15,8 +16,6 @@ use crate::queries::QueryWorkload;
 const PROBLEMS_MAX: usize = 10;
 /// EDNS payload, in bytes, of a query whose flags request EDNS while the settings have none.
 pub(crate) const EDNS_BYTES: u16 = 4_096;
-/// Bytes with which a text in UTF-8 may begin without a meaning.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Treatment of lines that are no queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +71,10 @@ pub(crate) fn read(
     query: Query<'_>,
     bad_lines: BadLines,
 ) -> Result<QueryFile, String> {
-    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    if let Some(advice) = text_file::utf16_advice(text) {
+        return Err(format!("{file}: {advice}"));
+    }
+    let text = text_file::without_byte_order_mark(text);
     let mut found =
         QueryFile { workload: QueryWorkload::default(), skipped: Vec::new(), unread: None };
     let mut further = 0_u64;

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::{fmt, io};
 
+use base::text_file;
 use base::time::NS_PER_S;
 use load::{LoadPeriod, LoadRate, LoadShape, Schedule, ThreadShare, replay};
 use netio::{Clock, NetError, stderr};
@@ -28,6 +29,8 @@ const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
 const BEST_EFFORT_ROOM: u64 = 1 << 18;
 /// Number of leases compared when no limit sets it.
 const LEASES_OPEN: u64 = 1 << 20;
+/// Largest number of lines of a list that are named as wrong.
+const LIST_PROBLEMS_MAX: usize = 10;
 
 /// Reason why a run failed.
 #[derive(Debug)]
@@ -52,19 +55,41 @@ pub(crate) fn usage(problem: impl fmt::Display) -> PerfdhcpFailure {
 
 /// Returns the text in a file.
 fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<String, PerfdhcpFailure> {
-    args.files
-        .read(path)
-        .and_then(|octets| String::from_utf8(octets).map_err(io::Error::other))
-        .map_err(|error| usage(format!("{switch} {}: cannot be read: {error}", path.display())))
+    let octets = args.files.read(path).and_then(|octets| {
+        if let Some(advice) = text_file::utf16_advice(&octets) {
+            return Err(io::Error::other(advice));
+        }
+        let octets = text_file::without_byte_order_mark(&octets).to_vec();
+        String::from_utf8(octets).map_err(io::Error::other)
+    });
+    octets.map_err(|error| usage(format!("{switch} {}: cannot be read: {error}", path.display())))
 }
 
-/// Returns the lines of a list, without empty ones.
-fn lines(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<Vec<String>, PerfdhcpFailure> {
-    let shown = path.display();
-    let text = text(args, switch, path)?;
-    let lines: Vec<String> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Into::into).collect();
-    if lines.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(lines) }
+/// Returns the values on the lines of a list, without empty lines. `read` reads one; a line for
+/// which it returns `None` is no `kind`.
+fn list<T>(
+    args: &PerfdhcpArgs,
+    switch: &str,
+    path: &Path,
+    kind: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, PerfdhcpFailure> {
+    let (shown, text) = (path.display(), text(args, switch, path)?);
+    let (mut values, mut problems) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        match read(line) {
+            _ if line.is_empty() => {}
+            Some(value) => values.push(value),
+            None if problems.len() < LIST_PROBLEMS_MAX => {
+                problems.push(format!("{switch} {shown}:{number}: {line}: not {kind}"));
+            }
+            None => {}
+        }
+    }
+    if !problems.is_empty() {
+        return Err(PerfdhcpFailure::Usage(problems));
+    }
+    if values.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(values) }
 }
 
 /// Returns the identities of the clients.
@@ -77,14 +102,10 @@ pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure>
             Base::Duid(duid) => base_duid = Some(duid.clone()),
         }
     }
-    let mut list = Vec::new();
-    if let Some(path) = &args.mac_list {
-        for line in lines(args, "-M", path)? {
-            list.push(
-                mac(&line).ok_or_else(|| usage(format!("-M: {line}: not a hardware address")))?,
-            );
-        }
-    }
+    let list = match &args.mac_list {
+        Some(path) => list(args, "-M", path, "a hardware address", mac)?,
+        None => Vec::new(),
+    };
     // DUID-LLT with a fixed time: the same command line gives the same clients on every day.
     let base_duid = base_duid.unwrap_or_else(|| {
         let mut duid = vec![0, 1, 0, 1, 0x2a, 0, 0, 0];
@@ -102,11 +123,9 @@ pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure>
 /// Returns the relay addresses of a run whose own address is `own`.
 pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, PerfdhcpFailure> {
     let Some(path) = &args.relay_list else { return Ok(vec![own]) };
-    let read = |line: &String| {
-        let address = line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6());
-        address.ok_or_else(|| usage(format!("-J: {line}: not an address of this family")))
-    };
-    lines(args, "-J", path)?.iter().map(read).collect()
+    list(args, "-J", path, "an address of this family", |line| {
+        line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6())
+    })
 }
 
 /// Returns the bytes of the `index`th packet of `-T`.
@@ -423,4 +442,34 @@ fn habits(args: &PerfdhcpArgs) -> Option<LifecycleSettings> {
         informing_percent: args.informing,
         declining_percent: args.declining,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser;
+
+    use super::super::files::NamedFileSource;
+    use super::*;
+
+    #[test]
+    fn lines_of_lists_are_named_with_file_and_line_and_a_mark_is_skipped() {
+        let read = |content: &[u8]| {
+            let mut args = PerfdhcpArgs::try_parse_from(["perfdhcp", "-M", "macs"]).unwrap();
+            let files = BTreeMap::from([("macs".into(), content.to_vec())]);
+            args.files = NamedFileSource::Brought(files);
+            personas(&args).map(|personas| personas.list.len())
+        };
+        assert_eq!(read("\u{feff}02:00:00:00:00:01\n\n02:00:00:00:00:02\n".as_bytes()).unwrap(), 2);
+        let Err(PerfdhcpFailure::Usage(problems)) = read(b"02:00:00:00:00:01\nx\n# y\n") else {
+            panic!("two lines are wrong")
+        };
+        let expected = ["x", "# y"].into_iter().zip(2..);
+        let expected =
+            expected.map(|(line, n)| format!("-M macs:{n}: {line}: not a hardware address"));
+        assert_eq!(problems, expected.collect::<Vec<_>>());
+        let Err(PerfdhcpFailure::Usage(problems)) = read(b"\xff\xfe0\0") else { panic!("UTF-16") };
+        assert!(problems[0].contains("iconv -f UTF-16"), "{problems:?}");
+    }
 }

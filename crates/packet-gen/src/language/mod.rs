@@ -24,6 +24,8 @@ mod sources;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use base::text_file;
+
 pub use preprocess::{Include, IncludeReader, Included};
 pub use problem::PacketTextProblem;
 
@@ -121,8 +123,10 @@ pub fn compile_with(
     settings: &PacketParserSettings,
     reader: &IncludeReader<'_>,
 ) -> Result<PacketProgram, Vec<PacketTextProblem>> {
-    // Editors of other systems begin a file with the mark of UTF-8.
-    let file = file.strip_prefix("\u{feff}".as_bytes()).unwrap_or(file);
+    if let Some(advice) = text_file::utf16_advice(file) {
+        return Err(vec![PacketTextProblem::at(b"", 0, advice)]);
+    }
+    let file = text_file::without_byte_order_mark(file);
     let Preprocessed { text, sources, faults, gaps } = if settings.preprocess {
         preprocess::run(file, &settings.file_name, &settings.defines, reader)
     } else {
