@@ -70,42 +70,81 @@ pub struct ConnectionDropCounts {
     pub receive_queue_full: u64,
 }
 
-/// A connection of one end.
+/// One end of a DCCP connection (RFC 4340 §8).
+///
+/// The connection reads no clock and sends nothing itself. Its methods are of four kinds:
+///
+/// - **Input** changes the state: [`Connection::handle_datagram`] or [`Connection::handle_packet`]
+///   for a packet that arrived, [`Connection::handle_too_big`] for a report of the network,
+///   [`Connection::handle_timeout`] when the time of [`Connection::poll_timeout`] has come.
+/// - **Application calls** change it, too: [`Connection::send`], [`Connection::close`],
+///   [`Connection::abort`], [`Connection::stop_receiving`], [`Connection::set_held_datagrams`],
+///   [`Connection::recycle`], [`Connection::set_packet_bytes_max`].
+/// - **Output** is fetched until it is `None`: [`Connection::poll_transmit`] writes the next packet
+///   that may leave, [`Connection::poll_event`] returns what the application must know.
+/// - **Queries** change nothing: [`Connection::state`], [`Connection::features`],
+///   [`Connection::rtt_ns`] and the others.
+///
+/// After each input and each application call the owner fetches all packets, then all events, and
+/// then asks [`Connection::poll_timeout`] for the next time. A packet may bring an event and an
+/// event's answer a packet, so the owner repeats until both are empty. Times are nanoseconds of one
+/// monotonic clock. Events must be fetched, or datagrams that arrive find the receive queue full
+/// and are dropped with the drop code "Receive Buffer" (§11.7).
 #[derive(Debug)]
 pub struct Connection {
+    /// Client or server.
     role: Role,
+    /// State of §8.4.
     state: ConnectionState,
+    /// Settings, with the limits of queues and the preferences of features.
     config: ConnectionConfig,
+    /// Ports of both ends, and how checksums are computed.
     path: ConnectionPath,
+    /// Sequence number of the first packet that this end sent (ISS).
     iss: SequenceNumber,
-    /// Greatest number sent.
+    /// Greatest number sent (GSS).
     gss: SequenceNumber,
-    /// Greatest number received.
+    /// Greatest number received (GSR).
     gsr: SequenceNumber,
-    /// Greatest acknowledgement received.
+    /// Greatest acknowledgement received (GAR).
     gar: SequenceNumber,
     /// Sequence number of the packet that made the connection open (OSR).
     osr: Option<SequenceNumber>,
-    /// The state in which the connection ended.
+    /// State in which the connection ended; `None` before that.
     ended_in: Option<ConnectionState>,
     /// Greatest number of a Request (at a server), or number of the Response (at a client). The
     /// half-connections count from the number after it at a server, and from it at a client.
     handshake_number: SequenceNumber,
+    /// Ranges of valid sequence and acknowledgement numbers (§7.5.1).
     windows: Windows,
+    /// Features of both ends and their negotiation (§6).
     features: Negotiator,
+    /// Received packets for Ack Vector options (§11.4); `None` while this end sends none.
     ack_vector: Option<AckVector>,
+    /// Datagrams dropped here, which Data Dropped options report until the other end has
+    /// acknowledged one (§11.7).
     drops: UnacknowledgedDrops,
+    /// Congestion control of the data that this end sends; `None` before it is chosen.
     sender: Option<Box<dyn SenderHalf>>,
+    /// Congestion control of the data that this end receives; `None` before it is chosen.
     receiver: Option<Box<dyn ReceiverHalf>>,
+    /// Packets of the other end that are missing, for its acknowledgements of ours.
     reverse: ReverseHoles,
+    /// Packets without data that wait to be sent: Syncs, Acks, Closes, Resets.
     controls: Controls,
+    /// Times at which something happens without a packet.
     timers: Timers,
+    /// Datagrams that the application gave to [`Connection::send`] and that have not left.
     queue: SendQueue,
+    /// Events that [`Connection::poll_event`] has not returned.
     events: VecDeque<ConnectionEvent>,
     /// Memory of datagrams that the application returned, for later datagrams.
     spare: Vec<Vec<u8>>,
+    /// Received datagrams among `events`.
     waiting_datagrams: usize,
+    /// Received datagrams that the application holds, by [`Connection::set_held_datagrams`].
     held_datagrams: usize,
+    /// True if an acknowledgement must leave although there is no data.
     is_ack_wanted: bool,
     /// True if a client in PARTOPEN must send a Sync to get an answer from its server.
     is_sync_wanted: bool,
@@ -113,22 +152,36 @@ pub struct Connection {
     part_open_repeats: u32,
     /// True if the other end reports received packets by Ack Vector.
     has_ack_vectors: bool,
+    /// True if the application has closed the connection and queued datagrams leave first.
     is_close_wanted: bool,
+    /// False once the application takes no more datagrams.
     is_receiving: bool,
     /// True if the other end's application does not listen any more.
     has_remote_stopped_receiving: bool,
+    /// True once data of a Request or a Response was delivered, which happens once.
     has_request_data: bool,
     /// Data of a Request, kept until its client has answered.
     early_data: Option<Vec<u8>>,
+    /// Data of this end's own Request, repeated with it.
     request_data: Vec<u8>,
+    /// Timestamp of the other end that waits for its echo (§13.3).
     stamp: Option<Stamp>,
+    /// Value and time of the Timestamp that this end sent and whose echo has not come.
     stamp_sent: Option<(u32, u64)>,
+    /// Init Cookies of the Response, which every packet of a client repeats until OPEN (§8.1.4).
     init_cookies: Vec<Vec<u8>>,
+    /// Packets without data sent since the last one with data (NDP Count, §7.7).
     non_data_run: u64,
+    /// Round-trip time that the connection measured itself, in nanoseconds; congestion control has
+    /// its own later.
     rtt_ns: Option<u64>,
+    /// Time of the last packet with valid numbers.
     last_valid_ns: Option<u64>,
+    /// Time of the last Sync for a packet with invalid numbers, whose rate is limited (§7.5.4).
     last_sync_ns: Option<u64>,
+    /// Time at which congestion control was changed last.
     ccids_changed_ns: Option<u64>,
+    /// Packets dropped before they changed anything.
     counts: ConnectionDropCounts,
 }
 

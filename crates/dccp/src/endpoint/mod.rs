@@ -69,9 +69,11 @@ pub struct Listener {
     pub uses_init_cookies: bool,
 }
 
+/// A connection with its places in the lists of [`Endpoint`].
 #[derive(Debug)]
 struct ConnectionSlot {
     connection: Connection,
+    /// Time of the connection's next timeout, as [`Endpoint::timeouts`] has it.
     due: ConnectionDueTime,
     /// True if the connection's key is in [`Endpoint::ready`]; `is_noisy` is the same for
     /// [`Endpoint::noisy`].
@@ -79,16 +81,40 @@ struct ConnectionSlot {
     is_noisy: bool,
 }
 
-/// All connections of some addresses.
+/// All connections of some addresses, and the ports that accept further ones.
+///
+/// The endpoint reads no clock and sends nothing itself. Its methods are of the four kinds of a
+/// [`Connection`]'s:
+///
+/// - **Input**: [`Endpoint::handle_datagram`] for each datagram that arrived,
+///   [`Endpoint::handle_timeout`] when the time of [`Endpoint::poll_timeout`] has come.
+/// - **Application calls**: [`Endpoint::listen`], [`Endpoint::stop_listening`],
+///   [`Endpoint::connect`], [`Endpoint::with`] for the calls of one connection,
+///   [`Endpoint::recycle`], [`Endpoint::forget`].
+/// - **Output**, fetched until it is `None`: [`Endpoint::poll_transmit`] and
+///   [`Endpoint::poll_event`], each with the connection that it concerns.
+/// - **Queries**: [`Endpoint::connection`], [`Endpoint::states`], [`Endpoint::occupancy`] and the
+///   others.
+///
+/// After inputs and application calls the owner fetches all packets and all events, again as long
+/// as either brought something, and then waits for a datagram or for the next timeout. Only
+/// connections that something happened to are visited, so a turn costs as much as its packets,
+/// whatever the number of connections. Times are nanoseconds of one monotonic clock.
 #[derive(Debug)]
 pub struct Endpoint {
+    /// Key of the hashes from which first sequence numbers and Init Cookies are made.
     secret: SipHashKey,
+    /// Limits of connections and of Resets.
     limits: EndpointLimits,
+    /// Ports that accept connections.
     listeners: BTreeMap<u16, Listener>,
+    /// All connections, those in TIMEWAIT included.
     slots: BTreeMap<ConnectionKey, ConnectionSlot>,
+    /// Next timeouts of all connections, earliest first.
     timeouts: Timeouts,
-    /// Connections that may have packets or events, in the order of their changes.
+    /// Connections that may have packets, in the order of their changes.
     ready: VecDeque<ConnectionKey>,
+    /// Connections that may have events, in the order of their changes.
     noisy: VecDeque<ConnectionKey>,
     /// Reused memory for connections that are due.
     due: Vec<ConnectionKey>,
@@ -96,12 +122,17 @@ pub struct Endpoint {
     half_open: BTreeSet<ConnectionKey>,
     /// Connections in TIMEWAIT, ordered by the end of that state.
     time_wait: BTreeSet<(u64, ConnectionKey)>,
+    /// Resets for packets that belong to no connection.
     replies: VecDeque<(ConnectionKey, DccpHeader)>,
     /// Responses of connections whose only state is an Init Cookie.
     stateless: VecDeque<(ConnectionKey, Vec<u8>)>,
+    /// Init Cookies that made a connection, so that each does so once.
     spent_cookies: Spent,
+    /// Second in which `resets_count` Resets were sent, for the limit of Resets.
     resets_second: u64,
+    /// Resets sent in the second `resets_second`.
     resets_count: u32,
+    /// Packets that belonged to no connection, by answer.
     answers: EndpointAnswerCounts,
     /// Malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
     malformed: [u64; DccpPacketDefect::ALL.len()],

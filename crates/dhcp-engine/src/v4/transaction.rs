@@ -95,14 +95,30 @@ pub enum Dhcp4TransactionOutcome {
 }
 
 /// Transaction of one message.
+///
+/// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
+/// [`Transaction::step`] with [`Dhcp4TransactionInput::Begin`], and after that with the response to
+/// the step before: `Facts` after `Fetch`, `Committed` after `Commit` and `SetAside`. Facts are
+/// those of the moment of the fetch; a commit that fails since they have changed is passed in as an
+/// error, and the transaction fetches again. `Done` ends the transaction, and no step follows it.
+/// [`Transaction::failed_allocation`] and [`Transaction::conflict`] say more about an outcome. On
+/// [`Dhcp4TransactionOutcome::Wait`] and [`Dhcp4TransactionOutcome::AwaitHosts`] the owner keeps
+/// the message and begins a new transaction for it later.
 #[derive(Debug)]
 pub struct Transaction<'m> {
+    /// Configuration that the transaction goes by from begin to end.
     pub(super) snapshot: &'m Snapshot,
+    /// Reservations of clients and addresses.
     pub(super) hosts: HostBook<'m, V4>,
+    /// Message, and where it came from.
     pub(super) view: PacketView4<'m>,
+    /// Classes, reservations and names of the client, in memory that the owner reuses.
     pub(super) client_facts: &'m mut Dhcp4ClientFacts,
+    /// Identifiers by which reservations of the client are found.
     pub(super) identifiers: Identifiers<'m>,
+    /// Request that the message makes.
     pub(super) intent: Dhcp4Intent,
+    /// Hardware address and client identifier by which its leases are found.
     pub(super) identity: Identity<'m>,
     /// Subnet that serves the client. `None` when no subnet does: then no address is leased.
     pub(super) subnet: Option<SubnetIndex>,
@@ -110,16 +126,21 @@ pub struct Transaction<'m> {
     pub(super) is_open: bool,
     /// Subnet whose pools are searched first.
     first_subnet: SubnetIndex,
+    /// Address by which the reply names this server (option 54).
     pub(super) server_id: Ipv4Addr,
     /// Kind of reply that needs no decision.
     settled: Option<ReplyKind>,
     /// Terms of the reply that follows the commit in progress, if any does.
     reply_after_commit: Option<ReplyTerms>,
+    /// Commits that other clients' changes have refused so far.
     tries: u8,
+    /// Free address that the next fetch claims, if any.
     candidate_request: Dhcp4CandidateRequest,
     /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Dhcp4PreparatoryCommit>,
+    /// True once all pools were searched and none had a free address for the client.
     has_found_nothing: bool,
+    /// Subnet whose address, reserved for the client, another client has in use.
     conflict: Option<SubnetIndex>,
     /// Address that was looked for last among the pools of the link, and the result.
     pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,

@@ -86,14 +86,30 @@ pub enum Dhcp6TransactionOutcome {
 }
 
 /// Transaction of one message.
+///
+/// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
+/// [`Transaction::step`] with [`Dhcp6TransactionInput::Begin`], and after that with the response to
+/// the step before: facts after a fetch, the result after a commit. Facts are those of the moment
+/// of the fetch; a commit that fails since they have changed is passed in as an error, and the
+/// transaction fetches again. `Done` ends the transaction, and no step follows it. On
+/// [`Dhcp6TransactionOutcome::Wait`] and [`Dhcp6TransactionOutcome::AwaitHosts`] the owner keeps
+/// the message and begins a new transaction for it later.
 #[derive(Debug)]
 pub struct Transaction<'m> {
+    /// Configuration that the transaction goes by from begin to end.
     pub(super) snapshot: &'m Snapshot,
+    /// Packet with its relay messages, and where it came from.
     pub(super) arrival: IngressPacket<'m>,
+    /// Client's own message, inside of the relay messages.
     pub(super) message: Message<'m>,
+    /// Request that the message makes.
     pub(super) intent: Dhcp6Intent,
+    /// Client with its identity, classes, reservations and subnet.
     pub(super) client: RequestingClient<'m>,
+    /// Classes, pools, name and user context of the client, and the changes decided so far, in
+    /// memory that the owner reuses.
     pub(super) buffers: Buffers<'m>,
+    /// Identity associations of the message, with what is decided about each so far.
     pub(super) associations: &'m mut Associations<'m>,
     /// Status of the message as a whole in the reply.
     pub(super) status: Option<StatusCode>,
@@ -103,6 +119,7 @@ pub struct Transaction<'m> {
     pub(super) registration: Option<Registration<'m>>,
     /// Highest epoch among the rows on which the decision rests.
     pub(super) gate_epoch: u64,
+    /// Commits that other clients' changes have refused so far.
     tries: u8,
     /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Dhcp6PreparatoryCommit>,
