@@ -373,7 +373,9 @@ impl ParseDiagnostics {
             ConfigProblem { severity, file, line, column, id, message, help, excerpt, caret }
         };
         let mut problems: Vec<ConfigProblem> = self.set.into_iter().map(problem).collect();
-        if let Some(last) = problems.last().filter(|_| self.left_out > 0) {
+        if self.left_out > 0
+            && let Some(last) = problems.last()
+        {
             let message = format!("{} more problems are not shown", self.left_out);
             problems.push(ConfigProblem { message, id: None, help: None, ..last.clone() });
         }

@@ -23,7 +23,7 @@ pub(crate) fn remaining_lifetime_s<F: Family>(
     let is_running = slot.occupancy == SlotOccupancy::Leased
         && slot.owner == SlotOwner::Asking
         && !slot.is_available(now);
-    let age_s = now.wall_s().checked_sub(slot.cltt_s).filter(|_| is_running);
+    let age_s = if is_running { now.wall_s().checked_sub(slot.cltt_s) } else { None };
     age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
 }
 

@@ -124,7 +124,7 @@ fn pieces(replacement: &[u8]) -> Box<[ReplacementPart]> {
     let mut rest = replacement;
     while let Some((&octet, behind)) = rest.split_first() {
         rest = behind;
-        let next = rest.first().copied().filter(|_| octet == b'$');
+        let next = if octet == b'$' { rest.first().copied() } else { None };
         let piece = match next {
             Some(b'&') => ReplacementPart::Match,
             Some(b'`') => ReplacementPart::Before,

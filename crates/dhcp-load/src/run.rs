@@ -120,7 +120,9 @@ pub fn run_report<T: DhcpLoadTarget>(
     let results = run_threads(&settings.cpus, lanes.collect(), stop)?;
     let (mut report, leases) =
         DhcpLoadReport::from_thread_results(settings, start_ns, results, facts);
-    if let Some(server) = server.filter(|_| report.is_unanswered()) {
+    if report.is_unanswered()
+        && let Some(server) = server
+    {
         report.warnings.push(silence::reason(server));
     }
     if let Some(path) = &settings.leases {

@@ -137,7 +137,9 @@ impl DnsLoadThread<'_> {
                 )?;
             }
             let fallback = list.as_ref().zip(fallback.as_mut());
-            if let Some((list, fallback)) = fallback.filter(|_| !numbers.is_empty()) {
+            if !numbers.is_empty()
+                && let Some((list, fallback)) = fallback
+            {
                 fallback.turn(list, &mut self.exchanges)?;
             }
             if next_due_ns.is_none() && !numbers.is_empty() {

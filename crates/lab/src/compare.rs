@@ -94,7 +94,9 @@ pub(crate) fn compare_folders(
         (Err(e), Ok(_)) | (Ok(_), Err(e)) => return Err(e),
     };
     let mut comparison = compare((name_a, &a), (name_b, &b), settings.force);
-    if let Some(gate) = settings.gate.as_ref().filter(|_| comparison.is_comparable) {
+    if comparison.is_comparable
+        && let Some(gate) = settings.gate.as_ref()
+    {
         let judged = check_margin(&comparison, gate.margin_percent, &gate.servers);
         comparison.gate = Some(judged.map_err(LabError::Usage)?);
     }

@@ -417,7 +417,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
     fn deliver_to_client(&mut self, index: usize, octets: &[u8], clients_speak: bool) {
         let now_s = self.now.wall_s();
         let answer = P::on_reply(&mut self.clients[index], &mut self.random, octets, now_s);
-        if let Some(message) = answer.filter(|_| clients_speak) {
+        if clients_speak && let Some(message) = answer {
             self.transmit(index, message);
         }
     }

@@ -58,7 +58,8 @@ impl FinalReset {
     /// Returns the end of `connection` by `reset`, while the connection still exists.
     pub(crate) fn new(reset: Reset, connection: Option<&Connection>) -> Self {
         let disagreement = connection.and_then(|connection| connection.features().disagreement());
-        let disagreement = disagreement.copied().filter(|_| Disagreement::explains(&reset));
+        let disagreement =
+            if Disagreement::explains(&reset) { disagreement.copied() } else { None };
         let state = connection.and_then(Connection::ended_in).unwrap_or(CoreState::Closed);
         Self { reset, disagreement, state }
     }

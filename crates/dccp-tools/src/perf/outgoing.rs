@@ -194,7 +194,9 @@ impl FlowSender {
         if self.state != FlowSenderState::Running {
             return;
         }
-        if let Some(rate) = self.bits_per_s.filter(|_| !self.is_complete()) {
+        if !self.is_complete()
+            && let Some(rate) = self.bits_per_s
+        {
             let is_over = now_ns >= self.ends_ns + LATE_NS;
             let late_ns = if is_over { Some(now_ns) } else { now_ns.checked_sub(LATE_NS) };
             let late = late_ns.map_or(0, |late_ns| self.due(rate, late_ns));

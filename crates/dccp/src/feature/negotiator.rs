@@ -96,9 +96,11 @@ impl Negotiator {
     /// Notes a disagreement. A disagreement about the congestion control is kept when one about
     /// that CCID's own features follows from it.
     fn record_disagreement(&mut self, feature: Feature, theirs: Option<&[u8]>) {
-        let of_ccid_3 = feature
-            .data_sender()
-            .filter(|_| FeatureProperties::from_number(feature.number).is_some());
+        let of_ccid_3 = if FeatureProperties::from_number(feature.number).is_some() {
+            feature.data_sender()
+        } else {
+            None
+        };
         if let Some(location) = of_ccid_3
             && self.active_entry(feature).is_none()
         {

@@ -112,7 +112,9 @@ fn database<F: ConfigFamily>(
             database.sql = Some(sql);
         }
         Some(DatabaseKind::Memfile) => {
-            if let Some(file) = file.filter(|_| database.persist) {
+            if database.persist
+                && let Some(file) = file
+            {
                 security::path(PathPurpose::Leases, "name", file, findings);
             }
             database.name = name;

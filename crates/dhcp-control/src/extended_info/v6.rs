@@ -47,7 +47,7 @@ fn check_relay(
     level: ExtendedInfoChecks,
 ) -> Result<(), String> {
     let options = octets(relay, "options")?;
-    if let Some(options) = options.filter(|_| is_upgrade) {
+    if is_upgrade && let Some(options) = options {
         let options = Dhcp6OptionIterator::new(&options);
         for (key, code) in [("remote-id", option::REMOTE_ID), ("relay-id", option::RELAY_ID)] {
             put_identifier(relay, key, options.get(code).into_iter().flatten().copied());

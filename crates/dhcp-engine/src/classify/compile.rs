@@ -289,7 +289,7 @@ impl<'c> Compiler<'c> {
         // A part that decides the chain ends it; if no earlier part can fail, it is the value of
         // the chain.
         let decides = |test: &Test| *test == Test::Constant(!all);
-        if let Some(end) = flat.iter().position(decides).filter(|_| !is_strict) {
+        if !is_strict && let Some(end) = flat.iter().position(decides) {
             flat.truncate(end + 1);
             if !flat.iter().any(|test| self.may_fail(test)) {
                 return Test::Constant(!all);

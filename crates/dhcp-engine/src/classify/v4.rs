@@ -70,7 +70,7 @@ impl PacketView for PacketView4<'_> {
     }
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {
-        let value = self.message.vendor_class().filter(|_| nth == 0);
+        let value = if nth == 0 { self.message.vendor_class() } else { None };
         value.is_some_and(|value| {
             put(value, OptionValueForm::Characters, VENDOR_CLASS_IDENTIFIER, target)
         })

@@ -35,7 +35,8 @@ impl PacketView for PacketView6<'_> {
             Term::RelayOption { level, path } => {
                 // The relayed message is none of an agent's options, as in Kea.
                 let relay = self.relay(*level);
-                let relay = relay.filter(|_| path.codes.first() != Some(&option::RELAY_MSG));
+                let relay =
+                    if path.codes.first() != Some(&option::RELAY_MSG) { relay } else { None };
                 relay.is_some_and(|relay| append_option(relay.options, path, target))
             }
             Term::RelayAddress { level, peer } => {

@@ -233,7 +233,9 @@ impl<F: ReservationProtocol> HostCache<F> {
 
     /// Sends the requested keys to the source. Ends a batch of messages.
     pub fn submit(&mut self) {
-        if let Some(source) = self.source.as_mut().filter(|_| !self.wanted.is_empty()) {
+        if !self.wanted.is_empty()
+            && let Some(source) = self.source.as_mut()
+        {
             let batch = source.request(core::mem::take(&mut self.wanted));
             debug_assert_eq!(batch, self.next_batch, "batches are counted alike");
             self.next_batch = batch + 1;

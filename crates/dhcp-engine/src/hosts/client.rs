@@ -157,7 +157,7 @@ impl ClientHosts {
     /// else the global one.
     #[must_use]
     pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
-        let own = self.host_in_subnet(subnet).filter(|_| modes.in_subnet);
+        let own = if modes.in_subnet { self.host_in_subnet(subnet) } else { None };
         own.or_else(|| self.global.filter(|_| modes.global))
     }
 }

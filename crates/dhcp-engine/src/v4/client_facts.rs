@@ -193,11 +193,13 @@ impl Dhcp4ClientFacts {
         subnet: Option<SubnetIndex>,
         identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
-        if let Some(subnet) = subnet.filter(|_| !hosts.is_empty()) {
+        if !hosts.is_empty()
+            && let Some(subnet) = subnet
+        {
             self.find_hosts(snapshot, hosts, subnet, identifiers);
             let modes = snapshot.subnet(subnet).reservation_modes;
             let current = self.client_hosts.current(subnet, modes);
-            let global = self.client_hosts.global().filter(|_| modes.global);
+            let global = if modes.global { self.client_hosts.global() } else { None };
             // In a shared network, the client may get an address of another subnet, with another
             // host.
             let is_due = (!snapshot.looks_up_global_host_early && has_classes(hosts, global))
@@ -221,10 +223,11 @@ impl Dhcp4ClientFacts {
         pool: Option<PoolIndex>,
     ) {
         let terms = snapshot.subnet(subnet);
-        let own = self
-            .client_hosts
-            .host_in_subnet(subnet)
-            .filter(|_| terms.is_in_network && terms.reservation_modes.in_subnet);
+        let own = if terms.is_in_network && terms.reservation_modes.in_subnet {
+            self.client_hosts.host_in_subnet(subnet)
+        } else {
+            None
+        };
         for &class in hosts.terms(own).map_or(&[][..], |host| &host.classes) {
             self.classes.insert(class);
         }

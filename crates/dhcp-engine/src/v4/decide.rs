@@ -225,7 +225,7 @@ impl LeaseDecider<'_, '_> {
         if slot.is_some_and(|slot| !is_own(slot) && !is_free(slot)) {
             return nak(epoch);
         }
-        let claimed = self.claim.filter(|_| !is_claimed);
+        let claimed = if is_claimed { None } else { self.claim };
         if let Some(claimed) = claimed.and_then(|claim| self.slot(claim.address))
             && self.is_claimable(claimed)
         {

@@ -44,7 +44,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
         HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
     });
     let first = snapshot.preference.first(subnet);
-    let pool = snapshot.pool_order(first).first().copied().filter(|_| takes_any);
+    let pool = if takes_any { snapshot.pool_order(first).first().copied() } else { None };
     Ahead { host_hashes: trails, pool }
 }
 

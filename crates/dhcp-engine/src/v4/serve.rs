@@ -165,7 +165,9 @@ impl Protocol for V4 {
             // BOOTP has no refusal.
             return MessageOutcome::Drop(DropReason::UnknownClient);
         }
-        if let Some(place) = reply.terms.location.filter(|_| reply.terms.is_repeated) {
+        if reply.terms.is_repeated
+            && let Some(place) = reply.terms.location
+        {
             count(StatisticEvent::LeaseReuse, place.subnet);
         }
         transaction.settle(&reply);

@@ -217,7 +217,7 @@ impl<'m> Transaction<'m> {
         }
         // Kea selects no subnet for these messages: only the holder of the lease matters.
         let is_placeless = matches!(intent, Dhcp4Intent::Release(_) | Dhcp4Intent::Decline(_));
-        let subnet = subnet.filter(|_| !is_placeless);
+        let subnet = if is_placeless { None } else { subnet };
         let settled = match (intent, subnet) {
             (Dhcp4Intent::Inform, _) => Some(ReplyKind::InformAck),
             (_, Some(_)) | (Dhcp4Intent::Release(_) | Dhcp4Intent::Decline(_), None) => None,
@@ -228,7 +228,7 @@ impl<'m> Transaction<'m> {
         }
         let match_client_id =
             subnet.is_none_or(|subnet| counts_client_ids(snapshot, subnet, &client_facts.classes));
-        let client_id = client_id.filter(|_| match_client_id);
+        let client_id = if match_client_id { client_id } else { None };
         let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
             snapshot,
@@ -289,7 +289,9 @@ impl<'m> Transaction<'m> {
                 self.client_facts.omissions.note(Omission::RelayInfo);
             }
         }
-        if let Some(address) = self.intent.address().filter(|_| self.hosts.has_external_source()) {
+        if self.hosts.has_external_source()
+            && let Some(address) = self.intent.address()
+        {
             // The result will be needed: one request now, together with the client's identifiers,
             // is better than a second one later.
             self.is_reserved_for_others(address);

@@ -242,7 +242,7 @@ impl Recognition<'_, '_> {
         let current = self.client_hosts.current(selected, modes);
         let has_classes =
             |host| self.hosts.terms(host).is_some_and(|host| !host.classes.is_empty());
-        let global = self.client_hosts.global().filter(|_| modes.global);
+        let global = if modes.global { self.client_hosts.global() } else { None };
         let is_alone = snapshot.subnet(selected).network.is_none();
         if !is_early && has_classes(global) || is_alone && has_classes(current) {
             self.give_classes(current);

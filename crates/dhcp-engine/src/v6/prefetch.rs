@@ -40,7 +40,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     let takes_any = kind == ResourceKind::Address && wanted.is_none();
     let has_hosts = !snapshot.hosts.is_empty();
     let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
-    let link = link.filter(|_| has_hosts || takes_any);
+    let link = if has_hosts || takes_any { link } else { None };
     let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
     let Some(subnet) = subnet else { return Ahead::default() };
     let trails = has_hosts.then(|| {
@@ -51,6 +51,6 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
         HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
     });
     let first = snapshot.preference.first(subnet);
-    let pool = snapshot.first_pool(first).filter(|_| takes_any);
+    let pool = if takes_any { snapshot.first_pool(first) } else { None };
     Ahead { host_hashes: trails, pool }
 }

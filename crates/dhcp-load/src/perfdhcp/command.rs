@@ -96,7 +96,9 @@ impl PerfdhcpArgs {
             file.write(&self.capture_file(report, place))?;
         }
         let ending = report.ending();
-        if let Some(reason) = report.silence.as_ref().filter(|_| ending != Ending::Interrupted) {
+        if ending != Ending::Interrupted
+            && let Some(reason) = report.silence.as_ref()
+        {
             stderr::print_line(format_args!("error: {reason}"));
             return Ok(ExitCode::from(Ending::FellShort.code()));
         }

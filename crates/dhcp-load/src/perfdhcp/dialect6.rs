@@ -134,7 +134,7 @@ impl Dialect for Dialect6 {
             return len;
         }
         let own = answer.server_id.unwrap_or_default();
-        let first = self.first_server.as_deref().filter(|_| self.keeps_first_server);
+        let first = if self.keeps_first_server { self.first_server.as_deref() } else { None };
         let server_id = first.unwrap_or(own);
         self.speak(who, |from| {
             let templates = self.clients.templates();
@@ -165,7 +165,7 @@ impl Dialect for Dialect6 {
         };
         let Some(answer) = lease.read() else { return 0 };
         let is_for_any = matches!(message_type, kind::REBIND | kind::CONFIRM);
-        let server_id = answer.server_id.filter(|_| !is_for_any);
+        let server_id = if is_for_any { None } else { answer.server_id };
         self.speak(who, |from| {
             templates.request(buffer, message_type, xid, &answer, server_id, from)
         })

@@ -200,7 +200,9 @@ impl RunAddresses {
         args: &PerfdhcpArgs,
         message_bytes: usize,
     ) -> Result<GeneratorSocket, PerfdhcpFailure> {
-        if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
+        if self.is_direct
+            && let Some(interface) = self.interface.as_ref()
+        {
             let port = self.local.port();
             let link = FrameLink::open(interface, port, message_bytes, args.answer_arp)?;
             return Ok(GeneratorSocket::on_link(link));

@@ -269,7 +269,8 @@ async fn serve_request(
     for (name, value) in &front.headers {
         headers.append(name.clone(), value.clone());
     }
-    let challenge = front.credentials.as_ref().filter(|_| status == StatusCode::UNAUTHORIZED);
+    let challenge =
+        if status == StatusCode::UNAUTHORIZED { front.credentials.as_ref() } else { None };
     if let Some(Ok(value)) = challenge.map(|gate| HeaderValue::try_from(gate.challenge())) {
         headers.insert(header::WWW_AUTHENTICATE, value);
     }

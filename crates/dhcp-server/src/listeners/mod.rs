@@ -134,7 +134,7 @@ impl ListenerEndpoint {
             IpAddr::V4(address) => (address, port).into(),
             IpAddr::V6(address) => {
                 let is_of_link = address.is_unicast_link_local() || address.is_multicast();
-                let device = self.device.as_ref().filter(|_| is_of_link);
+                let device = if is_of_link { self.device.as_ref() } else { None };
                 SocketAddrV6::new(address, port, 0, device.map_or(0, |device| device.index)).into()
             }
         }

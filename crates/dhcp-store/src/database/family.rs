@@ -127,7 +127,7 @@ impl SharedLeaseFamily for V4 {
     }
 
     fn hash_of(identity: &Identity<'_>) -> u64 {
-        let client_id = identity.client_id.filter(|_| identity.match_client_id);
+        let client_id = if identity.match_client_id { identity.client_id } else { None };
         FixedState::with_seed(0).hash_one((identity.hardware.octets(), client_id))
     }
 

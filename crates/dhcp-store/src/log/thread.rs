@@ -241,7 +241,7 @@ impl LogThreadState {
     /// Parks until the bell rings or a task is due.
     fn sleep(&self, clock: &Clock, restart: &LogRestartState) {
         let core = self.core();
-        let watch_ns = core.next_watch_ns().filter(|_| restart.repairs());
+        let watch_ns = if restart.repairs() { core.next_watch_ns() } else { None };
         let due_ns = core.next_deadline_ns().into_iter().chain(watch_ns);
         drop(core);
         let deadline_ns = due_ns.chain(restart.retry_at_ns).min();

@@ -197,7 +197,7 @@ impl Memfile {
             sources.extend(found.source.clone());
         }
         let rows = live.as_ref().and_then(|(_, found)| found.source.as_ref());
-        let rows = rows.filter(|_| !options.skips_flush);
+        let rows = if options.skips_flush { None } else { rows };
         let mut report = load_and_flush(&sources, rows, options, intake)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);

@@ -34,7 +34,7 @@ impl SharedRows for V4 {
     const KEYS: &'static [&'static str] = &["client_id", "hwaddr"];
 
     fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)> {
-        let client_id = client.client_id.as_deref().filter(|_| client.match_client_id);
+        let client_id = if client.match_client_id { client.client_id.as_deref() } else { None };
         let client_id = client_id.map(|octets| ("client_id", octets));
         let named = [Some(("hwaddr", &client.hardware[..])), client_id].into_iter().flatten();
         let named = named.filter(|(_, octets)| !octets.is_empty());

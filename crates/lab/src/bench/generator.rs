@@ -104,7 +104,7 @@ impl ProcessBench<'_> {
             list = Some(path);
         }
         // The processor of a generator on another machine is chosen there.
-        let cpu = cpu.filter(|_| !self.has_remote_generators());
+        let cpu = if self.has_remote_generators() { None } else { cpu };
         (service.topology.command(TopologySide::Client, cpu, command), list)
     }
 

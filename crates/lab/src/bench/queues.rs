@@ -123,7 +123,9 @@ fn server_sockets(service: &MeasuredServer) -> Vec<UdpSocket> {
         for link in links {
             let name = std::fs::read_link(link.path()).unwrap_or_default();
             let fd = link.file_name().to_str().and_then(|fd| fd.parse().ok());
-            if let Some(fd) = fd.filter(|_| wanted.iter().any(|w| name == Path::new(w))) {
+            if wanted.iter().any(|w| name == Path::new(w))
+                && let Some(fd) = fd
+            {
                 found.extend(udp_socket_of(pid, fd).ok());
             }
         }

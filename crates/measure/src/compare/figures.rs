@@ -101,7 +101,7 @@ fn limit_rates(limit: Option<&LimitResult>) -> Values {
 }
 
 fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
-    let of_run = |run: &RunFigure| run.leases_per_cpu_s.filter(|_| !run.is_void());
+    let of_run = |run: &RunFigure| if run.is_void() { None } else { run.leases_per_cpu_s };
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 

@@ -223,7 +223,9 @@ impl KeyChecker<'_> {
             );
         }
         let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_dhcp4_only());
-        if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == MeasuredProtocol::Dhcp6) {
+        if plan.protocol == MeasuredProtocol::Dhcp6
+            && let Some(feature) = of_dhcp4
+        {
             let message = format!("`{}` is measured with DHCPv4 only", feature.name());
             self.add_problem(self.value_position("server.features"), message, None);
         }

@@ -275,7 +275,9 @@ impl LatencySummary {
     /// versions contain.
     #[must_use]
     pub fn without_unsupported_percentiles(self) -> Self {
-        let of = |quantile, us: Option<f64>| us.filter(|_| self.count >= samples_for(quantile));
+        let of = |quantile, us: Option<f64>| {
+            if self.count >= samples_for(quantile) { us } else { None }
+        };
         Self {
             p50_us: of(0.5, self.p50_us),
             p90_us: of(0.9, self.p90_us),
@@ -290,7 +292,7 @@ impl LatencySummary {
     #[must_use]
     pub fn shown(&self) -> String {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));
-        let most = Some(self.max_us).filter(|_| self.count > 0);
+        let most = if self.count > 0 { Some(self.max_us) } else { None };
         let [p50, p99, p999, most] = [self.p50_us, self.p99_us, self.p999_us, most].map(us);
         format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most}")
     }

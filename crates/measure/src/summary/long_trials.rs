@@ -91,7 +91,9 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     };
     let len = points.iter().rposition(|point| !is_empty(point))? + 1;
     points.truncate(len);
-    if let Some(began_s) = trial.timeline_s.filter(|_| trial.has_server_usage()) {
+    if trial.has_server_usage()
+        && let Some(began_s) = trial.timeline_s
+    {
         add_samples(&mut points, trial, began_s, timeline);
     }
     Some(LongTrial {

@@ -119,6 +119,6 @@ pub(super) fn is_padded(radiotap: &[u8]) -> bool {
         at = at.next_multiple_of(8) + 8;
     }
     let len = half_little(radiotap, 2).map_or(0, usize::from);
-    let flags = radiotap.get(at).filter(|_| at < len);
+    let flags = if at < len { radiotap.get(at) } else { None };
     present & HAS_FLAGS != 0 && flags.is_some_and(|flags| flags & PADDED != 0)
 }

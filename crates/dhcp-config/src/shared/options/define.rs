@@ -224,7 +224,7 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseDiagnostics) -> O
     });
     let (fields, name, code) = (fields?, name?, code?);
     let has_room = !matches!(*fields, [Field::Binary | Field::Text]);
-    if let Some(inner) = encapsulates.filter(|_| !has_room) {
+    if !has_room && let Some(inner) = encapsulates {
         let message = format!("`{}` is not added to an option of this type", inner.value);
         findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
     }
@@ -330,7 +330,7 @@ fn fields<F: ConfigFamily>(
     };
     let types = types?;
     let last_is_bounded = types.last().is_some_and(|last| !last.is_greedy());
-    if let Some(array) = array.filter(|_| !last_is_bounded) {
+    if !last_is_bounded && let Some(array) = array {
         let message = "an array needs elements of which the end can be told";
         findings.error_help(array.at, message, "`binary`, `string` and `empty` are no such");
         return None;

@@ -76,7 +76,7 @@ pub(super) fn read<F: ConfigFamily>(
     // Without a value it can only prevent other options from being sent, and needs none.
     let csv = csv && !(never_send && data.is_none());
     let (number, definition) = identify::<F>(item.at, space.value, name, code, csv, findings)?;
-    let definition = definition.as_ref().filter(|_| data.is_some() || !never_send);
+    let definition = if data.is_some() || !never_send { definition.as_ref() } else { None };
     let Encoded { octets, fields_len, .. } = octets::<F>(item.at, data, csv, definition, findings)?;
     if space.value == F::SPACE && is_set_by_server::<F>(item.at, number, definition, findings) {
         return None;
