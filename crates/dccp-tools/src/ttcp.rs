@@ -7,7 +7,8 @@ use crate::debug::describe_figures;
 use crate::options::LinkArgs;
 use crate::{DccpCommandOutcome, ToolError, print_text};
 
-/// Default bytes of a datagram. No path permits that many, so the path's maximum is used.
+/// Default length of a datagram in bytes, as in ttcp. If the path permits only shorter ones, its
+/// maximum is used.
 const LEN: usize = 8_192;
 
 /// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.

@@ -145,7 +145,8 @@ impl<'v> MapReader<'v> {
         address_of(text, key, findings)
     }
 
-    /// Takes one of a set of words, in any letter case when `fold`.
+    /// Reads a field that must be one of `words`, and returns its value; with `fold` upper
+    /// and lower case are the same.
     pub(crate) fn word<T: Copy>(
         &mut self,
         key: &'static str,

@@ -238,7 +238,7 @@ pub struct Selected {
     pub id: u32,
 }
 
-/// Change of one reservation in the list of its scope. `T` is a reservation.
+/// Change of one host reservation of a subnet, or of the global ones. `T` is a reservation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostChange<T> {
     /// Add a reservation.

@@ -72,7 +72,7 @@ pub(crate) struct DhcpRunArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000))]
     turn_us: u64,
-    /// The server is an echo responder: measure the ceiling of generator and kernel
+    /// The server is an echo responder: measure the highest rate of generator and kernel
     #[arg(long)]
     echo: bool,
     /// Write the record as JSON to FILE (`-`: standard output)

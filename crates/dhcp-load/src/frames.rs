@@ -9,8 +9,8 @@ use netio::{FrameRoute, MessageOutbox, MessageRoute, NetError, UdpSocket, neighb
 /// Flags for sending frames.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FrameArgs {
-    /// Send messages as frames of this interface by AF_XDP, bypassing the kernel's UDP, one
-    /// transmit queue per thread, never in groups (needs CAP_NET_RAW)
+    /// Send messages as frames of this interface by AF_XDP, bypassing the kernel's UDP: one
+    /// transmit queue per thread, each message in a frame of its own (needs CAP_NET_RAW)
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
     /// With --interface: hardware address of the server, or of the router to it [default: from the

@@ -24,7 +24,7 @@ use crate::wire::ReceivedDatagram;
 
 /// Number of frames received at a time.
 const FRAMES: usize = 64;
-/// Largest number of datagrams in one frame.
+/// Largest number of datagrams that the kernel hands over as one frame (UDP_SEGMENT).
 const TRAIN_MAX: usize = 64;
 
 /// Sender and receiver of frames.

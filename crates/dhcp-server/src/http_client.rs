@@ -123,7 +123,7 @@ fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     })
 }
 
-/// Returns the request in the types of HTTP.
+/// Converts a command to a request of HTTP, or returns why that is impossible.
 fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String> {
     let mut built = Request::post(&request.path)
         .header("Host", format!("{}:{}", request.host, request.port))

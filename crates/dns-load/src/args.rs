@@ -59,8 +59,8 @@ pub struct DnsLoadArgs {
     /// Repeat a query over TCP if its answer has TC set; latency counts from the first due time
     #[arg(long, conflicts_with = "tcp")]
     tc_fallback: bool,
-    /// Number of source ports, or connections, of all threads together; 16 consecutive queries use
-    /// the same
+    /// Number of source ports, or connections, of all threads together; each sends 16 queries in
+    /// succession, then the next one follows
     #[arg(long, short = 'c', value_name = "N", default_value_t = 16)]
     ports: u32,
     /// Queries per connection, after which a new connection replaces it, as dnsperf's `-O
@@ -70,7 +70,7 @@ pub struct DnsLoadArgs {
     /// Local address of queries
     #[arg(long, short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
-    /// Seed of identifiers and Poisson gaps
+    /// Seed of the queries' identifiers and of the gaps of --shape poisson
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Spacing of queries: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
@@ -98,9 +98,9 @@ pub struct DnsLoadArgs {
     /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
     #[arg(long)]
     segmentation: bool,
-    /// Send queries as frames of this interface by AF_XDP (with --segmentation by sockets) and read
-    /// answers from a packet ring, bypassing the kernel's UDP: saves processor time (needs
-    /// CAP_NET_RAW)
+    /// Read answers from a packet ring of this interface and send queries as its frames by AF_XDP,
+    /// which saves the processor time of the kernel's UDP (needs CAP_NET_RAW); with --segmentation
+    /// queries leave by UDP sockets
     #[arg(long, value_name = "NAME", conflicts_with = "tcp")]
     interface: Option<String>,
     /// With --interface: hardware address of the server, or of the router to it [default: from the
@@ -110,11 +110,11 @@ pub struct DnsLoadArgs {
     /// Also record counts per interval of S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
-    /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize generators;
-    /// queries that are due before this one is ready leave late
+    /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize several
+    /// generators; a generator that is not ready by then sends its first queries late
     #[arg(long, value_name = "N")]
     begin_at_ns: Option<u64>,
-    /// Exit with 3 if more than this percentage of queries was not answered in time
+    /// Exit with status 3 if more than this percentage of queries was not answered in time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
     /// Write the record as JSON to FILE (`-`: standard output, instead of the summary)
@@ -157,7 +157,7 @@ pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
 
 pub(crate) fn parse_rate(text: &str) -> Result<LoadRate, String> {
     let rate = text.parse().ok().and_then(LoadRate::per_second);
-    rate.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".into())
+    rate.ok_or_else(|| "the rate must be from 0.001 to 10^9 queries per second".into())
 }
 
 pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {

@@ -34,7 +34,7 @@ pub(crate) struct EdnsArgs {
     #[arg(long)]
     pub(crate) cookie: bool,
     /// Pad queries to a multiple of N bytes (RFC 7830; 128 is recommended)
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     padding: Option<u16>,
     /// Add an option by its number, with its data in hex; may be given several times
     #[arg(long, short = 'E', value_name = "CODE[:HEX]", value_parser = parse_option)]
@@ -92,8 +92,8 @@ pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
 }
 
 impl ClientSubnet {
-    /// Returns the option (RFC 7871 section 6): bits after the prefix are 0, bytes after it are
-    /// left out.
+    /// Returns the option Client Subnet (RFC 7871 section 6): bits after the prefix are 0, bytes
+    /// after it are left out.
     fn option(self) -> EdnsOption {
         let (family, octets) = match self.address {
             IpAddr::V4(address) => (1, address.octets().to_vec()),

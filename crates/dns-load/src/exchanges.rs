@@ -30,7 +30,7 @@ pub struct QueryTimeLimits {
 }
 
 impl QueryTimeLimits {
-    /// Returns the time for which a query is watched, in nanoseconds.
+    /// Returns the time for which answers to a query are awaited, in nanoseconds from its due time.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
         self.deadline_ns + self.grace_ns

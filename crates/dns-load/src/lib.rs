@@ -78,7 +78,7 @@ pub enum DnsCommand {
     /// Exit code: 2.
     #[command(hide = true)]
     Resperf(resperf::ResperfArgs),
-    /// Answer every DNS query with itself, to measure the ceiling of kernel and generator.
+    /// Answer every DNS query with a copy, to measure the highest rate of kernel and generator.
     ///
     /// The responder sends each query back with QR set, until SIGINT or SIGTERM, and then prints
     /// its counts. Faults, drawn from a seed, test generators. A SHARE is like 5% or 0.05; without

@@ -19,18 +19,19 @@ const ONE_QUERY: &str = "www.google.com AAAA";
 /// Flags that select the queries.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QuerySelectionArgs {
-    /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
+    /// File of queries in dnsperf's format, or a capture of them (pcap or pcapng), `-` for the
+    /// standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
     /// Replay the queries of a capture at their recorded times; with --rate stretched to that mean
     /// rate
     #[arg(long, requires = "queries", conflicts_with = "shape")]
     replay_times: bool,
-    /// The only query to send: a name and a type
+    /// Without -d: the query to send, a name and a type
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
-    /// Send the query of the 2015 Farsight slides (www.google.com AAAA, RD, EDNS 4096, 85-byte
-    /// frame)
+    /// Send the query of Farsight's benchmark of 2015: www.google.com AAAA with RD and EDNS 4096, a
+    /// frame of 85 bytes
     #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "client_subnet", "cookie", "padding", "edns_option", "no_recursion"])]
     slides: bool,
     /// Send the queries of the zone of `godwit dns zone --seed N`, and compare each answer with the

@@ -11,7 +11,7 @@ use dhcp_store::regular_file;
 
 use crate::output;
 
-/// Start, stop, reload or show the servers of a keactrl.conf, like Kea's keactrl.
+/// Start, stop, reload or show the servers that a keactrl.conf lists, like Kea's keactrl.
 ///
 /// The file selects the servers (`dhcp4_srv`, `dhcp6_srv`, `dhcp_ddns_srv`).
 ///
@@ -19,10 +19,10 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct KeactrlArgs {
-    /// Action on the servers
+    /// Action on the servers; needed except with -v and -V
     #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
     action: Option<KeactrlAction>,
-    /// Configuration file of keactrl
+    /// keactrl.conf to read
     #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
     /// Servers to act on: all, dhcp4, dhcp6, dhcp_ddns
@@ -35,8 +35,8 @@ pub(crate) struct KeactrlArgs {
     /// Print that version and this program's own, and end
     #[arg(short = 'V')]
     extended: bool,
-    /// Options for the servers
-    #[arg(last = true, value_name = "OPTIONS")]
+    /// Options to pass to each server that is started
+    #[arg(last = true, value_name = "SERVER_OPTIONS")]
     options: Vec<String>,
 }
 

@@ -167,7 +167,7 @@ struct JsonArgs {
     json: bool,
 }
 
-/// Echo datagrams, to measure the ceiling of kernel and generator.
+/// Echo datagrams, to measure the highest rate that kernel and generator reach.
 ///
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]

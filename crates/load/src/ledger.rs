@@ -127,7 +127,7 @@ impl Default for ExchangeLedger {
 pub struct LedgerParts {
     /// Value of [`ExchangeLedger::due`].
     pub due: u64,
-    /// Value of [`ExchangeLedger::sent`].
+    /// Number of exchanges whose first message was sent.
     pub sent: u64,
     /// Value of [`ExchangeLedger::count`] by [`ExchangeClass::index`].
     pub ended: [u64; ExchangeClass::ALL.len()],

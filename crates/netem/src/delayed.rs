@@ -7,8 +7,8 @@ use crate::chance::Chance;
 use crate::pool::{PacketPool, Place};
 use crate::slots::SlotState;
 
-/// Packets under way. A due time may be before the start of the clock, if the jitter is greater
-/// than the delay.
+/// Packets that the link holds until they are due. A due time may be before time 0 of the clock,
+/// if the jitter is greater than the delay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delayed {
     /// Packets that overtake, the last one first.

@@ -50,7 +50,7 @@ pub(crate) struct SendThreadResult {
     pub(crate) smoke_test: Option<SmokeTest>,
 }
 
-/// The work of a thread.
+/// One sending thread: the packets that it generates, its pace and its interface.
 pub(crate) struct Worker<'a> {
     pub(crate) path: SendPath,
     pub(crate) stream: FrameStream,

@@ -84,9 +84,9 @@ impl Debian13 {
         String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
     }
 
-    /// Returns the command that runs the program `name` in the root folder, with `own` visible at
-    /// [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may run it. The started process becomes the
-    /// program.
+    /// Returns the command that runs the program `name` with this tree as its root folder, in which
+    /// the folder `own` is mounted at [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may run it.
+    /// The started process executes the program, which keeps its process ID.
     #[must_use]
     pub fn command(&self, own: &Path, name: &str) -> CommandLine {
         let root = self.root.to_string_lossy();

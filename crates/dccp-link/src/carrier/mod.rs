@@ -45,7 +45,7 @@ pub enum CarrierKind {
     },
 }
 
-/// Options of the sockets.
+/// Options of the sockets that carry an endpoint's packets.
 #[derive(Clone, Debug)]
 pub struct CarrierOptions {
     /// Carrier of packets.

@@ -78,7 +78,8 @@ pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
     "DHCPv4 over DHCPv6 is",
     "DHCPv4-query messages are not answered",
 );
-/// Feature: the allocator that shares a queue in a database.
+/// Feature: Kea's shared free lease queue allocator (SFLQ), which keeps the free leases in a
+/// database.
 pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
     "shared-flq",
     "the allocator `shared-flq` is",

@@ -18,7 +18,7 @@ const GENERATED_PREFIX: &str = "myhost";
 /// Settings of a scope for its clients' names; `None` inherits from the scope around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameKeys {
-    /// `ddns-replace-client-name`.
+    /// `ddns-replace-client-name`: when a name that the server makes replaces the client's.
     pub replace: Option<ReplaceName>,
     /// `ddns-generated-prefix`.
     pub generated_prefix: Option<String>,

@@ -131,7 +131,7 @@ pub struct Reply {
     pub terms: ReplyTerms,
     /// Subnet that the message was selected into, if any.
     pub selected: Option<SubnetIndex>,
-    /// Server identifier.
+    /// Address of this server in the option server identifier (54).
     pub server_id: Ipv4Addr,
     /// Row epoch that must be settled before the reply may leave; 0: it may leave at once.
     pub gate_epoch: u64,

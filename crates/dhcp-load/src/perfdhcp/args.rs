@@ -13,7 +13,7 @@ use crate::frames::FrameArgs;
 /// Mean time in seconds until a client of a population returns.
 pub(crate) const AWAY_DEFAULT_S: f64 = 600.0;
 
-/// Load-test a DHCP server with perfdhcp's options and exact accounting.
+/// Load-test a DHCP server with perfdhcp's options, and report what became of every request.
 ///
 /// Every request has a deadline (-d), counted from its due time, and ends in one class: on time,
 /// late, lost, NAK, rejected, invalid, wrong client. The run ends when no answer is outstanding.
@@ -34,14 +34,16 @@ pub struct PerfdhcpArgs {
     /// Send all REQUESTs to the server of the first offer
     #[arg(short = '1')]
     pub(crate) first_server: bool,
-    /// Without -r: number of exchanges started at each turn of the generator's loop, whatever the
-    /// server answers (as in perfdhcp 2011)
+    /// Without -r: number of exchanges that are started at a time, without waiting for answers (as
+    /// in perfdhcp of 2011)
     #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) aggressivity: u32,
-    /// DHCPv6: send as a relay agent; the only supported encapsulation is 1
+    /// DHCPv6: send as a relay agent, each message in one RELAY-FORW; other numbers than 1 are
+    /// refused
     #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
     pub(crate) relay: Option<u8>,
-    /// Base of the clients' identities, mac= (or ether=) or duid=, up to 4 times
+    /// First identity, from which those of the other clients are counted up: mac= (or ether=) or
+    /// duid=; may be given up to 4 times
     #[arg(short = 'b', value_name = "TYPE=VALUE", value_parser = base)]
     pub(crate) bases: Vec<Base>,
     /// DHCPv4: allow the socket to send to broadcast addresses
@@ -94,16 +96,17 @@ pub struct PerfdhcpArgs {
     /// Local address, host name or interface; --direct needs an interface
     #[arg(short = 'l', value_name = "ADDRESS|INTERFACE|HOST")]
     pub(crate) local: Option<String>,
-    /// Local port [default: 67; 68 with --direct; 546; 547 with -A]
+    /// Local port [default: DHCPv4 67, with --direct 68; DHCPv6 546, with -A 547]
     #[arg(short = 'L', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) local_port: u16,
     /// File of the clients' hardware addresses, one per line; each exchange uses a random one
     #[arg(short = 'M', value_name = "FILE")]
     pub(crate) mac_list: Option<PathBuf>,
-    /// End after this many first requests; a second -n is for second requests
+    /// End after this many first requests (DISCOVER, SOLICIT); a second -n is for second requests
+    /// (REQUEST)
     #[arg(short = 'n', value_name = "N", value_parser = positive)]
     pub(crate) counts: Vec<u32>,
-    /// Port of the server [default: 67; 547]
+    /// Port of the server [default: DHCPv4 67, DHCPv6 547]
     #[arg(short = 'N', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) server_port: u16,
     /// Add an option to every message, value in hexadecimal digits
@@ -118,8 +121,8 @@ pub struct PerfdhcpArgs {
     /// Send this many first requests at once before the run, without counting them
     #[arg(short = 'P', value_name = "N", default_value_t = 0)]
     pub(crate) preload: u32,
-    /// New exchanges per second [default: as fast as the generator can, -a at each turn, whatever
-    /// the server answers]
+    /// New exchanges per second [default: as fast as this program can send, -a at a time, without
+    /// waiting for answers]
     #[arg(short = 'r', value_name = "N", value_parser = positive)]
     pub(crate) rate: Option<u32>,
     /// Spacing of first requests: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of
@@ -143,30 +146,31 @@ pub struct PerfdhcpArgs {
     /// Seconds between periodic reports
     #[arg(short = 't', value_name = "S", value_parser = positive)]
     pub(crate) report_s: Option<u32>,
-    /// Also compare offered addresses, to find two clients with one address
+    /// Also report when two clients are offered the same address
     #[arg(short = 'u')]
     pub(crate) unique: bool,
-    /// Print the version
+    /// Print the version of this program
     #[arg(short = 'v')]
     pub(crate) version: bool,
-    /// Print the version
+    /// Print the version of this program, as -v does
     #[arg(short = 'V')]
     pub(crate) extended_version: bool,
-    /// Program to start with `start` before the run and with `stop` after it
+    /// Program to run with the argument `start` before the run and with `stop` after it
     #[arg(short = 'w', value_name = "PROGRAM")]
     pub(crate) wrapped: Option<PathBuf>,
-    /// Microseconds to wait at most for outstanding answers at the end [default: the deadline of
-    /// each request and the longer deadline]
+    /// Microseconds to wait at most for outstanding answers at the end [default: for each request
+    /// its deadline plus the longer of both deadlines]
     #[arg(short = 'W', value_name = "US")]
     pub(crate) wait_us: Option<u64>,
     /// Diagnostics: a settings, e reason of the end, i idle turns, l leases, s server identifier, t
-    /// time stamps, T first messages
+    /// time stamps, T the first message of each kind
     #[arg(short = 'x', value_name = "LETTERS", value_parser = letters, default_value = "")]
     pub(crate) diagnostics: String,
-    /// With -Y: number of seconds in which first requests carry their age (secs, elapsed time)
+    /// With -Y: number of seconds for which first requests state an elapsed time above 0 (field
+    /// secs, elapsed time option)
     #[arg(short = 'y', value_name = "S", value_parser = positive)]
     pub(crate) age_for_s: Option<u32>,
-    /// With -y: second of the run at which that begins
+    /// With -y: second of the run from which first requests state an elapsed time above 0
     #[arg(short = 'Y', value_name = "S")]
     pub(crate) age_from_s: Option<u32>,
     /// Print perfdhcp's output, line by line
@@ -195,15 +199,15 @@ pub struct PerfdhcpArgs {
     /// Lifecycle: percentage of new leases that are declined
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
     pub(crate) declining: u8,
-    /// Show rates, drops and latency bands on the whole terminal during the run, every second or
-    /// every -t
+    /// Fill the terminal during the run with rates, drops and the distribution of latencies, anew
+    /// every second or every -t
     #[arg(long)]
     pub(crate) live: bool,
     /// Write latencies to FILE as an HdrHistogram log, from due and from sent time, with a tag for
     /// each kind of exchange
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
-    /// Write the messages sent and received to FILE as a capture, at most 256 MiB of them
+    /// Write the messages sent and received to FILE as a capture, up to 256 MiB
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// With --pcap: write only the messages of failed exchanges, and answers that match no exchange
@@ -212,21 +216,23 @@ pub struct PerfdhcpArgs {
     /// Packet template in hexadecimal digits for DISCOVER or SOLICIT; a second -T for REQUEST
     #[arg(short = 'T', value_name = "FILE")]
     pub(crate) templates: Vec<PathBuf>,
-    /// Offset of the elapsed time in the second packet: secs [default: 8], DHCPv6: its option
+    /// Offset of the elapsed time in the second packet: of the field secs [default: 8], DHCPv6: of
+    /// the elapsed time option
     #[arg(short = 'E', value_name = "OFFSET")]
     pub(crate) elapsed_offset: Option<usize>,
     /// Offset of the requested address option in the second packet, DHCPv6: of the identity
     /// association [default for DHCPv6: 40]
     #[arg(short = 'I', value_name = "OFFSET")]
     pub(crate) address_offset: Option<usize>,
-    /// Offset of the last byte of the client's identity in a packet; up to two [default: 33, that
-    /// of chaddr; 21, that of a DUID]
+    /// Offset of the last byte of the client's identity in the packets; a second -O is for the
+    /// second packet only [default: DHCPv4 33, the end of chaddr; DHCPv6 21, the end of a DUID]
     #[arg(short = 'O', value_name = "OFFSET")]
     pub(crate) client_offsets: Vec<usize>,
     /// Offset of the server identifier option in the second packet [default for DHCPv6: 22]
     #[arg(short = 'S', value_name = "OFFSET")]
     pub(crate) server_offset: Option<usize>,
-    /// Offset of the transaction identifier in a packet; up to two [default: 4; 1]
+    /// Offset of the transaction identifier in the packets; a second -X is for the second packet
+    /// only [default: DHCPv4 4, DHCPv6 1]
     #[arg(short = 'X', value_name = "OFFSET")]
     pub(crate) xid_offsets: Vec<usize>,
     #[command(flatten)]
@@ -235,10 +241,10 @@ pub struct PerfdhcpArgs {
     /// results; LOCAL is a machine's own address or interface, instead of -l
     #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = GeneratorHost::parse)]
     pub(crate) generators: Vec<GeneratorHost>,
-    /// Command to reach other machines, split at spaces
+    /// With --generators: command that connects to another machine; spaces separate its arguments
     #[arg(long, value_name = "COMMAND", requires = "generators", default_value = SSH)]
     pub(crate) ssh_command: String,
-    /// Command that starts godwit on them, as a shell there reads it
+    /// With --generators: shell command that starts godwit on the other machines
     #[arg(long, value_name = "COMMAND", requires = "generators", default_value = "godwit")]
     pub(crate) remote_godwit: String,
     /// (internal) One of several generators, controlled over standard input

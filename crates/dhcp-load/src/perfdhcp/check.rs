@@ -117,8 +117,8 @@ fn direct(args: &PerfdhcpArgs, found: &mut Problems) {
         ),
         (
             args.broadcast,
-            "-B has no meaning with --direct: clients always broadcast; --broadcast-flag has them \
-             ask for answers by broadcast",
+            "-B has no effect with --direct, which may always broadcast; --broadcast-flag makes the \
+             server broadcast its answers",
         ),
         (
             args.broadcast_flag && !args.templates.is_empty(),

@@ -38,8 +38,8 @@ pub(crate) trait Play {
     fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
 }
 
-/// Builds the stage that `args` describe on a machine with the address `own`, and runs `play` on
-/// it.
+/// Opens the sockets and makes the clients that `args` describe, with `own` as this machine's
+/// address, and runs `play` with them.
 pub(crate) fn run_for_family<P: Play>(
     args: &PerfdhcpArgs,
     own: IpAddr,

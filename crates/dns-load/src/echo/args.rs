@@ -31,7 +31,7 @@ pub struct DnsEchoArgs {
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Queries per receive call, and answers per send call, at most; 1 handles each by itself
+    /// Largest number of queries per receive call and of answers per send call; 1: one at a time
     #[arg(long, value_name = "N", default_value_t = BATCH_MAX as u32, conflicts_with_all = ["segmentation", "interface"],
         value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX as i64))]
     batch: u32,
@@ -48,25 +48,25 @@ pub struct DnsEchoArgs {
     /// Answer at most N queries per second, all threads together, and drop the others
     #[arg(long, value_name = "N", conflicts_with = "delay", value_parser = capacity)]
     capacity: Option<f64>,
-    /// With --capacity: largest number of waiting queries per thread
+    /// With --capacity: number of queries per thread that may wait instead of being dropped
     #[arg(long, value_name = "N", default_value_t = 0, requires = "capacity")]
     queue: u32,
-    /// Share of queries without an answer
+    /// Share of queries that get no answer, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     drop: QueryShare,
     /// Share of queries that are answered twice
     #[arg(long, value_name = "SHARE", default_value = "0")]
     duplicate: QueryShare,
-    /// Delay answers by MS milliseconds
+    /// Delay answers by MS milliseconds; with =SHARE only this share of them
     #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
     delay: Option<(u64, QueryShare)>,
-    /// Answer with a response code, like SERVFAIL
+    /// Answer with this response code, like SERVFAIL; with =SHARE only this share of the queries
     #[arg(long, value_name = "CODE[=SHARE]", value_parser = rcode)]
     rcode: Option<(Rcode, QueryShare)>,
     /// Share of answers with TC set and nothing after the question
     #[arg(long, value_name = "SHARE", default_value = "0")]
     truncate: QueryShare,
-    /// Share of answers with another question
+    /// Share of answers whose question is not that of the query
     #[arg(long, value_name = "SHARE", default_value = "0")]
     wrong: QueryShare,
     /// Share of answers without their last byte

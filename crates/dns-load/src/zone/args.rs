@@ -12,7 +12,7 @@ use crate::failed;
 /// Flags of the command.
 #[derive(Debug, clap::Args)]
 pub struct DnsZoneArgs {
-    /// Seed of the zone: the number for `godwit dns load --zone-like`
+    /// Seed of the zone; `godwit dns load --zone-like` takes the same number
     #[arg(long, value_name = "N")]
     seed: u64,
     #[command(flatten)]

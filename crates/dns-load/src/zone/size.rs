@@ -10,10 +10,11 @@ const ORIGIN: &str = "godwit.test";
 /// Parameters of a zone other than its seed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ZoneSize {
-    /// Number of names in the zone that is made from a seed, and of queries [default: 10000]
+    /// Number of names in the zone of --seed or --zone-like, and of queries for them [default:
+    /// 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(NAMES_MAX)))]
     names: Option<u32>,
-    /// Name of the zone that is made from a seed [default: godwit.test]
+    /// Name of the zone of --seed or --zone-like [default: godwit.test]
     #[arg(long, value_name = "NAME")]
     zone: Option<ZoneOrigin>,
 }

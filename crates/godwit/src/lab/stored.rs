@@ -37,7 +37,7 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Make a stored run the baseline of its plan.
+/// Make a stored run the baseline with which later runs of its plan are compared.
 ///
 /// `godwit lab compare RUN` compares with the baseline.
 ///
@@ -45,10 +45,10 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
 /// folder, or no baseline to remove.
 #[derive(Debug, clap::Args)]
 pub(super) struct PinArgs {
-    /// Result folder: a path, or a name of `godwit lab list`
+    /// Run: its folder, or a name that `godwit lab list` prints
     #[arg(value_name = "RUN", required_unless_present = "remove")]
     run: Option<PathBuf>,
-    /// Remove the baseline of a plan instead
+    /// Make no run the baseline: remove the baseline of this plan
     #[arg(long, value_name = "PLAN", conflicts_with = "run")]
     remove: Option<String>,
     /// Folder of stored runs

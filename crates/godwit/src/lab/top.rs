@@ -24,16 +24,16 @@ use crate::signals;
 /// the server has ended; 2 bad arguments, or no such server.
 #[derive(Debug, clap::Args)]
 pub(super) struct LabTopArgs {
-    /// Server: a name of the lab (bind, kea, echo, godwit, ...) or the name of a program
+    /// Server: a name that the lab uses (bind, kea, echo, godwit, ...) or the name of a program
     #[arg(value_name = "SERVER", required_unless_present = "pid")]
     server: Option<String>,
-    /// Process ID of a server
+    /// Process ID of the server, instead of SERVER
     #[arg(long, value_name = "N", conflicts_with = "server")]
     pid: Option<u32>,
     /// End after N intervals
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Sampling time of each interval, in seconds
+    /// Length of an interval, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
     /// Number of functions to show
@@ -42,10 +42,10 @@ pub(super) struct LabTopArgs {
     /// Samples per second of each running thread
     #[arg(long, value_name = "HZ", default_value_t = 499, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
-    /// Event that triggers a sample
+    /// Event that triggers a sample; auto: cycles, or cpu-clock without hardware counters
     #[arg(long, value_name = "EVENT", default_value = "auto")]
     event: EventArg,
-    /// Method to find callers
+    /// How the callers of a function are found: by debug information (dwarf) or frame pointers (fp)
     #[arg(long, value_name = "HOW", default_value = "dwarf")]
     call_graph: CallGraphArg,
     /// Print each interval as JSON, one per line

@@ -11,8 +11,8 @@ use crate::runner::TrialRequest;
 /// Interval of the generator's counts in such trials, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
 
-/// Times of a restart, in nanoseconds of the monotonic clock, which the generator's timeline has
-/// too.
+/// Times of the restart of a database, in nanoseconds of the monotonic clock, which is that of the
+/// generator's timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatabaseRestart {
     ended_ns: u64,

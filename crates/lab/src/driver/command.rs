@@ -7,8 +7,8 @@ use testbed::command::{find_program, split_words};
 use super::{PreparedServer, ServerDeployment, common_configuration, dns, write_configuration};
 use crate::error::LabError;
 
-/// Returns the placeholders of a template: for DHCP a configuration in Kea's form, for DNS the
-/// zone.
+/// Returns the placeholders that `--server-command` may have: for DHCP the file with a
+/// configuration in Kea's form, for DNS the file with the zone.
 const fn placeholders(protocol: MeasuredProtocol) -> &'static [&'static str] {
     if protocol.is_dhcp() {
         &["config", "address", "port", "folder", "relay", "relay_port"]

@@ -166,8 +166,10 @@ impl RemoteHost {
         };
         let own = env!("CARGO_PKG_VERSION");
         if hello.version != own {
-            let problem =
-                format!("is version {}, and this one {own}: they must be the same", hello.version);
+            let problem = format!(
+                "is version {}, but that of this machine is {own}; both must have the same version",
+                hello.version
+            );
             return Err(wrong(&session, &problem));
         }
         let clock = clock(&mut session).map_err(|problem| wrong(&session, &problem))?;

@@ -109,9 +109,9 @@ impl Machines {
     /// Returns notes that the reader of the report must know.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!(
-            "The servers ran on {}, and what is said of processors, memory, sockets and interfaces of the \
-             server is of that machine. Versions of servers by others are those of this machine's \
-             packages.",
+            "The servers ran on {}; the figures of the server's processors, memory, sockets and \
+             interfaces come from there. Versions of other projects' servers are those of this \
+             machine's packages.",
             self.server.name()
         )];
         if !self.generators.is_empty() {

@@ -153,8 +153,8 @@ impl Search {
         Self::beginning(plan, plan.start_per_s, plan.growth)
     }
 
-    /// Makes a search that begins at `rate_per_s`, found in an earlier round, with small steps that
-    /// grow to the plan's when the server has changed much.
+    /// Creates a search that begins at `rate_per_s`, the result of an earlier round. Its steps are
+    /// small at first, and grow to those of the plan if the server's limit is now far from there.
     #[must_use]
     pub fn near(plan: &SearchPlan, rate_per_s: f64) -> Self {
         let width = 1.0 + plan.width_percent / 100.0;

@@ -18,8 +18,8 @@ const UDP_CHECKSUM_AT: usize = 6;
 /// A checksum that has to be computed: the field holds the sum of the pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingChecksum {
-    /// Offset in the frame of the transport header, from which on the checksum is computed up to
-    /// the end.
+    /// Offset of the transport header in the frame; the checksum covers all bytes from there to the
+    /// end of the frame.
     pub start: usize,
     /// Offset of the field in the transport header.
     pub offset: usize,

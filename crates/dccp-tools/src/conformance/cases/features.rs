@@ -24,7 +24,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-02",
         "§6.3.1",
-        "nothing in common: the old value is confirmed",
+        "the two lists share no value: the old value is confirmed",
         nothing_in_common,
     ),
     outside("FEAT-03", "§6.3.1", "the same with Mandatory: Reset 6", nothing_in_common_mandatory),

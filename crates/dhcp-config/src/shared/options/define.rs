@@ -134,7 +134,11 @@ pub(super) fn begin_class<F: ConfigFamily>(
         let code = custom.definition.code;
         if custom.space != F::SPACE || !F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
             let message = format!("a class cannot define option {code} of `{}`", custom.space);
-            findings.error_help(item.at, message, "classes define options 43 and 224 to 254");
+            findings.error_help(
+                item.at,
+                message,
+                "a class may define option 43 and options 224 to 254 only",
+            );
             continue;
         }
         add::<F>(custom, mark, findings);
