@@ -208,10 +208,10 @@ impl ConditionEvaluator<'_> {
     fn number(&mut self) -> Result<ConditionValue, String> {
         if let Some(quoted) = self.rest.strip_prefix('\'')
             && let Some((value, rest)) = quoted.split_once('\'')
-            && let [octet] = value.as_bytes()
+            && let Some(octet) = character(value)
         {
             self.rest = rest.trim_start();
-            return Ok(ConditionValue::signed(i64::from(*octet)));
+            return Ok(ConditionValue::signed(i64::from(octet)));
         }
         let (word, rest) = self.rest.split_at(word_len(self.rest));
         if word.is_empty() {
@@ -238,6 +238,26 @@ impl ConditionEvaluator<'_> {
         // A number that does not fit a signed one is unsigned, as are those with a `u`.
         let is_unsigned = lower[digits.len()..].contains('u') || i64::try_from(read).is_err();
         Ok(ConditionValue { number: read.cast_signed(), is_unsigned })
+    }
+}
+
+/// Returns the code of a character, which may be an escape sequence (ISO C 2011, 6.4.4.4).
+fn character(text: &str) -> Option<u8> {
+    match text.as_bytes() {
+        [octet] => Some(*octet),
+        [b'\\', letter] => Some(match letter {
+            b'0' => 0,
+            b'a' => 7,
+            b'b' => 8,
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => b'\r',
+            other => *other,
+        }),
+        [b'\\', b'x', digits @ ..] => u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
+        _ => None,
     }
 }
 
@@ -316,6 +336,7 @@ mod tests {
             ("~0 == -1", true),
             ("7 % 4 >= 3 ? 0 : 1", false),
             ("'A' == 65", true),
+            (r"'\n' == 10 && '\x41' == 'A'", true),
             ("3 & 4", false),
             ("2 > 1 == 1", true),
             ("5u > -1", false),

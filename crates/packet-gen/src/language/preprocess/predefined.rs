@@ -6,10 +6,20 @@
 use std::rc::Rc;
 
 /// Macros with a value that is always the same.
-pub(super) const CONSTANTS: [(&str, &str); 11] = [
+pub(super) const CONSTANTS: [(&str, &str); 21] = [
     ("__STDC__", "1"),
     ("__GNUC__", "12"),
+    ("__STDC_VERSION__", "201710L"),
     ("__CHAR_BIT__", "8"),
+    ("__INT_MAX__", "0x7fffffff"),
+    ("__SIZEOF_INT__", "4"),
+    ("__SIZEOF_LONG__", "8"),
+    ("__SIZEOF_POINTER__", "8"),
+    ("__LP64__", "1"),
+    ("__ORDER_LITTLE_ENDIAN__", "1234"),
+    ("__ORDER_BIG_ENDIAN__", "4321"),
+    ("__BYTE_ORDER__", if cfg!(target_endian = "little") { "1234" } else { "4321" }),
+    if cfg!(target_arch = "aarch64") { ("__aarch64__", "1") } else { ("__x86_64__", "1") },
     ("__linux__", "1"),
     ("__linux", "1"),
     ("linux", "1"),
