@@ -82,7 +82,7 @@ impl FromStr for UnitFormat {
             "K" => Self::Octets(1),
             "M" => Self::Octets(2),
             "G" => Self::Octets(3),
-            _ => return Err("it is one of b, k, m, g, B, K, M, G and a".to_owned()),
+            _ => return Err("must be one of b, k, m, g, B, K, M, G and a".to_owned()),
         })
     }
 }

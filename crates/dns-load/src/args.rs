@@ -144,7 +144,7 @@ pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
             Err("queries are not sent over TLS: write -m tcp for connections, or -m udp".into())
         }
         "doh" => Err("queries are not sent over HTTPS: write -m tcp or -m udp".into()),
-        _ => Err("it is udp or tcp".into()),
+        _ => Err("must be udp or tcp".into()),
     }
 }
 
@@ -157,13 +157,13 @@ pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
 
 pub(crate) fn parse_rate(text: &str) -> Result<LoadRate, String> {
     let rate = text.parse().ok().and_then(LoadRate::per_second);
-    rate.ok_or_else(|| "the rate must be from 0.001 to 10^9 queries per second".into())
+    rate.ok_or_else(|| "must be a number of queries per second from 0.001 to 10^9".into())
 }
 
 pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..1e9).contains(seconds));
     let ns = seconds.map(|seconds: f64| (seconds * NS_PER_S as f64) as u64);
-    ns.ok_or_else(|| "it is a number of seconds".into())
+    ns.ok_or_else(|| "must be a number of seconds".into())
 }
 
 /// Message and exit code of a failure that ends the command early.

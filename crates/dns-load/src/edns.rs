@@ -59,12 +59,12 @@ struct ClientSubnet {
 
 fn parse_bytes(text: &str) -> Result<u16, String> {
     let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
-    bytes.ok_or_else(|| "it is 0 or a number of octets from 512 to 65535".into())
+    bytes.ok_or_else(|| "must be 0 or a number of octets from 512 to 65535".into())
 }
 
 fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
     let wrong =
-        || "it is an address and a number of bits, like 192.0.2.0/24 or 2001:db8::/56".to_owned();
+        || "must be an address and a number of bits, like 192.0.2.0/24 or 2001:db8::/56".to_owned();
     let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
     let address: IpAddr = address.parse().map_err(|_| wrong())?;
     let most = if address.is_ipv4() { 32 } else { 128 };
@@ -78,7 +78,7 @@ fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
 /// Reads a number and, after a colon, data in hex, as dnsperf writes them.
 pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
     let wrong =
-        || "it is a number up to 65535 and data in hex, like 10:0011223344556677".to_owned();
+        || "must be a number up to 65535 and data in hex, like 10:0011223344556677".to_owned();
     let (code, data) = text.split_once(':').unwrap_or((text, ""));
     let code = code.parse().map_err(|_| wrong())?;
     let is_hex =

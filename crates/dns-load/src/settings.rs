@@ -181,7 +181,7 @@ impl DnsLoadSettings {
         let (ports, most) = (self.ports, PORTS_PER_THREAD_MAX.saturating_mul(self.threads));
         wrong(
             threads_fit && !(self.threads..=most).contains(&ports),
-            format!("--ports {ports}: must be {} to {most}, as --threads is", self.threads),
+            format!("--ports {ports}: must be {0} to {most} with --threads {0}", self.threads),
         );
         wrong(
             self.local.is_some_and(|local| local.is_ipv4() != self.server.is_ipv4()),

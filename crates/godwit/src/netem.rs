@@ -117,9 +117,9 @@ struct RunningLinkArgs {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| "it is a number of seconds".to_owned())?;
+    let number: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     let duration = Duration::try_from_secs_f64(number).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("it is more than nothing".to_owned()) } else { Ok(duration) }
+    if duration.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
 /// Runs the command that the flags select.

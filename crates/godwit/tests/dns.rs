@@ -358,7 +358,10 @@ fn mistakes_are_told() {
         (&["-d", "/nonexistent"], "error: cannot read /nonexistent: ".to_owned()),
         (&["--query", "x NOPE"], "error: --query:1:3: no type of record".to_owned()),
         (&["--dnssec", "--edns", "0"], "error: --dnssec takes EDNS".to_owned()),
-        (&["--threads", "3"], "error: --ports 16: must be a multiple of --threads".to_owned()),
+        (
+            &["--threads", "20"],
+            "error: --ports 16: must be 20 to 20480 with --threads 20".to_owned(),
+        ),
         (&["--rate", "1000001"], "error: the argument '--rate".to_owned()),
     ] {
         let output = load(&[&server[..], flags].concat());

@@ -159,11 +159,11 @@ fn gap(text: &str) -> Result<u64, String> {
 
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.01..1e6).contains(number));
-    number.ok_or_else(|| "it is a number of seconds, at least 0.01".to_owned())
+    number.ok_or_else(|| "must be a number of seconds, at least 0.01".to_owned())
 }
 
 fn cpus(text: &str) -> Result<Cpus, String> {
-    let wrong = |_| "it is a number of processors, or the first and last, like 0-3".to_owned();
+    let wrong = |_| "must be a number of processors, or the first and last, like 0-3".to_owned();
     match text.split_once('-') {
         Some((first, last)) => {
             let (first, last): (u32, u32) =

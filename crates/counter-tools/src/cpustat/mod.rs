@@ -64,7 +64,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.parse().ok().filter(|number| (0.01..=1e6).contains(number));
     number
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| "it is a number of seconds, at least 0.01".to_owned())
+        .ok_or_else(|| "must be a number of seconds, at least 0.01".to_owned())
 }
 
 fn selection(text: &str) -> Result<ProcessorSelection, String> {

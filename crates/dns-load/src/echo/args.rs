@@ -81,13 +81,13 @@ fn delay(text: &str) -> Result<(u64, QueryShare), String> {
     with_share(text, |word| {
         let ms = word.parse().ok().filter(|ms| (0.0..=3_600_000.0).contains(ms));
         let ns = ms.map(|ms: f64| (ms * NS_PER_MS as f64) as u64);
-        ns.ok_or_else(|| "it is a number of milliseconds, an hour at most".to_owned())
+        ns.ok_or_else(|| "must be a number of milliseconds, an hour at most".to_owned())
     })
 }
 
 fn capacity(text: &str) -> Result<f64, String> {
     let per_s = text.parse().ok().filter(|per_s| (0.001..=1e9).contains(per_s));
-    per_s.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".to_owned())
+    per_s.ok_or_else(|| "must be a number of queries per second from 0.001 to 10^9".to_owned())
 }
 
 fn rcode(text: &str) -> Result<(Rcode, QueryShare), String> {

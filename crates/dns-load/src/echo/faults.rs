@@ -33,7 +33,7 @@ impl FromStr for QueryShare {
         let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
         let share = number.trim().parse().map(|number: f64| number / unit).ok();
         let share = share.filter(|share| (0.0..=1.0).contains(share));
-        share.map(Self).ok_or("it is a share, like 5% or 0.05, 100% at most")
+        share.map(Self).ok_or("must be a share, like 5% or 0.05, 100% at most")
     }
 }
 

@@ -31,7 +31,7 @@ impl ZoneSize {
         ZoneLike {
             seed,
             names: self.names.unwrap_or(NAMES),
-            origin: origin.unwrap_or_else(|| ORIGIN.parse().expect("it is a name")),
+            origin: origin.unwrap_or_else(|| ORIGIN.parse().expect("must be a name")),
         }
     }
 }

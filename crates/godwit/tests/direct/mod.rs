@@ -243,7 +243,7 @@ fn what_makes_no_sense_for_clients_on_the_link_is_told_at_once_and_nothing_sent(
     told(&["--direct"], &["--direct needs -l"]);
     told(
         &["--direct", "-l", "10.0.0.9", "-B", "-J", "x", "10.0.0.1"],
-        &["-l 10.0.0.9: --direct", "-B has no meaning", "-J has no meaning", "SERVER 10.0.0.1"],
+        &["-l 10.0.0.9: --direct", "-B has no effect", "-J has no meaning", "SERVER 10.0.0.1"],
     );
     told(
         &["--direct", "-l", "x0", "--answer-arp", "-i", "--broadcast-flag", "-T", "x"],
