@@ -162,7 +162,7 @@ impl<'v> MapReader<'v> {
         }
         let list: Vec<&str> = words.iter().map(|&(word, _)| word).collect();
         let message = format!("`{key}` cannot be `{}`", text.value);
-        findings.error_help(text.at, message, format!("it is one of: {}", list.join(", ")));
+        findings.error_help(text.at, message, format!("must be one of: {}", list.join(", ")));
         None
     }
 

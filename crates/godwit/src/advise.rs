@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 /// Places that a finding shows in text; JSON has all.
 const SHOWN_POSITIONS: usize = 6;
 
-/// List the settings that slow a configuration down, most expensive first.
+/// List the settings of a configuration that slow the server down, most expensive first.
 ///
 /// Reads a configuration of Kea or of this server, DHCPv4 or DHCPv6. Each finding has its position,
 /// the reason, the measured cost with its source, and the change that removes it. Findings without

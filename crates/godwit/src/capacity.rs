@@ -13,7 +13,7 @@ use measure::report::render_capacity;
 use netio::stdout;
 use serde_json::{Value, json};
 
-/// Lease operations per second for a number of clients and a lease time.
+/// Calculate the lease operations per second of a number of clients with a lease time.
 ///
 /// An operation is a written lease: a renewal at T1, or a new client; with --ha also a lease sent
 /// to or received from the partner, with --api-calls a command. A renewal takes two packets, a new

@@ -13,7 +13,7 @@ use dhcp_store::sql::{
 
 use crate::output;
 
-/// Create, upgrade, dump and load lease tables (like kea-admin).
+/// Create, upgrade, dump and load the lease tables of a database (like kea-admin).
 ///
 /// Exit codes: 0 done; 1 the database or a file failed, or has unexpected content; 2 bad arguments.
 #[derive(Debug, clap::Args)]

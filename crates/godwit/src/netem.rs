@@ -12,7 +12,7 @@ use netem_link::{
 use netio::Clock;
 use netio::signal::Signals;
 
-/// Emulate a link between two interfaces: delay, loss, rate and more, in the words of tc.
+/// Emulate a link between two interfaces: delay, loss, rate and more, with the parameters of tc.
 ///
 /// Bridges two interfaces in user space. Needs root or CAP_NET_RAW. WORDS are those of tc-netem(8)
 /// and, after the word `tbf`, of tc-tbf(8): `delay 75ms 5ms loss 10%`, `delay 10ms tbf rate 2mbit

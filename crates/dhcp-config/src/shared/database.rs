@@ -68,7 +68,7 @@ fn shared_database<F: ConfigFamily>(
     let (kind, database) = database::<F>(value, what, findings);
     if findings.errors() == before && kind == Some(DatabaseKind::Memfile) {
         let message = format!("{what} cannot be a `memfile`");
-        findings.error_help(value.at, message, "it is one of: mysql, postgresql");
+        findings.error_help(value.at, message, "must be one of: mysql, postgresql");
     }
     database.sql.filter(|_| findings.errors() == before)
 }
@@ -132,7 +132,7 @@ fn kind(
     findings: &mut ParseDiagnostics,
 ) -> Option<DatabaseKind> {
     if fields.take("type").is_none() {
-        let help = "it is one of: memfile, mysql, postgresql";
+        let help = "must be one of: memfile, mysql, postgresql";
         findings.error_help(fields.at, format!("{what} lacks `type`"), help);
     }
     let kind = fields.text("type", findings)?;
@@ -142,7 +142,7 @@ fn kind(
         "postgresql" => Some(DatabaseKind::Sql(SqlKind::Postgresql)),
         other => {
             let message = format!("unknown kind of database `{other}`");
-            findings.error_help(kind.at, message, "it is one of: memfile, mysql, postgresql");
+            findings.error_help(kind.at, message, "must be one of: memfile, mysql, postgresql");
             None
         }
     }

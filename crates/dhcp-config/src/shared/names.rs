@@ -265,7 +265,7 @@ pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut Parse
     let Some(mut fields) = MapReader::from_value(value, "`dhcp-ddns`", findings) else { return };
     let enable = fields.boolean("enable-updates", findings);
     if fields.take("enable-updates").is_none() {
-        let help = "it is `true` or `false`";
+        let help = "must be `true` or `false`";
         findings.error_help(value.at, "`dhcp-ddns` lacks `enable-updates`", help);
     }
     if let Some(enable) = enable.filter(|enable| enable.value) {

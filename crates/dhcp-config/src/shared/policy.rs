@@ -44,7 +44,7 @@ impl Policy {
             let good = placed.value > 0.0 && placed.value <= 1.0;
             if !good {
                 let message = format!("`adaptive-lease-time-threshold` is {}", placed.value);
-                findings.error_help(placed.at, message, "it is above 0.0 and at most 1.0");
+                findings.error_help(placed.at, message, "must be above 0.0 and at most 1.0");
             }
             good.then_some(placed.value)
         });

@@ -108,7 +108,7 @@ fn pool<F: ConfigFamily>(
     let mut fields = MapReader::from_value(item, "a pool", findings)?;
     let text = fields.text("pool", findings);
     if fields.take("pool").is_none() {
-        findings.error_help(item.at, "a pool lacks `pool`", "it is a range or a prefix");
+        findings.error_help(item.at, "a pool lacks `pool`", "must be a range or a prefix");
     }
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);

@@ -94,7 +94,7 @@ fn socket<F: ConfigFamily>(
     let mut fields = MapReader::from_value(item, "a control socket", findings)?;
     let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
     if fields.take("socket-type").is_none() {
-        let help = "it is one of: unix, http, https";
+        let help = "must be one of: unix, http, https";
         findings.error_help(item.at, "a control socket lacks `socket-type`", help);
     }
     let kind = fields.word("socket-type", &kinds, false, findings);

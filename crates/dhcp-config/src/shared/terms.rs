@@ -149,7 +149,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
             let good = (0.0..1.0).contains(&placed.value);
             if !good {
                 let message = format!("`cache-threshold` is {}", placed.value);
-                let help = "it is at least 0.0, which switches caching off, and below 1.0";
+                let help = "must be at least 0.0, which switches caching off, and below 1.0";
                 findings.error_help(placed.at, message, help);
             }
             good
@@ -239,7 +239,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         for (key, percent) in [("t1-percent", self.t1_percent), ("t2-percent", self.t2_percent)] {
             if let Some(percent) = percent.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {
                 let message = format!("`{key}` is {}", percent.value);
-                findings.error_help(percent.at, message, "it is above 0.0 and below 1.0");
+                findings.error_help(percent.at, message, "must be above 0.0 and below 1.0");
                 good = false;
             }
         }

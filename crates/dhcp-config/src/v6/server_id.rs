@@ -16,7 +16,7 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseDiagnostics) -> Server
     };
     let kinds = [("LLT", ServerIdType::Llt), ("EN", ServerIdType::En), ("LL", ServerIdType::Ll)];
     if fields.take("type").is_none() {
-        findings.error_help(value.at, "`server-id` lacks `type`", "it is one of: LLT, EN, LL");
+        findings.error_help(value.at, "`server-id` lacks `type`", "must be one of: LLT, EN, LL");
     }
     if let Some(kind) = fields.word("type", &kinds, false, findings) {
         config.kind = kind;
