@@ -299,10 +299,12 @@ fn a_mistake_makes_no_further_ones() {
         "{ 1, ) }",
         "{ nothing(fill(1, 2), 3), 4 }",
         "{ ipv4(daddr=1.2.3), udp() }",
+        "{ 1, /* 2 }",
         "{ dns(nothing(a, b), id=1) }",
     ] {
         assert_eq!(problems(text).len(), 1, "{text}: {:?}", problems(text));
     }
+    assert!(problems("{ 1, /* 2 }")[0].starts_with("1:6: a comment without its closing `*/`"));
 }
 
 #[test]

@@ -124,7 +124,10 @@ impl<'a> Parser<'a> {
             self.cursor.skip_blanks();
             let at = self.cursor.at;
             match self.cursor.peek() {
-                None => return fault(at, "a packet without its closing `}`"),
+                None => match self.cursor.open_comment {
+                    Some(begin) => return fault(begin, "a comment without its closing `*/`"),
+                    None => return fault(at, "a packet without its closing `}`"),
+                },
                 Some(b'}') => {
                     self.cursor.at += 1;
                     return Ok(count);

@@ -40,11 +40,13 @@ pub(crate) struct Cursor<'a> {
     text: &'a MappedText,
     /// Position of the next byte.
     pub(crate) at: usize,
+    /// Position of a `/*` without its `*/`.
+    pub(crate) open_comment: Option<usize>,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) const fn new(text: &'a MappedText) -> Self {
-        Self { text, at: 0 }
+        Self { text, at: 0, open_comment: None }
     }
 
     /// Returns the origin of a fault in the text. For a fault at the end of the text it is the end
@@ -101,9 +103,13 @@ impl<'a> Cursor<'a> {
                 b'#' | b';' => self.skip_line(),
                 b'/' if self.look(1) == Some(b'/') => self.skip_line(),
                 b'/' if self.look(1) == Some(b'*') => {
+                    let begin = self.at;
                     self.at += 2;
                     while self.at < self.text.octets.len() && !self.is_at(b"*/") {
                         self.at += 1;
+                    }
+                    if self.at == self.text.octets.len() {
+                        self.open_comment = Some(begin);
                     }
                     self.at = (self.at + 2).min(self.text.octets.len());
                 }

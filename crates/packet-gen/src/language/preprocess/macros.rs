@@ -234,8 +234,9 @@ impl<'m> Expander<'m> {
             let place = parameters.iter().position(|parameter| parameter == word)?;
             arguments.get(place)
         };
+        let body = with_optional_parts(found, &arguments);
         let mut output: Vec<PreprocessorToken> = Vec::new();
-        let mut rest = found.body.iter().peekable();
+        let mut rest = body.iter().peekable();
         while let Some(piece) = rest.next() {
             if piece.is(b'#') && rest.peek().is_some_and(|next| next.is(b'#')) {
                 rest.next();
@@ -331,6 +332,44 @@ fn check_count(
         return Ok(());
     }
     Err(error(token, format!("`{name}` takes {wanted} arguments, not {given}")))
+}
+
+/// Returns the body of a macro with the text in each `__VA_OPT__(...)` if there are further
+/// arguments, and without it otherwise (ISO C 2023, 6.10.5.1).
+fn with_optional_parts(
+    found: &Macro,
+    arguments: &[Vec<PreprocessorToken>],
+) -> Vec<PreprocessorToken> {
+    let has_further =
+        found.is_variadic && arguments.last().is_some_and(|further| !further.is_empty());
+    let mut output = Vec::with_capacity(found.body.len());
+    let mut rest = &*found.body;
+    while let Some((token, behind)) = rest.split_first() {
+        rest = behind;
+        let blanks = behind.iter().take_while(|token| token.is_blank()).count();
+        let opens = behind.get(blanks).is_some_and(|token| token.is(b'('));
+        if token.word() != Some("__VA_OPT__") || !opens {
+            output.push(token.clone());
+            continue;
+        }
+        rest = &behind[blanks + 1..];
+        let mut depth = 0_usize;
+        while let Some((token, behind)) = rest.split_first() {
+            rest = behind;
+            if token.is(b'(') {
+                depth += 1;
+            } else if token.is(b')') {
+                if depth == 0 {
+                    break;
+                }
+                depth -= 1;
+            }
+            if has_further {
+                output.push(token.clone());
+            }
+        }
+    }
+    output
 }
 
 /// Joins the arguments after the first `count` to one, with their commas; it is empty if there are

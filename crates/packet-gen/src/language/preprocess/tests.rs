@@ -46,6 +46,7 @@ fn macros_with_arguments_are_replaced() {
         ("#define V(a, ...) a:__VA_ARGS__\nV(1) V(1, 2,3)", "\n1: 1:2,3"),
         ("#define V(a, more...) a, ## more\nV(1) V(1, 2,3)", "\n1 1,2,3"),
         ("#define V(...) #__VA_ARGS__\nV(a, b)", "\n\"a, b\""),
+        ("#define V(a, ...) a __VA_OPT__(+ (__VA_ARGS__)) .\nV(1) V(1, 2)", "\n1  . 1 + (2) ."),
         ("#define MAC(n) 2,0,0,0,0,n\n{ MAC(1), MAC(N) }", "\n{ 2,0,0,0,0,1, 2,0,0,0,0,7 }"),
     ] {
         let (found, faults) = text(file);
