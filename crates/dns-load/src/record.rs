@@ -145,8 +145,12 @@ impl DnsLoadReport {
         let sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
         // The time of a query is that until the next one would be due.
-        let has_rate = settings.window.is_none() && !matches!(settings.shape, LoadShape::Replay(_));
-        let gap_ns = if has_rate { settings.rate.offset_ns(1) } else { 0 };
+        let gap_ns = match settings.shape {
+            _ if settings.window.is_some() => 0,
+            LoadShape::Replay(_) => 0,
+            LoadShape::Burst(count) => settings.rate.offset_ns(count.into()),
+            _ => settings.rate.offset_ns(1),
+        };
         let ended_ns = sum.ran_out_ns.map(|ns| ns + gap_ns).or(sum.stopped_ns);
         let end_ns = ended_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let wanted_bytes = port_buffer_bytes(settings);

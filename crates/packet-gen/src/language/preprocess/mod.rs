@@ -309,10 +309,9 @@ impl Preprocessor<'_> {
             "line" => self.number_line(origin, next_line, rest),
             _ if begins_at_once
                 && !IGNORED.contains(&word)
-                && unknown_directive(word).is_some() =>
+                && let Some(meant) = base::nearest(word, DIRECTIVES.into_iter()) =>
             {
-                let known = unknown_directive(word).unwrap_or_default();
-                self.fault(origin, format!("`#{word}` is unknown; did you mean `#{known}`?"));
+                self.fault(origin, format!("`#{word}` is unknown; did you mean `#{meant}`?"));
             }
             // The mark of a preprocessor, `# 7 "file"`; other lines like it are comments.
             _ if word.bytes().all(|octet| octet.is_ascii_digit())
@@ -453,11 +452,6 @@ impl Preprocessor<'_> {
             Err(problem) => self.fault_with_gap(origin, problem),
         }
     }
-}
-
-/// Returns the directive that `word` was probably meant to be.
-fn unknown_directive(word: &str) -> Option<&'static str> {
-    base::nearest(word, DIRECTIVES.into_iter())
 }
 
 /// Returns the number and the file in `7` or `7 "file"`, perhaps with further numbers behind them.
