@@ -322,24 +322,24 @@ pub enum ExpectedSlot<'e, F: Family> {
     Candidate(&'e F::PoolSet, PoolIndex),
 }
 
-/// One shard's handle on a store of `F`'s leases. All shards share the leases of a store.
+/// One shard's handle on a store of `F`'s leases. All shards share the leases of a store. No method
+/// has a default: a store that wraps another one has to forward each of them.
 pub trait LeaseStore<F: Family> {
     /// Looks up the facts that `keys` request. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
     /// Announces that a transaction for message `number` begins, for the first time or again after
     /// a wait: facts already read for it need not be read again.
-    fn begin_message(&mut self, _number: u64) {}
+    fn begin_message(&mut self, number: u64);
 
     /// Announces that a message of the client `identity`, if known, is about to be served, at most
     /// once per message: the store may prefetch what the message will need.
     fn prefetch_message(
         &mut self,
-        _identity: Option<&F::Identity<'_>>,
-        _expected: ExpectedSlot<'_, F>,
-        _prefetch: Prefetch,
-    ) {
-    }
+        identity: Option<&F::Identity<'_>>,
+        expected: ExpectedSlot<'_, F>,
+        prefetch: Prefetch,
+    );
 
     /// Appends the user context of the running lease of `address` when it is a lease of the client
     /// `identity`; returns false when there is no such lease.
@@ -362,12 +362,12 @@ pub trait LeaseStore<F: Family> {
     /// Ends the claim on a candidate that the transaction will not commit, so that others may have
     /// it at once. Claims that are neither committed nor given back end with the batch; a later
     /// commit may find the slot taken.
-    fn release_claim(&mut self, _address: F::Address) {}
+    fn release_claim(&mut self, address: F::Address);
 
     /// Reserves `address` in addition to the reservations of the configuration: the store gives it
     /// only to a client that requests it, also if no pool contains it. Has no effect on an address
     /// that is reserved already.
-    fn reserve_address(&mut self, _address: F::Address) {}
+    fn reserve_address(&mut self, address: F::Address);
 
     /// Ends a batch: hands the rows logged so far to the writer.
     fn submit(&mut self, now: Now);
@@ -412,13 +412,9 @@ pub trait LeaseStore<F: Family> {
     /// Returns true if `reply`, which depends on the settled `epoch`, names an address that the
     /// store could not lease in that epoch: another server that shares the database had leased it
     /// to another client, or the store has refused the lease. The server must drop such a reply.
-    fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
-        false
-    }
+    fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool;
 
     /// Returns true if `reply` is refused ([`LeaseStore::is_refused`]) because the store has no
     /// room for the lease's data, not because another server has leased the address.
-    fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
-        false
-    }
+    fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool;
 }

@@ -182,6 +182,8 @@ impl<F: TableFamily> MemoryStore<F> {
 }
 
 impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
+    fn begin_message(&mut self, _number: u64) {}
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
@@ -248,6 +250,14 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     }
 
     fn has_failed(&self) -> bool {
+        false
+    }
+
+    fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
+    }
+
+    fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 }

@@ -151,6 +151,8 @@ impl<F: TableFamily> ManualStore<F> {
 }
 
 impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
+    fn begin_message(&mut self, _number: u64) {}
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
@@ -236,5 +238,9 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
 
     fn is_refused(&self, epoch: u64, _reply: &[u8]) -> bool {
         self.log.refused.lock().unwrap_or_else(PoisonError::into_inner).contains(&epoch)
+    }
+
+    fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
     }
 }

@@ -2,6 +2,8 @@
 //! only.
 
 mod database;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use database::settings;
 
@@ -285,6 +287,10 @@ macro_rules! of_kind {
 }
 
 impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
+    fn begin_message(&mut self, number: u64) {
+        of_kind!(self, store => store.begin_message(number));
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         of_kind!(self, store => store.fetch(now, keys, facts));
     }

@@ -82,6 +82,10 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
 }
 
 impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
+    fn begin_message(&mut self, number: u64) {
+        self.inner.begin_message(number);
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
         self.run_due_messages(now);
         self.inner.fetch(now, keys, facts);
@@ -160,6 +164,14 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
 
     fn has_failed(&self) -> bool {
         self.inner.has_failed()
+    }
+
+    fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.inner.is_refused(epoch, reply)
+    }
+
+    fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.inner.is_refused_for_data(epoch, reply)
     }
 }
 

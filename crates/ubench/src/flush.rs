@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dhcp_lease::v4::V4;
-use dhcp_store::database::{DatabaseError, Flush, LeaseDatabaseConnection, SharedLeaseFamily};
+use dhcp_store::database::{
+    DatabaseError, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges, SharedLeaseFamily,
+};
 use dhcp_store::storage::{DiskStorage, FileState, Lock, LogFile, Storage, write_all_at};
 use measure::statistics::median;
 use netio::Clock;
@@ -98,6 +100,10 @@ impl Storage for CountedStorage {
         Ok(DiskStorage.open(path)?.map(|file| self.counted(file)))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
+        Ok(DiskStorage.open_to_read(path)?.map(|file| self.counted(file)))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         DiskStorage.rename(from, to)
     }
@@ -144,6 +150,10 @@ impl LogFile for CountedFile {
         self.file.len()
     }
 
+    fn is_empty(&self) -> io::Result<bool> {
+        self.file.is_empty()
+    }
+
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.truncate(len)
     }
@@ -179,6 +189,19 @@ impl<D> CountedDatabase<D> {
     }
 }
 
+impl<D: LeaseDatabaseConnection<V4>> CountedDatabase<D> {
+    /// Counts a commit, if it has changed something, after a pause if it flushes.
+    fn count_commit(&self) {
+        if !self.has_changed {
+            return;
+        }
+        if !self.delay.is_zero() && self.database.flush().is_none() {
+            std::thread::sleep(self.delay);
+        }
+        StoreWriteCounters::add(&self.counts.transactions, 1);
+    }
+}
+
 /// Flush that runs next to the transactions; it is counted and delayed.
 #[derive(Debug)]
 struct CountedFlush {
@@ -197,6 +220,7 @@ impl Flush for CountedFlush {
 
 type Lease = <V4 as dhcp_lease::Family>::Lease;
 type Address = <V4 as dhcp_lease::Family>::Address;
+type Client = <V4 as SharedLeaseFamily>::Client;
 
 impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedDatabase<D> {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
@@ -221,11 +245,7 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
         self.database.lock(addresses, found)
     }
 
-    fn find(
-        &mut self,
-        clients: &[<V4 as SharedLeaseFamily>::Client],
-        found: &mut Vec<Lease>,
-    ) -> Result<(), DatabaseError> {
+    fn find(&mut self, clients: &[Client], found: &mut Vec<Lease>) -> Result<(), DatabaseError> {
         self.database.find(clients, found)
     }
 
@@ -250,17 +270,47 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
 
     fn commit(&mut self) -> Result<(), DatabaseError> {
         self.database.commit()?;
-        if self.has_changed {
-            if !self.delay.is_zero() && self.database.flush().is_none() {
-                std::thread::sleep(self.delay);
-            }
-            StoreWriteCounters::add(&self.counts.transactions, 1);
-        }
+        self.count_commit();
         Ok(())
     }
 
     fn roll_back(&mut self) {
         self.database.roll_back();
+    }
+
+    fn begin_and_lock(
+        &mut self,
+        clients: &[Client],
+        addresses: &[Address],
+        known: &mut Vec<Lease>,
+        found: &mut Vec<Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.has_changed = false;
+        self.database.begin_and_lock(clients, addresses, known, found)
+    }
+
+    fn take_unreadable(&mut self) -> Vec<KeyOctets> {
+        self.database.take_unreadable()
+    }
+
+    fn read_unlocked(
+        &mut self,
+        clients: &[Client],
+        addresses: &[Address],
+        known: &mut Vec<Lease>,
+        found: &mut Vec<Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.database.read_unlocked(clients, addresses, known, found)
+    }
+
+    fn write_and_commit(&mut self, changes: &RoundChanges<V4>) -> Result<(), DatabaseError> {
+        self.database.write_and_commit(changes)?;
+        let RoundChanges { inserts, updates, renewals, deletions } = changes;
+        let rows = inserts.len() + updates.len() + renewals.len() + deletions.len();
+        StoreWriteCounters::add(&self.counts.rows, rows);
+        self.has_changed |= !changes.is_empty();
+        self.count_commit();
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@
 mod documents;
 mod features;
 mod finding;
+mod forwarding;
 mod language;
 mod layers;
 mod modules;
@@ -71,6 +72,7 @@ pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String
         &documents::RULES,
         &language::RULES,
         &security::RULES,
+        &forwarding::RULES,
     ]
     .concat();
     let mut verdict = RuleCounts { passed: rules.len() - broken.len(), failed: broken.len() };
@@ -177,6 +179,7 @@ fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     documents::check(workspace, &mut findings);
     language::check(workspace, &mut findings);
     security::check(workspace, &mut findings);
+    forwarding::check(workspace, &mut findings);
     findings.sort();
     findings.dedup();
     findings

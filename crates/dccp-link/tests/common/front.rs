@@ -55,13 +55,8 @@ pub(crate) trait EndpointCalls: Sized + Send + Sync {
     fn connections_count(&self) -> usize;
     fn wait_closed(&self) -> bool;
 
-    fn connect(
-        &self,
-        peer: Peer,
-        config: &ConnectionConfig,
-    ) -> Result<Self::Connection, DccpError> {
-        self.connect_with(peer, ConnectOptions::default(), config)
-    }
+    fn connect(&self, peer: Peer, config: &ConnectionConfig)
+    -> Result<Self::Connection, DccpError>;
 }
 
 /// Calls of an application at a port.
@@ -137,6 +132,16 @@ impl EndpointCalls for BlockingEndpoint {
 
     fn connections_count(&self) -> usize {
         self.connections_count()
+    }
+
+    fn connect(
+        &self,
+        peer: Peer,
+        config: &ConnectionConfig,
+    ) -> Result<BlockingConnection, DccpError> {
+        let mut connection = self.connect(peer, config)?;
+        connection.set_patience(PATIENCE);
+        Ok(connection)
     }
 
     fn wait_closed(&self) -> bool {
@@ -250,6 +255,14 @@ impl EndpointCalls for Tasks {
 
     fn connections_count(&self) -> usize {
         self.value.connections_count()
+    }
+
+    fn connect(
+        &self,
+        peer: Peer,
+        config: &ConnectionConfig,
+    ) -> Result<Self::Connection, DccpError> {
+        self.run(self.value.connect(peer, config)).map(RuntimeAdapter::new)
     }
 
     fn wait_closed(&self) -> bool {

@@ -107,6 +107,14 @@ impl ClassTestMessage {
 pub(crate) struct AnyPacketView<'v>(&'v dyn PacketView);
 
 impl PacketView for AnyPacketView<'_> {
+    fn is_bootp(&self) -> bool {
+        self.0.is_bootp()
+    }
+
+    fn has_stored_relay_information(&self) -> bool {
+        self.0.has_stored_relay_information()
+    }
+
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
         self.0.read(term, target)
     }

@@ -173,6 +173,10 @@ impl LogFile for DiskFile {
         Ok(self.file.metadata()?.len())
     }
 
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)
     }

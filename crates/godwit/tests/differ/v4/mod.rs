@@ -222,6 +222,18 @@ impl DifferProtocol for V4Direct {
         messages::name(reply)
     }
 
+    fn reply_gist(&self, reply: &Fields) -> String {
+        RelayedDhcp4.reply_gist(reply)
+    }
+
+    fn status_fields(&self) -> &'static [&'static str] {
+        RelayedDhcp4.status_fields()
+    }
+
+    fn is_from_another_subnet(&self, relay: &Value, reply: &Fields) -> bool {
+        RelayedDhcp4.is_from_another_subnet(relay, reply)
+    }
+
     fn leased_fields(&self) -> &'static [&'static str] {
         RelayedDhcp4.leased_fields()
     }
