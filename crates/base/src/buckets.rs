@@ -191,12 +191,12 @@ const fn home(tag: u32, count: usize) -> usize {
 /// The address and number of [`Buckets`], as last recorded. A reader uses them to prefetch without
 /// access to the buckets themselves, which a lock protects for instance.
 #[derive(Debug, Default)]
-pub struct Home {
+pub struct BucketsAddress {
     address: AtomicUsize,
     count: AtomicUsize,
 }
 
-impl Home {
+impl BucketsAddress {
     /// Records the address and number of `buckets`.
     pub fn note(&self, buckets: &Buckets) {
         self.address.store(buckets.buckets.as_ptr().addr(), Ordering::Relaxed);

@@ -16,7 +16,7 @@ use netio::{Clock, NetError, Waker, route};
 
 use crate::DccpError;
 use crate::carrier::{
-    CarrierKind, CarrierOptions, Carriers, ConnectOptions, Peer, Sleeper, headers_bytes,
+    CarrierKind, CarrierOptions, Carriers, ConnectOptions, Peer, SocketWaiter, headers_bytes,
     is_link_local, packet_bytes_max, socket_address,
 };
 
@@ -47,7 +47,7 @@ const ECONNREFUSED: i32 = 111;
 pub struct Driver {
     core: Endpoint,
     carriers: Carriers,
-    sleeper: Sleeper,
+    sleeper: SocketWaiter,
     random: SipHashKey,
     drawn: u64,
     /// Count of connections when unused ports were last closed.
@@ -244,7 +244,7 @@ impl Driver {
         self.core.poll_timeout()
     }
 
-    pub(crate) fn sleeper(&self) -> Sleeper {
+    pub(crate) fn sleeper(&self) -> SocketWaiter {
         self.sleeper.clone()
     }
 

@@ -31,7 +31,7 @@ mod driver;
 mod error;
 mod service;
 
-pub use blocking::{BlockingConnection, BlockingEndpoint, BlockingListener, Connecting};
+pub use blocking::{BlockingConnection, BlockingEndpoint, BlockingListener, PendingConnection};
 pub use carrier::{CarrierKind, CarrierOptions, ConnectOptions, Peer, ScopedAddress, UDP_PORT};
 pub use dccp::ccid::SenderFigures;
 pub use dccp::connection::{ConnectionConfig, QueuePolicy};

@@ -7,7 +7,9 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::front::{Accept, EndpointCalls, ServerOf, Talk, Tasks, open_front, serve_front};
+use crate::common::front::{
+    AsyncFront, ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, open_front, serve_front,
+};
 use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
 use allocation_counter::AllocationInfo;
 use dccp::connection::ConnectionEvent;
@@ -212,5 +214,5 @@ fn of_the_application<F: EndpointCalls>() {
 #[test]
 fn sending_and_receiving_allocates_nothing_in_the_applications_thread() {
     of_the_application::<BlockingEndpoint>();
-    of_the_application::<Tasks>();
+    of_the_application::<AsyncFront>();
 }

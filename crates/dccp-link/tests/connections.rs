@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use crate::common::front::{
-    Accept, EndpointCalls, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, at_both_fronts, open_front,
+    serve_front,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
 use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
@@ -29,7 +30,7 @@ at_both_fronts!(
 );
 
 /// Sends back every datagram until the other end closes. Returns their count.
-fn echo(connection: &impl Talk) -> usize {
+fn echo(connection: &impl ConnectionCalls) -> usize {
     let mut count = 0;
     while let Some(datagram) = connection.receive().unwrap() {
         connection.send(&datagram).unwrap();
@@ -39,7 +40,7 @@ fn echo(connection: &impl Talk) -> usize {
 }
 
 /// Sends `datagram` and waits for it to come back: nothing else is under way, so no queue is full.
-fn exchange(connection: &impl Talk, datagram: &[u8]) {
+fn exchange(connection: &impl ConnectionCalls, datagram: &[u8]) {
     connection.send(datagram).unwrap();
     assert_eq!(connection.receive().unwrap().as_deref(), Some(datagram));
 }

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::common::front::{
-    Accept, EndpointCalls, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, at_both_fronts, open_front,
+    serve_front,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip, output};
 use dccp::endpoint::Carrier;
@@ -33,7 +34,7 @@ fn udp_ports(key: ConnectionKey) -> (u16, u16) {
 }
 
 /// Sends a datagram there and another one back.
-fn exchange(near: &impl Talk, far: &impl Talk, datagram: &[u8]) {
+fn exchange(near: &impl ConnectionCalls, far: &impl ConnectionCalls, datagram: &[u8]) {
     near.send(datagram).unwrap();
     assert_eq!(far.receive().unwrap().unwrap(), datagram);
     far.send(b"back").unwrap();

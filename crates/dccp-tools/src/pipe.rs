@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 
-use crate::blocking::{Single, Waited};
+use crate::blocking::{CommandConnection, WaitResult};
 use crate::options::LinkArgs;
 use crate::{DccpCommandOutcome, ToolError};
 
@@ -57,7 +57,7 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
         })?,
         None => standard(io::stdin().as_fd())?,
     };
-    let Waited::Done(single) = Single::connect(&args.link, &args.host)? else {
+    let WaitResult::Done(single) = CommandConnection::connect(&args.link, &args.host)? else {
         return Ok(DccpCommandOutcome::Interrupted);
     };
     let max = single.packet_bytes_max()?;
@@ -69,19 +69,19 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut buffer = vec![0; len];
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
     loop {
-        let Waited::Done(filled) = single.read(&mut input, &mut buffer)? else {
+        let WaitResult::Done(filled) = single.read(&mut input, &mut buffer)? else {
             return Ok(DccpCommandOutcome::Interrupted);
         };
         if filled == 0 {
             break;
         }
-        let Waited::Done(()) = single.send(&buffer[..filled])? else {
+        let WaitResult::Done(()) = single.send(&buffer[..filled])? else {
             return Ok(DccpCommandOutcome::Interrupted);
         };
         datagrams += 1;
         bytes += filled as u64;
     }
-    let Waited::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
+    let WaitResult::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
     netio::stderr::print_line(format_args!("sent {bytes} octets in {datagrams} datagrams"));
     Ok(DccpCommandOutcome::Done)
 }
@@ -98,7 +98,8 @@ pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
         })?,
         None => standard(io::stdout().as_fd())?,
     };
-    let Waited::Done(single) = Single::accept(&args.link, |text| netio::stderr::print_line(text))?
+    let WaitResult::Done(single) =
+        CommandConnection::accept(&args.link, |text| netio::stderr::print_line(text))?
     else {
         return Ok(DccpCommandOutcome::Interrupted);
     };
@@ -106,19 +107,19 @@ pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut datagram = Vec::new();
     loop {
         match single.receive(&mut datagram)? {
-            Waited::Done(true) => {
-                let Waited::Done(()) = single.write(&mut output, &datagram)? else {
+            WaitResult::Done(true) => {
+                let WaitResult::Done(()) = single.write(&mut output, &datagram)? else {
                     return Ok(DccpCommandOutcome::Interrupted);
                 };
                 datagrams += 1;
                 bytes += datagram.len() as u64;
             }
-            Waited::Done(false) => break,
-            Waited::Interrupted => return Ok(DccpCommandOutcome::Interrupted),
+            WaitResult::Done(false) => break,
+            WaitResult::Interrupted => return Ok(DccpCommandOutcome::Interrupted),
         }
     }
     let dropped = single.unread_drops();
-    let Waited::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
+    let WaitResult::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
     netio::stderr::print_line(format_args!("received {bytes} octets in {datagrams} datagrams"));
     if dropped > 0 {
         netio::stderr::print_line(format_args!(

@@ -2,7 +2,7 @@
 
 use netio::Clock;
 
-use crate::blocking::{Single, Waited};
+use crate::blocking::{CommandConnection, WaitResult};
 use crate::debug::describe_figures;
 use crate::options::LinkArgs;
 use crate::{DccpCommandOutcome, ToolError, print_text};
@@ -71,7 +71,7 @@ impl TtcpArgs {
 
 fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
     let port = args.link.port;
-    let Waited::Done(single) = Single::connect(&args.link, host)? else {
+    let WaitResult::Done(single) = CommandConnection::connect(&args.link, host)? else {
         return Ok(DccpCommandOutcome::Interrupted);
     };
     let max = single.packet_bytes_max()?;
@@ -97,11 +97,11 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
     let mut sent = 0;
     while sent < args.count {
-        let Waited::Done(()) = single.send(&pattern)? else { break };
+        let WaitResult::Done(()) = single.send(&pattern)? else { break };
         sent += 1;
     }
     let figures = single.sender_figures();
-    let is_interrupted = matches!(single.close()?, Waited::Interrupted) || sent < args.count;
+    let is_interrupted = matches!(single.close()?, WaitResult::Interrupted) || sent < args.count;
     let run = TtcpFigures { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
     run.print(args.verbose)?;
     if args.verbose
@@ -114,11 +114,11 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
 
 fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut said = Ok(());
-    let accepted = Single::accept(&args.link, |text| {
+    let accepted = CommandConnection::accept(&args.link, |text| {
         said = print_text(&format!("ttcp-r: dccp, {text}\n"));
     })?;
     said?;
-    let Waited::Done(single) = accepted else { return Ok(DccpCommandOutcome::Interrupted) };
+    let WaitResult::Done(single) = accepted else { return Ok(DccpCommandOutcome::Interrupted) };
     if args.verbose {
         let remote = single.remote();
         print_text(&format!("ttcp-r: accept from {remote}\n"))?;
@@ -128,16 +128,16 @@ fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut datagram = Vec::new();
     let is_interrupted = loop {
         match single.receive(&mut datagram)? {
-            Waited::Done(true) => {
+            WaitResult::Done(true) => {
                 bytes += datagram.len() as u64;
                 calls += 1;
             }
-            Waited::Done(false) => break false,
-            Waited::Interrupted => break true,
+            WaitResult::Done(false) => break false,
+            WaitResult::Interrupted => break true,
         }
     };
     TtcpFigures { side: 'r', bytes, calls, started_ns, cpu_ns }.print(args.verbose)?;
-    let is_interrupted = matches!(single.close()?, Waited::Interrupted) || is_interrupted;
+    let is_interrupted = matches!(single.close()?, WaitResult::Interrupted) || is_interrupted;
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 

@@ -27,7 +27,7 @@ pub mod v6;
 
 pub use document::{ConfigDocument, render};
 pub use problem::{ConfigProblem, Severity};
-pub use shared::options::{Definition, Field, OptionData, Space};
+pub use shared::options::{Definition, Field, OptionData, OptionSpace};
 pub use shared::*;
 pub use v4::{
     ClassTerms4, ClientClass4, Compatibility, Dhcp4, InterfacesConfig, Network4, OutboundInterface,

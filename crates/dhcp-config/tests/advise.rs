@@ -8,8 +8,8 @@ use crate::common;
 use std::collections::BTreeSet;
 
 use dhcp_config::advise::{
-    Advice, AdviceSubject, Bound, LeasedResources, MeasuredRate, PerformanceFault,
-    ServerObservations,
+    Advice, AdviceSubject, LeasedResources, MeasuredRate, PerformanceFault, ServerObservations,
+    ShareMeaning,
 };
 use dhcp_config::{ConfigProblem, NoIncludes};
 
@@ -133,7 +133,10 @@ fn places_have_columns_and_the_dearest_comes_first() {
     assert_eq!((first.places[0].line, first.places[0].column), (5, 5));
     assert_eq!(first.places[0].file, name);
     let share = first.cost.share.expect("it was measured");
-    assert_eq!((format!("{:.3}", share.value).as_str(), share.bound), ("0.384", Bound::Measured));
+    assert_eq!(
+        (format!("{:.3}", share.value).as_str(), share.bound),
+        ("0.384", ShareMeaning::Measured)
+    );
     // Findings without a measured cost are in the order of the faults.
     let order: Vec<PerformanceFault> =
         advice.findings.iter().map(|finding| finding.fault).collect();
@@ -200,7 +203,7 @@ fn lease_times_are_judged_by_what_was_measured() {
     let advice = judge("2001:db8::/112", None, 131.0);
     assert_eq!(advice.findings[0].fault, PerformanceFault::LeaseTime);
     let share = advice.findings[0].cost.share.expect("it was measured");
-    assert!(share.value > 1.0 && share.bound == Bound::AtMost);
+    assert!(share.value > 1.0 && share.bound == ShareMeaning::AtMost);
     // No network has as many clients as a pool of 2^64.
     let advice = judge("2001:db8::/64", None, 1.0);
     assert!(advice.findings.is_empty() && advice.notes[0].contains("--leases"));

@@ -2,11 +2,11 @@
 
 use crate::common::{accepted, check_marked, lines, parse, parse6, problems, spelled};
 use base::Random;
-use dhcp_config::{OptionData, Space};
+use dhcp_config::{OptionData, OptionSpace};
 
 /// Returns the bytes of the standard option `code`, as the vectors write them.
 fn octets_of<C: Copy + Into<u16>>(options: &[OptionData<C>], code: u16) -> String {
-    let mut standard = options.iter().filter(|option| option.space == Space::Standard);
+    let mut standard = options.iter().filter(|option| option.space == OptionSpace::Standard);
     let option = standard.find(|option| option.code.into() == code);
     option.map_or_else(|| "none".to_owned(), |option| spelled(&option.octets))
 }

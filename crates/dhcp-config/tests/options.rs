@@ -1,7 +1,7 @@
 //! Tests of option values: bytes that kea-dhcp4 sent, and the problems of bad values.
 
 use crate::common::{accepted, check_vectors, lines, parse, problems, spelled};
-use dhcp_config::{OptionData, Space};
+use dhcp_config::{OptionData, OptionSpace};
 
 fn with_option(option: &str) -> String {
     format!("{{\"Dhcp4\":{{\"option-data\":[{option}]}}}}")
@@ -10,7 +10,7 @@ fn with_option(option: &str) -> String {
 fn octets_of(option: &str) -> String {
     let Ok(checked) = parse(&with_option(option)) else { return "refused".to_owned() };
     let mut options = checked.config.options.iter();
-    let Some(option) = options.find(|option| option.space == Space::Standard) else {
+    let Some(option) = options.find(|option| option.space == OptionSpace::Standard) else {
         return "none".to_owned();
     };
     spelled(&option.octets)
@@ -136,7 +136,7 @@ fn each_scope_has_its_own_options() {
     let config = accepted(text).config;
     let option = |code, octets: &[u8], always_send, never_send| OptionData {
         code,
-        space: Space::Standard,
+        space: OptionSpace::Standard,
         octets: octets.to_vec(),
         always_send,
         never_send,

@@ -1,7 +1,7 @@
 //! Tests of DHCPv6 option values: bytes that kea-dhcp6 sent, and the problems of bad values.
 
 use crate::common::{accepted6, check_vectors, lines, parse6, problems6, spelled};
-use dhcp_config::{OptionData, OptionData6, Space};
+use dhcp_config::{OptionData, OptionData6, OptionSpace};
 
 fn with_option(option: &str) -> String {
     format!("{{\"Dhcp6\":{{\"option-data\":[{option}]}}}}")
@@ -10,7 +10,7 @@ fn with_option(option: &str) -> String {
 fn octets_of(option: &str) -> String {
     let Ok(checked) = parse6(&with_option(option)) else { return "refused".to_owned() };
     let mut options = checked.config.options.iter();
-    let Some(option) = options.find(|option| option.space == Space::Standard) else {
+    let Some(option) = options.find(|option| option.space == OptionSpace::Standard) else {
         return "none".to_owned();
     };
     spelled(&option.octets)
@@ -45,7 +45,7 @@ fn codes_have_sixteen_bits() {
     );
     let option = |code, octets: &[u8], always_send, never_send| OptionData6 {
         code,
-        space: Space::Standard,
+        space: OptionSpace::Standard,
         octets: octets.to_vec(),
         always_send,
         never_send,
@@ -111,7 +111,7 @@ fn each_scope_has_its_own_options() {
     let config = accepted6(text).config;
     let option = |code, last, always_send, never_send| OptionData {
         code,
-        space: Space::Standard,
+        space: OptionSpace::Standard,
         octets: vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last],
         always_send,
         never_send,

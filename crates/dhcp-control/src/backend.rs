@@ -9,7 +9,7 @@ use dhcp_lease::ClientKey;
 use serde_json::Value;
 
 use crate::document::reservations_of;
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
@@ -18,7 +18,7 @@ use crate::statistics::ServerCounts;
 /// method has finished its work when it returns.
 pub trait CommandBackend {
     /// Family of the server's leases.
-    type Family: Commanded;
+    type Family: CommandFamily;
 
     /// Returns the time, read once per command.
     fn now(&self) -> Now;
@@ -75,7 +75,7 @@ pub trait CommandBackend {
     ///
     /// # Errors Returns one sentence: the operation that failed with its file, or that the server
     /// must not write there.
-    fn write(&mut self, file: Option<&str>) -> Result<Written, String>;
+    fn write(&mut self, file: Option<&str>) -> Result<WrittenFile, String>;
 
     /// Returns the subnet with this `id`.
     fn subnet(&self, id: u32) -> Option<SubnetFacts>;
@@ -116,7 +116,7 @@ pub trait CommandBackend {
 
 /// Leases of a server, for the administrator. A change here is as durable as any, and counts in the
 /// statistics like a client's.
-pub trait LeaseAdministration<F: Commanded> {
+pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns the lease of `ip` as `kind`; it finds a prefix of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
     /// Returns up to `limit` leases of any kind in ascending order of their addresses, after the
@@ -283,7 +283,7 @@ pub enum ApplyFailure {
 
 /// Configuration file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Name of the file.
     pub file: String,
     /// Size of the file, bytes.

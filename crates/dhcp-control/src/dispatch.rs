@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::{ApplyFailure, CommandBackend};
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::other_family::EmptyServer;
 use crate::statistics::StatisticCommand;
 use crate::{classes, core, hosts, leases, other_family, stat, subnets};
@@ -33,14 +33,14 @@ enum CommandMethod<B> {
 }
 
 impl<B: CommandBackend> CommandMethod<B> {
-    fn executed(&self, request: &ReceivedCommand<'_>, backend: &mut B) -> Executed {
+    fn executed(&self, request: &ReceivedCommand<'_>, backend: &mut B) -> CommandExecution {
         match self {
             Self::Backend(run) => {
-                Executed::Answer(run(request, backend).unwrap_or_else(|early| early))
+                CommandExecution::Answer(run(request, backend).unwrap_or_else(|early| early))
             }
             Self::Statistics(read) => match read(request) {
-                Ok(command) => Executed::Statistics(command),
-                Err(refused) => Executed::Answer(refused),
+                Ok(command) => CommandExecution::Statistics(command),
+                Err(refused) => CommandExecution::Answer(refused),
             },
         }
     }
@@ -48,7 +48,7 @@ impl<B: CommandBackend> CommandMethod<B> {
 
 /// Result of a command.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Executed {
+pub enum CommandExecution {
     /// Answer to a command that is done, or refused.
     Answer(CommandAnswer),
     /// Command about statistics, which another thread may have
@@ -98,7 +98,7 @@ impl<B: CommandBackend> CommandDefinition<B> {
         let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
         let names_family = self.name.contains(['#', '4', '6']);
         let is_there = other_family::HOOKS.contains(&hook) && names_family;
-        let other = <B::Family as Commanded>::Other::VERSION;
+        let other = <B::Family as CommandFamily>::Other::VERSION;
         if is_there { self.name_in(other) } else { None }
     }
 
@@ -131,12 +131,12 @@ fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> O
 
 /// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
 /// answer, now or from the statistics.
-pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> Executed {
+pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> CommandExecution {
     let request = match open(command) {
         Ok(request) => request,
         Err(text) => {
             let text = format!("Error during command processing: {text}");
-            return Executed::Answer(CommandAnswer::error(text));
+            return CommandExecution::Answer(CommandAnswer::error(text));
         }
     };
     let commands = commands();
@@ -149,20 +149,20 @@ pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> Executed 
         command.other_name_at(backend).as_deref() == Some(request.name)
     };
     if !commands.iter().any(is_other) {
-        return Executed::Answer(CommandAnswer::unsupported(request.name));
+        return CommandExecution::Answer(CommandAnswer::unsupported(request.name));
     }
-    let mut empty = EmptyServer::<<B::Family as Commanded>::Other>::new(backend.now());
-    let others = self::commands::<EmptyServer<<B::Family as Commanded>::Other>>();
+    let mut empty = EmptyServer::<<B::Family as CommandFamily>::Other>::new(backend.now());
+    let others = self::commands::<EmptyServer<<B::Family as CommandFamily>::Other>>();
     let named = others.iter().find(|other| other.name_at(&empty).as_deref() == Some(request.name));
     match named {
         Some(command) => command.run.executed(&request, &mut empty),
-        None => Executed::Answer(CommandAnswer::unsupported(request.name)),
+        None => CommandExecution::Answer(CommandAnswer::unsupported(request.name)),
     }
 }
 
 /// Executes the command `config-test` without a backend, where `check` checks a whole configuration
 /// of the family: so it can run outside the thread that executes the other commands.
-pub fn test_configuration<F: Commanded>(
+pub fn test_configuration<F: CommandFamily>(
     command: &Value,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> CommandAnswer {

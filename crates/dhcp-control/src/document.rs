@@ -6,7 +6,7 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::integer;
 use crate::backend::CommandBackend;
 use crate::core::configuration_refused;
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 
 /// Runs `change` on the configuration below its root, and uses the result unless the answer says
 /// that there was nothing to change.
@@ -52,7 +52,7 @@ pub(crate) const RESERVATIONS: &str = "reservations";
 
 /// Returns the reservations of the subnet `subnet_id` of a configuration, or the global ones for 0;
 /// creates an empty list if there is none. Returns `None` if there is no such subnet.
-pub fn reservations_of<F: Commanded>(
+pub fn reservations_of<F: CommandFamily>(
     document: &mut Value,
     subnet_id: u32,
 ) -> Option<&mut Vec<Value>> {

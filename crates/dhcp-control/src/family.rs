@@ -69,13 +69,13 @@ impl IpVersion {
 
 /// Family whose leases commands show and change: `dhcp_lease::v4::V4` or `dhcp_lease::v6::V6`, for
 /// both of which this crate implements it.
-pub trait Commanded: Family + FromCommand {
+pub trait CommandFamily: Family + FromCommand {
     /// Address without the kind of its lease.
     type Ip: Copy + Ord + Display + FromStr + Into<IpAddr>;
     /// Kind of a lease: `()` in v4, the kind of association in v6.
     type Kind: Copy + Eq;
     /// Other family.
-    type Other: Commanded;
+    type Other: CommandFamily;
     /// IP version of the family.
     const VERSION: IpVersion;
     /// Lowest address, after which paging begins.

@@ -35,13 +35,14 @@ mod text;
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
     ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration,
-    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, Written,
+    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts,
+    WrittenFile,
 };
-pub use dispatch::{Executed, execute, test_configuration};
+pub use dispatch::{CommandExecution, execute, test_configuration};
 pub use document::reservations_of;
 pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
-pub use family::{Commanded, IpVersion};
+pub use family::{CommandFamily, IpVersion};
 pub use interfaces::InterfaceFacts;
 pub use prometheus::{Latency, MetricsSnapshot, ProcessFacts, prometheus};
 pub use secrets::restore_secrets;

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::backend::{
     ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration, LeasePutCondition,
-    PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, Written,
+    PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, WrittenFile,
 };
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
@@ -31,7 +31,7 @@ pub(crate) struct EmptyServer<F> {
     family: PhantomData<F>,
 }
 
-impl<F: Commanded> EmptyServer<F> {
+impl<F: CommandFamily> EmptyServer<F> {
     pub(crate) fn new(now: Now) -> Self {
         let root = json!({ F::VERSION.subnets(): [], "shared-networks": [] });
         let configuration = json!({ F::VERSION.root(): root });
@@ -43,7 +43,7 @@ impl<F: Commanded> EmptyServer<F> {
     }
 }
 
-impl<F: Commanded> CommandBackend for EmptyServer<F> {
+impl<F: CommandFamily> CommandBackend for EmptyServer<F> {
     type Family = F;
 
     fn now(&self) -> Now {
@@ -78,7 +78,7 @@ impl<F: Commanded> CommandBackend for EmptyServer<F> {
         Err(ApplyFailure::Refused(Self::refusal()))
     }
 
-    fn write(&mut self, _file: Option<&str>) -> Result<Written, String> {
+    fn write(&mut self, _file: Option<&str>) -> Result<WrittenFile, String> {
         Err(Self::refusal())
     }
 
@@ -135,7 +135,7 @@ impl<F: Commanded> CommandBackend for EmptyServer<F> {
     }
 }
 
-impl<F: Commanded> LeaseAdministration<F> for EmptyServer<F> {
+impl<F: CommandFamily> LeaseAdministration<F> for EmptyServer<F> {
     fn find(&self, _ip: F::Ip, _kind: F::Kind) -> Option<F::Lease> {
         None
     }

@@ -9,7 +9,7 @@ use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
 use crate::dispatch::CommandDefinition;
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::statistics::{SubnetCounts, count_to_json};
 use crate::text::time_stamp;
 

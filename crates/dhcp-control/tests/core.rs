@@ -2,7 +2,7 @@
 
 use crate::common::Fake;
 use base::time::NS_PER_S;
-use dhcp_control::{ApplyFailure, CleanupStartResult, Commanded, IpVersion, Selected};
+use dhcp_control::{ApplyFailure, CleanupStartResult, CommandFamily, IpVersion, Selected};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ fn commands_of_the_other_family_find_nothing() {
 }
 
 /// Checks the answers that are equal in both families.
-fn alike<F: Commanded>() {
+fn alike<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     server.document[F::VERSION.root()]["server-tag"] = json!("here");
     // Only the DHCPv6 server of Kea has tables of relay agents' data.

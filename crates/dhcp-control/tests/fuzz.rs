@@ -2,7 +2,7 @@
 
 use crate::common::Fake;
 use base::Random;
-use dhcp_control::Commanded;
+use dhcp_control::CommandFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ fn nearly(random: &mut Random) -> Value {
     given
 }
 
-fn run<F: Commanded>(seed: u64) {
+fn run<F: CommandFamily>(seed: u64) {
     let mut random = Random::from_seed(seed);
     let mut server = Fake::<F>::with_subnets();
     let names = server.run(&json!({ "command": "list-commands" }))["arguments"].clone();

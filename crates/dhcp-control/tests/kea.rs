@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::Fake;
-use dhcp_control::Commanded;
+use dhcp_control::CommandFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn comparable(mut answer: Value) -> Value {
     answer
 }
 
-fn compare<F: Commanded>(file: &str) {
+fn compare<F: CommandFamily>(file: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/control");
     let text = std::fs::read_to_string(folder.join(file)).unwrap();
     let mut server = Fake::<F>::with_subnets();

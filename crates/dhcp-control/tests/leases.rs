@@ -4,7 +4,7 @@
 use crate::common;
 use crate::common::Fake;
 use dhcp_config::ExtendedInfoChecks;
-use dhcp_control::{Commanded, IpVersion, PutFailure};
+use dhcp_control::{CommandFamily, IpVersion, PutFailure};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn conflict(text: &str) -> Value {
 }
 
 /// Returns a lease in the form of `lease#-add`.
-fn lease<F: Commanded>(last: u8) -> Value {
+fn lease<F: CommandFamily>(last: u8) -> Value {
     match F::VERSION {
         IpVersion::V4 => json!({ "ip-address": format!("192.0.2.{last}"), "hw-address": "01:02" }),
         IpVersion::V6 => {
@@ -29,11 +29,11 @@ fn lease<F: Commanded>(last: u8) -> Value {
     }
 }
 
-fn name<F: Commanded>(pattern: &str) -> String {
+fn name<F: CommandFamily>(pattern: &str) -> String {
     pattern.replace('#', &F::VERSION.number().to_string())
 }
 
-fn by_state<F: Commanded>() {
+fn by_state<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let command = name::<F>("lease#-get-by-state");
     let family = F::VERSION.name();
@@ -79,7 +79,7 @@ fn leases_are_found_by_their_state() {
     by_state::<V6>();
 }
 
-fn failures<F: Commanded>() {
+fn failures<F: CommandFamily>() {
     let family = F::VERSION.name();
     let mut server = Fake::<F>::with_subnets();
     let (add, update) = (name::<F>("lease#-add"), name::<F>("lease#-update"));
@@ -258,7 +258,7 @@ fn prefixes_are_leased_beside_addresses() {
 }
 
 /// Returns data of relay agents in the form of older versions of Kea, and in that of newer ones.
-fn extended_info<F: Commanded>() -> [Value; 2] {
+fn extended_info<F: CommandFamily>() -> [Value; 2] {
     match F::VERSION {
         IpVersion::V4 => [
             json!({ "ISC": { "relay-agent-info": "0x0201AA" } }),
@@ -273,7 +273,7 @@ fn extended_info<F: Commanded>() -> [Value; 2] {
     }
 }
 
-fn added_with_extended_info<F: Commanded>() {
+fn added_with_extended_info<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let [old, new] = extended_info::<F>();
     let added = |server: &mut Fake<F>, command: &str, checks| {
@@ -299,7 +299,7 @@ fn what_relay_agents_said_is_brought_into_the_present_form() {
 }
 
 /// Checks that every command that creates a lease refuses a context that no store can keep.
-fn contexts_are_bounded<F: Commanded>() {
+fn contexts_are_bounded<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let mut commands = vec![name::<F>("lease#-add"), name::<F>("lease#-update")];
     if F::VERSION == IpVersion::V6 {
@@ -341,7 +341,7 @@ fn contexts_that_no_store_keeps_are_refused() {
     contexts_are_bounded::<V6>();
 }
 
-fn names_are_cut<F: Commanded>() {
+fn names_are_cut<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let mut lease = lease::<F>(7);
     lease["hostname"] = json!("x".repeat(300) + "\0");

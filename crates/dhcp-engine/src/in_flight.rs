@@ -38,9 +38,9 @@ pub enum InFlightAdmission {
 /// Key of a client in flight. The lowest bit, which is equal for all keys of a stripe, is instead 1
 /// if a message is held for the client.
 #[derive(Clone, Copy)]
-struct Occupant(u64);
+struct InFlightClient(u64);
 
-impl Occupant {
+impl InFlightClient {
     const fn from_key(key: u64) -> Self {
         Self(key & !1)
     }
@@ -60,30 +60,30 @@ impl Occupant {
 }
 
 /// Occupants of one stripe.
-struct Occupants {
-    few: [Occupant; FEW],
+struct InFlightClients {
+    few: [InFlightClient; FEW],
     few_count: usize,
-    more: HashTable<Occupant>,
+    more: HashTable<InFlightClient>,
 }
 
-impl Occupants {
-    fn find_mut(&mut self, key: u64) -> Option<&mut Occupant> {
+impl InFlightClients {
+    fn find_mut(&mut self, key: u64) -> Option<&mut InFlightClient> {
         let mut few = self.few[..self.few_count].iter_mut();
         let found = few.find(|occupant| occupant.has_key(key));
         if found.is_some() || self.more.is_empty() {
             return found;
         }
-        self.more.find_mut(Occupant::from_key(key).hash(), |occupant| occupant.has_key(key))
+        self.more.find_mut(InFlightClient::from_key(key).hash(), |occupant| occupant.has_key(key))
     }
 
     /// Adds a key that the stripe does not have.
     fn insert(&mut self, key: u64) {
-        let occupant = Occupant::from_key(key);
+        let occupant = InFlightClient::from_key(key);
         if self.few_count < FEW {
             self.few[self.few_count] = occupant;
             self.few_count += 1;
         } else {
-            self.more.insert_unique(occupant.hash(), occupant, Occupant::hash);
+            self.more.insert_unique(occupant.hash(), occupant, InFlightClient::hash);
         }
     }
 
@@ -93,7 +93,8 @@ impl Occupants {
             self.few[at] = self.few[self.few_count];
             return;
         }
-        let found = self.more.find_entry(Occupant::from_key(key).hash(), |one| one.has_key(key));
+        let found =
+            self.more.find_entry(InFlightClient::from_key(key).hash(), |one| one.has_key(key));
         if let Ok(found) = found {
             found.remove();
         }
@@ -105,7 +106,7 @@ impl Occupants {
 }
 
 #[repr(align(128))]
-struct InFlightStripe(Mutex<Occupants>);
+struct InFlightStripe(Mutex<InFlightClients>);
 
 const _: () = assert!(size_of::<InFlightStripe>() == 128, "a stripe is two cache lines");
 
@@ -132,8 +133,8 @@ impl InFlight {
             stripes: (0..STRIPES)
                 .map(|_| {
                     let more = HashTable::with_capacity(room);
-                    let few = [Occupant(0); FEW];
-                    InFlightStripe(Mutex::new(Occupants { few, few_count: 0, more }))
+                    let few = [InFlightClient(0); FEW];
+                    InFlightStripe(Mutex::new(InFlightClients { few, few_count: 0, more }))
                 })
                 .collect(),
         }
@@ -223,7 +224,7 @@ impl InFlight {
     }
 }
 
-type Table<'a> = MutexGuard<'a, Occupants>;
+type Table<'a> = MutexGuard<'a, InFlightClients>;
 type Place = (usize, u64);
 
 fn lock(stripe: &InFlightStripe) -> Table<'_> {

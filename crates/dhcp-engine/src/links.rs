@@ -19,14 +19,14 @@ pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_le
 pub struct Links<A> {
     links: Vec<LinkPools<A>>,
     /// Position of each subnet.
-    places: Vec<InLink>,
+    places: Vec<LinkPosition>,
     /// Subnets of each link in their order, the whole list twice.
     members: Vec<Vec<SubnetIndex>>,
 }
 
 /// Position of a subnet among the others of its link.
 #[derive(Clone, Copy, Debug)]
-struct InLink {
+struct LinkPosition {
     link: u32,
     /// Position of the subnet among the members of its link.
     member_at: u32,
@@ -75,7 +75,7 @@ impl<A: AddressBits> Links<A> {
                 links.len() - 1
             });
             let member_at = members[link].len() as u32;
-            places.push(InLink { link: link as u32, member_at, pools_before: 0 });
+            places.push(LinkPosition { link: link as u32, member_at, pools_before: 0 });
             members[link].push(subnet);
         }
         members.iter_mut().for_each(|subnets| subnets.extend_from_within(..));
@@ -101,7 +101,7 @@ impl<A: AddressBits> Links<A> {
     /// those before it.
     #[must_use]
     pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
-        let InLink { link, member_at, .. } = self.places[first as usize];
+        let LinkPosition { link, member_at, .. } = self.places[first as usize];
         let members = &self.members[link as usize];
         let once = members.len() / 2;
         let start = member_at as usize;

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 
 use base::{Now, Prefetch};
 use dhcp_lease::{LeaseStore, PoolIndex};
-use dhcp_wire::Parsing;
+use dhcp_wire::OptionParsing;
 
 use crate::classify::Classes;
 use crate::counters::ShardCounters;
@@ -36,7 +36,7 @@ pub trait Protocol: ReservationProtocol {
     const RECEIVED: &'static [&'static str];
     /// Names of the counted messages in Kea's statistics: `discover` in `pkt4-discover-received`.
     const RECEIVED_STATISTICS: &'static [&'static str];
-    /// Names of the replies, in the order of [`Emitted::kind`].
+    /// Names of the replies, in the order of [`WrittenReply::kind`].
     const SENT: &'static [&'static str];
     /// Names of the replies in Kea's statistics: `offer` in `pkt4-offer-sent`.
     const SENT_STATISTICS: &'static [&'static str];
@@ -99,7 +99,7 @@ pub trait Protocol: ReservationProtocol {
         ingress: Self::Ingress,
         store: &mut S,
         prefetch: Prefetch,
-    ) -> Ahead;
+    ) -> LookupGuess;
 
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
     /// [`ServeContext::buffer`].
@@ -114,7 +114,7 @@ pub trait Protocol: ReservationProtocol {
 
 /// Guess at the look-ups of a message before it is served.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ahead {
+pub struct LookupGuess {
     /// Look-ups of hosts for the message, when there are any.
     pub host_hashes: Option<HostTrails>,
     /// Pool from which the message will get a candidate, unless something is reserved for its
@@ -141,8 +141,8 @@ macro_rules! names {
 pub(crate) use names;
 
 /// Returns how options are read with `lenient-option-parsing`, or without it.
-pub(crate) const fn parsing_of(is_lenient: bool) -> Parsing {
-    if is_lenient { Parsing::Lenient } else { Parsing::Strict }
+pub(crate) const fn parsing_of(is_lenient: bool) -> OptionParsing {
+    if is_lenient { OptionParsing::Lenient } else { OptionParsing::Strict }
 }
 
 /// Context that a shard lends to a transaction.
@@ -168,7 +168,7 @@ pub struct ServeContext<'d, P: Protocol, S> {
 #[derive(Clone, Copy, Debug)]
 pub enum MessageOutcome<D> {
     /// The buffer has a reply.
-    Reply(Emitted<D>),
+    Reply(WrittenReply<D>),
     /// The message gets no reply, by the rules of the protocol.
     Silence,
     /// A row that matters is not settled: run the message again after this epoch.
@@ -181,7 +181,7 @@ pub enum MessageOutcome<D> {
 
 /// Reply in the buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Emitted<D> {
+pub struct WrittenReply<D> {
     /// Length of the reply, in bytes.
     pub len: usize,
     /// Destination of the reply.

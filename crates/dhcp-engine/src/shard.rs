@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{ExpectedSlot, LeaseStore, Swept};
+use dhcp_lease::{ExpectedSlot, LeaseStore, SweepCounts};
 
 use crate::contain::run_contained;
 use crate::counters::ShardCounters;
@@ -21,7 +21,8 @@ use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
 use crate::protocol::{
-    Ahead, Emitted, MeasuredRequest, MessageOutcome, Notice, Protocol, ReplySink, ServeContext,
+    LookupGuess, MeasuredRequest, MessageOutcome, Notice, Protocol, ReplySink, ServeContext,
+    WrittenReply,
 };
 use crate::reason::DropReason;
 
@@ -61,7 +62,7 @@ struct Read<'m, P: Protocol> {
 
 /// Message that has entered, whose transaction runs or waits.
 #[derive(Clone, Copy)]
-struct Entered<I> {
+struct EnteredMessage<I> {
     keys: Option<ClientKeys>,
     ingress: I,
     request: MeasuredRequest,
@@ -258,7 +259,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
         let hosts = P::host_tables(snapshot);
-        let mut ahead = [Ahead::default(); GROUP_SIZE];
+        let mut ahead = [LookupGuess::default(); GROUP_SIZE];
         for (ahead, read) in ahead.iter_mut().zip(messages) {
             if let Some(read) = read {
                 *ahead = P::prefetch(snapshot, &read.message, read.ingress, store, prefetch);
@@ -270,7 +271,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         for host_hashes in ahead.iter().filter_map(|ahead| ahead.host_hashes) {
             host_hashes.prefetch_records(hosts, prefetch);
         }
-        for Ahead { host_hashes: trails, pool } in ahead {
+        for LookupGuess { host_hashes: trails, pool } in ahead {
             let Some(pool) = pool else { continue };
             let expected = match trails.and_then(|trails| trails.reserved(hosts)) {
                 Some(address) => ExpectedSlot::Address(address),
@@ -327,7 +328,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         };
         match keys.map_or(InFlightAdmission::Entered, |keys| self.in_flight.enter(keys)) {
             InFlightAdmission::Entered => {
-                let entered = Entered { keys, ingress, request: asked, since_ns: now.mono_ns };
+                let entered =
+                    EnteredMessage { keys, ingress, request: asked, since_ns: now.mono_ns };
                 self.run(now, octets, message, entered, transmit);
             }
             InFlightAdmission::Duplicate => {
@@ -376,7 +378,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 
     /// Handles expiry, deadlines and failed stores, at most `budget` slots of work.
-    pub fn housekeeping(&mut self, now: Now, budget: u32) -> Swept {
+    pub fn housekeeping(&mut self, now: Now, budget: u32) -> SweepCounts {
         let is_lost = self.store.has_failed();
         let oldest_ns =
             if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(GATE_DEADLINE_NS) };
@@ -406,10 +408,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         now: Now,
         octets: &[u8],
         message: &P::Message<'_>,
-        entered: Entered<P::Ingress>,
+        entered: EnteredMessage<P::Ingress>,
         transmit: &mut impl ReplySink<P>,
     ) {
-        let Entered { keys, ingress, request, .. } = entered;
+        let EnteredMessage { keys, ingress, request, .. } = entered;
         let snapshot = self.snapshot.take().expect("it is put back after every message");
         // The table that the transaction reads reflects the refusals up to this epoch.
         let settled = self.store.settled_epoch();
@@ -455,11 +457,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn hold(
         &mut self,
         octets: &[u8],
-        entered: Entered<P::Ingress>,
+        entered: EnteredMessage<P::Ingress>,
         waits_for: WaitsFor,
         transmit: &impl ReplySink<P>,
     ) {
-        let Entered { keys, ingress, request, since_ns } = entered;
+        let EnteredMessage { keys, ingress, request, since_ns } = entered;
         let held = HeldMessage { keys, ingress, request, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
@@ -482,13 +484,13 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn reply(
         &mut self,
         now: Now,
-        reply: Emitted<P::Destination>,
+        reply: WrittenReply<P::Destination>,
         settled: u64,
-        entered: Entered<P::Ingress>,
+        entered: EnteredMessage<P::Ingress>,
         transmit: &mut impl ReplySink<P>,
     ) {
-        let Entered { keys, ingress, request, .. } = entered;
-        let Emitted { len, destination, kind, gate_epoch } = reply;
+        let EnteredMessage { keys, ingress, request, .. } = entered;
+        let WrittenReply { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
         let envelope = Envelope { destination, ingress, keys, request, kind };
         if gate_epoch > self.store.settled_epoch() {
@@ -533,7 +535,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
                     let HeldMessage { keys, request, since_ns, ingress, .. } = held;
-                    let entered = Entered { keys, ingress, request, since_ns };
+                    let entered = EnteredMessage { keys, ingress, request, since_ns };
                     self.run(now, &octets[..], &message, entered, transmit);
                 }
                 // The message was read when it came in, under a configuration that was more

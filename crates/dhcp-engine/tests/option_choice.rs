@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::v4::{Dhcp4MessageBuilder, Server, kind};
 use crate::common::v6;
 use base::Random;
-use dhcp_config::{OptionData, Space};
+use dhcp_config::{OptionData, OptionSpace};
 use dhcp_engine::classify::{ClassIndex, ClassSet};
 use dhcp_engine::options::{
     CodeSet, OptionCode, OptionSelection, ScopeOptions, select_options, selected_entry,
@@ -74,7 +74,7 @@ fn scopes<C: OptionCode>(random: &mut Random, codes: &[C]) -> Vec<Vec<OptionData
             }
             options.push(OptionData {
                 code,
-                space: Space::Standard,
+                space: OptionSpace::Standard,
                 octets: vec![random.below(256) as u8; random.below(4) as usize],
                 always_send: random.below(5) == 0,
                 never_send: random.below(12) == 0,
@@ -140,7 +140,7 @@ fn the_choice_is_that_of_a_slow_model() {
 fn options_come_in_the_order_in_which_they_are_asked_for() {
     let option = |code: u8, always_send| OptionData {
         code,
-        space: Space::Standard,
+        space: OptionSpace::Standard,
         octets: vec![code],
         always_send,
         never_send: false,

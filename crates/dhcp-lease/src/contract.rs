@@ -262,7 +262,7 @@ pub enum CommitRefusal {
 
 /// Counts of one call of [`LeaseStore::sweep`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepCounts {
     /// Holds that had ended and were removed.
     pub holds: u32,
     /// Leases that had run out and were reclaimed.
@@ -277,7 +277,7 @@ pub struct Swept {
     pub is_more_due: bool,
 }
 
-impl Swept {
+impl SweepCounts {
     /// Returns the number of leases, in any state, that were reclaimed.
     #[must_use]
     pub const fn reclaimed(&self) -> u32 {
@@ -378,14 +378,14 @@ pub trait LeaseStore<F: Family> {
     /// Completes changes that waited for settling (released addresses become free) and takes back
     /// holds, leases and declined addresses that have ended, at most `budget` slots. Reclaimed
     /// leases are logged.
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept;
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts;
 
     /// Reclaims as [`LeaseStore::sweep`] does, also when sweeps are configured to leave ended
     /// leases alone, and reclaims released leases at once; with `is_removing` reclaimed leases are
     /// deleted, not remembered. Slots that are only looked at count for `budget` too. Each call
     /// continues at the slot after the last one; all released leases are reclaimed once a call
     /// reports that no more is due.
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept;
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts;
 
     /// Makes `lease` the lease of its address, also outside the pools, and also when another client
     /// has or is offered the address now. Logged.

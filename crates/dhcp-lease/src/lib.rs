@@ -23,7 +23,7 @@ pub mod v6;
 pub use base::HostName;
 pub use contract::{
     CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, ExpectedSlot, FETCHED_ADDRESSES_MAX, LeaseStore,
-    PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, Swept, TextView, text_hash,
+    PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SweepCounts, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};

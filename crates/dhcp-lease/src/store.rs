@@ -6,7 +6,7 @@ use base::{Now, Prefetch};
 
 use crate::contract::{
     ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
-    Receipt, SlotOccupancy, Swept,
+    Receipt, SlotOccupancy, SweepCounts,
 };
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
@@ -24,7 +24,7 @@ const PREFETCHED_PER_POOL: u32 = 64;
 
 /// Candidates of a pool that were announced by `expect` and have not been fetched.
 #[derive(Clone, Copy, Debug, Default)]
-struct Foreseen {
+struct AnnouncedCandidates {
     pool: u32,
     /// Place at which the search in the pool started when they were announced.
     start: u32,
@@ -38,7 +38,7 @@ pub struct TableShard<F: TableFamily> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
     /// Candidates announced by `expect`, by pool.
-    prefetched: [Foreseen; PREFETCHED_POOLS],
+    prefetched: [AnnouncedCandidates; PREFETCHED_POOLS],
 }
 
 impl<F: TableFamily> TableShard<F> {
@@ -48,7 +48,7 @@ impl<F: TableFamily> TableShard<F> {
         Self {
             table,
             claims: Vec::with_capacity(CLAIMS_MAX),
-            prefetched: [Foreseen::default(); PREFETCHED_POOLS],
+            prefetched: [AnnouncedCandidates::default(); PREFETCHED_POOLS],
         }
     }
 
@@ -119,7 +119,7 @@ impl<F: TableFamily> TableShard<F> {
         let start = pools.cursor(pool);
         let foreseen = &mut self.prefetched[pool.0 as usize % PREFETCHED_POOLS];
         if (foreseen.pool, foreseen.start) != (pool.0, start) {
-            *foreseen = Foreseen { pool: pool.0, start, count: 0 };
+            *foreseen = AnnouncedCandidates { pool: pool.0, start, count: 0 };
         }
         let place = start.wrapping_add(foreseen.count);
         // A client that had a lease already took no candidate.
@@ -227,11 +227,11 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         SETTLED
     }
 
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts {
         self.shard.table().sweep(now, SETTLED, budget)
     }
 
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts {
         let forced = Some(is_removing);
         let sweep = Sweep { settled_epoch: SETTLED, row_epoch: SETTLED, budget, forced };
         self.shard.table().sweep_logged(now, &sweep, &mut |_| {})

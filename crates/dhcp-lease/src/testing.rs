@@ -7,7 +7,7 @@ use base::{Now, Prefetch};
 
 use crate::contract::{
     ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
-    Receipt, Swept,
+    Receipt, SweepCounts,
 };
 use crate::store::TableShard;
 use crate::table::LeaseTable;
@@ -108,7 +108,7 @@ impl<F: TableFamily> ManualStore<F> {
 
 impl<F: TableFamily> ManualStore<F> {
     /// Sweeps the table; without logging once the log has failed.
-    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
+    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> SweepCounts {
         if self.has_failed() {
             // Leases end also when logging has failed; their rows record the end.
             return self.shard.table().sweep(now, self.settled_epoch(), budget);
@@ -212,11 +212,11 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         self.log.settled.load(Ordering::Acquire)
     }
 
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts {
         self.sweep_as(now, None, budget)
     }
 
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts {
         self.sweep_as(now, Some(is_removing), budget)
     }
 

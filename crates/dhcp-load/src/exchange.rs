@@ -4,7 +4,7 @@
 //! from the due time of its first request. The generator sends nothing twice, because a client's
 //! retransmission would hide a loss.
 
-use load::{Awaited, ExchangeClass};
+use load::{AwaitedReply, ExchangeClass};
 
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
@@ -74,10 +74,10 @@ impl<O: Copy> Exchange<O> {
     /// Returns the reply that the exchange waits for, or waited for when it ended before it took up
     /// an offer.
     #[must_use]
-    pub const fn awaited(&self) -> Awaited {
+    pub const fn awaited(&self) -> AwaitedReply {
         match self.stage {
-            ExchangeStage::AwaitGrant(_) => Awaited::Grant,
-            ExchangeStage::AwaitOffer | ExchangeStage::Ended(_) => Awaited::Offer,
+            ExchangeStage::AwaitGrant(_) => AwaitedReply::Grant,
+            ExchangeStage::AwaitOffer | ExchangeStage::Ended(_) => AwaitedReply::Offer,
         }
     }
 

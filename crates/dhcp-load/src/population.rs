@@ -7,7 +7,7 @@
 //! reading or patching it; nothing is allocated after construction.
 
 use base::time::NS_PER_S;
-use load::{Awaited, ExchangeClass, ExchangeLedger, Outstanding, Timeline};
+use load::{AwaitedReply, ExchangeClass, ExchangeLedger, Outstanding, Timeline};
 use packet_wire::frame::Endpoints;
 
 use crate::exchange::{Exchange, ReplyEffect};
@@ -202,7 +202,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
         let Some(number) = self.open.open(due_ns, Exchange::new(client)) else {
             self.ledger.record_end(ExchangeClass::Lost);
             self.timeline.record_missed(due_ns);
-            self.lost(Awaited::Offer, due_ns);
+            self.lost(AwaitedReply::Offer, due_ns);
             return None;
         };
         self.unsettled += 1;
@@ -274,8 +274,8 @@ impl<P: DhcpLoadProtocol> Population<P> {
             ReplyEffect::Refused(refusal) => {
                 self.tally.refusals[refusal.index()] += 1;
                 match awaited {
-                    Awaited::Offer => self.tally.refused_offers += 1,
-                    Awaited::Grant => self.tally.refused_grants += 1,
+                    AwaitedReply::Offer => self.tally.refused_offers += 1,
+                    AwaitedReply::Grant => self.tally.refused_grants += 1,
                 }
                 self.timeline.record_rejected(awaited, now_ns);
                 self.note_leases(now_ns, &answer, client);
@@ -347,10 +347,10 @@ impl<P: DhcpLoadProtocol> Population<P> {
     }
 
     /// Notes that an exchange due at `due_ns` was lost while it waited for `awaited`.
-    fn lost(&mut self, awaited: Awaited, due_ns: u64) {
+    fn lost(&mut self, awaited: AwaitedReply, due_ns: u64) {
         match awaited {
-            Awaited::Offer => self.tally.lost_before_offer += 1,
-            Awaited::Grant => self.tally.lost_before_grant += 1,
+            AwaitedReply::Offer => self.tally.lost_before_offer += 1,
+            AwaitedReply::Grant => self.tally.lost_before_grant += 1,
         }
         self.timeline.record_unanswered(awaited, due_ns);
     }

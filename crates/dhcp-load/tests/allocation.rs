@@ -10,7 +10,7 @@ use dhcp_load::identities::ExchangeIdentities;
 use dhcp_load::leases::LeaseLog;
 use dhcp_load::population::{ExchangeTimeLimits, Population};
 use dhcp_load::protocol::DhcpLoadProtocol;
-use dhcp_load::v4::protocol::Relayed;
+use dhcp_load::v4::protocol::RelayedMessages;
 use dhcp_load::v6::RequestedAssociations;
 
 /// Returns the population's allocations over 1,000 exchanges with the server `answer`, and its
@@ -59,7 +59,7 @@ fn the_counter_counts() {
 
 #[test]
 fn an_exchange_allocates_nothing() {
-    let relayed = Relayed::new(RELAY, Expect::Dhcp);
+    let relayed = RelayedMessages::new(RELAY, Expect::Dhcp);
     assert_eq!(count(relayed, |octets| Dhcp4TestRequest { octets }.good()), (0, 1_000));
     let ask = RequestedAssociations { pd: true, ..RequestedAssociations::ADDRESS };
     let good = |octets: &[u8]| v6::Dhcp6TestRequest { octets }.good().octets();

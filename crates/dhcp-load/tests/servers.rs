@@ -8,7 +8,7 @@ use base::Random;
 use dhcp_load::Expect;
 use dhcp_load::fault::ReplyFault;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v4::protocol::Relayed;
+use dhcp_load::v4::protocol::RelayedMessages;
 use load::ExchangeClass;
 
 /// Plays 100 exchanges within one second.
@@ -258,7 +258,7 @@ fn is_renewal(request: &Dhcp4TestRequest<'_>) -> bool {
 
 /// Plays 100 exchanges within one second, of clients that renew their leases at once.
 fn renewing(server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>) -> VirtualRunOutcome {
-    play_as(Relayed::new(RELAY, Expect::Dhcp).renewing(true), 100.0, 1_000 * MS, server)
+    play_as(RelayedMessages::new(RELAY, Expect::Dhcp).renewing(true), 100.0, 1_000 * MS, server)
 }
 
 #[test]

@@ -16,7 +16,7 @@ use dhcp_config::{Durability, OnFail};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
     ClockStart, ClockStep, CommitRefusal, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal,
-    Receipt, Swept,
+    Receipt, SweepCounts,
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
@@ -334,11 +334,11 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.settled_epoch())
     }
 
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts {
         of_kind!(self, store => store.sweep(now, budget))
     }
 
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts {
         of_kind!(self, store => store.reclaim(now, is_removing, budget))
     }
 

@@ -21,9 +21,9 @@ use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::LeaseBackend;
-use crate::listeners::{ListenerSocketOptions, STANDING_BYTES, Tending};
+use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
 use crate::log::{self, DAEMON, counted};
-use crate::narrate::{self, Narration, NoticeRecorder};
+use crate::narrate::{self, MessageLog, NoticeRecorder};
 use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
@@ -31,7 +31,9 @@ use crate::published::PublishedValue;
 use crate::reload::ConfigurationReadOptions;
 use crate::service::DaemonFamily;
 use crate::shard_loop::{ShardThread, SharedDaemonState, serve};
-use crate::supervisor::{InForce, ShardCounterSources, SupervisedParts, Supervisor, wake};
+use crate::supervisor::{
+    ActiveConfiguration, ShardCounterSources, SupervisedParts, Supervisor, wake,
+};
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
 /// Settings from the daemon's command line.
@@ -183,7 +185,7 @@ where
         receive_buffer_bytes: (common.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
+    let tending = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -201,8 +203,8 @@ where
         listeners: tending.published(),
         table: Arc::clone(&table),
     });
-    let in_force = InForce::<P>::new(checked, snapshot);
-    let mut narration = Narration::new(wakers.len());
+    let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
+    let mut narration = MessageLog::new(wakers.len());
     narration.start_if_wanted()?;
     let parts = SupervisedParts {
         tending,

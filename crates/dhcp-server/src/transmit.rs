@@ -416,7 +416,7 @@ mod tests {
     use super::*;
     use crate::latency::Latencies;
     use crate::listeners::ListenerEndpoint;
-    use crate::narrate::Narration;
+    use crate::narrate::MessageLog;
 
     #[test]
     fn where_the_packet_socket_is_gone_an_address_is_answered_by_udp() {
@@ -439,7 +439,7 @@ mod tests {
         batches.follow(&doors);
         let mut stopwatch = Stopwatch::new(Arc::new(Latencies::new::<V4>()));
         let addressing = Addressing::default();
-        let mut recorder = NoticeRecorder::new(Narration::new(1).mailbox(0));
+        let mut recorder = NoticeRecorder::new(MessageLog::new(1).mailbox(0));
         let mut replies =
             ReplyTransmitter::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);

@@ -8,7 +8,7 @@ use base::{Now, Prefetch};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
     CommitEpochs, CommitRefusal, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Sweep,
-    Swept, TableShard,
+    SweepCounts, TableShard,
 };
 
 use crate::database::SharedJournal;
@@ -121,13 +121,13 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         }
     }
 
-    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
+    fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> SweepCounts {
         let table = self.shard.table();
         if self.log.has_failed() {
             return if J::SWEEPS_UNLOGGED {
                 table.sweep(now, self.log.settled(), budget)
             } else {
-                Swept::default()
+                SweepCounts::default()
             };
         }
         let mut buffer = self.log.buffer();
@@ -254,14 +254,14 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         self.log.settled()
     }
 
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts {
         if !self.shard.table().is_sweep_due(now, self.log.settled()) {
-            return Swept::default();
+            return SweepCounts::default();
         }
         self.sweep_as(now, None, budget)
     }
 
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts {
         self.sweep_as(now, Some(is_removing), budget)
     }
 

@@ -14,7 +14,7 @@ use dhcp_store::log::{
     SharedLogState,
 };
 use dhcp_store::memfile::{LeaseFileFamily, LoadReport, encode_row, newest};
-use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, Survival, write_all_at};
+use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, OpenOptions, RowDurability};
 
 pub(crate) const LIVE: &str = "/leases/leases4.csv";
@@ -81,7 +81,8 @@ pub(crate) fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
 }
 
 pub(crate) fn reopened(storage: &PowerCutStorage) -> (Vec<Lease>, LoadReport) {
-    let (_, leases, report) = open(&storage.after(Survival::ProcessDied, StorageFaults::default()));
+    let (_, leases, report) =
+        open(&storage.after(DiskAfterCut::ProcessDied, StorageFaults::default()));
     (leases, report)
 }
 
@@ -278,7 +279,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &text).unwrap();
     assert!(text.len() > 3 << 20);
     for threads in [1, 4] {
-        let storage = storage.after(Survival::ProcessDied, StorageFaults::default());
+        let storage = storage.after(DiskAfterCut::ProcessDied, StorageFaults::default());
         let options = OpenOptions { threads, max_row_errors: 1, ..OpenOptions::default() };
         let (_, leases, report) =
             Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap();
@@ -352,7 +353,7 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
         assert_eq!(thread.take_problems(), Vec::<String>::new());
         thread.stop().unwrap();
         // A clean end flushes with any durability.
-        let storage = storage.after(Survival::PowerFailed, StorageFaults::default());
+        let storage = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
         let (_, leases, report) = open(&storage);
         assert_eq!((leases.len(), report.bad_rows), (3_003, 0), "{durability:?}");
         // In the other cases the thread may not have rotated yet.

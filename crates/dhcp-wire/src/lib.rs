@@ -12,4 +12,4 @@ mod shared;
 pub mod v4;
 pub mod v6;
 
-pub use shared::Parsing;
+pub use shared::OptionParsing;

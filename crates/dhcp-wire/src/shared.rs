@@ -6,7 +6,7 @@ use core::fmt;
 /// Treatment of options that do not comply with their definition (Kea's
 /// `compatibility.lenient-option-parsing`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parsing {
+pub enum OptionParsing {
     /// Refuse the message.
     #[default]
     Strict,

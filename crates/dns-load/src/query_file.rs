@@ -34,12 +34,12 @@ pub(crate) struct QueryFile {
     /// Lines that were left out, in words, the first ten one by one; empty when there are none.
     pub(crate) skipped: Vec<String>,
     /// Lines with words after the type that have no meaning here, and the first of them.
-    pub(crate) unread: Option<Unread>,
+    pub(crate) unread: Option<UnreadLines>,
 }
 
 /// Lines with words that were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadLines {
     /// Number of such lines.
     pub(crate) lines: u64,
     /// Number of the first such line, from 1.
@@ -81,7 +81,7 @@ pub(crate) fn read(
     for (number, line) in (1..).zip(text.split(|&octet| octet == b'\n')) {
         match add_line(&mut found.workload, line, query) {
             Ok(is_whole) if is_whole => {}
-            Ok(_) => found.unread.get_or_insert(Unread { lines: 0, first: number }).lines += 1,
+            Ok(_) => found.unread.get_or_insert(UnreadLines { lines: 0, first: number }).lines += 1,
             Err(QueryLineFault { column, why }) if found.skipped.len() < PROBLEMS_MAX => {
                 found.skipped.push(format!("{file}:{number}:{column}: {why}"));
             }
@@ -191,7 +191,7 @@ mod tests {
             "g.test. A",
         ];
         assert_eq!(shown(&found.workload), expected);
-        assert_eq!(found.unread, Some(Unread { lines: 2, first: 6 }));
+        assert_eq!(found.unread, Some(UnreadLines { lines: 2, first: 6 }));
     }
 
     #[test]

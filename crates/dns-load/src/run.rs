@@ -20,7 +20,7 @@ use crate::input::AnswerSource;
 use crate::pace::QueryPacer;
 use crate::record::DnsLoadReport;
 use crate::settings::{DnsLoadSettings, Transport};
-use crate::tcp::{Connections, Retirement, TcpLane};
+use crate::tcp::{ConnectionRetirementRule, Connections, TcpLane};
 
 /// Size of the socket buffers that the generator requests over all ports, in bytes of kernel
 /// memory.
@@ -159,7 +159,7 @@ fn connections(
     let count = settings.ports_of(thread);
     let watched_ns = settings.limits.watched_ns();
     let queries = settings.queries_per_connection.map(u64::from);
-    let retirement = queries.map(|queries| Retirement { queries, watched_ns });
+    let retirement = queries.map(|queries| ConnectionRetirementRule { queries, watched_ns });
     Ok((list, Connections::new(settings.server, settings.local, count, retirement)))
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dhcp_config::advise::{
-    Advice, AdviceSubject, Bound, ConfigPosition, Cost, LeaseRateShare, LeasedResources,
-    MeasuredRate, PerformanceFinding, ServerObservations,
+    Advice, AdviceSubject, ConfigPosition, Cost, LeaseRateShare, LeasedResources, MeasuredRate,
+    PerformanceFinding, ServerObservations, ShareMeaning,
 };
 use dhcp_lease::v6::ResourceKind;
 use dhcp_store::LoadReport;
@@ -141,7 +141,7 @@ fn read_measured_rate(
             protocol(is_v6)
         ));
     }
-    let lab::stored::Highest { leases_per_s, is_at_least, source, .. } = highest;
+    let lab::stored::HighestRate { leases_per_s, is_at_least, source, .. } = highest;
     Ok(MeasuredRate { leases_per_s, is_at_least, source })
 }
 
@@ -166,7 +166,7 @@ impl AdviseOutput {
     }
 
     fn is_too_expensive(&self, cost: &Cost) -> bool {
-        let known = cost.share.filter(|share| share.bound != Bound::AtMost);
+        let known = cost.share.filter(|share| share.bound != ShareMeaning::AtMost);
         known.zip(self.limit).is_some_and(|(share, limit)| share.value > limit)
     }
 
@@ -258,10 +258,10 @@ impl AdviseOutput {
 fn per_cent(share: LeaseRateShare) -> String {
     let value = share.value * 100.0;
     match share.bound {
-        Bound::Measured => format!("{value:.1} %"),
-        Bound::Interpolated => format!("{value:.1} % (interpolated)"),
-        Bound::AtLeast => format!("at least {value:.1} %"),
-        Bound::AtMost => format!("at most {value:.1} %"),
+        ShareMeaning::Measured => format!("{value:.1} %"),
+        ShareMeaning::Interpolated => format!("{value:.1} % (interpolated)"),
+        ShareMeaning::AtLeast => format!("at least {value:.1} %"),
+        ShareMeaning::AtMost => format!("at most {value:.1} %"),
     }
 }
 

@@ -47,8 +47,8 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = number)]
     api_calls: f64,
     /// High availability mode; the table is for the busiest server
-    #[arg(long, value_enum, default_value_t = Ha::None)]
-    ha: Ha,
+    #[arg(long, value_enum, default_value_t = HighAvailabilityArg::None)]
+    ha: HighAvailabilityArg,
     /// Show the number of clients that wait after an outage of this length
     #[arg(long, value_name = "TIME", value_parser = time)]
     outage: Option<(String, f64)>,
@@ -70,7 +70,7 @@ enum CapacityFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Ha {
+enum HighAvailabilityArg {
     /// One server
     None,
     /// One server serves all clients and informs its partner
@@ -81,7 +81,7 @@ enum Ha {
     PassiveBackup,
 }
 
-impl Ha {
+impl HighAvailabilityArg {
     const fn mode(self) -> HighAvailabilityMode {
         match self {
             Self::None => HighAvailabilityMode::None,

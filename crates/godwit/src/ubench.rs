@@ -9,8 +9,8 @@ use clap::{ArgAction, ValueEnum};
 use dhcp_store::sql;
 use ubench::output::{self, compat};
 use ubench::{
-    BenchmarkSubject, ChangeSafety, GivenServer, SqliteJournalMode, SubjectBackend,
-    TransactionSharing, UbenchError, UbenchEvent, UbenchParameters, UbenchReport, WorkloadStep,
+    BenchmarkSubject, ChangeSafety, SqliteJournalMode, SubjectBackend, TransactionSharing,
+    UbenchError, UbenchEvent, UbenchParameters, UbenchReport, UserServer, WorkloadStep,
 };
 
 /// Measure lease stores: create, search, update and delete, with and without durability.
@@ -308,7 +308,7 @@ fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParamete
         } else {
             settings.host = host;
         }
-        Some((backend, GivenServer { settings }))
+        Some((backend, UserServer { settings }))
     };
     let given = [
         settings(SubjectBackend::Mysql, sql::SqlDatabaseKind::Mysql),

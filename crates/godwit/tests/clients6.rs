@@ -27,7 +27,7 @@ const DHCP6: LinkTestFamily = LinkTestFamily {
     },
     // The server also listens at that address, and still replies from the address of the link.
     configuration: |folder| {
-        configuration(folder, r#""sv0/2001:db8:1::1""#, &[SERVER_END], Supply::One)
+        configuration(folder, r#""sv0/2001:db8:1::1""#, &[SERVER_END], LinkLeaseCount::One)
     },
     messages: "port 546 or port 547",
     state_column: 13,
@@ -36,17 +36,22 @@ const DHCP6: LinkTestFamily = LinkTestFamily {
 
 /// Number of leases that each link has.
 #[derive(Clone, Copy)]
-enum Supply {
+enum LinkLeaseCount {
     /// One address and one prefix.
     One,
     /// More than a test needs.
     Plenty,
 }
 
-fn configuration(folder: &Path, interfaces: &str, links: &[&str], supply: Supply) -> PathBuf {
+fn configuration(
+    folder: &Path,
+    interfaces: &str,
+    links: &[&str],
+    supply: LinkLeaseCount,
+) -> PathBuf {
     let (last, prefix_len) = match supply {
-        Supply::One => ("10", 56),
-        Supply::Plenty => ("ff", 48),
+        LinkLeaseCount::One => ("10", 56),
+        LinkLeaseCount::Plenty => ("ff", 48),
     };
     let subnets: Vec<String> = (1..)
         .zip(links)
@@ -268,7 +273,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     let folder = folder.path();
     let links = ["sv0", "sv1"];
     link.join_by_ipv6("sv1", "cv1");
-    let config = configuration(folder, r#""sv0""#, &links, Supply::Plenty);
+    let config = configuration(folder, r#""sv0""#, &links, LinkLeaseCount::Plenty);
     let server = ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder);
     server.wait_for("this machine has no interface `sv0`");
     // The link-local address comes by itself and is not usable at first.
@@ -281,11 +286,11 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     link.join_by_ipv6("sv0", "cv0");
     server.wait_for("listening on sv0, fe80::1\n");
     // A reload that adds an interface, and one that lets the server find the interfaces.
-    configuration(folder, r#""sv0", "sv1""#, &links, Supply::Plenty);
+    configuration(folder, r#""sv0", "sv1""#, &links, LinkLeaseCount::Plenty);
     server.signal("HUP");
     server.wait_for("listening on sv1, fe80::1\n");
     one_exchange(&link, folder, "cv1", 2, &server);
-    configuration(folder, r#""*""#, &links, Supply::Plenty);
+    configuration(folder, r#""*""#, &links, LinkLeaseCount::Plenty);
     server.signal("HUP");
     server.wait_for("reloaded");
     link.ip_at_server("link del sv1");

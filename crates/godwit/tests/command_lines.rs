@@ -201,7 +201,7 @@ struct CommandLineResult {
 
 /// Sign that a line runs and that the test may interrupt it.
 #[derive(Clone, Copy)]
-enum Sign {
+enum ProgressSign {
     /// Number of datagrams or segments that the line and its server have sent.
     Datagrams(u64),
     /// Number of frames that the line has sent.
@@ -212,9 +212,15 @@ enum Sign {
 
 impl CommandLineSetup {
     /// Runs `program` with `words`, interrupts it by SIGINT after the sign, and returns its output.
-    fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> CommandLineResult {
+    fn run(
+        &self,
+        program: &Path,
+        words: &[String],
+        stdin: &str,
+        sign: ProgressSign,
+    ) -> CommandLineResult {
         let mut command = self.command(program, words, "line");
-        let by_frames = matches!(sign, Sign::Frames(_));
+        let by_frames = matches!(sign, ProgressSign::Frames(_));
         let (before, began) = (self.sent(by_frames), Instant::now());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
         // A program that reads no input closes it.
@@ -226,9 +232,9 @@ impl CommandLineSetup {
             }
             assert!(began.elapsed() < PATIENCE, "{words:?} goes on and on");
             let has_given_sign = match sign {
-                Sign::Output => !self.output("line.out").is_empty(),
-                Sign::Datagrams(count) => self.sent(false) >= before + count,
-                Sign::Frames(count) => self.sent(true) >= before + count,
+                ProgressSign::Output => !self.output("line.out").is_empty(),
+                ProgressSign::Datagrams(count) => self.sent(false) >= before + count,
+                ProgressSign::Frames(count) => self.sent(true) >= before + count,
             };
             if has_given_sign && !is_interrupted {
                 let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -242,7 +248,7 @@ impl CommandLineSetup {
 
     /// Runs each line by the name of its tool and as a subcommand. `has_run` returns true for the
     /// output of a line that has run.
-    fn check(&self, stdin: &str, sign: Sign, serve: Serve, has_run: fn(&str) -> bool) {
+    fn check(&self, stdin: &str, sign: ProgressSign, serve: Serve, has_run: fn(&str) -> bool) {
         let mut wrong = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
             let mut words = words(&line.line);
@@ -255,7 +261,7 @@ impl CommandLineSetup {
             let as_subcommand: Vec<String> = command.chain(words.iter().cloned()).collect();
             for (program, words) in [(&link, &words), (&PathBuf::from(GODWIT), &as_subcommand)] {
                 let server = serve(&line.line).map(|words| self.serve(&words, number));
-                let sign = if server.is_some() { Sign::Datagrams(100) } else { sign };
+                let sign = if server.is_some() { ProgressSign::Datagrams(100) } else { sign };
                 let CommandLineResult { status, out, err } = self.run(program, words, stdin, sign);
                 let is_right = match &line.refused {
                     Some(refused) => status.code() == Some(2) && err.contains(&**refused),
@@ -307,7 +313,7 @@ fn lines_of_dnsperf_and_resperf_run_or_name_what_to_write() {
         let completed = out.split("Queries completed:").nth(1).unwrap_or_default();
         completed.split_whitespace().next().is_some_and(|count| count != "0")
     };
-    stage.check("example.com A\n", Sign::Datagrams(10), |_| None, has_run);
+    stage.check("example.com A\n", ProgressSign::Datagrams(10), |_| None, has_run);
 }
 
 #[test]
@@ -317,7 +323,7 @@ fn lines_of_perfdhcp_run_or_name_what_to_write() {
         let sent = out.lines().filter_map(|line| line.trim().strip_prefix("sent packets:"));
         sent.filter_map(|count| count.trim().parse::<u64>().ok()).sum::<u64>() > 0
     };
-    stage.check("", Sign::Datagrams(1), |_| None, has_run);
+    stage.check("", ProgressSign::Datagrams(1), |_| None, has_run);
 }
 
 #[test]
@@ -327,13 +333,13 @@ fn lines_of_trafgen_run_or_name_what_to_write() {
         let before = out.split(" packets outgoing").next().unwrap_or_default();
         before.split_whitespace().last().is_some_and(|count| count != "0" && out != before)
     };
-    stage.check("{ 1, 2, 3, fill(0x55, 60) }\n", Sign::Frames(10), |_| None, has_run);
+    stage.check("{ 1, 2, 3, fill(0x55, 60) }\n", ProgressSign::Frames(10), |_| None, has_run);
 }
 
 #[test]
 fn lines_of_ifpps_run_or_name_what_to_write() {
     let Some(stage) = CommandLineSetup::new(&["ifpps"]) else { return };
-    stage.check("", Sign::Output, |_| None, |out| !out.is_empty());
+    stage.check("", ProgressSign::Output, |_| None, |out| !out.is_empty());
 }
 
 #[test]
@@ -347,7 +353,7 @@ fn lines_of_iperf_run_or_name_what_to_write() {
     let has_run = |out: &str| {
         out.starts_with("Server listening") || out.contains("sender") || out.starts_with('{')
     };
-    stage.check("", Sign::Output, serve, has_run);
+    stage.check("", ProgressSign::Output, serve, has_run);
 }
 
 #[test]
@@ -355,5 +361,5 @@ fn lines_of_ttcp_run_or_name_what_to_write() {
     let Some(stage) = CommandLineSetup::new(&["ttcp"]) else { return };
     // A transmitter needs a receiver.
     let serve = |line: &str| line.contains(" -t").then(|| "dccp ttcp -r".to_owned());
-    stage.check("", Sign::Output, serve, |out| out.starts_with("ttcp-"));
+    stage.check("", ProgressSign::Output, serve, |out| out.starts_with("ttcp-"));
 }

@@ -203,9 +203,9 @@ fn a_reload_listens_elsewhere() {
 }
 
 /// Process with a given name, which ends with the value.
-struct Bystander(std::process::Child);
+struct NamedProcess(std::process::Child);
 
-impl Bystander {
+impl NamedProcess {
     fn start(folder: &Path, name: &str) -> Self {
         let path = folder.join(name);
         std::os::unix::fs::symlink("/bin/sleep", &path).expect("the folder can be written");
@@ -213,7 +213,7 @@ impl Bystander {
     }
 }
 
-impl Drop for Bystander {
+impl Drop for NamedProcess {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -244,13 +244,13 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     server.stop();
     assert!(!file.exists());
     // Kea does not lock its PID file.
-    let kea = Bystander::start(folder.path(), "kea-dhcp4");
+    let kea = NamedProcess::start(folder.path(), "kea-dhcp4");
     fs::write(&file, format!("{}\n", kea.0.id())).expect("the folder can be written");
     is_refused_for(kea.0.id());
     drop(kea);
     // Leftovers of a crash: the number of no process, and of a program that got the number since.
     serves().stop();
-    let program = Bystander::start(folder.path(), "program");
+    let program = NamedProcess::start(folder.path(), "program");
     for left in [format!("{}\n", program.0.id()), "nonsense".to_owned(), String::new()] {
         fs::write(&file, left).expect("the folder can be written");
         serves().stop();
@@ -315,7 +315,7 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
         .stdin(Stdio::null())
         .spawn()
         .expect("the server can be started");
-    let server = Bystander(child);
+    let server = NamedProcess(child);
     assert!(common::waited_until(|| logged("DHCP4_STARTED") == 1));
     let exchange = |mac: &str| {
         let run = |_| {
@@ -382,7 +382,7 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     common::confine(&mut command, folder.path());
     command.args(["dhcp4", "-p", &common::free_port().to_string(), "-c"]).arg(&config);
     let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-    let server = Bystander(child.expect("the server can be started"));
+    let server = NamedProcess(child.expect("the server can be started"));
     let reload = || {
         let words = ["-HUP", &server.0.id().to_string()];
         Command::new("kill").args(words).status().expect("kill runs");

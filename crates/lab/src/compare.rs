@@ -47,7 +47,7 @@ pub struct GateSettings {
 
 /// Comparison that was made.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct FinishedComparison {
     /// Result of the comparison.
     pub comparison: Comparison,
     /// Path of the page; `None` when there are no figures to show.
@@ -69,7 +69,7 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
 /// # Errors
 /// A folder is no result folder or its content cannot be read, a server to be judged is not in
 /// both, or the page cannot be written.
-pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
+pub fn run(settings: &CompareSettings) -> Result<FinishedComparison, LabError> {
     let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
     let comparison = compare_folders(settings, &name(&settings.a), &name(&settings.b))?;
     let mut page = None;
@@ -78,7 +78,7 @@ pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
         folder::write_text(&path, &measure::report::render_comparison(&comparison))?;
         page = Some(path);
     }
-    Ok(Compared { comparison, page })
+    Ok(FinishedComparison { comparison, page })
 }
 
 /// Returns the comparison, with both sides under these names; writes no page.

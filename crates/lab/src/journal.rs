@@ -19,7 +19,7 @@ const SCHEMA: &str = "godwit.progress.v1";
 
 /// First line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Begun {
+struct JournalHeader {
     schema: String,
     /// Data of the run that is known before its first trial.
     run: RunRecord,
@@ -58,7 +58,7 @@ pub(crate) struct RunJournal {
 impl RunJournal {
     /// Makes the journal of the run in `folder`, which need not exist yet.
     pub(crate) fn new(folder: &Path, run: &RunRecord) -> Self {
-        let begun = Begun { schema: SCHEMA.to_owned(), run: run.clone() };
+        let begun = JournalHeader { schema: SCHEMA.to_owned(), run: run.clone() };
         let mut journal = Self { path: folder.join(FILE), waiting: Vec::new(), file: None };
         journal.append(&begun);
         journal
@@ -98,7 +98,7 @@ pub(crate) fn read(folder: &Path) -> Option<RunProgress> {
     // The last line may be incomplete.
     let (whole, _) = text.rsplit_once('\n')?;
     let mut lines = whole.lines();
-    let begun: Begun = serde_json::from_str(lines.next()?).ok()?;
+    let begun: JournalHeader = serde_json::from_str(lines.next()?).ok()?;
     if begun.schema != SCHEMA {
         return None;
     }

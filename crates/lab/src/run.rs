@@ -17,7 +17,7 @@ use crate::environment;
 use crate::error::LabError;
 use crate::family::ProtocolAddressing;
 use crate::folder::{self, Calendar};
-use crate::leases::Verified;
+use crate::leases::LeaseCheckResult;
 use crate::other_load::{self, OtherLoadResult};
 use crate::progress::ProgressWriter;
 use crate::report;
@@ -52,7 +52,7 @@ pub struct FinishedRun {
     /// Summary of the run.
     pub summary: RunSummary,
     /// Checks of the clients' leases in the servers' files.
-    pub leases: Vec<Verified>,
+    pub leases: Vec<LeaseCheckResult>,
     /// Reasons why the measured service fell short, one sentence each; empty when it did not.
     pub shortfalls: Vec<String>,
     /// True if the user ended the run after at least one whole round; everything done so far is in
@@ -254,7 +254,11 @@ fn files(subjects: &[MeasurementSubject], protocol: MeasuredProtocol) -> Vec<Str
     files
 }
 
-fn shortfalls(summary: &RunSummary, outcomes: &Outcomes, leases: &[Verified]) -> Vec<String> {
+fn shortfalls(
+    summary: &RunSummary,
+    outcomes: &Outcomes,
+    leases: &[LeaseCheckResult],
+) -> Vec<String> {
     let mut shortfalls = outcomes.ended_servers.clone();
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(match result.loses_at_every_rate {

@@ -79,7 +79,7 @@ pub struct TrialRequest {
 
 /// Result of a trial.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ran {
+pub enum TrialEnd {
     /// The trial ended; it may be void.
     Trial(Box<TrialRecord>),
     /// The server ended by itself; no further trial of it makes sense. The text describes the end
@@ -108,7 +108,7 @@ pub trait TrialRunner {
     ///
     /// # Errors
     /// The run cannot go on.
-    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError>;
+    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError>;
 }
 
 /// Result of a whole run.
@@ -584,7 +584,7 @@ impl RunExecution<'_> {
             return Ok(None);
         }
         match self.bench.trial(&request)? {
-            Ran::Trial(trial) => {
+            TrialEnd::Trial(trial) => {
                 let outcome = if trial.is_void() {
                     TrialOutcome::Void
                 } else if trial.meets(self.plan.search.loss_percent) {
@@ -595,7 +595,7 @@ impl RunExecution<'_> {
                 self.out.trials.push(*trial);
                 Ok(Some(outcome))
             }
-            Ran::ServerGone(how) => {
+            TrialEnd::ServerGone(how) => {
                 self.active.retain(|&other| other != subject);
                 self.out.ended_servers.push(how);
                 Ok(None)

@@ -28,4 +28,4 @@ pub use outstanding::Outstanding;
 pub use schedule::{LoadPeriod, LoadRate, Schedule, ThreadShare, exponential};
 pub use shape::{LoadShape, LoadShapeArg, SHAPES};
 pub use throughput::Throughput;
-pub use timeline::{Awaited, Timeline, TimelinePoint};
+pub use timeline::{AwaitedReply, Timeline, TimelinePoint};

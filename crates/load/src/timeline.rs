@@ -3,7 +3,7 @@
 
 /// Reply that a client waits for in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum AwaitedReply {
     /// Reply with an offer.
     Offer,
     /// Grant of the offered lease, or of the renewed one.
@@ -79,7 +79,7 @@ impl Timeline {
     }
 
     /// Counts an exchange that was rejected at `answered_ns` by a reply instead of `awaited`.
-    pub fn record_rejected(&mut self, awaited: Awaited, answered_ns: u64) {
+    pub fn record_rejected(&mut self, awaited: AwaitedReply, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.rejected[awaited as usize] += 1;
         }
@@ -87,7 +87,7 @@ impl Timeline {
 
     /// Counts an exchange due at `due_ns` that was lost because `awaited` did not come. The
     /// exchange counts as missed, too.
-    pub fn record_unanswered(&mut self, awaited: Awaited, due_ns: u64) {
+    pub fn record_unanswered(&mut self, awaited: AwaitedReply, due_ns: u64) {
         if let Some(point) = self.at(due_ns) {
             point.unanswered[awaited as usize] += 1;
         }
@@ -122,7 +122,7 @@ impl Timeline {
             mine.sent += theirs.sent;
             mine.answered += theirs.answered;
             mine.silent += theirs.silent;
-            for which in [Awaited::Offer as usize, Awaited::Grant as usize] {
+            for which in [AwaitedReply::Offer as usize, AwaitedReply::Grant as usize] {
                 mine.rejected[which] += theirs.rejected[which];
                 mine.unanswered[which] += theirs.unanswered[which];
             }
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn rejections_count_when_they_came_and_losses_when_they_were_due() {
         let mut one = Timeline::new(1_000, 100, 3);
-        one.record_rejected(Awaited::Offer, 1_199);
-        one.record_rejected(Awaited::Grant, 1_200);
-        one.record_unanswered(Awaited::Offer, 1_000);
-        one.record_unanswered(Awaited::Grant, 1_100);
+        one.record_rejected(AwaitedReply::Offer, 1_199);
+        one.record_rejected(AwaitedReply::Grant, 1_200);
+        one.record_unanswered(AwaitedReply::Offer, 1_000);
+        one.record_unanswered(AwaitedReply::Grant, 1_100);
         let mut sum = one.clone();
         sum.merge(&one);
         let rejected: Vec<[u64; 2]> = sum.points().iter().map(|point| point.rejected).collect();
@@ -196,8 +196,8 @@ mod tests {
             none.record_due(7);
             none.record_completed(7);
             none.record_missed(7);
-            none.record_rejected(Awaited::Offer, 7);
-            none.record_unanswered(Awaited::Grant, 7);
+            none.record_rejected(AwaitedReply::Offer, 7);
+            none.record_unanswered(AwaitedReply::Grant, 7);
             assert_eq!(none.points(), []);
         }
     }

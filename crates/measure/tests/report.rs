@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::simulated::{Lab, MODELS, Mishap, full, quick, small};
+use crate::simulated::{Lab, MODELS, ServerFault, full, quick, small};
 use measure::record::{NETWORK, SampleDigest, VoidReason};
 use measure::report::{render, render_trend};
 use measure::statistics::RatioInterval;
@@ -192,7 +192,7 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
     assert!(words.contains(shown) && words.contains("kernel were the bottleneck"), "{words}");
 
     let mut lab = Lab::new(plan);
-    lab.mishaps = (0..3).map(|round| ("godwit-none", round, Mishap::Blinded)).collect();
+    lab.mishaps = (0..3).map(|round| ("godwit-none", round, ServerFault::Blinded)).collect();
     lab.measure(&MODELS[1..]);
     for trial in lab.trials.iter_mut().filter(|trial| trial.is_void()) {
         trial.void = vec![VoidReason::ScheduleMissed];

@@ -1,13 +1,13 @@
 //! Plans with runs in the simulated lab, whose truth is known: nine values, their mean without the
 //! best and the worst, and the treatment of unfinished runs.
 
-use crate::simulated::{Lab, MODELS, Mishap, full_plan};
-use measure::plan::{DroppedRuns, Unconfirmed};
+use crate::simulated::{Lab, MODELS, ServerFault, full_plan};
+use measure::plan::{DroppedRuns, UnconfirmedRunRule};
 use measure::record::{LIMIT_SERVER, Purpose, RunRecord, TrialRecord};
 use measure::summary::{DroppedAs, RunFigure, RunState, RunSummary, ServerResult, digest};
 
 /// Measures Godwit and Kea nine times.
-fn measured(mishaps: &[(&'static str, u32, Mishap)]) -> (Lab, RunSummary) {
+fn measured(mishaps: &[(&'static str, u32, ServerFault)]) -> (Lab, RunSummary) {
     let mut lab = Lab::new(full_plan());
     lab.plan.curve.fractions = Vec::new();
     lab.mishaps = mishaps.to_vec();
@@ -31,7 +31,7 @@ fn within(got: f64, low: f64, high: f64) {
 
 #[test]
 fn nine_values_are_kept_and_the_mean_is_of_seven() {
-    let (lab, summary) = measured(&[("godwit-none", 3, Mishap::Slowed(0.5))]);
+    let (lab, summary) = measured(&[("godwit-none", 3, ServerFault::Slowed(0.5))]);
     assert_eq!((summary.runs_done, summary.results.len()), (9, 2));
     let godwit = &summary.results[0];
     assert_eq!(states(godwit), [RunState::Confirmed; 9]);
@@ -77,7 +77,7 @@ fn runs_do_not_all_try_the_same_rates() {
 
 #[test]
 fn a_run_that_fails_counts_as_nothing_and_is_not_forgotten() {
-    let (_, summary) = measured(&[("kea", 2, Mishap::Fails)]);
+    let (_, summary) = measured(&[("kea", 2, ServerFault::Fails)]);
     let kea = &summary.results[1];
     assert_eq!(kea.runs[2].state, RunState::Failed);
     assert_eq!((kea.runs[2].leases_per_s, kea.runs[2].counts_as), (None, Some(0.0)));
@@ -89,7 +89,7 @@ fn a_run_that_fails_counts_as_nothing_and_is_not_forgotten() {
     assert!(summary.warnings.iter().any(|w| w == told), "{:?}", summary.warnings);
 
     let (_, before) = measured(&[]);
-    let twice = [("kea", 2, Mishap::Fails), ("kea", 5, Mishap::Fails)];
+    let twice = [("kea", 2, ServerFault::Fails), ("kea", 5, ServerFault::Fails)];
     let (_, summary) = measured(&twice);
     let (kea, whole) = (&summary.results[1], &before.results[1]);
     within(kea.leases_per_s.unwrap() / whole.leases_per_s.unwrap(), 0.83, 0.88);
@@ -100,7 +100,7 @@ fn a_run_that_fails_counts_as_nothing_and_is_not_forgotten() {
 
 #[test]
 fn void_runs_are_counted_and_enter_no_figure() {
-    let (_, summary) = measured(&[("kea", 4, Mishap::Void), ("kea", 6, Mishap::Void)]);
+    let (_, summary) = measured(&[("kea", 4, ServerFault::Void), ("kea", 6, ServerFault::Void)]);
     let kea = &summary.results[1];
     assert_eq!((kea.runs[4].state, kea.runs[6].state), (RunState::Void, RunState::Void));
     assert!(kea.runs[4].is_void() && kea.runs[4].dropped.is_none());
@@ -114,14 +114,14 @@ fn void_runs_are_counted_and_enter_no_figure() {
 
 #[test]
 fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
-    let (lab, summary) = measured(&[("godwit-none", 1, Mishap::Blinded)]);
+    let (lab, summary) = measured(&[("godwit-none", 1, ServerFault::Blinded)]);
     let godwit = &summary.results[0];
     assert_eq!(godwit.runs[1].state, RunState::AtLeast);
     assert_eq!(godwit.runs[1].dropped, Some(DroppedAs::Worst));
     assert!(godwit.is_at_least && summary.ratios[0].is_at_least);
 
     let mut run: RunRecord = lab.run();
-    run.plan.runs.unconfirmed = Unconfirmed::Void;
+    run.plan.runs.unconfirmed = UnconfirmedRunRule::Void;
     let void = digest(&run, &lab.trials);
     let godwit = &void.results[0];
     assert_eq!((godwit.runs[1].state, godwit.runs[1].counts_as), (RunState::AtLeast, None));
@@ -140,7 +140,7 @@ fn nothing_is_better_than_the_truth() {
     // Under the rule of lower bounds, the mean with any mishap is not above the one without.
     let (_, clean) = measured(&[]);
     let best = clean.results[1].leases_per_s.unwrap();
-    for mishap in [Mishap::Fails, Mishap::Blinded, Mishap::Slowed(0.7)] {
+    for mishap in [ServerFault::Fails, ServerFault::Blinded, ServerFault::Slowed(0.7)] {
         for runs in 1..=4 {
             let mishaps: Vec<_> = (0..runs).map(|run| ("kea", run * 2, mishap)).collect();
             let (_, summary) = measured(&mishaps);

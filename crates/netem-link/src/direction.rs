@@ -71,7 +71,7 @@ pub(crate) struct LinkDirection {
 
 /// Reasons for which a wait ended.
 #[derive(Clone, Copy, Debug)]
-struct Woken {
+struct WakeReasons {
     by_input: bool,
     by_order: bool,
 }
@@ -109,7 +109,7 @@ impl LinkDirection {
         // be set, the report shows it.
         thread::set_timer_slack_ns(1).ok();
         thread::set_name(&format!("netem-{}", self.names.name)).ok();
-        let mut woken = Woken { by_input: true, by_order: true };
+        let mut woken = WakeReasons { by_input: true, by_order: true };
         while self.turn(woken)? {
             woken = self.wait()?;
         }
@@ -118,7 +118,7 @@ impl LinkDirection {
     }
 
     /// Handles due packets, orders and input; returns false if the thread is to stop.
-    fn turn(&mut self, woken: Woken) -> Result<bool, NetError> {
+    fn turn(&mut self, woken: WakeReasons) -> Result<bool, NetError> {
         let now_ns = Clock::mono_ns();
         self.note_lateness(now_ns);
         if woken.by_order && self.handle_orders(now_ns) {
@@ -197,7 +197,7 @@ impl LinkDirection {
     }
 
     /// Waits for a frame, an order, or the due time of the next packet.
-    fn wait(&self) -> Result<Woken, NetError> {
+    fn wait(&self) -> Result<WakeReasons, NetError> {
         let timeout_ns = if self.output.is_stuck() {
             Some(STUCK_RETRY_NS)
         } else {
@@ -208,7 +208,7 @@ impl LinkDirection {
         let timeout_ns = timeout_ns.into_iter().chain(longest_ns).min();
         let mut fds = [PollFd::readable(&self.input), PollFd::readable(&*self.waker)];
         poll(&mut fds, timeout_ns).map_err(NetError::on("wait for frames on", &self.names.from))?;
-        Ok(Woken { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
+        Ok(WakeReasons { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
     }
 
     /// Returns the report so far.

@@ -3,7 +3,7 @@
 
 use base::Random;
 
-use crate::settings::Sometimes;
+use crate::settings::RandomEvent;
 use crate::share::UnitShare;
 
 /// Stream of numbers of which each may be correlated with the previous one.
@@ -32,7 +32,7 @@ impl Chance {
     }
 
     /// Decides whether the event happens this time. Draws nothing for an event that never happens.
-    pub(crate) fn hits(&mut self, often: Sometimes) -> bool {
+    pub(crate) fn hits(&mut self, often: RandomEvent) -> bool {
         !often.share.is_none() && often.share.hits(self.draw(often.correlation))
     }
 }

@@ -10,7 +10,7 @@ use crate::slots::SlotState;
 /// Packets that the link holds until they are due. A due time may be before time 0 of the clock,
 /// if the jitter is greater than the delay.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Delayed {
+pub(crate) struct DelayedPackets {
     /// Packets that overtake, the last one first.
     ahead: VecDeque<Place>,
     /// Packets by due time, and those of the same time in order of arrival.
@@ -21,7 +21,7 @@ pub(crate) struct Delayed {
     bytes: usize,
 }
 
-impl Delayed {
+impl DelayedPackets {
     pub(crate) fn len(&self) -> usize {
         self.ahead.len() + self.by_due.len()
     }
@@ -97,7 +97,8 @@ impl Delayed {
         Some(place)
     }
 
-    /// Returns the time when [`Delayed::pop`] has a packet; a past time if it has one already.
+    /// Returns the time when [`DelayedPackets::pop`] has a packet; a past time if it has one
+    /// already.
     pub(crate) fn ready_ns(&self, slots: Option<&SlotState>) -> Option<u64> {
         if !self.ahead.is_empty() {
             return Some(0);

@@ -31,8 +31,8 @@ pub use counters::{Backlog, LinkCounters};
 pub use distribution::Distribution;
 pub use link::{EmulatedLink, TransmittedPacket};
 pub use settings::{
-    BucketLimit, Delay, LinkLayer, LinkSettings, Loss, Peak, Rate, Reorder, SlotInterval,
-    SlotSettings, Sometimes, TokenBucket,
+    BucketLimit, Delay, LinkLayer, LinkSettings, Loss, Peak, RandomEvent, Rate, Reorder,
+    SlotInterval, SlotSettings, TokenBucket,
 };
 pub use share::UnitShare;
 pub use words::WordProblem;

@@ -3,7 +3,7 @@
 use crate::bucket::{BucketQueue, BucketRefusal};
 use crate::chance::Chances;
 use crate::counters::{Backlog, LinkCounters};
-use crate::delayed::Delayed;
+use crate::delayed::DelayedPackets;
 use crate::loss::ChainState;
 use crate::pool::{PacketPool, Place};
 use crate::settings::LinkSettings;
@@ -34,7 +34,7 @@ pub struct EmulatedLink {
     /// Packets since the last one that overtook.
     since_reordered: u32,
     pool: PacketPool,
-    delayed: Delayed,
+    delayed: DelayedPackets,
     slots: Option<SlotState>,
     bucket: BucketQueue,
     counters: LinkCounters,
@@ -59,7 +59,7 @@ impl EmulatedLink {
             chain: ChainState::default(),
             since_reordered: 0,
             pool: PacketPool::default(),
-            delayed: Delayed::default(),
+            delayed: DelayedPackets::default(),
             slots: None,
             bucket: BucketQueue::default(),
             counters: LinkCounters::default(),

@@ -17,9 +17,9 @@ pub struct LinkSettings {
     /// True if packets that permit it are marked instead of lost (`ecn`).
     pub marks: bool,
     /// Packets that are sent twice (`duplicate`).
-    pub duplicate: Sometimes,
+    pub duplicate: RandomEvent,
     /// Packets in which one bit is changed (`corrupt`).
-    pub corrupt: Sometimes,
+    pub corrupt: RandomEvent,
     /// Packets that overtake the others (`reorder`, `gap`).
     pub reorder: Option<Reorder>,
     /// Speed of the wire (`rate`).
@@ -42,8 +42,8 @@ impl Default for LinkSettings {
             delay: Delay::default(),
             loss: Loss::None,
             marks: false,
-            duplicate: Sometimes::default(),
-            corrupt: Sometimes::default(),
+            duplicate: RandomEvent::default(),
+            corrupt: RandomEvent::default(),
             reorder: None,
             rate: None,
             slot: None,
@@ -55,7 +55,7 @@ impl Default for LinkSettings {
 
 /// An event that happens to a share of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sometimes {
+pub struct RandomEvent {
     /// Share of the packets.
     pub share: UnitShare,
     /// Share of the previous number in each drawn number. A correlation makes runs, and it narrows
@@ -83,7 +83,7 @@ pub enum Loss {
     #[default]
     None,
     /// Words `loss random PERCENT [CORRELATION]`.
-    Random(Sometimes),
+    Random(RandomEvent),
     /// Words `loss state`: a chain of four states. In 1 packets arrive, in 3 they are lost in
     /// bursts, in 2 they arrive within a burst, in 4 a single one is lost.
     State {
@@ -115,7 +115,7 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
     /// Share of the eligible packets that leave at once.
-    pub often: Sometimes,
+    pub often: RandomEvent,
     /// Least distance between two packets that overtake; 1 makes each packet eligible.
     pub gap: u32,
 }

@@ -46,7 +46,7 @@ pub enum SteeringKey<'a> {
 /// Test that distinguishes messages that begin an exchange from those that continue one. An
 /// unrecognizable message counts as a beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum ExchangeStartTest {
     /// A message begins an exchange if the byte at `at` is `value`, or the byte at `mark_at` is not
     /// `mark`.
     Octet {
@@ -75,7 +75,8 @@ pub enum Beginning {
     },
 }
 
-/// Number of options that [`Beginning::Wrapped`] reads, including those of messages in messages.
+/// Number of options that [`ExchangeStartTest::Wrapped`] reads, including those of messages in
+/// messages.
 pub const WRAPPED_OPTIONS: usize = 6;
 
 /// Spreads the datagrams of a port over its sockets, numbered in the order in which they were
@@ -94,7 +95,7 @@ pub fn spread(
     socket: &UdpSocket,
     key: SteeringKey<'_>,
     sockets: u32,
-    beginning: Option<Beginning>,
+    beginning: Option<ExchangeStartTest>,
 ) -> io::Result<()> {
     let mut program = first_socket_steps(beginning, sockets);
     if sockets > 1 {
@@ -143,16 +144,19 @@ const fn jump_if(k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
 
 /// Returns the steps that put the number of the first eligible socket into the first word of
 /// memory: 0, or `sockets` for a message that continues an exchange.
-fn first_socket_steps(beginning: Option<Beginning>, sockets: u32) -> Vec<libc::sock_filter> {
+fn first_socket_steps(
+    beginning: Option<ExchangeStartTest>,
+    sockets: u32,
+) -> Vec<libc::sock_filter> {
     let load_immediate = |k| instruction(libc::BPF_LD | libc::BPF_IMM, k);
     let (mut program, value) = match beginning {
         None => (Vec::new(), None),
-        Some(Beginning::Octet { mark_at, mark, at, value }) => {
+        Some(ExchangeStartTest::Octet { mark_at, mark, at, value }) => {
             let load_octet = |at| instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
             // The jump leads to the load of 0: three steps after the test of the kind.
             (vec![load_octet(mark_at), jump_if(mark.into(), 0, 4), load_octet(at)], Some(value))
         }
-        Some(Beginning::Wrapped { wrapper, head_bytes, option, value }) => {
+        Some(ExchangeStartTest::Wrapped { wrapper, head_bytes, option, value }) => {
             (unwrap(wrapper, head_bytes, option), Some(value))
         }
     };
@@ -303,7 +307,7 @@ mod tests {
     }
 
     /// Returns the messages that reach the first and the second of two sockets.
-    fn lanes(beginning: Beginning, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+    fn lanes(beginning: ExchangeStartTest, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let ip = Ipv4Addr::LOCALHOST.into();
         let steer =
             |first: &UdpSocket| spread(first, SteeringKey::Payload(0), 1, Some(beginning)).unwrap();
@@ -317,7 +321,7 @@ mod tests {
 
     #[test]
     fn an_octet_behind_a_mark_tells_what_begins_an_exchange() {
-        let beginning = Beginning::Octet { mark_at: 1, mark: 53, at: 3, value: 1 };
+        let beginning = ExchangeStartTest::Octet { mark_at: 1, mark: 53, at: 3, value: 1 };
         let discover = vec![9, 53, 1, 1, 9];
         let request = vec![9, 53, 1, 3, 9];
         let unmarked = vec![9, 54, 1, 3, 9];
@@ -343,7 +347,8 @@ mod tests {
 
     #[test]
     fn a_message_in_wrappers_tells_what_begins_an_exchange() {
-        let beginning = Beginning::Wrapped { wrapper: 12, head_bytes: 4, option: 9, value: 1 };
+        let beginning =
+            ExchangeStartTest::Wrapped { wrapper: 12, head_bytes: 4, option: 9, value: 1 };
         let others: [(u16, &[u8]); 3] = [(18, b"eth0"), (37, b""), (1, b"abcdefg")];
         let bare = |kind: u8| vec![kind, 1, 2, 3];
         let twice = |kind| wrapped(&others[..2], &wrapped(&others[..1], &bare(kind)));
@@ -373,7 +378,7 @@ mod tests {
         options.reuse_port = true;
         let mut sockets = vec![first];
         sockets.extend((1..4).map(|_| UdpSocket::open(&options).unwrap()));
-        let beginning = Beginning::Octet { mark_at: 4, mark: 53, at: 5, value: 1 };
+        let beginning = ExchangeStartTest::Octet { mark_at: 4, mark: 53, at: 5, value: 1 };
         spread(&sockets[0], SteeringKey::Payload(0), 2, Some(beginning)).unwrap();
         stay_on_one_processor();
         let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::capture;
 use crate::error::GeneratorError;
 use crate::language::{
-    self, Include, Included, PacketParserSettings, PacketProgram, PacketTextProblem,
+    self, Include, IncludedFile, PacketParserSettings, PacketProgram, PacketTextProblem,
 };
 use crate::pace::FrameSchedule;
 
@@ -92,7 +92,7 @@ impl PacketSource {
 
     /// Reads the file of an `#include`: a name in quotes from the folder of the including file,
     /// other names from trafgen's folder of the system.
-    fn included(&self, include: Include<'_>) -> Result<Included, String> {
+    fn included(&self, include: Include<'_>) -> Result<IncludedFile, String> {
         let Include { name, is_system, from } = include;
         let beside = match (from, self) {
             (Some(from), _) => Path::new(from).parent(),
@@ -104,7 +104,7 @@ impl PacketSource {
         let mut problems = Vec::new();
         for path in beside.into_iter().chain([of_system]) {
             match std::fs::read(&path) {
-                Ok(octets) => return Ok(Included { path: path.display().to_string(), octets }),
+                Ok(octets) => return Ok(IncludedFile { path: path.display().to_string(), octets }),
                 Err(error) => problems.push(format!("{}: {error}", path.display())),
             }
         }

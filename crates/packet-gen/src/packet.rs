@@ -127,7 +127,7 @@ pub(crate) struct ChecksumUpdate {
     /// The first byte that the checksum covers; `to` is the place behind the last one.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(crate) pseudo: Pseudo,
+    pub(crate) pseudo: PseudoHeader,
     /// True if the checksum covers an odd last byte.
     pub(crate) counts_odd: bool,
     /// True if 0 is sent as ffff (UDP, RFC 768).
@@ -136,7 +136,7 @@ pub(crate) struct ChecksumUpdate {
 
 /// The pseudo header that a checksum covers, with the place of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pseudo {
+pub(crate) enum PseudoHeader {
     None,
     V4 { ip: usize, protocol: u8 },
     V6 { ip: usize, protocol: u8 },
@@ -159,12 +159,12 @@ impl ChecksumUpdate {
         let covered = &octets[self.from..self.to];
         let even = if self.counts_odd { covered.len() } else { covered.len() & !1 };
         let pseudo = match self.pseudo {
-            Pseudo::None => checksum::ChecksumAccumulator::new(),
-            Pseudo::V4 { ip, protocol } => checksum::ChecksumAccumulator::new()
+            PseudoHeader::None => checksum::ChecksumAccumulator::new(),
+            PseudoHeader::V4 { ip, protocol } => checksum::ChecksumAccumulator::new()
                 .with(&octets[ip + 12..ip + 20])
                 .with(&u32::from(protocol).to_be_bytes())
                 .with(&(covered.len() as u32).to_be_bytes()),
-            Pseudo::V6 { ip, protocol } => checksum::ChecksumAccumulator::new()
+            PseudoHeader::V6 { ip, protocol } => checksum::ChecksumAccumulator::new()
                 .with(&octets[ip + 8..ip + 40])
                 .with(&u32::from(protocol).to_be_bytes())
                 .with(&(covered.len() as u32).to_be_bytes()),

@@ -21,7 +21,7 @@ use crate::output;
 use crate::pace::{FrameRate, FrameSchedule, Segment};
 use crate::path::{PathKind, PathOptions};
 use crate::report::{SCHEMA, SmokeTest, TrafgenReport};
-use crate::send::{self, Sending};
+use crate::send::{self, SendJob};
 use crate::stream::FrameStream;
 
 /// The version of netsniff-ng whose command lines and packet files are accepted.
@@ -397,7 +397,7 @@ fn send(
     // A capture is sent once unless the flags ask for its repetition.
     let is_capture = input.times.is_some();
     let once = (is_capture && args.count.is_none()).then_some(packets.len() as u64);
-    let sending = Sending {
+    let sending = SendJob {
         interface,
         program: &input.program,
         cpus: cpus(args, schedule.is_paced(), interface)?,

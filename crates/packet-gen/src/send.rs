@@ -27,7 +27,7 @@ const HEADER_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 
 /// The frames to be sent, and the options of sending.
-pub(crate) struct Sending<'a> {
+pub(crate) struct SendJob<'a> {
     pub(crate) interface: &'a Interface,
     pub(crate) program: &'a PacketProgram,
     /// The processors; a thread sends from each of them.
@@ -54,7 +54,7 @@ pub(crate) struct Sending<'a> {
 /// A path that cannot be opened, a packet that fits no frame of the interface, an interface that
 /// went away, or the error of `tell`.
 pub(crate) fn run(
-    sending: &Sending<'_>,
+    sending: &SendJob<'_>,
     signals: Signals,
     mut tell: impl FnMut(&TrafgenReport) -> Result<(), GeneratorError>,
 ) -> Result<TrafgenReport, GeneratorError> {
@@ -113,7 +113,7 @@ pub(crate) fn run(
 
 /// Opens the path of each thread.
 fn paths(
-    sending: &Sending<'_>,
+    sending: &SendJob<'_>,
     threads: &[(u32, FrameStream)],
 ) -> Result<Vec<SendPath>, GeneratorError> {
     let (interface, options) = (sending.interface, sending.path);
@@ -128,7 +128,7 @@ fn paths(
 
 /// Opens the connection to the host that is pinged after each frame. A host that does not answer
 /// before the first frame is an error: its silence would otherwise be blamed on that frame.
-fn smoke(sending: &Sending<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
+fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
     let Some(host) = sending.smoke_test else { return Ok(None) };
     let mut smoke = Smoke::open(host, sending.interface.index)?;
     let cannot = GeneratorError::cannot("wait for the answer of", host);
@@ -146,7 +146,7 @@ const fn share(frames: u64, index: u64, count: u64) -> u64 {
 }
 
 /// Returns the processors that have packets, with their frames.
-fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorError> {
+fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorError> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
         let random = if index == 0 || sending.same_streams {
@@ -181,7 +181,7 @@ fn streams(sending: &Sending<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorEr
 }
 
 /// Checks that the interface can take all packets.
-fn check_lengths(sending: &Sending<'_>, path: &SendPath) -> Result<(), GeneratorError> {
+fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), GeneratorError> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
         let len = packet.octets.len();
@@ -241,7 +241,7 @@ struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     fn new(
-        sending: &Sending<'_>,
+        sending: &SendJob<'_>,
         path: String,
         progress: &'a [SendThreadCounters],
         cpus: &'a [u32],

@@ -8,7 +8,7 @@ use std::rc::{Rc, Weak};
 use base::{Now, Prefetch, Random};
 use dhcp_engine::{ReplySink, Shard};
 use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
-use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, Swept};
+use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, SweepCounts};
 
 use crate::simulated_protocol::SimulatedProtocol;
 use crate::world::{ShardAction, ShardActionLog};
@@ -142,11 +142,11 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
         self.inner.settled_epoch()
     }
 
-    fn sweep(&mut self, now: Now, budget: u32) -> Swept {
+    fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts {
         self.inner.sweep(now, budget)
     }
 
-    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept {
+    fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts {
         self.inner.reclaim(now, is_removing, budget)
     }
 

@@ -33,7 +33,7 @@ pub struct Registry {
 
 /// Resource that a run created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Thing {
+enum CreatedResource {
     /// Network namespace, with the veth end inside.
     Namespace(String),
     /// Folder of temporary files.
@@ -50,7 +50,7 @@ pub struct RegisteredRun {
     registry: Registry,
     path: PathBuf,
     file: File,
-    resources: Vec<Thing>,
+    resources: Vec<CreatedResource>,
 }
 
 /// Result of [`Registry::clean`].
@@ -136,7 +136,7 @@ impl Registry {
             let mut text = String::new();
             let _ = file.read_to_string(&mut text);
             let failed_before = cleaned.failed.len();
-            for thing in text.lines().rev().filter_map(Thing::parse) {
+            for thing in text.lines().rev().filter_map(CreatedResource::parse) {
                 thing.remove(&mut cleaned);
             }
             if cleaned.failed.len() == failed_before {
@@ -159,7 +159,7 @@ impl Registry {
         for name in namespace::list() {
             let Some(pid) = namespace::owner(&name) else { continue };
             if !Path::new(&format!("/proc/{pid}")).exists() {
-                Thing::Namespace(name).remove(cleaned);
+                CreatedResource::Namespace(name).remove(cleaned);
             }
         }
     }
@@ -265,7 +265,7 @@ impl RegisteredRun {
     /// # Errors
     /// The register cannot be written.
     pub fn register_namespace(&mut self, name: &str) -> Result<(), TestbedError> {
-        self.register(Thing::Namespace(name.to_owned()))
+        self.register(CreatedResource::Namespace(name.to_owned()))
     }
 
     /// Registers a folder before its creation.
@@ -273,7 +273,7 @@ impl RegisteredRun {
     /// # Errors
     /// The register cannot be written.
     pub fn register_folder(&mut self, path: &Path) -> Result<(), TestbedError> {
-        self.register(Thing::Folder(path.to_owned()))
+        self.register(CreatedResource::Folder(path.to_owned()))
     }
 
     /// Registers a control group before its creation.
@@ -281,7 +281,7 @@ impl RegisteredRun {
     /// # Errors
     /// The register cannot be written.
     pub(crate) fn register_quota(&mut self, folder: &Path) -> Result<(), TestbedError> {
-        self.register(Thing::Quota(folder.to_owned()))
+        self.register(CreatedResource::Quota(folder.to_owned()))
     }
 
     /// Registers a process group, named by its leader.
@@ -290,12 +290,12 @@ impl RegisteredRun {
     /// The register cannot be written.
     pub fn register_group(&mut self, leader: u32) -> Result<(), TestbedError> {
         let started = crate::proc::process_stat(leader).map_or(0, |stat| stat.started_ticks);
-        self.register(Thing::Group(leader, started))
+        self.register(CreatedResource::Group(leader, started))
     }
 
     /// Removes a folder from the register: it is no longer temporary and stays when the run ends.
     pub fn unregister_folder(&mut self, path: &Path) {
-        self.resources.retain(|thing| *thing != Thing::Folder(path.to_owned()));
+        self.resources.retain(|thing| *thing != CreatedResource::Folder(path.to_owned()));
         self.write_again();
     }
 
@@ -305,7 +305,7 @@ impl RegisteredRun {
         &self.registry
     }
 
-    fn register(&mut self, thing: Thing) -> Result<(), TestbedError> {
+    fn register(&mut self, thing: CreatedResource) -> Result<(), TestbedError> {
         writeln!(self.file, "{}", thing.line())
             .map_err(|e| TestbedError::new(format!("cannot write {}", self.path.display()), e))?;
         self.resources.push(thing);
@@ -367,7 +367,7 @@ impl Drop for RegisteredRun {
     }
 }
 
-impl Thing {
+impl CreatedResource {
     fn line(&self) -> String {
         match self {
             Self::Namespace(name) => format!("namespace {name}"),
@@ -507,7 +507,7 @@ mod tests {
         run.register_folder(&mine).unwrap();
         fs::create_dir(&mine).unwrap();
         fs::create_dir(&orphan).unwrap();
-        let line = Thing::Folder(orphan.clone()).line();
+        let line = CreatedResource::Folder(orphan.clone()).line();
         fs::write(registry.folder.join("4194305.run"), line + "\n").unwrap();
 
         let cleaned = registry.clean().unwrap();
@@ -554,13 +554,13 @@ mod tests {
     #[test]
     fn things_survive_the_register() {
         for thing in [
-            Thing::Namespace("gwt1fs".to_owned()),
-            Thing::Folder(PathBuf::from("/tmp/a b")),
-            Thing::Group(12, 34),
+            CreatedResource::Namespace("gwt1fs".to_owned()),
+            CreatedResource::Folder(PathBuf::from("/tmp/a b")),
+            CreatedResource::Group(12, 34),
         ] {
-            assert_eq!(Thing::parse(&thing.line()), Some(thing));
+            assert_eq!(CreatedResource::parse(&thing.line()), Some(thing));
         }
-        assert_eq!(Thing::parse("namespace another"), None);
-        assert_eq!(Thing::parse("nonsense"), None);
+        assert_eq!(CreatedResource::parse("namespace another"), None);
+        assert_eq!(CreatedResource::parse("nonsense"), None);
     }
 }

@@ -30,7 +30,7 @@ pub use error::UbenchError;
 pub use flush::FlushDurationSummary;
 pub use result::UbenchReport;
 pub use run::{UbenchEvent, UbenchParameters, measure};
-pub use server::GivenServer;
+pub use server::UserServer;
 pub use subject::{
     BenchmarkSubject, ChangeSafety, SqliteJournalMode, SubjectBackend, Tables, TransactionSharing,
 };

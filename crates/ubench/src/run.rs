@@ -15,7 +15,7 @@ use crate::result::{
     OperationLatency, SCHEMA, StepResult, StoreWriteCounts, SubjectResult, UbenchReport,
     group_commit, honest_average, mean_of_rates,
 };
-use crate::server::{DatabaseServer, GivenServer};
+use crate::server::{DatabaseServer, UserServer};
 use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing};
 use crate::tally::StepRunResult;
 use crate::workload::{UbenchWorkload, WorkloadStep};
@@ -52,7 +52,7 @@ pub struct UbenchParameters {
     /// exist.
     pub file: Option<PathBuf>,
     /// Servers that run already; the measurement starts the others.
-    pub servers: Vec<(SubjectBackend, GivenServer)>,
+    pub servers: Vec<(SubjectBackend, UserServer)>,
     /// True if the result of every operation is kept, for [`UbenchEvent::Marks`].
     pub keeps_marks: bool,
 }

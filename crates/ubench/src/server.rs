@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Server that the user names.
 #[derive(Clone, Debug)]
-pub struct GivenServer {
+pub struct UserServer {
     /// Address and credentials of the server; `name` is the prefix of the names of the databases.
     pub settings: sql::SqlSettings,
 }
@@ -67,7 +67,7 @@ impl DatabaseServer {
     /// Uses a server that runs already.
     pub(crate) fn use_existing(
         backend: SubjectBackend,
-        given: &GivenServer,
+        given: &UserServer,
     ) -> Result<Self, UbenchError> {
         let settings = given.settings.clone();
         let mut server = Self { backend, settings, private: None, initial_flush_setting: None };

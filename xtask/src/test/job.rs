@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::TestSession;
 use super::child::{self, ProgramEnd};
-use super::programs::{Built, TestProgram};
+use super::programs::{BuildOutputs, TestProgram};
 use super::sandbox::Sandbox;
 use super::tally::{CheckTally, read_output};
-use crate::tidy::{CrateSuite, Split};
+use crate::tidy::{CrateSuite, JobDivision};
 
 /// Maximum time of a job, on a machine with much other load.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -197,14 +197,14 @@ impl RunningJob {
 }
 
 /// Returns the jobs of a suite.
-pub(crate) fn jobs_of(suite: &CrateSuite, built: &Built) -> Result<Vec<Job>, String> {
+pub(crate) fn jobs_of(suite: &CrateSuite, built: &BuildOutputs) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for program in built.programs.iter().filter(|program| program.folder == suite.folder) {
-        let split = if program.is_integration { suite.split } else { Split::Whole };
+        let split = if program.is_integration { suite.split } else { JobDivision::Whole };
         let selections = match split {
-            Split::Whole => vec![TestSelection::All],
-            Split::ByModule => modules(program.tests()?),
-            Split::ByTest => program.tests()?.into_iter().map(TestSelection::Test).collect(),
+            JobDivision::Whole => vec![TestSelection::All],
+            JobDivision::ByModule => modules(program.tests()?),
+            JobDivision::ByTest => program.tests()?.into_iter().map(TestSelection::Test).collect(),
         };
         jobs.extend(selections.into_iter().map(|tests| Job {
             suite: suite.name.clone(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::TestSession;
 use super::child;
-use super::programs::{self, Built};
+use super::programs::{self, BuildOutputs};
 use super::progress::{self, SuiteProgress};
 use super::tally::{CheckTally, read_output};
 
@@ -95,7 +95,7 @@ fn run_suite(
     suite: &LongSuite,
     request: &SuiteRequest,
     parts: Option<&str>,
-    built: &Built,
+    built: &BuildOutputs,
 ) -> Result<CheckTally, String> {
     let program = built.integration_program(suite.package)?;
     let log = session.log(&format!("{}-{}", long.command, suite.name));

@@ -24,14 +24,14 @@ const NOBODY: &str = "65534";
 
 /// User of the job, which decides the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum As {
+pub(crate) enum JobUser {
     /// Root, in network namespaces.
     Root,
     /// Any user, on loopback.
     Anybody,
 }
 
-impl As {
+impl JobUser {
     /// Returns the value of `topology` in the summary.
     const fn topology(self) -> &'static str {
         match self {
@@ -45,13 +45,13 @@ impl As {
 pub(crate) fn run(
     session: &TestSession,
     godwit: Option<&Path>,
-    user: As,
+    user: JobUser,
 ) -> Result<CheckTally, String> {
     let Some(godwit) = godwit else {
         println!("    there is no godwit binary to run");
         return Ok(CheckTally { failed: CHECK_COUNT, ..CheckTally::default() });
     };
-    if user == As::Root && !session.privilege.is_root() {
+    if user == JobUser::Root && !session.privilege.is_root() {
         println!("    left out: namespaces need root or passwordless sudo");
         return Ok(CheckTally::left_out(CHECK_COUNT));
     }
@@ -82,7 +82,7 @@ pub(crate) fn run(
     Ok(tally)
 }
 
-fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: As) -> Command {
+fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: JobUser) -> Command {
     let folder = &sandbox.temporary;
     let mut environment = session.environment();
     let home = folder.display().to_string();
@@ -91,7 +91,7 @@ fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: As
         environment.push((name.to_owned(), home.clone()));
     }
     let mut command = match (user, session.privilege) {
-        (As::Anybody, Privilege::Root) => {
+        (JobUser::Anybody, Privilege::Root) => {
             let setpriv = Path::new("setpriv");
             let mut command = sandbox.command(session.privilege, &environment, folder, setpriv);
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
@@ -99,14 +99,14 @@ fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: As
             command.arg(godwit);
             command
         }
-        (As::Anybody, _) => sandbox.command(Privilege::None, &environment, folder, godwit),
-        (As::Root, privilege) => sandbox.command(privilege, &environment, folder, godwit),
+        (JobUser::Anybody, _) => sandbox.command(Privilege::None, &environment, folder, godwit),
+        (JobUser::Root, privilege) => sandbox.command(privilege, &environment, folder, godwit),
     };
     command.args(["lab", "run", PLAN, "--json"]);
     command
 }
 
-fn judge(end: child::ProgramEnd, folder: &Path, user: As) -> CheckTally {
+fn judge(end: child::ProgramEnd, folder: &Path, user: JobUser) -> CheckTally {
     let mut tally = CheckTally::default();
     tally.check(end.is_success(), &format!("the job ends with exit code 0: {}", end.describe()));
     let page = find(folder, "report.html").and_then(|path| fs::read_to_string(path).ok());

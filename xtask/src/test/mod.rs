@@ -45,9 +45,9 @@ use clean_up::CleanUp;
 pub(crate) use clean_up::{WORD as CLEAN_UP_WORD, clean_up_after};
 use job::JobResult;
 use lints::RunningLints;
-use main_job::As;
+use main_job::JobUser;
 use privilege::Privilege;
-use programs::Built;
+use programs::BuildOutputs;
 use sandbox::Sandbox;
 use tally::CheckTally;
 
@@ -183,7 +183,7 @@ enum TestSuite {
     Lints,
     Crate(CrateSuite),
     Documentation,
-    Job(As),
+    Job(JobUser),
     Leftovers,
 }
 
@@ -196,8 +196,8 @@ impl TestSuite {
             Self::Lints => "lints",
             Self::Crate(suite) => &suite.name,
             Self::Documentation => "documentation",
-            Self::Job(As::Root) => "job-namespaces",
-            Self::Job(As::Anybody) => "job-loopback",
+            Self::Job(JobUser::Root) => "job-namespaces",
+            Self::Job(JobUser::Anybody) => "job-loopback",
             Self::Leftovers => "leftovers",
         }
     }
@@ -212,7 +212,7 @@ fn all_suites(root: &Path) -> Result<Vec<TestSuite>, String> {
     let mut suites = vec![TestSuite::Setup, TestSuite::Tidy, TestSuite::Build, TestSuite::Lints];
     suites.extend(tidy::crates_from_below(root)?.into_iter().map(TestSuite::Crate));
     suites.push(TestSuite::Documentation);
-    suites.extend([TestSuite::Job(As::Root), TestSuite::Job(As::Anybody)]);
+    suites.extend([TestSuite::Job(JobUser::Root), TestSuite::Job(JobUser::Anybody)]);
     suites.push(TestSuite::Leftovers);
     Ok(suites)
 }
@@ -253,7 +253,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     let mut session = TestSession::begin(root)?;
     print_privilege(&session);
     session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
-    let mut run = TestRunState { session, built: Built::default(), results: Vec::new() };
+    let mut run = TestRunState { session, built: BuildOutputs::default(), results: Vec::new() };
     let mut total = CheckTally::default();
     let mut folders = Vec::new();
     for suite in suites.iter().filter(|suite| is_once(suite)) {
@@ -323,7 +323,7 @@ fn print_privilege(session: &TestSession) {
 /// State of a run.
 struct TestRunState {
     session: TestSession,
-    built: Built,
+    built: BuildOutputs,
     results: Vec<JobResult>,
 }
 

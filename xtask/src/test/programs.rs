@@ -43,14 +43,14 @@ impl TestProgram {
 
 /// Files that the build made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Built {
+pub(crate) struct BuildOutputs {
     /// Test programs, in no particular order.
     pub(crate) programs: Vec<TestProgram>,
     /// Path of the `godwit` binary.
     pub(crate) godwit: Option<PathBuf>,
 }
 
-impl Built {
+impl BuildOutputs {
     /// Returns the integration program of the crate `name`.
     pub(crate) fn integration_program(&self, name: &str) -> Result<&TestProgram, String> {
         let is_wanted = |program: &&TestProgram| {
@@ -69,10 +69,10 @@ const COUNTED_EXAMPLE: &str = "features";
 
 /// Builds all test programs and the binary. Only clippy compiles the other examples: no test runs
 /// them.
-pub(crate) fn build(session: &TestSession) -> Result<(Built, CheckTally), String> {
+pub(crate) fn build(session: &TestSession) -> Result<(BuildOutputs, CheckTally), String> {
     let tests = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"];
     let programs = ["build", "--workspace", "--bin", "godwit", "--example", COUNTED_EXAMPLE];
-    let mut built = Built::default();
+    let mut built = BuildOutputs::default();
     let mut tally = CheckTally::default();
     for (step, arguments) in [("build", &tests[..]), ("build-programs", &programs)] {
         let messages = build_step(session, step, arguments, &mut tally)?;
@@ -86,14 +86,14 @@ pub(crate) fn build(session: &TestSession) -> Result<(Built, CheckTally), String
 pub(crate) fn build_integration_programs(
     session: &TestSession,
     step: &str,
-) -> Result<Built, String> {
+) -> Result<BuildOutputs, String> {
     let arguments = ["test", "--workspace", "--test", "main", "--no-run"];
     let mut tally = CheckTally::default();
     let messages = build_step(session, step, &arguments, &mut tally)?;
     if tally.failed > 0 {
         return Err("the integration programs cannot be built".to_owned());
     }
-    let mut built = Built::default();
+    let mut built = BuildOutputs::default();
     collect(&messages, &mut built);
     Ok(built)
 }
@@ -124,7 +124,7 @@ fn build_step(
 }
 
 /// Collects the programs from cargo's messages, one JSON object per line.
-fn collect(messages: &str, built: &mut Built) {
+fn collect(messages: &str, built: &mut BuildOutputs) {
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
         let Some(executable) = message["executable"].as_str() else { continue };
@@ -182,7 +182,7 @@ mod tests {
 {"reason":"compiler-artifact","manifest_path":"/w/crates/godwit/Cargo.toml","target":{"kind":["bin"],"name":"godwit"},"profile":{"test":false},"executable":"/w/t/godwit"}
 {"reason":"build-finished","success":true}
 not JSON"#;
-        let mut built = Built::default();
+        let mut built = BuildOutputs::default();
         collect(messages, &mut built);
         assert_eq!(built.godwit, Some(PathBuf::from("/w/t/godwit")));
         let targets: Vec<&str> = built.programs.iter().map(|each| each.target.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Dependencies between crates: every crate declares its layer, and a dependency points down.
 
 use super::finding::RuleViolation;
-use super::workspace::{CargoWorkspace, Dependency, Layer, Package, Use};
+use super::workspace::{CargoWorkspace, Dependency, DependencyUse, Layer, Package};
 
 /// Dependencies inside layer 2: the engine needs the crates that it decides about, control commands
 /// those that they show and change, and records those that generators count.
@@ -59,21 +59,21 @@ fn objection(
 ) -> Option<String> {
     let arrow = format!("{} -> {}", package.name, dependency.name);
     let (own, other) = match (layer, below, dependency.usage) {
-        (Layer::Check, _, _) | (_, Layer::Check, Use::Dev) => return None,
-        (_, Layer::Check, Use::Normal) => {
+        (Layer::Check, _, _) | (_, Layer::Check, DependencyUse::Dev) => return None,
+        (_, Layer::Check, DependencyUse::Normal) => {
             return Some(format!("{arrow}: only tests may see a check crate"));
         }
         (Layer::Number(own), Layer::Number(other), _) => (own, other),
     };
     let is_allowed = match dependency.usage {
-        Use::Dev => other <= own,
-        Use::Normal if other == own => match own {
+        DependencyUse::Dev => other <= own,
+        DependencyUse::Normal if other == own => match own {
             2 => CORE_ARROWS.contains(&(package.name.as_str(), dependency.name.as_str())),
             3 => EDGE_ARROWS.contains(&(package.name.as_str(), dependency.name.as_str())),
             4 => package.name == BINARY,
             _ => false,
         },
-        Use::Normal => other < own,
+        DependencyUse::Normal => other < own,
     };
     (!is_allowed).then(|| {
         let reason = match (own, other) {

@@ -107,12 +107,12 @@ pub(crate) struct CrateSuite {
     /// Folder of the crate.
     pub(crate) folder: PathBuf,
     /// Division of its integration program into jobs.
-    pub(crate) split: Split,
+    pub(crate) split: JobDivision,
 }
 
 /// Division of an integration program into jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Split {
+pub(crate) enum JobDivision {
     /// One job for all tests: crates below layer 3, which only compute.
     Whole,
     /// One job per module: crates with real sockets, files and databases.
@@ -128,9 +128,9 @@ pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> 
     let suites = packages.into_iter().map(|package| CrateSuite {
         folder: root.join(&package.folder),
         split: match package.layer {
-            _ if package.name == layers::BINARY => Split::ByTest,
-            Ok(layer) if layer >= Layer::Number(3) => Split::ByModule,
-            _ => Split::Whole,
+            _ if package.name == layers::BINARY => JobDivision::ByTest,
+            Ok(layer) if layer >= Layer::Number(3) => JobDivision::ByModule,
+            _ => JobDivision::Whole,
         },
         name: package.name,
     });

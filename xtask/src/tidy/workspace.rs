@@ -21,7 +21,7 @@ pub(crate) enum Layer {
 
 /// Use of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum DependencyUse {
     /// `[dependencies]` or `[build-dependencies]`.
     Normal,
     /// `[dev-dependencies]`.
@@ -34,7 +34,7 @@ pub(crate) struct Dependency {
     /// Name of the crate.
     pub(crate) name: String,
     /// Use of the dependency.
-    pub(crate) usage: Use,
+    pub(crate) usage: DependencyUse,
     /// True if it is a crate of this workspace.
     pub(crate) is_internal: bool,
 }
@@ -156,7 +156,11 @@ fn package_from(root: &Path, value: &Value) -> Package {
     let dependencies = list(&value["dependencies"])
         .map(|dependency| Dependency {
             name: dependency["name"].as_str().unwrap_or_default().to_owned(),
-            usage: if dependency["kind"] == "dev" { Use::Dev } else { Use::Normal },
+            usage: if dependency["kind"] == "dev" {
+                DependencyUse::Dev
+            } else {
+                DependencyUse::Normal
+            },
             is_internal: dependency["path"].is_string(),
         })
         .collect();

@@ -11,13 +11,13 @@ use crate::carrier::Peer;
 use crate::service::ConnectionHandle;
 
 /// A connection that the server may not have answered yet. Dropping it gives the connection up.
-pub struct Connecting {
+pub struct PendingConnection {
     handle: ConnectionHandle,
     peer: Peer,
     config: ConnectionConfig,
 }
 
-impl Connecting {
+impl PendingConnection {
     pub(super) const fn new(
         handle: ConnectionHandle,
         peer: Peer,
@@ -33,7 +33,7 @@ impl Connecting {
     }
 
     /// Waits for the server's answer, at most for `timeout`. Returns true when the answer has come:
-    /// [`Connecting::into_connection`] has the connection then.
+    /// [`PendingConnection::into_connection`] has the connection then.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use crate::DccpError;
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer};
 use crate::service::{EndpointState, SharedEndpoint};
 
-pub use connecting::Connecting;
+pub use connecting::PendingConnection;
 pub use connection::BlockingConnection;
 pub use listener::BlockingListener;
 
@@ -117,9 +117,9 @@ impl BlockingEndpoint {
         peer: Peer,
         options: ConnectOptions,
         config: &ConnectionConfig,
-    ) -> Result<Connecting, DccpError> {
+    ) -> Result<PendingConnection, DccpError> {
         let handle = self.shared.connect(peer, options, config)?;
-        Ok(Connecting::new(handle, peer, config.clone()))
+        Ok(PendingConnection::new(handle, peer, config.clone()))
     }
 
     /// Resets every connection, also those that are closing, and ends the endpoint without waiting

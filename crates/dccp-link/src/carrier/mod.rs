@@ -109,7 +109,7 @@ pub struct ConnectOptions {
 
 /// Packets that the sockets lost, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unsent {
+pub(crate) struct LostPackets {
     /// Packets that the kernel refused; they are lost as on the network.
     pub refused: u64,
     /// Packets longer than a receive slot.
@@ -186,8 +186,8 @@ impl Carriers {
         self.has_family_of(Ipv6Addr::UNSPECIFIED.into())
     }
 
-    pub(crate) fn unsent(&self) -> Unsent {
-        let mut sum = Unsent::default();
+    pub(crate) fn unsent(&self) -> LostPackets {
+        let mut sum = LostPackets::default();
         for way in self.sockets.iter().chain(self.dedicated_ports.sockets()) {
             sum.refused += way.send.counts().refused;
             sum.truncated += way.receive.truncated();
@@ -270,9 +270,9 @@ impl Carriers {
     }
 
     /// Returns the part of the carriers with which a thread waits for the sockets.
-    pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> Sleeper {
+    pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> SocketWaiter {
         let sockets = self.sockets.iter().map(|way| Arc::clone(&way.socket)).collect();
-        Sleeper { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
+        SocketWaiter { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
     }
 
     /// Returns true if the kernel has accepted all staged packets.
@@ -283,13 +283,13 @@ impl Carriers {
 
 /// Sockets of carriers that a thread waits for, without their batches.
 #[derive(Clone)]
-pub(crate) struct Sleeper {
+pub(crate) struct SocketWaiter {
     sockets: Vec<Arc<CarrierSocket>>,
     own: Arc<ReadyList>,
     waker: Arc<Waker>,
 }
 
-impl Sleeper {
+impl SocketWaiter {
     /// Waits until a packet came, the waker was called, the sockets have room if `wants_room`, or
     /// the time has passed.
     pub(crate) fn wait(&self, timeout_ns: Option<u64>, wants_room: bool) -> Result<(), NetError> {

@@ -23,7 +23,7 @@ use dccp::feature::Disagreement;
 use dccp::header::{Reset, ResetCode, ServiceCode};
 use netio::{Clock, NetError, Waker};
 
-use crate::carrier::{CarrierOptions, ConnectOptions, Peer, Sleeper};
+use crate::carrier::{CarrierOptions, ConnectOptions, Peer, SocketWaiter};
 use crate::{DccpError, Driver};
 
 pub(crate) use handle::{ConnectionHandle, Port};
@@ -105,11 +105,11 @@ pub(crate) struct Signal {
 
 /// Tasks that wait for an event.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Vec<TaskWaker>);
+pub(crate) struct TaskWakers(Vec<TaskWaker>);
 
-impl Tasks {
-    /// Adds a task that the next [`Tasks::ring`] wakes. A task that is added again takes no more
-    /// room.
+impl TaskWakers {
+    /// Adds a task that the next [`TaskWakers::ring`] wakes. A task that is added again takes no
+    /// more room.
     pub(crate) fn add(&mut self, context: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(context.waker())) {
             self.0.push(context.waker().clone());
@@ -133,8 +133,8 @@ pub(crate) struct ConnectionEntry {
     /// True if an application has found the send queue full.
     wants_room: bool,
     signal: Arc<Signal>,
-    pub(crate) readers: Tasks,
-    pub(crate) writers: Tasks,
+    pub(crate) readers: TaskWakers,
+    pub(crate) writers: TaskWakers,
 }
 
 /// A port that accepts connections.
@@ -143,7 +143,7 @@ pub(crate) struct AcceptQueue {
     backlog: VecDeque<ConnectionKey>,
     backlog_max: usize,
     arrived: Arc<Condvar>,
-    pub(crate) acceptors: Tasks,
+    pub(crate) acceptors: TaskWakers,
 }
 
 /// State that the lock guards.
@@ -152,7 +152,7 @@ pub(crate) struct EndpointState {
     pub(crate) entries: BTreeMap<ConnectionKey, ConnectionEntry>,
     pub(crate) listeners: BTreeMap<u16, AcceptQueue>,
     /// Tasks that wait until all connections are closed.
-    pub(crate) closers: Tasks,
+    pub(crate) closers: TaskWakers,
     /// Tasks to wake after the lock is released.
     woken: Vec<TaskWaker>,
     /// Latest time at which a dropped endpoint ends.
@@ -163,7 +163,7 @@ pub(crate) struct EndpointState {
 pub(crate) struct SharedEndpoint {
     state: Mutex<EndpointState>,
     is_sleeping: AtomicBool,
-    sleeper: Sleeper,
+    sleeper: SocketWaiter,
     /// Condition that a connection ended.
     pub(crate) ended: Condvar,
 }
@@ -180,7 +180,7 @@ impl SharedEndpoint {
             driver,
             entries: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            closers: Tasks::default(),
+            closers: TaskWakers::default(),
             woken: Vec::new(),
             leaving_ns: None,
         };
@@ -247,7 +247,7 @@ impl SharedEndpoint {
             backlog: VecDeque::new(),
             backlog_max: backlog,
             arrived: Arc::clone(&arrived),
-            acceptors: Tasks::default(),
+            acceptors: TaskWakers::default(),
         };
         state.listeners.insert(port, door);
         drop(state);

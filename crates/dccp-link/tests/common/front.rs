@@ -26,7 +26,7 @@ macro_rules! at_both_fronts {
             $(
                 #[test]
                 fn $name() {
-                    super::$name::<crate::common::front::Tasks>();
+                    super::$name::<crate::common::front::AsyncFront>();
                 }
             )*
         }
@@ -36,12 +36,12 @@ macro_rules! at_both_fronts {
 pub(crate) use at_both_fronts;
 
 /// The async front.
-pub(crate) type Tasks = RuntimeAdapter<asynchronous::AsyncEndpoint>;
+pub(crate) type AsyncFront = RuntimeAdapter<asynchronous::AsyncEndpoint>;
 
 /// Calls of an application at an endpoint.
 pub(crate) trait EndpointCalls: Sized + Send + Sync {
-    type Listener: Accept<Connection = Self::Connection>;
-    type Connection: Talk;
+    type Listener: ListenerCalls<Connection = Self::Connection>;
+    type Connection: ConnectionCalls;
 
     fn open(options: &CarrierOptions) -> Self;
     fn udp_port(&self) -> Option<u16>;
@@ -60,14 +60,14 @@ pub(crate) trait EndpointCalls: Sized + Send + Sync {
 }
 
 /// Calls of an application at a port.
-pub(crate) trait Accept: Send + Sync {
+pub(crate) trait ListenerCalls: Send + Sync {
     type Connection;
 
     fn accept(&self) -> Result<Self::Connection, DccpError>;
 }
 
 /// Calls of an application at a connection. Each call ends within the connection's patience.
-pub(crate) trait Talk: Send + Sync {
+pub(crate) trait ConnectionCalls: Send + Sync {
     fn set_patience(&mut self, patience: Duration);
     fn key(&self) -> ConnectionKey;
     fn send(&self, datagram: &[u8]) -> Result<(), DccpError>;
@@ -149,7 +149,7 @@ impl EndpointCalls for BlockingEndpoint {
     }
 }
 
-impl Accept for BlockingListener {
+impl ListenerCalls for BlockingListener {
     type Connection = BlockingConnection;
 
     fn accept(&self) -> Result<BlockingConnection, DccpError> {
@@ -159,7 +159,7 @@ impl Accept for BlockingListener {
     }
 }
 
-impl Talk for BlockingConnection {
+impl ConnectionCalls for BlockingConnection {
     fn set_patience(&mut self, patience: Duration) {
         self.set_send_timeout(Some(patience));
         self.set_receive_timeout(Some(patience));
@@ -228,7 +228,7 @@ impl<T> RuntimeAdapter<T> {
     }
 }
 
-impl EndpointCalls for Tasks {
+impl EndpointCalls for AsyncFront {
     type Listener = RuntimeAdapter<asynchronous::AsyncListener>;
     type Connection = RuntimeAdapter<asynchronous::AsyncConnection>;
 
@@ -274,7 +274,7 @@ impl EndpointCalls for Tasks {
     }
 }
 
-impl Accept for RuntimeAdapter<asynchronous::AsyncListener> {
+impl ListenerCalls for RuntimeAdapter<asynchronous::AsyncListener> {
     type Connection = RuntimeAdapter<asynchronous::AsyncConnection>;
 
     fn accept(&self) -> Result<Self::Connection, DccpError> {
@@ -282,7 +282,7 @@ impl Accept for RuntimeAdapter<asynchronous::AsyncListener> {
     }
 }
 
-impl Talk for RuntimeAdapter<asynchronous::AsyncConnection> {
+impl ConnectionCalls for RuntimeAdapter<asynchronous::AsyncConnection> {
     fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }

@@ -11,7 +11,7 @@ use dccp_link::{
 
 use super::forge::{Attack, FORGED};
 use super::relay::UdpRelay;
-use super::senders::{Permits, Victim, abuse, strike};
+use super::senders::{AttackedConnection, Permits, abuse, strike};
 use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
 /// Limits of the server: low, so that the test reaches them.
@@ -238,7 +238,8 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> Attack
         let ending = ServingThreadsGuard { stop: &stop, relay: relay.as_ref() };
         let client = open(kind, V4);
         let connection = client.connect(relayed, &config(ccid)).unwrap();
-        let victim = Victim { key: *connection.key(), server: door, relay: relay.as_ref() };
+        let victim =
+            AttackedConnection { key: *connection.key(), server: door, relay: relay.as_ref() };
         let mut outcome = besiege(&server, connection, victim, direct, scale, ccid);
         assert!(client.wait_closed(PATIENCE), "closing is answered");
         assert_eq!(client.connections_count(), 1, "what is over is remembered for a while");
@@ -267,7 +268,7 @@ impl Drop for ServingThreadsGuard<'_> {
 fn besiege(
     server: &BlockingEndpoint,
     connection: BlockingConnection,
-    victim: Victim<'_>,
+    victim: AttackedConnection<'_>,
     direct: Peer,
     scale: AttackRunSize,
     ccid: u8,
@@ -329,7 +330,7 @@ fn besiege(
 /// flood is over.
 fn come_late(
     direct: Peer,
-    victim: Victim<'_>,
+    victim: AttackedConnection<'_>,
     ccid: u8,
     sent: &[AtomicU64; 4],
     scale: AttackRunSize,

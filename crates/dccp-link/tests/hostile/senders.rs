@@ -24,7 +24,7 @@ const SOCKETS: usize = 8;
 
 /// The connection under attack.
 #[derive(Clone, Copy)]
-pub(crate) struct Victim<'a> {
+pub(crate) struct AttackedConnection<'a> {
     /// Key of the connection, as its client has it.
     pub(crate) key: ConnectionKey,
     /// Address of the server, inside of UDP.
@@ -34,14 +34,14 @@ pub(crate) struct Victim<'a> {
 }
 
 /// Socket from which forged packets leave.
-enum Muzzle {
+enum ForgerySocket {
     /// Socket of the relay, from which the connection's packets leave, too.
     Relay(Arc<netio::UdpSocket>),
     Udp(netio::UdpSocket),
     Raw(RawSocket),
 }
 
-impl Muzzle {
+impl ForgerySocket {
     fn raw() -> Self {
         let options = RawOptions {
             bind: V4,
@@ -118,18 +118,18 @@ const FREE: u64 = 1 << 60;
 /// Sends `packets` packets of an attack as fast as the kernel accepts them and the permits allow.
 pub(crate) fn strike(
     attack: Attack,
-    victim: Victim<'_>,
+    victim: AttackedConnection<'_>,
     packets: u64,
     sent: &AtomicU64,
     permits: &Permits,
 ) {
     let mut random = Random::from_seed(0xa77ac4 + attack as u64);
     let muzzles: Vec<_> = match (victim.relay, attack) {
-        (None, _) => vec![Muzzle::raw()],
+        (None, _) => vec![ForgerySocket::raw()],
         (Some(_), Attack::Requests) => (0..SOCKETS)
-            .map(|_| Muzzle::Udp(netio::UdpSocket::open(&UdpOptions::at((V4, 0))).unwrap()))
+            .map(|_| ForgerySocket::Udp(netio::UdpSocket::open(&UdpOptions::at((V4, 0))).unwrap()))
             .collect(),
-        (Some(relay), _) => vec![Muzzle::Relay(Arc::clone(&relay.socket))],
+        (Some(relay), _) => vec![ForgerySocket::Relay(Arc::clone(&relay.socket))],
     };
     let mut batch = SendBatch::new(SLOTS, PACKET_BYTES_MAX, victim.relay.is_some());
     for round in 0..packets.div_ceil(SLOTS as u64) {
@@ -147,10 +147,10 @@ pub(crate) fn strike(
 /// Returns the forged names of a packet, its destination, and its source.
 fn aim(
     attack: Attack,
-    victim: Victim<'_>,
+    victim: AttackedConnection<'_>,
     random: &mut Random,
 ) -> (ForgedEndpoints, SocketAddr, Option<SendSource>) {
-    let Victim { key, server, relay } = victim;
+    let AttackedConnection { key, server, relay } = victim;
     if attack == Attack::Requests {
         // Over IP the source is any address of loopback.
         let source = Ipv4Addr::from(0x7f00_0000 | random.next_u32() >> 8 | 2).into();

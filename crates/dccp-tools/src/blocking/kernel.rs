@@ -9,7 +9,7 @@ use dccp_link::DccpError;
 use netio::signal::Signals;
 use netio::{DccpSocket, NetError, PollFd};
 
-use super::{CLOSING, LOOK, Waited, is_stopped};
+use super::{CLOSING, LOOK, WaitResult, is_stopped};
 use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
@@ -34,7 +34,7 @@ impl KernelEnd {
         link: &LinkArgs,
         host: &str,
         signals: &Signals,
-    ) -> Result<Waited<Self>, ToolError> {
+    ) -> Result<WaitResult<Self>, ToolError> {
         let (config, to) = (link.config()?, link.destination(host)?);
         let remote = to.socket_address();
         let socket = DccpSocket::connect(remote, &kernel::options(link, &config))
@@ -44,14 +44,14 @@ impl KernelEnd {
         loop {
             if is_stopped(signals) {
                 socket.abort();
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             let is_open = wait(PollFd::writable(&socket), signals, LOOK)?;
             if let Some(cause) = socket.take_error().map_err(failed)? {
                 return Err(kernel::refusal(to.peer, cause).into());
             }
             if is_open {
-                return Ok(Waited::Done(Self::new(socket, remote)));
+                return Ok(WaitResult::Done(Self::new(socket, remote)));
             }
             if Instant::now() >= deadline {
                 socket.abort();
@@ -66,17 +66,17 @@ impl KernelEnd {
         link: &LinkArgs,
         signals: &Signals,
         say: impl FnOnce(&str),
-    ) -> Result<Waited<Self>, ToolError> {
+    ) -> Result<WaitResult<Self>, ToolError> {
         let listener = kernel::listen(link, &link.config()?, 1)?;
         say(&format!("listening on {}", link.describe_ports()));
         loop {
             if is_stopped(signals) {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             wait(PollFd::readable(&listener), signals, LOOK)?;
             match listener.accept() {
                 Ok((socket, remote)) => {
-                    return Ok(Waited::Done(Self::new(socket, remote)));
+                    return Ok(WaitResult::Done(Self::new(socket, remote)));
                 }
                 Err(error) if is_nothing_yet(&error) => {}
                 Err(error) => {
@@ -154,12 +154,12 @@ impl KernelEnd {
 
     /// Sends the datagrams in the queue, unless a signal comes before, and closes. The kernel waits
     /// for the other end.
-    pub(super) fn close(&mut self, signals: &Signals) -> Result<Waited<()>, ToolError> {
+    pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
         // A close discards the data that CCID 2 cannot send at that moment, with any SO_LINGER.
         let deadline = Instant::now() + CLOSING;
         while self.socket().queued_bytes().map_err(failed)? > 0 {
             if is_stopped(signals) {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             if Instant::now() >= deadline {
                 let seconds = CLOSING.as_secs();
@@ -169,7 +169,7 @@ impl KernelEnd {
             wait(PollFd::readable(signals), signals, RETRY)?;
         }
         self.socket = None;
-        Ok(Waited::Done(()))
+        Ok(WaitResult::Done(()))
     }
 
     /// Resets the connection.

@@ -30,7 +30,7 @@ const RECEIVE_QUEUE_LEN: usize = 4_096;
 const PIPE_BYTES: usize = 4_096;
 
 /// One connection of a command.
-pub(crate) struct Single {
+pub(crate) struct CommandConnection {
     end: StackEnd,
     signals: Signals,
 }
@@ -42,17 +42,17 @@ enum StackEnd {
 }
 
 /// Result of a call that waits.
-pub(crate) enum Waited<T> {
+pub(crate) enum WaitResult<T> {
     Done(T),
     /// Call that a signal ended.
     Interrupted,
 }
 
-impl<T> Waited<T> {
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Waited<U> {
+impl<T> WaitResult<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> WaitResult<U> {
         match self {
-            Self::Done(done) => Waited::Done(change(done)),
-            Self::Interrupted => Waited::Interrupted,
+            Self::Done(done) => WaitResult::Done(change(done)),
+            Self::Interrupted => WaitResult::Interrupted,
         }
     }
 }
@@ -82,9 +82,9 @@ fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError>
     Ok(file.is_readable() || file.is_writable())
 }
 
-impl Single {
+impl CommandConnection {
     /// Connects to `host`.
-    pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<Waited<Self>, ToolError> {
+    pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<WaitResult<Self>, ToolError> {
         let signals = install()?;
         let end = match link.carrier() {
             CarrierArg::Kernel => KernelEnd::connect(link, host, &signals)?.map(StackEnd::Kernel),
@@ -98,7 +98,7 @@ impl Single {
     pub(crate) fn accept(
         link: &LinkArgs,
         say: impl FnOnce(&str),
-    ) -> Result<Waited<Self>, ToolError> {
+    ) -> Result<WaitResult<Self>, ToolError> {
         let signals = install()?;
         let end = match link.carrier() {
             CarrierArg::Kernel => KernelEnd::accept(link, &signals, say)?.map(StackEnd::Kernel),
@@ -154,17 +154,17 @@ impl Single {
         &self,
         file: &mut File,
         buffer: &mut [u8],
-    ) -> Result<Waited<usize>, ToolError> {
+    ) -> Result<WaitResult<usize>, ToolError> {
         loop {
             self.observe();
             if self.is_interrupted() {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             if !wait_for_file(&self.signals, PollFd::readable(file))? {
                 continue;
             }
             match file.read(buffer) {
-                Ok(count) => return Ok(Waited::Done(count)),
+                Ok(count) => return Ok(WaitResult::Done(count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(ToolError::Failed(format!("cannot read: {error}"))),
             }
@@ -172,11 +172,11 @@ impl Single {
     }
 
     /// Writes all of `data` to `file`, as fast as it accepts it.
-    pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> Result<Waited<()>, ToolError> {
+    pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> Result<WaitResult<()>, ToolError> {
         let mut rest = data;
         while !rest.is_empty() {
             if self.is_interrupted() {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             if !wait_for_file(&self.signals, PollFd::writable(file))? {
                 continue;
@@ -187,22 +187,22 @@ impl Single {
                 Err(error) => return Err(ToolError::Failed(format!("cannot write: {error}"))),
             }
         }
-        Ok(Waited::Done(()))
+        Ok(WaitResult::Done(()))
     }
 
     /// Sends a datagram.
-    pub(crate) fn send(&self, datagram: &[u8]) -> Result<Waited<()>, ToolError> {
+    pub(crate) fn send(&self, datagram: &[u8]) -> Result<WaitResult<()>, ToolError> {
         loop {
             self.observe();
             if self.is_interrupted() {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             let sent = match &self.end {
                 StackEnd::Own(end) => end.connection().send(datagram),
                 StackEnd::Kernel(end) => end.send(datagram, &self.signals),
             };
             match sent {
-                Ok(()) => return Ok(Waited::Done(())),
+                Ok(()) => return Ok(WaitResult::Done(())),
                 Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -210,18 +210,18 @@ impl Single {
     }
 
     /// Receives the next datagram into `buffer`, in place of its content. Returns false at the end.
-    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<Waited<bool>, ToolError> {
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<WaitResult<bool>, ToolError> {
         loop {
             self.observe();
             if self.is_interrupted() {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
             let received = match &self.end {
                 StackEnd::Own(end) => end.connection().receive_into(buffer),
                 StackEnd::Kernel(end) => end.receive(buffer, &self.signals),
             };
             match received {
-                Ok(is_there) => return Ok(Waited::Done(is_there)),
+                Ok(is_there) => return Ok(WaitResult::Done(is_there)),
                 Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -241,10 +241,10 @@ impl Single {
 
     /// Closes, and waits for the other end. When a signal comes first, or came before, the
     /// connection is reset.
-    pub(crate) fn close(mut self) -> Result<Waited<()>, ToolError> {
+    pub(crate) fn close(mut self) -> Result<WaitResult<()>, ToolError> {
         self.observe();
         if self.is_interrupted() {
-            return Ok(Waited::Interrupted);
+            return Ok(WaitResult::Interrupted);
         }
         match &mut self.end {
             StackEnd::Own(end) => end.close(&self.signals),
@@ -253,7 +253,7 @@ impl Single {
     }
 }
 
-impl Drop for Single {
+impl Drop for CommandConnection {
     /// Resets the connection after a signal, without waiting for the other end.
     fn drop(&mut self) {
         if self.is_interrupted() {

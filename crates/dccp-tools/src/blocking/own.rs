@@ -7,7 +7,7 @@ use dccp_link::{BlockingConnection, BlockingEndpoint, DccpError, EndpointLimits}
 use netio::Clock;
 use netio::signal::Signals;
 
-use super::{CLOSING, LOOK, RECEIVE_QUEUE_LEN, Waited, is_stopped};
+use super::{CLOSING, LOOK, RECEIVE_QUEUE_LEN, WaitResult, is_stopped};
 use crate::ToolError;
 use crate::debug::Observer;
 use crate::options::LinkArgs;
@@ -27,7 +27,7 @@ impl OwnEnd {
         link: &LinkArgs,
         host: &str,
         signals: &Signals,
-    ) -> Result<Waited<Self>, ToolError> {
+    ) -> Result<WaitResult<Self>, ToolError> {
         let (config, to) = (link.config()?, link.destination(host)?);
         let endpoint =
             BlockingEndpoint::open(&link.client_carrier(to.peer)?, EndpointLimits::default())?;
@@ -47,14 +47,14 @@ impl OwnEnd {
                 Ok(true) => break,
                 Ok(false) if is_stopped(signals) => {
                     endpoint.abort();
-                    return Ok(Waited::Interrupted);
+                    return Ok(WaitResult::Interrupted);
                 }
                 Ok(false) => {}
                 Err(DccpError::TimedOut(timeout)) => return Err(link.no_answer_error(to, timeout)),
                 Err(other) => return Err(other.into()),
             }
         }
-        Ok(Waited::Done(Self::new(connecting.into_connection(), endpoint, observer)))
+        Ok(WaitResult::Done(Self::new(connecting.into_connection(), endpoint, observer)))
     }
 
     /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
@@ -63,7 +63,7 @@ impl OwnEnd {
         link: &LinkArgs,
         signals: &Signals,
         say: impl FnOnce(&str),
-    ) -> Result<Waited<Self>, ToolError> {
+    ) -> Result<WaitResult<Self>, ToolError> {
         let mut config = link.config()?;
         config.receive_queue_len = RECEIVE_QUEUE_LEN;
         let endpoint = BlockingEndpoint::open(&link.server_carrier()?, EndpointLimits::default())?;
@@ -74,11 +74,11 @@ impl OwnEnd {
                 Ok(connection) => {
                     drop(listener);
                     let observer = Observer::new(&link.debug);
-                    return Ok(Waited::Done(Self::new(connection, endpoint, observer)));
+                    return Ok(WaitResult::Done(Self::new(connection, endpoint, observer)));
                 }
                 Err(DccpError::TimedOut(_)) if is_stopped(signals) => {
                     endpoint.abort();
-                    return Ok(Waited::Interrupted);
+                    return Ok(WaitResult::Interrupted);
                 }
                 Err(DccpError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -114,7 +114,7 @@ impl OwnEnd {
     }
 
     /// Closes, and waits for the other end or a signal.
-    pub(super) fn close(&mut self, signals: &Signals) -> Result<Waited<()>, ToolError> {
+    pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
         if let Some(connection) = self.connection.take() {
             connection.close();
         }
@@ -122,10 +122,10 @@ impl OwnEnd {
         let deadline = Instant::now() + CLOSING;
         while Instant::now() < deadline {
             if endpoint.wait_closed(LOOK) {
-                return Ok(Waited::Done(()));
+                return Ok(WaitResult::Done(()));
             }
             if is_stopped(signals) {
-                return Ok(Waited::Interrupted);
+                return Ok(WaitResult::Interrupted);
             }
         }
         let seconds = CLOSING.as_secs();

@@ -41,14 +41,14 @@ pub(super) const fn carrier_name(carrier: RegressionCarrier) -> CarrierName {
 
 /// Carrier and length of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wrapping {
+pub(super) struct DatagramHeaders {
     pub(super) carrier: CarrierName,
     pub(super) is_v6: bool,
     /// Bytes of a datagram over IPv4.
     pub(super) v4_bytes: usize,
 }
 
-impl Wrapping {
+impl DatagramHeaders {
     /// Returns the bytes before a DCCP packet within a frame.
     pub(super) const fn headers_bytes(self) -> usize {
         let ip_bytes = if self.is_v6 { 20 + V6_BYTES } else { 20 };
@@ -152,7 +152,7 @@ impl RegressionCase {
 
     /// Returns the desired bits of data per second: the rate of TFRC's equation, or the capacity of
     /// the line if that is less.
-    pub(super) fn desired(&self, wrapping: Wrapping) -> f64 {
+    pub(super) fn desired(&self, wrapping: DatagramHeaders) -> f64 {
         let data_bytes = wrapping.datagram_bytes();
         let by_losses = self.loss.map_or(f64::INFINITY, |(rtt_s, loss)| {
             equation::rate(data_bytes as f64, rtt_s, loss) * 8.0
@@ -166,7 +166,7 @@ impl RegressionCase {
     }
 
     /// Returns the round-trip time in seconds and packet loss, if losses are the limit.
-    pub(super) fn limiting_loss(&self, wrapping: Wrapping) -> Option<(f64, f64)> {
+    pub(super) fn limiting_loss(&self, wrapping: DatagramHeaders) -> Option<(f64, f64)> {
         let data_bytes = wrapping.datagram_bytes() as f64;
         let limits = |&(rtt_s, loss): &(f64, f64)| {
             equation::rate(data_bytes, rtt_s, loss) * 8.0 <= self.desired(wrapping)
@@ -175,7 +175,7 @@ impl RegressionCase {
     }
 
     /// Returns the least and the greatest accepted mean of CCID 3, in bit/s.
-    pub(super) fn accepted(&self, wrapping: Wrapping) -> Option<[f64; 2]> {
+    pub(super) fn accepted(&self, wrapping: DatagramHeaders) -> Option<[f64; 2]> {
         let [least, most] = self.accepted?;
         // Longer headers leave less of the line.
         if wrapping.is_v6 && self.limiting_loss(wrapping).is_none() {
@@ -187,7 +187,7 @@ impl RegressionCase {
     /// Returns the emulation of packets from the DCCP header on, each way, hop by hop: on the
     /// virtual clock packets have no other headers, so the words must include their length on the
     /// line.
-    pub(super) fn hops(&self, wrapping: Wrapping) -> Vec<String> {
+    pub(super) fn hops(&self, wrapping: DatagramHeaders) -> Vec<String> {
         let hop = match &self.line {
             Some(LinkRateLimit { overhead_bytes, bare, .. }) => {
                 let bytes = overhead_bytes + ETHERNET_HEADER_BYTES + wrapping.headers_bytes();
@@ -203,8 +203,8 @@ impl RegressionCase {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) const RAW: Wrapping =
-        Wrapping { carrier: CarrierName::Raw, is_v6: false, v4_bytes: 1_424 };
+    pub(in super::super) const RAW: DatagramHeaders =
+        DatagramHeaders { carrier: CarrierName::Raw, is_v6: false, v4_bytes: 1_424 };
 
     /// Returns the case of this name of the shipped plan.
     pub(in super::super) fn named(name: &str) -> RegressionCase {
@@ -218,10 +218,10 @@ pub(super) mod tests {
         assert!((desired("loss10", RAW) / 1_024.0 - 131.28).abs() < 0.01);
         assert!((desired("loss1", RAW) / 1_048_576.0 - 3.051).abs() < 0.001);
         assert!((desired("direct", RAW) - 95.06e6).abs() < 5e3);
-        let udp = Wrapping { carrier: CarrierName::Udp, ..RAW };
+        let udp = DatagramHeaders { carrier: CarrierName::Udp, ..RAW };
         assert!((desired("routed", udp) - 94.56e6).abs() < 5e3);
         // 1,404 bytes of data in frames of 1,498.
-        let v6 = Wrapping { is_v6: true, ..RAW };
+        let v6 = DatagramHeaders { is_v6: true, ..RAW };
         assert!((desired("direct", v6) - 1e8 * 1_404.0 / 1_498.0).abs() < 1.0);
     }
 

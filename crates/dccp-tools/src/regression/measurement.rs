@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::regression::RegressionClock;
 
-use super::case::{RegressionCase, Wrapping};
+use super::case::{DatagramHeaders, RegressionCase};
 use super::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use super::row::{CommonRunSettings, RegressionRow};
 use super::virtual_clock;
@@ -151,7 +151,7 @@ impl RegressionCases {
 fn configs(
     connection: &LinkArgs,
     tx_qlen: usize,
-    wrapping: Wrapping,
+    wrapping: DatagramHeaders,
     tx_ccid: u8,
     rx_ccid: u8,
 ) -> Result<[dccp_link::ConnectionConfig; 2], ToolError> {

@@ -23,7 +23,7 @@ use netio::signal::Signals;
 use crate::options::LinkArgs;
 use crate::units::parse_seconds;
 use crate::{DccpCommandOutcome, ToolError, print_text};
-use case::{RegressionCase, Wrapping};
+use case::{DatagramHeaders, RegressionCase};
 use measurement::RegressionCases;
 use row::{CommonRunSettings, RegressionDocument, RegressionRow};
 
@@ -120,7 +120,7 @@ impl DccpRegressionArgs {
     fn regression_cases(&self) -> Result<RegressionCases, ToolError> {
         let plan = case::shipped();
         let is_tx_qlen_set = self.connection.sets("tx_qlen");
-        let wrapping = Wrapping {
+        let wrapping = DatagramHeaders {
             carrier: self.connection.own_carrier(case::carrier_name(plan.carrier))?,
             is_v6: self.connection.v6,
             v4_bytes: plan.datagram_bytes,

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use measure::regression::{RegressionClock, RegressionPlan};
 use serde_json::Value;
 
-use super::case::{RegressionCase, Wrapping, carrier_name};
+use super::case::{DatagramHeaders, RegressionCase, carrier_name};
 use super::measurement::{Listener, RegressionCases, RegressionProgress};
 use super::page;
 use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
@@ -52,7 +52,7 @@ pub fn run_plan(
         tell(RegressionProgress::Warning(warning.clone()))?;
         warnings.push(warning);
     }
-    let wrapping = Wrapping {
+    let wrapping = DatagramHeaders {
         carrier: carrier_name(plan.carrier),
         is_v6: false,
         v4_bytes: plan.datagram_bytes,

@@ -4,7 +4,7 @@ use measure::regression::RegressionClock;
 use measure::statistics::{standard_deviation, trimmed_interval};
 use serde::Serialize;
 
-use super::case::{RegressionCase, Wrapping};
+use super::case::{DatagramHeaders, RegressionCase};
 use crate::units;
 
 /// Schema version of the documents.
@@ -16,7 +16,7 @@ pub(super) const FORMULA: &str =
 /// Settings that all runs have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonRunSettings {
-    pub(super) wrapping: Wrapping,
+    pub(super) wrapping: DatagramHeaders,
     /// Datagrams that the send queue holds.
     pub(super) tx_qlen: usize,
     pub(super) seconds: f64,
@@ -59,7 +59,7 @@ pub(super) struct RegressionDocument<'a> {
     carrier: &'static str,
     ip_version: u8,
     #[serde(skip)]
-    pub(super) wrapping: Wrapping,
+    pub(super) wrapping: DatagramHeaders,
     pub(super) datagram_bytes: usize,
     pub(super) tx_qlen: usize,
     pub(super) seconds: f64,
@@ -115,7 +115,7 @@ impl RegressionRow {
         case: &RegressionCase,
         clock: RegressionClock,
         ccid: u8,
-        wrapping: Wrapping,
+        wrapping: DatagramHeaders,
         rates: Vec<f64>,
     ) -> Self {
         let is_tfrc = ccid == 3;

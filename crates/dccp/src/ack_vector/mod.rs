@@ -58,7 +58,7 @@ struct RunLengthEntry {
 
 /// Effect of a packet's arrival on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Novelty {
+pub enum ArrivalEffect {
     /// The next packet in order.
     Next,
     /// A packet that left a hole or filled one.
@@ -138,7 +138,7 @@ impl AckVector {
         number: SequenceNumber,
         is_marked: bool,
         nonce: bool,
-    ) -> Novelty {
+    ) -> ArrivalEffect {
         let state = if is_marked { PacketState::Marked } else { PacketState::Received };
         let nonce = nonce && !is_marked;
         let ahead = number.distance_from(self.newest);
@@ -150,7 +150,7 @@ impl AckVector {
         self.push(state, nonce);
         self.newest = number;
         self.cells.truncate(CELLS_MAX);
-        if holes == 0 { Novelty::Next } else { Novelty::OutOfOrder }
+        if holes == 0 { ArrivalEffect::Next } else { ArrivalEffect::OutOfOrder }
     }
 
     /// Extends the history up to `number`, which did not arrive or was not processed: a packet that
@@ -196,7 +196,7 @@ impl AckVector {
         number: SequenceNumber,
         state: PacketState,
         nonce: bool,
-    ) -> Novelty {
+    ) -> ArrivalEffect {
         let mut newer = 0;
         for index in 0..self.cells.len() {
             let cell = self.cells[index];
@@ -204,7 +204,7 @@ impl AckVector {
             if offset < u64::from(cell.packets) {
                 // The first report of a packet is final (§11.4.1).
                 if cell.state != PacketState::Missing {
-                    return Novelty::Known;
+                    return ArrivalEffect::Known;
                 }
                 self.fill(index, offset as u8, state, nonce);
                 // A report that has the packet as missing must not free it once acknowledged (A.3).
@@ -213,7 +213,7 @@ impl AckVector {
                         report.covers = number.minus(1);
                     }
                 }
-                return Novelty::OutOfOrder;
+                return ArrivalEffect::OutOfOrder;
             }
             newer += u64::from(cell.packets);
         }
@@ -222,10 +222,10 @@ impl AckVector {
 
     /// Records the arrival of a packet that is older than the history. If it was missing when its
     /// cell was freed it is new, though no report includes it any more.
-    fn arrived_in_gap(&mut self, number: SequenceNumber) -> Novelty {
+    fn arrived_in_gap(&mut self, number: SequenceNumber) -> ArrivalEffect {
         let is_in =
             |gap: &Gap| number.distance_from(gap.first) >= 0 && number.distance_from(gap.last) <= 0;
-        let Some(index) = self.gaps.iter().position(is_in) else { return Novelty::Known };
+        let Some(index) = self.gaps.iter().position(is_in) else { return ArrivalEffect::Known };
         let Gap { first, last } = self.gaps[index];
         self.gaps.remove(index);
         for part in [Gap { first: number.next(), last }, Gap { first, last: number.minus(1) }] {
@@ -233,7 +233,7 @@ impl AckVector {
                 self.gaps.insert(index, part);
             }
         }
-        Novelty::OutOfOrder
+        ArrivalEffect::OutOfOrder
     }
 
     /// Splits the missing cell at `index` around its packet `offset`.
@@ -357,16 +357,16 @@ mod tests {
     #[test]
     fn ack_02_a_late_arrival_fills_its_hole() {
         let mut vector = AckVector::new(n(0));
-        assert_eq!(vector.record_arrival(n(10), false, false), Novelty::OutOfOrder);
+        assert_eq!(vector.record_arrival(n(10), false, false), ArrivalEffect::OutOfOrder);
         assert_eq!(octets(&mut vector, 1), [38, 5, 0, 192 + 8, 0]);
-        assert_eq!(vector.record_arrival(n(4), true, false), Novelty::OutOfOrder);
+        assert_eq!(vector.record_arrival(n(4), true, false), ArrivalEffect::OutOfOrder);
         assert_eq!(octets(&mut vector, 2), [38, 7, 0, 192 + 4, 64, 192 + 2, 0]);
-        assert_eq!(vector.record_arrival(n(9), false, false), Novelty::OutOfOrder);
+        assert_eq!(vector.record_arrival(n(9), false, false), ArrivalEffect::OutOfOrder);
         vector.record_arrival(n(1), false, false);
         assert_eq!(octets(&mut vector, 3), [38, 9, 0, 0, 192 + 3, 64, 192 + 1, 0, 0]);
         // A packet that arrives again changes nothing, nor does one older than the history.
-        assert_eq!(vector.record_arrival(n(4), false, false), Novelty::Known);
-        assert_eq!(vector.record_arrival(n(0).minus(3), false, false), Novelty::Known);
+        assert_eq!(vector.record_arrival(n(4), false, false), ArrivalEffect::Known);
+        assert_eq!(vector.record_arrival(n(0).minus(3), false, false), ArrivalEffect::Known);
         assert_eq!(vector.len(), 7);
     }
 
@@ -392,10 +392,14 @@ mod tests {
         vector.acknowledged(n(50), n(50));
         assert_eq!(vector.len(), 1, "the gap is reported no more");
         for number in [3, 5, 1] {
-            assert_eq!(vector.record_arrival(n(number), false, false), Novelty::OutOfOrder);
-            assert_eq!(vector.record_arrival(n(number), false, false), Novelty::Known, "once");
+            assert_eq!(vector.record_arrival(n(number), false, false), ArrivalEffect::OutOfOrder);
+            assert_eq!(
+                vector.record_arrival(n(number), false, false),
+                ArrivalEffect::Known,
+                "once"
+            );
         }
-        assert_eq!(vector.record_arrival(n(0), false, false), Novelty::Known);
+        assert_eq!(vector.record_arrival(n(0), false, false), ArrivalEffect::Known);
         assert_eq!(octets(&mut vector, 51), [38, 3, 0]);
     }
 

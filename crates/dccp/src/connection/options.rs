@@ -13,7 +13,7 @@ const INIT_COOKIES_MAX: usize = 4;
 
 /// Content of the options that the later steps need.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ReceivedOptions {
     pub(super) ndp_count: Option<u64>,
     pub(super) elapsed_ns: u64,
     pub(super) data_checksum: Option<u32>,
@@ -22,9 +22,12 @@ pub(super) struct Heard {
 
 impl Connection {
     /// Processes the options. An error ends the connection.
-    pub(super) fn step_8_options(&mut self, incoming: &IncomingPacket<'_>) -> Result<Heard, Reset> {
+    pub(super) fn step_8_options(
+        &mut self,
+        incoming: &IncomingPacket<'_>,
+    ) -> Result<ReceivedOptions, Reset> {
         self.guard_ccids(incoming.now_ns);
-        let mut heard = Heard::default();
+        let mut heard = ReceivedOptions::default();
         let mut mandatory = false;
         let about = |code, raw: &RawOption<'_>| Reset::about_option(code, raw.number, raw.value);
         let packet_type = incoming.packet_type();
@@ -61,7 +64,7 @@ impl Connection {
         incoming: &IncomingPacket<'_>,
         option: &DccpOption<'_>,
         is_mandatory: bool,
-        heard: &mut Heard,
+        heard: &mut ReceivedOptions,
     ) -> Result<bool, Reset> {
         let now_ns = incoming.now_ns;
         match *option {

@@ -2,10 +2,10 @@
 //! as far as they look for a connection; step 8 is in `options`.
 
 use super::control::{Control, reply_without_connection};
-use super::options::Heard;
+use super::options::ReceivedOptions;
 use super::{Connection, ConnectionEvent, ConnectionState, Ecn, Role};
 use crate::ack_vector::dropped::DropCode;
-use crate::ack_vector::{AckVector, Novelty, PacketState, Runs};
+use crate::ack_vector::{AckVector, ArrivalEffect, PacketState, Runs};
 use crate::ccid::{Feedback, PacketArrival};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
@@ -76,7 +76,7 @@ impl Connection {
         let novelty = self.notify_ccids(&incoming, &heard);
         self.steps_13_to_15_control(&incoming);
         // The network may double packets; the application gets each once.
-        if novelty != Some(Novelty::Known) {
+        if novelty != Some(ArrivalEffect::Known) {
             self.step_16_data(&incoming, &heard);
         }
         self.watch_features(now_ns);
@@ -281,7 +281,11 @@ impl Connection {
 
     /// Reports the packet and its acknowledgement to the congestion controls. Returns the packet's
     /// novelty, once the handshake is over.
-    fn notify_ccids(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) -> Option<Novelty> {
+    fn notify_ccids(
+        &mut self,
+        incoming: &IncomingPacket<'_>,
+        heard: &ReceivedOptions,
+    ) -> Option<ArrivalEffect> {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
         let novelty =
@@ -289,8 +293,8 @@ impl Connection {
         if self.state == ConnectionState::Respond {
             return None;
         }
-        if novelty != Novelty::Known {
-            self.notify_receiver(incoming, heard, is_marked, novelty == Novelty::Next);
+        if novelty != ArrivalEffect::Known {
+            self.notify_receiver(incoming, heard, is_marked, novelty == ArrivalEffect::Next);
         }
         self.notify_sender(incoming, heard);
         Some(novelty)
@@ -299,7 +303,7 @@ impl Connection {
     fn notify_receiver(
         &mut self,
         incoming: &IncomingPacket<'_>,
-        heard: &Heard,
+        heard: &ReceivedOptions,
         is_marked: bool,
         is_in_order: bool,
     ) {
@@ -326,7 +330,7 @@ impl Connection {
         }
     }
 
-    fn notify_sender(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
+    fn notify_sender(&mut self, incoming: &IncomingPacket<'_>, heard: &ReceivedOptions) {
         let (now_ns, packet_type) = (incoming.now_ns, incoming.packet_type());
         let (Some(sender), Some(ack_vector)) = (&mut self.sender, &mut self.ack_vector) else {
             return;
@@ -369,7 +373,7 @@ impl Connection {
 
     /// Passes data to the application (step 16): data of Requests and Responses once (§8.1.2), and
     /// data of a Request when the handshake is over.
-    fn step_16_data(&mut self, incoming: &IncomingPacket<'_>, heard: &Heard) {
+    fn step_16_data(&mut self, incoming: &IncomingPacket<'_>, heard: &ReceivedOptions) {
         let packet_type = incoming.packet_type();
         let data = incoming.packet.data;
         let is_handshake = packet_type.has_service_code();

@@ -31,13 +31,13 @@ pub(super) type Mark = (u32, u64);
 /// Cookies that connections were made from. If the network repeats a packet after the connection
 /// has ended, its cookie would make another connection, which would deliver its data again.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct UsedCookies {
     marks: BTreeSet<Mark>,
     /// Latest sealing time of cookies that may have been dropped from the set, in seconds.
     forgotten_s: Option<u32>,
 }
 
-impl Spent {
+impl UsedCookies {
     /// Returns the count of cookies in the set.
     pub(super) fn len(&self) -> usize {
         self.marks.len()
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_cookie_is_spent_once() {
-        let mut spent = Spent::default();
+        let mut spent = UsedCookies::default();
         assert!(spent.spend(10, (10, 1), 2) && spent.spend(10, (10, 2), 2));
         assert!(!spent.spend(11, (10, 1), 2), "spent");
         // A third one has no room: the set drops the oldest, and treats all of its age as spent.
@@ -151,7 +151,7 @@ mod tests {
         assert!(!spent.spend(12, (10, 1), 2) && !spent.spend(12, (10, 9), 2));
         assert!(!spent.spend(12, (11, 3), 2));
         // A cookie that is too old to be opened needs no room.
-        let mut spent = Spent::default();
+        let mut spent = UsedCookies::default();
         assert!(spent.spend(10, (10, 1), 1) && spent.spend(491, (490, 2), 1));
         assert!(spent.spend(491, (489, 3), 2), "nothing was forgotten");
     }

@@ -27,7 +27,7 @@ pub use key::{Carrier, ConnectionKey};
 pub use keyed::SipHashKey;
 pub use occupancy::{EndpointAnswerCounts, Occupancy};
 
-use cookie::{Cookie, Spent};
+use cookie::{Cookie, UsedCookies};
 use timeouts::{ConnectionDueTime, Timeouts};
 
 /// Most Resets that wait to be sent.
@@ -127,7 +127,7 @@ pub struct Endpoint {
     /// Responses of connections whose only state is an Init Cookie.
     stateless: VecDeque<(ConnectionKey, Vec<u8>)>,
     /// Init Cookies that made a connection, so that each does so once.
-    spent_cookies: Spent,
+    spent_cookies: UsedCookies,
     /// Second in which `resets_count` Resets were sent, for the limit of Resets.
     resets_second: u64,
     /// Resets sent in the second `resets_second`.
@@ -155,7 +155,7 @@ impl Endpoint {
             time_wait: BTreeSet::new(),
             replies: VecDeque::new(),
             stateless: VecDeque::new(),
-            spent_cookies: Spent::default(),
+            spent_cookies: UsedCookies::default(),
             resets_second: 0,
             resets_count: 0,
             answers: EndpointAnswerCounts::default(),

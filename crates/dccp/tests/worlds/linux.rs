@@ -41,7 +41,7 @@ enum LinuxConnectionPhase {
 
 /// Treatment of a packet.
 #[derive(Debug)]
-pub(crate) enum Passage {
+pub(crate) enum PacketTreatment {
     /// Packet that goes on with these options.
     Passes(Vec<u8>),
     Dropped,
@@ -102,51 +102,53 @@ impl LinuxStack {
     }
 
     /// Processes a packet that the endpoint sends in place of the stack.
-    pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &DccpPacket<'_>) -> Passage {
+    pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &DccpPacket<'_>) -> PacketTreatment {
         use PacketType::{Ack, Close, CloseReq, Request, Response};
         let packet_type = packet.header.packet_type;
         let is_quiet = self.is_server && !self.has_heard_data && packet_type == Ack;
         if self.phase == LinuxConnectionPhase::Gone || is_quiet {
-            return Passage::Dropped;
+            return PacketTreatment::Dropped;
         }
         if matches!(packet_type, Request | Close | CloseReq)
             && !self.may_repeat(now_ns, packet_type)
         {
-            return Passage::Dropped;
+            return PacketTreatment::Dropped;
         }
         match packet_type {
             // A client with several CCIDs leaves the request for Ack Vectors to its server.
             Request => {
                 let options = without(packet.options, |feature| feature == number::SEND_ACK_VECTOR);
-                return Passage::Passes(self.asking(&options));
+                return PacketTreatment::Passes(self.asking(&options));
             }
-            Response => return Passage::Passes(self.asking(packet.options)),
+            Response => return PacketTreatment::Passes(self.asking(packet.options)),
             Close | CloseReq => (),
             _ if !self.is_server => self.phase = LinuxConnectionPhase::Open,
             _ => (),
         }
-        Passage::Passes(padded(without(packet.options, is_server_priority)))
+        PacketTreatment::Passes(padded(without(packet.options, is_server_priority)))
     }
 
     /// Processes a packet for the stack.
-    pub(crate) fn incoming(&mut self, packet: &DccpPacket<'_>) -> Passage {
+    pub(crate) fn incoming(&mut self, packet: &DccpPacket<'_>) -> PacketTreatment {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
         match self.phase {
             LinuxConnectionPhase::Gone => return self.refuse(packet, ResetCode::NoConnection),
             LinuxConnectionPhase::Handshake if self.is_server => match packet_type {
-                Request | ResetType => return Passage::Passes(packet.options.to_vec()),
+                Request | ResetType => return PacketTreatment::Passes(packet.options.to_vec()),
                 Ack | DataAck if self.has_confirms(packet.options) => {
                     self.phase = LinuxConnectionPhase::Open
                 }
                 Ack | DataAck => return self.refuse(packet, ResetCode::TooBusy),
                 _ => return self.refuse(packet, ResetCode::PacketError),
             },
-            LinuxConnectionPhase::Handshake => return Passage::Passes(packet.options.to_vec()),
+            LinuxConnectionPhase::Handshake => {
+                return PacketTreatment::Passes(packet.options.to_vec());
+            }
             LinuxConnectionPhase::Open => (),
         }
         self.has_heard_data |= matches!(packet_type, Data | DataAck);
-        Passage::Passes(without(packet.options, is_server_priority))
+        PacketTreatment::Passes(without(packet.options, is_server_priority))
     }
 
     /// Returns true if each Change of the stack's Response has a Confirm.
@@ -156,10 +158,10 @@ impl LinuxStack {
         self.asked.iter().all(|&wanted| count(&confirmed, wanted) >= count(&self.asked, wanted))
     }
 
-    fn refuse(&mut self, packet: &DccpPacket<'_>, code: ResetCode) -> Passage {
+    fn refuse(&mut self, packet: &DccpPacket<'_>, code: ResetCode) -> PacketTreatment {
         self.phase = LinuxConnectionPhase::Gone;
         let header = reply_without_connection(packet, Reset::plain(code));
-        header.map_or(Passage::Dropped, Passage::Refused)
+        header.map_or(PacketTreatment::Dropped, PacketTreatment::Refused)
     }
 }
 

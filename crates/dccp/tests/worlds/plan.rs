@@ -30,7 +30,7 @@ pub(crate) enum PlannedDccpEvent {
 
 /// Behaviour of the applications of an end.
 #[derive(Clone, Debug)]
-pub(crate) struct Habit {
+pub(crate) struct ApplicationBehavior {
     pub(crate) config: ConnectionConfig,
     /// Time between two bursts of sending; 0 for never.
     pub(crate) period_ns: u64,
@@ -49,7 +49,7 @@ pub(crate) struct DccpSimulationPlan {
     pub(crate) is_v6: bool,
     pub(crate) uses_init_cookies: bool,
     /// Habits of the client and of the server.
-    pub(crate) habits: [Habit; 2],
+    pub(crate) habits: [ApplicationBehavior; 2],
     /// Links to the server and to the client.
     pub(crate) links: [LinkSettings; 2],
     pub(crate) packet_bytes_max: usize,
@@ -152,7 +152,7 @@ impl DccpSimulationPlan {
             0 => 10 * PATH_BYTES[4],
             _ => 16 + random.below(1_424) as usize,
         };
-        let habit = |is_linux: bool, sends: bool| Habit {
+        let habit = |is_linux: bool, sends: bool| ApplicationBehavior {
             config: config(is_linux),
             period_ns: if sends { 20 * MS } else { 0 },
             burst_count: if kind == LinuxKind::Fast { 60 } else { 2 },
@@ -290,7 +290,7 @@ fn link(random: &mut Random, may_corrupt: bool) -> LinkSettings {
     words.parse_link()
 }
 
-fn habit(random: &mut Random, allows_partial: bool) -> Habit {
+fn habit(random: &mut Random, allows_partial: bool) -> ApplicationBehavior {
     let ccids: [&[u8]; 5] = [&[2], &[3], &[2, 3], &[3, 2], &[2, 3]];
     let mut pick = || random.pick(&ccids).unwrap().to_vec();
     let (tx_ccids, rx_ccids) = (pick(), pick());
@@ -315,7 +315,7 @@ fn habit(random: &mut Random, allows_partial: bool) -> Habit {
         time_wait_ns: (1 + random.below(240)) * SECOND,
         ..ConnectionConfig::default()
     };
-    Habit {
+    ApplicationBehavior {
         config,
         period_ns: random.below(4).min(1) * (1 + random.below(200)) * MS,
         burst_count: 1 + random.below(8),

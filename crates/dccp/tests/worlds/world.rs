@@ -15,7 +15,7 @@ use dccp::header::{DccpPacket, Integrity, PacketType, ServiceCode};
 use netem::EmulatedLink;
 
 use crate::worlds::application::{ApplicationConnection, DatagramLedger};
-use crate::worlds::linux::{Ccid3RequestMethod, LinuxStack, Passage};
+use crate::worlds::linux::{Ccid3RequestMethod, LinuxStack, PacketTreatment};
 use crate::worlds::plan::{DccpSimulationPlan, PlannedDccpEvent, TALK_NS};
 use crate::worlds::witness::{self, UsedSequenceRanges};
 
@@ -377,7 +377,7 @@ impl DccpSimulation {
                         continue;
                     };
                     let passage = linux.incoming(&packet);
-                    if let Passage::Refused(header) = passage {
+                    if let PacketTreatment::Refused(header) = passage {
                         let mut reply = [0; 100];
                         let len = header.write(&[], &[], integrity, &mut reply).expect("room");
                         self.report.resets += 1;
@@ -558,8 +558,12 @@ fn packet_type(octets: &[u8]) -> Option<PacketType> {
 }
 
 /// Returns a packet with other options; `None` when it is dropped.
-fn rewritten(packet: &DccpPacket<'_>, passage: Passage, integrity: Integrity) -> Option<Vec<u8>> {
-    let Passage::Passes(options) = passage else { return None };
+fn rewritten(
+    packet: &DccpPacket<'_>,
+    passage: PacketTreatment,
+    integrity: Integrity,
+) -> Option<Vec<u8>> {
+    let PacketTreatment::Passes(options) = passage else { return None };
     let mut octets = [0; 2_000];
     let len = packet.header.write(&options, packet.data, integrity, &mut octets).expect("room");
     Some(octets[..len].to_vec())

@@ -21,14 +21,16 @@ const CLASSES_SHARE: f64 = 0.10;
 const LONG_REGEX: usize = 64;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
-    let tested: Vec<Tested<'_>> = facts
+    let tested: Vec<TestedClass<'_>> = facts
         .classes
         .iter()
-        .filter_map(|class| Some(Tested { class, seen: ExpressionMetrics::from_test(class.test?) }))
+        .filter_map(|class| {
+            Some(TestedClass { class, seen: ExpressionMetrics::from_test(class.test?) })
+        })
         .collect();
-    let each: Vec<&Tested<'_>> =
+    let each: Vec<&TestedClass<'_>> =
         tested.iter().filter(|test| test.seen.clients >= CLIENTS_OF_A_CLASS).collect();
-    let few: Vec<&Tested<'_>> =
+    let few: Vec<&TestedClass<'_>> =
         tested.iter().filter(|test| (1..CLIENTS_OF_A_CLASS).contains(&test.seen.clients)).collect();
     let clients = each.iter().map(|test| test.seen.clients).sum();
     report.add(
@@ -63,12 +65,12 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     long_regexes(facts, &tested, report);
 }
 
-struct Tested<'f> {
+struct TestedClass<'f> {
     class: &'f ClassFacts<'f>,
     seen: ExpressionMetrics,
 }
 
-fn places(tests: &[&Tested<'_>]) -> Vec<SourcePosition> {
+fn places(tests: &[&TestedClass<'_>]) -> Vec<SourcePosition> {
     tests.iter().map(|test| test.class.at).collect()
 }
 
@@ -102,7 +104,11 @@ fn many_classes(
     );
 }
 
-fn long_regexes(facts: &ConfigFacts<'_>, tested: &[Tested<'_>], report: &mut FindingCollector) {
+fn long_regexes(
+    facts: &ConfigFacts<'_>,
+    tested: &[TestedClass<'_>],
+    report: &mut FindingCollector,
+) {
     let long = tested.iter().filter(|test| test.seen.longest_regex >= LONG_REGEX);
     let mut longest = long.clone().map(|test| test.seen.longest_regex).max().unwrap_or(0);
     let mut at: Vec<SourcePosition> = long.map(|test| test.class.at).collect();

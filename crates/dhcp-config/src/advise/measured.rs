@@ -48,7 +48,7 @@ const UNMEASURED_WEIGHT: f64 = 0.05;
 
 /// Meaning of a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum ShareMeaning {
     /// The share was measured in exactly this setting.
     Measured,
     /// The share lies on the straight line between two measured settings.
@@ -59,7 +59,7 @@ pub enum Bound {
     AtMost,
 }
 
-impl Bound {
+impl ShareMeaning {
     /// Returns the word in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -78,7 +78,7 @@ pub struct LeaseRateShare {
     /// Value of the share, 1 for all leases. More than 1 is more than the server can do.
     pub value: f64,
     /// Meaning of the value.
-    pub bound: Bound,
+    pub bound: ShareMeaning,
 }
 
 /// Cost of a fault.
@@ -98,7 +98,7 @@ impl Cost {
         self.share.map_or(UNMEASURED_WEIGHT, |share| share.value)
     }
 
-    fn measured(value: f64, bound: Bound, figures: String, source: &str) -> Self {
+    fn measured(value: f64, bound: ShareMeaning, figures: String, source: &str) -> Self {
         Self {
             share: Some(LeaseRateShare { value, bound }),
             figures,
@@ -112,7 +112,12 @@ impl Cost {
     }
 
     /// Returns a share from a stored result.
-    pub(super) fn from_result(value: f64, bound: Bound, figures: String, source: &str) -> Self {
+    pub(super) fn from_result(
+        value: f64,
+        bound: ShareMeaning,
+        figures: String,
+        source: &str,
+    ) -> Self {
         Self::measured(value, bound, figures, source)
     }
 
@@ -181,14 +186,15 @@ pub(super) fn one_thread(store: MeasuredBackend) -> Cost {
     let Some((one, several)) = store.rates() else { return Cost::unmeasured() };
     let (one_text, several_text, name) = (grouped(one), grouped(several), store.name());
     let figures = format!("{one_text} leases/s on one thread, {several_text} on several, {name}");
-    Cost::measured(1.0 - one / several, Bound::Measured, figures, KEA_2_0)
+    Cost::measured(1.0 - one / several, ShareMeaning::Measured, figures, KEA_2_0)
 }
 
 /// Returns the cost of leases in a database instead of a memfile; on another machine it is at least
 /// that.
 pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: bool) -> Cost {
     let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
-    let (name, bound) = (store.name(), if is_remote { Bound::AtLeast } else { Bound::Measured });
+    let (name, bound) =
+        (store.name(), if is_remote { ShareMeaning::AtLeast } else { ShareMeaning::Measured });
     let Some(rates) = store.rates() else {
         let (sqlite, memfile) = (grouped(SQLITE_2012), grouped(MEMFILE_2012));
         let figures =
@@ -222,7 +228,8 @@ pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     let empty_s = part(empty) * (1.0 / CLASSES_EMPTY - alone_s);
     let added_s = tested_s + empty_s;
     let most = tested.max(empty) as f64;
-    let bound = if most > CLASSES_COUNT { Bound::AtLeast } else { Bound::Interpolated };
+    let bound =
+        if most > CLASSES_COUNT { ShareMeaning::AtLeast } else { ShareMeaning::Interpolated };
     let figures = format!(
         "{} leases/s without classes, {} with 100 without a test, {} with 100 that compare two \
          constants",
@@ -335,9 +342,9 @@ mod tests {
     fn classes_cost_what_was_measured_where_it_was_measured() {
         assert_eq!(per_cent(&classes(100, 0)), "63.7");
         assert_eq!(per_cent(&classes(0, 100)), "18.5");
-        assert_eq!(classes(101, 0).share.map(|share| share.bound), Some(Bound::AtLeast));
+        assert_eq!(classes(101, 0).share.map(|share| share.bound), Some(ShareMeaning::AtLeast));
         assert_eq!(per_cent(&classes(101, 0)), "63.7");
-        assert_eq!(classes(10, 0).share.map(|share| share.bound), Some(Bound::Interpolated));
+        assert_eq!(classes(10, 0).share.map(|share| share.bound), Some(ShareMeaning::Interpolated));
         assert_eq!(per_cent(&classes(0, 0)), "0.0");
     }
 

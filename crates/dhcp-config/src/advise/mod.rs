@@ -20,7 +20,7 @@ mod pools;
 mod server;
 
 pub use fault::PerformanceFault;
-pub use measured::{Bound, Cost, LeaseRateShare};
+pub use measured::{Cost, LeaseRateShare, ShareMeaning};
 
 use crate::json::{self, JsonValue};
 use crate::source::{ParseDiagnostics, SourcePosition, Sources};
@@ -195,7 +195,7 @@ fn judge(facts: &ConfigFacts<'_>, observed: &ServerObservations, report: &mut Fi
 }
 
 /// Finding whose places have no lines yet.
-struct Noted {
+struct UnlocatedFinding {
     fault: PerformanceFault,
     at: Vec<SourcePosition>,
     reason: String,
@@ -206,7 +206,7 @@ struct Noted {
 /// Findings so far.
 #[derive(Default)]
 struct FindingCollector {
-    noted: Vec<Noted>,
+    noted: Vec<UnlocatedFinding>,
     notes: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ impl FindingCollector {
         at.dedup();
         if !at.is_empty() {
             let (reason, change) = (reason.into(), change.into());
-            self.noted.push(Noted { fault, at, reason, cost, change });
+            self.noted.push(UnlocatedFinding { fault, at, reason, cost, change });
         }
     }
 
@@ -234,7 +234,7 @@ impl FindingCollector {
     }
 
     fn into_advice(self, sources: &Sources) -> Advice {
-        let finding = |noted: Noted| PerformanceFinding {
+        let finding = |noted: UnlocatedFinding| PerformanceFinding {
             fault: noted.fault,
             places: noted.at.into_iter().map(|at| sources.locate(at)).collect(),
             reason: noted.reason,

@@ -4,7 +4,7 @@ use crate::source::SourcePosition;
 
 use super::facts::{ConfigFacts, PoolFacts, SubnetConfigFacts};
 use super::fault::PerformanceFault;
-use super::measured::{self, Bound, Cost, grouped};
+use super::measured::{self, Cost, ShareMeaning, grouped};
 use super::{FindingCollector, LeasedResources, MeasuredRate, ServerObservations, grouped_count};
 
 /// Share of leased addresses from which on a pool is nearly full. The published chart collapses at
@@ -172,7 +172,7 @@ fn lease_times(
     } else {
         "addresses of the pools, if all are leased"
     };
-    let bound = if carried.is_at_least { Bound::AtMost } else { Bound::Measured };
+    let bound = if carried.is_at_least { ShareMeaning::AtMost } else { ShareMeaning::Measured };
     let least = if carried.is_at_least { "at least " } else { "" };
     let figures = format!(
         "{} renewals/s are needed, {least}{} leases/s were measured",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::class_list;
 use super::classes::ClassGuards;
-use super::subnets::{Outer, Scoped, Subnets};
+use super::subnets::{EnclosingNetwork, Scoped, Subnets};
 use super::{godwit, other_keys};
 use crate::address::Address;
 use crate::fields::{MapReader, address_of, text_of};
@@ -81,7 +81,8 @@ impl<F: Scoped> Subnets<'_, F> {
         let scope = F::inside(scope, global);
         F::check_lifetimes(&scope, own, self.findings);
         let first = self.list.len();
-        let outer = Outer { scope: &scope, network: Some(self.networks.len()), link: &link };
+        let outer =
+            EnclosingNetwork { scope: &scope, network: Some(self.networks.len()), link: &link };
         let mut shared = link.interface.clone();
         let mut owns = Vec::new();
         for member in members {

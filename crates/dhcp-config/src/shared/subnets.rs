@@ -116,7 +116,7 @@ pub(crate) struct Subnets<'f, F: Scoped> {
 }
 
 /// Shared network around a subnet.
-pub(super) struct Outer<'s, F: Scoped> {
+pub(super) struct EnclosingNetwork<'s, F: Scoped> {
     pub(super) scope: &'s F::Scope,
     pub(super) network: Option<usize>,
     pub(super) link: &'s LinkSelectors<F::Address>,
@@ -135,7 +135,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
         let link = LinkSelectors::default();
-        let outer = Outer { scope: global, network: None, link: &link };
+        let outer = EnclosingNetwork { scope: global, network: None, link: &link };
         for item in subnets {
             reader.read_subnet(item, &outer);
         }
@@ -163,7 +163,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     pub(super) fn read_subnet(
         &mut self,
         item: &JsonValue,
-        outer: &Outer<'_, F>,
+        outer: &EnclosingNetwork<'_, F>,
     ) -> Option<(Option<PositionedValue<String>>, F::Own)> {
         let mut fields = MapReader::from_value(item, "a subnet", self.findings)?;
         let prefix = self.prefix(&mut fields);

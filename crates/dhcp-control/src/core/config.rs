@@ -7,7 +7,7 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::ReceivedCommand;
 use crate::backend::{ApplyFailure, CommandBackend};
 use crate::digest::sha256_hex;
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 use crate::secrets::{mask, restore_secrets};
 use crate::text::kea_json;
 
@@ -39,7 +39,7 @@ pub(super) fn test<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &m
 }
 
 /// Returns the outcome of `config-test`, where `check` checks a whole configuration.
-pub(crate) fn config_test_answer<F: Commanded>(
+pub(crate) fn config_test_answer<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> Outcome {
@@ -87,7 +87,9 @@ pub(super) fn pull<B: CommandBackend>(_request: &ReceivedCommand<'_>, _backend: 
 }
 
 /// Returns the arguments as a whole configuration of the family.
-fn document<'a, F: Commanded>(request: &ReceivedCommand<'a>) -> Result<&'a Value, CommandAnswer> {
+fn document<'a, F: CommandFamily>(
+    request: &ReceivedCommand<'a>,
+) -> Result<&'a Value, CommandAnswer> {
     let root = F::VERSION.root();
     let arguments = request
         .arguments

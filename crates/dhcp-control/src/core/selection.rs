@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ReceivedCommand, not_an_address};
 use crate::backend::{CommandBackend, Selector};
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::text::octets_from_hex;
 
 pub(super) fn select_4<B: CommandBackend>(

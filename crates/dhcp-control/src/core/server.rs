@@ -6,7 +6,7 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ReceivedCommand, integer};
 use crate::backend::{CleanupStartResult, CommandBackend};
 use crate::document::root;
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::interfaces::InterfaceFacts;
 use crate::service::{HA_REMOTE, USER};
 

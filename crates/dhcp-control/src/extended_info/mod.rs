@@ -10,7 +10,7 @@ mod v6;
 use dhcp_config::ExtendedInfoChecks;
 use serde_json::{Map, Value};
 
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::text::{kea_json, octets_from_hex};
 
 /// Result of the check of a lease.
@@ -28,7 +28,7 @@ pub enum ExtendedInfo {
 
 /// Checks the data in `lease` at `level`, and changes it accordingly. A user context that is not
 /// JSON stays as it is.
-pub fn check_extended_info<F: Commanded>(
+pub fn check_extended_info<F: CommandFamily>(
     lease: &mut F::Lease,
     level: ExtendedInfoChecks,
 ) -> ExtendedInfo {

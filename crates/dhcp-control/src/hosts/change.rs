@@ -14,7 +14,7 @@ use crate::backend::{CommandBackend, HostChange};
 use crate::core::configuration_refused;
 use crate::dispatch::type_name;
 use crate::document::{RESERVATIONS, has_id, items, root, subnets};
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 use crate::text::colon_hex;
 
 /// Reservation in a command, and its subnet.

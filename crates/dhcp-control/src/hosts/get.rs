@@ -12,7 +12,7 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
 use crate::document::{has_id, items, root, subnets};
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 
 /// Returns every reservation with its subnet's `id`, 0 for global ones.
 fn hosts<B: CommandBackend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {

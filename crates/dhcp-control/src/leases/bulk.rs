@@ -8,7 +8,7 @@ use super::selector::{LeaseSelector, LeaseSelectorKey};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 
 /// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed
 /// lease refuses the command before anything has changed.

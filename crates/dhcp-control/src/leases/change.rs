@@ -12,7 +12,7 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::{CommandBackend, LeasePutCondition, PutFailure, SubnetFacts};
 use crate::extended_info::check_extended_info;
-use crate::family::{Commanded, FromCommand, IpVersion};
+use crate::family::{CommandFamily, FromCommand, IpVersion};
 
 /// Family of a backend.
 pub(super) type Of<B> = <B as CommandBackend>::Family;
@@ -55,7 +55,7 @@ pub(super) fn subnet_for(
 
 /// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
 /// lease.
-fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), CommandAnswer> {
+fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAnswer> {
     let state = F::state(lease);
     match F::anonymous(lease).filter(|_| state != LeaseState::Declined) {
         None => Ok(()),

@@ -13,7 +13,7 @@ use super::v6::DUID_OCTETS;
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 use crate::text::write_value;
 
 /// Family of a backend.

@@ -8,10 +8,10 @@ use super::v6::DUID_OCTETS;
 use crate::answer::CommandAnswer;
 use crate::arguments::{ArgumentFields, integer, not_an_address};
 use crate::backend::LeaseAdministration;
-use crate::family::{Commanded, IpVersion};
+use crate::family::{CommandFamily, IpVersion};
 
 /// One lease, named by its address or by its client and subnet.
-pub(super) struct LeaseSelector<F: Commanded> {
+pub(super) struct LeaseSelector<F: CommandFamily> {
     /// Kind of the lease.
     pub(super) kind: F::Kind,
     /// Key that names the lease.
@@ -19,7 +19,7 @@ pub(super) struct LeaseSelector<F: Commanded> {
 }
 
 /// Key that names a lease.
-pub(super) enum LeaseSelectorKey<F: Commanded> {
+pub(super) enum LeaseSelectorKey<F: CommandFamily> {
     /// Address of the lease.
     Address(F::Ip),
     /// Client of the lease.
@@ -46,7 +46,7 @@ fn whole_u32(fields: &ArgumentFields<'_>, name: &str) -> Result<Option<u32>, Com
     })
 }
 
-impl<F: Commanded> LeaseSelector<F> {
+impl<F: CommandFamily> LeaseSelector<F> {
     /// Reads the fields that name a lease; `purpose` is the command's word in texts, "Query" or
     /// "Delete".
     pub(super) fn read(
@@ -99,7 +99,7 @@ impl<F: Commanded> LeaseSelector<F> {
 }
 
 /// Reads an address of the family.
-pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, CommandAnswer> {
+pub(super) fn address<F: CommandFamily>(text: &str) -> Result<F::Ip, CommandAnswer> {
     text.parse().map_err(|_| match text.parse::<core::net::IpAddr>() {
         Ok(_) => {
             CommandAnswer::error(format!("Invalid {} address specified: {text}", F::VERSION.name()))
@@ -108,7 +108,7 @@ pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, CommandAnswer> 
     })
 }
 
-fn client<F: Commanded>(
+fn client<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
     purpose: &str,
 ) -> Result<LeaseSelectorClient, CommandAnswer> {

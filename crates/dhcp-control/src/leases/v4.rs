@@ -11,13 +11,13 @@ use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
+use crate::family::{CommandFamily, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a client identifier.
 pub(super) const CLIENT_ID_OCTETS: RangeInclusive<usize> = 2..=255;
 
-impl Commanded for V4 {
+impl CommandFamily for V4 {
     type Ip = Ipv4Addr;
     type Kind = ();
     type Other = dhcp_lease::v6::V6;

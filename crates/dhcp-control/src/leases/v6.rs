@@ -13,7 +13,7 @@ use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
 use crate::backend::SubnetFacts;
-use crate::family::{Commanded, FromCommand, IpVersion, LeaseFields};
+use crate::family::{CommandFamily, FromCommand, IpVersion, LeaseFields};
 use crate::text::colon_hex;
 
 /// Fewest and most bytes of a DUID (RFC 9915 §11.1).
@@ -22,7 +22,7 @@ pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
 /// DUID that Kea shows if there is none.
 const EMPTY_DUID: [u8; 3] = [0; 3];
 
-impl Commanded for V6 {
+impl CommandFamily for V6 {
     type Ip = Ipv6Addr;
     type Kind = ResourceKind;
     type Other = dhcp_lease::v4::V4;

@@ -7,7 +7,7 @@ use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
 use crate::document::{RESERVATIONS, edit, items, prefix_of, root};
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 
 /// Key of the shared networks.
 const NETWORKS: &str = "shared-networks";

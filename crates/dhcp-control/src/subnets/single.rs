@@ -8,7 +8,7 @@ use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ReceivedCommand, integer};
 use crate::backend::CommandBackend;
 use crate::document::{edit, has_id, name_of, prefix_of, root, subnets};
-use crate::family::Commanded;
+use crate::family::CommandFamily;
 
 pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let version = B::Family::VERSION;

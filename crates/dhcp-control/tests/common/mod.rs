@@ -7,9 +7,9 @@ use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhcp4, parse_dhcp6};
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
-    ApplyFailure, CleanupStartResult, CommandBackend, Commanded, Executed, InterfaceFacts,
-    IpVersion, LeaseAdministration, LeasePutCondition, PutFailure, Selected, Selector,
-    ServerVersion, ServiceState, Status, SubnetFacts, Written, execute,
+    ApplyFailure, CleanupStartResult, CommandBackend, CommandExecution, CommandFamily,
+    InterfaceFacts, IpVersion, LeaseAdministration, LeasePutCondition, PutFailure, Selected,
+    Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 pub(crate) const WALL_US: u64 = 1_795_315_192_262_110;
 
 /// Leases by address and kind; a prefix comes after an address of the same number.
-pub(crate) struct FakeLeases<F: Commanded> {
+pub(crate) struct FakeLeases<F: CommandFamily> {
     leases: BTreeMap<(F::Ip, bool), F::Lease>,
     pub written: Vec<String>,
     /// Failure of the next change.
     pub refuses: Option<PutFailure>,
 }
 
-impl<F: Commanded> FakeLeases<F> {
+impl<F: CommandFamily> FakeLeases<F> {
     fn slot(lease: &F::Lease) -> (F::Ip, bool) {
         (F::ip(F::address(lease)), F::kind(lease) != F::USUAL_KIND)
     }
@@ -35,7 +35,7 @@ impl<F: Commanded> FakeLeases<F> {
     }
 }
 
-impl<F: Commanded> LeaseAdministration<F> for FakeLeases<F> {
+impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease> {
         self.leases.get(&(ip, kind != F::USUAL_KIND)).cloned()
     }
@@ -98,7 +98,7 @@ impl<F: Commanded> LeaseAdministration<F> for FakeLeases<F> {
 }
 
 /// Server for the tests.
-pub(crate) struct Fake<F: Commanded> {
+pub(crate) struct Fake<F: CommandFamily> {
     pub document: Value,
     pub hooks: Vec<Hook>,
     pub extended_info_checks: ExtendedInfoChecks,
@@ -127,7 +127,7 @@ pub(crate) const HOOKS: [Hook; 5] = [
     Hook::ClassCommands,
 ];
 
-impl<F: Commanded> Fake<F> {
+impl<F: CommandFamily> Fake<F> {
     /// Creates a server with the configuration below its root and all hook libraries.
     pub(crate) fn new(root: Value) -> Self {
         Self {
@@ -183,8 +183,8 @@ impl<F: Commanded> Fake<F> {
     /// Executes a command, given as JSON.
     pub(crate) fn run(&mut self, command: &Value) -> Value {
         match execute(command, self) {
-            Executed::Answer(answer) => answer.to_json(),
-            Executed::Statistics(command) => {
+            CommandExecution::Answer(answer) => answer.to_json(),
+            CommandExecution::Statistics(command) => {
                 let counts = self.counts();
                 self.statistics.sample(self.now.wall_us, &counts);
                 let text = self.statistics.execute(&command);
@@ -262,7 +262,7 @@ impl<F: Commanded> Fake<F> {
     }
 }
 
-impl<F: Commanded> CommandBackend for Fake<F> {
+impl<F: CommandFamily> CommandBackend for Fake<F> {
     type Family = F;
 
     fn now(&self) -> Now {
@@ -308,10 +308,10 @@ impl<F: Commanded> CommandBackend for Fake<F> {
         self.reload.take().map_or(Ok(()), Err)
     }
 
-    fn write(&mut self, file: Option<&str>) -> Result<Written, String> {
+    fn write(&mut self, file: Option<&str>) -> Result<WrittenFile, String> {
         match file {
             Some("/etc/passwd") => Err("not there".to_owned()),
-            file => Ok(Written { file: file.unwrap_or("own.conf").to_owned(), size_bytes: 10 }),
+            file => Ok(WrittenFile { file: file.unwrap_or("own.conf").to_owned(), size_bytes: 10 }),
         }
     }
 

@@ -8,7 +8,7 @@ use dhcp_config::{ClassTest, ClientClass};
 use super::compile::Compiler;
 use super::dependence;
 use super::names::{MadeNames, VENDOR_CLASS, spawned_by};
-use super::pass::Pass;
+use super::pass::EvaluationPass;
 use super::program::{ExpressionProgram, Test, TextId};
 use super::workspace::ExpressionEvaluator;
 use super::{ClassIndex, ClassSet, PacketView, Workspace};
@@ -24,8 +24,8 @@ pub struct Classes {
     pub(super) configured: Vec<Configured>,
     /// Positions among the configured classes, by index.
     positions: Vec<Option<u16>>,
-    early: Pass,
-    late: Pass,
+    early: EvaluationPass,
+    late: EvaluationPass,
     vendor: MadeNames,
 }
 
@@ -117,8 +117,8 @@ impl Classes {
                 is_due.then_some(position)
             })
         };
-        let early = Pass::new(&compiler, &configured, evaluated(false));
-        let late = Pass::new(&compiler, &configured, evaluated(true));
+        let early = EvaluationPass::new(&compiler, &configured, evaluated(false));
+        let late = EvaluationPass::new(&compiler, &configured, evaluated(true));
         let program = compiler.finish();
         Self { program, names, by_name, configured, positions, early, late, vendor }
     }
@@ -250,7 +250,7 @@ impl Classes {
 
     fn evaluate<V: PacketView>(
         &self,
-        pass: &Pass,
+        pass: &EvaluationPass,
         view: &V,
         set: &mut ClassSet,
         work: &mut Workspace,

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::ClassIndex;
 use super::program::{
-    ComparisonKey, ExpressionProgram, Span, Test, TextId, TextNode, TextOperation,
+    ByteSpan, ComparisonKey, ExpressionProgram, Test, TextId, TextNode, TextOperation,
 };
 use super::texts;
 
@@ -17,10 +17,10 @@ pub(super) struct Compiler<'c> {
     program: ExpressionProgram,
     /// Names to classes; a name without an index is a class that no client is ever in.
     classes: &'c dyn Fn(&str) -> Option<ClassIndex>,
-    constants: Map<Box<[u8]>, Span>,
+    constants: Map<Box<[u8]>, ByteSpan>,
     texts: Map<TextOperation, TextId>,
     keys: Map<TextId, u32>,
-    values: Map<(u32, Span), u32>,
+    values: Map<(u32, ByteSpan), u32>,
 }
 
 impl<'c> Compiler<'c> {
@@ -57,7 +57,7 @@ impl<'c> Compiler<'c> {
                 let all = &mut self.program.constants;
                 let (start, len) = (all.len() as u32, octets.len() as u32);
                 all.extend_from_slice(octets);
-                let span = Span { is_constant: true, start, len };
+                let span = ByteSpan { is_constant: true, start, len };
                 self.constants.insert(octets.into(), span);
                 span
             }

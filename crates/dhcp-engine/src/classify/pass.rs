@@ -11,7 +11,7 @@ use super::workspace::{ExpressionEvaluator, Workspace};
 
 /// Classes of one pass, as positions among the configured ones.
 #[derive(Debug, Default)]
-pub(super) struct Pass {
+pub(super) struct EvaluationPass {
     /// Classes that every pass tests, one bit each.
     always: Vec<u64>,
     /// Classes that need no test once a gate has admitted them.
@@ -35,7 +35,7 @@ struct Demand {
     is_all: bool,
 }
 
-impl Pass {
+impl EvaluationPass {
     /// Returns the pass over the classes at `positions`.
     pub(super) fn new(
         compiler: &Compiler<'_>,

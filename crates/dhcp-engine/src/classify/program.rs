@@ -14,13 +14,13 @@ pub(super) type TextId = u32;
 
 /// Range of bytes: among the constants of the program or in the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Span {
+pub(super) struct ByteSpan {
     pub(super) is_constant: bool,
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-impl Span {
+impl ByteSpan {
     /// Returns the part of this span at `range`.
     pub(super) fn part(self, range: core::ops::Range<usize>) -> Self {
         Self { start: self.start + range.start as u32, len: range.len() as u32, ..self }
@@ -34,7 +34,7 @@ impl Span {
 /// Operation that makes a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TextOperation {
-    Constant(Span),
+    Constant(ByteSpan),
     Term(Term),
     Concat(Box<[TextId]>),
     Substring {
@@ -105,7 +105,7 @@ pub(super) enum Test {
 pub(super) struct ComparisonKey {
     pub(super) text: TextId,
     /// Constants, by their numbers.
-    pub(super) values: Vec<Span>,
+    pub(super) values: Vec<ByteSpan>,
     /// Numbers, by constant.
     table: HashTable<u32>,
 }

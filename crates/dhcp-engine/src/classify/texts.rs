@@ -47,8 +47,8 @@ pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> 
 }
 
 /// Converts a text to a short text: the functions of one text other than those that change letters.
-pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, EvaluationError> {
-    let mut short = Short::EMPTY;
+pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<ShortText, EvaluationError> {
+    let mut short = ShortText::EMPTY;
     if text.is_empty() {
         return Ok(short);
     }
@@ -71,7 +71,7 @@ pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Eval
 
 /// Writes an address as the C library prints it. std prints the same, except for addresses that end
 /// in an IPv4 address without the mark of a mapped one.
-fn write_v6(short: &mut Short, octets: [u8; 16]) -> core::fmt::Result {
+fn write_v6(short: &mut ShortText, octets: [u8; 16]) -> core::fmt::Result {
     let [front @ .., a, b, c, d] = octets;
     if front == [0; 12] && (a, b) != (0, 0) {
         return write!(short, "::{}", Ipv4Addr::new(a, b, c, d));
@@ -81,12 +81,12 @@ fn write_v6(short: &mut Short, octets: [u8; 16]) -> core::fmt::Result {
 
 /// Short text: the longest address fits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Short {
+pub(super) struct ShortText {
     octets: [u8; Self::MAX],
     len: usize,
 }
 
-impl Short {
+impl ShortText {
     const MAX: usize = 46;
     const EMPTY: Self = Self { octets: [0; Self::MAX], len: 0 };
 
@@ -95,7 +95,7 @@ impl Short {
     }
 }
 
-impl Write for Short {
+impl Write for ShortText {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
         let room = self.octets.get_mut(self.len..self.len + text.len()).ok_or(core::fmt::Error)?;
         room.copy_from_slice(text.as_bytes());

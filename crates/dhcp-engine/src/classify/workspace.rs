@@ -2,7 +2,7 @@
 
 use dhcp_config::expression::Conversion;
 
-use super::program::{ExpressionProgram, Span, Test, TextId, TextOperation};
+use super::program::{ByteSpan, ExpressionProgram, Test, TextId, TextOperation};
 use super::texts::{self, EvaluationError};
 use super::{ClassSet, PacketView};
 
@@ -47,14 +47,14 @@ enum Made {
     /// The message has no such term; its text is empty.
     #[default]
     Missing,
-    Text(Span),
+    Text(ByteSpan),
     Fault,
 }
 
 impl Made {
-    fn span(self) -> Result<Span, EvaluationError> {
+    fn span(self) -> Result<ByteSpan, EvaluationError> {
         match self {
-            Self::Missing => Ok(Span::default()),
+            Self::Missing => Ok(ByteSpan::default()),
             Self::Text(span) => Ok(span),
             Self::Fault => Err(EvaluationError),
         }
@@ -96,7 +96,7 @@ impl Workspace {
     }
 
     /// Returns the bytes of a text.
-    pub(super) fn octets<'o>(&'o self, program: &'o ExpressionProgram, span: Span) -> &'o [u8] {
+    pub(super) fn octets<'o>(&'o self, program: &'o ExpressionProgram, span: ByteSpan) -> &'o [u8] {
         let all = if span.is_constant { &program.constants } else { &self.octets };
         &all[span.range()]
     }
@@ -108,11 +108,11 @@ impl Workspace {
     }
 
     /// Appends the bytes that `write` writes.
-    fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+    fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> ByteSpan {
         let start = self.octets.len();
         write(&mut self.octets);
         let len = self.octets.len() - start;
-        Span { is_constant: false, start: start as u32, len: len as u32 }
+        ByteSpan { is_constant: false, start: start as u32, len: len as u32 }
     }
 }
 
@@ -192,7 +192,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
     }
 
     /// Returns a text, made now if it was not made before.
-    pub(super) fn text(&mut self, id: TextId) -> Result<Span, EvaluationError> {
+    pub(super) fn text(&mut self, id: TextId) -> Result<ByteSpan, EvaluationError> {
         if let TextOperation::Constant(span) = self.program.text(id).make {
             return Ok(span);
         }
@@ -250,7 +250,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
     }
 
     /// Appends a text that was made before.
-    fn copy(octets: &mut Vec<u8>, program: &ExpressionProgram, span: Span) {
+    fn copy(octets: &mut Vec<u8>, program: &ExpressionProgram, span: ByteSpan) {
         if span.is_constant {
             octets.extend_from_slice(&program.constants[span.range()]);
         } else {
@@ -263,8 +263,8 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         if self.work.octets.len() + len > OCTETS_MAX { Err(EvaluationError) } else { Ok(()) }
     }
 
-    fn concat(&mut self, parts: &[TextId]) -> Result<Span, EvaluationError> {
-        let mut whole = Span::default();
+    fn concat(&mut self, parts: &[TextId]) -> Result<ByteSpan, EvaluationError> {
+        let mut whole = ByteSpan::default();
         let mut is_own = false;
         for part in parts {
             let span = self.text(*part)?;
@@ -274,7 +274,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
             if !is_own || whole.range().end != octets.len() {
                 let start = octets.len() as u32;
                 Self::copy(octets, self.program, whole);
-                whole = Span { is_constant: false, start, ..whole };
+                whole = ByteSpan { is_constant: false, start, ..whole };
                 is_own = true;
             }
             Self::copy(octets, self.program, span);
@@ -283,7 +283,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         Ok(whole)
     }
 
-    fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<Span, EvaluationError> {
+    fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<ByteSpan, EvaluationError> {
         let span = self.text(of)?;
         let program = self.program;
         let change = match conversion {
@@ -302,7 +302,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         }))
     }
 
-    fn hex(&mut self, of: TextId, separator: TextId) -> Result<Span, EvaluationError> {
+    fn hex(&mut self, of: TextId, separator: TextId) -> Result<ByteSpan, EvaluationError> {
         let (span, separator) = (self.text(of)?, self.text(separator)?);
         let program = self.program;
         self.check_room(span.len as usize * (2 + separator.len as usize))?;

@@ -6,7 +6,7 @@ use base::Buckets;
 use dhcp_config::HostIdentifier;
 use foldhash::fast::FixedState;
 
-use super::table::{Aside, CompactHostRecord, Group, SHORT};
+use super::table::{CompactHostRecord, Group, HostPartIndices, SHORT};
 use super::{HostIndex, Hosts, IdentifierKinds, ReservationProtocol, ReservationScope};
 
 /// Builder that adds hosts to the tables.
@@ -52,7 +52,7 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         let hosts = &mut self.hosts;
         let count = |len: usize| u32::try_from(len).expect("counted in 32 bits");
         let octets = &identifier.octets;
-        let mut aside = Aside {
+        let mut aside = HostPartIndices {
             octets_at: count(hosts.octets.len()),
             reserved_at: count(hosts.reserved.len()),
             terms: 0,

@@ -85,11 +85,11 @@ enum HostCacheState {
 struct HostCacheEntry<F: ReservationProtocol> {
     key: HostKey<F::Address>,
     state: HostCacheState,
-    hosts: Vec<Remembered<F>>,
+    hosts: Vec<CachedHost<F>>,
 }
 
 /// Host as the packet path reads it.
-struct Remembered<F: ReservationProtocol> {
+struct CachedHost<F: ReservationProtocol> {
     scope: ReservationScope,
     kind: IdentifierKind,
     identifier: Box<[u8]>,
@@ -264,7 +264,7 @@ impl<F: ReservationProtocol> HostCache<F> {
                 entry.state = HostCacheState::Known { until_ns };
                 let hosts = hosts
                     .iter()
-                    .map(|(scope, host)| Remembered::from_reservation(*scope, host, classes));
+                    .map(|(scope, host)| CachedHost::from_reservation(*scope, host, classes));
                 entry.hosts.extend(hosts);
                 entry.hosts.shrink_to_fit();
             }
@@ -364,7 +364,7 @@ impl<F: ReservationProtocol> HostCache<F> {
     }
 }
 
-impl<F: ReservationProtocol> Remembered<F> {
+impl<F: ReservationProtocol> CachedHost<F> {
     fn from_reservation(
         scope: ReservationScope,
         host: &ReservationOf<F>,

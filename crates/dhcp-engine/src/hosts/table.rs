@@ -46,7 +46,7 @@ pub(super) struct Group<R>(pub(super) [CompactHostRecord<R>; TOGETHER]);
 
 /// Positions of the parts of a host that do not fit its record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aside {
+pub(super) struct HostPartIndices {
     pub(super) octets_at: u32,
     pub(super) reserved_at: u32,
     /// Position of the host's terms, plus one; 0 = none.
@@ -58,7 +58,7 @@ pub struct Hosts<F: ReservationProtocol, T> {
     pub(super) hasher: FixedState,
     pub(super) len: usize,
     pub(super) records: Vec<Group<F::Reserved>>,
-    pub(super) asides: Vec<Aside>,
+    pub(super) asides: Vec<HostPartIndices>,
     pub(super) octets: Vec<u8>,
     pub(super) reserved: Vec<F::Reserved>,
     pub(super) terms: Vec<T>,
@@ -222,7 +222,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         &self.records[index / TOGETHER].0[index % TOGETHER]
     }
 
-    fn aside_of(&self, record: &CompactHostRecord<F::Reserved>) -> Option<&Aside> {
+    fn aside_of(&self, record: &CompactHostRecord<F::Reserved>) -> Option<&HostPartIndices> {
         record.aside.checked_sub(1).map(|at| &self.asides[at as usize])
     }
 

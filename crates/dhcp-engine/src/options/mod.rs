@@ -12,7 +12,7 @@ mod list;
 mod selection;
 mod vendor;
 
-use dhcp_config::{OptionData, Space};
+use dhcp_config::{OptionData, OptionSpace};
 
 pub use codes::{CodeSet, OptionCode};
 pub use list::{CodeList, EncodedOption};
@@ -42,17 +42,17 @@ impl<C: OptionCode> ScopeOptions<C> {
         let mut enterprises: Vec<u32> = options
             .iter()
             .filter_map(|option| match option.space {
-                Space::Standard => None,
-                Space::Vendor(enterprise) => Some(enterprise),
+                OptionSpace::Standard => None,
+                OptionSpace::Vendor(enterprise) => Some(enterprise),
             })
             .collect();
         enterprises.sort_unstable();
         enterprises.dedup();
         let vendors: Box<[_]> = enterprises
             .into_iter()
-            .map(|number| (number, of_space(Space::Vendor(number))))
+            .map(|number| (number, of_space(OptionSpace::Vendor(number))))
             .collect();
-        let standard = of_space(Space::Standard);
+        let standard = of_space(OptionSpace::Standard);
         let vendor_codes = CodeSet::from_codes(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
         let has_vendor_options = !(standard.present & vendor_codes).is_empty();
         Self { has_vendor_options: has_vendor_options || !vendors.is_empty(), standard, vendors }

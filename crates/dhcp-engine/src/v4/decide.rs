@@ -25,7 +25,7 @@ pub(super) enum Decision {
     /// Change a slot and end the client's lease of another, then reply (or stay silent).
     Change {
         change_of: SlotView,
-        action: Proposed,
+        action: ProposedAction,
         gives_up: Option<SlotView>,
         reply: Option<ReplyTerms>,
     },
@@ -39,13 +39,13 @@ pub(super) enum Decision {
 
 /// Form of an [`Action`] that does not borrow the lease's texts yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Proposed {
+pub(super) enum ProposedAction {
     Plain(Action<'static>),
     Hold { deadline_ns: u64, subnet: SubnetIndex },
     Lease { valid_lifetime_s: u32, place: AddressLocation },
 }
 
-impl Proposed {
+impl ProposedAction {
     pub(super) fn with_texts<'t>(self, transaction: &'t Transaction<'_>) -> Action<'t> {
         match self {
             Self::Plain(action) => action,
@@ -83,13 +83,17 @@ impl Proposed {
 
 /// Decision, with a reservation conflict that the facts show.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decided {
+pub(super) struct DecisionWithConflict {
     pub(super) decision: Decision,
     /// Subnet of the reserved address that another client has in use.
     pub(super) conflict: Option<SubnetIndex>,
 }
 
-pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> Decided {
+pub(super) fn decide(
+    transaction: &Transaction<'_>,
+    now: Now,
+    facts: &Facts,
+) -> DecisionWithConflict {
     let claim = transaction.claim(facts);
     let court = LeaseDecider { transaction, now, facts, claim };
     let decision = match transaction.intent {
@@ -112,7 +116,7 @@ pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> 
     };
     let conflict =
         court.conflict().filter(|_| matches!(transaction.intent, Dhcp4Intent::Discover(_)));
-    Decided { decision, conflict }
+    DecisionWithConflict { decision, conflict }
 }
 
 /// Returns the client's running lease on its link, which a reply may repeat: the transaction makes
@@ -184,7 +188,7 @@ impl LeaseDecider<'_, '_> {
         if let Some(valid_lifetime_s) = offer_lifetime_s {
             return Decision::Change {
                 change_of: slot,
-                action: Proposed::Lease { valid_lifetime_s, place },
+                action: ProposedAction::Lease { valid_lifetime_s, place },
                 gives_up: None,
                 reply: Some(terms),
             };
@@ -199,7 +203,7 @@ impl LeaseDecider<'_, '_> {
         let deadline_ns = self.now.mono_ns + self.transaction.snapshot.hold_ns;
         Decision::Change {
             change_of: slot,
-            action: Proposed::Hold { deadline_ns, subnet: place.subnet },
+            action: ProposedAction::Hold { deadline_ns, subnet: place.subnet },
             gives_up: None,
             reply: Some(terms),
         }
@@ -289,7 +293,7 @@ impl LeaseDecider<'_, '_> {
         }
         Decision::Change {
             change_of: slot,
-            action: Proposed::Lease { valid_lifetime_s: terms.lifetime_s, place },
+            action: ProposedAction::Lease { valid_lifetime_s: terms.lifetime_s, place },
             gives_up: self.other_lease(slot),
             reply: Some(terms),
         }
@@ -309,7 +313,7 @@ impl LeaseDecider<'_, '_> {
         match self.slot(address).filter(|slot| is_leased(slot) && may(slot)) {
             Some(slot) => Decision::Change {
                 change_of: slot,
-                action: Proposed::Plain(action),
+                action: ProposedAction::Plain(action),
                 gives_up: None,
                 reply: None,
             },
@@ -321,7 +325,7 @@ impl LeaseDecider<'_, '_> {
         match self.facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Held) {
             Some(&slot) => Decision::Change {
                 change_of: slot,
-                action: Proposed::Plain(Action::Unhold),
+                action: ProposedAction::Plain(Action::Unhold),
                 gives_up: None,
                 reply: None,
             },

@@ -10,7 +10,7 @@ use super::request::client_id;
 use super::{Ingress, Snapshot, client_facts};
 use crate::hosts::{HostTrails, Identifiers};
 use crate::prefixes::SubnetIndex;
-use crate::protocol::Ahead;
+use crate::protocol::LookupGuess;
 
 /// Prefetches for a message; see
 /// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch).
@@ -20,7 +20,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     ingress: Ingress,
     store: &mut S,
     prefetch: Prefetch,
-) -> Ahead {
+) -> LookupGuess {
     let hardware = HardwareAddress::new(message.htype(), message.chaddr());
     let client_id = client_id(message).ok().flatten();
     let identity = Identity { hardware, client_id, match_client_id: true };
@@ -35,7 +35,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     let has_hosts = !snapshot.hosts.is_empty();
     let subnet =
         if has_hosts || takes_any { likely_subnet(snapshot, message, ingress) } else { None };
-    let Some(subnet) = subnet else { return Ahead::default() };
+    let Some(subnet) = subnet else { return LookupGuess::default() };
     let trails = has_hosts.then(|| {
         let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
             client_facts::octets_of(kind, message, || message.relay_agent_information(), client_id)
@@ -45,7 +45,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     });
     let first = snapshot.preference.first(subnet);
     let pool = if takes_any { snapshot.pool_order(first).first().copied() } else { None };
-    Ahead { host_hashes: trails, pool }
+    LookupGuess { host_hashes: trails, pool }
 }
 
 /// Returns the subnet that a message belongs to unless classes or names of interfaces decide

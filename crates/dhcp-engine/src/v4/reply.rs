@@ -70,7 +70,7 @@ const MOST_IMPORTANT: [u8; 6] = [
 
 /// Treatment of options that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fit {
+enum OversizeTreatment {
     /// All options have to fit.
     All,
     /// Options that do not fit are left out.
@@ -161,15 +161,17 @@ impl Reply {
         counters: &ShardCounters<V4>,
     ) -> Result<usize, DropReason> {
         let limit = buffer.len().min(room_for(transaction.message()));
-        match self.write(transaction, &mut buffer[..limit], Fit::All) {
+        match self.write(transaction, &mut buffer[..limit], OversizeTreatment::All) {
             Err(DropReason::ReplyTooLarge) => {}
             result => return result,
         }
         let mut omissions = Omissions::default();
         omissions.note(Omission::Options);
         counters.count_omitted(omissions);
-        match self.write(transaction, &mut buffer[..limit], Fit::Chosen) {
-            Err(DropReason::ReplyTooLarge) => self.write(transaction, buffer, Fit::Chosen),
+        match self.write(transaction, &mut buffer[..limit], OversizeTreatment::Chosen) {
+            Err(DropReason::ReplyTooLarge) => {
+                self.write(transaction, buffer, OversizeTreatment::Chosen)
+            }
             result => result,
         }
     }
@@ -178,7 +180,7 @@ impl Reply {
         &self,
         transaction: &Transaction<'_>,
         buffer: &mut [u8],
-        fit: Fit,
+        fit: OversizeTreatment,
     ) -> Result<usize, DropReason> {
         let message = transaction.message();
         let is_relayed = self.is_relayed(message);
@@ -191,7 +193,7 @@ impl Reply {
         let mut writer = MessageWriter::new(buffer, &header);
         writer.sname(boot.server_hostname).file(boot.file_name);
         writer.allow_overload(self.terms.kind != ReplyKind::Nak);
-        if fit == Fit::Chosen {
+        if fit == OversizeTreatment::Chosen {
             writer.reserve(reserved_len(transaction, is_relayed));
         }
         if is_dhcp {
@@ -266,7 +268,7 @@ impl Reply {
         &self,
         transaction: &Transaction<'_>,
         subnet: SubnetIndex,
-        fit: Fit,
+        fit: OversizeTreatment,
         writer: &mut MessageWriter<'_>,
     ) -> CodeSet {
         let terms = transaction.snapshot.subnet(subnet);
@@ -282,7 +284,8 @@ impl Reply {
             writer.option(option::SUBNET_MASK, &terms.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
             let name = &transaction.client_facts.name;
-            let takes_name = fit == Fit::All || writer.takes(option::CLIENT_FQDN, name.len_max());
+            let takes_name =
+                fit == OversizeTreatment::All || writer.takes(option::CLIENT_FQDN, name.len_max());
             if takes_name && let Some(code) = name.put(writer) {
                 withheld.insert(u16::from(code));
             }
@@ -399,14 +402,14 @@ fn room_for(message: &Message<'_>) -> usize {
 /// requested, in its order.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
-    fit: Fit,
+    fit: OversizeTreatment,
     scopes: impl Fn() -> L,
     withheld: CodeSet,
     classes: &ClassSet,
     writer: &mut MessageWriter<'_>,
 ) -> CodeSet {
     let asked = message.parameter_request_list();
-    let first: &[u8] = if fit == Fit::Chosen { &MOST_IMPORTANT } else { &[] };
+    let first: &[u8] = if fit == OversizeTreatment::Chosen { &MOST_IMPORTANT } else { &[] };
     let asks_for = |code: u8| asked.iter().flat_map(OptionValue::octets).any(|asked| asked == code);
     let first = first.iter().copied();
     let first = first.filter(|&code| ALWAYS_SENT.contains(code.into()) || asks_for(code));
@@ -416,7 +419,7 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
         withheld,
         classes,
     };
-    let mut writer = vendor::Dhcp4OptionWriter::new(writer, fit == Fit::Chosen);
+    let mut writer = vendor::Dhcp4OptionWriter::new(writer, fit == OversizeTreatment::Chosen);
     options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
     writer.written()
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::classify::{Classes, PacketView4};
 use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Ahead, Emitted, MessageOutcome, Protocol, ServeContext, names};
+use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
 
@@ -118,7 +118,7 @@ impl Protocol for V4 {
         ingress: Ingress,
         store: &mut S,
         prefetch: Prefetch,
-    ) -> Ahead {
+    ) -> LookupGuess {
         prefetch::prefetch_message(snapshot, message, ingress, store, prefetch)
     }
 
@@ -173,7 +173,7 @@ impl Protocol for V4 {
         transaction.settle(&reply);
         counters.count_omitted(transaction.omissions());
         match reply.emit(&transaction, buffer, counters) {
-            Ok(len) => MessageOutcome::Reply(Emitted {
+            Ok(len) => MessageOutcome::Reply(WrittenReply {
                 len,
                 destination: Destination::for_reply(message, ingress, &reply.terms),
                 kind: reply_index(reply.terms.kind),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dhcp_config::v4::{Dhcp4, Lifetime, Pool4, Subnet4};
 use dhcp_config::{Hook, IdentifierKind, ReservationModes};
 use dhcp_lease::v4::{PoolIndex, PoolSet, PoolSpec, V4};
-use dhcp_wire::Parsing;
+use dhcp_wire::OptionParsing;
 use dhcp_wire::v4::option;
 
 use super::hosts::BootTerms;
@@ -71,7 +71,7 @@ pub struct Snapshot {
     /// True if relay agents' link selection (RFC 3527) is ignored.
     pub ignores_link_selection: bool,
     /// Parsing of options that do not match their definitions.
-    pub parsing: Parsing,
+    pub parsing: OptionParsing,
     /// True if clients that renew without their relay agent count as if it had sent their messages.
     pub stashes_agent_options: bool,
     /// True if clients that chose another server are served like ours.

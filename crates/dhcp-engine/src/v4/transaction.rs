@@ -18,7 +18,7 @@ use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
 use super::client_facts::{self, Dhcp4ClientFacts, FlexIdValue};
-use super::decide::{self, Decided, Decision, Proposed};
+use super::decide::{self, Decision, DecisionWithConflict, ProposedAction};
 use super::reply::{Reply, ReplyKind, ReplyTerms};
 use super::request::{self, Dhcp4Intent, RequestingClientState};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
@@ -414,7 +414,7 @@ impl<'m> Transaction<'m> {
         if let Some(stray) = self.slot_reserved_for_others(facts) {
             return self.set_aside(stray);
         }
-        let Decided { decision, conflict } = decide::decide(self, now, facts);
+        let DecisionWithConflict { decision, conflict } = decide::decide(self, now, facts);
         if self.hosts.has_missed() {
             return self.await_hosts(now, facts);
         }
@@ -434,7 +434,7 @@ impl<'m> Transaction<'m> {
             }
             Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
-                if let Proposed::Lease { place, .. } = action {
+                if let ProposedAction::Lease { place, .. } = action {
                     self.choose_name(place, change_of.address);
                 }
                 Dhcp4TransactionStep::Commit(self.changes(change_of, action, gives_up))
@@ -478,7 +478,7 @@ impl<'m> Transaction<'m> {
         };
         self.preparing = Some(Dhcp4PreparatoryCommit::Hold);
         let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-        let hold = Proposed::Hold { deadline_ns, subnet: place.subnet };
+        let hold = ProposedAction::Hold { deadline_ns, subnet: place.subnet };
         Dhcp4TransactionStep::Commit(self.changes(slot, hold, None))
     }
 
@@ -492,7 +492,7 @@ impl<'m> Transaction<'m> {
         self.tries += 1;
         self.preparing = Some(Dhcp4PreparatoryCommit::SetAside);
         let is_held = slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Asking;
-        let unhold = || self.changes(slot, Proposed::Plain(Action::Unhold), None);
+        let unhold = || self.changes(slot, ProposedAction::Plain(Action::Unhold), None);
         Dhcp4TransactionStep::SetAside(slot.address, is_held.then(unhold))
     }
 
@@ -512,7 +512,7 @@ impl<'m> Transaction<'m> {
     fn changes(
         &self,
         slot: SlotView,
-        proposed: Proposed,
+        proposed: ProposedAction,
         gives_up: Option<SlotView>,
     ) -> Dhcp4MessageChanges<'_> {
         let change = |slot: SlotView, identity, action| Change {

@@ -9,7 +9,7 @@ use dhcp_wire::v6::{self as wire, Packet};
 
 use super::{Snapshot, select};
 use crate::hosts::{HostTrails, Identifiers};
-use crate::protocol::Ahead;
+use crate::protocol::LookupGuess;
 
 /// Prefetches for a message; see
 /// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch). Most messages have one
@@ -19,17 +19,17 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     packet: &Packet<'_>,
     store: &mut S,
     prefetch: Prefetch,
-) -> Ahead {
+) -> LookupGuess {
     let message = packet.message();
-    let Some(duid) = message.client_id() else { return Ahead::default() };
-    let Some(ia) = message.ias().next() else { return Ahead::default() };
+    let Some(duid) = message.client_id() else { return LookupGuess::default() };
+    let Some(ia) = message.ias().next() else { return LookupGuess::default() };
     let (kind, wanted) = match ia.kind {
         wire::IaKind::Na => {
             let first = ia.addresses().next();
             (ResourceKind::Address, first.map(|hint| Resource::address(hint.address)))
         }
         wire::IaKind::Pd => (ResourceKind::Prefix, None),
-        wire::IaKind::Ta => return Ahead::default(),
+        wire::IaKind::Ta => return LookupGuess::default(),
     };
     let identity = IaIdentity { duid, kind, iaid: ia.iaid };
     store.prefetch_message(
@@ -42,7 +42,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
     let link = if has_hosts || takes_any { link } else { None };
     let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
-    let Some(subnet) = subnet else { return Ahead::default() };
+    let Some(subnet) = subnet else { return LookupGuess::default() };
     let trails = has_hosts.then(|| {
         let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
             (kind == IdentifierKind::Duid).then_some(duid)
@@ -52,5 +52,5 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     });
     let first = snapshot.preference.first(subnet);
     let pool = if takes_any { snapshot.first_pool(first) } else { None };
-    Ahead { host_hashes: trails, pool }
+    LookupGuess { host_hashes: trails, pool }
 }

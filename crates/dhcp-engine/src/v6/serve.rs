@@ -15,7 +15,7 @@ use super::{
 use crate::classify::Classes;
 use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Ahead, Emitted, MessageOutcome, Protocol, ServeContext, names};
+use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
 
@@ -143,7 +143,7 @@ impl Protocol for V6 {
         _ingress: Ingress,
         store: &mut S,
         prefetch: Prefetch,
-    ) -> Ahead {
+    ) -> LookupGuess {
         prefetch::prefetch_message(snapshot, packet, store, prefetch)
     }
 
@@ -199,7 +199,7 @@ impl Protocol for V6 {
         for code in reply::refusals(&transaction) {
             desk.counters.count_refused(usize::from(code.code()));
         }
-        MessageOutcome::Reply(Emitted {
+        MessageOutcome::Reply(WrittenReply {
             len,
             destination: destination::for_reply(packet, ingress),
             kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
 use dhcp_config::{FlexId, IdentifierKind, MacSource, ReservationModes};
 use dhcp_lease::v6::{PoolIndex, PoolSet, PoolSpec, Resource, ResourceKind, Spans, V6};
-use dhcp_wire::Parsing;
+use dhcp_wire::OptionParsing;
 
 use super::pools::Pools;
 use super::prefix_order::{self, PrefixOrder};
@@ -51,7 +51,7 @@ pub struct Snapshot {
     /// Name settings for clients that belong to no subnet.
     pub default_names: NameTerms,
     /// Parsing of options that do not match their definitions.
-    pub parsing: Parsing,
+    pub parsing: OptionParsing,
     /// Time for which an offer holds its address or prefix, in nanoseconds.
     pub hold_ns: u64,
     /// Time for which a declined address stays out of use, in seconds.

@@ -52,11 +52,11 @@ pub struct ClockStart {
 pub(super) struct WallClock {
     /// Wall clock minus monotonic clock, microseconds.
     difference_us: AtomicI64,
-    following: Mutex<Following>,
+    following: Mutex<ClockDifference>,
 }
 
 #[derive(Default)]
-struct Following {
+struct ClockDifference {
     /// Monotonic time at which the difference was read, nanoseconds.
     since_ns: u64,
     difference_us: i64,
@@ -81,7 +81,7 @@ impl WallClock {
     pub(super) fn new() -> Self {
         Self {
             difference_us: AtomicI64::new(NOT_FOLLOWED),
-            following: Mutex::new(Following::default()),
+            following: Mutex::new(ClockDifference::default()),
         }
     }
 

@@ -6,7 +6,9 @@ use base::prefetch::prefetch_value;
 use base::{Now, Prefetch};
 
 use super::slot::LeaseSlot;
-use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily, Visited};
+use super::table_family::{
+    ClientIndex, FamilySlotFields, PlaceMap, SlotClientRelation, TableFamily,
+};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys, SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
@@ -134,14 +136,14 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         place: u32,
         owner: &F::Identity<'_>,
         facts: &mut Facts<F>,
-    ) -> Visited {
+    ) -> SlotClientRelation {
         let table = self.table;
         let stripe = table.lock_of(place);
         let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else {
-            return Visited::Others;
+            return SlotClientRelation::Others;
         };
         if !slot.family_fields.is_owned_by(owner) {
-            return Visited::Others;
+            return SlotClientRelation::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
         let view = table.compared(self.now, place, view);
@@ -156,7 +158,11 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         {
             *past = Some(view);
         }
-        if view.occupancy == SlotOccupancy::Free { Visited::Past } else { Visited::InUse }
+        if view.occupancy == SlotOccupancy::Free {
+            SlotClientRelation::Past
+        } else {
+            SlotClientRelation::InUse
+        }
     }
 
     fn address_slot(&self, address: F::Address, facts: &Facts<F>) -> Option<SlotView<F>> {

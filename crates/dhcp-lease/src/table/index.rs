@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard};
 
 use base::Prefetch;
-use base::buckets::{Buckets, Home};
+use base::buckets::{Buckets, BucketsAddress};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
@@ -39,7 +39,7 @@ const fn spread(tag: &u32) -> u64 {
 struct IndexStripe {
     hints: Mutex<IndexHints>,
     /// Address of the hints, for prefetching without the lock.
-    home: Home,
+    home: BucketsAddress,
 }
 
 impl IndexStripe {
@@ -82,7 +82,7 @@ impl IdentityIndex {
         Self {
             hasher: FixedState::with_seed(seed),
             stripes: (0..STRIPES)
-                .map(|_| IndexStripe { hints: Mutex::default(), home: Home::default() })
+                .map(|_| IndexStripe { hints: Mutex::default(), home: BucketsAddress::default() })
                 .collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! Memory of the table, by purpose.
 
-use super::slot::Extra;
+use super::slot::RareLeaseFields;
 use super::table_family::{ClientIndex, PlaceMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 
@@ -52,7 +52,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 let stripe = self.lock(stripe);
                 let Some(slots) = stripe.state.slots.part(part) else { break };
                 let extras = slots.filter_map(|slot| slot.extra.as_deref());
-                sum.texts_bytes += extras.map(Extra::bytes).sum::<usize>();
+                sum.texts_bytes += extras.map(RareLeaseFields::bytes).sum::<usize>();
             }
         }
         sum

@@ -11,7 +11,7 @@ use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
 /// Fields that few leases have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extra {
+pub struct RareLeaseFields {
     /// Host name, possibly empty.
     pub hostname: HostName,
     /// JSON text of the user context, possibly empty.
@@ -24,7 +24,7 @@ pub struct Extra {
     pub hardware: HardwareAddress,
 }
 
-impl Extra {
+impl RareLeaseFields {
     /// Returns the bytes of memory that the fields take.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.hostname.len() + self.user_context.len()
@@ -35,9 +35,9 @@ impl Extra {
     }
 }
 
-/// Borrowed [`Extra`].
+/// Borrowed [`RareLeaseFields`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rare<'a> {
+pub(crate) struct RareLeaseFieldsRef<'a> {
     pub(crate) hostname: &'a str,
     pub(crate) user_context: &'a str,
     pub(crate) fqdn_fwd: bool,
@@ -107,7 +107,7 @@ pub struct LeaseSlot<F: TableFamily> {
     /// Epoch of the last row.
     pub row_epoch: u64,
     /// Fields that few leases have.
-    pub extra: Option<Box<Extra>>,
+    pub extra: Option<Box<RareLeaseFields>>,
 }
 
 const _: () = assert!(size_of::<LeaseSlot<crate::v4::V4>>() == 128, "a slot is two cache lines");
@@ -232,8 +232,8 @@ impl<F: TableFamily> LeaseSlot<F> {
     }
 
     /// Returns the fields that few leases have, as the columns of a row.
-    pub(crate) fn rare(&self) -> Rare<'_> {
-        self.extra.as_deref().map_or_else(Rare::default, |extra| Rare {
+    pub(crate) fn rare(&self) -> RareLeaseFieldsRef<'_> {
+        self.extra.as_deref().map_or_else(RareLeaseFieldsRef::default, |extra| RareLeaseFieldsRef {
             hostname: &extra.hostname,
             user_context: &extra.user_context,
             fqdn_fwd: extra.fqdn_fwd,
@@ -293,14 +293,14 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    fn change_extra(&mut self, change: impl FnOnce(&mut Extra)) {
+    fn change_extra(&mut self, change: impl FnOnce(&mut RareLeaseFields)) {
         let mut extra = self.extra.take().unwrap_or_default();
         change(&mut extra);
         self.extra = (!extra.is_empty()).then_some(extra);
     }
 
     /// Stores `extra` unless it is empty.
-    pub(super) fn set_extra(&mut self, extra: Extra) {
+    pub(super) fn set_extra(&mut self, extra: RareLeaseFields) {
         self.extra = (!extra.is_empty()).then(|| Box::new(extra));
     }
 }

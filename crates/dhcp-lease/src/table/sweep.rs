@@ -16,7 +16,7 @@ use super::slot::LeaseSlot;
 use super::stripe::{Locked, Stripe, StripeHints};
 use super::table_family::{FamilySlotFields, TableFamily};
 use super::{LeaseTable, STRIPES};
-use crate::contract::{SlotOccupancy, Swept};
+use crate::contract::{SlotOccupancy, SweepCounts};
 use crate::family::Family;
 use crate::lease::LeaseState;
 
@@ -38,19 +38,24 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Frees slots whose hold, lease or probation has ended at `now` and slots that were released
     /// in rows through the settled epoch. Later calls, by any shard, continue where this one
     /// stopped. Logged rows go to `log` under the conditions of [`LeaseTable::apply`].
-    pub fn sweep_logged(&self, now: Now, sweep: &Sweep, log: &mut dyn FnMut(F::Row<'_>)) -> Swept {
+    pub fn sweep_logged(
+        &self,
+        now: Now,
+        sweep: &Sweep,
+        log: &mut dyn FnMut(F::Row<'_>),
+    ) -> SweepCounts {
         let [holds, leases, declined] = self.swept_early.each_ref().map(|count| {
             // Read first: shards share the line, and there is hardly ever a count to take.
             if count.load(Ordering::Relaxed) == 0 { 0 } else { count.swap(0, Ordering::Relaxed) }
         });
         let mut pass = self.pass(self.check_clock(now).now, sweep, Some(log));
-        pass.swept = Swept { holds, leases, declined, ..Swept::default() };
+        pass.swept = SweepCounts { holds, leases, declined, ..SweepCounts::default() };
         self.sweep_stripes(&mut pass);
         pass.swept
     }
 
     /// Sweeps as [`LeaseTable::sweep_logged`] does, without logging rows.
-    pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> Swept {
+    pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> SweepCounts {
         let sweep = Sweep { settled_epoch, row_epoch: settled_epoch, budget, forced: None };
         self.sweep_logged(now, &sweep, &mut |_| {})
     }
@@ -109,7 +114,7 @@ impl<F: TableFamily> LeaseTable<F> {
             },
             remaining_budget: sweep.budget,
             freed: false,
-            swept: Swept::default(),
+            swept: SweepCounts::default(),
             log,
         }
     }
@@ -204,7 +209,7 @@ struct SweepPass<'l, F: TableFamily> {
     allowance: Allowance<'l>,
     remaining_budget: u32,
     freed: bool,
-    swept: Swept,
+    swept: SweepCounts,
     /// Callback for rows; `None`: the pass cannot log.
     log: Option<Log<'l, F>>,
 }

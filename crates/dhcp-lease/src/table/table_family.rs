@@ -12,7 +12,7 @@ use base::Prefetch;
 
 use super::address_map::AddressMap;
 use super::overlap::Overlaps;
-use super::slot::{Extra, LeaseSlot};
+use super::slot::{LeaseSlot, RareLeaseFields};
 use crate::contract::SlotOccupancy;
 use crate::family::{Family, PoolIndex};
 use crate::identity::ClientKey;
@@ -138,7 +138,7 @@ pub struct LeaseParts<F: TableFamily> {
     /// Kea's lease state.
     pub state: LeaseState,
     /// Fields that few leases have.
-    pub extra: Extra,
+    pub extra: RareLeaseFields,
     /// Family's part, with the client.
     pub family_fields: F::SlotFields,
 }
@@ -209,7 +209,7 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     fn visit(
         &self,
         identity: &F::Identity<'_>,
-        visit: impl FnMut(u32, &F::Identity<'_>) -> Visited,
+        visit: impl FnMut(u32, &F::Identity<'_>) -> SlotClientRelation,
     );
 
     /// Prefetches the memory that a visit of `identity` reads.
@@ -234,7 +234,7 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
 
 /// Relation between a slot and the client for which an index led to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visited {
+pub enum SlotClientRelation {
     /// The slot belongs to another client or to none.
     Others,
     /// The slot belonged to the client.

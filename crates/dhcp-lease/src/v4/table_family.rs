@@ -12,10 +12,10 @@ use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
 use crate::table::index::{FoundPlaces, IdentityIndex};
 use crate::table::overlap::Overlaps;
-use crate::table::slot::{Extra, LeaseSlot};
+use crate::table::slot::{LeaseSlot, RareLeaseFields};
 use crate::table::table_family::{
     ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan, PlaceMap,
-    TableFamily, Visited,
+    SlotClientRelation, TableFamily,
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
@@ -121,7 +121,7 @@ impl TableFamily for V4 {
             subnet_id: lease.subnet_id,
             pool_id: lease.pool_id,
             state: lease.state,
-            extra: Extra {
+            extra: RareLeaseFields {
                 hostname: lease.hostname,
                 user_context: lease.user_context,
                 fqdn_fwd: lease.fqdn_fwd,
@@ -244,7 +244,11 @@ impl ClientIndex<V4> for ByEitherKey {
         }
     }
 
-    fn visit(&self, identity: &Identity<'_>, mut visit: impl FnMut(u32, &Identity<'_>) -> Visited) {
+    fn visit(
+        &self,
+        identity: &Identity<'_>,
+        mut visit: impl FnMut(u32, &Identity<'_>) -> SlotClientRelation,
+    ) {
         let mut known = FoundPlaces::NONE;
         let mut is_any_in_use = false;
         if let Some(client_id) = identity.client_id
@@ -255,8 +259,8 @@ impl ClientIndex<V4> for ByEitherKey {
             let [first, second] = self.led_to_by(client_id);
             for &place in first.places().iter().chain(second.places()) {
                 let visited = visit(place, &certain);
-                is_any_in_use |= visited == Visited::InUse;
-                if visited != Visited::Others {
+                is_any_in_use |= visited == SlotClientRelation::InUse;
+                if visited != SlotClientRelation::Others {
                     known.push(place);
                 }
             }

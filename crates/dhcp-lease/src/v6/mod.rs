@@ -15,7 +15,7 @@ use crate::family::Family;
 
 pub use crate::contract::{
     CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
-    SlotOccupancy, SlotOwner, Swept,
+    SlotOccupancy, SlotOwner, SweepCounts,
 };
 pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};

@@ -12,9 +12,10 @@ use crate::identity::{DECLINED_LEASE_DUID, HARDWARE_ADDRESS_MAX};
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 use crate::table::index::IdentityIndex;
-use crate::table::slot::{Extra, LeaseSlot};
+use crate::table::slot::{LeaseSlot, RareLeaseFields};
 use crate::table::table_family::{
-    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, TableFamily, Visited,
+    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, SlotClientRelation,
+    TableFamily,
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
@@ -139,7 +140,7 @@ impl TableFamily for V6 {
             subnet_id: lease.subnet_id,
             pool_id: lease.pool_id,
             state: lease.state,
-            extra: Extra {
+            extra: RareLeaseFields {
                 hostname: lease.hostname,
                 user_context: lease.user_context,
                 fqdn_fwd: lease.fqdn_fwd,
@@ -168,7 +169,7 @@ enum KeptHardware {
     OfDuid,
     /// Ethernet address.
     Ethernet([u8; 6]),
-    /// Address outside the slot, see [`Extra::hardware`].
+    /// Address outside the slot, see [`RareLeaseFields::hardware`].
     Boxed,
 }
 
@@ -318,7 +319,7 @@ impl ClientIndex<V6> for ByAssociation {
     fn visit(
         &self,
         identity: &IaIdentity<'_>,
-        mut visit: impl FnMut(u32, &IaIdentity<'_>) -> Visited,
+        mut visit: impl FnMut(u32, &IaIdentity<'_>) -> SlotClientRelation,
     ) {
         let key = (identity.duid, identity.kind, identity.iaid);
         for &place in self.0.find(&key).places() {

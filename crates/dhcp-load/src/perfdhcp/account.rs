@@ -32,18 +32,18 @@ pub struct ExchangeAccount {
     pub without_lease: u64,
     /// Requests whose deadline passed without a reply, also when one came later.
     pub overdue: u64,
-    pub(crate) delay: Spread,
+    pub(crate) delay: RunningMoments,
 }
 
 /// Mean and spread of values as they come (Welford).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Spread {
+pub(crate) struct RunningMoments {
     count: u64,
     mean: f64,
     squares: f64,
 }
 
-impl Spread {
+impl RunningMoments {
     fn add(&mut self, value: f64) {
         self.count += 1;
         let off = value - self.mean;

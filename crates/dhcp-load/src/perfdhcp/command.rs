@@ -11,8 +11,8 @@ use netio::{Clock, NetError, Screen, stderr, stdout};
 
 use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::dialect::Dialect;
-use super::ending::Ending;
-use super::family_setup::{self, FamilySetup, Play, RequestTiming};
+use super::ending::PerfdhcpRunEnd;
+use super::family_setup::{self, FamilySetup, RequestTiming, StageOperation};
 use super::live::PerfdhcpLiveView;
 use super::outcome::GeneratorOutcome;
 use super::output_files::OutputFiles;
@@ -55,7 +55,7 @@ impl PerfdhcpArgs {
         family_setup::run_for_family(
             self,
             place.local.ip(),
-            Alone { args: self, words, place: &place },
+            LocalRun { args: self, words, place: &place },
         )
     }
 
@@ -77,7 +77,7 @@ impl PerfdhcpArgs {
         report: &PerfdhcpReport,
         place: Option<&RunAddresses>,
         files: &OutputFiles,
-        wrapped: Option<Wrapped<'_>>,
+        wrapped: Option<WrappedProgram<'_>>,
     ) -> Result<ExitCode, PerfdhcpFailure> {
         if self.is_text() {
             self.print_text(&self.text(report))?;
@@ -96,11 +96,11 @@ impl PerfdhcpArgs {
             file.write(&self.capture_file(report, place))?;
         }
         let ending = report.ending();
-        if ending != Ending::Interrupted
+        if ending != PerfdhcpRunEnd::Interrupted
             && let Some(reason) = report.silence.as_ref()
         {
             stderr::print_line(format_args!("error: {reason}"));
-            return Ok(ExitCode::from(Ending::FellShort.code()));
+            return Ok(ExitCode::from(PerfdhcpRunEnd::FellShort.code()));
         }
         Ok(ExitCode::from(ending.code()))
     }
@@ -151,13 +151,13 @@ impl PerfdhcpArgs {
 }
 
 /// Run on this machine.
-struct Alone<'a> {
+struct LocalRun<'a> {
     args: &'a PerfdhcpArgs,
     words: &'a [String],
     place: &'a RunAddresses,
 }
 
-impl Play for Alone<'_> {
+impl StageOperation for LocalRun<'_> {
     type Played = ExitCode;
 
     fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
@@ -178,13 +178,13 @@ impl Play for Alone<'_> {
         }
         let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
         let files = OutputFiles::open(args)?;
-        let wrapped = Wrapped::start(args)?;
+        let wrapped = WrappedProgram::start(args)?;
         let report = self.drive(wire, traffic, seed, shape, &signals)?;
         args.report_result(&report, Some(place), &files, wrapped)
     }
 }
 
-impl Alone<'_> {
+impl LocalRun<'_> {
     fn drive<D: Dialect>(
         &self,
         wire: GeneratorSocket,
@@ -257,12 +257,12 @@ fn code(done: Result<ExitCode, PerfdhcpFailure>) -> ExitCode {
 }
 
 /// Program of `-w`.
-pub(crate) struct Wrapped<'a> {
+pub(crate) struct WrappedProgram<'a> {
     program: &'a Path,
     started: std::process::Child,
 }
 
-impl<'a> Wrapped<'a> {
+impl<'a> WrappedProgram<'a> {
     /// Starts the program, if there is one, with the argument `start`; the program may go on while
     /// the run does.
     pub(crate) fn start(args: &'a PerfdhcpArgs) -> Result<Option<Self>, PerfdhcpFailure> {

@@ -82,7 +82,7 @@ pub struct LeaseLifetimes {
 
 /// Sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct MessageSender {
     /// Number of the client.
     pub client: u32,
     /// Number of the client's relay address, for the whole exchange.
@@ -116,7 +116,7 @@ pub trait Dialect: Send {
 
     /// Writes the first request of `who` into `buffer`, `secs` seconds after the exchange began;
     /// returns its length.
-    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize;
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: MessageSender, secs: u16) -> usize;
 
     /// Writes the request that takes up the offer `answer`, as [`Dialect::write_first`] does.
     fn write_second(
@@ -124,7 +124,7 @@ pub trait Dialect: Send {
         buffer: &mut [u8],
         xid: u32,
         answer: &Self::Answer<'_>,
-        who: Who,
+        who: MessageSender,
         secs: u16,
         offer: Self::Offer,
     ) -> usize;
@@ -136,7 +136,7 @@ pub trait Dialect: Send {
         buffer: &mut [u8],
         kind: ExchangeKind,
         xid: u32,
-        who: Who,
+        who: MessageSender,
         lease: &Self::Lease,
     ) -> usize;
 
@@ -166,7 +166,7 @@ pub trait Dialect: Send {
     fn judge(
         &self,
         answer: &Self::Answer<'_>,
-        who: Who,
+        who: MessageSender,
         kind: ExchangeKind,
         taken: Option<Self::Offer>,
     ) -> Judgment<Self::Offer>;
@@ -187,14 +187,14 @@ pub trait Dialect: Send {
     /// gives to `who`.
     fn resources(
         answer: &Self::Answer<'_>,
-        who: Who,
+        who: MessageSender,
         each: impl FnMut(<Self::Resource as LeasedResource>::Owner, Self::Resource, u32),
     );
 
     /// Calls `each` with owner and resource of all leases in `lease`, which the client gives back.
     fn resources_of_lease(
         lease: &Self::Lease,
-        who: Who,
+        who: MessageSender,
         each: impl FnMut(<Self::Resource as LeasedResource>::Owner, Self::Resource),
     );
 
@@ -212,7 +212,7 @@ pub trait Dialect: Send {
     fn endpoints(
         &self,
         _kind: ExchangeKind,
-        _who: Who,
+        _who: MessageSender,
         _lease: Option<&Self::Lease>,
     ) -> Option<Endpoints> {
         None
@@ -222,7 +222,7 @@ pub trait Dialect: Send {
     fn learn_server(&mut self, _answer: &Self::Answer<'_>, _endpoints: &Endpoints) {}
 
     /// Returns the hardware address of a client whose messages leave in frames.
-    fn station(&self, _who: Who) -> Option<MacAddress> {
+    fn station(&self, _who: MessageSender) -> Option<MacAddress> {
         None
     }
 
@@ -238,6 +238,6 @@ pub trait Dialect: Send {
 }
 
 /// Returns a client's link address, for families whose links have addresses.
-pub(crate) fn link_of(links: &[Ipv6Addr], who: Who) -> [u8; 16] {
+pub(crate) fn link_of(links: &[Ipv6Addr], who: MessageSender) -> [u8; 16] {
     links.get(who.link as usize).map_or([0; 16], Ipv6Addr::octets)
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
-use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who};
+use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSender};
 use super::direct::DirectAddressing;
 use super::packet::Dhcp4PacketTemplates;
 use super::persona::Personas;
@@ -14,7 +14,7 @@ use crate::fault::{MalformedDhcpMessage, ReplyFault};
 use crate::identities::shown;
 use crate::protocol::{Expect, Judgment};
 use crate::v4::answer::{Dhcp4Reply, kind};
-use crate::v4::protocol::{Addressee, Offered, judge};
+use crate::v4::protocol::{Addressee, OfferedAddress, judge};
 use crate::v4::template::{Dhcp4MessageExtras, Templates, set_relay, set_secs};
 
 /// Messages of DHCPv4.
@@ -67,12 +67,12 @@ impl Dialect4 {
     }
 
     /// Returns the client's hardware address as the server sees it.
-    fn mac(&self, who: Who) -> [u8; 6] {
+    fn mac(&self, who: MessageSender) -> [u8; 6] {
         let mac = self.personas.mac(who.client);
         self.packets.as_ref().map_or(mac, |packets| packets.chaddr(mac))
     }
 
-    fn giaddr(&self, who: Who) -> Ipv4Addr {
+    fn giaddr(&self, who: MessageSender) -> Ipv4Addr {
         if let Some(packets) = &self.packets {
             return packets.giaddr();
         }
@@ -82,8 +82,8 @@ impl Dialect4 {
 
 impl Dialect for Dialect4 {
     type Answer<'a> = Dhcp4Reply<'a>;
-    type Offer = Offered;
-    type Lease = Offered;
+    type Offer = OfferedAddress;
+    type Lease = OfferedAddress;
     type Resource = Ipv4Addr;
     const NAMES: [&'static str; ExchangeKind::COUNT] = [
         "DISCOVER-OFFER",
@@ -105,7 +105,7 @@ impl Dialect for Dialect4 {
         self.templates.message_bytes_max().max(packets)
     }
 
-    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: MessageSender, secs: u16) -> usize {
         if let Some(packets) = &self.packets {
             return packets.first(buffer, xid, self.personas.mac(who.client));
         }
@@ -120,9 +120,9 @@ impl Dialect for Dialect4 {
         buffer: &mut [u8],
         xid: u32,
         _answer: &Dhcp4Reply<'_>,
-        who: Who,
+        who: MessageSender,
         secs: u16,
-        offer: Offered,
+        offer: OfferedAddress,
     ) -> usize {
         let mac = self.personas.mac(who.client);
         let packets = self.packets.as_ref();
@@ -139,8 +139,8 @@ impl Dialect for Dialect4 {
         buffer: &mut [u8],
         kind: ExchangeKind,
         xid: u32,
-        who: Who,
-        lease: &Offered,
+        who: MessageSender,
+        lease: &OfferedAddress,
     ) -> usize {
         let (templates, mac, held) = (&self.templates, self.mac(who), *lease);
         let len = match kind {
@@ -181,10 +181,10 @@ impl Dialect for Dialect4 {
     fn judge(
         &self,
         answer: &Dhcp4Reply<'_>,
-        who: Who,
+        who: MessageSender,
         kind: ExchangeKind,
-        taken: Option<Offered>,
-    ) -> Judgment<Offered> {
+        taken: Option<OfferedAddress>,
+    ) -> Judgment<OfferedAddress> {
         // The file of a packet decides on its client identifier.
         let checks_client_id = self.packets.is_none();
         let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
@@ -193,22 +193,22 @@ impl Dialect for Dialect4 {
             // Any server may reply to these.
             (ExchangeKind::Rebinding | ExchangeKind::Reboot, Some(held)) => {
                 let server = answer.server.unwrap_or(held.server);
-                judge(answer, to, Expect::Dhcp, Some(Offered { server, ..held }))
+                judge(answer, to, Expect::Dhcp, Some(OfferedAddress { server, ..held }))
             }
             _ => judge(answer, to, Expect::Dhcp, taken),
         }
     }
 
-    fn adopt(&mut self, _answer: &Dhcp4Reply<'_>, offer: Offered) -> Offered {
+    fn adopt(&mut self, _answer: &Dhcp4Reply<'_>, offer: OfferedAddress) -> OfferedAddress {
         let first = *self.first_server.get_or_insert(offer.server);
-        if self.keeps_first_server { Offered { server: first, ..offer } } else { offer }
+        if self.keeps_first_server { OfferedAddress { server: first, ..offer } } else { offer }
     }
 
-    fn lease(&self, answer: &Dhcp4Reply<'_>) -> Option<Offered> {
-        Some(Offered { address: answer.yiaddr, server: answer.server? })
+    fn lease(&self, answer: &Dhcp4Reply<'_>) -> Option<OfferedAddress> {
+        Some(OfferedAddress { address: answer.yiaddr, server: answer.server? })
     }
 
-    fn expected_reply(kind: ExchangeKind, lease: &Offered) -> Option<Offered> {
+    fn expected_reply(kind: ExchangeKind, lease: &OfferedAddress) -> Option<OfferedAddress> {
         kind.gives().then_some(*lease)
     }
 
@@ -222,13 +222,21 @@ impl Dialect for Dialect4 {
         Some(LeaseLifetimes { t1_s, t2_s, valid_s })
     }
 
-    fn resources(answer: &Dhcp4Reply<'_>, who: Who, mut each: impl FnMut(u32, Ipv4Addr, u32)) {
+    fn resources(
+        answer: &Dhcp4Reply<'_>,
+        who: MessageSender,
+        mut each: impl FnMut(u32, Ipv4Addr, u32),
+    ) {
         if let (kind::OFFER | kind::ACK, Some(lease_time_s)) = (answer.kind, answer.lease_time_s) {
             each(who.client, answer.yiaddr, lease_time_s);
         }
     }
 
-    fn resources_of_lease(lease: &Offered, who: Who, mut each: impl FnMut(u32, Ipv4Addr)) {
+    fn resources_of_lease(
+        lease: &OfferedAddress,
+        who: MessageSender,
+        mut each: impl FnMut(u32, Ipv4Addr),
+    ) {
         each(who.client, lease.address);
     }
 
@@ -247,8 +255,8 @@ impl Dialect for Dialect4 {
     fn endpoints(
         &self,
         kind: ExchangeKind,
-        who: Who,
-        lease: Option<&Offered>,
+        who: MessageSender,
+        lease: Option<&OfferedAddress>,
     ) -> Option<Endpoints> {
         Some(self.direct.as_ref()?.endpoints(kind, self.mac(who), lease))
     }
@@ -259,7 +267,7 @@ impl Dialect for Dialect4 {
         }
     }
 
-    fn station(&self, who: Who) -> Option<MacAddress> {
+    fn station(&self, who: MessageSender) -> Option<MacAddress> {
         self.direct.is_some().then(|| MacAddress(self.mac(who)))
     }
 
@@ -278,7 +286,7 @@ impl Dialect for Dialect4 {
 
 /// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
 /// (RFC 2131 section 4.3.5).
-fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<Offered> {
+fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<OfferedAddress> {
     let is_named =
         if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
     if !is_named {

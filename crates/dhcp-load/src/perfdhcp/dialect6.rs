@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who, link_of};
+use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSender, link_of};
 use super::packet6::{Dhcp6PacketTemplates, PersonaClient};
 use super::persona::{DUID_MAX, Personas};
 use crate::fault::MalformedDhcpMessage;
@@ -10,7 +10,7 @@ use crate::identities::shown;
 use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 use crate::v6::RequestedAssociations;
 use crate::v6::answer::{Dhcp6Reply, kind};
-use crate::v6::client::{ClientIa, Dhcp6LeasedResource, Speaker, link_local_of};
+use crate::v6::client::{ClientIa, Dhcp6LeasedResource, MessageIdentity, link_local_of};
 use crate::v6::protocol::{Advertised, Dhcp6ClientMessages};
 use crate::v6::template::Dhcp6MessageExtras;
 
@@ -64,7 +64,7 @@ impl Dialect6 {
         Self { clients, packets: Some(packets), ..self }
     }
 
-    fn speak<R>(&self, who: Who, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
+    fn speak<R>(&self, who: MessageSender, act: impl FnOnce(&MessageIdentity<'_>) -> R) -> R {
         let mut buffer = [0; DUID_MAX];
         let peer = link_local_of(self.personas.mac(who.client));
         let link = link_of(&self.links, who);
@@ -72,7 +72,7 @@ impl Dialect6 {
             Some(packets) => packets.duid(&self.personas, who.client, &mut buffer),
             None => self.personas.duid(who.client, &mut buffer),
         };
-        act(&Speaker { duid, peer, link })
+        act(&MessageIdentity { duid, peer, link })
     }
 }
 
@@ -107,7 +107,7 @@ impl Dialect for Dialect6 {
         self.clients.templates().message_bytes_max().max(packets)
     }
 
-    fn write_first(&self, buffer: &mut [u8], xid: u32, who: Who, secs: u16) -> usize {
+    fn write_first(&self, buffer: &mut [u8], xid: u32, who: MessageSender, secs: u16) -> usize {
         let templates = self.clients.templates();
         if let Some(packets) = &self.packets {
             return packets.first(buffer, xid, &self.personas, who.client);
@@ -124,7 +124,7 @@ impl Dialect for Dialect6 {
         buffer: &mut [u8],
         xid: u32,
         answer: &Dhcp6Reply<'_>,
-        who: Who,
+        who: MessageSender,
         secs: u16,
         _offer: Advertised,
     ) -> usize {
@@ -147,7 +147,7 @@ impl Dialect for Dialect6 {
         buffer: &mut [u8],
         kind: ExchangeKind,
         xid: u32,
-        who: Who,
+        who: MessageSender,
         lease: &LeaseReply,
     ) -> usize {
         let templates = self.clients.templates();
@@ -202,7 +202,7 @@ impl Dialect for Dialect6 {
     fn judge(
         &self,
         answer: &Dhcp6Reply<'_>,
-        who: Who,
+        who: MessageSender,
         kind: ExchangeKind,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
@@ -265,7 +265,7 @@ impl Dialect for Dialect6 {
 
     fn resources(
         answer: &Dhcp6Reply<'_>,
-        who: Who,
+        who: MessageSender,
         mut each: impl FnMut(ClientIa, Dhcp6LeasedResource, u32),
     ) {
         for ia in answer.ias() {
@@ -277,7 +277,7 @@ impl Dialect for Dialect6 {
 
     fn resources_of_lease(
         lease: &LeaseReply,
-        who: Who,
+        who: MessageSender,
         mut each: impl FnMut(ClientIa, Dhcp6LeasedResource),
     ) {
         if let Some(answer) = lease.read() {

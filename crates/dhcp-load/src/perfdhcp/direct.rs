@@ -14,7 +14,7 @@ use packet_wire::frame::Endpoints;
 use super::dialect::ExchangeKind;
 use super::persona::Personas;
 use crate::v4::answer::Dhcp4Reply;
-use crate::v4::protocol::Offered;
+use crate::v4::protocol::OfferedAddress;
 
 /// Number of servers whose hardware addresses are kept. Frames for further servers go to all
 /// stations.
@@ -65,7 +65,7 @@ impl DirectAddressing {
         &self,
         kind: ExchangeKind,
         mac: [u8; 6],
-        lease: Option<&Offered>,
+        lease: Option<&OfferedAddress>,
     ) -> Endpoints {
         let has_address = matches!(
             kind,
@@ -97,7 +97,8 @@ mod tests {
     const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 9];
     const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
     const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-    const HELD: Offered = Offered { address: Ipv4Addr::new(10, 77, 0, 10), server: SERVER };
+    const HELD: OfferedAddress =
+        OfferedAddress { address: Ipv4Addr::new(10, 77, 0, 10), server: SERVER };
 
     fn personas(list: Vec<[u8; 6]>) -> Personas {
         let part = GeneratorPart { index: 1, of: 2 };
@@ -160,7 +161,7 @@ mod tests {
     fn a_server_is_where_its_last_answer_came_from_and_unknown_ones_are_everywhere() {
         let mut direct = learned();
         let mac_of = |direct: &DirectAddressing, server: Ipv4Addr| {
-            let lease = Offered { server, ..HELD };
+            let lease = OfferedAddress { server, ..HELD };
             direct.endpoints(ExchangeKind::Renewal, MAC, Some(&lease)).destination_mac
         };
         let moved = MacAddress([2, 0, 0, 0, 0, 7]);

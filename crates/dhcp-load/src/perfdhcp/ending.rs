@@ -5,7 +5,7 @@ use super::dialect::ExchangeKind;
 
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum PerfdhcpRunEnd {
     /// Every request had its reply on time or still awaits it, and no address has two clients.
     Served,
     /// A request had no reply on time, or an address has two clients.
@@ -14,7 +14,7 @@ pub enum Ending {
     Interrupted,
 }
 
-impl Ending {
+impl PerfdhcpRunEnd {
     /// Returns the end of a run with these accounts and this number of conflicts between leases.
     #[must_use]
     pub fn from_accounts(

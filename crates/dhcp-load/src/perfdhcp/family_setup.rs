@@ -30,7 +30,7 @@ pub(crate) struct FamilySetup<D> {
 }
 
 /// Operation on a stage of either family.
-pub(crate) trait Play {
+pub(crate) trait StageOperation {
     /// Result of the operation.
     type Played;
 
@@ -40,7 +40,7 @@ pub(crate) trait Play {
 
 /// Opens the sockets and makes the clients that `args` describe, with `own` as this machine's
 /// address, and runs `play` with them.
-pub(crate) fn run_for_family<P: Play>(
+pub(crate) fn run_for_family<P: StageOperation>(
     args: &PerfdhcpArgs,
     own: IpAddr,
     play: P,

@@ -13,7 +13,7 @@ use base::Random;
 use base::time::NS_PER_S;
 use load::exponential;
 
-use super::dialect::{ExchangeKind, LeaseLifetimes, Who};
+use super::dialect::{ExchangeKind, LeaseLifetimes, MessageSender};
 
 /// Wait of a client after an exchange that gave it no lease, and at least after a DECLINE (RFC 2131
 /// section 3.1), in seconds.
@@ -57,7 +57,7 @@ enum LifecycleStep {
 /// Lease of a client.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleLease<L> {
-    who: Who,
+    who: MessageSender,
     lease: L,
     t1_ns: u64,
     t2_ns: u64,
@@ -92,7 +92,7 @@ pub enum LifecycleMessage<L> {
     /// First request of the client with this number.
     Begin(u32),
     /// Message about a lease.
-    About(ExchangeKind, Who, L),
+    About(ExchangeKind, MessageSender, L),
 }
 
 /// Population of clients.
@@ -215,7 +215,7 @@ impl<L: Copy> LifecyclePopulation<L> {
         &mut self,
         now_ns: u64,
         kind: ExchangeKind,
-        who: Who,
+        who: MessageSender,
         end: LifecycleExchangeEnd<L>,
     ) {
         let client = who.client;
@@ -275,7 +275,7 @@ impl<L: Copy> LifecyclePopulation<L> {
         }
     }
 
-    fn hold(&mut self, now_ns: u64, who: Who, lease: L, terms: LeaseLifetimes) {
+    fn hold(&mut self, now_ns: u64, who: MessageSender, lease: L, terms: LeaseLifetimes) {
         let [t1_ns, t2_ns, ends_ns] =
             [terms.t1_s, terms.t2_s, terms.valid_s].map(|s| self.after(now_ns, s));
         self.clients[who.client as usize].held =
@@ -338,7 +338,7 @@ mod tests {
         informing_percent: 0,
         declining_percent: 0,
     };
-    const WHO: Who = Who { client: 0, link: 3 };
+    const WHO: MessageSender = MessageSender { client: 0, link: 3 };
     const TERMS: LeaseLifetimes = LeaseLifetimes { t1_s: 1_000, t2_s: 1_750, valid_s: 2_000 };
 
     /// Plays the life of one client whose exchanges end at once with the result of `end`. Returns

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use crate::v4::answer::{Dhcp4Reply, kind};
-use crate::v4::protocol::Offered;
+use crate::v4::protocol::OfferedAddress;
 
 const GIADDR: usize = 24;
 const CHADDR: usize = 28;
@@ -109,7 +109,7 @@ impl Dhcp4PacketTemplates {
             return Err("-T: with -X and -O the first packet is no DISCOVER".into());
         }
         let address = Ipv4Addr::new(192, 0, 2, 9);
-        let offered = Offered { address, server: Ipv4Addr::new(192, 0, 2, 1) };
+        let offered = OfferedAddress { address, server: Ipv4Addr::new(192, 0, 2, 1) };
         let is_request = |answer: Dhcp4Reply<'_>| {
             answer.kind == kind::REQUEST
                 && answer.xid == xid
@@ -167,7 +167,7 @@ impl Dhcp4PacketTemplates {
         xid: u32,
         mac: [u8; 6],
         secs: u16,
-        offered: Offered,
+        offered: OfferedAddress,
     ) -> Option<usize> {
         let packet = self.second.as_ref()?;
         let octets = packet.write(buffer, xid, mac);
@@ -190,8 +190,8 @@ mod tests {
     use crate::v4::template::Templates;
 
     const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 5];
-    const OFFERED: Offered =
-        Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::new(10, 9, 8, 1) };
+    const OFFERED: OfferedAddress =
+        OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::new(10, 9, 8, 1) };
 
     fn offsets(client_end: usize) -> Dhcp4PacketOffsets {
         Dhcp4PacketOffsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
@@ -200,7 +200,8 @@ mod tests {
     /// Returns the packets that the built-in messages are, of another client.
     fn built_in() -> (Vec<u8>, Vec<u8>) {
         let templates = Templates::new(Ipv4Addr::LOCALHOST);
-        let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
+        let nothing =
+            OfferedAddress { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
         let (mut discover, mut request) = (vec![0; 400], vec![0; 400]);
         let len = templates.discover(&mut discover, 0, [0; 6]);
         discover.truncate(len);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use base::Random;
 
-use super::dialect::Who;
+use super::dialect::MessageSender;
 
 /// Largest number of kept leases; those of further clients are neither renewed nor released.
 pub(crate) const LEASES_MAX: usize = 65_536;
@@ -13,7 +13,7 @@ pub(crate) const LEASES_MAX: usize = 65_536;
 /// Leases with their clients.
 #[derive(Clone, Debug)]
 pub struct RenewableLeases<L> {
-    held: Vec<(Who, L)>,
+    held: Vec<(MessageSender, L)>,
     places: HashMap<u32, usize>,
 }
 
@@ -26,7 +26,7 @@ impl<L: Copy> RenewableLeases<L> {
     }
 
     /// Keeps `lease`, instead of an older one of the same client.
-    pub fn put(&mut self, who: Who, lease: L) {
+    pub fn put(&mut self, who: MessageSender, lease: L) {
         if let Some(&place) = self.places.get(&who.client) {
             self.held[place] = (who, lease);
         } else if self.held.len() < self.held.capacity() {
@@ -36,7 +36,7 @@ impl<L: Copy> RenewableLeases<L> {
     }
 
     /// Takes out a random lease.
-    pub fn take(&mut self, random: &mut Random) -> Option<(Who, L)> {
+    pub fn take(&mut self, random: &mut Random) -> Option<(MessageSender, L)> {
         let count = self.held.len() as u64;
         if count == 0 {
             return None;
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn every_client_has_one_lease_and_each_is_taken_once() {
         let mut pool = RenewableLeases::new(true);
-        let who = |client| Who { client, link: 0 };
+        let who = |client| MessageSender { client, link: 0 };
         for lease in 0..3_000_u32 {
             pool.put(who(lease % 1_000), lease);
         }

@@ -15,7 +15,7 @@ use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::capture::CapturedMessage;
 use super::dialect::{Dialect, ExchangeKind};
 use super::drive::{PerfdhcpLoopResult, SendingEndReason};
-use super::ending::Ending;
+use super::ending::PerfdhcpRunEnd;
 use super::outcome::GeneratorOutcome;
 use super::run_addresses::{self, RunAddresses};
 use super::several::generator::GeneratorResult;
@@ -296,9 +296,9 @@ impl PerfdhcpReport {
     }
 
     /// Returns the end of the run, for the exit code.
-    pub(crate) fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> PerfdhcpRunEnd {
         let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
-        Ending::from_accounts(
+        PerfdhcpRunEnd::from_accounts(
             &self.accounts,
             conflicts,
             self.loop_result.reason == SendingEndReason::Interrupted,

@@ -19,7 +19,7 @@ use packet_wire::frame::Endpoints;
 
 use super::account::ExchangeAccount;
 use super::capture::{CapturedMessage, MessageCapture, exchange_of};
-use super::dialect::{Dialect, ExchangeKind, Who};
+use super::dialect::{Dialect, ExchangeKind, MessageSender};
 use super::holders::Holders;
 use super::lifecycle::{LifecycleExchangeEnd, LifecycleMessage, LifecyclePopulation};
 use super::persona::Personas;
@@ -46,7 +46,7 @@ enum ReplyState {
 /// State of one request.
 #[derive(Clone, Copy, Debug)]
 struct RequestState<O> {
-    who: Who,
+    who: MessageSender,
     sent_ns: u64,
     /// Time at which the first request left that led to this second one.
     began_ns: Option<u64>,
@@ -62,7 +62,7 @@ struct RequestState<O> {
 }
 
 impl<O> RequestState<O> {
-    const fn new(who: Who) -> Self {
+    const fn new(who: MessageSender) -> Self {
         Self {
             who,
             sent_ns: 0,
@@ -80,7 +80,7 @@ impl<O> RequestState<O> {
 /// Exchange to begin that is about a client's lease.
 struct LeaseExchange<L> {
     kind: ExchangeKind,
-    who: Who,
+    who: MessageSender,
     lease: L,
 }
 
@@ -139,7 +139,7 @@ impl<D: Dialect> RequestTraffic<D> {
             xid_base: ExchangeIdentities::xid_base_of(rules.seed),
             xid_bits: D::NUMBER_BITS,
         };
-        let blank = RequestState::new(Who { client: 0, link: 0 });
+        let blank = RequestState::new(MessageSender { client: 0, link: 0 });
         let rings = ExchangeKind::ALL.map(|kind| {
             let room = match kind {
                 ExchangeKind::First | ExchangeKind::Second => rules.capacity,
@@ -305,7 +305,7 @@ impl<D: Dialect> RequestTraffic<D> {
         is_counted: bool,
     ) -> Option<OutgoingMessage> {
         let link = self.random.below(self.rules.links.max(1).into()) as u32;
-        let turn = RequestState { is_counted, ..RequestState::new(Who { client, link }) };
+        let turn = RequestState { is_counted, ..RequestState::new(MessageSender { client, link }) };
         let Some(number) = self.open(ExchangeKind::First, due_ns, turn) else {
             self.record_exchange_end(
                 due_ns,
@@ -393,8 +393,8 @@ impl<D: Dialect> RequestTraffic<D> {
             LifecycleMessage::Begin(place) => {
                 self.begin_as(self.rules.part.number(place), due_ns, buffer, true)
             }
-            LifecycleMessage::About(kind, Who { client: place, link }, lease) => {
-                let who = Who { client: self.rules.part.number(place), link };
+            LifecycleMessage::About(kind, MessageSender { client: place, link }, lease) => {
+                let who = MessageSender { client: self.rules.part.number(place), link };
                 let about = LeaseExchange { kind, who, lease };
                 self.begin_lease_exchange(about, due_ns, now_ns, buffer)
             }
@@ -407,13 +407,13 @@ impl<D: Dialect> RequestTraffic<D> {
         &mut self,
         now_ns: u64,
         kind: ExchangeKind,
-        who: Who,
+        who: MessageSender,
         end: LifecycleExchangeEnd<D::Lease>,
     ) {
         self.note_holder(now_ns, kind, who, &end);
         if let Some(lives) = &mut self.lifecycle {
             let client = self.rules.part.position(who.client);
-            lives.record_exchange_end(now_ns, kind, Who { client, ..who }, end);
+            lives.record_exchange_end(now_ns, kind, MessageSender { client, ..who }, end);
         }
     }
 

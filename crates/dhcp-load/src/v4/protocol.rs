@@ -11,7 +11,7 @@ use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 
 /// Address with the server that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferedAddress {
     /// Offered address (`yiaddr`).
     pub address: Ipv4Addr,
     /// Server identifier.
@@ -22,7 +22,7 @@ pub struct Offered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedOffer {
     /// Address and server of the offer.
-    pub offered: Offered,
+    pub offered: OfferedAddress,
     /// True if the server granted the offer and the renewal is under way.
     pub is_granted: bool,
 }
@@ -57,7 +57,7 @@ const LINK_SELECTION: [u8; 8] = [82, 6, 5, 4, 0, 0, 0, 0];
 
 /// Messages of a relay.
 #[derive(Clone, Debug)]
-pub struct Relayed {
+pub struct RelayedMessages {
     giaddr: Ipv4Addr,
     expect: Expect,
     templates: Templates,
@@ -68,7 +68,7 @@ pub struct Relayed {
     renews: bool,
 }
 
-impl Relayed {
+impl RelayedMessages {
     /// Creates the messages of the relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
@@ -128,7 +128,8 @@ fn meaning(
     expect: Expect,
 ) -> Result<Meaning, ReplyFault> {
     if expect == Expect::Echo {
-        let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
+        let nothing =
+            OfferedAddress { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
         return match answer.kind {
             kind::DISCOVER => Ok(Meaning::Offer(nothing)),
             kind::REQUEST => Ok(Meaning::Ack(nothing)),
@@ -140,7 +141,7 @@ fn meaning(
         kind::NAK => Ok(Meaning::Nak),
         kind::OFFER | kind::ACK => {
             let (address, server, _) = answer.lease()?;
-            let offered = Offered { address, server };
+            let offered = OfferedAddress { address, server };
             let is_offer = answer.kind == kind::OFFER;
             Ok(if is_offer { Meaning::Offer(offered) } else { Meaning::Ack(offered) })
         }
@@ -154,8 +155,8 @@ pub fn judge(
     answer: &Dhcp4Reply<'_>,
     to: Addressee,
     expect: Expect,
-    taken: Option<Offered>,
-) -> Judgment<Offered> {
+    taken: Option<OfferedAddress>,
+) -> Judgment<OfferedAddress> {
     let is_named =
         if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
     if !is_named {
@@ -173,13 +174,13 @@ pub fn judge(
 }
 
 enum Meaning {
-    Offer(Offered),
-    Ack(Offered),
+    Offer(OfferedAddress),
+    Ack(OfferedAddress),
     Nak,
 }
 
 /// Checks an ACK against the offer: it must be for the same address, from the same server.
-fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), ReplyFault> {
+fn check_grant(given: OfferedAddress, taken: Option<OfferedAddress>) -> Result<(), ReplyFault> {
     let taken = taken.ok_or(ReplyFault::Kind)?;
     if given.address != taken.address {
         return Err(ReplyFault::AddressChanged);
@@ -190,7 +191,7 @@ fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), ReplyFault>
     Ok(())
 }
 
-impl DhcpLoadProtocol for Relayed {
+impl DhcpLoadProtocol for RelayedMessages {
     type Answer<'a> = Dhcp4Reply<'a>;
     type Offer = AcceptedOffer;
     type Resource = Ipv4Addr;
@@ -228,7 +229,7 @@ impl DhcpLoadProtocol for Relayed {
 
     fn write_renewal(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
         // A renewal does not name the server (RFC 2131 section 4.3.2).
-        let held = Offered { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
+        let held = OfferedAddress { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
         let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
         self.select_link(buffer, len, client)
     }
@@ -240,7 +241,7 @@ impl DhcpLoadProtocol for Relayed {
         client: u32,
     ) -> Option<usize> {
         let server = answer.server.filter(|_| self.releases && self.expect == Expect::Dhcp)?;
-        let held = Offered { address: answer.yiaddr, server };
+        let held = OfferedAddress { address: answer.yiaddr, server };
         Some(self.templates.release(buffer, answer.xid, mac_of(client), held))
     }
 

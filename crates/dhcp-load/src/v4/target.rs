@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use netio::{NetError, UdpSocket};
 use serde_json::{Value, json};
 
-use super::protocol::{ClientLinks, Relayed};
+use super::protocol::{ClientLinks, RelayedMessages};
 use crate::protocol::{DhcpThreadSetup, Expect, Stages};
 use crate::run::socket_options;
 
@@ -50,7 +50,7 @@ impl Dhcp4LoadTarget {
 }
 
 impl crate::DhcpLoadTarget for Dhcp4LoadTarget {
-    type Protocol = Relayed;
+    type Protocol = RelayedMessages;
     const TOOL: &'static str = "godwit load dhcp4";
     const STAGES: Stages = Stages {
         offers: "offers",
@@ -80,11 +80,11 @@ impl crate::DhcpLoadTarget for Dhcp4LoadTarget {
         thread: u32,
         _threads: u32,
         expect: Expect,
-    ) -> Result<DhcpThreadSetup<Relayed>, NetError> {
+    ) -> Result<DhcpThreadSetup<RelayedMessages>, NetError> {
         let relay = self.relay_of(thread);
         Ok(DhcpThreadSetup {
             socket: UdpSocket::open(&socket_options(relay))?,
-            protocol: Relayed::new(*relay.ip(), expect)
+            protocol: RelayedMessages::new(*relay.ip(), expect)
                 .on_links(self.links)
                 .releasing(self.releases)
                 .renewing(self.renews),

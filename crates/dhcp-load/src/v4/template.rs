@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use base::ByteWriter;
 
-use super::protocol::Offered;
+use super::protocol::OfferedAddress;
 
 const HOPS: usize = 3;
 const XID: usize = 4;
@@ -180,7 +180,7 @@ impl Templates {
         xid: u32,
         mac: [u8; 6],
         secs: u16,
-        offered: Offered,
+        offered: OfferedAddress,
     ) -> usize {
         let octets = self.request.write(buffer, xid, mac);
         set_secs(octets, secs);
@@ -190,7 +190,7 @@ impl Templates {
     }
 
     /// Writes the REQUEST of a client that renews `held` (RFC 2131 section 4.3.2) into `buffer`.
-    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
         let octets = self.renew.write(buffer, xid, mac);
         set_address(octets, CIADDR, held.address);
         octets.len()
@@ -198,21 +198,27 @@ impl Templates {
 
     /// Writes the REQUEST of a client that had `held` before it started (RFC 2131 section 3.2) into
     /// `buffer`.
-    pub fn reboot(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+    pub fn reboot(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
         let octets = self.reboot.write(buffer, xid, mac);
         set_address(octets, REQUEST_ADDRESS, held.address);
         octets.len()
     }
 
     /// Writes the INFORM of a client that has `held` into `buffer`.
-    pub fn inform(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+    pub fn inform(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
         let octets = self.inform.write(buffer, xid, mac);
         set_address(octets, CIADDR, held.address);
         octets.len()
     }
 
     /// Writes the DECLINE of `held` into `buffer`.
-    pub fn decline(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+    pub fn decline(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        mac: [u8; 6],
+        held: OfferedAddress,
+    ) -> usize {
         let octets = self.decline.write(buffer, xid, mac);
         set_address(octets, REQUEST_ADDRESS, held.address);
         set_address(octets, REQUEST_SERVER, held.server);
@@ -220,7 +226,13 @@ impl Templates {
     }
 
     /// Writes the RELEASE of `held` into `buffer`.
-    pub fn release(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: Offered) -> usize {
+    pub fn release(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        mac: [u8; 6],
+        held: OfferedAddress,
+    ) -> usize {
         let octets = self.release.write(buffer, xid, mac);
         set_address(octets, CIADDR, held.address);
         set_address(octets, RELEASE_SERVER, held.server);
@@ -254,7 +266,8 @@ mod tests {
         let mut buffer = [0xff; 300];
         let len = templates.discover(&mut buffer, 1, MAC);
         assert_eq!(buffer[..len], captured(DISCOVER_OPTIONS));
-        let offered = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let offered =
+            OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let len = templates.request(&mut buffer, 1, MAC, 0, offered);
         assert_eq!(buffer[..len], captured(REQUEST_OPTIONS));
         let len = templates.request(&mut buffer, 1, MAC, 0x0102, offered);
@@ -265,11 +278,12 @@ mod tests {
 
     #[test]
     fn a_client_without_a_relay_counts_no_hop_and_asks_for_broadcasts_until_it_has_an_address() {
-        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let held =
+            OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let relayed = Templates::new(Ipv4Addr::UNSPECIFIED);
         for (wants_broadcast, flags) in [(false, 0), (true, 0x80)] {
             let direct = relayed.clone().direct(wants_broadcast);
-            type Write = fn(&Templates, &mut [u8], Offered) -> usize;
+            type Write = fn(&Templates, &mut [u8], OfferedAddress) -> usize;
             let messages: [(Write, u8); 7] = [
                 (|all, buffer, _| all.discover(buffer, 7, MAC), flags),
                 (|all, buffer, held| all.request(buffer, 7, MAC, 3, held), flags),
@@ -294,7 +308,8 @@ mod tests {
     fn a_renewal_names_its_address_and_a_release_the_server_too() {
         let extras = Dhcp4MessageExtras { parameters: vec![42], options: vec![60, 2, 7, 8] };
         let templates = Templates::with(Ipv4Addr::LOCALHOST, &extras);
-        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let held =
+            OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];
         let len = templates.renew(&mut buffer, 1, MAC, held);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
@@ -312,7 +327,8 @@ mod tests {
     #[test]
     fn what_else_a_client_says_about_its_lease() {
         let templates = Templates::new(Ipv4Addr::LOCALHOST);
-        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let held =
+            OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];
         let asks = [55, 7, 1, 28, 2, 3, 15, 6, 12];
         let id = [61, 7, 1, 0, 12, 1, 2, 3, 5, 255];

@@ -35,7 +35,7 @@ pub const fn peer_of(client: u32) -> [u8; 16] {
 
 /// Identity of one client: the values in its messages, which replies to it must name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speaker<'a> {
+pub struct MessageIdentity<'a> {
     /// Client's DUID.
     pub duid: &'a [u8],
     /// Client's link-local address, the peer address of relayed messages.

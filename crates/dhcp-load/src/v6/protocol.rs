@@ -14,7 +14,7 @@ use std::net::Ipv6Addr;
 
 use super::RequestedAssociations;
 use super::answer::{Dhcp6Reply, ReplyIa, kind};
-use super::client::{ClientIa, DUID_LEN, Dhcp6LeasedResource, Speaker, duid_of, peer_of};
+use super::client::{ClientIa, DUID_LEN, Dhcp6LeasedResource, MessageIdentity, duid_of, peer_of};
 use super::template::{Dhcp6MessageExtras, Templates};
 use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
 use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
@@ -139,9 +139,9 @@ impl Dhcp6ClientMessages {
     }
 
     /// Calls `act` with the identity of client number `client`.
-    fn as_client<R>(&self, client: u32, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
+    fn as_client<R>(&self, client: u32, act: impl FnOnce(&MessageIdentity<'_>) -> R) -> R {
         let duid: [u8; DUID_LEN] = duid_of(client);
-        act(&Speaker { duid: &duid, peer: peer_of(client), link: self.link_of(client) })
+        act(&MessageIdentity { duid: &duid, peer: peer_of(client), link: self.link_of(client) })
     }
 
     fn link_of(&self, client: u32) -> [u8; 16] {
@@ -155,7 +155,7 @@ impl Dhcp6ClientMessages {
     fn check_addressing(
         &self,
         answer: &Dhcp6Reply<'_>,
-        to: &Speaker<'_>,
+        to: &MessageIdentity<'_>,
     ) -> Result<(), Judgment<Advertised>> {
         let fault = |fault| Err(Judgment::Faulty(fault));
         let Some(id) = answer.client_id else { return fault(ReplyFault::NoClient) };
@@ -183,7 +183,7 @@ impl Dhcp6ClientMessages {
     pub fn judge_for(
         &self,
         answer: &Dhcp6Reply<'_>,
-        to: &Speaker<'_>,
+        to: &MessageIdentity<'_>,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
         if let Err(judgment) = self.check_addressing(answer, to) {
@@ -206,7 +206,7 @@ impl Dhcp6ClientMessages {
     pub fn judge_lease(
         &self,
         answer: &Dhcp6Reply<'_>,
-        to: &Speaker<'_>,
+        to: &MessageIdentity<'_>,
         ends: bool,
     ) -> Judgment<Advertised> {
         if let Err(judgment) = self.check_addressing(answer, to) {

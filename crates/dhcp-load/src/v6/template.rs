@@ -7,7 +7,7 @@ use base::ByteWriter;
 
 use super::RequestedAssociations;
 use super::answer::{Dhcp6Reply, ReplyIa, code, kind};
-use super::client::{DUID_LEN, Speaker};
+use super::client::{DUID_LEN, MessageIdentity};
 
 /// Length of the RELAY-FORW header, in bytes (RFC 9915 §9).
 const RELAY_HEADER_LEN: usize = 34;
@@ -146,7 +146,7 @@ impl Templates {
     }
 
     /// Writes the SOLICIT of one exchange into `buffer`, which must have room for it.
-    pub fn solicit(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
+    pub fn solicit(&self, buffer: &mut [u8], xid: u32, from: &MessageIdentity<'_>) -> usize {
         let len = self.solicit.len();
         buffer[..len].copy_from_slice(&self.solicit);
         self.patch(&mut buffer[..len], xid, from);
@@ -164,7 +164,7 @@ impl Templates {
         xid: u32,
         answer: &Dhcp6Reply<'_>,
         server_id: Option<&[u8]>,
-        from: &Speaker<'_>,
+        from: &MessageIdentity<'_>,
     ) -> usize {
         let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
@@ -185,7 +185,7 @@ impl Templates {
     }
 
     /// Writes an INFORMATION-REQUEST (RFC 9915 §18.2.6) into `buffer`.
-    pub fn information(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
+    pub fn information(&self, buffer: &mut [u8], xid: u32, from: &MessageIdentity<'_>) -> usize {
         let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
         writer.u16(code::ORO).u16(4).u16(23).u16(24);
@@ -198,7 +198,12 @@ impl Templates {
 
     /// Writes a REQUEST of the usual size with empty associations, instead of
     /// [`Templates::request`], because a plain responder sends no ADVERTISE.
-    pub fn request_nothing(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
+    pub fn request_nothing(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        from: &MessageIdentity<'_>,
+    ) -> usize {
         let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
         writer.u16(code::SERVER_ID).u16(DUID_LEN as u16).fill(0, DUID_LEN);
@@ -219,14 +224,14 @@ impl Templates {
         self.finish(writer, xid, from)
     }
 
-    fn finish(&self, mut writer: ByteWriter<'_>, xid: u32, from: &Speaker<'_>) -> usize {
+    fn finish(&self, mut writer: ByteWriter<'_>, xid: u32, from: &MessageIdentity<'_>) -> usize {
         assert!(!writer.overflowed(), "a REQUEST fits its slot");
         let message = writer.written();
         self.patch(message, xid, from);
         message.len()
     }
 
-    fn patch(&self, octets: &mut [u8], xid: u32, from: &Speaker<'_>) {
+    fn patch(&self, octets: &mut [u8], xid: u32, from: &MessageIdentity<'_>) {
         if self.at >= RELAY_HEADER_LEN {
             let len = (octets.len() - self.at) as u16;
             octets[LINK..LINK + 16].copy_from_slice(&from.link);
@@ -281,8 +286,8 @@ mod tests {
     const RELAY: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 0xf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
     /// Calls `act` as client 5 on the link [`RELAY`].
-    fn as_client_5<R>(act: impl FnOnce(&Speaker<'_>) -> R) -> R {
-        act(&Speaker { duid: &duid_of(5), peer: peer_of(5), link: RELAY })
+    fn as_client_5<R>(act: impl FnOnce(&MessageIdentity<'_>) -> R) -> R {
+        act(&MessageIdentity { duid: &duid_of(5), peer: peer_of(5), link: RELAY })
     }
 
     fn octets(hex: &str) -> Vec<u8> {

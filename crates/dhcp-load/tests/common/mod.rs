@@ -13,7 +13,7 @@ use dhcp_load::leases::{LeaseLog, LeaseSummary};
 use dhcp_load::population::{DhcpMessageTally, ExchangeTimeLimits, Population};
 use dhcp_load::protocol::DhcpLoadProtocol;
 use dhcp_load::v4::answer::kind;
-use dhcp_load::v4::protocol::Relayed;
+use dhcp_load::v4::protocol::RelayedMessages;
 use load::{ExchangeClass, ExchangeLedger, LoadRate, Schedule, Timeline};
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -98,7 +98,7 @@ pub(crate) fn play(
     duration_ns: u64,
     server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> VirtualRunOutcome {
-    play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
+    play_as(RelayedMessages::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
 }
 
 /// Offers DHCPv4 exchanges as [`play`] does, to a server that knows the time.
@@ -108,7 +108,7 @@ pub(crate) fn play_at(
     mut server: impl FnMut(u64, &Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> VirtualRunOutcome {
     let kind = |octets: &[u8]| Dhcp4TestRequest { octets }.kind();
-    let protocol = Relayed::new(RELAY, Expect::Dhcp);
+    let protocol = RelayedMessages::new(RELAY, Expect::Dhcp);
     play_world(protocol, rate, duration_ns, kind, |now_ns, octets| {
         server(now_ns, &Dhcp4TestRequest { octets })
     })
@@ -116,7 +116,7 @@ pub(crate) fn play_at(
 
 /// Offers exchanges of `protocol` as [`play`] does.
 pub(crate) fn play_as(
-    protocol: Relayed,
+    protocol: RelayedMessages,
     rate: f64,
     duration_ns: u64,
     mut server: impl FnMut(&Dhcp4TestRequest<'_>) -> Vec<(u64, Vec<u8>)>,

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use dhcp_load::fault::ReplyFault;
 use dhcp_load::perfdhcp::dialect::ExchangeKind;
 use dhcp_load::perfdhcp::dialect4::Dialect4;
-use dhcp_load::perfdhcp::ending::Ending;
+use dhcp_load::perfdhcp::ending::PerfdhcpRunEnd;
 use dhcp_load::v4::answer::kind;
 
 use crate::common::{Dhcp4TestRequest, FIXED, MS};
@@ -376,7 +376,7 @@ fn one_address_for_two_clients_names_both_and_fails_the_run() {
             vec![(MS, request.answer(kind, address(request.client())))]
         });
     assert_eq!(played.counts()[1].on_time, 100);
-    assert_eq!((played.ending(), played.ending().code()), (Ending::FellShort, 3));
+    assert_eq!((played.ending(), played.ending().code()), (PerfdhcpRunEnd::FellShort, 3));
     let summary =
         played.traffic.leases[0].summarize_with(played.end_ns, 0, |owner| owner.to_string());
     assert_eq!((summary.leased, summary.conflicts), (50, 50));

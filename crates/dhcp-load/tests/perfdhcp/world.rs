@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use dhcp_load::perfdhcp::account::ExchangeAccount;
 use dhcp_load::perfdhcp::dialect::{Dialect, ExchangeKind};
-use dhcp_load::perfdhcp::ending::Ending;
+use dhcp_load::perfdhcp::ending::PerfdhcpRunEnd;
 use dhcp_load::perfdhcp::part::GeneratorPart;
 use dhcp_load::perfdhcp::persona::Personas;
 use dhcp_load::perfdhcp::rules::RequestRules;
@@ -147,12 +147,12 @@ impl<D: Dialect> VirtualPerfdhcpRun<D> {
     }
 
     /// Returns the end of a command with these results.
-    pub(crate) fn ending(&mut self) -> Ending {
+    pub(crate) fn ending(&mut self) -> PerfdhcpRunEnd {
         let end_ns = self.end_ns;
         let logs = self.traffic.leases.iter_mut();
         let conflicts =
             logs.map(|log| log.summarize_with(end_ns, 0, |_| String::new()).conflicts).sum();
-        Ending::from_accounts(&self.traffic.accounts, conflicts, false)
+        PerfdhcpRunEnd::from_accounts(&self.traffic.accounts, conflicts, false)
     }
 }
 

@@ -87,13 +87,13 @@ impl<P: ScalingClients> ReplySink<P> for ScalingReplies {
 }
 
 /// One shard with its clients.
-struct Half<P: ScalingClients> {
+struct ShardWithClients<P: ScalingClients> {
     shard: Shard<P, MemfileStore<P>>,
     replies: ScalingReplies,
     messages: Vec<([u8; 600], usize)>,
 }
 
-impl<P: ScalingClients> Half<P> {
+impl<P: ScalingClients> ShardWithClients<P> {
     fn serve(&mut self) {
         let now = Clock::now();
         self.replies.clear();
@@ -139,7 +139,7 @@ impl<P: ScalingClients> Half<P> {
 
 /// Server with one shard per thread.
 struct ScalingServer<P: ScalingClients> {
-    halves: Vec<Half<P>>,
+    halves: Vec<ShardWithClients<P>>,
     _log: LogThread,
 }
 
@@ -168,7 +168,7 @@ impl<P: ScalingClients> ScalingServer<P> {
             let store = MemfileStore::new(Arc::clone(&table), log.shard(index));
             let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
             shard.set_prefetch(netio::prefetch);
-            Half { shard, replies: ScalingReplies::default(), messages: Vec::new() }
+            ShardWithClients { shard, replies: ScalingReplies::default(), messages: Vec::new() }
         };
         Self { halves: (0..threads as usize).map(half).collect(), _log: log }
     }

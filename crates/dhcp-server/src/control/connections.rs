@@ -15,7 +15,7 @@ pub(super) struct ControlConnections {
 
 /// Registration of one connection. Dropping it makes room for another connection.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionRegistration {
     pub(super) progress: Rc<ControlConnectionProgress>,
     connections: Rc<ControlConnections>,
 }
@@ -29,7 +29,7 @@ impl ControlConnections {
     /// Registers another connection. If the limit is reached, the connection that has been silent
     /// longest is evicted, or else the one that has been sending its command longest. Returns
     /// `None` if all connections have commands under way.
-    pub(super) fn register(self: &Rc<Self>) -> Option<Seat> {
+    pub(super) fn register(self: &Rc<Self>) -> Option<ConnectionRegistration> {
         let mut open = self.open.borrow_mut();
         if open.len() >= self.limit {
             let oldest = open
@@ -47,7 +47,7 @@ impl ControlConnections {
         }
         let pace = ControlConnectionProgress::new();
         open.push(Rc::clone(&pace));
-        Some(Seat { progress: pace, connections: Rc::clone(self) })
+        Some(ConnectionRegistration { progress: pace, connections: Rc::clone(self) })
     }
 
     /// Evicts all connections that wait for a command.
@@ -76,7 +76,7 @@ impl ControlConnections {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionRegistration {
     fn drop(&mut self) {
         self.connections.open.borrow_mut().retain(|pace| !Rc::ptr_eq(pace, &self.progress));
     }
@@ -103,7 +103,7 @@ mod tests {
             }
             open[0].progress.enter(ControlConnectionPhase::Working);
             open[1].progress.received(7);
-            let evicted = |seat: &Seat| {
+            let evicted = |seat: &ConnectionRegistration| {
                 let pace = Rc::clone(&seat.progress);
                 async move {
                     tokio::time::timeout(Duration::ZERO, pace.wait_for_eviction()).await.is_ok()

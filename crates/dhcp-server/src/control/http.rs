@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::auth::HttpCredentials;
 use super::budget::{Budget, IncomingCommand, OutgoingAnswer, UNAUTHENTICATED_MAX_BYTES};
-use super::connections::Seat;
+use super::connections::ConnectionRegistration;
 use super::parse::parse;
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 use super::progress_stream::ProgressStream;
@@ -110,7 +110,7 @@ pub(super) struct HttpControl {
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, seat: Seat, desk: HttpControl) {
+pub(super) async fn serve(stream: TcpStream, seat: ConnectionRegistration, desk: HttpControl) {
     let tls = desk.settings.borrow().tls.clone();
     let Some(tls) = tls else { return serve_http(stream, Vec::new(), &seat.progress, desk).await };
     let shaken = tokio::select! {

@@ -13,7 +13,7 @@ pub(super) struct CommandScanner {
 
 /// Progress of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fed {
+pub(super) enum ValueProgress {
     /// More bytes are needed.
     Open,
     /// The value is complete with this many bytes of the last input.
@@ -24,7 +24,7 @@ pub(super) enum Fed {
 
 impl CommandScanner {
     /// Scans the next bytes of the value.
-    pub(super) fn take(&mut self, octets: &[u8]) -> Fed {
+    pub(super) fn take(&mut self, octets: &[u8]) -> ValueProgress {
         for (at, &octet) in octets.iter().enumerate() {
             if self.is_in_string {
                 match octet {
@@ -41,18 +41,18 @@ impl CommandScanner {
                     self.has_begun = true;
                 }
                 b' ' | b'\t' | b'\n' | b'\r' => {}
-                _ if !self.has_begun => return Fed::Wrong,
+                _ if !self.has_begun => return ValueProgress::Wrong,
                 b'"' => self.is_in_string = true,
                 b'}' | b']' => {
                     self.depth -= 1;
                     if self.depth == 0 {
-                        return Fed::Complete(at + 1);
+                        return ValueProgress::Complete(at + 1);
                     }
                 }
                 _ => {}
             }
         }
-        Fed::Open
+        ValueProgress::Open
     }
 }
 
@@ -72,9 +72,9 @@ mod tests {
             let ended = loop {
                 let until = (at + 1 + random.below(6) as usize).min(text.len());
                 match feed.take(&text[at..until]) {
-                    Fed::Open => at = until,
-                    Fed::Complete(count) => break at + count,
-                    Fed::Wrong => panic!("it is a map"),
+                    ValueProgress::Open => at = until,
+                    ValueProgress::Complete(count) => break at + count,
+                    ValueProgress::Wrong => panic!("it is a map"),
                 }
             };
             assert_eq!(ended, end);
@@ -84,9 +84,13 @@ mod tests {
     #[test]
     fn what_is_no_map_or_list_is_known_at_once() {
         for text in ["list-commands", "\"x\"", " 7", "}", "\u{feff}{}"] {
-            assert_eq!(CommandScanner::default().take(text.as_bytes()), Fed::Wrong, "{text}");
+            assert_eq!(
+                CommandScanner::default().take(text.as_bytes()),
+                ValueProgress::Wrong,
+                "{text}"
+            );
         }
-        assert_eq!(CommandScanner::default().take(b" \r\n"), Fed::Open);
-        assert_eq!(CommandScanner::default().take(b"[]x"), Fed::Complete(2));
+        assert_eq!(CommandScanner::default().take(b" \r\n"), ValueProgress::Open);
+        assert_eq!(CommandScanner::default().take(b"[]x"), ValueProgress::Complete(2));
     }
 }

@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::budget::{Budget, IncomingCommand, OutgoingAnswer, TooLarge};
-use super::connections::Seat;
+use super::connections::ConnectionRegistration;
 use super::http::{self, HttpControl};
 use super::parse::parse;
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 use super::requests::ControlRequest;
-use super::scanner::{CommandScanner, Fed};
+use super::scanner::{CommandScanner, ValueProgress};
 
 /// Mode of the socket's file: owner and group may send commands.
 const MODE: u32 = 0o660;
@@ -124,12 +124,12 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: HttpControl) {
+pub(super) async fn serve(stream: UnixStream, seat: ConnectionRegistration, desk: HttpControl) {
     let pace = &seat.progress;
     let spoken = tokio::select! {
         // If the client has gone, there is no one to report the error to.
-        spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(Spoken::ToTheEnd),
-        () = pace.wait_for_eviction() => Spoken::ToTheEnd,
+        spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(ConversationEnd::ToTheEnd),
+        () = pace.wait_for_eviction() => ConversationEnd::ToTheEnd,
         () = pace.wait_until_overdue() => {
             if pace.phase() == ControlConnectionPhase::Receiving {
                 tracing::info!(
@@ -139,16 +139,16 @@ pub(super) async fn serve(stream: UnixStream, seat: Seat, desk: HttpControl) {
                 );
                 stream.try_write(timed_out(pace.octets()).as_bytes()).ok();
             }
-            Spoken::ToTheEnd
+            ConversationEnd::ToTheEnd
         }
     };
-    if let Spoken::Http(ahead) = spoken {
+    if let ConversationEnd::Http(ahead) = spoken {
         http::serve_http(stream, ahead, pace, desk).await;
     }
 }
 
 /// Outcome of a conversation.
-enum Spoken {
+enum ConversationEnd {
     /// The conversation is over.
     ToTheEnd,
     /// The client uses HTTP, and has sent these bytes.
@@ -179,13 +179,13 @@ async fn converse(
     stream: &UnixStream,
     pace: &ControlConnectionProgress,
     desk: &HttpControl,
-) -> io::Result<Spoken> {
+) -> io::Result<ConversationEnd> {
     let mut read = vec![0; READ_BYTES];
     let count = receive(stream, pace, &mut read).await?;
     // JSON begins with a bracket, methods of HTTP with a letter.
     if read[0].is_ascii_uppercase() {
         read.truncate(count);
-        return Ok(Spoken::Http(read));
+        return Ok(ConversationEnd::Http(read));
     }
     let answer = match command(stream, pace, &desk.budget, read, count).await? {
         Ok(command) => {
@@ -211,7 +211,7 @@ async fn converse(
             Err(cause) => return Err(cause),
         }
     }
-    Ok(Spoken::ToTheEnd)
+    Ok(ConversationEnd::ToTheEnd)
 }
 
 /// Receives the next bytes and returns their number.
@@ -248,9 +248,9 @@ async fn command(
     loop {
         let octets = &read[..count];
         let (octets, is_complete) = match feed.take(octets) {
-            Fed::Open => (octets, false),
-            Fed::Complete(end) => (&octets[..end], true),
-            Fed::Wrong => return Ok(Err("a command is a JSON map".to_owned())),
+            ValueProgress::Open => (octets, false),
+            ValueProgress::Complete(end) => (&octets[..end], true),
+            ValueProgress::Wrong => return Ok(Err("a command is a JSON map".to_owned())),
         };
         if command.put(octets) == Err(TooLarge) {
             return Ok(Err("the command is too large".to_owned()));

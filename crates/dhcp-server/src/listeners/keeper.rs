@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dhcp_engine::InterfaceNames;
 use netio::filter::{self, BroadcastShare, Broadcasts, Unicast};
 use netio::interface::Interface;
-use netio::steer::{self, Beginning, SteeringKey};
+use netio::steer::{self, ExchangeStartTest, SteeringKey};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::ListenerPlan;
@@ -22,7 +22,7 @@ const SEND_BUFFER_BYTES: usize = 4 << 20;
 
 /// Key that spreads clients over the sockets of a port, and the test for messages that begin an
 /// exchange.
-pub(crate) type Steering = (SteeringKey<'static>, Beginning);
+pub(crate) type Steering = (SteeringKey<'static>, ExchangeStartTest);
 
 /// A socket that also sends replies, and its express socket, which is read first.
 type Pair = (ListenerSocket, Option<ListenerSocket>);

@@ -22,7 +22,7 @@ use crate::ServerError;
 pub(crate) use keeper::{ListenerSocketOptions, Steering};
 pub(crate) use receive_queue::{BURST_BYTES, STANDING_BYTES, SocketQueueState, SocketReadResult};
 pub(crate) use settings::ListenerSettings;
-pub(crate) use tending::Tending;
+pub(crate) use tending::ListenerKeeper;
 
 /// Returns one sentence for each interface or address that a DHCPv4 server's `interfaces-config`
 /// names and this machine lacks. A running server waits for them.

@@ -20,7 +20,7 @@ const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 
 /// Keeper of the listeners that the configuration requires while the machine changes.
 #[derive(Debug)]
-pub(crate) struct Tending {
+pub(crate) struct ListenerKeeper {
     listening: ListenerSettings,
     keeper: Keeper,
     machine: Vec<Interface>,
@@ -53,7 +53,7 @@ impl ListenerCheckResult {
     }
 }
 
-impl Tending {
+impl ListenerKeeper {
     /// Opens the configured listeners, before the shards run.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Tending {
     ///
     /// # Errors
     ///
-    /// The errors of [`Tending::tend`].
+    /// The errors of [`ListenerKeeper::tend`].
     pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
         self.check(now_ns, true, wake)
     }
@@ -170,7 +170,7 @@ impl Tending {
     ///
     /// # Errors
     ///
-    /// The errors of [`Tending::tend`].
+    /// The errors of [`ListenerKeeper::tend`].
     pub(crate) fn reconfigure(
         &mut self,
         listening: ListenerSettings,

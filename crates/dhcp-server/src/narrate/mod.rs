@@ -1,6 +1,6 @@
 //! Log lines about single messages, under Kea's loggers, identifiers and debug levels. While no
 //! logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies the
-//! message for the thread of [`Narration`], which makes the text.
+//! message for the thread of [`MessageLog`], which makes the text.
 //!
 //! Kea logs every message at INFO. Here a logger has to be configured for that, by DEBUG or by the
 //! name of the logger of single messages: the log must not slow a server down unless its operator
@@ -24,7 +24,7 @@ use crate::log::LogTopicLevels;
 
 pub(crate) use pending_requests::Questions;
 pub(crate) use recorder::{Mailbox, NoticeRecorder};
-pub(crate) use thread::Narration;
+pub(crate) use thread::MessageLog;
 pub(crate) use v4::log_notice as tell_v4;
 pub(crate) use v6::log_notice as tell_v6;
 
@@ -104,7 +104,7 @@ const LEASE_ALLOC: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCPX_LEASE_A
 
 /// Writer of lines with the data that they need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Narrator<'d> {
+pub(crate) struct MessageLogWriter<'d> {
     pub(crate) topic_levels: LogTopicLevels,
     /// Names of the interfaces.
     pub(crate) names: &'d InterfaceNames,
@@ -112,7 +112,7 @@ pub(crate) struct Narrator<'d> {
     pub(crate) at_us: u64,
 }
 
-impl Narrator<'_> {
+impl MessageLogWriter<'_> {
     /// Writes `line` with the text of `text`, if a logger takes it.
     fn write_line(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
         let KeaLogMessage { topic, level, id } = line;
@@ -147,7 +147,7 @@ impl Narrator<'_> {
 
 /// Writes the line of both families about a message's arrival: size in bytes, source, destination
 /// and interface.
-fn log_datagram(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
+fn log_datagram(narrator: MessageLogWriter<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
     let (source, port, local, interface) = way;
     narrator.write_line(BUFFER_RECEIVED, || {
         let interface = narrator.interface(interface);

@@ -5,7 +5,7 @@ use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 
 use super::recorder::{FamilyMessageOutcome, Mailbox, Notes, NoticeSignal};
-use super::{Narrator, Questions, tell_v4, tell_v6};
+use super::{MessageLogWriter, Questions, tell_v4, tell_v6};
 use crate::ServerError;
 use crate::log::{self, DAEMON};
 
@@ -16,13 +16,13 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// Mailboxes of all shards, with the thread once it was needed.
 #[derive(Debug)]
-pub(crate) struct Narration {
+pub(crate) struct MessageLog {
     mailboxes: Vec<Arc<Mailbox>>,
     signal: Arc<NoticeSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Narration {
+impl MessageLog {
     /// Creates mailboxes for `shards` shards.
     pub(crate) fn new(shards: usize) -> Self {
         let bell = Arc::<NoticeSignal>::default();
@@ -93,7 +93,7 @@ fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
 pub(super) fn log_notices(notes: &Notes, questions: &mut Questions) {
     let hearing = log::topic_levels();
     for (happened, at_us, octets) in notes.iter() {
-        let narrator = Narrator { topic_levels: hearing, names: notes.names(), at_us };
+        let narrator = MessageLogWriter { topic_levels: hearing, names: notes.names(), at_us };
         match happened {
             FamilyMessageOutcome::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
             FamilyMessageOutcome::V6(notice, ingress) => {

@@ -7,7 +7,7 @@ use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, MessageLogWriter, NoticeOf,
     PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released,
     line, log_datagram, probation_s,
 };
@@ -27,7 +27,7 @@ const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LE
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 pub(crate) fn log_notice(
-    narrator: Narrator<'_>,
+    narrator: MessageLogWriter<'_>,
     notice: NoticeOf<V4>,
     octets: &[u8],
     ingress: Ingress,
@@ -67,13 +67,13 @@ pub(crate) fn log_notice(
     }
 }
 
-fn log_arrival(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(narrator: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
     let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
     log_datagram(narrator, octets.len(), way);
 }
 
-fn log_unanswered(narrator: Narrator<'_>, message: &Message<'_>) {
+fn log_unanswered(narrator: MessageLogWriter<'_>, message: &Message<'_>) {
     match message.message_type() {
         Some(MessageType::Release) => {
             let (address, end) =
@@ -96,7 +96,7 @@ fn log_unanswered(narrator: Narrator<'_>, message: &Message<'_>) {
     }
 }
 
-fn log_reply(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
+fn log_reply(narrator: MessageLogWriter<'_>, destination: Destination, reply: &Message<'_>) {
     let (address, lifetime_s) = (reply.yiaddr(), reply.lease_time());
     match reply.message_type() {
         Some(MessageType::Offer) => {

@@ -9,7 +9,7 @@ use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, Narrator, NoticeOf,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, MessageLogWriter, NoticeOf,
     PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions,
     keeps_released, line, log_datagram, probation_s, request_type,
 };
@@ -36,7 +36,7 @@ const PARSE_FAILED: KeaLogMessage =
 ///
 /// `questions` keeps requests that the lines about their replies need.
 pub(crate) fn log_notice(
-    narrator: Narrator<'_>,
+    narrator: MessageLogWriter<'_>,
     notice: NoticeOf<V6>,
     octets: &[u8],
     ingress: Ingress,
@@ -92,19 +92,24 @@ pub(crate) fn log_notice(
     }
 }
 
-fn log_arrival(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(narrator: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
     let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
     log_datagram(narrator, octets.len(), way);
 }
 
-fn log_reply(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
+fn log_reply(narrator: MessageLogWriter<'_>, to: SocketAddrV6, reply: &Message<'_>) {
     narrator.write_line(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
 }
 
 /// Logs the leases that `request` has ended, a RELEASE if `is_release` and else a DECLINE: all
 /// addresses and prefixes in identity associations for which `reply` has no error.
-fn log_ended_leases(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
+fn log_ended_leases(
+    narrator: MessageLogWriter<'_>,
+    is_release: bool,
+    request: &[u8],
+    reply: &Message<'_>,
+) {
     let Ok(packet) = Packet::parse(request) else { return };
     let is_refused = |ia: &Ia<'_>| {
         let own = reply.ias().find(|own| own.kind == ia.kind && own.iaid == ia.iaid);
@@ -146,7 +151,7 @@ fn log_ended_leases(narrator: Narrator<'_>, is_release: bool, request: &[u8], re
 
 /// Logs the content of a reply's identity association.
 fn log_association(
-    narrator: Narrator<'_>,
+    narrator: MessageLogWriter<'_>,
     asked: MeasuredRequest,
     reply: &Message<'_>,
     ia: &Ia<'_>,

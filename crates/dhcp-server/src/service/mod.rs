@@ -11,7 +11,7 @@ use dhcp_config::{
     CheckedConfig, ConfigProblem, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings,
     Hook, InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Reservation, SqlDatabase,
 };
-use dhcp_control::{Commanded, Selector, SubnetFacts};
+use dhcp_control::{CommandFamily, Selector, SubnetFacts};
 use dhcp_engine::hosts::ReservationProtocol;
 use dhcp_engine::protocol::Protocol;
 use dhcp_lease::{LeaseTable, TableFamily};
@@ -36,7 +36,7 @@ pub(crate) trait DaemonFamily:
     Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
     + ReservationProtocol<Place: Into<IpAddr>>
     + SharedRows
-    + Commanded
+    + CommandFamily
 {
     /// Name of the daemon, for log lines and its threads.
     const NAME: &'static str;
@@ -94,7 +94,7 @@ pub(crate) trait DaemonFamily:
     fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
 
     /// Returns the subnets of `config`, in its order.
-    fn outlines(config: &Self::Config) -> Vec<Outline>;
+    fn outlines(config: &Self::Config) -> Vec<SubnetSummary>;
 
     /// Returns the `id` of the subnet for a message with the origin `selector`.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
@@ -103,7 +103,7 @@ pub(crate) trait DaemonFamily:
     fn lease_at(
         table: &LeaseTable<Self>,
         ip: Self::Ip,
-        kind: <Self as Commanded>::Kind,
+        kind: <Self as CommandFamily>::Kind,
     ) -> Option<Self::Lease>;
 
     /// Returns the last resource at `ip` in the order of lists.
@@ -162,7 +162,7 @@ pub(crate) struct CommonServerSettings<'c> {
 
 /// A subnet as commands and statistics show it.
 #[derive(Clone, Debug)]
-pub(crate) struct Outline {
+pub(crate) struct SubnetSummary {
     pub(crate) facts: SubnetFacts,
     /// Shared network of the subnet.
     pub(crate) network: Option<String>,

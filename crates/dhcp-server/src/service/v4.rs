@@ -12,9 +12,9 @@ use dhcp_store::sql::HostFamily;
 use dhcp_wire::v4::{HEADER_LEN, MessageType, option};
 use netio::InboundDatagram;
 use netio::packet::ReceivedPacket;
-use netio::steer::{Beginning, SteeringKey};
+use netio::steer::{ExchangeStartTest, SteeringKey};
 
-use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
+use super::{CommonServerSettings, DaemonFamily, HostOf, SubnetSummary};
 use crate::ServerError;
 use crate::frames::{self, FrameCounters};
 use crate::listeners::{
@@ -33,7 +33,7 @@ const FIRST_OPTION: u32 = HEADER_LEN as u32;
 
 /// Test for DHCPDISCOVER in the option after the magic cookie, where clients put the message's type
 /// (RFC 2131 §3 lets it be anywhere; BOOTP has none).
-const BEGINNING: Beginning = Beginning::Octet {
+const BEGINNING: ExchangeStartTest = ExchangeStartTest::Octet {
     mark_at: FIRST_OPTION,
     mark: option::MESSAGE_TYPE,
     at: FIRST_OPTION + 2,
@@ -107,8 +107,8 @@ impl DaemonFamily for V4 {
         Some(&mut subnet.reservations)
     }
 
-    fn outlines(config: &Dhcp4) -> Vec<Outline> {
-        let outline = |subnet: &Subnet4| Outline {
+    fn outlines(config: &Dhcp4) -> Vec<SubnetSummary> {
+        let outline = |subnet: &Subnet4| SubnetSummary {
             facts: SubnetFacts {
                 id: subnet.id,
                 prefix: subnet.prefix.0.into(),

@@ -11,10 +11,10 @@ use dhcp_lease::v6::{Lease, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_store::sql::HostFamily;
 use dhcp_wire::v6::{MessageType, option};
 use netio::packet::ReceivedPacket;
-use netio::steer::{Beginning, SteeringKey};
+use netio::steer::{ExchangeStartTest, SteeringKey};
 use netio::{Clock, InboundDatagram};
 
-use super::{CommonServerSettings, DaemonFamily, HostOf, Outline};
+use super::{CommonServerSettings, DaemonFamily, HostOf, SubnetSummary};
 use crate::ServerError;
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
@@ -33,7 +33,7 @@ const KEY: SteeringKey<'static> =
     SteeringKey::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
 
 /// Test for SOLICIT, also inside a message of a relay agent.
-const BEGINNING: Beginning = Beginning::Wrapped {
+const BEGINNING: ExchangeStartTest = ExchangeStartTest::Wrapped {
     wrapper: MessageType::RelayForw.code(),
     head_bytes: PEER_ADDRESS[3] + 4,
     option: option::RELAY_MSG,
@@ -111,8 +111,8 @@ impl DaemonFamily for V6 {
         Some(&mut subnet.reservations)
     }
 
-    fn outlines(config: &Dhcp6) -> Vec<Outline> {
-        let outline = |subnet: &Subnet6| Outline {
+    fn outlines(config: &Dhcp6) -> Vec<SubnetSummary> {
+        let outline = |subnet: &Subnet6| SubnetSummary {
             facts: SubnetFacts {
                 id: subnet.id,
                 prefix: subnet.prefix.0.into(),

@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use dhcp_config::{CheckedConfig, ConfigProblem, render};
-use dhcp_control::{ApplyFailure, ExporterLabels, Written};
+use dhcp_control::{ApplyFailure, ExporterLabels, WrittenFile};
 use dhcp_engine::reclaim;
 use netio::Clock;
 use serde_json::Value;
 
 use super::files::{path_next_to, replace};
 use super::in_use::FilesInUse;
-use super::statistics::{Followed, StatisticsTask};
-use super::{InForce, Supervisor, wake};
+use super::statistics::{StatisticsConfiguration, StatisticsTask};
+use super::{ActiveConfiguration, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
 use crate::log::{self, DAEMON, counted};
@@ -26,7 +26,7 @@ use crate::service::DaemonFamily;
 /// Name of a configuration from a command in its problems.
 pub(super) const COMMAND_SOURCE: &str = "<command>";
 
-impl<P: DaemonFamily> InForce<P> {
+impl<P: DaemonFamily> ActiveConfiguration<P> {
     /// Puts `checked` together with the data derived from it.
     pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
         let mut outlines = P::outlines(&checked.config);
@@ -166,13 +166,17 @@ impl<P: DaemonFamily> Supervisor<P> {
         reclaim::apply_expiry(&self.parts.table, &self.settings.expired(new.expired));
         self.disable_for_repair();
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
-        self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
+        self.parts.in_force = ActiveConfiguration::new(checked, Arc::clone(&snapshot));
         self.note_files();
         self.counters.outlines = Arc::clone(&self.parts.in_force.outlines);
         self.counters.exporter = self.parts.in_force.exporter_labels();
         let subnets = Arc::clone(&self.counters.outlines);
         let exporter = self.counters.exporter.clone();
-        self.send_to_statistics(StatisticsTask::Follow(Followed { subnets, exporter, samples }));
+        self.send_to_statistics(StatisticsTask::Follow(StatisticsConfiguration {
+            subnets,
+            exporter,
+            samples,
+        }));
         if let Some(hosts) = &self.parts.hosts {
             hosts.follow(&self.parts.in_force.document);
         }
@@ -212,7 +216,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Writes the configuration in force to `name`, or to the file that the server was started
     /// with. As in Kea, other files must be in the same folder.
-    pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<Written, String> {
+    pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<WrittenFile, String> {
         let own = &self.settings.configuration;
         let path = match name {
             None => own.clone(),
@@ -224,6 +228,6 @@ impl<P: DaemonFamily> Supervisor<P> {
         let text = render(&self.parts.in_force.document);
         replace(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
-        Ok(Written { file: path.display().to_string(), size_bytes: text.len() as u64 })
+        Ok(WrittenFile { file: path.display().to_string(), size_bytes: text.len() as u64 })
     }
 }

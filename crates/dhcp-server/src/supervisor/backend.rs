@@ -8,7 +8,7 @@ use dhcp_config::{ExtendedInfoChecks, Hook};
 use dhcp_control::statistics::ServerCounts;
 use dhcp_control::{
     ApplyFailure, CleanupStartResult, CommandBackend, HostChange, InterfaceFacts, Selected,
-    Selector, ServerVersion, ServiceState, Status, SubnetFacts, Written,
+    Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile,
 };
 use netio::Clock;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use super::checks::check_document;
 use super::statistics::StatisticsTask;
 use super::{Supervisor, wake};
 use crate::leases::LeaseBackend;
-use crate::service::{DaemonFamily, Outline};
+use crate::service::{DaemonFamily, SubnetSummary};
 use crate::version;
 
 /// Kea's number of the Ethernet hardware type.
@@ -78,7 +78,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
         self.read_again()
     }
 
-    fn write(&mut self, file: Option<&str>) -> Result<Written, String> {
+    fn write(&mut self, file: Option<&str>) -> Result<WrittenFile, String> {
         self.write_configuration(file)
     }
 
@@ -87,7 +87,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts> {
-        let holds = |outline: &&Outline| outline.facts.contains(address);
+        let holds = |outline: &&SubnetSummary| outline.facts.contains(address);
         self.parts.in_force.outlines.iter().find(holds).map(|outline| outline.facts.clone())
     }
 
@@ -200,7 +200,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         Some(path.display().to_string())
     }
 
-    fn outline(&self, id: u32) -> Option<&Outline> {
+    fn outline(&self, id: u32) -> Option<&SubnetSummary> {
         let outlines = &self.parts.in_force.outlines;
         let at = outlines.binary_search_by_key(&id, |outline| outline.facts.id).ok()?;
         Some(&outlines[at])

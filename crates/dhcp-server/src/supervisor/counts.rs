@@ -13,7 +13,7 @@ use super::ShardCounterSources;
 use super::process::{self, ReloadRecord};
 use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
-use crate::service::{DaemonFamily, Outline};
+use crate::service::{DaemonFamily, SubnetSummary};
 
 /// Sources of all counters, with the data that they are shown with.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct CounterSources<P: DaemonFamily> {
     pub(super) table: Arc<LeaseTable<P>>,
     pub(super) shards: Vec<ShardCounterSources<P>>,
     /// Subnets, by `id`.
-    pub(super) outlines: Arc<[Outline]>,
+    pub(super) outlines: Arc<[SubnetSummary]>,
     /// Size of the lease file, in bytes.
     pub(super) lease_file: Option<Arc<AtomicU64>>,
     /// Rows of hosts databases that are not complete reservations; `None` without such databases.
@@ -170,7 +170,7 @@ where
 }
 
 /// Returns the counters of a subnet with its pools, without leases.
-fn empty(outline: &Outline) -> SubnetCounts {
+fn empty(outline: &SubnetSummary) -> SubnetCounts {
     let pool =
         |&(id, total): &(u32, u128)| PoolCounts { id, total, leases: LeaseCounts::default() };
     SubnetCounts {

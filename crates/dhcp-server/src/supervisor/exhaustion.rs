@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use dhcp_control::IpVersion;
 use dhcp_control::statistics::SubnetCounts;
 
-use crate::service::Outline;
+use crate::service::SubnetSummary;
 
 /// Largest number of subnets that are named per second; of further ones the log has only the
 /// number.
@@ -56,7 +56,7 @@ pub(super) struct ExhaustionLog {
 /// New failures of a subnet.
 #[derive(Debug)]
 pub(super) struct ExhaustedSubnet<'o> {
-    outline: &'o Outline,
+    outline: &'o SubnetSummary,
     failures: Failures,
 }
 
@@ -66,7 +66,7 @@ impl ExhaustionLog {
     pub(super) fn new_failures<'o>(
         &mut self,
         subnets: &[SubnetCounts],
-        outlines: &'o [Outline],
+        outlines: &'o [SubnetSummary],
     ) -> Vec<ExhaustedSubnet<'o>> {
         let mut found = Vec::new();
         for subnet in subnets {
@@ -143,14 +143,14 @@ mod tests {
 
     use super::*;
 
-    fn outline(id: u32) -> Outline {
+    fn outline(id: u32) -> SubnetSummary {
         let facts = SubnetFacts {
             id,
             prefix: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)),
             length: 24,
             valid_lifetime_s: 60,
         };
-        Outline { facts, network: None, pools: Vec::new(), prefix_pools: Vec::new() }
+        SubnetSummary { facts, network: None, pools: Vec::new(), prefix_pools: Vec::new() }
     }
 
     fn counts(id: u32, searched: u64, no_pools: u64) -> SubnetCounts {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhcp_control::{Commanded, LeaseAdministration, LeasePutCondition, PutFailure};
+use dhcp_control::{CommandFamily, LeaseAdministration, LeasePutCondition, PutFailure};
 use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutRefusal, Receipt};
 use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
@@ -135,7 +135,7 @@ impl<P: DaemonFamily> Administration<P> {
 }
 
 impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
-    fn find(&self, ip: P::Ip, kind: <P as Commanded>::Kind) -> Option<P::Lease> {
+    fn find(&self, ip: P::Ip, kind: <P as CommandFamily>::Kind) -> Option<P::Lease> {
         P::lease_at(&self.table, ip, kind)
     }
 
@@ -154,7 +154,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
             page.iter().for_each(&mut *visit);
             match page.last() {
                 Some(last) if page.len() == AT_ONCE => {
-                    after = Some(<P as Commanded>::address(last));
+                    after = Some(<P as CommandFamily>::address(last));
                 }
                 _ => return,
             }
@@ -167,7 +167,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
             LeasePutCondition::Replace => dhcp_lease::PutMode::Update,
             LeasePutCondition::Either => dhcp_lease::PutMode::Force,
         };
-        self.change(<P as Commanded>::address(&lease), |store| store.put(&lease, mode))
+        self.change(<P as CommandFamily>::address(&lease), |store| store.put(&lease, mode))
     }
 
     fn remove(&mut self, address: P::Address) -> Result<bool, String> {

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::{ConfigProblem, OnFail};
-use dhcp_control::{CommandAnswer, Executed, ServiceState, execute, kea_json};
+use dhcp_control::{CommandAnswer, CommandExecution, ServiceState, execute, kea_json};
 use dhcp_engine::contain::run_contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
@@ -36,12 +36,12 @@ use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::LeaseBackend;
-use crate::listeners::Tending;
+use crate::listeners::ListenerKeeper;
 use crate::log::DAEMON;
-use crate::narrate::{Mailbox, Narration};
+use crate::narrate::{Mailbox, MessageLog};
 use crate::panics::INTERNAL_ERROR;
 use crate::server::DaemonSettings;
-use crate::service::{DaemonFamily, Outline};
+use crate::service::{DaemonFamily, SubnetSummary};
 use crate::shard_loop::SharedDaemonState;
 use checks::ChecksThread;
 use counts::CounterSources;
@@ -76,7 +76,7 @@ impl<P> Clone for ShardCounterSources<P> {
 }
 
 /// A configuration in force, in all its forms.
-pub(crate) struct InForce<P: DaemonFamily> {
+pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
     pub(crate) config: P::Config,
     /// Warnings about the configuration, which have been logged.
     pub(crate) warnings: Vec<ConfigProblem>,
@@ -84,23 +84,23 @@ pub(crate) struct InForce<P: DaemonFamily> {
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
     /// Subnets, by `id`.
-    pub(crate) outlines: Arc<[Outline]>,
+    pub(crate) outlines: Arc<[SubnetSummary]>,
     /// Time at which the configuration came into force.
     pub(crate) since: Now,
 }
 
 /// Running parts of the server that the supervisor maintains.
 pub(crate) struct SupervisedParts<P: DaemonFamily> {
-    pub(crate) tending: Tending,
+    pub(crate) tending: ListenerKeeper,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: LeaseBackend<P>,
     /// Reservations in databases, if there are any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
-    pub(crate) in_force: InForce<P>,
+    pub(crate) in_force: ActiveConfiguration<P>,
     pub(crate) constants: P::Constants,
     pub(crate) control: ControlThread,
-    pub(crate) narration: Narration,
+    pub(crate) narration: MessageLog,
 }
 
 /// State that commands and signals work on.
@@ -175,7 +175,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         Arc::clone(&self.shared)
     }
 
-    pub(crate) const fn in_force(&self) -> &InForce<P> {
+    pub(crate) const fn in_force(&self) -> &ActiveConfiguration<P> {
         &self.parts.in_force
     }
 
@@ -270,8 +270,8 @@ impl<P: DaemonFamily> Supervisor<P> {
                         continue;
                     }
                     match run_contained(|| execute(command, self)) {
-                        Some(Executed::Answer(answer)) => self.answer(asked, answer),
-                        Some(Executed::Statistics(command)) => {
+                        Some(CommandExecution::Answer(answer)) => self.answer(asked, answer),
+                        Some(CommandExecution::Statistics(command)) => {
                             self.send_to_statistics(StatisticsTask::Command(command, asked));
                         }
                         None => {

@@ -21,7 +21,7 @@ use crate::ServerError;
 use crate::control::PendingControlRequest;
 use crate::log::{self, DAEMON};
 use crate::panics::INTERNAL_ERROR;
-use crate::service::{DaemonFamily, Outline};
+use crate::service::{DaemonFamily, SubnetSummary};
 
 /// Interval between samples.
 const SAMPLE_NS: u64 = NS_PER_S;
@@ -38,14 +38,14 @@ pub(super) enum StatisticsTask {
     /// A request for the counters in the format of Prometheus.
     Metrics(PendingControlRequest),
     /// A configuration that is in force now.
-    Follow(Followed),
+    Follow(StatisticsConfiguration),
     /// A configuration has replaced the previous one: the history of subnets ends.
     Restart,
 }
 
 /// Parts of a configuration that statistics depend on.
-pub(super) struct Followed {
-    pub(super) subnets: Arc<[Outline]>,
+pub(super) struct StatisticsConfiguration {
+    pub(super) subnets: Arc<[SubnetSummary]>,
     /// Labels for the names of kea-exporter, if its metrics are configured.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
     /// Number of samples to keep, and seconds to keep them.
@@ -135,10 +135,10 @@ fn run_statistics<P: DaemonFamily>(
                     asked.answer(page);
                 }
             }
-            Ok(StatisticsTask::Follow(Followed { subnets, exporter, samples: (count, age_s) })) => {
-                tally.outlines = subnets;
-                tally.exporter = exporter;
-                statistics.set_default_limits(count, age_s);
+            Ok(StatisticsTask::Follow(configuration)) => {
+                let StatisticsConfiguration { subnets, exporter, samples } = configuration;
+                (tally.outlines, tally.exporter) = (subnets, exporter);
+                statistics.set_default_limits(samples.0, samples.1);
             }
             Ok(StatisticsTask::Restart) => {
                 sample(&mut statistics, &tally);

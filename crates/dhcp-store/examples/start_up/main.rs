@@ -135,13 +135,13 @@ impl<F: LeaseFileFamily> Intake<F> for RowCountIntake {
 }
 
 /// Time, processor time and memory that this process has used so far.
-struct Used {
+struct ProcessUsage {
     at: Instant,
     processor_s: f64,
     resident_bytes: u64,
 }
 
-impl Used {
+impl ProcessUsage {
     fn now() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ticks = process_stat(std::process::id()).map_or(0, |times| times.used_ticks());
@@ -183,11 +183,11 @@ fn open<F: LeaseFileFamily>(path: &Path, threads: usize, intake: &impl Intake<F>
 
 fn load<F: LeaseFileFamily>(path: &Path, arguments: &StartUpArgs, pool: <F as TableFamily>::Spec) {
     let leases = arguments.file.leases;
-    let before = Used::now();
+    let before = ProcessUsage::now();
     open::<F>(path, arguments.threads, &RowCountIntake::default());
     before.print("read and parsed", leases);
 
-    let before = Used::now();
+    let before = ProcessUsage::now();
     let table = LeaseTable::<F>::new(7);
     table.configure(&[pool], &[]);
     before.print("pools opened", leases);

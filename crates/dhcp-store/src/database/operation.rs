@@ -12,7 +12,7 @@ use crate::store::Cause;
 
 /// Request about a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum LeaseRequestKind {
     /// Give the lease to the client.
     Give,
     /// Release the lease, which the client gave back.
@@ -27,7 +27,7 @@ pub enum Want {
     Remove,
 }
 
-impl Want {
+impl LeaseRequestKind {
     const fn letter(self) -> u8 {
         match self {
             Self::Give => b'G',
@@ -73,7 +73,7 @@ pub enum Operation<F: SharedLeaseFamily> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write<F: SharedLeaseFamily> {
     /// Kind of the request.
-    pub want: Want,
+    pub want: LeaseRequestKind,
     /// Client that sent the message; `None` if the request is not a client's.
     pub client: Option<F::Client>,
     /// Lease after the change.
@@ -85,9 +85,9 @@ impl<F: SharedLeaseFamily> Write<F> {
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
         match self.want {
-            Want::Remove => true,
+            LeaseRequestKind::Remove => true,
             // A released lease stays for its client.
-            Want::Release => times.state != LeaseState::Released,
+            LeaseRequestKind::Release => times.state != LeaseState::Released,
             _ => times.valid_lifetime_s == 0,
         }
     }
@@ -101,7 +101,7 @@ pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, o
     };
     let most = 4 + identity.map_or(0, F::most_of_client) + F::most(row);
     append_line(out, most, |line| {
-        line.put(&[Want::from_cause(cause).letter(), b',']);
+        line.put(&[LeaseRequestKind::from_cause(cause).letter(), b',']);
         match identity {
             Some(identity) => {
                 line.put(b"1,");
@@ -141,7 +141,7 @@ pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault>
         }
         return Ok(Operation::Ask(client, addresses));
     }
-    let want = Want::from_letter(letter).ok_or(RowFault::Value("operation"))?;
+    let want = LeaseRequestKind::from_letter(letter).ok_or(RowFault::Value("operation"))?;
     let has_client = values.next("client").flag()?;
     let client = if has_client { Some(F::parse_client(&mut values)?) } else { None };
     let lease = F::parse(&mut values)?;
@@ -154,7 +154,7 @@ pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
     /// Number of values of a client in a line.
     const CLIENT_VALUES: usize = 3;
     let mut values = Values::new(line);
-    Want::from_letter(values.next("operation").octet().ok()?)?;
+    LeaseRequestKind::from_letter(values.next("operation").octet().ok()?)?;
     let has_client = values.next("client").flag().ok()?;
     for _ in 0..if has_client { CLIENT_VALUES } else { 0 } {
         values.next("client");
@@ -204,7 +204,7 @@ mod tests {
     fn wishes_survive<F: SharedLeaseFamily + SampleFamily>() {
         let terms = F::terms(60, 1, "");
         let actions = [Action::Lease(terms), Action::Release, Action::Decline { probation_s: 9 }];
-        let wants = [Want::Give, Want::Release, Want::Decline];
+        let wants = [LeaseRequestKind::Give, LeaseRequestKind::Release, LeaseRequestKind::Decline];
         let (mut text, mut expected) = (Vec::new(), Vec::new());
         for (number, (action, want)) in (1..).zip(actions.into_iter().zip(wants)) {
             let lease = lease::<F>(number, 60, LeaseState::Assigned);
@@ -215,9 +215,11 @@ mod tests {
             let client = Some(F::client_of(&lease));
             expected.push(Operation::Write(Write { want, client, lease }));
         }
-        for (cause, want) in
-            [(Cause::Sweep, Want::End), (Cause::Put, Want::Put), (Cause::Remove, Want::Remove)]
-        {
+        for (cause, want) in [
+            (Cause::Sweep, LeaseRequestKind::End),
+            (Cause::Put, LeaseRequestKind::Put),
+            (Cause::Remove, LeaseRequestKind::Remove),
+        ] {
             let lease = lease::<F>(9, 0, LeaseState::Released);
             write::<F>(&cause, &F::row_of(&lease), &mut text);
             let wish = Write { want, client: None, lease };
@@ -293,8 +295,8 @@ mod tests {
     fn a_released_lease_is_kept_when_it_says_so() {
         let wish =
             |want, state| Write::<V4> { want, client: None, lease: lease::<V4>(1, 0, state) };
-        assert!(!wish(Want::Release, LeaseState::Released).is_deletion());
-        assert!(wish(Want::Release, LeaseState::Assigned).is_deletion());
-        assert!(wish(Want::End, LeaseState::Released).is_deletion());
+        assert!(!wish(LeaseRequestKind::Release, LeaseState::Released).is_deletion());
+        assert!(wish(LeaseRequestKind::Release, LeaseState::Assigned).is_deletion());
+        assert!(wish(LeaseRequestKind::End, LeaseState::Released).is_deletion());
     }
 }

@@ -21,14 +21,14 @@ pub struct Refusals {
 
 #[derive(Debug, Default)]
 struct RecentRefusals {
-    refused: VecDeque<Refused>,
+    refused: VecDeque<RefusedAddress>,
     /// Newest epoch with a refusal that was forgotten.
     forgotten: u64,
 }
 
 /// Refused address.
 #[derive(Clone, Copy, Debug)]
-struct Refused {
+struct RefusedAddress {
     epoch: u64,
     /// Bytes of the address as in a reply; none: every reply of the epoch is refused.
     octets: KeyOctets,
@@ -44,7 +44,7 @@ pub enum AddressRefusalReason {
     Data,
 }
 
-impl Refused {
+impl RefusedAddress {
     fn is_named_in(&self, reply: &[u8]) -> bool {
         let (octets, len) = &self.octets;
         *len == 0 || reply.windows(*len).any(|part| part == &octets[..*len])
@@ -58,17 +58,17 @@ impl Refusals {
 
     /// Records an address that was refused in `epoch`, which is not published yet.
     pub fn add(&self, epoch: u64, octets: KeyOctets) {
-        self.note(Refused { epoch, octets, reason: AddressRefusalReason::GivenElsewhere });
+        self.note(RefusedAddress { epoch, octets, reason: AddressRefusalReason::GivenElsewhere });
     }
 
     /// Records an address whose row the database refused in `epoch`, which is not published yet;
     /// `None` if the address is unknown: then every reply of the epoch is refused.
     pub fn add_data(&self, epoch: u64, octets: Option<KeyOctets>) {
         let octets = octets.unwrap_or(([0; 16], 0));
-        self.note(Refused { epoch, octets, reason: AddressRefusalReason::Data });
+        self.note(RefusedAddress { epoch, octets, reason: AddressRefusalReason::Data });
     }
 
-    fn note(&self, refused: Refused) {
+    fn note(&self, refused: RefusedAddress) {
         let mut kept = self.recent();
         if kept.refused.len() == KEPT_MAX
             && let Some(forgotten) = kept.refused.pop_front()

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::contract::{DatabaseError, LeaseDatabaseConnection, RoundChanges};
 use super::family::{KeyOctets, SharedLeaseFamily};
-use super::operation::{self, Operation, Want, Write};
+use super::operation::{self, LeaseRequestKind, Operation, Write};
 use super::write_decision::{WriteDecision, decide_write};
 use crate::memfile::RowFault;
 
@@ -200,8 +200,12 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             }
             if unreadable.binary_search(&F::octets_of(address)).is_ok() {
                 match write.want {
-                    Want::Put if !write.is_deletion() => changes.updates.push(write.lease.clone()),
-                    Want::Put | Want::Remove => changes.deletions.push(address),
+                    LeaseRequestKind::Put if !write.is_deletion() => {
+                        changes.updates.push(write.lease.clone())
+                    }
+                    LeaseRequestKind::Put | LeaseRequestKind::Remove => {
+                        changes.deletions.push(address)
+                    }
                     _ => outcome.rejected.push((address, Some(F::blocked(address)))),
                 }
                 continue;

@@ -3,7 +3,7 @@
 use dhcp_lease::LeaseState;
 
 use super::family::SharedLeaseFamily;
-use super::operation::{Want, Write};
+use super::operation::{LeaseRequestKind, Write};
 
 /// Decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,28 +33,39 @@ pub fn decide_write<F: SharedLeaseFamily>(
     let Some(found) = found else {
         return match write.want {
             _ if write.is_deletion() => WriteDecision::Nothing,
-            Want::Give | Want::Decline | Want::Put => WriteDecision::Insert,
-            Want::Release | Want::End | Want::Remove => WriteDecision::Nothing,
+            LeaseRequestKind::Give | LeaseRequestKind::Decline | LeaseRequestKind::Put => {
+                WriteDecision::Insert
+            }
+            LeaseRequestKind::Release | LeaseRequestKind::End | LeaseRequestKind::Remove => {
+                WriteDecision::Nothing
+            }
         };
     };
     let now_s = match write.want {
         // The server may have heard the client after the round read the clock.
-        Want::Give | Want::Decline => now_s.max(F::times(&write.lease).cltt_s),
-        Want::Release | Want::End | Want::Put | Want::Remove => now_s,
+        LeaseRequestKind::Give | LeaseRequestKind::Decline => {
+            now_s.max(F::times(&write.lease).cltt_s)
+        }
+        LeaseRequestKind::Release
+        | LeaseRequestKind::End
+        | LeaseRequestKind::Put
+        | LeaseRequestKind::Remove => now_s,
     };
     let is_other = F::address(&write.lease) != F::address(found);
     let is_allowed = match write.want {
         // One is a prefix and the other an address.
         _ if is_other => is_over::<F>(found, now_s) && !write.is_deletion(),
-        Want::Put | Want::Remove => true,
-        Want::Give => is_mine(write, found) || is_over::<F>(found, now_s),
-        Want::Decline => is_current(write, found) || is_over::<F>(found, now_s),
-        Want::Release => is_current(write, found),
-        Want::End => is_over::<F>(found, now_s),
+        LeaseRequestKind::Put | LeaseRequestKind::Remove => true,
+        LeaseRequestKind::Give => is_mine(write, found) || is_over::<F>(found, now_s),
+        LeaseRequestKind::Decline => is_current(write, found) || is_over::<F>(found, now_s),
+        LeaseRequestKind::Release => is_current(write, found),
+        LeaseRequestKind::End => is_over::<F>(found, now_s),
     };
     match write.is_deletion() {
         _ if !is_allowed => WriteDecision::Refuse,
-        false if write.want == Want::Give && is_older(write, found, now_s) => WriteDecision::Keep,
+        false if write.want == LeaseRequestKind::Give && is_older(write, found, now_s) => {
+            WriteDecision::Keep
+        }
         true => WriteDecision::Delete,
         false if *found == write.lease => WriteDecision::Nothing,
         false => WriteDecision::Update,
@@ -110,7 +121,7 @@ mod tests {
     }
 
     fn judged(
-        want: Want,
+        want: LeaseRequestKind,
         written: (u32, u64),
         found: Option<(u32, u64)>,
         now_s: u64,
@@ -122,57 +133,102 @@ mod tests {
     use LeaseState::{Assigned, Declined, ExpiredReclaimed, Released};
 
     fn judged_in(
-        want: Want,
+        want: LeaseRequestKind,
         client: u32,
         cltt_s: u64,
         found: Option<(u32, u64, LeaseState)>,
         now_s: u64,
     ) -> WriteDecision {
         let written = lease(client, cltt_s, Assigned);
-        let client = matches!(want, Want::Give | Want::Release | Want::Decline)
-            .then(|| V4::client_of(&written));
+        let client = matches!(
+            want,
+            LeaseRequestKind::Give | LeaseRequestKind::Release | LeaseRequestKind::Decline
+        )
+        .then(|| V4::client_of(&written));
         let found = found.map(|(client, cltt_s, state)| lease(client, cltt_s, state));
         decide_write::<V4>(&Write { want, client, lease: written }, found.as_ref(), now_s)
     }
 
     #[test]
     fn an_address_is_given_when_nobody_else_has_it() {
-        assert_eq!(judged(Want::Give, (1, 1000), None, 1000), WriteDecision::Insert);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), WriteDecision::Update);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), WriteDecision::Update);
+        assert_eq!(judged(LeaseRequestKind::Give, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((1, 950)), 1000),
+            WriteDecision::Update
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((2, 950)), 1000),
+            WriteDecision::Refuse
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((2, 900)), 1000),
+            WriteDecision::Update
+        );
         // The other client's lease ends before the server hears this client, after the round began.
-        assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), WriteDecision::Update);
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((2, 900)), 999),
+            WriteDecision::Update
+        );
         for (state, verdict) in [
             (Released, WriteDecision::Update),
             (ExpiredReclaimed, WriteDecision::Update),
             (Declined, WriteDecision::Refuse),
         ] {
-            assert_eq!(judged_in(Want::Give, 1, 1000, Some((2, 950, state)), 1000), verdict);
+            assert_eq!(
+                judged_in(LeaseRequestKind::Give, 1, 1000, Some((2, 950, state)), 1000),
+                verdict
+            );
         }
     }
 
     #[test]
     fn what_is_newer_stays() {
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1000)), 1000), WriteDecision::Nothing);
-        assert_eq!(judged(Want::Give, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Keep);
-        assert_eq!(judged(Want::Release, (1, 1000), Some((1, 1010)), 1020), WriteDecision::Refuse);
-        assert_eq!(judged(Want::Release, (1, 1000), Some((2, 950)), 1000), WriteDecision::Refuse);
-        assert_eq!(judged(Want::Release, (1, 1000), None, 1000), WriteDecision::Nothing);
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((1, 1000)), 1000),
+            WriteDecision::Nothing
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Give, (1, 1000), Some((1, 1010)), 1020),
+            WriteDecision::Keep
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Release, (1, 1000), Some((1, 1010)), 1020),
+            WriteDecision::Refuse
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Release, (1, 1000), Some((2, 950)), 1000),
+            WriteDecision::Refuse
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::Release, (1, 1000), None, 1000),
+            WriteDecision::Nothing
+        );
     }
 
     #[test]
     fn only_what_is_over_ends() {
-        assert_eq!(judged(Want::End, (1, 900), Some((1, 950)), 1000), WriteDecision::Refuse);
-        assert_eq!(judged(Want::End, (1, 890), Some((1, 900)), 1000), WriteDecision::Update);
-        assert_eq!(judged(Want::End, (1, 900), None, 1000), WriteDecision::Nothing);
+        assert_eq!(
+            judged(LeaseRequestKind::End, (1, 900), Some((1, 950)), 1000),
+            WriteDecision::Refuse
+        );
+        assert_eq!(
+            judged(LeaseRequestKind::End, (1, 890), Some((1, 900)), 1000),
+            WriteDecision::Update
+        );
+        assert_eq!(judged(LeaseRequestKind::End, (1, 900), None, 1000), WriteDecision::Nothing);
     }
 
     #[test]
     fn an_operator_has_his_way() {
-        assert_eq!(judged(Want::Put, (1, 1000), Some((2, 950)), 1000), WriteDecision::Update);
-        assert_eq!(judged(Want::Put, (1, 1000), None, 1000), WriteDecision::Insert);
-        assert_eq!(judged(Want::Remove, (1, 1000), Some((2, 950)), 1000), WriteDecision::Delete);
-        assert_eq!(judged(Want::Remove, (1, 1000), None, 1000), WriteDecision::Nothing);
+        assert_eq!(
+            judged(LeaseRequestKind::Put, (1, 1000), Some((2, 950)), 1000),
+            WriteDecision::Update
+        );
+        assert_eq!(judged(LeaseRequestKind::Put, (1, 1000), None, 1000), WriteDecision::Insert);
+        assert_eq!(
+            judged(LeaseRequestKind::Remove, (1, 1000), Some((2, 950)), 1000),
+            WriteDecision::Delete
+        );
+        assert_eq!(judged(LeaseRequestKind::Remove, (1, 1000), None, 1000), WriteDecision::Nothing);
     }
 }

@@ -47,13 +47,13 @@ pub enum LookupTurnResult {
 }
 
 /// Requests of one shard, and the answers to it.
-struct Post<K, V> {
+struct ShardRequests<K, V> {
     requests: Vec<(u64, Vec<K>)>,
     answers: VecDeque<LookupBatchResult<K, V>>,
     last_batch: u64,
 }
 
-impl<K, V> Default for Post<K, V> {
+impl<K, V> Default for ShardRequests<K, V> {
     fn default() -> Self {
         Self { requests: Vec::new(), answers: VecDeque::new(), last_batch: 0 }
     }
@@ -61,7 +61,7 @@ impl<K, V> Default for Post<K, V> {
 
 /// Lookups that shards and the looking-up thread share. See the module.
 pub struct Lookups<K, V> {
-    shard_queues: Vec<Mutex<Post<K, V>>>,
+    shard_queues: Vec<Mutex<ShardRequests<K, V>>>,
     wake: Wake,
     pub(super) wakeup: ThreadWakeup,
 }

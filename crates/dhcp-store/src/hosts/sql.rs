@@ -20,18 +20,18 @@ pub struct HostsPolicy {
 #[derive(Debug)]
 pub struct SqlHosts {
     family: HostFamily,
-    databases: Vec<One>,
+    databases: Vec<HostsDatabase>,
 }
 
 #[derive(Debug)]
-struct One {
+struct HostsDatabase {
     settings: SqlSettings,
     policy: HostsPolicy,
     open: Option<(Database, RowLayout)>,
     retry_at_ns: u64,
 }
 
-impl One {
+impl HostsDatabase {
     fn open(&mut self, now: Now) -> Result<&mut (Database, RowLayout), DatabaseError> {
         if self.open.is_none() {
             if now.mono_ns < self.retry_at_ns {
@@ -72,7 +72,8 @@ impl SqlHosts {
     /// Creates the directory of the hosts of `family` in these databases, without a connection.
     #[must_use]
     pub fn new(family: HostFamily, databases: Vec<(SqlSettings, HostsPolicy)>) -> Self {
-        let one = |(settings, policy)| One { settings, policy, open: None, retry_at_ns: 0 };
+        let one =
+            |(settings, policy)| HostsDatabase { settings, policy, open: None, retry_at_ns: 0 };
         Self { family, databases: databases.into_iter().map(one).collect() }
     }
 
@@ -102,7 +103,7 @@ impl SqlHosts {
         let family = self.family;
         for one in &mut self.databases {
             let was_open = one.open.is_some();
-            let mut look = |one: &mut One| {
+            let mut look = |one: &mut HostsDatabase| {
                 let before = found.len();
                 let done = one.with(now, "look up reservations", |database, layout| {
                     database.find_hosts(family, layout, queries, found, faults)

@@ -9,7 +9,9 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::{RowDurability, SharedLogState};
-use crate::memfile::{Cleanup, Disturbance, Failed, LeaseFileCheck, Memfile, Rotation, Snapshot};
+use crate::memfile::{
+    Cleanup, Disturbance, FileOperationError, LeaseFileCheck, Memfile, Rotation, Snapshot,
+};
 use crate::storage::LogFile;
 
 /// Options of rounds.
@@ -48,7 +50,7 @@ pub struct LogCore {
     rotate_at_ns: Option<u64>,
     is_cleaning: bool,
     failure: Option<Arc<str>>,
-    skipped_rotation: Option<Failed>,
+    skipped_rotation: Option<FileOperationError>,
     /// Time of the next check of the files, monotonic nanoseconds.
     watch_at_ns: u64,
     disturbance: Option<Disturbance>,
@@ -160,7 +162,7 @@ impl LogCore {
     }
 
     /// Marks the log as failed.
-    fn fail(&mut self, failed: &Failed) {
+    fn fail(&mut self, failed: &FileOperationError) {
         // A loader of the file need not find rows that were never acknowledged.
         self.memfile.cut_back(self.settled_end);
         self.failure = Some(failed.to_string().into());
@@ -174,7 +176,7 @@ impl LogCore {
     }
 
     /// Takes the reason why the last due rotation did not happen.
-    pub const fn take_skipped_rotation(&mut self) -> Option<Failed> {
+    pub const fn take_skipped_rotation(&mut self) -> Option<FileOperationError> {
         self.skipped_rotation.take()
     }
 
@@ -282,7 +284,11 @@ impl LogCore {
         if let Err(error) = result
             && self.failure.is_none()
         {
-            self.fail(&Failed { operation: "flush", path: self.memfile.path().to_owned(), error });
+            self.fail(&FileOperationError {
+                operation: "flush",
+                path: self.memfile.path().to_owned(),
+                error,
+            });
         }
     }
 
@@ -396,7 +402,11 @@ impl LogCore {
     /// # Errors
     ///
     /// Returns the error of writing; the log stays failed, and the caller may try again.
-    pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
+    pub fn restart(
+        &mut self,
+        now: Now,
+        snapshot: &mut Snapshot<'_>,
+    ) -> Result<(), FileOperationError> {
         assert!(!self.is_cleaning, "a clean-up and a restart exclude each other");
         let epoch = self.round;
         self.round += 1;

@@ -9,8 +9,8 @@ use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::inspect;
 use super::load::{LeaseLoadError, LoadReport, RowSource};
 use super::watch::Companion;
-use crate::memfile::file_operations::{Tried, prepare, rename};
-use crate::memfile::{Failed, LeaseFiles};
+use crate::memfile::file_operations::{FileOperationContext, prepare, rename};
+use crate::memfile::{FileOperationError, LeaseFiles};
 use crate::storage::Storage;
 
 /// Cleanup that may run next to the server: it touches rotated files only.
@@ -37,7 +37,7 @@ pub struct CleanupOutcome {
 #[derive(Debug)]
 pub enum CleanupError {
     /// Failed operation of the operating system.
-    Storage(Failed),
+    Storage(FileOperationError),
     /// File with more bad rows than allowed.
     TooManyBadRows(LoadReport),
     /// File that does not begin like a lease file.
@@ -58,8 +58,8 @@ impl fmt::Display for CleanupError {
 
 impl std::error::Error for CleanupError {}
 
-impl From<Failed> for CleanupError {
-    fn from(failed: Failed) -> Self {
+impl From<FileOperationError> for CleanupError {
+    fn from(failed: FileOperationError) -> Self {
         Self::Storage(failed)
     }
 }
@@ -68,7 +68,7 @@ impl From<LeaseLoadError> for CleanupError {
     fn from(error: LeaseLoadError) -> Self {
         match error {
             LeaseLoadError::Read { path, error } => {
-                Self::Storage(Failed { operation: "read", path, error })
+                Self::Storage(FileOperationError { operation: "read", path, error })
             }
             LeaseLoadError::TooManyBadRows(report) => Self::TooManyBadRows(report),
         }
@@ -92,7 +92,12 @@ impl Cleanup {
         let changed = |one: &&Companion| !one.is_same(&*self.storage);
         if let Some(companion) = self.companions.iter().find(changed) {
             let error = io::Error::other("another program has changed it");
-            return Err(Failed { operation: "use", path: companion.path.clone(), error }.into());
+            return Err(FileOperationError {
+                operation: "use",
+                path: companion.path.clone(),
+                error,
+            }
+            .into());
         }
         let mut cleaned = CleanupOutcome::default();
         let completed = &self.files.completed;
@@ -131,7 +136,7 @@ impl Cleanup {
 
     /// Removes the files that the completed file replaces, and gives it its final name; the order
     /// holds even after a power failure, since older rows loaded after it would undo it.
-    pub(crate) fn finish(&self) -> Result<(), Failed> {
+    pub(crate) fn finish(&self) -> Result<(), FileOperationError> {
         let Self { storage, files, .. } = self;
         if storage.remove(&files.rotated).with_operation("remove", &files.rotated)? {
             storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)?;

@@ -10,7 +10,7 @@ use crate::storage::{LogFile, Storage, write_all_at};
 
 /// Failed file operation of the operating system.
 #[derive(Debug)]
-pub struct Failed {
+pub struct FileOperationError {
     /// Operation that failed: "write", "rename".
     pub operation: &'static str,
     /// File of the operation.
@@ -19,22 +19,22 @@ pub struct Failed {
     pub error: io::Error,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for FileOperationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {} {}: {}", self.operation, self.path.display(), self.error)
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for FileOperationError {}
 
-/// Turns an error of the operating system into a [`Failed`].
-pub(crate) trait Tried<T> {
-    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, Failed>;
+/// Turns an error of the operating system into a [`FileOperationError`].
+pub(crate) trait FileOperationContext<T> {
+    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, FileOperationError>;
 }
 
-impl<T> Tried<T> for io::Result<T> {
-    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, Failed> {
-        self.map_err(|error| Failed { operation, path: path.to_owned(), error })
+impl<T> FileOperationContext<T> for io::Result<T> {
+    fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, FileOperationError> {
+        self.map_err(|error| FileOperationError { operation, path: path.to_owned(), error })
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ScratchFile {
 
 impl ScratchFile {
     /// Takes the lock of the file before it gets the live file's name.
-    pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), Failed> {
+    pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), FileOperationError> {
         let is_ours = self.file.lock().with_operation("lock", &files.scratch)?;
         let refused = || io::Error::from(io::ErrorKind::ResourceBusy);
         is_ours.then_some(()).ok_or_else(refused).with_operation("lock", &files.scratch)
@@ -84,7 +84,7 @@ pub(crate) fn prepare(
     storage: &dyn Storage,
     files: &LeaseFiles,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
-) -> Result<ScratchFile, Failed> {
+) -> Result<ScratchFile, FileOperationError> {
     prepare_at(storage, &files.scratch, fill).inspect_err(|_| {
         // If this fails too, the next start or attempt removes the file.
         let _ = storage.remove(&files.scratch);
@@ -95,7 +95,7 @@ fn prepare_at(
     storage: &dyn Storage,
     path: &Path,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
-) -> Result<ScratchFile, Failed> {
+) -> Result<ScratchFile, FileOperationError> {
     let file = storage.create(path).with_operation("create", path)?;
     let mut writer = BlockWriter { file: &*file, block: Vec::new(), len: 0 };
     fill(&mut writer).and_then(|()| writer.write_block()).with_operation("write", path)?;
@@ -110,7 +110,7 @@ pub(crate) fn rename(
     files: &LeaseFiles,
     from: &Path,
     to: &Path,
-) -> Result<(), Failed> {
+) -> Result<(), FileOperationError> {
     storage.rename(from, to).with_operation("rename", from)?;
     storage.sync_folder(&files.folder).with_operation("flush the folder", &files.folder)
 }

@@ -105,9 +105,9 @@ pub(crate) trait WritableLeases {
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()>;
 }
 
-struct Sorted<F: LeaseFileFamily>(Vec<F::Lease>);
+struct SortedLeases<F: LeaseFileFamily>(Vec<F::Lease>);
 
-impl<F: LeaseFileFamily> WritableLeases for Sorted<F> {
+impl<F: LeaseFileFamily> WritableLeases for SortedLeases<F> {
     fn count(&self) -> u64 {
         self.0.len() as u64
     }
@@ -125,5 +125,5 @@ fn load_sorted<F: LeaseFileFamily>(
 ) -> Result<Sorting, LeaseLoadError> {
     let (mut leases, report) = load::<F>(sources, 1, max_row_errors)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
-    Ok((Box::new(Sorted::<F>(leases)), report))
+    Ok((Box::new(SortedLeases::<F>(leases)), report))
 }

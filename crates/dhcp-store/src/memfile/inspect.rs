@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Failed;
+use super::FileOperationError;
 use super::cleanup::InspectedLeaseFile;
 use super::columns::LeaseFileHeader;
-use super::file_operations::Tried;
+use super::file_operations::FileOperationContext;
 use super::format::RowFileFormat;
 use super::load::RowSource;
 use super::open::OpenError;
@@ -29,7 +29,7 @@ pub(super) fn inspect(
     format: &RowFileFormat,
     path: &Path,
     file: Arc<dyn LogFile>,
-) -> Result<Option<InspectedLeaseFile>, Failed> {
+) -> Result<Option<InspectedLeaseFile>, FileOperationError> {
     const HEADER_MAX: usize = 4096;
     let len = file.len().with_operation("read", path)?;
     let mut head = [0; HEADER_MAX];
@@ -68,7 +68,7 @@ const REWRITTEN_MAX: u64 = 64 << 20;
 /// the page cache, and if a flush of them has failed, nowhere else, although later flushes succeed.
 /// Writing them again makes the next flush include them; no server continues for more than
 /// [`REWRITTEN_MAX`] bytes without a successful flush.
-pub(super) fn flush_again(rows: &RowSource) -> Result<(), Failed> {
+pub(super) fn flush_again(rows: &RowSource) -> Result<(), FileOperationError> {
     rewrite_tail(&*rows.file, rows.start, rows.end).with_operation("write", &rows.path)?;
     rows.file.sync_data().with_operation("flush", &rows.path)
 }

@@ -93,7 +93,7 @@ struct Chunk {
 
 /// Results of parsing a chunk, without its leases.
 #[derive(Default)]
-struct Parsed {
+struct ChunkReport {
     lines: u64,
     /// Faults, each with the number of its line within the chunk, from 0.
     faults: Vec<(u64, RowFault)>,
@@ -104,7 +104,7 @@ struct Parsed {
     before: Option<RowFault>,
 }
 
-impl Parsed {
+impl ChunkReport {
     /// Counts a faulty row. Rows around rubbish are the torn ends of the rows that were there.
     fn count(&mut self, fault: RowFault) {
         self.rows += 1;
@@ -182,7 +182,7 @@ pub(crate) fn load_into<F: LeaseFileFamily>(
 ) -> Result<LoadReport, LeaseLoadError> {
     let loading = LeaseLoadState::new(sources, intake);
     let threads = threads.clamp(1, loading.chunks.len().max(1));
-    let mut parsed: Vec<(usize, Parsed)> = if threads == 1 {
+    let mut parsed: Vec<(usize, ChunkReport)> = if threads == 1 {
         loading.work::<F>()?
     } else {
         let results: Vec<_> = std::thread::scope(|scope| {
@@ -243,7 +243,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
     }
 
     /// Parses chunks until none is left.
-    fn work<F: LeaseFileFamily>(&self) -> Result<Vec<(usize, Parsed)>, LeaseLoadError>
+    fn work<F: LeaseFileFamily>(&self) -> Result<Vec<(usize, ChunkReport)>, LeaseLoadError>
     where
         I: Intake<F>,
     {
@@ -298,7 +298,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
     /// Adds up the results of the chunks; `parsed` is in the order of the chunks.
     fn report(
         &self,
-        parsed: &[(usize, Parsed)],
+        parsed: &[(usize, ChunkReport)],
         max_row_errors: u32,
     ) -> Result<LoadReport, LeaseLoadError> {
         let mut report = LoadReport {
@@ -372,9 +372,9 @@ fn parse_chunk<F: LeaseFileFamily>(
     source: &RowSource,
     mut rows: &[u8],
     batches: &mut Batches<F>,
-) -> Parsed {
+) -> ChunkReport {
     let format = RowFileFormat::for_family::<F>();
-    let mut parsed = Parsed::default();
+    let mut parsed = ChunkReport::default();
     while !rows.is_empty() {
         let mut plain = PlainRow::new(rows);
         let row = match F::parse_plain(&mut plain) {

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 pub use cleanup::{Cleanup, CleanupError, CleanupOutcome};
 pub use columns::{Columns, LeaseFileHeader};
-pub use file_operations::Failed;
+pub use file_operations::FileOperationError;
 pub use format::{LeaseFileFamily, RowFileFormat, encode_row, newest, rows_of_table};
 pub use intake::{FileRow, Intake, LeaseLoadProgress, take_prefetched};
 pub use line::RowLineWriter;

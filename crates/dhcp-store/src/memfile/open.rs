@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::cleanup::{Cleanup, CleanupError, InspectedLeaseFile};
 use super::columns::Columns;
-use super::file_operations::{BlockWriter, Tried, prepare, rename};
+use super::file_operations::{BlockWriter, FileOperationContext, prepare, rename};
 use super::format::{LeaseFileFamily, RowFileFormat};
 use super::inspect::{Opened, find_in, flush_again, inspect};
 use super::intake::{Intake, NewestRowIntake};
 use super::load::{LeaseLoadError, LoadReport, RowSource, load, load_into};
 use super::salvage::salvage;
 use super::watch::{Companion, Disturbance};
-use super::{Failed, LeaseFiles};
+use super::{FileOperationError, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
 /// Options of opening.
@@ -36,7 +36,7 @@ pub struct OpenOptions {
 #[derive(Debug)]
 pub enum OpenError {
     /// Failed operation of the operating system.
-    Storage(Failed),
+    Storage(FileOperationError),
     /// Lease file in use by another server.
     InUse(PathBuf),
     /// Running Kea cleanup of this lease file, with its process number.
@@ -73,8 +73,8 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-impl From<Failed> for OpenError {
-    fn from(failed: Failed) -> Self {
+impl From<FileOperationError> for OpenError {
+    fn from(failed: FileOperationError) -> Self {
         Self::Storage(failed)
     }
 }
@@ -103,7 +103,7 @@ pub enum Rotation {
     /// Nothing done: earlier rotated files wait for a cleanup.
     CleanupFirst,
     /// Nothing done: a new file could not be made. The present one is as good as before.
-    NoNewFile(Failed),
+    NoNewFile(FileOperationError),
     /// Nothing done: another program has changed the files, and only [`Memfile::replace`] makes
     /// them whole.
     Disturbed(Disturbance),
@@ -278,7 +278,7 @@ impl Memfile {
     ///
     /// Returns the error of the write. A part may have been written; the caller must not write the
     /// file again.
-    pub fn append(&mut self, rows: &[u8]) -> Result<(), Failed> {
+    pub fn append(&mut self, rows: &[u8]) -> Result<(), FileOperationError> {
         write_all_at(&*self.file, self.end, rows).with_operation("write", &self.files.live)?;
         self.end += rows.len() as u64;
         Ok(())
@@ -290,7 +290,7 @@ impl Memfile {
     ///
     /// Returns the error of the flush. Then no row since the last flush counts as safe, and the
     /// caller must not write the file again.
-    pub fn sync(&self) -> Result<(), Failed> {
+    pub fn sync(&self) -> Result<(), FileOperationError> {
         self.file.sync_data().with_operation("flush", &self.files.live)
     }
 
@@ -308,7 +308,7 @@ impl Memfile {
     ///
     /// Returns the error of the operation. The contents of the files are safe, but the caller must
     /// not write the live one again.
-    pub fn rotate(&mut self) -> Result<Rotation, Failed> {
+    pub fn rotate(&mut self) -> Result<Rotation, FileOperationError> {
         if self.needs_cleanup {
             return Ok(Rotation::CleanupFirst);
         }
@@ -345,7 +345,7 @@ impl Memfile {
 
     /// Continues with the live file after its rename `failed`, as it does for a file that is a
     /// mount point. The name still leading to it shows that nothing has changed.
-    fn keep_unrotated(&self, failed: Failed) -> Result<Rotation, Failed> {
+    fn keep_unrotated(&self, failed: FileOperationError) -> Result<Rotation, FileOperationError> {
         let _ = self.storage.remove(&self.files.scratch);
         if failed.error.kind() == ErrorKind::NotFound {
             return Ok(Rotation::Disturbed(Disturbance::Missing));
@@ -375,7 +375,7 @@ impl Memfile {
     /// # Errors
     ///
     /// Returns an error if the folder cannot be read.
-    pub fn cleaned(&mut self) -> Result<(), Failed> {
+    pub fn cleaned(&mut self) -> Result<(), FileOperationError> {
         self.needs_cleanup = false;
         self.note_companions()
     }
@@ -390,7 +390,7 @@ impl Memfile {
     ///
     /// Returns the error of the operation. The files load no worse than before; the caller may try
     /// again.
-    pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
+    pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), FileOperationError> {
         prepare(&*self.storage, &self.files, |writer| {
             header_only(&self.format, writer)?;
             let mut result = Ok(());
@@ -461,7 +461,7 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
 }
 
 /// Renames folders that have the names of files next to the live one, by [`Storage::remove`].
-fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Failed> {
+fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), FileOperationError> {
     for path in [&files.rotated, &files.previous, &files.completed] {
         if storage.open(path).is_err_and(|error| error.kind() == ErrorKind::IsADirectory) {
             storage.remove(path).with_operation("set aside", path)?;
@@ -525,7 +525,7 @@ fn mend(
     files: &LeaseFiles,
     live: Option<Opened>,
     options: OpenOptions,
-) -> Result<(Arc<dyn LogFile>, u64), Failed> {
+) -> Result<(Arc<dyn LogFile>, u64), FileOperationError> {
     if let Some((file, InspectedLeaseFile { source: Some(source), torn_octets })) = live {
         if torn_octets > 0 {
             file.truncate(source.end).with_operation("truncate", &files.live)?;

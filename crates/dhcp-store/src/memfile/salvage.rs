@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::columns::{Columns, LeaseFileHeader};
-use super::file_operations::{Tried, prepare, rename};
+use super::file_operations::{FileOperationContext, prepare, rename};
 use super::format::{LeaseFileFamily, RowFileFormat};
 use super::value::parse_row;
-use super::{Failed, LeaseFiles};
+use super::{FileOperationError, LeaseFiles};
 use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
 
 /// Number of bytes read and written at a time.
@@ -37,7 +37,7 @@ pub(super) fn salvage<F: LeaseFileFamily>(
     path: &Path,
     damaged: &dyn LogFile,
     wall_s: u64,
-) -> Result<Option<Salvaged>, Failed> {
+) -> Result<Option<Salvaged>, FileOperationError> {
     let is_live = path == files.live;
     let len = damaged.len().with_operation("read", path)?;
     let start = match first_row::<F>(damaged, len).with_operation("read", path)? {
@@ -69,7 +69,7 @@ fn set_aside(
     damaged: &dyn LogFile,
     len: u64,
     path: &Path,
-) -> Result<(), Failed> {
+) -> Result<(), FileOperationError> {
     let copy = storage.create(path).with_operation("create", path)?;
     blocks(damaged, 0, len, |offset, octets| {
         if octets.iter().all(|&octet| octet == 0) {

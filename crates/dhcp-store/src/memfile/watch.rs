@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Failed;
-use super::file_operations::Tried;
+use super::FileOperationError;
+use super::file_operations::FileOperationContext;
 use super::open::Memfile;
 use crate::storage::{FileState, LogFile, Storage};
 
@@ -121,7 +121,7 @@ impl Memfile {
     /// # Errors
     ///
     /// Returns an error if the folder cannot be read.
-    pub fn disturbance(&self) -> Result<Option<Disturbance>, Failed> {
+    pub fn disturbance(&self) -> Result<Option<Disturbance>, FileOperationError> {
         if let Some(disturbance) = self.live_disturbance()? {
             return Ok(Some(disturbance));
         }
@@ -137,7 +137,7 @@ impl Memfile {
     /// # Errors
     ///
     /// Returns an error if the folder cannot be read.
-    pub fn live_disturbance(&self) -> Result<Option<Disturbance>, Failed> {
+    pub fn live_disturbance(&self) -> Result<Option<Disturbance>, FileOperationError> {
         let own = self.own_state()?;
         let Some(named) = self.state_of(&self.files.live)? else {
             return Ok(Some(Disturbance::Missing));
@@ -160,7 +160,7 @@ impl Memfile {
     }
 
     /// Returns true if another server holds the lock of the file that has the live file's name.
-    fn is_live_taken(&self) -> Result<bool, Failed> {
+    fn is_live_taken(&self) -> Result<bool, FileOperationError> {
         let live = &self.files.live;
         match self.storage.open(live).with_operation("open", live)? {
             Some(file) => Ok(!file.lock().with_operation("lock", live)?),
@@ -169,7 +169,7 @@ impl Memfile {
     }
 
     /// Records the state of the files next to the live one, after this program has changed them.
-    pub(super) fn note_companions(&mut self) -> Result<(), Failed> {
+    pub(super) fn note_companions(&mut self) -> Result<(), FileOperationError> {
         self.companions.clear();
         let files = &self.files;
         for path in [files.rotated.clone(), files.previous.clone(), files.completed.clone()] {
@@ -185,11 +185,11 @@ impl Memfile {
         previous.and_then(|one| one.state).map_or(0, |state| state.len)
     }
 
-    pub(super) fn state_of(&self, path: &Path) -> Result<Option<FileState>, Failed> {
+    pub(super) fn state_of(&self, path: &Path) -> Result<Option<FileState>, FileOperationError> {
         self.storage.state(path).with_operation("look at", path)
     }
 
-    pub(super) fn own_state(&self) -> Result<FileState, Failed> {
+    pub(super) fn own_state(&self) -> Result<FileState, FileOperationError> {
         self.file.state().with_operation("look at", &self.files.live)
     }
 }

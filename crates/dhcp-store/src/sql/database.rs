@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::connect;
 use super::counts;
 use super::driver::{
-    Column, Renewals, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit,
+    Column, Renewals, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit,
 };
 use super::error::SqlError;
 use super::mysql::Mysql;
@@ -274,8 +274,8 @@ impl Database {
     }
 
     /// Returns the search for the rows of `addresses`, with a lock.
-    pub(super) fn locked<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> Sought {
-        Sought {
+    pub(super) fn locked<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> RowSearch {
+        RowSearch {
             column: F::table(layout).key(),
             values: keys::<F>(layout, addresses),
             is_locked: true,
@@ -287,11 +287,11 @@ impl Database {
         layout: RowLayout,
         name: &str,
         values: Vec<SqlValue>,
-    ) -> Sought {
+    ) -> RowSearch {
         let mut columns = F::table(layout).columns.iter();
         let column: Option<&Column> = columns.find(|column| column.name == name);
         let column = *column.expect("the table has the columns that leases are looked for by");
-        Sought { column, values, is_locked: false }
+        RowSearch { column, values, is_locked: false }
     }
 
     /// Passes the leases of `sought` to `visit`, with the position of the search that found them;
@@ -301,7 +301,7 @@ impl Database {
         &mut self,
         layout: RowLayout,
         begins: bool,
-        sought: Vec<Sought>,
+        sought: Vec<RowSearch>,
         visit: &mut dyn FnMut(usize, F::Lease),
     ) -> Result<Vec<KeyOctets>, SqlError> {
         let mut unreadable = Vec::new();
@@ -359,7 +359,7 @@ impl Database {
         if values.is_empty() {
             return Ok(());
         }
-        let sought = vec![Sought { column: *column, values, is_locked: false }];
+        let sought = vec![RowSearch { column: *column, values, is_locked: false }];
         self.driver.find(false, table, sought, &mut |_, values| visit(values))
     }
 

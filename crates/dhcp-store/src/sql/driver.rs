@@ -94,7 +94,7 @@ pub(super) type VisitFound<'v> = &'v mut dyn FnMut(usize, &[SqlValue]) -> Result
 
 /// Search for the rows that have one of these values in this column.
 #[derive(Debug)]
-pub(super) struct Sought {
+pub(super) struct RowSearch {
     pub(super) column: Column,
     pub(super) values: Vec<SqlValue>,
     /// True if no other connection may change the rows until the end of the transaction.
@@ -145,7 +145,7 @@ pub(super) trait SqlConnection: Send {
         &mut self,
         begins: bool,
         table: &SqlTable,
-        sought: Vec<Sought>,
+        sought: Vec<RowSearch>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError>;
 

@@ -21,7 +21,7 @@ use super::connect;
 use super::connect::mysql::failed;
 use super::counts;
 use super::driver::{
-    Column, ColumnKind, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -141,7 +141,7 @@ impl SqlConnection for Mysql {
         &mut self,
         begins: bool,
         table: &SqlTable,
-        sought: Vec<Sought>,
+        sought: Vec<RowSearch>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
         let mut statements = StatementBatch::default();

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::connect;
 use super::connect::postgresql::failed;
 use super::driver::{
-    Column, ColumnKind, RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -161,12 +161,12 @@ impl SqlConnection for Postgresql {
         &mut self,
         begins: bool,
         table: &SqlTable,
-        sought: Vec<Sought>,
+        sought: Vec<RowSearch>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
         let tried = "read leases from";
         let mut asked = Vec::with_capacity(sought.len());
-        for Sought { column, values, is_locked } in sought {
+        for RowSearch { column, values, is_locked } in sought {
             let lock = if is_locked { " FOR UPDATE" } else { "" };
             let statement = format!(
                 "SELECT {} FROM {} WHERE {}{lock}",

@@ -8,7 +8,7 @@ use dhcp_lease::v6::V6;
 
 use super::connect;
 use super::database::Database;
-use super::driver::{Sought, SqlValue};
+use super::driver::{RowSearch, SqlValue};
 use super::error::SqlError;
 use super::row::{RowLayout, SqlFamily, identity};
 use super::settings::SqlSettings;
@@ -102,7 +102,7 @@ impl SharedLeases {
         let of_clients = sought.len();
         if !addresses.is_empty() {
             let rows = Database::locked::<F>(layout, addresses);
-            sought.push(Sought { is_locked: locks, ..rows });
+            sought.push(RowSearch { is_locked: locks, ..rows });
         }
         let mut keep = |at, lease| {
             if at < of_clients { known.push(lease) } else { found.push(lease) }
@@ -275,7 +275,7 @@ fn is_without_lifetime<F: SharedLeaseFamily>(lease: &F::Lease, now_s: u64) -> bo
 }
 
 /// Returns the searches for leases of `clients`, one for each column.
-fn sought<F: SharedRows>(clients: &[F::Client], layout: RowLayout) -> Vec<Sought> {
+fn sought<F: SharedRows>(clients: &[F::Client], layout: RowLayout) -> Vec<RowSearch> {
     let mut columns: Vec<Vec<SqlValue>> = F::KEYS.iter().map(|_| Vec::new()).collect();
     for (name, value) in clients.iter().flat_map(|client| F::keys(client, layout)) {
         if let Some(at) = F::KEYS.iter().position(|&key| key == name) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, ffi, params_from_iter};
 
-use super::driver::{RowChanges, Sought, SqlConnection, SqlTable, SqlValue, Visit, VisitFound};
+use super::driver::{RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::{DatabaseError, DatabaseFault, Flush};
@@ -182,14 +182,14 @@ impl SqlConnection for Sqlite {
         &mut self,
         begins: bool,
         table: &SqlTable,
-        sought: Vec<Sought>,
+        sought: Vec<RowSearch>,
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
         if begins {
             // This locks the whole file, and so every row.
             self.run("BEGIN IMMEDIATE")?;
         }
-        for (at, Sought { column, values, .. }) in sought.into_iter().enumerate() {
+        for (at, RowSearch { column, values, .. }) in sought.into_iter().enumerate() {
             let statement =
                 format!("SELECT {} FROM {} WHERE {} = ?", table.names(), table.name, column.name);
             values.iter().try_for_each(|value| {

@@ -88,7 +88,7 @@ pub fn dump<F: SqlFamily>(
 
 /// Result of an upload: leases of a lease file that the table accepted, and those that it refused.
 #[derive(Debug)]
-pub struct Uploaded {
+pub struct UploadResult {
     /// Number of leases that were written.
     pub leases: u64,
     /// Number of leases that the table has no room for or whose values it does not allow.
@@ -108,11 +108,11 @@ pub struct Uploaded {
 pub fn upload<F: SqlFamily>(
     database: &mut Database,
     path: &Path,
-) -> Result<Uploaded, TransferError> {
+) -> Result<UploadResult, TransferError> {
     let layout = database.layout()?;
     let (mut leases, file) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
-    let mut uploaded = Uploaded { leases: 0, refused: 0, refusals: Vec::new(), file };
+    let mut uploaded = UploadResult { leases: 0, refused: 0, refusals: Vec::new(), file };
     // The first part is at the end, where it is taken first.
     let mut waiting: Vec<&[F::Lease]> = leases.chunks(UPLOADED_AT_ONCE).rev().collect();
     while let Some(part) = waiting.pop() {

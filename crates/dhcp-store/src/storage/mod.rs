@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use disk::DiskStorage;
-pub use power_cut::{PowerCutStorage, StorageFaults, Survival};
+pub use power_cut::{DiskAfterCut, PowerCutStorage, StorageFaults};
 
 /// Folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {

@@ -43,7 +43,7 @@ pub struct StorageFaults {
 
 /// State of the disk that the next start finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Survival {
+pub enum DiskAfterCut {
     /// The process died and the machine continued: all written data exists.
     ProcessDied,
     /// The power failed: all flushed data exists, and some of the rest.
@@ -179,13 +179,13 @@ impl PowerCutStorage {
     /// Turns the power off (a second call does nothing) and returns the disk that the next start
     /// finds, with new `faults`.
     #[must_use]
-    pub fn after(&self, survival: Survival, faults: StorageFaults) -> Self {
+    pub fn after(&self, survival: DiskAfterCut, faults: StorageFaults) -> Self {
         let mut next = {
             let mut disk = locked(&self.disk);
             disk.is_on = false;
             disk.clone()
         };
-        if survival == Survival::PowerFailed {
+        if survival == DiskAfterCut::PowerFailed {
             next.forget();
         }
         next.faults = faults;

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use dhcp_store::memfile::{LeaseFiles, Rotation, RowFileFormat, newest};
-use dhcp_store::storage::Survival::{PowerFailed, ProcessDied};
+use dhcp_store::storage::DiskAfterCut::{PowerFailed, ProcessDied};
 use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, OpenOptions};
 

@@ -20,11 +20,11 @@ use sqlite_vfs::{DatabaseHandle, LockKind, OpenAccess, OpenKind, OpenOptions, Vf
 /// Clones are the same disks.
 #[derive(Clone, Debug, Default)]
 pub struct Disks {
-    mounted: Arc<Mutex<Mounted>>,
+    mounted: Arc<Mutex<MountedDisks>>,
 }
 
 #[derive(Debug, Default)]
-struct Mounted {
+struct MountedDisks {
     disks: BTreeMap<PathBuf, PowerCutStorage>,
     /// Number of writes to databases themselves: they occur only when a log is copied into one.
     database_writes: u64,
@@ -48,7 +48,7 @@ impl Disks {
         self.locked().database_writes
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Mounted> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, MountedDisks> {
         self.mounted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

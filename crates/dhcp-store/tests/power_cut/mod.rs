@@ -18,7 +18,7 @@ use case::SimulatedFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::RowDurability;
-use dhcp_store::storage::Survival::{self, PowerFailed, ProcessDied};
+use dhcp_store::storage::DiskAfterCut::{self, PowerFailed, ProcessDied};
 use world::{PowerCutRules, PowerCutTally, simulate};
 
 const DURABLE: PowerCutRules = PowerCutRules {
@@ -94,7 +94,7 @@ fn acknowledged_leases_survive_failing_writes_and_restarts() {
     }
 }
 
-const PROCESS_DIES: &[Survival] = &[ProcessDied];
+const PROCESS_DIES: &[DiskAfterCut] = &[ProcessDied];
 
 #[test]
 fn undurable_leases_survive_the_death_of_the_process() {

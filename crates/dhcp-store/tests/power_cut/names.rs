@@ -14,7 +14,7 @@ use dhcp_lease::v6::V6;
 use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
-use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, Survival, write_all_at};
+use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
 use crate::power_cut::case::SimulatedFamily;
@@ -213,7 +213,7 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut FileChangeTally) -> Resul
         (now, ledger, storage) = (life.now, life.ledger, life.storage);
         tally.acknowledged += ledger.acknowledged;
         let survival =
-            if random.chance(3, 4) { Survival::PowerFailed } else { Survival::ProcessDied };
+            if random.chance(3, 4) { DiskAfterCut::PowerFailed } else { DiskAfterCut::ProcessDied };
         storage = storage.after(survival, StorageFaults::default());
         let (_, leases) = open::<F>(&storage).map_err(named)?;
         ledger.check(&leases, now.wall_s()).map_err(named)?;

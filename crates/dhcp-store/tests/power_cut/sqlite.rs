@@ -14,7 +14,7 @@ use dhcp_store::database::{
 };
 use dhcp_store::log::{ShardLog, SharedLogState};
 use dhcp_store::sql::{Database, Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
-use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, StorageFaults};
 use dhcp_store::{DatabaseStore, RowDurability};
 
 use crate::power_cut::case::SimulatedFamily;
@@ -121,9 +121,9 @@ fn simulate<F: SimulatedFamily + SharedRows>(
     let mut ledger = PromiseLedger::<F>::default();
     for _ in 0..LIVES {
         let survival = if rules.failing_syncs || random.chance(1, 4) {
-            Survival::ProcessDied
+            DiskAfterCut::ProcessDied
         } else {
-            Survival::PowerFailed
+            DiskAfterCut::PowerFailed
         };
         let opening_steps = OPENING_STEPS[usize::from(has_length)];
         let steps = if random.chance(1, 3) { opening_steps } else { STEPS };
@@ -162,7 +162,8 @@ fn simulate<F: SimulatedFamily + SharedRows>(
         }
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
-    let survival = if rules.failing_syncs { Survival::ProcessDied } else { Survival::PowerFailed };
+    let survival =
+        if rules.failing_syncs { DiskAfterCut::ProcessDied } else { DiskAfterCut::PowerFailed };
     disk = disk.after(survival, StorageFaults::default());
     disks.mount(&folder, disk.clone());
     let (_, leases) = open::<F>(&settings, &disk).map_err(|error| format!("at last: {error}"))?;
@@ -393,7 +394,7 @@ fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     }
     let ledger = world.ledger;
     assert!(ledger.acknowledged > 10, "{} acknowledged", ledger.acknowledged);
-    let disk = disk.after(Survival::PowerFailed, small);
+    let disk = disk.after(DiskAfterCut::PowerFailed, small);
     disks.mount(Path::new(FOLDER), disk.clone());
     let (_, leases) = open::<V4>(&settings, &disk).unwrap();
     ledger.check(&leases, now.wall_s()).unwrap();

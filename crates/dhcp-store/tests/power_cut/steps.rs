@@ -21,7 +21,7 @@ use dhcp_lease::{
 };
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::rows_of_table;
-use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, StorageFaults};
 use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
 use crate::power_cut::case::SimulatedFamily;
@@ -241,7 +241,7 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut ClockStepTally) -> Result
         life.live(tally)?;
         (clocks, promised) = (life.clocks, life.promised);
         let survival =
-            if random.chance(1, 2) { Survival::PowerFailed } else { Survival::ProcessDied };
+            if random.chance(1, 2) { DiskAfterCut::PowerFailed } else { DiskAfterCut::ProcessDied };
         storage = storage.after(survival, StorageFaults::default());
         clocks.mono_ns += NS_PER_S / 50 + random.below(30 * NS_PER_S);
         if random.chance(1, 2) {

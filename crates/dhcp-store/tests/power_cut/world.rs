@@ -9,7 +9,7 @@ use base::{Now, Random};
 use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
-use dhcp_store::storage::{PowerCutStorage, StorageFaults, Survival};
+use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, StorageFaults};
 use dhcp_store::{Memfile, MemfileStore, OpenOptions, RowDurability};
 
 use crate::power_cut::case::SimulatedFamily;
@@ -34,7 +34,7 @@ pub struct PowerCutRules {
     /// Number of successive starts on the same disk.
     pub lives: u64,
     /// Possible ends.
-    pub ends: &'static [Survival],
+    pub ends: &'static [DiskAfterCut],
     /// True if writes and flushes fail, too.
     pub has_faults: bool,
     /// Planted defect: flushes that do nothing.
@@ -116,7 +116,7 @@ pub fn simulate<F: SimulatedFamily>(
         storage = storage.after(survival, next);
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
-    let storage = storage.after(Survival::ProcessDied, StorageFaults::default());
+    let storage = storage.after(DiskAfterCut::ProcessDied, StorageFaults::default());
     let (_, leases) =
         open::<F>(&storage, now, rules).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
@@ -159,7 +159,7 @@ fn open<F: SimulatedFamily>(
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
     // Rubbish may contain a line end and otherwise look like a bad row.
-    if report.bad_rows > 0 && !rules.ends.contains(&Survival::PowerFailed) {
+    if report.bad_rows > 0 && !rules.ends.contains(&DiskAfterCut::PowerFailed) {
         return Err(format!("bad rows: {:?}", report.errors));
     }
     Ok((memfile, leases))

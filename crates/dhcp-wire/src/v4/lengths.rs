@@ -1,7 +1,7 @@
 //! Lengths of options, and the options whose place is noted.
 
 use super::option;
-use crate::Parsing;
+use crate::OptionParsing;
 
 /// Options whose place is noted while a message is checked, each with its minimum length in bytes.
 pub(super) const NOTED: [(u8, u8); 13] = [
@@ -99,12 +99,12 @@ pub(super) struct OptionLengthRule {
 /// Rules of all codes.
 pub(super) type Rules = [OptionLengthRule; 256];
 
-static STRICT: Rules = rules(Parsing::Strict);
-static LENIENT: Rules = rules(Parsing::Lenient);
+static STRICT: Rules = rules(OptionParsing::Strict);
+static LENIENT: Rules = rules(OptionParsing::Lenient);
 
 /// Slot of each code.
 pub(super) const SLOTS: [u8; 256] = {
-    let rules = rules(Parsing::Strict);
+    let rules = rules(OptionParsing::Strict);
     let mut slots = [0; 256];
     let mut code = 0;
     while code < slots.len() {
@@ -116,14 +116,14 @@ pub(super) const SLOTS: [u8; 256] = {
 
 /// Returns the rules by which a message is read.
 #[inline]
-pub(super) const fn rules_of(parsing: Parsing) -> &'static Rules {
+pub(super) const fn rules_of(parsing: OptionParsing) -> &'static Rules {
     match parsing {
-        Parsing::Strict => &STRICT,
-        Parsing::Lenient => &LENIENT,
+        OptionParsing::Strict => &STRICT,
+        OptionParsing::Lenient => &LENIENT,
     }
 }
 
-const fn rules(parsing: Parsing) -> Rules {
+const fn rules(parsing: OptionParsing) -> Rules {
     let mut rules = [OptionLengthRule { slot: OTHER_SLOT as u8, min: 0, max: 255 }; 256];
     let mut slot = 0;
     while slot < NOTED.len() {
@@ -135,7 +135,7 @@ const fn rules(parsing: Parsing) -> Rules {
     while at < SCALARS.len() {
         let (code, len) = SCALARS[at];
         rules[code as usize].min = len;
-        if matches!(parsing, Parsing::Strict) {
+        if matches!(parsing, OptionParsing::Strict) {
             rules[code as usize].max = len;
         }
         at += 1;

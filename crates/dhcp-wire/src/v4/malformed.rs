@@ -10,12 +10,12 @@ reasons! {
     /// messages that Kea drops unread are refused here, and messages that it answers are accepted,
     /// such as one with an option that the end of the datagram cuts off
     /// ([`super::Message::is_cut`]), with nonsense in option 52, or, under
-    /// [`crate::Parsing::Lenient`], with bytes after the four of a requested address. Three faults
-    /// that Kea accepts are refused, since no client sends them: an operation that does not exist,
-    /// a hardware address longer than its field and a message type of several bytes. An option of
-    /// one number, address or truth value that is repeated with the same value is accepted, as in
-    /// Kea; with another value it is too long, since it is not known which one is meant. Split
-    /// options and those in `file` and `sname`, which Kea 2.2 does not join, are read.
+    /// [`crate::OptionParsing::Lenient`], with bytes after the four of a requested address. Three
+    /// faults that Kea accepts are refused, since no client sends them: an operation that does not
+    /// exist, a hardware address longer than its field and a message type of several bytes. An
+    /// option of one number, address or truth value that is repeated with the same value is
+    /// accepted, as in Kea; with another value it is too long, since it is not known which one is
+    /// meant. Split options and those in `file` and `sname`, which Kea 2.2 does not join, are read.
     pub enum Malformed {
         /// Datagram shorter than the fixed header and the cookie.
         TooShort = "too-short",

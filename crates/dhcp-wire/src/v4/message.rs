@@ -11,7 +11,7 @@ use super::{
     BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, ClientFqdn, INSTANCES_MAX, Instances, Malformed,
     MessageType, OptionValue, option,
 };
-use crate::{Parsing, name};
+use crate::{OptionParsing, name};
 
 /// Maximum number of bytes of an option with names that is checked.
 const NAMES_MAX: usize = 1024;
@@ -40,7 +40,7 @@ impl<'a> Message<'a> {
     ///
     /// Returns the first fault found.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
-        Self::parse_as(octets, Parsing::Strict)
+        Self::parse_as(octets, OptionParsing::Strict)
     }
 
     /// Checks a datagram.
@@ -49,7 +49,7 @@ impl<'a> Message<'a> {
     ///
     /// Returns the first fault found.
     #[inline]
-    pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
+    pub fn parse_as(octets: &'a [u8], parsing: OptionParsing) -> Result<Self, Malformed> {
         let Some((fixed, _)) = octets.split_first_chunk::<OPTIONS_AT>() else {
             return Err(Malformed::TooShort);
         };
@@ -79,7 +79,7 @@ impl<'a> Message<'a> {
     }
 
     /// Reads all places that contain options.
-    fn read_options(&mut self, parsing: Parsing) -> Result<(), Malformed> {
+    fn read_options(&mut self, parsing: OptionParsing) -> Result<(), Malformed> {
         let mut scan = Scan { rules: rules_of(parsing), instances: 0, is_odd: false };
         self.scan(self.octets, OPTIONS_AT, &mut scan);
         if let Some([overload @ 1..=3]) = self.leading(option::OPTION_OVERLOAD) {
@@ -158,9 +158,9 @@ impl<'a> Message<'a> {
     /// Checks options with domain names. An invalid name makes its option count as not sent, or the
     /// message malformed.
     #[cold]
-    fn check_names(&mut self, parsing: Parsing) -> Result<(), Malformed> {
+    fn check_names(&mut self, parsing: OptionParsing) -> Result<(), Malformed> {
         if let Some(fqdn) = self.client_fqdn() {
-            let is_lenient = parsing == Parsing::Lenient;
+            let is_lenient = parsing == OptionParsing::Lenient;
             if fqdn.is_contradictory() && !is_lenient {
                 return Err(Malformed::ClientFqdn);
             }
@@ -191,8 +191,13 @@ impl<'a> Message<'a> {
     }
 
     /// Treats an option as not sent, or refuses the message for it.
-    fn forget(&mut self, code: u8, parsing: Parsing, reason: Malformed) -> Result<(), Malformed> {
-        if parsing == Parsing::Strict {
+    fn forget(
+        &mut self,
+        code: u8,
+        parsing: OptionParsing,
+        reason: Malformed,
+    ) -> Result<(), Malformed> {
+        if parsing == OptionParsing::Strict {
             return Err(reason);
         }
         self.present[usize::from(code >> 6)] &= !(1 << (code & 63));

@@ -7,7 +7,7 @@ use super::{
     ClientFqdn, Dhcp6OptionIterator, IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Tuples,
     option,
 };
-use crate::Parsing;
+use crate::OptionParsing;
 
 /// Checked view of one message, without relay levels. It stores offsets, copies nothing, and no
 /// accessor can fail or panic.
@@ -32,13 +32,13 @@ impl<'a> Message<'a> {
     ///
     /// Returns the first fault found. A relay level is [`Malformed::MixedRelays`].
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
-        Self::read(octets, Parsing::Strict, &mut { OPTIONS_MAX })
+        Self::read(octets, OptionParsing::Strict, &mut { OPTIONS_MAX })
     }
 
     /// Checks a message that may have `left` options.
     pub(super) fn read(
         octets: &'a [u8],
-        parsing: Parsing,
+        parsing: OptionParsing,
         left: &mut usize,
     ) -> Result<Self, Malformed> {
         let Some((&[code, ..], inner)) = octets.split_first_chunk::<MESSAGE_LEN>() else {

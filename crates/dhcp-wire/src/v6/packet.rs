@@ -7,7 +7,7 @@ use super::walk::CountedOptions;
 use super::{
     Dhcp6OptionIterator, Malformed, Message, MessageType, OPTIONS_MAX, RELAYS_MAX, option,
 };
-use crate::Parsing;
+use crate::OptionParsing;
 
 /// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
 /// panic.
@@ -29,7 +29,7 @@ impl<'a> Packet<'a> {
     ///
     /// Returns the first fault found.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
-        Self::parse_as(octets, Parsing::Strict)
+        Self::parse_as(octets, OptionParsing::Strict)
     }
 
     /// Checks a datagram.
@@ -37,7 +37,7 @@ impl<'a> Packet<'a> {
     /// # Errors
     ///
     /// Returns the first fault found.
-    pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
+    pub fn parse_as(octets: &'a [u8], parsing: OptionParsing) -> Result<Self, Malformed> {
         if octets.len() > MESSAGE_MAX {
             return Err(Malformed::TooLong);
         }
@@ -122,7 +122,7 @@ fn inner(
     octets: &[u8],
     start: usize,
     end: usize,
-    parsing: Parsing,
+    parsing: OptionParsing,
     left: &mut usize,
 ) -> Result<(usize, usize), Malformed> {
     let options_at = start + RELAY_LEN;
@@ -137,7 +137,7 @@ fn inner(
             }
             option::REMOTE_ID if value.len() < 4 => return Err(Malformed::OptionLength),
             option::RELAY_PORT
-                if value.len() < 2 || (parsing == Parsing::Strict && value.len() > 2) =>
+                if value.len() < 2 || (parsing == OptionParsing::Strict && value.len() > 2) =>
             {
                 return Err(Malformed::OptionLength);
             }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_prefix_of_more_than_128_bits_counts_as_not_sent() {
-        for parsing in [Parsing::Strict, Parsing::Lenient] {
+        for parsing in [OptionParsing::Strict, OptionParsing::Lenient] {
             let mut buffer = [0; 200];
             let len = solicit(&mut buffer, 0, 0, |writer| {
                 let ia = writer.ia(IaKind::Pd, 1, 0, 0);
@@ -319,8 +319,8 @@ mod tests {
             });
             let read = |parsing| Packet::parse_as(&buffer[..len], parsing);
             let is_read =
-                read(Parsing::Lenient).map(|packet| packet.message().option(code).is_some());
-            (read(Parsing::Strict).err(), is_read)
+                read(OptionParsing::Lenient).map(|packet| packet.message().option(code).is_some());
+            (read(OptionParsing::Strict).err(), is_read)
         };
         let long = Some(Malformed::OptionLength);
         assert_eq!(verdicts(option::ELAPSED_TIME, &[0; 3]), (long, Ok(true)));
@@ -344,7 +344,7 @@ mod tests {
         let len = solicit(&mut buffer, 0, 0, |writer| {
             writer.option(option::VENDOR_CLASS, b"\0\0\0\x09\0\x01a\0\x09foo");
         });
-        let message = Packet::parse_as(&buffer[..len], Parsing::Lenient).unwrap().message();
+        let message = Packet::parse_as(&buffer[..len], OptionParsing::Lenient).unwrap().message();
         let (number, classes) = message.vendor_class().unwrap();
         assert!(number == 9 && classes.eq([&b"a"[..], b"foo"]));
     }

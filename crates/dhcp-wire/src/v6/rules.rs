@@ -3,7 +3,7 @@
 use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
 use super::walk::CountedOptions;
 use super::{ClientFqdn, Malformed, Tuples, duid, option};
-use crate::{Parsing, name};
+use crate::{OptionParsing, name};
 
 /// Options whose place is noted while a message is checked.
 const NOTED: [u16; 9] = [
@@ -100,10 +100,10 @@ const UNKNOWN: OptionCheckRule = OptionCheckRule {
     unit: 1,
     form: OptionContentKind::Plain,
 };
-static STRICT: [OptionCheckRule; RULES_LEN] = rules(Parsing::Strict);
-static LENIENT: [OptionCheckRule; RULES_LEN] = rules(Parsing::Lenient);
+static STRICT: [OptionCheckRule; RULES_LEN] = rules(OptionParsing::Strict);
+static LENIENT: [OptionCheckRule; RULES_LEN] = rules(OptionParsing::Lenient);
 
-const fn rules(parsing: Parsing) -> [OptionCheckRule; RULES_LEN] {
+const fn rules(parsing: OptionParsing) -> [OptionCheckRule; RULES_LEN] {
     let mut rules = [UNKNOWN; RULES_LEN];
     let mut index = 0;
     while index < LENGTHS.len() {
@@ -114,7 +114,7 @@ const fn rules(parsing: Parsing) -> [OptionCheckRule; RULES_LEN] {
     index = 0;
     while index < SCALARS.len() {
         let (code, len) = SCALARS[index];
-        let max = if matches!(parsing, Parsing::Strict) { len as u16 } else { ANY as u16 };
+        let max = if matches!(parsing, OptionParsing::Strict) { len as u16 } else { ANY as u16 };
         rules[code as usize] = OptionCheckRule { min: len, max, ..UNKNOWN };
         index += 1;
     }
@@ -139,15 +139,15 @@ impl OptionCheckRule {
     /// Returns the rule for an option when parsing is strict.
     #[inline]
     pub(super) fn strict(code: u16) -> Self {
-        Self::under(Parsing::Strict, code)
+        Self::under(OptionParsing::Strict, code)
     }
 
     /// Returns the rule for an option.
     #[inline]
-    pub(super) fn under(parsing: Parsing, code: u16) -> Self {
+    pub(super) fn under(parsing: OptionParsing, code: u16) -> Self {
         let rules = match parsing {
-            Parsing::Strict => &STRICT,
-            Parsing::Lenient => &LENIENT,
+            OptionParsing::Strict => &STRICT,
+            OptionParsing::Lenient => &LENIENT,
         };
         rules.get(usize::from(code)).copied().unwrap_or(UNKNOWN)
     }
@@ -177,7 +177,7 @@ pub(super) enum OptionTreatment {
 /// look at them. `left` is the number of those that are permitted.
 #[inline]
 pub(super) fn check(
-    parsing: Parsing,
+    parsing: OptionParsing,
     rule: OptionCheckRule,
     code: u16,
     value: &[u8],
@@ -188,7 +188,7 @@ pub(super) fn check(
         let is_of_ia = depth > 0 || inner_at(code).is_some();
         return Err(if is_of_ia { Malformed::IaLength } else { Malformed::OptionLength });
     }
-    let is_strict = parsing == Parsing::Strict;
+    let is_strict = parsing == OptionParsing::Strict;
     match (rule.form, inner_at(code)) {
         (OptionContentKind::VendorClass, _) => check_classes(parsing, &value[4..]),
         (OptionContentKind::Fqdn, _) => {
@@ -215,18 +215,18 @@ pub(super) fn check(
 
 fn verdict(
     is_sound: bool,
-    parsing: Parsing,
+    parsing: OptionParsing,
     reason: Malformed,
 ) -> Result<OptionTreatment, Malformed> {
     match parsing {
         _ if is_sound => Ok(OptionTreatment::Taken),
-        Parsing::Strict => Err(reason),
-        Parsing::Lenient => Ok(OptionTreatment::Skipped),
+        OptionParsing::Strict => Err(reason),
+        OptionParsing::Lenient => Ok(OptionTreatment::Skipped),
     }
 }
 
 fn check_inner(
-    parsing: Parsing,
+    parsing: OptionParsing,
     octets: &[u8],
     depth: u8,
     left: &mut usize,
@@ -252,10 +252,10 @@ const fn inner_at(code: u16) -> Option<usize> {
 
 /// Checks that pieces of data, each after its length, fill their place. When parsing is lenient the
 /// length of the last one may be more than the remaining bytes.
-fn check_classes(parsing: Parsing, octets: &[u8]) -> Result<OptionTreatment, Malformed> {
+fn check_classes(parsing: OptionParsing, octets: &[u8]) -> Result<OptionTreatment, Malformed> {
     let mut classes = match parsing {
-        Parsing::Strict => Tuples::new(octets),
-        Parsing::Lenient => Tuples::to_the_end(octets),
+        OptionParsing::Strict => Tuples::new(octets),
+        OptionParsing::Lenient => Tuples::to_the_end(octets),
     };
     classes.by_ref().for_each(drop);
     if classes.is_at_end() { Ok(OptionTreatment::Taken) } else { Err(Malformed::OptionLength) }

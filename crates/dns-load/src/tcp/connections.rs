@@ -121,7 +121,7 @@ impl ConnectionCounts {
 
 /// Rule for closing a connection that has carried enough queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Retirement {
+pub(crate) struct ConnectionRetirementRule {
     /// Number of queries that each connection carries; the next query opens another connection.
     pub(crate) queries: u64,
     /// Time after its last query until no answer is awaited any more, in nanoseconds.
@@ -183,7 +183,7 @@ struct PortConnection {
 pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
-    retirement: Option<Retirement>,
+    retirement: Option<ConnectionRetirementRule>,
     places: Vec<PortConnection>,
     /// All connections by their numbers, which the list of ready connections uses.
     connections: Vec<Option<QueryConnection>>,
@@ -202,7 +202,7 @@ impl Connections {
         server: SocketAddr,
         local: Option<IpAddr>,
         count: u64,
-        retirement: Option<Retirement>,
+        retirement: Option<ConnectionRetirementRule>,
     ) -> Self {
         Self {
             server,
@@ -485,7 +485,7 @@ mod tests {
     fn a_connection_that_carried_enough_is_closed_when_its_answers_are_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
-        let retirement = Retirement { queries: 2, watched_ns: 1_000 };
+        let retirement = ConnectionRetirementRule { queries: 2, watched_ns: 1_000 };
         let list = ReadyList::new().unwrap();
         let mut connections = Connections::new(server, None, 1, Some(retirement));
         connections.open_all(&list).unwrap();

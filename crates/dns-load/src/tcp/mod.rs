@@ -12,6 +12,6 @@ mod generator_thread;
 mod stream;
 
 pub use connections::ConnectionCounts;
-pub(crate) use connections::{Connections, Retirement};
+pub(crate) use connections::{ConnectionRetirementRule, Connections};
 pub(crate) use generator_thread::TcpLane;
 pub(crate) use stream::{DnsTcpStream, FillResult};

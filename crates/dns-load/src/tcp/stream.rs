@@ -17,7 +17,7 @@ const INPUT_BYTES: usize = 1 << 14;
 
 /// Result of one flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flushed {
+pub(crate) struct StreamFlush {
     /// Number of messages that the kernel has taken whole.
     pub(crate) messages: u64,
     /// True if the rest must wait for room.
@@ -89,8 +89,8 @@ impl DnsTcpStream {
     }
 
     /// Writes waiting bytes, as many as there is room for.
-    pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
-        let mut flushed = Flushed::default();
+    pub(crate) fn flush(&mut self) -> io::Result<StreamFlush> {
+        let mut flushed = StreamFlush::default();
         while self.written < self.output.len() {
             match self.socket.write(&self.output[self.written..]) {
                 Ok(count) => self.written += count,

@@ -5,8 +5,8 @@ use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::commands::{self, CounterDoubts};
-use super::held::{self, Holds, LastPool};
-use super::known::{Differing, KnownKeaDifferences};
+use super::held::{self, HeldState, LastPool};
+use super::known::{DifferingField, KnownKeaDifferences};
 use super::leases;
 use super::older;
 use super::play::SequenceTranscript;
@@ -160,7 +160,7 @@ impl KeaComparison {
         let gist = |reply: &Fields| self.gist(reply);
         let names = self.protocol.leased_fields();
         let ignores = scope.to_string().contains("\"match-client-id\":false");
-        let mut holds = Holds::new(ignores_client_ids || ignores);
+        let mut holds = HeldState::new(ignores_client_ids || ignores);
         let mut last_pool = LastPool::default();
         let mut doubts = CounterDoubts::default();
         let rested = theirs.rested;
@@ -236,7 +236,7 @@ impl KeaComparison {
         });
         differing.retain(|field| {
             let reply = known_name;
-            !self.known.has_field(Differing { field, sent, reply, ours, theirs, after: "" })
+            !self.known.has_field(DifferingField { field, sent, reply, ours, theirs, after: "" })
         });
         // A time that is left out because it is not shorter than the next one may be so a second
         // later.
@@ -293,7 +293,7 @@ impl KeaComparison {
                 let value = counters.get(counter).map(|value| (kind.clone(), value.clone()));
                 value.into_iter().collect::<Fields>()
             });
-            let differing = Differing {
+            let differing = DifferingField {
                 field: &kind,
                 sent: name,
                 reply: commands::COUNTERS,

@@ -41,7 +41,7 @@ pub(super) struct ClientMessage {
 
 /// State in Godwit after the messages of a sequence.
 #[derive(Debug, Default)]
-pub(super) struct Holds {
+pub(super) struct HeldState {
     /// Addresses offered last, each with the identifiers of its client.
     offered: BTreeMap<String, Vec<String>>,
     /// Addresses leased last, each with the identifiers of its client.
@@ -53,7 +53,7 @@ pub(super) struct Holds {
     ignores_client_ids: bool,
 }
 
-impl Holds {
+impl HeldState {
     /// Returns the state before the first message. With `ignores_client_ids` only the first of a
     /// client's identifiers counts.
     pub(super) fn new(ignores_client_ids: bool) -> Self {

@@ -56,7 +56,7 @@ struct File {
 
 /// Field that differs, with its message and replies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Differing<'a> {
+pub(super) struct DifferingField<'a> {
     /// Name of the field.
     pub(super) field: &'a str,
     /// Name of the message; empty for leases.
@@ -71,7 +71,7 @@ pub(super) struct Differing<'a> {
     pub(super) after: &'a str,
 }
 
-impl Differing<'_> {
+impl DifferingField<'_> {
     /// Returns true if Kea's number is lower, or is missing.
     fn is_lower(&self) -> bool {
         let number = |fields: &Fields| fields.get(self.field)?.parse::<i128>().ok();
@@ -123,8 +123,8 @@ impl KnownKeaDifferences {
     }
 
     /// Returns true if a difference in a field has a verdict.
-    pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
-        let Differing { field, sent, reply, ours, theirs, after } = differing;
+    pub(super) fn has_field(&self, differing: DifferingField<'_>) -> bool {
+        let DifferingField { field, sent, reply, ours, theirs, after } = differing;
         self.0.iter().any(|entry| {
             let holds = |(name, digits): (&String, &String)| match ours.get(name) {
                 Some(value) => value.contains(digits.as_str()),

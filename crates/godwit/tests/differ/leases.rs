@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::batch::Signature;
 use super::commands;
-use super::known::{Differing, KnownKeaDifferences};
+use super::known::{DifferingField, KnownKeaDifferences};
 use super::value::{self, Fields};
 
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
@@ -59,7 +59,7 @@ pub(super) fn signature(
         let mut names = value::differing(ours, theirs, |_, _, _| false);
         names.retain(|field| {
             let reply = "lease";
-            !known.has_field(Differing { field, sent: "", reply, ours, theirs, after: "" })
+            !known.has_field(DifferingField { field, sent: "", reply, ours, theirs, after: "" })
         });
         if !names.is_empty() {
             let values = value::values(ours, theirs, &names);

@@ -15,7 +15,7 @@ use crate::generator::responder::{ClientTreatment, DhcpResponder, ResponderListe
 use packet_wire::arp;
 use packet_wire::frame::Endpoints;
 use serde_json::Value;
-use station::Station;
+use station::ServerLinkFrames;
 
 /// Returns `godwit perfdhcp --direct` at the client's end, run by `wrapper`, with `line` and a JSON
 /// document as its output.
@@ -72,7 +72,7 @@ fn misbehave(client: u32) -> ClientTreatment {
 fn an_unhealthy_servers_ledger_is_ours_by_unicast_and_by_broadcast() {
     let Some(link) = bare_link() else { return };
     for flag in ["", "--broadcast-flag"] {
-        let responder = DhcpResponder::behind(Station::at(&link), 67, false, misbehave);
+        let responder = DhcpResponder::behind(ServerLinkFrames::at(&link), 67, false, misbehave);
         let (json, code) = measured(&link, &format!("-r 400 -n 400 -R 400 -d 20 {flag}"));
         assert_eq!(code, 3, "{json}");
         let names = [
@@ -124,7 +124,8 @@ fn of_a_burst_that_the_socket_does_not_hold_each_frame_is_accounted_for() {
     let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
     let held: u32 = 2 * most.trim().parse::<u32>().unwrap() / 768;
     let copies = (held * 3 / 2).div_ceil(300);
-    let responder = DhcpResponder::behind(Station::at(&link), 67, false, |_| ClientTreatment::Good);
+    let responder =
+        DhcpResponder::behind(ServerLinkFrames::at(&link), 67, false, |_| ClientTreatment::Good);
     responder.hold(copies);
     // No deadline passes while it reads its socket: it would leave the rest unread.
     let mut command = command(&link, wrapper, "-i -r 300 -n 300 -R 300 -d 1800");
@@ -159,13 +160,13 @@ fn of_a_burst_that_the_socket_does_not_hold_each_frame_is_accounted_for() {
 }
 
 /// Answers the server's next request correctly, and returns the client's hardware address.
-fn serve(station: &mut Station) -> [u8; 6] {
+fn serve(station: &mut ServerLinkFrames) -> [u8; 6] {
     let (request, from) = station.next();
     answer(station, &request, &from);
     from.source_mac.0
 }
 
-fn answer(station: &mut Station, request: &[u8], from: &Endpoints) {
+fn answer(station: &mut ServerLinkFrames, request: &[u8], from: &Endpoints) {
     let mut answer = request[..240].to_vec();
     answer[0] = 2;
     let last = request[33];
@@ -177,7 +178,7 @@ fn answer(station: &mut Station, request: &[u8], from: &Endpoints) {
 
 fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &LinkNamespaces) {
     for flag in ["", "--answer-arp"] {
-        let mut station = Station::at(link);
+        let mut station = ServerLinkFrames::at(link);
         let line = format!("-r 20 -n 3 -R 3 -d 60 {flag}");
         let run = command(link, "env", &line).stdout(Stdio::piped()).spawn().unwrap();
         let (request, from) = station.next();
@@ -213,7 +214,7 @@ fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &LinkNamespaces) {
 }
 
 /// Returns of each ARP reply the hardware address of its frame, and its contents.
-fn figures_of(station: &Station) -> Vec<([u8; 6], [u8; 6], std::net::Ipv4Addr)> {
+fn figures_of(station: &ServerLinkFrames) -> Vec<([u8; 6], [u8; 6], std::net::Ipv4Addr)> {
     let answers = station.arp_answers.iter().filter(|(_, answer)| answer.operation == arp::REPLY);
     let told = answers.map(|(from, answer)| {
         assert_eq!((answer.target_mac, answer.target), (station::MAC, station::ADDRESS));

@@ -22,7 +22,7 @@ const NAK: u8 = 6;
 const MOMENT_NS: u64 = 5_000_000;
 
 /// Frames of the server's end.
-pub(crate) struct Station {
+pub(crate) struct ServerLinkFrames {
     receiver: FrameReceiver,
     sender: FrameSender,
     requests: VecDeque<(Vec<u8>, Endpoints)>,
@@ -30,7 +30,7 @@ pub(crate) struct Station {
     pub(crate) arp_answers: Vec<(MacAddress, arp::ArpMessage)>,
 }
 
-impl Station {
+impl ServerLinkFrames {
     /// Opens the server's end of `link`.
     pub(crate) fn at(link: &LinkNamespaces) -> Self {
         link.opened_at_server(|| {
@@ -102,7 +102,7 @@ impl Station {
     }
 }
 
-impl ResponderListener for Station {
+impl ResponderListener for ServerLinkFrames {
     type From = Endpoints;
 
     fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, Endpoints)> {

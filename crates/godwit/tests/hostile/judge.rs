@@ -122,7 +122,7 @@ fn cause(scene: &mut impl AttackedServer, silence: String) -> String {
 
 /// Mistake that a planted server makes from some datagram on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mistake {
+enum PlantedFault {
     None,
     Abort,
     /// Leak of this many bytes of each datagram.
@@ -137,7 +137,7 @@ enum Mistake {
 
 /// Server that makes a mistake, on a clock that only its replies advance.
 struct FaultyServer {
-    mistake: Mistake,
+    mistake: PlantedFault,
     received: u64,
     now: Duration,
 }
@@ -159,8 +159,10 @@ impl AttackedServer for FaultyServer {
     fn serve_honest(&mut self) -> Result<(), String> {
         self.now += Duration::from_millis(1);
         match self.mistake {
-            Mistake::Abort | Mistake::Silence if self.errs() => Err("no answer".to_owned()),
-            Mistake::Pause(pause) if self.errs() => {
+            PlantedFault::Abort | PlantedFault::Silence if self.errs() => {
+                Err("no answer".to_owned())
+            }
+            PlantedFault::Pause(pause) if self.errs() => {
                 self.now += pause;
                 Ok(())
             }
@@ -173,18 +175,18 @@ impl AttackedServer for FaultyServer {
     }
 
     fn has_ended(&mut self) -> bool {
-        self.mistake == Mistake::Abort && self.errs()
+        self.mistake == PlantedFault::Abort && self.errs()
     }
 
     fn resident_kib(&self) -> u64 {
         match self.mistake {
-            Mistake::Leak(octets) => 50_000 + self.received * octets / 1024,
+            PlantedFault::Leak(octets) => 50_000 + self.received * octets / 1024,
             _ => 50_000,
         }
     }
 
     fn dropped(&self) -> u64 {
-        if self.mistake == Mistake::Deafness { self.received - SOUND } else { 0 }
+        if self.mistake == PlantedFault::Deafness { self.received - SOUND } else { 0 }
     }
 
     fn now(&self) -> Duration {
@@ -192,7 +194,7 @@ impl AttackedServer for FaultyServer {
     }
 }
 
-fn judged(mistake: Mistake, count: u64) -> Result<(), String> {
+fn judged(mistake: PlantedFault, count: u64) -> Result<(), String> {
     let mut planted = FaultyServer { mistake, received: 0, now: Duration::ZERO };
     let one_octet = |_: &mut Random, _: &mut [u8]| 1;
     attack(one_octet, &mut planted, &mut Random::from_seed(1), count)?.verdict()
@@ -201,23 +203,25 @@ fn judged(mistake: Mistake, count: u64) -> Result<(), String> {
 #[test]
 fn a_server_that_makes_no_mistake_withstands() {
     for count in [1_000, WHOLE] {
-        assert_eq!(judged(Mistake::None, count), Ok(()));
-        assert_eq!(judged(Mistake::Pause(Duration::from_millis(900)), count), Ok(()));
-        assert_eq!(judged(Mistake::Leak(1), count), Ok(()));
+        assert_eq!(judged(PlantedFault::None, count), Ok(()));
+        assert_eq!(judged(PlantedFault::Pause(Duration::from_millis(900)), count), Ok(()));
+        assert_eq!(judged(PlantedFault::Leak(1), count), Ok(()));
     }
 }
 
 #[test]
 fn an_abort_a_silence_and_a_leak_are_found() {
     for count in [1_000, WHOLE] {
-        assert_eq!(judged(Mistake::Abort, count), Err("the server has ended".to_owned()));
-        assert_eq!(judged(Mistake::Silence, count), Err("no answer".to_owned()));
-        assert!(judged(Mistake::Deafness, count).unwrap_err().starts_with("there was no room"));
+        assert_eq!(judged(PlantedFault::Abort, count), Err("the server has ended".to_owned()));
+        assert_eq!(judged(PlantedFault::Silence, count), Err("no answer".to_owned()));
+        assert!(
+            judged(PlantedFault::Deafness, count).unwrap_err().starts_with("there was no room")
+        );
     }
-    let grown = judged(Mistake::Leak(18), WHOLE).unwrap_err();
+    let grown = judged(PlantedFault::Leak(18), WHOLE).unwrap_err();
     assert_eq!(grown, "the server grew from 57031 to 67578 KiB");
-    let paused = judged(Mistake::Pause(LONGEST_WAIT), WHOLE).unwrap_err();
+    let paused = judged(PlantedFault::Pause(LONGEST_WAIT), WHOLE).unwrap_err();
     assert_eq!(paused, "honest clients had no answer for 1001 ms");
     // An abort by the last datagram affects no honest client any more.
-    assert_eq!(judged(Mistake::Abort, SOUND + 1), Err("the server has ended".to_owned()));
+    assert_eq!(judged(PlantedFault::Abort, SOUND + 1), Err("the server has ended".to_owned()));
 }

@@ -1,7 +1,7 @@
 //! Keys that are the same as in Kea and that no scenario shows to matter, each with its reason.
 
 /// Reason why no scenario shows a key.
-pub(crate) enum Why {
+pub(crate) enum ExceptionReason {
     /// Test that shows the key, as `file::function`: it needs sockets, files or packets that
     /// scenarios do not have.
     ShownBy(&'static str),
@@ -9,7 +9,7 @@ pub(crate) enum Why {
     Decides(&'static str),
 }
 
-impl Why {
+impl ExceptionReason {
     /// Returns the name of the test or the explanation.
     pub(crate) const fn text(&self) -> &'static str {
         match self {
@@ -25,7 +25,7 @@ pub(crate) struct Exception {
     pub(crate) keys: &'static str,
     /// Scopes, as in the manual.
     pub(crate) places: &'static str,
-    pub(crate) why: Why,
+    pub(crate) why: ExceptionReason,
 }
 
 const fn shown(
@@ -34,7 +34,7 @@ const fn shown(
     places: &'static str,
     test: &'static str,
 ) -> Exception {
-    Exception { families, keys, places, why: Why::ShownBy(test) }
+    Exception { families, keys, places, why: ExceptionReason::ShownBy(test) }
 }
 
 // tidy: table
@@ -43,7 +43,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         families: "46",
         keys: "comment user-context",
         places: "G N S P D C H",
-        why: Why::Decides("words of the operator, kept and shown"),
+        why: ExceptionReason::Decides("words of the operator, kept and shown"),
     },
     shown(
         "46",
@@ -147,13 +147,15 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         families: "46",
         keys: "connect-timeout read-timeout write-timeout tcp-user-timeout",
         places: "lease-database hosts-databases",
-        why: Why::Decides("how long the connection waits for a server that says nothing"),
+        why: ExceptionReason::Decides(
+            "how long the connection waits for a server that says nothing",
+        ),
     },
     Exception {
         families: "46",
         keys: "readonly",
         places: "lease-database",
-        why: Why::Decides("it is for reservations, and read by Kea for them only"),
+        why: ExceptionReason::Decides("it is for reservations, and read by Kea for them only"),
     },
     shown(
         "46",
@@ -171,7 +173,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         families: "46",
         keys: "reconnect-wait-time",
         places: "hosts-databases",
-        why: Why::Decides("how soon a database that was lost is asked again"),
+        why: ExceptionReason::Decides("how soon a database that was lost is asked again"),
     },
     shown(
         "46",

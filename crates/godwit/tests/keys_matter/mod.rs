@@ -19,7 +19,7 @@ use crate::common::manual::{self, ManualKey, place_below};
 use crate::subjects::process::{Daemon, ServerMake, Setup};
 use crate::subjects::{NamedScenario, REAL_WAIT_MAX_S, document, engine, in_parallel};
 use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
-use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
+use exceptions::{CLAIMS, EXCEPTIONS, Exception, ExceptionReason};
 use scenario::{Scenario, ScenarioFamily, ScenarioServer, play};
 use serde_json::{Map, Value};
 
@@ -250,8 +250,8 @@ fn is_test(name: &str) -> bool {
 #[test]
 fn what_shows_other_keys_is_there() {
     let named = EXCEPTIONS.iter().filter_map(|exception| match exception.why {
-        Why::ShownBy(test) => Some(test),
-        Why::Decides(_) => None,
+        ExceptionReason::ShownBy(test) => Some(test),
+        ExceptionReason::Decides(_) => None,
     });
     let missing: BTreeSet<_> = named.filter(|test| !is_test(test)).collect();
     assert!(missing.is_empty(), "no such test: {missing:#?}");

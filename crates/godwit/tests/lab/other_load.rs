@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use super::{LabTestFolder, said};
 
 /// Process that computes until it is dropped.
-struct Busy(Child);
+struct ComputingProcess(Child);
 
-impl Busy {
+impl ComputingProcess {
     fn start() -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -15,7 +15,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for ComputingProcess {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -26,7 +26,7 @@ impl Drop for Busy {
 fn other_programs_are_named_before_a_run_unless_nobody_asks() {
     let place = LabTestFolder::new("other-load");
     place.more("tiny", "");
-    let _busy = Busy::start();
+    let _busy = ComputingProcess::start();
     let output = place.lab(&["run", "tiny"]);
     let told = said(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");

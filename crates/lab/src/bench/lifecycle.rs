@@ -11,7 +11,7 @@ use super::ProcessBench;
 use super::service::MeasuredServer;
 use crate::driver::{self, features};
 use crate::error::LabError;
-use crate::leases::{self, Verified};
+use crate::leases::{self, LeaseCheckResult};
 
 impl ProcessBench<'_> {
     /// Ends the server at `position` in order and looks for every assigned lease in its file;
@@ -57,12 +57,12 @@ impl ProcessBench<'_> {
 
     /// Ends all servers; returns the verified leases of each, all its runs together, and the
     /// problems that prevented a check.
-    pub fn end_servers(&mut self) -> (Vec<Verified>, Vec<String>) {
+    pub fn end_servers(&mut self) -> (Vec<LeaseCheckResult>, Vec<String>) {
         for position in 0..self.subjects {
             self.end_server(position);
         }
         (
-            Verified::by_server(std::mem::take(&mut self.verified)),
+            LeaseCheckResult::by_server(std::mem::take(&mut self.verified)),
             std::mem::take(&mut self.problems),
         )
     }

@@ -45,10 +45,10 @@ use crate::error::LabError;
 use crate::family::ProtocolAddressing;
 use crate::folder;
 use crate::hosts::Machines;
-use crate::leases::Verified;
+use crate::leases::LeaseCheckResult;
 use crate::profiler::{PerfRecording, UnreadSamples};
 use crate::progress::ProgressWriter;
-use crate::runner::{Ran, RunStage, RunTime, TrialRequest, TrialRunner};
+use crate::runner::{RunStage, RunTime, TrialEnd, TrialRequest, TrialRunner};
 use crate::samples::from_readings;
 use machines::TrialGenerator;
 use poll::Poller;
@@ -111,7 +111,7 @@ pub struct ProcessBench<'a> {
     progress: &'a mut ProgressWriter,
     warnings: Vec<String>,
     /// Verified leases of servers that were ended.
-    verified: Vec<Verified>,
+    verified: Vec<LeaseCheckResult>,
     /// Problems that prevented a check of leases.
     problems: Vec<String>,
 }
@@ -133,7 +133,7 @@ impl TrialRunner for ProcessBench<'_> {
         self.progress.set_remaining(self.time.remaining_after_s(stage));
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
@@ -177,7 +177,7 @@ impl TrialRunner for ProcessBench<'_> {
             )
         };
         self.progress.finish_step(&format!("{words}, {outcome}"));
-        Ok(Ran::Trial(Box::new(trial)))
+        Ok(TrialEnd::Trial(Box::new(trial)))
     }
 }
 
@@ -404,7 +404,7 @@ impl ProcessBench<'_> {
     }
 
     /// Describes a server that has ended or does not come back.
-    fn report_ended_server(&mut self, subject: usize) -> Ran {
+    fn report_ended_server(&mut self, subject: usize) -> TrialEnd {
         let service = &mut self.services[subject];
         let label = service.subject.label();
         let how = match service.exit_status().ok().flatten() {
@@ -413,7 +413,7 @@ impl ProcessBench<'_> {
             None => format!("{label} does not answer any more, not even when started again"),
         };
         self.progress.print(&format!("warning: {how}"));
-        Ran::ServerGone(how)
+        TrialEnd::ServerGone(how)
     }
 
     /// Returns the paths of the files in `folder`, relative to the result folder.

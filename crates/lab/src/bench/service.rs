@@ -11,7 +11,7 @@ use measure::record::Polls;
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, MeasurementTopology, Quota, SamplerTarget, TopologySide};
 
-use super::settle::Waits;
+use super::settle::ServerWaits;
 use crate::driver::{PreparedServer, StorePlace};
 use crate::error::LabError;
 use crate::hosts::SampleFileReader;
@@ -38,12 +38,12 @@ pub(super) struct MeasuredServer {
     /// Topology in which it and its generator meet.
     pub(super) topology: MeasurementTopology,
     /// Process of the server; `None` for a server that ran before the lab.
-    pub(super) started: Option<Started>,
+    pub(super) started: Option<StartedServer>,
     /// Number of the first client that has not been played yet.
     pub(super) next_client: u32,
     /// Lists of the leases that clients got.
     pub(super) lists: Vec<PathBuf>,
-    pub(super) waits: Waits,
+    pub(super) waits: ServerWaits,
     /// Counts of its answers to requests for statistics.
     pub(super) polls: Polls,
     /// Samples of it from another machine.
@@ -52,7 +52,7 @@ pub(super) struct MeasuredServer {
 
 /// Server's process that the lab started, with its command.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedServer {
     pub(super) prepared: PreparedServer,
     /// Command as it was started, namespace and processor included.
     pub(super) command: CommandLine,
@@ -67,7 +67,7 @@ pub(super) struct Started {
     pub(super) generation: u32,
 }
 
-impl Started {
+impl StartedServer {
     /// Starts the process once more, in `folder` and within its share of a processor. The process
     /// before has ended.
     pub(super) fn restart(&mut self, folder: &Path) -> Result<(), LabError> {

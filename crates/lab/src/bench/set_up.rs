@@ -15,8 +15,8 @@ use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, MeasurementTopology, Quota, RegisteredRun, Registry, TopologySide};
 
 use super::profile::Profiler;
-use super::service::{MeasuredServer, Started};
-use super::settle::Waits;
+use super::service::{MeasuredServer, StartedServer};
+use super::settle::ServerWaits;
 use super::{ProcessBench, Processors};
 use crate::driver::{self, ServerDeployment, StorePlace};
 use crate::error::LabError;
@@ -171,7 +171,7 @@ impl<'a> ProcessBench<'a> {
             started: None,
             next_client: 0,
             lists: Vec::new(),
-            waits: Waits::default(),
+            waits: ServerWaits::default(),
             polls: Polls::default(),
             stream: SampleFileReader::default(),
         }
@@ -227,7 +227,7 @@ impl<'a> ProcessBench<'a> {
             partner: None,
             address,
             topology,
-            started: Some(Started {
+            started: Some(StartedServer {
                 prepared,
                 command,
                 quota,
@@ -238,7 +238,7 @@ impl<'a> ProcessBench<'a> {
             }),
             next_client: 0,
             lists: Vec::new(),
-            waits: Waits::default(),
+            waits: ServerWaits::default(),
             polls: Polls::default(),
             stream: SampleFileReader::default(),
         })

@@ -33,7 +33,7 @@ const LONG_WAIT_S: f64 = 0.25;
 
 /// Waits for one server before its trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Waits {
+pub(super) struct ServerWaits {
     /// Number of long waits.
     count: u32,
     longest_s: f64,
@@ -41,7 +41,7 @@ pub(super) struct Waits {
     restarts: u32,
 }
 
-impl Waits {
+impl ServerWaits {
     fn note(&mut self, waited_s: f64) {
         self.count += u32::from(waited_s >= LONG_WAIT_S);
         self.longest_s = self.longest_s.max(waited_s);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn only_long_waits_and_restarts_are_told() {
-        let mut waits = Waits::default();
+        let mut waits = ServerWaits::default();
         waits.note(0.01);
         assert_eq!(waits.words("x"), None);
         for waited_s in [0.3, 2.04, 0.1] {

@@ -51,7 +51,7 @@ impl LeaseFile {
 
 /// Result of the check of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
+pub struct LeaseCheckResult {
     /// Name of the server and its variant.
     pub server: String,
     /// Number of leases that clients got, each counted once.
@@ -71,7 +71,7 @@ pub struct Verified {
 /// Number of missing leases that are named.
 const NAMED: usize = 10;
 
-impl Verified {
+impl LeaseCheckResult {
     /// Returns true if nothing is missing and every lease is one client's.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -105,7 +105,11 @@ impl Verified {
 ///
 /// # Errors
 /// A file cannot be read; the message names it.
-pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result<Verified, String> {
+pub fn verify(
+    server: &str,
+    lists: &[PathBuf],
+    lease_file: &LeaseFile,
+) -> Result<LeaseCheckResult, String> {
     let mut known: HashSet<LeaseFileEntry> = HashSet::new();
     for path in lease_file.companions() {
         read_into(&path, lease_file.format, lease_file.version, &mut known)?;
@@ -117,7 +121,7 @@ pub fn verify(server: &str, lists: &[PathBuf], lease_file: &LeaseFile) -> Result
     let mut missing: Vec<&LeaseFileEntry> = given.difference(&known).collect();
     missing.sort_unstable();
     let (shared, sharing) = shared(&given);
-    Ok(Verified {
+    Ok(LeaseCheckResult {
         server: server.to_owned(),
         given: given.len() as u64,
         found: (given.len() - missing.len()) as u64,
@@ -178,16 +182,16 @@ mod tests {
 
     #[test]
     fn runs_of_a_server_are_put_together() {
-        let of = |server: &str, given, found, missing: &str| Verified {
+        let of = |server: &str, given, found, missing: &str| LeaseCheckResult {
             server: server.to_owned(),
             given,
             found,
             missing: missing.split_whitespace().map(str::to_owned).collect(),
-            ..Verified::default()
+            ..LeaseCheckResult::default()
         };
         let all =
             vec![of("a", 5, 4, "x"), of("b", 3, 3, ""), of("a", 7, 7, ""), of("a", 2, 1, "y")];
-        assert_eq!(Verified::by_server(all), [of("a", 14, 12, "x y"), of("b", 3, 3, "")]);
+        assert_eq!(LeaseCheckResult::by_server(all), [of("a", 14, 12, "x y"), of("b", 3, 3, "")]);
     }
 
     #[test]

@@ -10,13 +10,13 @@ use crate::subject::SubjectKind;
 fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
-    bench: &mut Imagined,
+    bench: &mut SimulatedBench,
 ) -> Result<Outcomes, LabError> {
     super::run(plan, subjects, &RunTime::for_idle_machine(plan, subjects), bench)
 }
 
 /// Simulated bench whose servers complete as many exchanges as their capacity allows.
-struct Imagined {
+struct SimulatedBench {
     capacity_per_s: Vec<f64>,
     elapsed_s: f64,
     /// Time that a trial takes in addition to its dwell, in seconds.
@@ -38,7 +38,7 @@ struct Imagined {
     reached: Vec<RunStage>,
 }
 
-impl TrialRunner for Imagined {
+impl TrialRunner for SimulatedBench {
     fn elapsed_s(&self) -> f64 {
         self.elapsed_s
     }
@@ -56,13 +56,13 @@ impl TrialRunner for Imagined {
         self.reached.push(stage);
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
         if self.interrupted_at == Some(request.number) {
             return Err(LabError::Interrupted);
         }
         self.asked.push(*request);
         if request.subject == 0 && self.gone_at.is_some_and(|at| request.number >= at) {
-            return Ok(Ran::ServerGone("it went".to_owned()));
+            return Ok(TrialEnd::ServerGone("it went".to_owned()));
         }
         let start_s = self.elapsed_s;
         let due = (request.rate_per_s * request.dwell_s) as u64;
@@ -79,7 +79,7 @@ impl TrialRunner for Imagined {
             ..LoadRecord::default()
         };
         let is_void = self.void.contains(&request.number);
-        Ok(Ran::Trial(Box::new(TrialRecord {
+        Ok(TrialEnd::Trial(Box::new(TrialRecord {
             number: request.number,
             purpose: request.purpose,
             round: request.round,
@@ -93,8 +93,8 @@ impl TrialRunner for Imagined {
     }
 }
 
-fn imagined(capacity_per_s: &[f64]) -> Imagined {
-    Imagined {
+fn imagined(capacity_per_s: &[f64]) -> SimulatedBench {
+    SimulatedBench {
         capacity_per_s: capacity_per_s.to_vec(),
         elapsed_s: 0.0,
         overhead_s: 0.1,
@@ -154,7 +154,7 @@ fn profiles_come_last_for_every_server_but_the_limit() {
         assert!((share - 0.1).abs() < 1e-9 || (share - 0.5).abs() < 1e-9, "{name} {share}");
         assert_eq!(request.dwell_s, plan.profile.seconds + 1.0);
     }
-    bench = Imagined { can_profile: false, ..imagined(&[8_000.0, 4_000.0, 9_000.0]) };
+    bench = SimulatedBench { can_profile: false, ..imagined(&[8_000.0, 4_000.0, 9_000.0]) };
     let out = run(&plan, &subjects, &mut bench).unwrap();
     assert!(!bench.asked.iter().any(|request| request.purpose == Purpose::Profile));
     assert_eq!(out.warnings, Vec::<String>::new());
@@ -195,7 +195,7 @@ fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
     subjects[0].kind = SubjectKind::Dns(crate::driver::DnsServer::Echo);
     let mut bench = imagined(&[8_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
-    let count = |bench: &Imagined, purpose| {
+    let count = |bench: &SimulatedBench, purpose| {
         bench.asked.iter().filter(|request| request.purpose == purpose).count()
     };
     assert_eq!(count(&bench, Purpose::Profile), 1);

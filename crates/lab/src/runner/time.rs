@@ -11,7 +11,7 @@ use measure::Plan;
 use measure::plan::ServerFeature;
 use measure::record::{ExchangeCounts, LoadRecord, Purpose, TrialRecord};
 
-use super::{Ran, TrialRequest, TrialRunner, run_stages};
+use super::{TrialEnd, TrialRequest, TrialRunner, run_stages};
 use crate::bench::perfdhcp_dwell_s;
 use crate::driver::DnsServer;
 use crate::error::LabError;
@@ -309,7 +309,7 @@ impl TrialRunner for Rehearsal<'_> {
         self.ends_s.insert(stage, self.elapsed_s);
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
         let subject = &self.subjects[request.subject];
         let terms = MeasurementTerms::for_subject(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
@@ -332,7 +332,7 @@ impl TrialRunner for Rehearsal<'_> {
             exchanges,
             ..LoadRecord::default()
         };
-        Ok(Ran::Trial(Box::new(TrialRecord {
+        Ok(TrialEnd::Trial(Box::new(TrialRecord {
             number: request.number,
             purpose: request.purpose,
             round: request.round,
@@ -415,14 +415,15 @@ mod tests {
             self.typical.record_stage_end(stage);
         }
 
-        fn trial(&mut self, request: &TrialRequest) -> Result<Ran, LabError> {
+        fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
             self.typical.elapsed_s += self.more_s;
             let asked = TrialRequest { rate_per_s: request.rate_per_s / self.speed, ..*request };
             Ok(match self.typical.trial(&asked)? {
-                Ran::Trial(trial) => {
-                    Ran::Trial(Box::new(TrialRecord { rate_per_s: request.rate_per_s, ..*trial }))
-                }
-                gone @ Ran::ServerGone(_) => gone,
+                TrialEnd::Trial(trial) => TrialEnd::Trial(Box::new(TrialRecord {
+                    rate_per_s: request.rate_per_s,
+                    ..*trial
+                })),
+                gone @ TrialEnd::ServerGone(_) => gone,
             })
         }
     }

@@ -10,7 +10,7 @@ use crate::error::LabError;
 
 /// Highest rate of a server, with its source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Highest {
+pub struct HighestRate {
     /// Protocol of the measurement.
     pub protocol: MeasuredProtocol,
     /// Highest rate, in exchanges per second, each of which made one lease.
@@ -26,7 +26,7 @@ pub struct Highest {
 ///
 /// # Errors
 /// The folder is no result folder, has several servers or not this one, or the server has no rate.
-pub fn highest(folder: &Path, server: Option<&str>) -> Result<Highest, LabError> {
+pub fn highest(folder: &Path, server: Option<&str>) -> Result<HighestRate, LabError> {
     highest_in_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
 }
 
@@ -34,7 +34,7 @@ fn highest_in_summary(
     folder: &Path,
     summary: &RunSummary,
     server: Option<&str>,
-) -> Result<Highest, String> {
+) -> Result<HighestRate, String> {
     let names = || summary.results.iter().map(|each| each.server.as_str()).collect::<Vec<_>>();
     let choice = || format!("{} has {}", folder.display(), names().join(", "));
     let result: &ServerResult = match (server, &summary.results[..]) {
@@ -57,7 +57,7 @@ fn highest_in_summary(
     let RunSummary { title, started, .. } = summary;
     let source = format!("{}: {title}, {started}, {}{variant}", folder.display(), result.server);
     let (protocol, is_at_least) = (summary.plan.protocol, result.is_at_least);
-    Ok(Highest { protocol, leases_per_s, is_at_least, source })
+    Ok(HighestRate { protocol, leases_per_s, is_at_least, source })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod trend;
 use std::path::{Path, PathBuf};
 
 pub use baselines::{find_baseline, pin, unpin};
-pub use highest::{Highest, highest};
+pub use highest::{HighestRate, highest};
 pub use list::{list, table};
 pub use trend::{trend, trend_lines, write_trend};
 

@@ -25,11 +25,11 @@ pub use features::ServerFeature;
 pub use headline::Headline;
 pub use hosts::HostsPlan;
 pub(crate) use keys::key;
-pub use keys::{KEYS, PlanKey, Takes};
+pub use keys::{KEYS, KeyValueSet, PlanKey};
 pub use parse::PlanProblem;
 pub(crate) use parse::{KeyChecker, in_order};
 pub use profile::{CallGraph, ProfileEvent, ProfilePlan};
-pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
+pub use runs::{DroppedRuns, RunsPlan, UnconfirmedRunRule};
 pub use stores::{DatabaseAccess, LeaseStoreKind, RestartPlan, Restarts};
 
 use crate::record::VoidRules;

@@ -6,7 +6,7 @@ use core::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, PlanKey, Takes};
+use super::keys::{KEYS, KeyValueSet, PlanKey};
 use super::{DatabaseAccess, MeasuredProtocol, Plan};
 use crate::statistics::LEAST_TO_DROP;
 
@@ -323,7 +323,7 @@ impl KeyChecker<'_> {
 }
 
 /// Returns the reason why the key does not take `value`; `None` when it does.
-fn refusal(takes: Takes, value: &DeValue<'_>) -> Option<String> {
+fn refusal(takes: KeyValueSet, value: &DeValue<'_>) -> Option<String> {
     let number = |value: &DeValue<'_>| match value {
         DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).ok().map(|n| n as f64),
         DeValue::Float(n) => n.as_str().parse().ok(),
@@ -343,39 +343,41 @@ fn refusal(takes: Takes, value: &DeValue<'_>) -> Option<String> {
         })
     };
     let (good, must) = match takes {
-        Takes::Name => (value.as_str().is_some_and(is_name), "letters, digits and dashes".into()),
-        Takes::Text => {
+        KeyValueSet::Name => {
+            (value.as_str().is_some_and(is_name), "letters, digits and dashes".into())
+        }
+        KeyValueSet::Text => {
             (value.as_str().is_some_and(|text| !text.trim().is_empty()), "a text".to_owned())
         }
-        Takes::AnyText => (value.is_str(), "a text".to_owned()),
-        Takes::Texts => (
+        KeyValueSet::AnyText => (value.is_str(), "a text".to_owned()),
+        KeyValueSet::Texts => (
             each(&|item| item.as_str().is_some_and(|text| !text.trim().is_empty())),
             "a list of texts".to_owned(),
         ),
-        Takes::Choice(words) => (
+        KeyValueSet::Choice(words) => (
             value.as_str().is_some_and(|word| words.contains(&word)),
             format!("one of: {}", one_of(words)),
         ),
-        Takes::Choices(words) => (
+        KeyValueSet::Choices(words) => (
             each(&|item| item.as_str().is_some_and(|word| words.contains(&word))) && distinct(),
             format!("a list of different words out of: {}", one_of(words)),
         ),
-        Takes::Names => (
+        KeyValueSet::Names => (
             each(&|item| item.as_str().is_some_and(is_name)) && distinct(),
             "a list of different names".into(),
         ),
-        Takes::Number(low, high) => {
+        KeyValueSet::Number(low, high) => {
             (within(value, low, high), format!("a number from {low} to {high}"))
         }
-        Takes::Numbers(low, high) => (
+        KeyValueSet::Numbers(low, high) => (
             each(&|item| within(item, low, high)),
             format!("a list of numbers from {low} to {high}"),
         ),
-        Takes::Whole(low, high) => (
+        KeyValueSet::Whole(low, high) => (
             value.is_integer() && within(value, low as f64, high as f64),
             format!("a whole number from {low} to {high}"),
         ),
-        Takes::Flag => (value.is_bool(), "true or false".into()),
+        KeyValueSet::Flag => (value.is_bool(), "true or false".into()),
     };
     (!good).then(|| format!("must be {must}"))
 }

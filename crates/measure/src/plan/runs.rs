@@ -19,7 +19,7 @@ pub struct RunsPlan {
     /// Runs that are dropped before the mean is computed.
     pub drop: DroppedRuns,
     /// Treatment of a run whose highest rate could not be confirmed as the highest.
-    pub unconfirmed: Unconfirmed,
+    pub unconfirmed: UnconfirmedRunRule,
 }
 
 /// Runs dropped before the mean over runs is computed.
@@ -48,7 +48,7 @@ impl DroppedRuns {
 /// because the server missed every confirmation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unconfirmed {
+pub enum UnconfirmedRunRule {
     /// Lower bound: the run counts with the rate that it confirmed; with 0 when it confirmed none.
     #[default]
     LowerBound,

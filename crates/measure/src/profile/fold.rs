@@ -8,7 +8,7 @@ use super::{StackFrame, Stacks, StacksBuilder};
 
 /// Samples of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Folded {
+pub struct FoldedSamples {
     /// Event at which the samples were taken, without its modifiers; empty when there was no
     /// sample.
     pub event: String,
@@ -25,8 +25,8 @@ pub struct Folded {
 /// Reads samples. Threads whose names differ only in their digits are joined; unknown lines are
 /// ignored.
 #[must_use]
-pub fn fold(text: &str) -> Folded {
-    let mut folded = Folded::default();
+pub fn fold(text: &str) -> FoldedSamples {
+    let mut folded = FoldedSamples::default();
     let mut builder = StacksBuilder::default();
     let mut sample = StackSample::default();
     for line in text.lines() {
@@ -63,7 +63,7 @@ struct StackSample<'t> {
 
 impl StackSample<'_> {
     /// Counts the sample, if one was begun.
-    fn end(&mut self, builder: &mut StacksBuilder, folded: &mut Folded) {
+    fn end(&mut self, builder: &mut StacksBuilder, folded: &mut FoldedSamples) {
         let Some(thread) = self.thread.take() else { return };
         let thread = StackFrame { function: &thread, object: "" };
         let frames = self.frames.iter().rev();
@@ -252,6 +252,6 @@ mod tests {
                 "1 y@;<T as F<(A, B)>>::f@anon",
             ]
         );
-        assert_eq!(fold(""), Folded::default());
+        assert_eq!(fold(""), FoldedSamples::default());
     }
 }

@@ -10,7 +10,7 @@ mod top;
 
 use serde::{Deserialize, Serialize};
 
-pub use fold::{Folded, fold};
+pub use fold::{FoldedSamples, fold};
 pub use stacks::{CallTreeNode, StackFrame, Stacks, StacksBuilder};
 pub use top::{ProfileShare, top_functions, top_objects};
 

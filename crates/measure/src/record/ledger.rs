@@ -96,7 +96,7 @@ fn counts_unless_zero<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use ::load::Awaited;
+    use ::load::AwaitedReply;
 
     use super::*;
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn rejections_stand_beside_the_exchanges_of_their_interval() {
         let mut counted = Timeline::new(0, NS_PER_S, 3);
-        counted.record_rejected(Awaited::Grant, NS_PER_S);
+        counted.record_rejected(AwaitedReply::Grant, NS_PER_S);
         let timeline = LoadTimeline::from_timeline(&counted).unwrap();
         assert_eq!(timeline.rejected, [[0, 0], [0, 1], [0, 0]]);
         assert!(timeline.unanswered.is_empty());

@@ -6,59 +6,84 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{CasePlan, LineRate, LinkDelay, RegressionPlan};
-use crate::plan::{KeyChecker, PlanKey, PlanProblem, Takes, in_order, key};
+use crate::plan::{KeyChecker, KeyValueSet, PlanKey, PlanProblem, in_order, key};
 
 /// Value of the key `protocol`.
 pub(super) const PROTOCOL: &str = "dccp";
 
 /// Keys of a plan, without those of its cases.
 const KEYS: &[PlanKey] = &[
-    key("name", Takes::Name, "", "Becomes part of the result folder's name."),
-    key("title", Takes::Text, "", "One line for people."),
-    key("protocol", Takes::Choice(&[PROTOCOL]), "", "Tells such plans from those of servers."),
+    key("name", KeyValueSet::Name, "", "Becomes part of the result folder's name."),
+    key("title", KeyValueSet::Text, "", "One line for people."),
+    key(
+        "protocol",
+        KeyValueSet::Choice(&[PROTOCOL]),
+        "",
+        "Tells such plans from those of servers.",
+    ),
     key(
         "clocks",
-        Takes::Choices(&["virtual", "real"]),
+        KeyValueSet::Choices(&["virtual", "real"]),
         "[\"virtual\", \"real\"]",
         "By which clocks every case is measured.",
     ),
     key(
         "ccids",
-        Takes::Numbers(2.0, 3.0),
+        KeyValueSet::Numbers(2.0, 3.0),
         "[3, 2]",
         "Congestion controls, each of 3 and 2 at most once.",
     ),
-    key("carrier", Takes::Choice(&["raw", "udp"]), "\"raw\"", "What packets travel in."),
+    key("carrier", KeyValueSet::Choice(&["raw", "udp"]), "\"raw\"", "What packets travel in."),
     key(
         "datagram_bytes",
-        Takes::Whole(16, 1_424),
+        KeyValueSet::Whole(16, 1_424),
         "1424",
         "Octets of a datagram; with 1424 packets fill a frame of Ethernet.",
     ),
-    key("tx_qlen", Takes::Whole(1, 65_535), "5", "Datagrams that the send queue holds."),
-    key("seconds", Takes::Number(0.1, 86_400.0), "60.0", "Seconds of a run."),
-    key("runs", Takes::Whole(1, 1_000), "3", "Runs of each."),
-    key("quick_seconds", Takes::Number(0.1, 86_400.0), "10.0", "Seconds of a run of a quick look."),
+    key("tx_qlen", KeyValueSet::Whole(1, 65_535), "5", "Datagrams that the send queue holds."),
+    key("seconds", KeyValueSet::Number(0.1, 86_400.0), "60.0", "Seconds of a run."),
+    key("runs", KeyValueSet::Whole(1, 1_000), "3", "Runs of each."),
+    key(
+        "quick_seconds",
+        KeyValueSet::Number(0.1, 86_400.0),
+        "10.0",
+        "Seconds of a run of a quick look.",
+    ),
 ];
 
 /// Keys of a case.
 const CASE_KEYS: &[PlanKey] = &[
-    key("case.name", Takes::Name, "", "Names the case."),
-    key("case.title", Takes::Text, "", "What it is, for people."),
-    key("case.delay", Takes::Text, "", "How long a packet takes each way over a link, like 75ms."),
-    key("case.rate", Takes::Text, "none", "What the line takes, like 100mbit."),
+    key("case.name", KeyValueSet::Name, "", "Names the case."),
+    key("case.title", KeyValueSet::Text, "", "What it is, for people."),
+    key(
+        "case.delay",
+        KeyValueSet::Text,
+        "",
+        "How long a packet takes each way over a link, like 75ms.",
+    ),
+    key("case.rate", KeyValueSet::Text, "none", "What the line takes, like 100mbit."),
     key(
         "case.overhead_bytes",
-        Takes::Whole(0, 1_000),
+        KeyValueSet::Whole(0, 1_000),
         "0",
         "What a frame takes of the line beyond its header and content.",
     ),
-    key("case.loss_percent", Takes::Number(0.001, 90.0), "none", "Packets that are lost each way."),
-    key("case.routed", Takes::Flag, "false", "Two links with a router between."),
-    key("case.linux_2007_mbps", Takes::Numbers(1e-3, 1e6), "[]", "What Linux reached in 2007."),
+    key(
+        "case.loss_percent",
+        KeyValueSet::Number(0.001, 90.0),
+        "none",
+        "Packets that are lost each way.",
+    ),
+    key("case.routed", KeyValueSet::Flag, "false", "Two links with a router between."),
+    key(
+        "case.linux_2007_mbps",
+        KeyValueSet::Numbers(1e-3, 1e6),
+        "[]",
+        "What Linux reached in 2007.",
+    ),
     key(
         "case.accepted_mbps",
-        Takes::Numbers(0.0, 1e6),
+        KeyValueSet::Numbers(0.0, 1e6),
         "none",
         "The least and the most that the mean of CCID 3 may be.",
     ),

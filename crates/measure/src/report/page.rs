@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{cards, format, ratios};
-use crate::plan::{DroppedRuns, Headline, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
+use crate::plan::{DroppedRuns, Headline, Plan, QUERY, QUERY_FRAME_BYTES, UnconfirmedRunRule};
 use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
 use crate::summary::{Ratio, RunSummary};
@@ -264,8 +264,8 @@ fn runs_method(plan: &Plan) -> Markup {
             "A run that confirmed a rate but did not see the server fail above it, and one in which "
             "the server missed every confirmation, "
             @match plan.runs.unconfirmed {
-                Unconfirmed::LowerBound => { "count as their lower bound: what they confirmed, or 0. " }
-                Unconfirmed::Void => { "are void. " }
+                UnconfirmedRunRule::LowerBound => { "count as their lower bound: what they confirmed, or 0. " }
+                UnconfirmedRunRule::Void => { "are void. " }
             }
             "A run is void, too, when its trials were or the time was up; void runs are shown and "
             "enter no figure."

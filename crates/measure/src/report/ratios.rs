@@ -106,7 +106,7 @@ const NARROW: f64 = 380.0;
 
 /// Layout of the words of all rows.
 #[derive(Clone, Copy)]
-struct Setting {
+struct RatioRowLayout {
     size: ChartWidth,
     /// True if a name has no room next to its quantity, or on one line.
     is_long: bool,
@@ -114,7 +114,7 @@ struct Setting {
     right: f64,
 }
 
-impl Setting {
+impl RatioRowLayout {
     fn new(size: ChartWidth, rows: &[RatioRow]) -> Self {
         let widest = |of: &dyn Fn(&RatioRow) -> f64| rows.iter().map(of).fold(0.0, f64::max);
         let name = widest(&|row| plot::name_width(&row.name));
@@ -156,8 +156,8 @@ fn figure(row: &RatioRow) -> String {
 }
 
 fn drawing(size: ChartWidth, rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
-    let setting = Setting::new(size, rows);
-    let (row_height, Setting { left, right, .. }) = (setting.row_height(), setting);
+    let setting = RatioRowLayout::new(size, rows);
+    let (row_height, RatioRowLayout { left, right, .. }) = (setting.row_height(), setting);
     let (width, top) = match size {
         ChartWidth::Wide => (960.0, 12.0),
         ChartWidth::Narrow => (NARROW, 26.0),
@@ -211,7 +211,7 @@ fn equal(frame: &PlotArea, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Mar
 }
 
 /// Draws the words of a row whose interval is at `y`.
-fn words(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
+fn words(frame: &PlotArea, setting: RatioRowLayout, row: &RatioRow, y: f64) -> Markup {
     let c = format::coordinate;
     let RatioRow { name, what, server, to, .. } = row;
     html! {
@@ -243,7 +243,7 @@ fn words(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
     }
 }
 
-fn line(frame: &PlotArea, setting: Setting, row: &RatioRow, y: f64) -> Markup {
+fn line(frame: &PlotArea, setting: RatioRowLayout, row: &RatioRow, y: f64) -> Markup {
     let c = format::coordinate;
     let RatioRow { name, what, interval, class, bound, .. } = row;
     let (from, to) = (frame.at_x(interval.low), frame.at_x(interval.high));

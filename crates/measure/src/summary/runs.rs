@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RoundResult;
-use crate::plan::{Plan, Unconfirmed};
+use crate::plan::{Plan, UnconfirmedRunRule};
 use crate::record::SearchEnd;
 use crate::search::SearchStopReason;
 use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
@@ -112,7 +112,7 @@ pub(super) fn runs(
     (runs, mean.map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean }))
 }
 
-fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&RoundResult>) -> RunFigure {
+fn run(unconfirmed: UnconfirmedRunRule, end: &SearchEnd, round: Option<&RoundResult>) -> RunFigure {
     let state = match (round, end.stop) {
         (Some(_), SearchStopReason::Server) => RunState::Confirmed,
         (Some(_), _) => RunState::AtLeast,
@@ -121,9 +121,11 @@ fn run(unconfirmed: Unconfirmed, end: &SearchEnd, round: Option<&RoundResult>) -
     };
     let leases_per_s = round.map(|round| round.leases_per_s);
     let counts_as = match (state, unconfirmed) {
-        (RunState::Confirmed, _) | (RunState::AtLeast, Unconfirmed::LowerBound) => leases_per_s,
-        (RunState::Failed, Unconfirmed::LowerBound) => Some(0.0),
-        (RunState::Void, _) | (_, Unconfirmed::Void) => None,
+        (RunState::Confirmed, _) | (RunState::AtLeast, UnconfirmedRunRule::LowerBound) => {
+            leases_per_s
+        }
+        (RunState::Failed, UnconfirmedRunRule::LowerBound) => Some(0.0),
+        (RunState::Void, _) | (_, UnconfirmedRunRule::Void) => None,
     };
     RunFigure {
         run: end.round,

@@ -50,7 +50,7 @@ const fn model(
 
 /// Mishap of a server in a run.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Mishap {
+pub(crate) enum ServerFault {
     /// The server misses every confirmation.
     Fails,
     /// Every trial of the server is void.
@@ -71,7 +71,7 @@ pub(crate) struct Lab {
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) searches: Vec<SearchEnd>,
     /// Mishaps: server, run, mishap.
-    pub(crate) mishaps: Vec<(&'static str, u32, Mishap)>,
+    pub(crate) mishaps: Vec<(&'static str, u32, ServerFault)>,
     /// Number of trials of which one is void; 0 for none.
     pub(crate) void_one_in: u64,
     /// Number of latencies of each trial.
@@ -174,8 +174,8 @@ impl Lab {
         let capacity = model.capacity_per_s * drift * (0.98 + 0.04 * self.random.unit());
         let mishaps = self.mishaps_of(model, purpose, round);
         let capacity = mishaps.iter().fold(capacity, |capacity, mishap| match mishap {
-            Mishap::Slowed(share) => capacity * share,
-            Mishap::Fails if purpose == Purpose::Confirm => rate_per_s * 0.5,
+            ServerFault::Slowed(share) => capacity * share,
+            ServerFault::Fails if purpose == Purpose::Confirm => rate_per_s * 0.5,
             _ => capacity,
         });
         let load = self.load(model, capacity, rate_per_s, dwell_s, number);
@@ -190,8 +190,8 @@ impl Lab {
         let samples = self.samples(model, load.completed_per_s, start_s, is_over);
         let is_void = self.void_one_in > 0 && self.random.chance(1, self.void_one_in) && number > 3;
         let is_void = is_void
-            || mishaps.contains(&Mishap::Void)
-            || mishaps.contains(&Mishap::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
+            || mishaps.contains(&ServerFault::Void)
+            || mishaps.contains(&ServerFault::Blinded) && rate_per_s > model.capacity_per_s / 2.0;
         let mut trial = TrialRecord {
             wait_s: 0.001,
             flush_us: 350.0,
@@ -230,7 +230,7 @@ impl Lab {
         outcome
     }
 
-    fn mishaps_of(&self, model: &ServerModel, purpose: Purpose, round: u32) -> Vec<Mishap> {
+    fn mishaps_of(&self, model: &ServerModel, purpose: Purpose, round: u32) -> Vec<ServerFault> {
         let is_of = |server: &str, of: u32| {
             server == model.server && of == round && purpose != Purpose::Curve
         };
@@ -420,10 +420,10 @@ pub(crate) fn full() -> RunSummary {
     lab.void_one_in = 60;
     lab.latencies = ENOUGH;
     lab.mishaps = vec![
-        ("godwit-none", 6, Mishap::Slowed(0.6)),
-        ("kea", 2, Mishap::Fails),
-        ("kea", 4, Mishap::Void),
-        ("godwit", 7, Mishap::Blinded),
+        ("godwit-none", 6, ServerFault::Slowed(0.6)),
+        ("kea", 2, ServerFault::Fails),
+        ("kea", 4, ServerFault::Void),
+        ("godwit", 7, ServerFault::Blinded),
     ];
     lab.measure(&MODELS);
     digest(&lab.run(), &lab.trials)
@@ -462,7 +462,7 @@ pub(crate) fn crowded() -> RunSummary {
     plan.blocks.rounds = 1;
     plan.sampling_interval_ms = 500;
     let mut lab = Lab::new(plan);
-    lab.mishaps = vec![(NAMES[0], 0, Mishap::Fails), (NAMES[3], 0, Mishap::Blinded)];
+    lab.mishaps = vec![(NAMES[0], 0, ServerFault::Fails), (NAMES[3], 0, ServerFault::Blinded)];
     let models: Vec<ServerModel> = std::iter::zip(NAMES, 0_u32..)
         .map(|(server, n)| ServerModel {
             server,

@@ -58,7 +58,7 @@ fn pass(direction: &mut LinkDirection, source: &mut FrameSender, count: u64) {
         source.commit(1_000);
     }
     assert_eq!(source.flush().sent as u64, count);
-    let mut woken = Woken { by_input: true, by_order: false };
+    let mut woken = WakeReasons { by_input: true, by_order: false };
     loop {
         assert!(direction.turn(woken).unwrap());
         let is_done = direction.link.counters().received >= expected;

@@ -4,7 +4,7 @@ use super::look_up;
 use super::reader::{SettingsWord, WordReader};
 use super::units::{self, WordValueError};
 use crate::distribution::Distribution;
-use crate::settings::{LinkSettings, Loss, Rate, Reorder, SlotInterval, SlotSettings, Sometimes};
+use crate::settings::{LinkSettings, Loss, RandomEvent, Rate, Reorder, SlotInterval, SlotSettings};
 use crate::share::UnitShare;
 
 /// The words in the order in which `tc` searches for abbreviations.
@@ -30,7 +30,7 @@ const WORDS: [&str; 15] = [
 #[derive(Default)]
 struct AuxiliaryWords<'a> {
     gap: Option<(SettingsWord<'a>, u32)>,
-    reorder: Option<(SettingsWord<'a>, Sometimes)>,
+    reorder: Option<(SettingsWord<'a>, RandomEvent)>,
     distribution: Option<SettingsWord<'a>>,
     marks: Option<SettingsWord<'a>>,
 }
@@ -98,10 +98,10 @@ fn read_one<'a>(
 }
 
 /// Reads a percentage and, if present, a correlation.
-fn sometimes(reader: &mut WordReader<'_>, name: &str) -> Sometimes {
+fn sometimes(reader: &mut WordReader<'_>, name: &str) -> RandomEvent {
     let share = reader.value(name, units::share).unwrap_or_default();
     let correlation = reader.further(name, units::share).unwrap_or_default();
-    Sometimes { share, correlation }
+    RandomEvent { share, correlation }
 }
 
 fn distribution(word: &str) -> Result<Distribution, WordValueError> {
@@ -147,8 +147,8 @@ fn read_loss(reader: &mut WordReader<'_>) -> Loss {
     }
 }
 
-fn random_loss(often: Sometimes) -> Loss {
-    if often == Sometimes::default() { Loss::None } else { Loss::Random(often) }
+fn random_loss(often: RandomEvent) -> Loss {
+    if often == RandomEvent::default() { Loss::None } else { Loss::Random(often) }
 }
 
 fn read_state(reader: &mut WordReader<'_>) -> Loss {

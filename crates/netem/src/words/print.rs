@@ -6,7 +6,8 @@ use core::num::NonZeroU64;
 use super::units::in_units;
 use crate::distribution::Distribution;
 use crate::settings::{
-    BucketLimit, LinkLayer, LinkSettings, Loss, SlotInterval, SlotSettings, Sometimes, TokenBucket,
+    BucketLimit, LinkLayer, LinkSettings, Loss, RandomEvent, SlotInterval, SlotSettings,
+    TokenBucket,
 };
 use crate::share::UnitShare;
 
@@ -36,7 +37,7 @@ fn percent(share: UnitShare) -> String {
     format!("{}%", share.to_percent())
 }
 
-impl fmt::Display for Sometimes {
+impl fmt::Display for RandomEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&percent(self.share))?;
         if self.correlation.is_none() {
@@ -68,7 +69,7 @@ impl fmt::Display for LinkSettings {
             f.write_str(" ecn")?;
         }
         for (name, often) in [("corrupt", self.corrupt), ("duplicate", self.duplicate)] {
-            if often != Sometimes::default() {
+            if often != RandomEvent::default() {
                 write!(f, " {name} {often}")?;
             }
         }

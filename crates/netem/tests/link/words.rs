@@ -4,8 +4,8 @@ use core::num::NonZeroU64;
 
 use base::Random;
 use netem::{
-    BucketLimit, Delay, Distribution, LinkLayer, LinkSettings, Loss, Peak, Rate, Reorder,
-    SlotInterval, SlotSettings, Sometimes, TokenBucket, UnitShare, WordProblem,
+    BucketLimit, Delay, Distribution, LinkLayer, LinkSettings, Loss, Peak, RandomEvent, Rate,
+    Reorder, SlotInterval, SlotSettings, TokenBucket, UnitShare, WordProblem,
 };
 
 use crate::link::run::settings;
@@ -14,8 +14,8 @@ const fn per_s(bytes: u64) -> NonZeroU64 {
     NonZeroU64::new(bytes).expect("not 0")
 }
 
-const fn often(percent: u32, correlation: u32) -> Sometimes {
-    Sometimes { share: UnitShare::percent(percent), correlation: UnitShare::percent(correlation) }
+const fn often(percent: u32, correlation: u32) -> RandomEvent {
+    RandomEvent { share: UnitShare::percent(percent), correlation: UnitShare::percent(correlation) }
 }
 
 #[test]
@@ -33,7 +33,10 @@ fn the_words_of_the_manual() {
         loss: Loss::Random(often(10, 0)),
         reorder: Some(Reorder { often: often(25, 50), gap: 5 }),
         duplicate: often(1, 0),
-        corrupt: Sometimes { share: UnitShare::from_bits(4_294_967), correlation: UnitShare::NONE },
+        corrupt: RandomEvent {
+            share: UnitShare::from_bits(4_294_967),
+            correlation: UnitShare::NONE,
+        },
         rate: Some(Rate {
             bytes_per_s: per_s(2_500_000),
             packet_overhead_bytes: 0,
@@ -245,14 +248,14 @@ fn size(random: &mut Random, bits: u64) -> u64 {
     (random.next_u64() >> (64 - bits) >> random.below(bits)).max(1)
 }
 
-fn sometimes(random: &mut Random) -> Sometimes {
-    Sometimes { share: share(random), correlation: share(random) }
+fn sometimes(random: &mut Random) -> RandomEvent {
+    RandomEvent { share: share(random), correlation: share(random) }
 }
 
 fn loss(random: &mut Random) -> Loss {
     match random.below(4) {
         0 => Loss::None,
-        1 => Loss::Random(Sometimes { share: UnitShare::percent(3), correlation: share(random) }),
+        1 => Loss::Random(RandomEvent { share: UnitShare::percent(3), correlation: share(random) }),
         2 => {
             let half = |share: UnitShare| UnitShare::from_bits(share.bits() / 2);
             let [p13, p31, p32, p23, p14] = core::array::from_fn(|_| half(share(random)));
@@ -303,7 +306,7 @@ fn any_settings(random: &mut Random) -> LinkSettings {
     };
     let loss = loss(random);
     let reorder = Reorder {
-        often: Sometimes { share: UnitShare::percent(5), correlation: share(random) },
+        often: RandomEvent { share: UnitShare::percent(5), correlation: share(random) },
         gap: size(random, 32) as u32,
     };
     let rate = Rate {

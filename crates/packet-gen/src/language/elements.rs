@@ -5,7 +5,7 @@ use super::expression;
 use super::headers::PacketBuilder;
 use super::parser::Parser;
 use super::source::{PacketTextFault, fault, is_word};
-use crate::packet::{ChecksumUpdate, Counter, Pseudo};
+use crate::packet::{ChecksumUpdate, Counter, PseudoHeader};
 
 /// Names of the functions, for messages.
 const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 icmp6 icmpv6 udp tcp dns, \
@@ -311,9 +311,9 @@ fn checksum(
 /// Returns a checksum of a kind, without a position.
 fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
     let pseudo = match kind {
-        Checksum::Range => Pseudo::None,
-        Checksum::Transport { is_v6: false, protocol } => Pseudo::V4 { ip: 0, protocol },
-        Checksum::Transport { is_v6: true, protocol } => Pseudo::V6 { ip: 0, protocol },
+        Checksum::Range => PseudoHeader::None,
+        Checksum::Transport { is_v6: false, protocol } => PseudoHeader::V4 { ip: 0, protocol },
+        Checksum::Transport { is_v6: true, protocol } => PseudoHeader::V6 { ip: 0, protocol },
     };
     let is_udp = matches!(kind, Checksum::Transport { protocol: 17, .. });
     ChecksumUpdate {
@@ -321,7 +321,7 @@ fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
         from: 0,
         to: 0,
         pseudo,
-        counts_odd: !quirks || pseudo != Pseudo::None,
+        counts_odd: !quirks || pseudo != PseudoHeader::None,
         is_never_zero: is_udp && !quirks,
     }
 }
@@ -343,15 +343,15 @@ pub(crate) fn settle(
         Err(format!("octet {octet} is not in the packet, which has {total}, counted from 0"))
     };
     let (ip, header_bytes) = match sum.pseudo {
-        Pseudo::None => {
+        PseudoHeader::None => {
             if first >= total && !quirks {
                 return beyond(first);
             }
             let to = (second + 1).min(total);
             return Ok(ChecksumUpdate { from: first.min(to), to, ..sum });
         }
-        Pseudo::V4 { .. } => (first, 20),
-        Pseudo::V6 { .. } => (first, 40),
+        PseudoHeader::V4 { .. } => (first, 20),
+        PseudoHeader::V6 { .. } => (first, 40),
     };
     if second >= total {
         return beyond(second);
@@ -360,9 +360,9 @@ pub(crate) fn settle(
         return Err(format!("the IP header at {ip} does not end in the packet of {total} octets"));
     }
     let pseudo = match sum.pseudo {
-        Pseudo::V4 { protocol, .. } => Pseudo::V4 { ip, protocol },
-        Pseudo::V6 { protocol, .. } => Pseudo::V6 { ip, protocol },
-        Pseudo::None => Pseudo::None,
+        PseudoHeader::V4 { protocol, .. } => PseudoHeader::V4 { ip, protocol },
+        PseudoHeader::V6 { protocol, .. } => PseudoHeader::V6 { ip, protocol },
+        PseudoHeader::None => PseudoHeader::None,
     };
     Ok(ChecksumUpdate { from: second, to: total, pseudo, ..sum })
 }

@@ -7,7 +7,7 @@ use super::protocol::{
 };
 use super::source::{PacketTextFault, fault};
 use super::{FRAME_BYTES_MAX, InterfaceAddresses};
-use crate::packet::{BitField, ChecksumUpdate, PacketTemplate, Pseudo};
+use crate::packet::{BitField, ChecksumUpdate, PacketTemplate, PseudoHeader};
 
 /// Destination of pause frames (IEEE 802.3 annex 31B).
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
@@ -312,9 +312,9 @@ impl PacketBuilder {
     fn changes_under(&self, sum: &ChecksumUpdate) -> bool {
         let PacketTemplate { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
         let addresses = match sum.pseudo {
-            Pseudo::None => 0..0,
-            Pseudo::V4 { ip, .. } => ip + 12..ip + 20,
-            Pseudo::V6 { ip, .. } => ip + 8..ip + 40,
+            PseudoHeader::None => 0..0,
+            PseudoHeader::V4 { ip, .. } => ip + 12..ip + 20,
+            PseudoHeader::V6 { ip, .. } => ip + 8..ip + 40,
         };
         let is_in = |at: usize, len: usize| {
             let overlaps = |from: usize, to: usize| at < to && from < at + len;
@@ -333,17 +333,17 @@ impl PacketBuilder {
         let total = self.packet.octets.len();
         let lower = index.checked_sub(1).map(|lower| &self.headers[lower]);
         let pseudo = |protocol| match lower?.protocol {
-            HeaderProtocol::Ip4 => Some(Pseudo::V4 { ip: lower?.at, protocol }),
-            HeaderProtocol::Ip6 => Some(Pseudo::V6 { ip: lower?.at, protocol }),
+            HeaderProtocol::Ip4 => Some(PseudoHeader::V4 { ip: lower?.at, protocol }),
+            HeaderProtocol::Ip6 => Some(PseudoHeader::V6 { ip: lower?.at, protocol }),
             _ => None,
         };
         let (pseudo, to) = match header.protocol {
             HeaderProtocol::Ip4 => {
                 let words = usize::from(self.packet.octets[header.at] & 0xf).max(5);
                 let len = if self.quirks { 20 } else { 4 * words };
-                (Pseudo::None, (header.at + len).min(total))
+                (PseudoHeader::None, (header.at + len).min(total))
             }
-            HeaderProtocol::Icmp4 => (Pseudo::None, total),
+            HeaderProtocol::Icmp4 => (PseudoHeader::None, total),
             HeaderProtocol::Icmp6 => (pseudo(58)?, total),
             HeaderProtocol::Tcp => (pseudo(6)?, total),
             _ => (pseudo(17)?, total),

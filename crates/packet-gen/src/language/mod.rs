@@ -26,7 +26,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base::text_file;
 
-pub use preprocess::{Include, IncludeReader, Included};
+pub use preprocess::{Include, IncludeReader, IncludedFile};
 pub use problem::PacketTextProblem;
 
 use crate::packet::PacketTemplate;

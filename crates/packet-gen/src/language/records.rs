@@ -37,7 +37,7 @@ impl Section {
 }
 
 /// A field that changes from frame to frame: its position in the record, and its change.
-struct Changing {
+struct ChangingField {
     at: usize,
     len: usize,
     function: fields::Function,
@@ -49,7 +49,7 @@ struct Changing {
 /// Records of a message under construction, section by section.
 #[derive(Default)]
 pub(crate) struct DnsRecordSections {
-    sections: [Vec<(Vec<u8>, Vec<Changing>)>; 4],
+    sections: [Vec<(Vec<u8>, Vec<ChangingField>)>; 4],
 }
 
 /// Fields of a record while it is read.
@@ -109,7 +109,7 @@ impl DnsRecordSections {
         builder.count_records(counts);
         for (octets, changing) in self.sections.into_iter().flatten() {
             let place = builder.append_to_header(&octets, at)?;
-            for Changing { at, len, function, text_at, is_given } in changing {
+            for ChangingField { at, len, function, text_at, is_given } in changing {
                 let mask = if len == 4 { u32::MAX } else { 0xffff };
                 let slot = BitField { at: place + at, len, shift: 0, mask };
                 let quirks = builder.quirks();
@@ -226,7 +226,7 @@ impl DnsRecordFields {
     }
 
     /// Returns the bytes of the record, and its changing fields.
-    fn write(self, is_question: bool) -> (Vec<u8>, Vec<Changing>) {
+    fn write(self, is_question: bool) -> (Vec<u8>, Vec<ChangingField>) {
         let behind_name = self.name.len();
         let mut octets = self.name;
         octets.extend(self.kind.to_be_bytes());
@@ -240,7 +240,7 @@ impl DnsRecordFields {
         let changing = self.changing.into_iter().map(|(place, function, text_at)| {
             let (offset, len) = [(0, 2), (2, 2), (4, 4), (8, 2)][place];
             let is_given = self.given[place];
-            Changing { at: behind_name + offset, len, function, text_at, is_given }
+            ChangingField { at: behind_name + offset, len, function, text_at, is_given }
         });
         (octets, changing.collect())
     }

@@ -34,7 +34,7 @@ pub enum SimulatedClientState6 {
 
 /// Address or prefix that the client has, or was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Having {
+pub struct ClientResource {
     /// Number of its association.
     pub iaid: u32,
     /// Address or prefix.
@@ -52,7 +52,7 @@ pub struct SimulatedClient6 {
     pub relays: usize,
     state: SimulatedClientState6,
     associations: Vec<(ResourceKind, u32)>,
-    has: Vec<Having>,
+    has: Vec<ClientResource>,
     exchange: u32,
 }
 
@@ -160,7 +160,7 @@ impl SimulatedClient6 {
     pub fn claim(&mut self, number: u32, until_s: u64) -> Vec<u8> {
         let (kind, iaid) = self.associations[0];
         self.has.retain(|having| having.iaid != iaid || having.resource.kind != kind);
-        self.has.push(Having { iaid, resource: Self::resource(kind, number), until_s });
+        self.has.push(ClientResource { iaid, resource: Self::resource(kind, number), until_s });
         self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind)
     }
 
@@ -229,7 +229,7 @@ impl SimulatedClient6 {
                 continue;
             }
             let resource = Self::resource(kind, random.below(26) as u32);
-            wishes.push(Having { iaid, resource, until_s: 0 });
+            wishes.push(ClientResource { iaid, resource, until_s: 0 });
         }
         let is_rapid = random.chance(1, 2);
         self.write(MessageType::Solicit, &wishes, |writer| {
@@ -254,14 +254,14 @@ impl SimulatedClient6 {
         })
     }
 
-    fn message(&self, kind: MessageType, has: &[Having]) -> Vec<u8> {
+    fn message(&self, kind: MessageType, has: &[ClientResource]) -> Vec<u8> {
         match kind {
             MessageType::Rebind | MessageType::Confirm => self.write(kind, has, |_| ()),
             _ => self.message_to(&SERVER_DUID, kind, has),
         }
     }
 
-    fn message_to(&self, server: &[u8], kind: MessageType, has: &[Having]) -> Vec<u8> {
+    fn message_to(&self, server: &[u8], kind: MessageType, has: &[ClientResource]) -> Vec<u8> {
         self.write(kind, has, |writer| {
             writer.option(option::SERVERID, server);
         })
@@ -271,7 +271,7 @@ impl SimulatedClient6 {
     fn write(
         &self,
         kind: MessageType,
-        named: &[Having],
+        named: &[ClientResource],
         more: impl FnOnce(&mut MessageWriter<'_>),
     ) -> Vec<u8> {
         let is_partial = matches!(kind, MessageType::Release | MessageType::Decline);
@@ -313,9 +313,9 @@ impl SimulatedClient6 {
 }
 
 /// Returns the leases that a reply grants, each with the second at which it ends.
-fn leases(reply: &Message<'_>, now_s: u64) -> Vec<Having> {
+fn leases(reply: &Message<'_>, now_s: u64) -> Vec<ClientResource> {
     granted(reply)
-        .map(|(iaid, resource, valid_s)| Having {
+        .map(|(iaid, resource, valid_s)| ClientResource {
             iaid,
             resource,
             until_s: now_s + u64::from(valid_s),

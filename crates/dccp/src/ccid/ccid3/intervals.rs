@@ -187,7 +187,7 @@ impl IntervalHistory {
 
 /// One interval of a Loss Intervals option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToldInterval {
+pub struct LossIntervalEntry {
     /// Packets after the losses.
     pub lossless_len: u64,
     /// Packets from the first lost to the last lost.
@@ -204,7 +204,7 @@ pub struct ToldInterval {
 #[must_use]
 pub fn read_intervals(
     value: &[u8],
-) -> Option<(u8, impl Iterator<Item = ToldInterval> + Clone + '_)> {
+) -> Option<(u8, impl Iterator<Item = LossIntervalEntry> + Clone + '_)> {
     let (&skip, rest) = value.split_first()?;
     let (intervals, extra) = rest.as_chunks::<INTERVAL_LEN>();
     if intervals.is_empty() || !extra.is_empty() {
@@ -213,7 +213,7 @@ pub fn read_intervals(
     let read = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
     let told = intervals.iter().map(move |octets| {
         let loss = read(&octets[3..6]);
-        ToldInterval {
+        LossIntervalEntry {
             lossless_len: read(&octets[..3]),
             loss_len: loss & (LENGTH_MAX >> 1),
             nonce: loss > LENGTH_MAX >> 1,

@@ -9,7 +9,7 @@ const LATER_PACKETS: usize = 3;
 
 /// A packet that arrived after a hole.
 #[derive(Clone, Copy, Debug)]
-struct Beyond {
+struct PacketAfterHole {
     sequence: SequenceNumber,
     ccval: u8,
     is_data: bool,
@@ -35,7 +35,7 @@ pub(super) struct LossDetector {
     expected: SequenceNumber,
     /// Counter of the last packet in order.
     last_ccval: u8,
-    beyond: Vec<Beyond>,
+    beyond: Vec<PacketAfterHole>,
     event: Option<CurrentLossEvent>,
 }
 
@@ -60,7 +60,7 @@ impl LossDetector {
         arrival: &PacketArrival,
         mut found: impl FnMut(LossHistoryChange),
     ) {
-        let packet = Beyond {
+        let packet = PacketAfterHole {
             sequence: arrival.sequence,
             ccval: arrival.ccval,
             is_data: arrival.data_len.is_some(),

@@ -2,7 +2,7 @@
 
 use super::definition::{Definition, Field};
 use super::resolvers;
-use super::text::{Encoded, Unused, trim_zeros};
+use super::text::{EncodedOptionBytes, UnsentText, trim_zeros};
 
 /// Checks bytes against the option's type; excess bytes are cut off, as Kea does. `may_be_empty`
 /// are the types of which a list without elements can be sent.
@@ -10,15 +10,15 @@ pub(super) fn octets(
     definition: &Definition,
     mut given: Vec<u8>,
     may_be_empty: &[Field],
-) -> Result<Encoded, String> {
+) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_octets(field, &given).map(Encoded::whole);
+        return resolvers::from_octets(field, &given).map(EncodedOptionBytes::whole);
     }
     let is_empty_list = given.is_empty()
         && definition.array
         && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
     if is_empty_list {
-        return Ok(Encoded::whole(given));
+        return Ok(EncodedOptionBytes::whole(given));
     }
     let mut used = 0;
     for &field in &*definition.fields {
@@ -42,11 +42,11 @@ pub(super) fn octets(
     }
     if definition.encapsulates.is_some() {
         // The remaining bytes are sub-options.
-        return Ok(Encoded { fields_len: used, ..Encoded::whole(given) });
+        return Ok(EncodedOptionBytes { fields_len: used, ..EncodedOptionBytes::whole(given) });
     }
-    let unused = (used < given.len()).then_some(Unused::Octets(given.len() - used));
+    let unused = (used < given.len()).then_some(UnsentText::Octets(given.len() - used));
     given.truncate(used);
-    Ok(Encoded { unused, ..Encoded::whole(given) })
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(given) })
 }
 
 /// Returns the number of bytes at the start of `rest` that a field takes up. `whole` is the option,

@@ -2,8 +2,8 @@
 
 use super::define::{self, OptionKey};
 use super::definition::Definition;
-use super::text::Encoded;
-use super::{Space, check, hex, text};
+use super::text::EncodedOptionBytes;
+use super::{OptionSpace, check, hex, text};
 use crate::fields::{MapReader, text_of, wrong_kind};
 use crate::json::{JsonContent, JsonValue};
 use crate::shared::family::ConfigFamily;
@@ -41,12 +41,12 @@ impl OptionDataEntry {
     }
 
     /// Returns the space in replies; `None` for sub-options of other options.
-    pub(super) fn reply_space<F: ConfigFamily>(&self) -> Option<Space> {
+    pub(super) fn reply_space<F: ConfigFamily>(&self) -> Option<OptionSpace> {
         if self.space == F::SPACE {
-            return Some(Space::Standard);
+            return Some(OptionSpace::Standard);
         }
         let number = self.space.strip_prefix(VENDOR)?.parse().ok().filter(|number| *number != 0);
-        number.map(Space::Vendor)
+        number.map(OptionSpace::Vendor)
     }
 }
 
@@ -77,7 +77,8 @@ pub(super) fn read<F: ConfigFamily>(
     let csv = csv && !(never_send && data.is_none());
     let (number, definition) = identify::<F>(item.at, space.value, name, code, csv, findings)?;
     let definition = if data.is_some() || !never_send { definition.as_ref() } else { None };
-    let Encoded { octets, fields_len, .. } = octets::<F>(item.at, data, csv, definition, findings)?;
+    let EncodedOptionBytes { octets, fields_len, .. } =
+        octets::<F>(item.at, data, csv, definition, findings)?;
     if space.value == F::SPACE && is_set_by_server::<F>(item.at, number, definition, findings) {
         return None;
     }
@@ -216,7 +217,7 @@ fn octets<F: ConfigFamily>(
     csv: bool,
     definition: Option<&Definition>,
     findings: &mut ParseDiagnostics,
-) -> Option<Encoded> {
+) -> Option<EncodedOptionBytes> {
     let (at, text): (SourcePosition, &[u8]) = match data {
         None => (at, &[]),
         Some(JsonValue { at, kind: JsonContent::Text(text) }) => (*at, text),
@@ -228,7 +229,7 @@ fn octets<F: ConfigFamily>(
         Some(definition) => {
             hex::value(text).and_then(|given| check::octets(definition, given, may_be_empty))
         }
-        None => hex::value(text).map(Encoded::whole),
+        None => hex::value(text).map(EncodedOptionBytes::whole),
     };
     match result {
         Ok(encoded) => {

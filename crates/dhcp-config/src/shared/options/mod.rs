@@ -34,7 +34,7 @@ pub struct OptionData<C = u8> {
     /// Option code: 1 to 254 in DHCPv4, 1 to 65535 in DHCPv6.
     pub code: C,
     /// Space that the code belongs to.
-    pub space: Space,
+    pub space: OptionSpace,
     /// Value without code and length, of any length (RFC 3396 splits it).
     pub octets: Vec<u8>,
     /// True if the option is sent also to clients that did not request it.
@@ -48,7 +48,7 @@ pub struct OptionData<C = u8> {
 /// Space of an option in replies. Sub-options of every other space are part of the bytes of the
 /// option that contains them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Space {
+pub enum OptionSpace {
     /// Family's own options.
     #[default]
     Standard,

@@ -15,14 +15,14 @@ const MAX_NAME: usize = 255;
 const MAX_LABEL: usize = 63;
 
 /// Bytes of an option, and the part of the value that was left over.
-pub(super) struct Encoded {
+pub(super) struct EncodedOptionBytes {
     pub(super) octets: Vec<u8>,
     /// Number of bytes of the option's own fields; the others are sub-options.
     pub(super) fields_len: usize,
-    pub(super) unused: Option<Unused>,
+    pub(super) unused: Option<UnsentText>,
 }
 
-impl Encoded {
+impl EncodedOptionBytes {
     pub(super) const fn whole(octets: Vec<u8>) -> Self {
         Self { fields_len: octets.len(), octets, unused: None }
     }
@@ -30,7 +30,7 @@ impl Encoded {
 
 /// Part of the value that is not sent, or not as written. Kea drops it without a message.
 #[derive(Clone, Copy)]
-pub(super) enum Unused {
+pub(super) enum UnsentText {
     /// All values from this one on, counted from 1.
     ValuesFrom(usize),
     /// Number of bytes at the end.
@@ -39,7 +39,7 @@ pub(super) enum Unused {
     Separators,
 }
 
-impl Unused {
+impl UnsentText {
     pub(super) fn message(self) -> String {
         match self {
             Self::ValuesFrom(first) => {
@@ -65,9 +65,9 @@ pub(super) fn octets(
     definition: &Definition,
     text: &[u8],
     may_be_empty: &[Field],
-) -> Result<Encoded, String> {
+) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_text(field, text).map(Encoded::whole);
+        return resolvers::from_text(field, text).map(EncodedOptionBytes::whole);
     }
     let (values, unused) =
         if is_of_names(definition) { split_names(split(text)) } else { (split(text), None) };
@@ -77,7 +77,7 @@ pub(super) fn octets(
     };
     if matches!(fields, [] | [Field::Opaque]) {
         return if values.is_empty() {
-            Ok(Encoded::whole(Vec::new()))
+            Ok(EncodedOptionBytes::whole(Vec::new()))
         } else if fields.is_empty() && definition.encapsulates.is_none() {
             Err("it takes no value".to_owned())
         } else {
@@ -86,7 +86,7 @@ pub(super) fn octets(
         };
     }
     if fields == [Field::Routes] {
-        return routes(&values).map(Encoded::whole);
+        return routes(&values).map(EncodedOptionBytes::whole);
     }
     let may_be_empty =
         definition.array && matches!(fields, [field] if may_be_empty.contains(field));
@@ -103,12 +103,12 @@ pub(super) fn octets(
         match fields.get(index).or(repeated) {
             Some(&field) => encode(field, value, &mut octets)?,
             None => {
-                let unused = Some(Unused::ValuesFrom(index + 1));
-                return Ok(Encoded { unused, ..Encoded::whole(octets) });
+                let unused = Some(UnsentText::ValuesFrom(index + 1));
+                return Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(octets) });
             }
         }
     }
-    Ok(Encoded { unused, ..Encoded::whole(octets) })
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(octets) })
 }
 
 /// Returns true if the option is a list of domain names and nothing else.
@@ -117,14 +117,14 @@ fn is_of_names(definition: &Definition) -> bool {
 }
 
 /// Splits `values` at blanks and semicolons, which users write between names.
-fn split_names(values: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<Unused>) {
+fn split_names(values: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<UnsentText>) {
     let is_between = |octet: &u8| octet.is_ascii_whitespace() || *octet == b';';
     if !values.iter().flatten().any(is_between) {
         return (values, None);
     }
     let names = values.iter().flat_map(|value| value.split(is_between));
     let names = names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
-    (names, Some(Unused::Separators))
+    (names, Some(UnsentText::Separators))
 }
 
 /// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::LeasedResource;
-use crate::perfdhcp::account::{ExchangeAccount, Spread};
+use crate::perfdhcp::account::{ExchangeAccount, RunningMoments};
 use crate::perfdhcp::dialect::ExchangeKind;
 use crate::perfdhcp::drive::{PerfdhcpLoopResult, SendingEndReason};
 use crate::perfdhcp::outcome::GeneratorOutcome;
@@ -63,7 +63,7 @@ struct CarriedAccount {
     resent: u64,
     without_lease: u64,
     overdue: u64,
-    delay: Spread,
+    delay: RunningMoments,
 }
 
 impl CarriedAccount {

@@ -15,13 +15,13 @@ use super::generator::GeneratorResult;
 use super::generator_group::GeneratorGroup;
 use super::message::{GeneratorAnswer, GeneratorOrder};
 use super::remote_generator::{GeneratorEvent, RemoteGenerator};
-use super::standings::Standings;
+use super::standings::PartialSecondCounts;
 use crate::leases::{LeaseLog, LeasedResource};
 use crate::perfdhcp::args::PerfdhcpArgs;
-use crate::perfdhcp::command::Wrapped;
+use crate::perfdhcp::command::WrappedProgram;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::SendingEndReason;
-use crate::perfdhcp::family_setup::{self, FamilySetup, Play};
+use crate::perfdhcp::family_setup::{self, FamilySetup, StageOperation};
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::output_files::OutputFiles;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
@@ -49,7 +49,7 @@ struct Coordinator<'a> {
     words: &'a [String],
 }
 
-impl Play for Coordinator<'_> {
+impl StageOperation for Coordinator<'_> {
     type Played = ExitCode;
 
     fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
@@ -66,7 +66,7 @@ impl Play for Coordinator<'_> {
         if args.is_text() {
             args.print_head(words)?;
         }
-        let wrapped = Wrapped::start(args)?;
+        let wrapped = WrappedProgram::start(args)?;
         let clocks = crew.compare_clocks()?;
         crew.order_start(&clocks);
         let mut results = listen::<D::Resource>(&crew, args)?;
@@ -183,7 +183,7 @@ fn restored<R: LeasedResource>(
 struct GeneratorSupervision<'a, 'b> {
     group: &'a GeneratorGroup<'b>,
     args: &'a PerfdhcpArgs,
-    standings: Standings,
+    standings: PartialSecondCounts,
     /// Time of each generator's last message; `None` once it has sent its result.
     heard_ns: Vec<Option<u64>>,
     last_second: Vec<u64>,
@@ -197,7 +197,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
         Self {
             group: crew,
             args,
-            standings: Standings::new(crew.links.len()),
+            standings: PartialSecondCounts::new(crew.links.len()),
             heard_ns: vec![Some(now_ns); crew.links.len()],
             last_second: vec![0; crew.links.len()],
             silence_ns: SILENCE_NS,

@@ -17,7 +17,7 @@ use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, hello, line};
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::PerfdhcpRun;
-use crate::perfdhcp::family_setup::{self, FamilySetup, Play, RequestTiming};
+use crate::perfdhcp::family_setup::{self, FamilySetup, RequestTiming, StageOperation};
 use crate::perfdhcp::files::NamedFileSource;
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
@@ -44,7 +44,7 @@ pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
     let done = prepared(*prepare).and_then(|args| {
         let place = RunAddresses::from_args(&args)?;
         let own = place.local.ip();
-        let follower = Follower { args: &args, place, orders: &orders, stop: signals.stop() };
+        let follower = OrderedRun { args: &args, place, orders: &orders, stop: signals.stop() };
         family_setup::run_for_family(&args, own, follower)
     });
     let Err(failure) = done else { return Ok(ExitCode::SUCCESS) };
@@ -137,14 +137,14 @@ fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
     if problems.is_empty() { Ok(args) } else { Err(PerfdhcpFailure::Usage(problems)) }
 }
 
-struct Follower<'a> {
+struct OrderedRun<'a> {
     args: &'a PerfdhcpArgs,
     place: RunAddresses,
     orders: &'a Receiver<Read>,
     stop: &'static AtomicBool,
 }
 
-impl Play for Follower<'_> {
+impl StageOperation for OrderedRun<'_> {
     type Played = ();
 
     fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
@@ -165,7 +165,7 @@ impl Play for Follower<'_> {
     }
 }
 
-impl Follower<'_> {
+impl OrderedRun<'_> {
     /// Returns the time at which to begin, and the time at which the order was read.
     fn await_start(&self) -> Result<Option<(u64, u64)>, PerfdhcpFailure> {
         match await_order(self.orders)? {

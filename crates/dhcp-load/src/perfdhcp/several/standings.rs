@@ -7,7 +7,7 @@ use crate::perfdhcp::text::Standing;
 
 /// Counts of the seconds that not all generators have reported.
 #[derive(Debug)]
-pub(crate) struct Standings {
+pub(crate) struct PartialSecondCounts {
     generators: usize,
     /// Number of generators that have ended, and the sum of their final counts.
     ended: (usize, Standing),
@@ -23,7 +23,7 @@ fn add(sum: &mut Standing, other: &Standing) {
     }
 }
 
-impl Standings {
+impl PartialSecondCounts {
     /// Creates the reports of `generators` generators, none of which has reported anything.
     pub(crate) fn new(generators: usize) -> Self {
         Self { generators, ended: (0, Standing::default()), reported: BTreeMap::new() }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_second_is_complete_when_all_have_told_of_it_or_ended() {
-        let mut all = Standings::new(3);
+        let mut all = PartialSecondCounts::new(3);
         for generator in [1, 10] {
             all.record_report(1, &standing(generator));
             all.record_report(2, &standing(2 * generator));

@@ -6,7 +6,7 @@ use load::ExchangeClass;
 use super::{KIND_BITS, ReplyState, RequestState, RequestTraffic};
 use crate::fault::ReplyFault;
 use crate::perfdhcp::capture::exchange_of;
-use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 use crate::protocol::Judgment;
@@ -282,7 +282,7 @@ impl<D: Dialect> RequestTraffic<D> {
         &mut self,
         now_ns: u64,
         answer: &D::Answer<'_>,
-        who: Who,
+        who: MessageSender,
         kind: ExchangeKind,
         judgment: Judgment<D::Offer>,
     ) {

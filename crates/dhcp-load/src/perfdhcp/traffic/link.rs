@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use base::time::NS_PER_S;
 
 use super::RequestTraffic;
-use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, Who};
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::wire::ReceivedDatagram;
 
@@ -81,7 +81,7 @@ impl<D: Dialect> RequestTraffic<D> {
         {
             return None;
         }
-        let who = Who { client: self.rules.part.number(place), link: 0 };
+        let who = MessageSender { client: self.rules.part.number(place), link: 0 };
         let station = self.dialect.station(who)?;
         self.link.arp_answered += 1;
         Some(station.0)
@@ -91,7 +91,7 @@ impl<D: Dialect> RequestTraffic<D> {
     /// hardware address, and the new address.
     pub fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
         let (place, address) = self.holders.as_mut()?.next_announcement()?;
-        let who = Who { client: self.rules.part.number(place), link: 0 };
+        let who = MessageSender { client: self.rules.part.number(place), link: 0 };
         Some((self.dialect.station(who)?.0, address))
     }
 
@@ -100,7 +100,7 @@ impl<D: Dialect> RequestTraffic<D> {
         &mut self,
         now_ns: u64,
         kind: ExchangeKind,
-        who: Who,
+        who: MessageSender,
         end: &LifecycleExchangeEnd<D::Lease>,
     ) {
         let Some(holders) = &mut self.holders else { return };

@@ -4,7 +4,7 @@ use base::time::NS_PER_S;
 use load::ExchangeClass;
 
 use super::{ReplyState, RequestTraffic};
-use crate::perfdhcp::dialect::{Dialect, ExchangeKind, Who};
+use crate::perfdhcp::dialect::{Dialect, ExchangeKind, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 
@@ -50,7 +50,14 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Counts a request without a reply as lost.
-    fn lose(&mut self, now_ns: u64, kind: ExchangeKind, number: u64, sent_ns: u64, who: Who) {
+    fn lose(
+        &mut self,
+        now_ns: u64,
+        kind: ExchangeKind,
+        number: u64,
+        sent_ns: u64,
+        who: MessageSender,
+    ) {
         self.accounts[kind.index()].ledger.record_end(ExchangeClass::Lost);
         self.unsettled -= 1;
         self.trace.times(kind, sent_ns, None);

@@ -9,10 +9,10 @@ use dhcp_wire::v4::{Dhcp4Header, MessageType, MessageWriter};
 use dhcp_wire::v6::{self, IaKind, StatusCode};
 
 use super::*;
-use crate::narrate::{LogTopic, Narrator, Questions, tell_v4, tell_v6};
+use crate::narrate::{LogTopic, MessageLogWriter, Questions, tell_v4, tell_v6};
 
 /// Returns the lines that `tell` logs when everything up to `debug_level` is wanted.
-fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> Vec<String> {
+fn told(family: &'static str, debug_level: u8, tell: impl Fn(MessageLogWriter<'_>)) -> Vec<String> {
     let path = path(&format!("{family}-{debug_level}"));
     let mut logger = to_file(&path, "%c %m");
     logger.name = format!("kea-{family}");
@@ -21,7 +21,7 @@ fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> V
     let with = |hearing: LogTopicLevels, topic| hearing.with(topic, debug_level);
     let hearing = LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, with);
     let text = written(family, &path, &[logger], || {
-        tell(Narrator { topic_levels: hearing, names: &names, at_us: 0 })
+        tell(MessageLogWriter { topic_levels: hearing, names: &names, at_us: 0 })
     });
     text.lines().map(str::to_owned).collect()
 }
@@ -48,7 +48,7 @@ const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
     mac: None,
 };
 
-fn an_exchange(narrator: Narrator<'_>) {
+fn an_exchange(narrator: MessageLogWriter<'_>) {
     let (nobody, given) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
     let asked = MeasuredRequest::default();
     let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), request: asked };

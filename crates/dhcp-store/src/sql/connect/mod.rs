@@ -20,7 +20,7 @@ pub(super) const KEEPALIVE_INTERVAL_S: u32 = 5;
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Connection to a host that leases can be written to.
-pub(super) struct Reached {
+pub(super) struct ReachedHost {
     pub(super) database: Database,
     /// Number of the host among the configured ones.
     pub(super) number: usize,
@@ -34,7 +34,7 @@ pub(super) struct Reached {
 /// # Errors
 ///
 /// Returns an error if there is no such host; it has the reason for each host.
-pub(super) fn reach(settings: &SqlSettings, first: usize) -> Result<Reached, SqlError> {
+pub(super) fn reach(settings: &SqlSettings, first: usize) -> Result<ReachedHost, SqlError> {
     let count = settings.host_count();
     let mut passed: Vec<SqlError> = Vec::new();
     for number in (first..first + count).map(|number| number % count) {
@@ -42,7 +42,7 @@ pub(super) fn reach(settings: &SqlSettings, first: usize) -> Result<Reached, Sql
             Ok((database, weaknesses)) => {
                 let passed = passed.iter().map(|error| format!("passed over: {error}"));
                 let notes = passed.chain(weaknesses).collect();
-                return Ok(Reached { database, number, notes });
+                return Ok(ReachedHost { database, number, notes });
             }
             Err(error) => passed.push(error),
         }

@@ -24,7 +24,7 @@ pub(super) fn for_mode(
         if matches!(mode, DatabaseSslMode::VerifyCa | DatabaseSslMode::VerifyFull) {
             return Err(format!("ssl-mode {} needs a trust-anchor", mode.name()));
         }
-        return Ok(Arc::new(Unverified { provider: provider.clone() }));
+        return Ok(Arc::new(UncheckedCertificateVerifier { provider: provider.clone() }));
     };
     let strict = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
@@ -90,11 +90,11 @@ impl ServerCertVerifier for AnyName {
 
 /// Verifier that accepts every certificate, but checks that the server has its key.
 #[derive(Debug)]
-struct Unverified {
+struct UncheckedCertificateVerifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Unverified {
+impl ServerCertVerifier for UncheckedCertificateVerifier {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

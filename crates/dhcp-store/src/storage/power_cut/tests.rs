@@ -19,7 +19,7 @@ fn survivors(seed: u64, faults: StorageFaults) -> Option<Vec<u8>> {
     let _ = file.sync_data();
     storage.sync_folder(folder()).unwrap();
     write_all_at(&*file, 100, &[b'y'; 100]).unwrap();
-    let next = storage.after(Survival::PowerFailed, StorageFaults::default());
+    let next = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
     next.contents(&path("a"))
 }
 
@@ -56,7 +56,7 @@ fn a_failed_flush_is_not_repaired_by_the_next_one() {
         file.sync_data().unwrap_err();
         file.sync_data().unwrap();
         assert_eq!(storage.contents(&path("a")).unwrap(), [b'x'; 5120]);
-        let next = storage.after(Survival::PowerFailed, StorageFaults::default());
+        let next = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
         lost += usize::from(next.contents(&path("a")).unwrap().contains(&0));
     }
     assert!(lost > 40);
@@ -71,7 +71,7 @@ fn unflushed_names_may_be_lost_one_by_one() {
         storage.sync_folder(folder()).unwrap();
         storage.rename(&path("a"), &path("b")).unwrap();
         storage.create(&path("a")).unwrap();
-        let next = storage.after(Survival::PowerFailed, StorageFaults::default());
+        let next = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
         seen.insert(next.list(folder()).unwrap());
     }
     for expected in [&["a"][..], &["b"], &["a", "b"]] {

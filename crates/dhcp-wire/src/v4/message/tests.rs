@@ -190,7 +190,7 @@ fn the_table_finds_what_a_walk_finds() {
 /// Returns the verdicts on `options`: strictly, and leniently.
 fn verdicts(options: &[u8]) -> [Option<Malformed>; 2] {
     let (octets, len) = request(options);
-    [Parsing::Strict, Parsing::Lenient]
+    [OptionParsing::Strict, OptionParsing::Lenient]
         .map(|parsing| Message::parse_as(&octets[..len], parsing).err())
 }
 
@@ -210,7 +210,7 @@ fn what_is_longer_than_its_definition_is_taken_where_parsing_is_lenient() {
         assert_eq!(verdicts(short), [Some(Malformed::OptionLength); 2], "{short:?}");
     }
     let (octets, len) = request(&[53, 1, 1, 50, 5, 192, 0, 2, 1, 9]);
-    let message = Message::parse_as(&octets[..len], Parsing::Lenient).unwrap();
+    let message = Message::parse_as(&octets[..len], OptionParsing::Lenient).unwrap();
     assert_eq!(message.requested_address(), Some(Ipv4Addr::new(192, 0, 2, 1)));
 }
 
@@ -221,7 +221,7 @@ fn what_is_no_name_counts_as_not_sent_where_parsing_is_lenient() {
     for bad in [&b"\x51\x07\x04\0\0\x04foo"[..], b"\x51\x07\0\0\0f..o"] {
         assert_eq!(verdicts(bad), [fqdn, None], "{bad:?}");
         let (octets, len) = request(bad);
-        let message = Message::parse_as(&octets[..len], Parsing::Lenient).unwrap();
+        let message = Message::parse_as(&octets[..len], OptionParsing::Lenient).unwrap();
         assert!(message.option(81).is_none() && message.client_fqdn().is_none());
     }
     for bad in [&b"\x77\x03\x03fo"[..], b"\x58\x01\x40", b"\x89\0", b"\xd5\x02\x02f"] {

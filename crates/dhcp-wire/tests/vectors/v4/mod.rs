@@ -2,7 +2,7 @@
 
 mod reading;
 
-use dhcp_wire::Parsing;
+use dhcp_wire::OptionParsing;
 use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 use packet_wire::{ethernet::MacAddress, frame, pcap};
@@ -115,7 +115,7 @@ fn what_is_too_long_is_taken_where_parsing_is_lenient() {
     let different: Vec<_> =
         DIFFERENT.into_iter().filter(|(_, reason)| *reason != LONG).chain(LENIENT).collect();
     check_verdicts(V4, &different, |columns| {
-        Message::parse_as(&datagram(columns), Parsing::Lenient).is_ok()
+        Message::parse_as(&datagram(columns), OptionParsing::Lenient).is_ok()
     });
 }
 

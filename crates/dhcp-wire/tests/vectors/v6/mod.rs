@@ -3,7 +3,7 @@
 mod reading;
 mod writing;
 
-use dhcp_wire::Parsing;
+use dhcp_wire::OptionParsing;
 use dhcp_wire::v6::{MessageType, Packet, validity};
 use reading::Field;
 
@@ -87,7 +87,7 @@ const DIFFERENT: [(&str, &str); 31] = [
 
 #[test]
 fn we_refuse_what_kea_drops_and_take_what_it_answers() {
-    check_verdicts(V6, &DIFFERENT, |columns| is_taken(columns, Parsing::Strict));
+    check_verdicts(V6, &DIFFERENT, |columns| is_taken(columns, OptionParsing::Strict));
 }
 
 /// Datagrams that Kea 2.2 drops and that lenient parsing accepts, each with the reason.
@@ -102,11 +102,11 @@ const LENIENT: [(&str, &str); 4] = [
 fn what_is_not_as_defined_is_taken_where_parsing_is_lenient() {
     let now = |(_, reason): &(&str, &str)| *reason != LONG;
     let different: Vec<_> = DIFFERENT.into_iter().filter(now).chain(LENIENT).collect();
-    check_verdicts(V6, &different, |columns| is_taken(columns, Parsing::Lenient));
+    check_verdicts(V6, &different, |columns| is_taken(columns, OptionParsing::Lenient));
 }
 
 /// Returns true if the datagram of a verdict is accepted.
-fn is_taken(columns: &[&str], parsing: Parsing) -> bool {
+fn is_taken(columns: &[&str], parsing: OptionParsing) -> bool {
     use MessageType as M;
     let [datagram] = columns[..] else { panic!("{columns:?}") };
     let datagram = octets(datagram);

@@ -105,7 +105,7 @@ pub(super) fn parse(text: &str) -> Vec<Vec<Field>> {
 
 /// Returns our reading of a packet.
 pub(super) fn ours(packet: &Packet<'_>) -> Vec<Field> {
-    let mut ours = Ours { base: packet.octets(), fields: Vec::new() };
+    let mut ours = PacketFields { base: packet.octets(), fields: Vec::new() };
     for relay in packet.relays() {
         let at = ours.at(relay.options.octets()) - 34;
         ours.push(at, "msgtype", [packet.relay_type().unwrap().code()]);
@@ -141,12 +141,12 @@ pub(super) fn ours(packet: &Packet<'_>) -> Vec<Field> {
     ours.fields
 }
 
-struct Ours<'a> {
+struct PacketFields<'a> {
     base: &'a [u8],
     fields: Vec<Field>,
 }
 
-impl Ours<'_> {
+impl PacketFields<'_> {
     /// Returns the offset of a part of the packet.
     fn at(&self, part: &[u8]) -> usize {
         part.as_ptr().addr() - self.base.as_ptr().addr()

@@ -60,7 +60,7 @@ impl Impairment {
 
 /// Special property of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trait {
+pub(super) enum PartProperty {
     Plain,
     /// Checksum coverage that both ends request.
     Coverage(u8),
@@ -80,12 +80,12 @@ pub(super) enum Trait {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatrixPart {
     pub(super) sender: SendingEnd,
-    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data only; `None`
-    /// without a flag.
+    /// Congestion control of both directions, with [`PartProperty::CcidsApart`] of the data only;
+    /// `None` without a flag.
     pub(super) ccid: Option<u8>,
     pub(super) is_v6: bool,
     pub(super) impairment: Impairment,
-    pub(super) particular: Trait,
+    pub(super) particular: PartProperty,
 }
 
 impl fmt::Display for MatrixPart {
@@ -104,7 +104,7 @@ impl fmt::Display for MatrixPart {
 impl MatrixPart {
     const fn datagrams(self) -> usize {
         match (self.impairment, self.particular) {
-            (_, Trait::Many) => MANY_DATAGRAMS,
+            (_, PartProperty::Many) => MANY_DATAGRAMS,
             // Some datagrams must be left when the path works again.
             (Impairment::Blackout, _) => BLACKOUT_DATAGRAMS,
             _ => DATAGRAMS,
@@ -125,7 +125,7 @@ impl MatrixPart {
     fn flags(self, is_sender: bool) -> String {
         let ccids = match (self.ccid, self.particular) {
             (None, _) => String::new(),
-            (Some(data), Trait::CcidsApart) => {
+            (Some(data), PartProperty::CcidsApart) => {
                 let back = 5 - data;
                 let (tx, rx) = if is_sender { (data, back) } else { (back, data) };
                 format!(" --tx-ccid {tx} --rx-ccid {rx}")
@@ -133,8 +133,8 @@ impl MatrixPart {
             (Some(ccid), _) => format!(" --ccid {ccid}"),
         };
         let more = match self.particular {
-            Trait::Coverage(coverage) => format!(" --cscov {coverage}"),
-            Trait::ServiceCode => " --service-code SC:GODW".to_owned(),
+            PartProperty::Coverage(coverage) => format!(" --cscov {coverage}"),
+            PartProperty::ServiceCode => " --service-code SC:GODW".to_owned(),
             _ => String::new(),
         };
         let family = if self.is_v6 { "-6" } else { "-4" };
@@ -144,8 +144,8 @@ impl MatrixPart {
     fn length_flag(self) -> String {
         match (self.particular, self.sender) {
             // A loss would shift the datagrams after it, but nothing is lost here.
-            (Trait::FullSize, SendingEnd::Kernel) => String::new(),
-            (Trait::FullSize, SendingEnd::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
+            (PartProperty::FullSize, SendingEnd::Kernel) => String::new(),
+            (PartProperty::FullSize, SendingEnd::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
             _ => format!("-l {OCTETS}"),
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn cells() -> Vec<MatrixPart> {
         for ccid in [Some(2), Some(3), None] {
             for is_v6 in [false, true] {
                 for impairment in [Impairment::None, Impairment::Loss, Impairment::Reorder] {
-                    let particular = Trait::Plain;
+                    let particular = PartProperty::Plain;
                     cells.push(MatrixPart { sender, ccid, is_v6, impairment, particular });
                 }
             }
@@ -173,18 +173,18 @@ pub(super) fn cells() -> Vec<MatrixPart> {
         for ccid in [2, 3] {
             let clean = |particular| cell(ccid, false, Impairment::None, particular);
             cells.extend([
-                cell(ccid, false, Impairment::Blackout, Trait::Plain),
-                cell(ccid, false, Impairment::Corruption, Trait::Plain),
-                cell(ccid, false, Impairment::Corruption, Trait::Coverage(1)),
-                cell(ccid, false, Impairment::Corruption, Trait::Coverage(4)),
-                cell(ccid, true, Impairment::Corruption, Trait::Coverage(1)),
-                clean(Trait::CcidsApart),
-                clean(Trait::ServiceCode),
-                clean(Trait::FullSize),
-                clean(Trait::Gateway),
-                cell(ccid, true, Impairment::None, Trait::Gateway),
-                cell(ccid, false, Impairment::Loss, Trait::Gateway),
-                clean(Trait::Many),
+                cell(ccid, false, Impairment::Blackout, PartProperty::Plain),
+                cell(ccid, false, Impairment::Corruption, PartProperty::Plain),
+                cell(ccid, false, Impairment::Corruption, PartProperty::Coverage(1)),
+                cell(ccid, false, Impairment::Corruption, PartProperty::Coverage(4)),
+                cell(ccid, true, Impairment::Corruption, PartProperty::Coverage(1)),
+                clean(PartProperty::CcidsApart),
+                clean(PartProperty::ServiceCode),
+                clean(PartProperty::FullSize),
+                clean(PartProperty::Gateway),
+                cell(ccid, true, Impairment::None, PartProperty::Gateway),
+                cell(ccid, false, Impairment::Loss, PartProperty::Gateway),
+                clean(PartProperty::Many),
             ]);
         }
     }
@@ -203,7 +203,7 @@ pub(super) fn sent(datagrams: usize) -> Vec<u8> {
 }
 
 /// Datagrams that arrived.
-struct Arrived {
+struct ReceivedDatagrams {
     /// Numbers of the datagrams that arrived unchanged, in order.
     numbers: Vec<u32>,
     /// Number of datagrams that arrived changed.
@@ -213,15 +213,16 @@ struct Arrived {
 }
 
 /// Splits the received data into datagrams. Bytes that a checksum covered must be as sent.
-fn taken_apart(cell: MatrixPart, received: &[u8]) -> Arrived {
+fn taken_apart(cell: MatrixPart, received: &[u8]) -> ReceivedDatagrams {
     let (datagrams, rest) = received.as_chunks::<OCTETS>();
     assert!(rest.is_empty(), "{cell}: {} octets behind the last datagram", rest.len());
     let covered = match cell.particular {
-        Trait::Coverage(1) => 0,
-        Trait::Coverage(_) => COVERED_BY_4,
+        PartProperty::Coverage(1) => 0,
+        PartProperty::Coverage(_) => COVERED_BY_4,
         _ => OCTETS,
     };
-    let mut arrived = Arrived { numbers: Vec::new(), altered: 0, drops: LayerDrops::default() };
+    let mut arrived =
+        ReceivedDatagrams { numbers: Vec::new(), altered: 0, drops: LayerDrops::default() };
     for octets in datagrams {
         let [a, b, c, d, ..] = *octets;
         let number = u32::from_be_bytes([a, b, c, d]);
@@ -282,11 +283,11 @@ fn cut(machine: &mut VirtualMachine, cell: MatrixPart) {
 }
 
 /// Plays a part, and returns the arrived datagrams.
-fn play(machine: &mut VirtualMachine, cell: MatrixPart) -> Arrived {
+fn play(machine: &mut VirtualMachine, cell: MatrixPart) -> ReceivedDatagrams {
     impair(machine, cell);
     let before = LayerDrops::read(machine);
     let family = usize::from(cell.is_v6);
-    let gateway = (cell.particular == Trait::Gateway)
+    let gateway = (cell.particular == PartProperty::Gateway)
         .then(|| Gateway::start(machine.namespace(), cell.is_v6));
     let (sending, receiving) = (cell.flags(true), cell.flags(false));
     let name = cell.file();
@@ -355,7 +356,7 @@ pub(super) fn play_and_check(machine: &mut VirtualMachine, cell: MatrixPart) -> 
 }
 
 /// Asserts that as much arrived as the path lets through.
-fn check(cell: MatrixPart, arrived: &Arrived) {
+fn check(cell: MatrixPart, arrived: &ReceivedDatagrams) {
     let datagrams = cell.datagrams();
     let mut distinct = arrived.numbers.clone();
     distinct.sort_unstable();
@@ -379,8 +380,8 @@ fn check(cell: MatrixPart, arrived: &Arrived) {
         (Impairment::Loss, _) => datagrams / 8,
         // The datagrams go as fast as congestion control allows, and DCCP has no flow control: a
         // delayed receiver drops what exceeds its buffers.
-        _ if cell.particular == Trait::Many => datagrams / 4,
-        (_, SendingEnd::Ours) if cell.particular == Trait::FullSize => {
+        _ if cell.particular == PartProperty::Many => datagrams / 4,
+        (_, SendingEnd::Ours) if cell.particular == PartProperty::FullSize => {
             KERNEL_DROPS_MAX * PER_FULL_SIZE
         }
         (_, SendingEnd::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
@@ -391,7 +392,7 @@ fn check(cell: MatrixPart, arrived: &Arrived) {
     assert!(lost <= lost_max, "{cell}: {lost} datagrams are missing: {shown:?}; {drops}");
     // One datagram in thirty arrives altered; the probability that none of 400 does is one in a
     // million.
-    let is_altered =
-        cell.impairment == Impairment::Corruption && matches!(cell.particular, Trait::Coverage(_));
+    let is_altered = cell.impairment == Impairment::Corruption
+        && matches!(cell.particular, PartProperty::Coverage(_));
     assert_eq!(arrived.altered > 0, is_altered, "{cell}: {} datagrams altered", arrived.altered);
 }

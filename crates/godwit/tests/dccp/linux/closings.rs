@@ -9,7 +9,7 @@ use super::process::HostDccpProcess;
 
 /// End that closes while both applications run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closing {
+pub(super) enum ClosingEnd {
     /// Close by the application of the kernel's server.
     KernelServer,
     /// Close by the application of Godwit's server.
@@ -25,8 +25,8 @@ pub(super) enum Closing {
     KernelReceiverKilled,
 }
 
-pub(super) fn all() -> Vec<Closing> {
-    use Closing::{
+pub(super) fn all() -> Vec<ClosingEnd> {
+    use ClosingEnd::{
         KernelReceiverInterrupted, KernelReceiverKilled, KernelSenderInterrupted,
         KernelSenderKilled, KernelServer, OurReceiverInterrupted, OurSenderInterrupted, OurServer,
     };
@@ -42,7 +42,7 @@ pub(super) fn all() -> Vec<Closing> {
     ]
 }
 
-impl Closing {
+impl ClosingEnd {
     /// Plays the closing, and asserts that each end reports how the connection ended.
     pub(super) fn play(self, machine: &mut VirtualMachine) -> String {
         match self {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::LinuxRunExtent;
-use super::cells::{self, Impairment, MatrixPart, SendingEnd, Trait};
-use super::closings::{self, Closing};
+use super::cells::{self, Impairment, MatrixPart, PartProperty, SendingEnd};
+use super::closings::{self, ClosingEnd};
 use super::conformance::{self, ConformanceGroup};
 use super::counts;
 use super::echo;
@@ -19,7 +19,7 @@ const SAMPLE: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoundPart {
     Cell(MatrixPart),
-    Closing(Closing),
+    Closing(ClosingEnd),
     Echo {
         ccid: u8,
     },
@@ -54,7 +54,7 @@ pub(super) fn of_round(extent: LinuxRunExtent) -> Vec<RoundPart> {
     let mut chosen = cells::cells();
     if !extent.is_whole() {
         // 16 MB through an emulated processor are too expensive for each run.
-        chosen.retain(|cell| cell.particular != Trait::Many);
+        chosen.retain(|cell| cell.particular != PartProperty::Many);
     }
     let mut parts: Vec<RoundPart> =
         extent.choose(chosen, SAMPLE).into_iter().map(RoundPart::Cell).collect();
@@ -117,8 +117,8 @@ fn cell_name(cell: MatrixPart) -> String {
         impairment => words_of(&format!("{impairment:?}")),
     };
     let particular = match particular {
-        Trait::Plain => String::new(),
-        Trait::Coverage(coverage) => format!("-coverage{coverage}"),
+        PartProperty::Plain => String::new(),
+        PartProperty::Coverage(coverage) => format!("-coverage{coverage}"),
         particular => format!("-{}", words_of(&format!("{particular:?}"))),
     };
     format!("cell/{sender}-{ccid}-{family}-{path}{particular}")
@@ -164,7 +164,7 @@ impl RoundPart {
     pub(super) fn expected_s(self) -> f64 {
         match self {
             Self::Cell(MatrixPart { impairment: Impairment::Blackout, .. }) => 20.0,
-            Self::Cell(MatrixPart { particular: Trait::Many, .. }) => 10.0,
+            Self::Cell(MatrixPart { particular: PartProperty::Many, .. }) => 10.0,
             Self::Cell(_) | Self::Closing(_) | Self::Echo { .. } => 2.0,
             Self::Perf { .. } => 20.0,
             Self::Refusals => 15.0,

@@ -89,9 +89,9 @@ pub(super) trait TokenSource {
 }
 
 /// A source without pieces.
-struct Nothing;
+struct EmptySource;
 
-impl TokenSource for Nothing {
+impl TokenSource for EmptySource {
     fn next_token(&mut self) -> Option<PreprocessorToken> {
         None
     }
@@ -298,7 +298,7 @@ impl<'m> Expander<'m> {
             depth: self.depth + 1,
         };
         let mut output = Vec::new();
-        while let Some(token) = inner.next(&mut Nothing)? {
+        while let Some(token) = inner.next(&mut EmptySource)? {
             output.push(token);
         }
         self.replacements = inner.replacements;
@@ -316,7 +316,7 @@ pub(super) fn expanded_text(
     let mut expander = Expander::new(macros, location);
     expander.waiting = tokens(text.as_bytes(), origin).into();
     let mut output = Vec::new();
-    while let Some(token) = expander.next(&mut Nothing)? {
+    while let Some(token) = expander.next(&mut EmptySource)? {
         output.extend_from_slice(&token.octets);
     }
     Ok(String::from_utf8_lossy(&output).into_owned())

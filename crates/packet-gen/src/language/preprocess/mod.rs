@@ -45,7 +45,7 @@ pub struct Include<'n> {
 
 /// A file that was found for an `#include`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Included {
+pub struct IncludedFile {
     /// Path of the file.
     pub path: String,
     /// Content of the file.
@@ -53,7 +53,7 @@ pub struct Included {
 }
 
 /// Function that finds and reads the file of an `#include`, or returns the reason why it cannot.
-pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<Included, String> + 'r;
+pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<IncludedFile, String> + 'r;
 
 /// A text without directives, and the faults.
 pub(crate) struct Preprocessed {
@@ -323,7 +323,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn find(&self, name: &str, is_system: bool) -> Result<Included, String> {
+    fn find(&self, name: &str, is_system: bool) -> Result<IncludedFile, String> {
         let from = self.sources.name(self.file_number);
         (self.reader)(Include { name, is_system, from })
     }
@@ -433,7 +433,7 @@ impl Preprocessor<'_> {
             return;
         }
         match self.find(name, is_system) {
-            Ok(Included { path, octets }) => {
+            Ok(IncludedFile { path, octets }) => {
                 if self.sources.bytes() + octets.len() > TEXT_BYTES_MAX {
                     self.fault(origin, "the files that are included are too long");
                     return;

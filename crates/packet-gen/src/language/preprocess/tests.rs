@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn no_files(include: Include<'_>) -> Result<Included, String> {
+fn no_files(include: Include<'_>) -> Result<IncludedFile, String> {
     Err(format!("{} is not there", include.name))
 }
 
@@ -84,11 +84,11 @@ fn files_are_included_once_where_they_guard_themselves() {
     let reader = |include: Include<'_>| match (include.name, include.from) {
         ("a.h", None) => {
             let octets = b"#ifndef A\n#define A\n#include \"b.h\"\nX\n#endif\n".to_vec();
-            Ok(Included { path: "lab/a.h".into(), octets })
+            Ok(IncludedFile { path: "lab/a.h".into(), octets })
         }
         ("b.h", Some("lab/a.h")) => {
             let octets = b"#define X c8(\n#if\n".to_vec();
-            Ok(Included { path: "lab/b.h".into(), octets })
+            Ok(IncludedFile { path: "lab/b.h".into(), octets })
         }
         (name, from) => Err(format!("{name} from {from:?} is not there")),
     };
@@ -102,8 +102,9 @@ fn files_are_included_once_where_they_guard_themselves() {
             "3: c.h from None is not there",
         ]
     );
-    let itself =
-        |_: Include<'_>| Ok(Included { path: "x".into(), octets: b"#include \"x\"\n".to_vec() });
+    let itself = |_: Include<'_>| {
+        Ok(IncludedFile { path: "x".into(), octets: b"#include \"x\"\n".to_vec() })
+    };
     let (_, faults) = text_with("#include \"x\"", &itself);
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(faults[0].contains("deep"), "{faults:?}");
@@ -112,7 +113,7 @@ fn files_are_included_once_where_they_guard_themselves() {
 #[test]
 fn predefined_macros_are_those_of_gnu() {
     let include = |include: Include<'_>| match include.name {
-        "b.h" => Ok(Included {
+        "b.h" => Ok(IncludedFile {
             path: "b.h".to_owned(),
             octets: b"__LINE__ __FILE__ __INCLUDE_LEVEL__ __COUNTER__\n".to_vec(),
         }),

@@ -12,7 +12,7 @@ use super::modelled::Modelled;
 use super::{ActionOf, ChangeBy, SECOND_NS, for_both_families};
 use crate::contract::{
     Action, CLIENT_SLOTS_MAX, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode,
-    SlotOccupancy, SlotOwner, SlotView, Swept,
+    SlotOccupancy, SlotOwner, SlotView, SweepCounts,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -256,7 +256,7 @@ impl<F: Modelled> ModelRun<F> {
 
     fn sweep(&mut self) {
         let budget = 1 + self.random.below(20) as u32;
-        let mut sum = Swept::default();
+        let mut sum = SweepCounts::default();
         let mut rows = Vec::new();
         let (settled_epoch, row_epoch) = (self.model.settled, self.model.open);
         loop {

@@ -8,8 +8,8 @@ use super::super::modelled::Modelled;
 use super::super::{ChangeBy, START};
 use super::{POOLS, is_pooled};
 use crate::contract::{
-    Action, CommitRefusal, PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SlotView, Swept,
-    TextView, text_hash,
+    Action, CommitRefusal, PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SlotView,
+    SweepCounts, TextView, text_hash,
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -133,7 +133,7 @@ pub(super) struct TableModel<F: Modelled> {
     pub(super) now: Now,
     pub(super) settled: u64,
     pub(super) open: u64,
-    pub(super) swept: Swept,
+    pub(super) swept: SweepCounts,
     /// Rows that a sweep has logged: address, state, whether the lease is deleted.
     pub(super) rows: Vec<(u32, LeaseState, bool)>,
     pub(super) expiry: Expiry,
@@ -153,7 +153,7 @@ impl<F: Modelled> TableModel<F> {
             now: START,
             settled: 0,
             open: 1,
-            swept: Swept::default(),
+            swept: SweepCounts::default(),
             rows: Vec::new(),
             expiry,
             counted: BTreeMap::new(),
