@@ -4,15 +4,17 @@
 use core::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook};
+use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, Severity};
 use dhcp_lease::ClientKey;
 use serde_json::Value;
 
+use crate::answer::{CommandAnswer, ResultCode};
 use crate::document::reservations_of;
 use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
+use crate::subnet_facts::SubnetFacts;
 
 /// Server behind a control socket. The thread that executes commands calls every method, and each
 /// method has finished its work when it returns.
@@ -165,44 +167,6 @@ pub enum PutFailure {
     Failed(String),
 }
 
-/// Properties of a subnet that lease commands use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubnetFacts {
-    /// Number of the subnet, `id`.
-    pub id: u32,
-    /// Address of the prefix.
-    pub prefix: IpAddr,
-    /// Length of the prefix, bits.
-    pub length: u8,
-    /// `valid-lifetime` of the subnet, seconds.
-    pub valid_lifetime_s: u32,
-}
-
-impl SubnetFacts {
-    /// Returns true if `address` belongs to the prefix.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let shifted = |bits: u128, width: u32| {
-            bits.checked_shr(width - u32::from(self.length).min(width)).unwrap_or_default()
-        };
-        match (self.prefix, address) {
-            (IpAddr::V4(prefix), IpAddr::V4(address)) => {
-                shifted(prefix.to_bits().into(), 32) == shifted(address.to_bits().into(), 32)
-            }
-            (IpAddr::V6(prefix), IpAddr::V6(address)) => {
-                shifted(prefix.to_bits(), 128) == shifted(address.to_bits(), 128)
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns the prefix as text.
-    #[must_use]
-    pub fn text(&self) -> String {
-        format!("{}/{}", self.prefix, self.length)
-    }
-}
-
 /// Properties of a message in `subnet#-select-test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
@@ -281,6 +245,32 @@ pub enum ApplyFailure {
     Partial(String),
 }
 
+impl ApplyFailure {
+    /// Returns the answer to a command whose configuration is not in use.
+    pub(crate) fn into_answer(self) -> CommandAnswer {
+        match self {
+            Self::Invalid(problems) => CommandAnswer::error(error_lines(&problems)),
+            Self::Refused(why) => CommandAnswer::error(why),
+            Self::Partial(why) => CommandAnswer::text(ResultCode::Fatal, why),
+        }
+    }
+}
+
+/// Returns every error, one per line, each with its position as Kea writes it.
+fn error_lines(problems: &[ConfigProblem]) -> String {
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let lines: Vec<String> = errors
+        .map(|ConfigProblem { message, file, line, column, .. }| {
+            format!("{message} ({file}:{line}:{column})")
+        })
+        .collect();
+    if lines.is_empty() {
+        "undefined configuration processing error".to_owned()
+    } else {
+        lines.join("\n")
+    }
+}
+
 /// Configuration file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
@@ -337,33 +327,4 @@ pub struct Status {
     pub lease_file: Option<String>,
     /// Size of the lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_subnet_holds_the_addresses_of_its_prefix() {
-        let facts = |prefix: &str, length| SubnetFacts {
-            id: 1,
-            prefix: prefix.parse().unwrap(),
-            length,
-            valid_lifetime_s: 0,
-        };
-        for (prefix, length, address, holds) in [
-            ("192.0.2.0", 24, "192.0.2.255", true),
-            ("192.0.2.0", 24, "192.0.3.0", false),
-            ("0.0.0.0", 0, "255.1.2.3", true),
-            ("192.0.2.1", 32, "192.0.2.2", false),
-            ("192.0.2.0", 24, "::1", false),
-            ("2001:db8::", 32, "2001:db8:ffff::", true),
-            ("2001:db8::", 32, "2001:db9::", false),
-            ("::", 0, "ffff::", true),
-            ("::1", 128, "::2", false),
-        ] {
-            let address = address.parse().unwrap();
-            assert_eq!(facts(prefix, length).contains(address), holds, "{address}");
-        }
-    }
 }

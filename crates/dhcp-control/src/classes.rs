@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
-use crate::dispatch::{CommandDefinition, type_name};
-use crate::document::{edit, items, root};
+use crate::command::CommandDefinition;
+use crate::configuration::{edit, root};
+use crate::document::items;
+use crate::text::type_name;
 
 /// Key of the classes.
 const CLASSES: &str = "client-classes";

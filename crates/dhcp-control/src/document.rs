@@ -2,34 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::integer;
-use crate::backend::CommandBackend;
-use crate::core::configuration_refused;
-use crate::family::{CommandFamily, IpVersion};
-
-/// Runs `change` on the configuration below its root, and uses the result unless the answer says
-/// that there was nothing to change.
-pub(crate) fn edit<B: CommandBackend>(
-    backend: &mut B,
-    change: impl FnOnce(&mut Root<'_>) -> Outcome,
-) -> Outcome {
-    let version = B::Family::VERSION;
-    let mut document = backend.configuration().clone();
-    let Some(map) = document.get_mut(version.root()).and_then(Value::as_object_mut) else {
-        return Err(CommandAnswer::error("there is no configuration to change"));
-    };
-    let answer = change(&mut Root { map, version })?;
-    if answer.result == ResultCode::Success {
-        backend.apply(document).map_err(configuration_refused)?;
-    }
-    Ok(answer)
-}
-
-/// Returns the global scope of the running configuration.
-pub(crate) fn root<B: CommandBackend>(backend: &B) -> &Value {
-    &backend.configuration()[B::Family::VERSION.root()]
-}
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 
 /// Returns the items of the list `key` of `scope`; none if there is no such list.
 pub(crate) fn items<'a>(scope: &'a Value, key: &str) -> &'a [Value] {
@@ -106,7 +81,13 @@ pub(crate) struct SubnetPosition {
     index: usize,
 }
 
-impl Root<'_> {
+impl<'a> Root<'a> {
+    /// Returns the global scope of `document`; `None` if it has none.
+    pub(crate) fn of(document: &'a mut Value, version: IpVersion) -> Option<Self> {
+        let map = document.get_mut(version.root())?.as_object_mut()?;
+        Some(Self { map, version })
+    }
+
     /// Returns the list `key`; creates it if there is none.
     pub(crate) fn list(&mut self, key: &str) -> &mut Vec<Value> {
         list_of(self.map, key)

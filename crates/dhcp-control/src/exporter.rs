@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::family::IpVersion;
+use crate::ip_version::IpVersion;
 use crate::statistics::{ServerCounts, StatisticName, StatisticScope};
 
 /// Labels of subnets and their pools, as the configuration spells them.

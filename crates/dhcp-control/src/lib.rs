@@ -13,6 +13,8 @@ mod answer;
 mod arguments;
 mod backend;
 mod classes;
+mod command;
+mod configuration;
 mod core;
 mod digest;
 mod dispatch;
@@ -22,6 +24,7 @@ mod extended_info;
 mod family;
 mod hosts;
 mod interfaces;
+mod ip_version;
 mod leases;
 mod other_family;
 mod prometheus;
@@ -29,22 +32,25 @@ mod secrets;
 mod service;
 mod stat;
 pub mod statistics;
+mod subnet_facts;
 mod subnets;
 mod text;
 
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
     ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration,
-    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts,
-    WrittenFile,
+    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
 };
-pub use dispatch::{CommandExecution, execute, test_configuration};
+pub use command::CommandExecution;
+pub use dispatch::{execute, test_configuration};
 pub use document::reservations_of;
 pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
-pub use family::{CommandFamily, IpVersion};
+pub use family::CommandFamily;
 pub use interfaces::InterfaceFacts;
+pub use ip_version::IpVersion;
 pub use prometheus::{Latency, MetricsSnapshot, ProcessFacts, prometheus};
 pub use secrets::restore_secrets;
 pub use service::ServiceState;
+pub use subnet_facts::SubnetFacts;
 pub use text::{kea_json, time_stamp};

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use crate::backend::{
     ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration, LeasePutCondition,
-    PutFailure, Selected, Selector, ServerVersion, Status, SubnetFacts, WrittenFile,
+    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
 };
 use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
+use crate::subnet_facts::SubnetFacts;
 
 /// Libraries that have the commands of both families.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];

@@ -9,7 +9,7 @@
 use core::fmt::{Display, Write as _};
 
 use crate::exporter::{self, ExporterLabels};
-use crate::family::IpVersion;
+use crate::ip_version::IpVersion;
 use crate::statistics::{
     LeaseCounts, PoolCounts, ServerCounts, SubnetCounts, always_shown, always_shown_of_subnets,
     merged,

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
-use crate::dispatch::CommandDefinition;
-use crate::family::{CommandFamily, IpVersion};
+use crate::command::CommandDefinition;
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 use crate::statistics::{SubnetCounts, count_to_json};
 use crate::text::time_stamp;
 

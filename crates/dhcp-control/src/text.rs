@@ -104,6 +104,19 @@ pub fn time_stamp(wall_us: u64) -> String {
     format!("{time}.{:06}", wall_us % US_PER_S)
 }
 
+/// Returns Kea's name of a JSON type.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "real",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "map",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,8 @@
 //! Commands about the configuration as a whole.
 
-use dhcp_config::{ConfigProblem, Severity};
 use serde_json::{Value, json};
 
-use crate::answer::{CommandAnswer, Outcome, ResultCode};
+use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::{ApplyFailure, CommandBackend};
 use crate::digest::sha256_hex;
@@ -30,7 +29,7 @@ pub(super) fn hash<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &
 pub(super) fn set<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
     let mut document = document::<B::Family>(request)?.clone();
     restore_secrets(&mut document, backend.configuration());
-    backend.replace(document).map_err(configuration_refused)?;
+    backend.replace(document).map_err(ApplyFailure::into_answer)?;
     Ok(applied(backend))
 }
 
@@ -48,7 +47,7 @@ pub(crate) fn config_test_answer<F: CommandFamily>(
             "Configuration seems sane. Control-sockets, hook-libraries, and D2 configuration were \
              sanity checked, but not applied.",
         )),
-        Err(failure) => Err(configuration_refused(failure)),
+        Err(failure) => Err(failure.into_answer()),
     }
 }
 
@@ -59,7 +58,7 @@ pub(super) fn reload<B: CommandBackend>(
     match backend.reload() {
         Ok(()) => Ok(applied(backend)),
         Err(failure) => {
-            let refused = configuration_refused(failure);
+            let refused = failure.into_answer();
             let why = refused.text.unwrap_or_default();
             Err(CommandAnswer::text(refused.result, format!("Config reload failed: {why}")))
         }
@@ -116,28 +115,4 @@ fn document<'a, F: CommandFamily>(
 fn applied<B: CommandBackend>(backend: &B) -> CommandAnswer {
     let details = json!({ "hash": hash_of(backend.configuration()) });
     CommandAnswer::success("Configuration successful.").and_arguments(details)
-}
-
-/// Returns the answer to a configuration that is not in use.
-pub(crate) fn configuration_refused(failure: ApplyFailure) -> CommandAnswer {
-    match failure {
-        ApplyFailure::Invalid(problems) => CommandAnswer::error(error_lines(&problems)),
-        ApplyFailure::Refused(why) => CommandAnswer::error(why),
-        ApplyFailure::Partial(why) => CommandAnswer::text(ResultCode::Fatal, why),
-    }
-}
-
-/// Returns every error, one per line, each with its position as Kea writes it.
-fn error_lines(problems: &[ConfigProblem]) -> String {
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
-    let lines: Vec<String> = errors
-        .map(|ConfigProblem { message, file, line, column, .. }| {
-            format!("{message} ({file}:{line}:{column})")
-        })
-        .collect();
-    if lines.is_empty() {
-        "undefined configuration processing error".to_owned()
-    } else {
-        lines.join("\n")
-    }
 }

@@ -5,11 +5,11 @@ mod selection;
 mod server;
 mod statistic;
 
-pub(crate) use config::{config_test_answer, configuration_refused};
+pub(crate) use config::config_test_answer;
 
 use crate::backend::CommandBackend;
-use crate::dispatch::CommandDefinition;
-use crate::family::IpVersion;
+use crate::command::CommandDefinition;
+use crate::ip_version::IpVersion;
 
 /// Returns all of these commands except `list-commands`.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ReceivedCommand, not_an_address};
 use crate::backend::{CommandBackend, Selector};
-use crate::family::{CommandFamily, IpVersion};
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 use crate::text::octets_from_hex;
 
 pub(super) fn select_4<B: CommandBackend>(

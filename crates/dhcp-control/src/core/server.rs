@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ReceivedCommand, integer};
 use crate::backend::{CleanupStartResult, CommandBackend};
-use crate::document::root;
-use crate::family::{CommandFamily, IpVersion};
+use crate::configuration::root;
+use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;
+use crate::ip_version::IpVersion;
 use crate::service::{HA_REMOTE, USER};
 
 pub(super) fn build_report<B: CommandBackend>(

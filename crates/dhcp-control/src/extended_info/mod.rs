@@ -10,7 +10,8 @@ mod v6;
 use dhcp_config::ExtendedInfoChecks;
 use serde_json::{Map, Value};
 
-use crate::family::{CommandFamily, IpVersion};
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 use crate::text::{kea_json, octets_from_hex};
 
 /// Result of the check of a lease.

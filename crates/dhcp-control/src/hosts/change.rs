@@ -10,12 +10,13 @@ use super::selector::{
 };
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
-use crate::backend::{CommandBackend, HostChange};
-use crate::core::configuration_refused;
-use crate::dispatch::type_name;
-use crate::document::{RESERVATIONS, has_id, items, root, subnets};
-use crate::family::{CommandFamily, IpVersion};
+use crate::backend::{ApplyFailure, CommandBackend, HostChange};
+use crate::configuration::root;
+use crate::document::{RESERVATIONS, has_id, items, subnets};
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 use crate::text::colon_hex;
+use crate::text::type_name;
 
 /// Reservation in a command, and its subnet.
 struct CommandReservation {
@@ -164,7 +165,7 @@ fn change<B: CommandBackend>(
     subnet_id: u32,
     change: HostChange<Value>,
 ) -> Result<(), CommandAnswer> {
-    backend.change_host(subnet_id, change).map_err(configuration_refused)
+    backend.change_host(subnet_id, change).map_err(ApplyFailure::into_answer)
 }
 
 fn no_database() -> CommandAnswer {

@@ -11,7 +11,8 @@ use super::selector::{
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
-use crate::document::{has_id, items, root, subnets};
+use crate::configuration::root;
+use crate::document::{has_id, items, subnets};
 use crate::family::CommandFamily;
 
 /// Returns every reservation with its subnet's `id`, 0 for global ones.

@@ -8,7 +8,7 @@ mod selector;
 use dhcp_config::Hook;
 
 use crate::backend::CommandBackend;
-use crate::dispatch::CommandDefinition;
+use crate::command::CommandDefinition;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {

@@ -5,53 +5,19 @@ use core::net::IpAddr;
 use dhcp_lease::LeaseState;
 use serde_json::Value;
 
-use super::get::STATES;
-use super::lease_fields::check_storable_context;
+use super::lease_fields::{STATES, check_storable_context};
 use super::selector::{LeaseSelector, address};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
-use crate::backend::{CommandBackend, LeasePutCondition, PutFailure, SubnetFacts};
+use crate::backend::{CommandBackend, LeasePutCondition, PutFailure};
 use crate::extended_info::check_extended_info;
-use crate::family::{CommandFamily, FromCommand, IpVersion};
+use crate::family::{CommandFamily, FromCommand};
+use crate::ip_version::IpVersion;
 
 /// Family of a backend.
 pub(super) type Of<B> = <B as CommandBackend>::Family;
 /// Lease of a backend.
 pub(super) type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
-
-/// Returns the subnet that the fields of a lease name, or the one that its address belongs to.
-pub(super) fn subnet_for(
-    fields: &ArgumentFields<'_>,
-    address: IpAddr,
-    is_address: bool,
-    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
-) -> Result<SubnetFacts, CommandAnswer> {
-    let version = if address.is_ipv4() { 4 } else { 6 };
-    let id = fields.optional_number("subnet-id")?.unwrap_or(0);
-    if id == 0 && !is_address {
-        return Err(CommandAnswer::error(
-            "Subnet-id is 0 or not specified. This is allowed for address leases only, not prefix \
-             leases.",
-        ));
-    }
-    let Some(facts) = subnet(id, address) else {
-        return Err(CommandAnswer::conflict(match id {
-            0 => {
-                format!("subnet-id not specified and failed to find a subnet for address {address}")
-            }
-            id => format!(
-                "Invalid subnet-id: No IPv{version} subnet with subnet-id={id} currently configured."
-            ),
-        }));
-    };
-    if id != 0 && is_address && !facts.contains(address) {
-        return Err(CommandAnswer::conflict(format!(
-            "The address {address} does not belong to subnet {}, subnet-id={id}",
-            facts.text()
-        )));
-    }
-    Ok(facts)
-}
 
 /// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
 /// lease.

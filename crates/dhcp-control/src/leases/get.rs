@@ -6,10 +6,8 @@ use std::ops::RangeInclusive;
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
-use super::lease_fields::{hardware, identifier};
+use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, STATES, hardware, identifier};
 use super::selector::LeaseSelector;
-use super::v4::CLIENT_ID_OCTETS;
-use super::v6::DUID_OCTETS;
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
@@ -156,10 +154,6 @@ pub(super) fn by_hostname<B: CommandBackend>(
     }
     Ok(listed::<B>(&filtered(backend, |lease| Of::<B>::hostname(lease) == hostname)))
 }
-
-/// Names of the lease states, in the order of their numbers.
-pub(super) const STATES: [&str; 5] =
-    ["default", "declined", "expired-reclaimed", "released", "registered"];
 
 pub(super) fn by_state<B: CommandBackend>(
     request: &ReceivedCommand<'_>,

@@ -1,5 +1,6 @@
 //! Common part of both families' leases as JSON.
 
+use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 use dhcp_lease::user_context::check_user_context;
@@ -8,10 +9,18 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::backend::SubnetFacts;
-use crate::dispatch::type_name;
 use crate::family::LeaseFields;
+use crate::subnet_facts::SubnetFacts;
+use crate::text::type_name;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
+
+/// Fewest and most bytes of a client identifier.
+pub(super) const CLIENT_ID_OCTETS: RangeInclusive<usize> = 2..=255;
+/// Fewest and most bytes of a DUID (RFC 9915 §11.1).
+pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
+/// Names of the lease states, in the order of their numbers.
+pub(super) const STATES: [&str; 5] =
+    ["default", "declined", "expired-reclaimed", "released", "registered"];
 
 /// Returns the fields that leases of both families have, from a lease of either family.
 macro_rules! common {
@@ -49,6 +58,40 @@ impl LeaseFields<'_> {
             put("user-context", context);
         }
     }
+}
+
+/// Returns the subnet that the fields of a lease name, or the one that its address belongs to.
+pub(super) fn subnet_for(
+    fields: &ArgumentFields<'_>,
+    address: IpAddr,
+    is_address: bool,
+    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+) -> Result<SubnetFacts, CommandAnswer> {
+    let version = if address.is_ipv4() { 4 } else { 6 };
+    let id = fields.optional_number("subnet-id")?.unwrap_or(0);
+    if id == 0 && !is_address {
+        return Err(CommandAnswer::error(
+            "Subnet-id is 0 or not specified. This is allowed for address leases only, not prefix \
+             leases.",
+        ));
+    }
+    let Some(facts) = subnet(id, address) else {
+        return Err(CommandAnswer::conflict(match id {
+            0 => {
+                format!("subnet-id not specified and failed to find a subnet for address {address}")
+            }
+            id => format!(
+                "Invalid subnet-id: No IPv{version} subnet with subnet-id={id} currently configured."
+            ),
+        }));
+    };
+    if id != 0 && is_address && !facts.contains(address) {
+        return Err(CommandAnswer::conflict(format!(
+            "The address {address} does not belong to subnet {}, subnet-id={id}",
+            facts.text()
+        )));
+    }
+    Ok(facts)
 }
 
 /// Common fields of a lease in a command, after its address, client and subnet.

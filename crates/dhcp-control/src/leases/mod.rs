@@ -13,8 +13,8 @@ use dhcp_config::Hook;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::CommandBackend;
-use crate::dispatch::CommandDefinition;
-use crate::family::IpVersion;
+use crate::command::CommandDefinition;
+use crate::ip_version::IpVersion;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {

@@ -2,13 +2,12 @@
 
 use dhcp_lease::ClientKey;
 
-use super::lease_fields::{hardware, identifier};
-use super::v4::CLIENT_ID_OCTETS;
-use super::v6::DUID_OCTETS;
+use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, hardware, identifier};
 use crate::answer::CommandAnswer;
 use crate::arguments::{ArgumentFields, integer, not_an_address};
 use crate::backend::LeaseAdministration;
-use crate::family::{CommandFamily, IpVersion};
+use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 
 /// One lease, named by its address or by its client and subnet.
 pub(super) struct LeaseSelector<F: CommandFamily> {

@@ -1,21 +1,20 @@
 //! DHCPv4 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv4Addr};
-use core::ops::RangeInclusive;
 
 use dhcp_lease::ClientId;
 use dhcp_lease::v4::{Lease, V4};
 use serde_json::{Map, Value, json};
 
-use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
+use super::lease_fields::{
+    CLIENT_ID_OCTETS, CommandLeaseFields, common, hardware, identifier, subnet_for,
+};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::backend::SubnetFacts;
-use crate::family::{CommandFamily, FromCommand, IpVersion, LeaseFields};
+use crate::family::{CommandFamily, FromCommand, LeaseFields};
+use crate::ip_version::IpVersion;
+use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
-
-/// Fewest and most bytes of a client identifier.
-pub(super) const CLIENT_ID_OCTETS: RangeInclusive<usize> = 2..=255;
 
 impl CommandFamily for V4 {
     type Ip = Ipv4Addr;
@@ -82,7 +81,7 @@ impl FromCommand for V4 {
     ) -> Result<Lease, CommandAnswer> {
         let address: Ipv4Addr = fields.address("ip-address", 4)?;
         let hardware = hardware(fields.text("hw-address")?).map_err(CommandAnswer::error)?;
-        let subnet = super::change::subnet_for(fields, address.into(), true, subnet)?;
+        let subnet = subnet_for(fields, address.into(), true, subnet)?;
         let client_id = match fields.optional_text("client-id")? {
             Some(text) => Some(identifier(text, CLIENT_ID_OCTETS).map_err(CommandAnswer::error)?),
             None => None,

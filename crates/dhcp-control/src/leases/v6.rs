@@ -1,7 +1,6 @@
 //! DHCPv6 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv6Addr};
-use core::ops::RangeInclusive;
 
 use dhcp_lease::v6::lease::HardwareSource;
 use dhcp_lease::v6::resource::{Resource, ResourceKind};
@@ -9,15 +8,15 @@ use dhcp_lease::v6::{Lease, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::lease_fields::{CommandLeaseFields, common, hardware, identifier};
+use super::lease_fields::{
+    CommandLeaseFields, DUID_OCTETS, common, hardware, identifier, subnet_for,
+};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::backend::SubnetFacts;
-use crate::family::{CommandFamily, FromCommand, IpVersion, LeaseFields};
+use crate::family::{CommandFamily, FromCommand, LeaseFields};
+use crate::ip_version::IpVersion;
+use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
-
-/// Fewest and most bytes of a DUID (RFC 9915 §11.1).
-pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
 
 /// DUID that Kea shows if there is none.
 const EMPTY_DUID: [u8; 3] = [0; 3];
@@ -110,7 +109,7 @@ impl FromCommand for V6 {
         let duid = identifier(fields.text("duid")?, DUID_OCTETS).map_err(CommandAnswer::error)?;
         let resource = resource(fields, address)?;
         let is_address = resource.kind == ResourceKind::Address;
-        let subnet = super::change::subnet_for(fields, address.into(), is_address, subnet)?;
+        let subnet = subnet_for(fields, address.into(), is_address, subnet)?;
         let iaid = fields.number("iaid")?;
         let hardware = match fields.optional_text("hw-address")? {
             Some(text) => hardware(text).map_err(CommandAnswer::error)?,

@@ -1,7 +1,7 @@
 //! Counts of a server, as plain numbers.
 
 use super::names::{self, ADDRESSES, LeaseNames, NAS, PDS, StatisticName, StatisticScope};
-use crate::family::IpVersion;
+use crate::ip_version::IpVersion;
 
 /// All counts of a server, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

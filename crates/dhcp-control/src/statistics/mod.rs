@@ -24,7 +24,7 @@ pub(crate) use names::always_shown_of_subnets;
 pub use names::{StatisticName, StatisticScope, always_shown};
 use observation::{Observation, SampleLimit};
 
-use crate::family::IpVersion;
+use crate::ip_version::IpVersion;
 use crate::text::time_stamp;
 
 /// Default number of samples that are kept of a statistic (`statistic-default-sample-count`).

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::family::IpVersion;
+use crate::ip_version::IpVersion;
 
 /// Scope of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

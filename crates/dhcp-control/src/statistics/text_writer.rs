@@ -93,7 +93,7 @@ mod tests {
 
     use super::super::{LeaseCounts, PoolCounts, ServerCounts, StatisticCommand, SubnetCounts};
     use super::*;
-    use crate::family::IpVersion;
+    use crate::ip_version::IpVersion;
     use crate::text::kea_json;
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
 use crate::backend::CommandBackend;
-use crate::dispatch::CommandDefinition;
+use crate::command::CommandDefinition;
 
 /// Returns all of these commands.
 pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {

@@ -6,7 +6,8 @@ use super::counted;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
-use crate::document::{RESERVATIONS, edit, items, prefix_of, root};
+use crate::configuration::{edit, root};
+use crate::document::{RESERVATIONS, items, prefix_of};
 use crate::family::CommandFamily;
 
 /// Key of the shared networks.

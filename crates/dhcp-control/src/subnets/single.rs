@@ -7,7 +7,8 @@ use super::delta;
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ReceivedCommand, integer};
 use crate::backend::CommandBackend;
-use crate::document::{edit, has_id, name_of, prefix_of, root, subnets};
+use crate::configuration::{edit, root};
+use crate::document::{has_id, name_of, prefix_of, subnets};
 use crate::family::CommandFamily;
 
 pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {

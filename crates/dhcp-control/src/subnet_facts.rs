@@ -1,0 +1,70 @@
+//! Subnets as lease commands see them.
+
+use core::net::IpAddr;
+
+/// Properties of a subnet that lease commands use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubnetFacts {
+    /// Number of the subnet, `id`.
+    pub id: u32,
+    /// Address of the prefix.
+    pub prefix: IpAddr,
+    /// Length of the prefix, bits.
+    pub length: u8,
+    /// `valid-lifetime` of the subnet, seconds.
+    pub valid_lifetime_s: u32,
+}
+
+impl SubnetFacts {
+    /// Returns true if `address` belongs to the prefix.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let shifted = |bits: u128, width: u32| {
+            bits.checked_shr(width - u32::from(self.length).min(width)).unwrap_or_default()
+        };
+        match (self.prefix, address) {
+            (IpAddr::V4(prefix), IpAddr::V4(address)) => {
+                shifted(prefix.to_bits().into(), 32) == shifted(address.to_bits().into(), 32)
+            }
+            (IpAddr::V6(prefix), IpAddr::V6(address)) => {
+                shifted(prefix.to_bits(), 128) == shifted(address.to_bits(), 128)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the prefix as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}/{}", self.prefix, self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnet_holds_the_addresses_of_its_prefix() {
+        let facts = |prefix: &str, length| SubnetFacts {
+            id: 1,
+            prefix: prefix.parse().unwrap(),
+            length,
+            valid_lifetime_s: 0,
+        };
+        for (prefix, length, address, holds) in [
+            ("192.0.2.0", 24, "192.0.2.255", true),
+            ("192.0.2.0", 24, "192.0.3.0", false),
+            ("0.0.0.0", 0, "255.1.2.3", true),
+            ("192.0.2.1", 32, "192.0.2.2", false),
+            ("192.0.2.0", 24, "::1", false),
+            ("2001:db8::", 32, "2001:db8:ffff::", true),
+            ("2001:db8::", 32, "2001:db9::", false),
+            ("::", 0, "ffff::", true),
+            ("::1", 128, "::2", false),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(facts(prefix, length).contains(address), holds, "{address}");
+        }
+    }
+}
