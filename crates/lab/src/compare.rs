@@ -9,10 +9,10 @@ use measure::report::format;
 use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, RunSummary, SUMMARY_SCHEMA};
 
-use crate::bench::grouped;
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
+use crate::number_text::grouped;
 
 /// Name of the page, in the second folder unless the user names another file.
 pub const PAGE: &str = "compare.html";

@@ -20,6 +20,7 @@ mod folder;
 pub mod hosts;
 mod journal;
 pub mod leases;
+mod number_text;
 mod other_load;
 pub mod peers;
 pub mod plans;
@@ -37,6 +38,7 @@ pub mod subject;
 pub mod suite;
 pub mod target;
 pub mod terms;
+pub mod trial;
 
 pub use error::LabError;
 pub use progress::ProgressWriter;

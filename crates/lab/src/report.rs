@@ -12,10 +12,10 @@ use measure::report::format;
 use measure::report::headline::{self, HeadlineText};
 use measure::summary::{self, RestartResult, RunSummary, ServerResult};
 
-use crate::bench::grouped;
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
+use crate::number_text::grouped;
 
 /// Columns of a server's name.
 const NAME: usize = 25;

@@ -135,7 +135,7 @@ fn measure_subjects(
         progress,
     )?;
     let outcomes = runner::run(plan, &subjects, &time, &mut bench)?;
-    let duration_s = runner::TrialRunner::elapsed_s(&bench);
+    let duration_s = crate::trial::TrialRunner::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
     let (flushes, starts) = (bench.flushes(), bench.starts());
     if stop.load(Ordering::Acquire) && outcomes.finished_rounds == 0 {

@@ -8,10 +8,10 @@
 use measure::Plan;
 use measure::plan::{MeasuredProtocol, SearchPlan, ServerFeature};
 
-use crate::bench::grouped;
 use crate::driver::features;
-use crate::runner::TrialRequest;
+use crate::number_text::grouped;
 use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::trial::TrialRequest;
 
 /// Largest pool for ISC dhcpd and DHCPv4. dhcpd keeps some 5 KiB for each free address and looks at
 /// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.

@@ -10,7 +10,7 @@ use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use serde_json::Value;
 use testbed::CommandLine;
 
-use super::generator::{GeneratorAddresses, OfferedLoad};
+use super::offered_load::{GeneratorAddresses, OfferedLoad};
 use crate::family::AddressFamily;
 
 /// Name of the file with the generator's report, in the trial's folder.

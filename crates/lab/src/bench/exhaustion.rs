@@ -5,7 +5,7 @@ use measure::record::Exhaustion;
 
 use super::ProcessBench;
 use crate::error::LabError;
-use crate::runner::TrialRequest;
+use crate::trial::TrialRequest;
 
 /// Interval of the generator's counts in long trials, in seconds.
 pub(super) const INTERVAL_S: &str = "1";

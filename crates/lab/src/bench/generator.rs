@@ -8,33 +8,17 @@ use measure::record::Purpose;
 use testbed::{CommandLine, MeasurementTopology, TopologySide};
 
 use super::avalanche::AvalancheTrial;
+use super::offered_load::{GeneratorAddresses, OfferedLoad};
 use super::service::MeasuredServer;
 use super::{ProcessBench, avalanche, exhaustion, perfdhcp, restart};
 use crate::driver::features;
 use crate::family::AddressFamily;
-use crate::runner::TrialRequest;
+use crate::trial::TrialRequest;
 
 /// Name of the file with the generator's record, in the trial's folder.
 pub(super) const RECORD: &str = "load.json";
 /// Name of the file with the leases that clients got.
 pub(super) const LIST: &str = "leases.csv";
-
-/// Addresses that a generator sends from and to.
-#[derive(Clone, Copy)]
-pub(super) struct GeneratorAddresses {
-    /// Address of the relay agent that the generator is.
-    pub(super) relay: SocketAddr,
-    /// Address of the measured server.
-    pub(super) server: SocketAddr,
-}
-
-/// Load that a trial offers to the server.
-#[derive(Clone, Copy)]
-pub(super) struct OfferedLoad {
-    pub(super) rate_per_s: f64,
-    /// Length of the load in seconds.
-    pub(super) dwell_s: f64,
-}
 
 /// Part of the load that one generator has.
 #[derive(Clone, Copy, Debug)]

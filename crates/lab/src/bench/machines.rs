@@ -14,7 +14,7 @@ use super::generator::{From, RECORD};
 use crate::error::LabError;
 use crate::folder;
 use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, merge_samples};
-use crate::runner::TrialRequest;
+use crate::trial::TrialRequest;
 
 /// Time from the start of generators on other machines until they begin together, in nanoseconds:
 /// SSH and their memory allocation take it.

@@ -7,6 +7,7 @@ mod exhaustion;
 mod generator;
 mod lifecycle;
 mod machines;
+mod offered_load;
 mod perfdhcp;
 mod poll;
 mod profile;
@@ -37,7 +38,6 @@ use testbed::{
     TopologySide,
 };
 
-pub(crate) use perfdhcp::dwell_s as perfdhcp_dwell_s;
 pub use set_up::BenchSettings;
 
 use crate::driver;
@@ -46,10 +46,12 @@ use crate::family::ProtocolAddressing;
 use crate::folder;
 use crate::hosts::Machines;
 use crate::leases::LeaseCheckResult;
+use crate::number_text::grouped;
 use crate::profiler::{PerfRecording, UnreadSamples};
 use crate::progress::ProgressWriter;
-use crate::runner::{RunStage, RunTime, TrialEnd, TrialRequest, TrialRunner};
+use crate::runner::RunTime;
 use crate::samples::from_readings;
+use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 use machines::TrialGenerator;
 use poll::Poller;
 use profile::Profiler;
@@ -152,7 +154,7 @@ impl TrialRunner for ProcessBench<'_> {
         let service = &self.services[request.subject];
         let mut dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
         if service.subject.feature == ServerFeature::Perfdhcp {
-            dwell_s = perfdhcp::dwell_s(dwell_s);
+            dwell_s = driver::perfdhcp::dwell_s(dwell_s);
         }
         let before = TrialRecord { wait_s, flush_us, exhaustion, ..TrialRecord::default() };
         let trial = self.measure(&TrialRequest { dwell_s, ..*request }, before)?;
@@ -380,7 +382,7 @@ impl ProcessBench<'_> {
     ) -> Result<Option<LoadRecord>, LabError> {
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         let load =
-            generator::OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
+            offered_load::OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
         let record = if request.purpose == Purpose::Avalanche {
             avalanche::record(&read(avalanche::REPORT), load)
         } else if self.services[request.subject].subject.feature == ServerFeature::Perfdhcp {
@@ -493,29 +495,5 @@ fn step_words(request: &TrialRequest) -> String {
         | Purpose::Avalanche
         | Purpose::Exhaustion => purpose.to_owned(),
         _ => format!("round {} of {}, {purpose}", request.round + 1, request.rounds),
-    }
-}
-
-/// Formats a rate with separators of thousands.
-pub(crate) fn grouped(rate: f64) -> String {
-    let digits = format!("{rate:.0}");
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        let texts = [0.0, 999.4, 1_000.0, 1_234_567.0].map(grouped);
-        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -8,16 +8,11 @@
 use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use testbed::CommandLine;
 
-use super::generator::{GeneratorAddresses, OfferedLoad};
-use crate::driver::PERFDHCP;
+use super::offered_load::{GeneratorAddresses, OfferedLoad};
+use crate::driver::perfdhcp::{PERFDHCP, dwell_s};
 
 /// Time that perfdhcp waits for answers at the end, in microseconds: later answers count as lost.
 const WAIT_US: &str = "300000";
-
-/// Returns the seconds that a trial of `dwell_s` lasts: perfdhcp takes whole seconds only.
-pub(crate) fn dwell_s(dwell_s: f64) -> f64 {
-    dwell_s.ceil().max(1.0)
-}
 
 /// Makes the command line: whole exchanges of clients that only trial `number` has.
 pub(super) fn command(

@@ -12,7 +12,7 @@ use testbed::proc::process_tree;
 
 use super::ProcessBench;
 use crate::profiler::{Perf, PerfRecording, UnreadSamples};
-use crate::runner::TrialRequest;
+use crate::trial::TrialRequest;
 
 /// Time from the start of the generator until samples are taken, so that it has reached its rate by
 /// then.

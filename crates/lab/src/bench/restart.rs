@@ -6,7 +6,7 @@ use netio::Clock;
 use super::ProcessBench;
 use crate::driver;
 use crate::error::LabError;
-use crate::runner::TrialRequest;
+use crate::trial::TrialRequest;
 
 /// Interval of the generator's counts in such trials, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";

@@ -4,7 +4,10 @@ use measure::plan::MeasuredProtocol;
 use testbed::CommandLine;
 use testbed::command::{find_program, split_words};
 
-use super::{PreparedServer, ServerDeployment, common_configuration, dns, write_configuration};
+use super::deployment::{
+    PreparedServer, ServerDeployment, common_configuration, write_configuration,
+};
+use super::dns;
 use crate::error::LabError;
 
 /// Returns the placeholders that `--server-command` may have: for DHCP the file with a

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{PreparedServer, ServerDeployment, netmask, reported_version};
+use super::deployment::{PreparedServer, ServerDeployment, netmask, reported_version};
 use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;

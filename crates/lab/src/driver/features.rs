@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use measure::plan::ServerFeature;
 use serde_json::{Value, json};
 
-use super::{LEASE_FILE, ServerDeployment};
+use super::deployment::ServerDeployment;
+use super::store::LEASE_FILE;
 use crate::error::LabError;
 use crate::family::AddressFamily;
 

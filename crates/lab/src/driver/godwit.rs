@@ -4,7 +4,7 @@ use measure::plan::{ServerDurability, ServerFeature};
 use serde_json::json;
 use testbed::CommandLine;
 
-use super::{
+use super::deployment::{
     PreparedServer, ServerDeployment, common_configuration, confined, lease_file, reported_version,
     with_ports, write_configuration,
 };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use super::{PreparedServer, ServerDeployment, netmask, reported_version, write};
+use super::deployment::{PreparedServer, ServerDeployment, netmask, reported_version, write};
 use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testbed::command::require_program;
 use testbed::{CommandLine, Debian13, debian};
 
-use super::{
+use super::deployment::{
     CONFIGURATION, PreparedServer, ServerDeployment, common_configuration, confined, lease_file,
     reported_version, with_ports, write_configuration, write_configuration_seen_at,
 };

@@ -2,82 +2,31 @@
 //! folder, pool) into a command line and the path of the server's leases.
 
 mod command;
+mod deployment;
 mod dns;
 mod dnsmasq;
 pub(crate) mod features;
 mod godwit;
 mod isc_dhcpd;
 mod kea;
+pub(crate) mod perfdhcp;
 mod store;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use measure::plan::{MeasuredProtocol, ServerFeature};
-use serde_json::{Value, json};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
 use crate::error::LabError;
-use crate::family::{AddressFamily, ProtocolAddressing};
-use crate::leases::LeaseFile;
+use crate::family::ProtocolAddressing;
 use crate::subject::{KeaVersion, MeasurementSubject, SubjectKind};
+use deployment::CONFIGURATION;
+pub use deployment::{PreparedServer, ServerDeployment};
 pub(crate) use dns::ANSWER;
 pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
 pub use store::{StorePlace, engine};
-
-/// Place in which a server runs, and data that it serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerDeployment {
-    /// Folder of the server, absolute.
-    pub folder: PathBuf,
-    /// Addresses, ports and protocol.
-    pub family: ProtocolAddressing,
-    /// Address at which it receives messages.
-    pub address: SocketAddr,
-    /// Relay from which messages come and to which answers go.
-    pub relay: SocketAddr,
-    /// Number of relays, at the addresses that follow.
-    pub relays: u32,
-    /// Relays at other addresses.
-    pub further_relays: Vec<IpAddr>,
-    /// Name of the interface that has `address`.
-    pub interface: String,
-    /// First and last address of the pool.
-    pub pool: (IpAddr, IpAddr),
-    /// Lifetime of a lease, in seconds.
-    pub lease_time_s: u32,
-    /// Threads of a DNS server.
-    pub threads: u32,
-    /// Path of this binary, absolute.
-    pub godwit: PathBuf,
-    /// Store of its leases.
-    pub store: StorePlace,
-    /// Feature of its configuration beyond one subnet with one pool.
-    pub feature: ServerFeature,
-    /// Number of clients that have a reservation, if the feature gives them one.
-    pub reservations: u32,
-}
-
-/// Server that is ready to be started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PreparedServer {
-    /// Command, without namespace and processor.
-    pub command: CommandLine,
-    /// Lease file that it writes; rotated ones have further suffixes. `None` when unknown.
-    pub lease_file: Option<LeaseFile>,
-    /// Version that the server reports.
-    pub version: String,
-    /// True if it reads frames from a raw socket, where a group of datagrams appears as one:
-    /// datagrams must be sent to it one by one.
-    pub reads_frames: bool,
-}
-
-/// Program of the third-party generator, and its package.
-pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");
-/// Name of the file with a configuration in Kea's form.
-const CONFIGURATION: &str = "config.json";
 
 /// Writes the files of the server of `subject` into the place's folder.
 ///
@@ -158,7 +107,7 @@ pub fn configuration_name(
 /// The missing program and the package that holds it.
 pub fn require(subject: &MeasurementSubject, family: ProtocolAddressing) -> Result<(), LabError> {
     if subject.feature == ServerFeature::Perfdhcp {
-        let (program, package) = PERFDHCP;
+        let (program, package) = perfdhcp::PERFDHCP;
         require_program(program, package)?;
     }
     match &subject.kind {
@@ -174,137 +123,6 @@ pub fn require(subject: &MeasurementSubject, family: ProtocolAddressing) -> Resu
         SubjectKind::Dns(server) => server.program(Path::new("")).map(drop),
         SubjectKind::Command(template) => command::program(template, family.protocol).map(drop),
     }
-}
-
-impl ServerDeployment {
-    /// Returns the last character of a key of Kea's, or of a word on a command line: `4` or `6`.
-    const fn digit(&self) -> char {
-        match self.family.version() {
-            AddressFamily::V4 => '4',
-            AddressFamily::V6 => '6',
-        }
-    }
-
-    /// Returns the number of addresses in the pool.
-    fn pool_size(&self) -> u32 {
-        match self.pool {
-            (IpAddr::V4(first), IpAddr::V4(last)) => u32::from(last) - u32::from(first) + 1,
-            (IpAddr::V6(first), IpAddr::V6(last)) => {
-                (u128::from(last) - u128::from(first)) as u32 + 1
-            }
-            _ => unreachable!("a pool is of one family"),
-        }
-    }
-}
-
-/// Returns Kea's configuration for a place, equal for every server that takes it: one subnet, one
-/// pool, relayed messages only, leases in a file or a database, messages of errors alone.
-fn common_configuration(place: &ServerDeployment) -> Value {
-    let (first, last) = place.pool;
-    let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
-    let (network, length) = place.family.subnet;
-    let relays = place.family.relays(place.relay.ip(), place.relays);
-    let relays = relays.into_iter().chain(place.further_relays.iter().copied());
-    let mut links: Vec<IpAddr> = relays.map(|relay| place.family.link(relay)).collect();
-    links.dedup();
-    let mut configuration = json!({
-        "interfaces-config": {
-            "interfaces": [format!("{}/{}", place.interface, place.address.ip())],
-            "re-detect": false
-        },
-        "lease-database": place.store.lease_database(file(LEASE_FILE)),
-        "valid-lifetime": place.lease_time_s,
-        "loggers": [{
-            "name": format!("kea-dhcp{}", place.digit()),
-            "severity": "ERROR",
-            "output_options": [{ "output": file("server.log") }]
-        }]
-    });
-    configuration[format!("subnet{}", place.digit())] = json!([{
-        "id": 1,
-        "subnet": format!("{network}/{length}"),
-        "relay": { "ip-addresses": links },
-        "pools": [{ "pool": format!("{first} - {last}") }]
-    }]);
-    match place.family.version() {
-        AddressFamily::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
-        AddressFamily::V6 => {
-            configuration["preferred-lifetime"] = json!(place.lease_time_s);
-            // The folder in which it keeps its identifier.
-            configuration["data-directory"] = json!(place.folder.to_string_lossy());
-        }
-    }
-    features::apply(place, &mut configuration);
-    configuration
-}
-
-/// Returns `command` with the folders that Kea's servers confine files to: all of them `folder`.
-fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
-    for name in [
-        "KEA_PIDFILE_DIR",
-        "KEA_LOCKFILE_DIR",
-        "KEA_DHCP_DATA_DIR",
-        "KEA_LOG_FILE_DIR",
-        "KEA_CONTROL_SOCKET_DIR",
-    ] {
-        command = command.env(name, folder.to_string_lossy());
-    }
-    command
-}
-
-/// Returns the lease file that Kea's configuration names; `None` if the configuration writes none.
-fn lease_file(place: &ServerDeployment) -> Option<LeaseFile> {
-    let path = place.folder.join(LEASE_FILE);
-    (place.feature != ServerFeature::NotPersisted)
-        .then(|| LeaseFile::kea(path, place.family.version()))
-}
-
-/// Writes a configuration into the place's folder and returns its path.
-fn write_configuration(
-    place: &ServerDeployment,
-    configuration: &Value,
-) -> Result<String, LabError> {
-    write_configuration_seen_at(&place.folder, place, configuration)
-}
-
-/// Writes the configuration for a server that sees the place's folder at `seen`.
-fn write_configuration_seen_at(
-    seen: &Path,
-    place: &ServerDeployment,
-    configuration: &Value,
-) -> Result<String, LabError> {
-    let path = place.folder.join(CONFIGURATION);
-    let whole = json!({ format!("Dhcp{}", place.digit()): configuration });
-    let text = serde_json::to_string_pretty(&whole).expect("values are JSON");
-    write(&path, &(features::with_includes(seen, &text) + "\n"))?;
-    features::write_files(place)?;
-    Ok(path.to_string_lossy().into_owned())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), LabError> {
-    std::fs::write(path, text).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
-}
-
-/// Converts `length` of a prefix to a netmask.
-fn netmask(length: u8) -> Ipv4Addr {
-    Ipv4Addr::from(u32::MAX << (32 - u32::from(length)))
-}
-
-/// Adds `-p` and, if answers go to a relay on another port than its own, `-P`.
-fn with_ports(command: CommandLine, place: &ServerDeployment) -> CommandLine {
-    let (port, relay_port) = (place.address.port(), place.relay.port());
-    if (port, relay_port) == (place.family.port, place.family.port) {
-        return command;
-    }
-    command.args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
-}
-
-/// Returns the first line that `program ARGUMENT` prints, from standard error if standard output is
-/// empty.
-fn reported_version(program: &Path, argument: &str) -> String {
-    let output = CommandLine::new(program.to_string_lossy()).arg(argument).to_command().output();
-    let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-    String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! Configurations and command lines, checked by the servers themselves if they are installed.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use measure::plan::ServerDurability;
+use serde_json::{Value, json};
 use testbed::DatabaseEngine;
 
+use super::deployment::common_configuration;
 use super::*;
+use crate::family::AddressFamily;
 
 fn place(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-drv-{name}-{}", std::process::id()));

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use measure::summary::{RunFigure, RunState, RunSummary};
 
-use crate::bench::grouped;
 use crate::columns;
+use crate::number_text::grouped;
 
 /// Columns of a server's name.
 const NAME: usize = 14;

@@ -11,13 +11,14 @@ use measure::Plan;
 use measure::plan::ServerFeature;
 use measure::record::{ExchangeCounts, LoadRecord, Purpose, TrialRecord};
 
-use super::{TrialEnd, TrialRequest, TrialRunner, run_stages};
-use crate::bench::perfdhcp_dwell_s;
+use super::run_stages;
 use crate::driver::DnsServer;
+use crate::driver::perfdhcp;
 use crate::error::LabError;
 use crate::profiler::Perf;
 use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::terms::MeasurementTerms;
+use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 
 /// Factor by which a run may exceed its forecast before searches are hurried and rounds left out,
 /// so that it ends within a tenth of the announced time.
@@ -48,25 +49,6 @@ const RESTART_S: f64 = 5.0;
 const MISSED_CONFIRMATIONS: f64 = 0.5;
 /// Time that a search trial with losses waits beyond the silence that ends it, in seconds.
 const QUIET_S: f64 = 0.1;
-
-/// Part of a run that has come to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RunStage {
-    /// Start of the servers.
-    Started,
-    /// Round of this number, from 0.
-    Round(u32),
-    /// Load curve, avalanches included.
-    Curve,
-    /// Ramp.
-    Ramp,
-    /// Profiles.
-    Profiles,
-    /// Restarts of databases.
-    Restarts,
-    /// Trials of the whole run.
-    Trials,
-}
 
 /// Forecast time of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -314,7 +296,7 @@ impl TrialRunner for Rehearsal<'_> {
         let terms = MeasurementTerms::for_subject(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
         if subject.feature == ServerFeature::Perfdhcp {
-            dwell_s = perfdhcp_dwell_s(dwell_s);
+            dwell_s = perfdhcp::dwell_s(dwell_s);
         }
         let due = (request.rate_per_s * dwell_s).ceil() as u64;
         let able = (typical_per_s(subject) * dwell_s) as u64;

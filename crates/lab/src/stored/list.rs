@@ -13,11 +13,11 @@ use measure::summary::SUMMARY_SCHEMA;
 use serde::Deserialize;
 
 use super::baselines::Baselines;
-use crate::bench::grouped;
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
 use crate::journal;
+use crate::number_text::grouped;
 use crate::suite::SUITE;
 
 /// Columns of a server's name with its indentation.

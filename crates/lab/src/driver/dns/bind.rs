@@ -2,7 +2,7 @@
 //! without additional records.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::ServerDeployment;
+use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "named.conf";
 

@@ -1,7 +1,7 @@
 //! Knot DNS (`knotd`, package `knot`): the zone from its file alone, no journal.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::ServerDeployment;
+use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 

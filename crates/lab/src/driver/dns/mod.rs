@@ -20,7 +20,7 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 use testbed::nobody::{can_reach, give_away, unprivileged};
 
-use super::{PreparedServer, ServerDeployment, reported_version, write};
+use super::deployment::{PreparedServer, ServerDeployment, reported_version, write};
 use crate::error::LabError;
 
 /// DNS server that the lab knows.

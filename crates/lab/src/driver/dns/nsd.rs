@@ -3,7 +3,7 @@
 //! the server.
 
 use super::{ZONE, ZONE_FILE};
-use crate::driver::ServerDeployment;
+use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 

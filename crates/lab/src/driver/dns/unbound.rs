@@ -2,7 +2,7 @@
 //! resolved. Its answers have the flag for available recursion.
 
 use super::{ANSWER, NAME, ZONE};
-use crate::driver::ServerDeployment;
+use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "unbound.conf";
 

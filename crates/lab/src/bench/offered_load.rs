@@ -1,0 +1,20 @@
+//! Load that a generator offers, and the addresses that it sends from and to.
+
+use std::net::SocketAddr;
+
+/// Addresses that a generator sends from and to.
+#[derive(Clone, Copy)]
+pub(super) struct GeneratorAddresses {
+    /// Address of the relay agent that the generator is.
+    pub(super) relay: SocketAddr,
+    /// Address of the measured server.
+    pub(super) server: SocketAddr,
+}
+
+/// Load that a trial offers to the server.
+#[derive(Clone, Copy)]
+pub(super) struct OfferedLoad {
+    pub(super) rate_per_s: f64,
+    /// Length of the load in seconds.
+    pub(super) dwell_s: f64,
+}

@@ -1,0 +1,9 @@
+//! Debian's perfdhcp: its package, and the lengths of trials that it can do.
+
+/// Program of the third-party generator, and its package.
+pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");
+
+/// Returns the seconds that a trial of `dwell_s` lasts: perfdhcp takes whole seconds only.
+pub(crate) fn dwell_s(dwell_s: f64) -> f64 {
+    dwell_s.ceil().max(1.0)
+}
