@@ -29,6 +29,7 @@ use netio::Clock;
 use crate::ServerError;
 use crate::loading::LeaseTableIntake;
 use crate::log::counted;
+use crate::loggers::DHCPSRV;
 use crate::policy;
 use crate::service::{CommonServerSettings, DaemonFamily};
 
@@ -39,9 +40,6 @@ const RETRY_MS: u32 = 1_000;
 const LOGGED_STEP_S: u64 = 60;
 /// Attempts to write a new lease file before the server ends, if `on-fail` demands that it ends.
 const TRIES_MAX: u32 = 30;
-
-/// Logger of leases and their files.
-pub(crate) const DHCPSRV: &str = "dhcpsrv";
 
 /// Lease backend.
 pub(crate) enum LeaseBackend<P: DaemonFamily> {

@@ -17,6 +17,7 @@ mod leases;
 mod listeners;
 mod loading;
 mod log;
+mod loggers;
 mod narrate;
 mod panics;
 mod pid_file;

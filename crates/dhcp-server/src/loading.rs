@@ -12,8 +12,8 @@ use dhcp_lease::LeaseTable;
 use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily, LeaseLoadProgress, take_prefetched};
 use netio::Clock;
 
-use crate::leases::DHCPSRV;
 use crate::log::counted;
+use crate::loggers::DHCPSRV;
 use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Time between two log lines about a load.

@@ -1,6 +1,7 @@
 //! The panic hook of a server: a panic is logged and ends the process, unless the work in which it
 //! happened can be given up alone ([`dhcp_engine::contain`]).
 
+use crate::loggers::DAEMON;
 use std::future::{Future, poll_fn};
 use std::panic::{PanicHookInfo, set_hook};
 use std::pin::pin;
@@ -10,8 +11,6 @@ use std::task::Poll;
 use std::thread;
 
 use dhcp_engine::contain;
-
-use crate::log::DAEMON;
 
 #[cfg(test)]
 mod tests;

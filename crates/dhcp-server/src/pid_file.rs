@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::ServerError;
-use crate::log::DAEMON;
+use crate::loggers::DAEMON;
 use crate::policy;
 
 /// Mode of the file: every user may read the server's number.

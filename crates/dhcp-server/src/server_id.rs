@@ -17,7 +17,7 @@ use dhcp_config::v6::{ServerIdConfig, ServerIdType};
 use dhcp_store::regular_file;
 
 use crate::ServerError;
-use crate::log::DAEMON;
+use crate::loggers::DAEMON;
 
 /// Kea's name of the file.
 pub(crate) const FILE: &str = "kea-dhcp6-serverid";

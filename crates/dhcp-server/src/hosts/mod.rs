@@ -22,8 +22,9 @@ use netio::Clock;
 use serde_json::Value;
 
 use crate::ServerError;
-use crate::leases::{self, DHCPSRV};
+use crate::leases;
 use crate::log::counted;
+use crate::loggers::DHCPSRV;
 use crate::service::{CommonServerSettings, DaemonFamily};
 pub(crate) use row_reports::HostRowCounts;
 use row_reports::RowReports;

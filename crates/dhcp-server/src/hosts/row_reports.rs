@@ -1,11 +1,10 @@
 //! Reports of rows in hosts databases that are ignored, entirely or in part: counted each time that
 //! they are read, logged once.
 
+use crate::loggers::DHCPSRV;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::leases::DHCPSRV;
 
 /// Largest number of remembered reports. Beyond that rows are only counted, so that a damaged table
 /// does not fill the log.

@@ -15,10 +15,10 @@ use dhcp_store::sql::settings::DatabaseSslMode;
 use dhcp_store::sql::{SharedLeases, SqlDatabaseKind, SqlSettings};
 use netio::Clock;
 
-use super::DHCPSRV;
 use crate::ServerError;
 use crate::loading::LeaseTableIntake;
 use crate::log::counted;
+use crate::loggers::DHCPSRV;
 use crate::service::{CommonServerSettings, DaemonFamily};
 
 /// Path of the socket of Debian's MariaDB servers. Kea's client library uses the socket when the

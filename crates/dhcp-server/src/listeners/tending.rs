@@ -12,7 +12,7 @@ use super::plan::{ListenerPlan, plan};
 use super::settings::ListenerSettings;
 use super::{ListenerEndpoint, ListenerSet, list};
 use crate::ServerError;
-use crate::log::DAEMON;
+use crate::loggers::DAEMON;
 use crate::published::PublishedValue;
 
 /// Least time between two checks after a change.

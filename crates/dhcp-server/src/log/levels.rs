@@ -1,7 +1,7 @@
 //! Levels of detail that loggers want about single messages, small enough to be read with every
 //! batch.
 
-use crate::narrate::LogTopic;
+use crate::loggers::LogTopic;
 
 /// Levels of detail: for each [`LogTopic`] a byte, which is one more than the highest `debuglevel`
 /// that a logger takes, or 0 for none.

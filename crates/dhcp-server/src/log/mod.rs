@@ -1,7 +1,7 @@
 //! Log messages: Kea's logger names, severities, outputs and layouts, off the packet path.
 //!
 //! Code logs with the macros of `tracing`. The target is a logger's name below the root logger
-//! `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] is the child that is named like the family), and the
+//! `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`](crate::loggers::DAEMON) is the child that is named like the family), and the
 //! field `id` is Kea's message identifier (`DHCPX_` stands for `DHCP4_` or `DHCP6_`). The message
 //! goes into a bounded queue, from which a thread writes it. Messages that do not fit are counted,
 //! and the log reports the count. Nothing is logged per packet unless a logger's settings demand
@@ -18,6 +18,7 @@ mod sink;
 mod text;
 mod writer;
 
+use crate::loggers::DAEMON;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -37,9 +38,6 @@ pub(crate) use levels::LogTopicLevels;
 use routes::Routes;
 use text::EventFields;
 use writer::LogWriterItem;
-
-/// Target of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
-pub(crate) const DAEMON: &str = "daemon";
 
 /// Largest number of messages that wait for the writer.
 const QUEUE_CAPACITY: usize = 4_096;

@@ -1,14 +1,14 @@
 //! Routing of messages: the configured loggers, and the settings that loggers inherit.
 
+use crate::loggers::{DAEMON, LogTopic};
 use std::sync::Arc;
 
 use dhcp_config::{LogDestination, LogOutput, LogSeverity, Logger};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use super::LogTopicLevels;
 use super::sink::LogSink;
-use super::{DAEMON, LogTopicLevels};
-use crate::narrate::LogTopic;
 
 /// `debuglevel` from which on the finest messages are written too.
 const TRACE_FROM: u8 = 50;

@@ -21,6 +21,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
 use crate::log::LogTopicLevels;
+use crate::loggers::LogTopic;
 
 pub(crate) use pending_requests::Questions;
 pub(crate) use recorder::{Mailbox, NoticeRecorder};
@@ -48,31 +49,6 @@ fn probation_s() -> u32 {
 /// Returns true if a released lease stays with its client for a while.
 fn keeps_released() -> bool {
     KEEPS_RELEASED.load(Ordering::Relaxed)
-}
-
-/// Loggers of single messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LogTopic {
-    /// `packets`
-    Packets,
-    /// `bad-packets`
-    BadPackets,
-    /// `leases`
-    Leases,
-}
-
-impl LogTopic {
-    /// All topics.
-    pub(crate) const ALL: [Self; 3] = [Self::Packets, Self::BadPackets, Self::Leases];
-
-    /// Returns the logger's name below the root.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Packets => "packets",
-            Self::BadPackets => "bad-packets",
-            Self::Leases => "leases",
-        }
-    }
 }
 
 /// A log message of Kea.

@@ -218,13 +218,13 @@ impl NoticeRecorder {
 
 #[cfg(test)]
 mod tests {
+    use crate::loggers::LogTopic;
     use std::net::{Ipv4Addr, SocketAddrV4};
 
     use dhcp_engine::Notice as Told;
     use dhcp_engine::v4::{Destination, Ingress};
 
     use super::*;
-    use crate::narrate::LogTopic;
 
     const RELAY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 67);
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::recorder::{FamilyMessageOutcome, Mailbox, Notes, NoticeSignal};
 use super::{MessageLogWriter, Questions, tell_v4, tell_v6};
 use crate::ServerError;
-use crate::log::{self, DAEMON};
+use crate::log;
+use crate::loggers::DAEMON;
 
 /// Time in which notices gather, so that a shard seldom has to wake the thread.
 const GATHERING: Duration = Duration::from_millis(5);

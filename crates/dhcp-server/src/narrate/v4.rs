@@ -1,5 +1,6 @@
 //! Lines about messages of DHCPv4.
 
+use crate::loggers::LogTopic;
 use base::ColonHex;
 use dhcp_engine::v4::{Destination, Ingress};
 use dhcp_engine::{DropReason, Notice, Protocol};
@@ -7,9 +8,9 @@ use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, MessageLogWriter, NoticeOf,
-    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released,
-    line, log_datagram, probation_s,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf, PACKET_HANDLING,
+    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released, line, log_datagram,
+    probation_s,
 };
 
 const PARSE_FAILED: KeaLogMessage =

@@ -1,5 +1,6 @@
 //! Lines about messages of DHCPv6.
 
+use crate::loggers::LogTopic;
 use std::net::SocketAddrV6;
 
 use base::ColonHex;
@@ -9,9 +10,9 @@ use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, LogTopic, MessageLogWriter, NoticeOf,
-    PACKET_HANDLING, PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions,
-    keeps_released, line, log_datagram, probation_s, request_type,
+    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf, PACKET_HANDLING,
+    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, keeps_released, line,
+    log_datagram, probation_s, request_type,
 };
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");

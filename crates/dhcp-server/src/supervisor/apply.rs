@@ -19,7 +19,8 @@ use super::statistics::{StatisticsConfiguration, StatisticsTask};
 use super::{ActiveConfiguration, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
-use crate::log::{self, DAEMON, counted};
+use crate::log::{self, counted};
+use crate::loggers::DAEMON;
 use crate::narrate;
 use crate::service::DaemonFamily;
 

@@ -37,7 +37,7 @@ use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::LeaseBackend;
 use crate::listeners::ListenerKeeper;
-use crate::log::DAEMON;
+use crate::loggers::DAEMON;
 use crate::narrate::{Mailbox, MessageLog};
 use crate::panics::INTERNAL_ERROR;
 use crate::server::DaemonSettings;

@@ -19,7 +19,8 @@ use super::counts::CounterSources;
 use super::exhaustion::{self, ExhaustionLog};
 use crate::ServerError;
 use crate::control::PendingControlRequest;
-use crate::log::{self, DAEMON};
+use crate::log;
+use crate::loggers::DAEMON;
 use crate::panics::INTERNAL_ERROR;
 use crate::service::{DaemonFamily, SubnetSummary};
 

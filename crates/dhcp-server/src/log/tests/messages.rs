@@ -9,7 +9,8 @@ use dhcp_wire::v4::{Dhcp4Header, MessageType, MessageWriter};
 use dhcp_wire::v6::{self, IaKind, StatusCode};
 
 use super::*;
-use crate::narrate::{LogTopic, MessageLogWriter, Questions, tell_v4, tell_v6};
+use crate::loggers::LogTopic;
+use crate::narrate::{MessageLogWriter, Questions, tell_v4, tell_v6};
 
 /// Returns the lines that `tell` logs when everything up to `debug_level` is wanted.
 fn told(family: &'static str, debug_level: u8, tell: impl Fn(MessageLogWriter<'_>)) -> Vec<String> {
