@@ -4,8 +4,9 @@
 use core::ops::RangeInclusive;
 
 use crate::address::Address;
+use crate::diagnostics::ParseDiagnostics;
 use crate::json::{JsonContent, JsonMember, JsonValue};
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 use base::nearest;
 
 /// Map being read.

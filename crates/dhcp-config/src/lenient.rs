@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::context::ParseContext;
 use crate::json::{JsonContent, JsonValue};
-use crate::source::{ParseDiagnostics, SourcePosition};
+use crate::source::SourcePosition;
 
 /// Lists whose elements can be left out, each with the noun for an element.
 const LISTS: [(&str, &str); 3] =
@@ -21,19 +22,19 @@ const NAMES: [&str; 7] =
 /// `root`, each with a warning in `findings`.
 pub(crate) fn read<T>(
     root: &mut JsonValue,
-    findings: &mut ParseDiagnostics,
-    read_root: fn(&JsonValue, &mut ParseDiagnostics) -> Option<T>,
+    findings: &mut ParseContext,
+    read_root: fn(&JsonValue, &mut ParseContext) -> Option<T>,
 ) -> Option<T> {
     let mut left_out: Vec<(SourcePosition, String)> = Vec::new();
     loop {
-        let mut found = ParseDiagnostics::unbounded(findings.security.clone());
+        let mut found = ParseContext::unbounded(findings.security.clone());
         let config = read_root(root, &mut found);
         let wrong = elements_of(root, &found);
         if wrong.is_empty() {
             for (at, message) in left_out {
                 found.warn(at, message);
             }
-            findings.extend(found);
+            findings.extend(found.into_diagnostics());
             return config;
         }
         let mut gone = BTreeSet::new();
@@ -56,10 +57,7 @@ struct Element {
 /// Returns the errors that lie in elements, with their messages; none when one lies outside. When
 /// two elements exclude each other, the second is left out, unless the first has an error of its
 /// own.
-fn elements_of(
-    root: &JsonValue,
-    found: &ParseDiagnostics,
-) -> Vec<(SourcePosition, Element, String)> {
+fn elements_of(root: &JsonValue, found: &ParseContext) -> Vec<(SourcePosition, Element, String)> {
     if !found.has_errors() {
         return Vec::new();
     }

@@ -13,6 +13,8 @@
 mod address;
 pub mod advise;
 mod automata;
+mod context;
+mod diagnostics;
 mod document;
 pub mod expression;
 mod fields;
@@ -38,8 +40,9 @@ pub use v6::{
     Pool6, Reservation6, Reserved6, ReservedPrefix, ServerIdConfig, ServerIdType, Subnet6,
 };
 
+use context::ParseContext;
 use json::JsonValue;
-use source::{ParseDiagnostics, Sources};
+use source::Sources;
 
 /// Source of the text of files named by `<?include "file"?>`.
 ///
@@ -159,7 +162,7 @@ fn parse_host<F: hosts::ReservationFamily>(
     host: &str,
 ) -> Result<(hosts::ReservationOf<F>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
     let text = format!("{{ \"option-def\": {definitions}, \"reservations\": [ {host} ] }}");
-    let (mut sources, mut findings) = (Sources::default(), ParseDiagnostics::default());
+    let (mut sources, mut findings) = (Sources::default(), ParseContext::default());
     let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
     let read = root.and_then(|root| {
         let mut fields = fields::MapReader::from_value(&root, "a host", &mut findings)?;
@@ -220,11 +223,11 @@ fn parse<T>(
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-    read_root: fn(&JsonValue, &mut ParseDiagnostics) -> Option<T>,
+    read_root: fn(&JsonValue, &mut ParseContext) -> Option<T>,
     shape: &'static document::DocumentSchema,
 ) -> Result<CheckedConfig<T>, Vec<ConfigProblem>> {
     let mut sources = Sources::default();
-    let mut findings = ParseDiagnostics::with_security(reading.policy.clone());
+    let mut findings = ParseContext::with_security(reading.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let read = root.and_then(|mut root| {
         let is_lenient = reading.is_lenient || godwit::is_lenient(&root);

@@ -22,6 +22,17 @@ impl Severity {
     }
 }
 
+/// Place in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigPosition {
+    /// File, as named to the parser or in the include.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+}
+
 /// Problem of a configuration file.
 ///
 /// `Display` prints `file:line:column: error: message`, the line with a caret under the place, and

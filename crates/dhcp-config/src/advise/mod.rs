@@ -22,8 +22,10 @@ mod server;
 pub use fault::PerformanceFault;
 pub use measured::{Cost, LeaseRateShare, ShareMeaning};
 
+use crate::context::ParseContext;
 use crate::json::{self, JsonValue};
-use crate::source::{ParseDiagnostics, SourcePosition, Sources};
+pub use crate::problem::ConfigPosition;
+use crate::source::{SourcePosition, Sources};
 use crate::{ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, v4, v6};
 use facts::{ConfigFacts, View};
 
@@ -81,17 +83,6 @@ pub struct MeasuredRate {
     pub source: String,
 }
 
-/// Place in a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConfigPosition {
-    /// File, as named to the parser or in the include.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: u32,
-    /// Column in characters, counted from 1.
-    pub column: u32,
-}
-
 /// Fault found in a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerformanceFinding {
@@ -143,7 +134,7 @@ impl AdviceSubject {
         text: &str,
         resolver: &mut dyn IncludeResolver,
     ) -> Result<Self, Vec<ConfigProblem>> {
-        let (mut sources, mut problems) = (Sources::default(), ParseDiagnostics::default());
+        let (mut sources, mut problems) = (Sources::default(), ParseContext::default());
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
         let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
             let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());

@@ -8,7 +8,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::text;
 use crate::shared::family::ConfigFamily;
-use crate::shared::options::{Definitions, OptionKey, host_identifier, octets_of_value};
+use crate::shared::options::definitions::{Definitions, OptionKey};
+use crate::shared::options::{host_identifier, octets_of_value};
 
 /// Function that finds the code and the name of a standard option by its space and one of both.
 pub(super) type Standard = fn(&str, OptionKey<'_>) -> Option<(u16, String)>;

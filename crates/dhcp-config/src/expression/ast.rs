@@ -2,7 +2,7 @@
 //! the depth of its brackets (see [`DEPTH_MAX`](super::DEPTH_MAX)) and walking it may recurse.
 
 use super::Pattern;
-use crate::shared::options::Field;
+use crate::shared::options::definition::Field;
 
 /// Expression that is true or false for a message: a `test`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -21,7 +21,7 @@ pub use ast::{
 pub use parser::{parse_condition, parse_text};
 pub use pattern::Pattern;
 
-use crate::shared::options::Field;
+use crate::shared::options::definition::Field;
 
 /// Maximum depth of nested brackets, functions and `not`: a file from another author must not
 /// exhaust the stack.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::octet_of;
 use crate::IncludeResolver;
-use crate::source::{MAX_TEXT_BYTES, ParseDiagnostics, SourcePosition, Sources};
+use crate::diagnostics::ParseDiagnostics;
+use crate::source::{MAX_TEXT_BYTES, SourcePosition, Sources};
 
 /// Maximum depth of nested includes; Kea's limit.
 const MAX_INCLUDE_DEPTH: usize = 10;

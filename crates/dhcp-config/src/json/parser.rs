@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::lexer::{JsonToken, Lexer, ReportedParseError};
 use super::{JsonContent, JsonMember, JsonValue};
 use crate::IncludeResolver;
-use crate::source::{ParseDiagnostics, SourcePosition, Sources};
+use crate::diagnostics::ParseDiagnostics;
+use crate::source::{SourcePosition, Sources};
 
 /// Maximum depth of nested lists and maps. A Kea configuration needs nine levels.
 const MAX_DEPTH: usize = 100;

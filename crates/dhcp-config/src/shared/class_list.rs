@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
 use super::family::ConfigFamily;
-use super::options::{self, Field, OptionKey};
+use super::options;
+use super::options::definition::Field;
+use super::options::definitions::OptionKey;
 use super::terms::{Bounded, BoundedKeys, VALID};
 use super::types::Lifetime;
 use super::{godwit, other_keys};
+use crate::context::ParseContext;
 use crate::expression::{
     ExpressionError, Pattern, TextExpression, Vocabulary, parse_condition, parse_text,
 };
 use crate::fields::{MapReader, text_of};
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Classes that the server assigns itself: they must not have a test.
 const BUILT_IN: [&str; 4] = ["ALL", "KNOWN", "UNKNOWN", "BOOTP"];
@@ -34,7 +37,7 @@ pub(crate) trait Classified: ConfigFamily {
     /// Reads the settings that only this family's classes have.
     fn read_class_terms(
         fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self::ClassTerms;
     /// Returns true if these settings affect leases, which has no effect once a lease exists.
     fn shapes_leases(terms: &Self::ClassTerms) -> bool;
@@ -45,7 +48,7 @@ type ClassOf<F> = ClientClass<<F as ConfigFamily>::Code, <F as Classified>::Clas
 /// Reads the global `client-classes`.
 pub(crate) fn classes<F: Classified>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<ClassOf<F>> {
     let mut classes = Vec::new();
     let mut names = BTreeMap::new();
@@ -58,7 +61,7 @@ pub(crate) fn classes<F: Classified>(
 fn class<F: Classified>(
     item: &JsonValue,
     names: &mut BTreeMap<String, SourcePosition>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<ClassOf<F>> {
     let mut fields = MapReader::from_value(item, "a client class", findings)?;
     let name = fields.text("name", findings);
@@ -113,7 +116,7 @@ fn class<F: Classified>(
 fn test<F: Classified>(
     fields: &mut MapReader<'_>,
     names: &BTreeMap<String, SourcePosition>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<Option<ClassTest>>> {
     let plain = fields.text("test", findings);
     let template = fields.text("template-test", findings);
@@ -140,7 +143,7 @@ fn test<F: Classified>(
 /// Reads an expression whose value is a string, and which may name any class.
 pub(crate) fn text<F: Classified>(
     text: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<TextExpression> {
     let mut known =
         ConfigVocabulary::<F> { names: None, findings, family: core::marker::PhantomData };
@@ -149,7 +152,7 @@ pub(crate) fn text<F: Classified>(
 }
 
 /// Reports an expression error at its position inside the string that begins at `at`.
-fn refuse(at: SourcePosition, error: ExpressionError, findings: &mut ParseDiagnostics) {
+fn refuse(at: SourcePosition, error: ExpressionError, findings: &mut ParseContext) {
     findings.error_inside(at, error.offset, error.message);
 }
 
@@ -158,7 +161,7 @@ struct ConfigVocabulary<'n, F> {
     /// Classes so far; any class when `None`.
     names: Option<&'n BTreeMap<String, SourcePosition>>,
     /// Options that the file defines, and its regular expressions.
-    findings: &'n mut ParseDiagnostics,
+    findings: &'n mut ParseContext,
     family: core::marker::PhantomData<F>,
 }
 
@@ -216,7 +219,7 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
 pub(crate) fn lifetime(
     fields: &mut MapReader<'_>,
     keys: BoundedKeys,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<Lifetime> {
     let bounded = Bounded::read(fields, keys, findings);
     let (default, min, max) = (bounded.value, bounded.min, bounded.max);
@@ -240,7 +243,7 @@ pub(crate) fn lifetime(
 }
 
 /// Reads the lists of classes of a network, subnet or pool.
-pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> ClassGuards {
+pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassGuards {
     let required = either(
         fields,
         ["client-classes", "client-class"],
@@ -267,7 +270,7 @@ pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics
 fn list(
     fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<Vec<String>>> {
     let at = fields.take(key)?.at;
     let mut names: Vec<String> = Vec::new();
@@ -287,8 +290,8 @@ fn list(
 fn either<'v, T>(
     fields: &mut MapReader<'v>,
     [key, old]: [&'static str; 2],
-    read: impl Fn(&mut MapReader<'v>, &'static str, &mut ParseDiagnostics) -> Option<PositionedValue<T>>,
-    findings: &mut ParseDiagnostics,
+    read: impl Fn(&mut MapReader<'v>, &'static str, &mut ParseContext) -> Option<PositionedValue<T>>,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<T>> {
     let (now, before) = (read(fields, key, findings), read(fields, old, findings));
     if let (Some(now), Some(before)) = (&now, &before) {

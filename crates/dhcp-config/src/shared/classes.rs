@@ -1,7 +1,7 @@
 //! Client classes as configured, and references to them: guards of scopes, tags of options.
 
 use super::Lifetime;
-use super::options::OptionData;
+use super::options::data::OptionData;
 use crate::expression::{Condition, TextExpression};
 
 /// Element of `client-classes`. `C` is the type of an option code, `B` that of the settings that

@@ -5,15 +5,15 @@ use super::security::{self, PathPurpose};
 use super::sql::{self, DatabaseKind, SqlDatabase, SqlKind};
 use super::types::{ExpiredLeases, GodwitLeaseDatabase, LeaseDatabase, OnFail};
 use super::{godwit, inactive};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, U32};
 use crate::json::{JsonMember, JsonValue};
-use crate::source::ParseDiagnostics;
 
 /// Reads `lease-database`, and the settings that `godwit` adds to it.
 pub(crate) fn lease_database<F: ConfigFamily>(
     entry: Option<&JsonMember>,
     godwit: &GodwitLeaseDatabase,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> LeaseDatabase {
     let read = |entry: &JsonMember| database::<F>(&entry.value, "`lease-database`", findings).1;
     let mut database = entry.map(read).unwrap_or_default();
@@ -38,13 +38,13 @@ pub(crate) fn lease_database<F: ConfigFamily>(
 /// Reads `hosts-database` or one of `hosts-databases`.
 pub(crate) fn hosts_database<F: ConfigFamily>(
     value: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<SqlDatabase> {
     shared_database::<F>(value, "a hosts database", findings)
 }
 
 /// Reads `config-control`.
-pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
+pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) {
     let Some(mut fields) = MapReader::from_value(value, "`config-control`", findings) else {
         return;
     };
@@ -62,7 +62,7 @@ pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut 
 fn shared_database<F: ConfigFamily>(
     value: &JsonValue,
     what: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<SqlDatabase> {
     let before = findings.errors();
     let (kind, database) = database::<F>(value, what, findings);
@@ -77,7 +77,7 @@ fn shared_database<F: ConfigFamily>(
 fn database<F: ConfigFamily>(
     value: &JsonValue,
     what: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> (Option<DatabaseKind>, LeaseDatabase) {
     let mut database = LeaseDatabase::default();
     let Some(mut fields) = MapReader::from_value(value, what, findings) else {
@@ -129,7 +129,7 @@ fn database<F: ConfigFamily>(
 fn kind(
     fields: &mut MapReader<'_>,
     what: &str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<DatabaseKind> {
     if fields.take("type").is_none() {
         let help = "must be one of: memfile, mysql, postgresql";
@@ -149,7 +149,7 @@ fn kind(
 }
 
 /// Reads `expired-leases-processing`.
-pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseDiagnostics) -> ExpiredLeases {
+pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseContext) -> ExpiredLeases {
     const U16: core::ops::RangeInclusive<i64> = 0..=65535;
     let mut expired = ExpiredLeases::default();
     let Some(mut fields) = MapReader::from_value(value, "`expired-leases-processing`", findings)

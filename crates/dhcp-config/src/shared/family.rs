@@ -3,10 +3,24 @@
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 
-use super::options::{Field, StandardSpace};
+use super::options::definition::{Field, StandardSpace};
 use super::reservations::IdentifierKind;
-use super::terms::TeeTimes;
 use crate::address::Address;
+
+/// Treatment of T1 and T2 in a family.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TeeTimes {
+    /// True if the server computes unset ones.
+    pub(crate) calculate: bool,
+    /// T1 as a part of the time it counts from.
+    pub(crate) t1_percent: f64,
+    /// T2 as a part of the time it counts from.
+    pub(crate) t2_percent: f64,
+    /// Effect of a T1 that is not below T2.
+    pub(crate) on_tie: &'static str,
+    /// Effect of a T1 or T2 that is not below the valid lifetime.
+    pub(crate) on_late: &'static str,
+}
 
 /// Family of addresses, as the shared readers see it.
 pub(crate) trait ConfigFamily: Sized + 'static {

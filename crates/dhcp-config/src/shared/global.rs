@@ -10,9 +10,9 @@ use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger, Shards,
 };
 use super::{database, godwit, inactive, loggers, names, options, policy, sockets};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
-use crate::source::ParseDiagnostics;
 
 /// Seconds for which Kea sets a declined address aside by default.
 const DEFAULT_PROBATION_S: u32 = 86_400;
@@ -59,7 +59,7 @@ pub(crate) struct SampleDefaults {
 /// are defined by then, for the readers that follow.
 pub(crate) fn top<'v, F: ConfigFamily>(
     root: &'v JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<MapReader<'v>> {
     let mut fields = MapReader::from_value(root, "the document", findings)?;
     let server = fields.take(F::TOP);
@@ -91,7 +91,7 @@ pub(crate) fn top<'v, F: ConfigFamily>(
 /// Reads the settings of [`GlobalSettings`], and those that are accepted without effect.
 pub(crate) fn common<F: Classified>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> GlobalSettings {
     let threads = threads::<F>(fields, findings);
     let godwit = godwit::read(fields.context(findings), threads, findings);
@@ -135,7 +135,7 @@ pub(crate) fn common<F: Classified>(
 
 fn hosts<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> HostLookupSettings {
     let early = fields.boolean("early-global-reservations-lookup", findings);
     let unique = fields.boolean("ip-reservations-unique", findings);
@@ -148,7 +148,7 @@ fn hosts<F: ConfigFamily>(
     }
 }
 
-fn samples(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> SampleDefaults {
+fn samples(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SampleDefaults {
     let count = fields.u32("statistic-default-sample-count", findings);
     let age = fields.u32("statistic-default-sample-age", findings);
     SampleDefaults {
@@ -160,7 +160,7 @@ fn samples(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Sampl
 /// Reads the databases of reservations; checks those of configurations.
 fn other_databases<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<SqlDatabase> {
     let single = fields.take("hosts-database");
     let several = fields.take("hosts-databases");
@@ -179,7 +179,7 @@ fn other_databases<F: ConfigFamily>(
 
 fn sanity_checks(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> (LeaseChecks, ExtendedInfoChecks) {
     let checks = [
         ("none", LeaseChecks::None),
@@ -208,7 +208,7 @@ fn sanity_checks(
 fn compatibility(
     names: &[&'static str],
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<bool> {
     let mut flags = vec![false; names.len()];
     let Some(entry) = fields.take("compatibility") else { return flags };
@@ -225,7 +225,7 @@ fn compatibility(
 }
 
 /// Checks keys of Kea's packet queues. They have no effect: here messages wait in the kernel only.
-fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
+fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
     if let Some(mut fields) = queue
@@ -241,7 +241,7 @@ fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDi
 
 /// Reads the number of threads from `multi-threading`. As in Kea it is on by default, and a size of
 /// 0 is the number of processors.
-fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Shards {
+fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");
     let inner =

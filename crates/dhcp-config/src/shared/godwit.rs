@@ -5,9 +5,9 @@ use core::ops::RangeInclusive;
 use super::family::ConfigFamily;
 use super::security::{self, PathPurpose};
 use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
 use crate::json::{JsonContent, JsonValue};
-use crate::source::ParseDiagnostics;
 
 /// Maximum number of shards: more than any machine has processors for.
 pub(crate) const MAX_SHARDS: i64 = 1024;
@@ -27,7 +27,7 @@ const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 pub(crate) fn read(
     context: Option<&JsonValue>,
     threads: Shards,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> GodwitSettings {
     let mut settings = GodwitSettings { shards: threads, ..GodwitSettings::default() };
     let Some(value) = context.and_then(inside) else { return settings };
@@ -87,7 +87,7 @@ pub(crate) fn is_lenient(root: &JsonValue) -> bool {
 }
 
 /// Reads the settings of the cache of reservations in databases.
-fn hosts_databases(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitHostsDatabases {
+fn hosts_databases(value: &JsonValue, findings: &mut ParseContext) -> GodwitHostsDatabases {
     let mut hosts = GodwitHostsDatabases::default();
     let Some(mut fields) = MapReader::from_value(value, "`hosts-databases` of `godwit`", findings)
     else {
@@ -105,7 +105,7 @@ fn hosts_databases(value: &JsonValue, findings: &mut ParseDiagnostics) -> Godwit
 }
 
 /// Reads the settings of the lease database that Kea does not have.
-fn lease_database(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitLeaseDatabase {
+fn lease_database(value: &JsonValue, findings: &mut ParseContext) -> GodwitLeaseDatabase {
     let mut database = GodwitLeaseDatabase::default();
     let Some(mut fields) = MapReader::from_value(value, "`lease-database` of `godwit`", findings)
     else {
@@ -126,7 +126,7 @@ fn lease_database(value: &JsonValue, findings: &mut ParseDiagnostics) -> GodwitL
 }
 
 /// Reads `name`, `name:port`, `[address]:port` or an IPv6 address alone.
-fn host(value: &JsonValue, findings: &mut ParseDiagnostics) -> Option<(String, Option<u16>)> {
+fn host(value: &JsonValue, findings: &mut ParseContext) -> Option<(String, Option<u16>)> {
     let text = text_of(value, "hosts", findings)?;
     let (name, port) = match text.value.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
@@ -147,7 +147,7 @@ fn host(value: &JsonValue, findings: &mut ParseDiagnostics) -> Option<(String, O
 /// Reports that `godwit` in the context of an inner scope is not read.
 pub(crate) fn refuse_inside<F: ConfigFamily>(
     context: Option<&JsonValue>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     if let Some(value) = context.and_then(inside) {
         let help = format!("put it into the `user-context` of `{}` itself", F::TOP);

@@ -4,9 +4,10 @@ use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
 use super::security::{self, PathPurpose};
 use super::{godwit, inactive};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, wrong_kind};
 use crate::json::{JsonContent, JsonMember, JsonValue};
-use crate::source::{ParseDiagnostics, SourcePosition};
+use crate::source::SourcePosition;
 use base::nearest;
 
 /// Built-in libraries, by the part of the file name between `libdhcp_` and `.so`.
@@ -32,7 +33,7 @@ pub(crate) struct Hooks {
 /// Reads `hooks-libraries`.
 pub(crate) fn read<F: Classified>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Hooks {
     let mut hooks = Hooks::default();
     for item in fields.list("hooks-libraries", findings) {
@@ -42,7 +43,7 @@ pub(crate) fn read<F: Classified>(
 }
 
 impl Hooks {
-    fn library<F: Classified>(&mut self, item: &JsonValue, findings: &mut ParseDiagnostics) {
+    fn library<F: Classified>(&mut self, item: &JsonValue, findings: &mut ParseContext) {
         let Some(mut fields) = MapReader::from_value(item, "a hook library", findings) else {
             return;
         };
@@ -82,7 +83,7 @@ impl Hooks {
         hook: Hook,
         at: SourcePosition,
         parameters: Option<&JsonMember>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) {
         if hook == Hook::Bootp && F::SPACE != "dhcp4" {
             findings.error(at, "the BOOTP library is for DHCPv4");
@@ -100,7 +101,7 @@ impl Hooks {
         }
     }
 
-    fn read_flex_id<F: Classified>(&mut self, value: &JsonValue, findings: &mut ParseDiagnostics) {
+    fn read_flex_id<F: Classified>(&mut self, value: &JsonValue, findings: &mut ParseContext) {
         let Some(mut fields) = MapReader::from_value(value, "the parameters of flex-id", findings)
         else {
             return;
@@ -121,7 +122,7 @@ impl Hooks {
 
 /// Checks the paths among the parameters of the library `name`, which is not built in: the file may
 /// be meant for Kea.
-fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut ParseDiagnostics) {
+fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut ParseContext) {
     let scripts: &[&'static str] = match name {
         "run_script" => &["name"],
         "legal_log" | "forensic_log" => &["prerotate", "postrotate"],
@@ -144,7 +145,7 @@ fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut
 
 /// Reports parameters of a library that has none. `binding-variables` of the lease commands have no
 /// effect here; Kea keeps them with leases.
-fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseDiagnostics) {
+fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseContext) {
     let JsonContent::Map(entries) = &value.kind else {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
         return;

@@ -15,9 +15,10 @@ use super::options::{self, host_identifier};
 use super::reservations::{HostIdentifier, IdentifierKind, Reservation};
 use super::{godwit, other_keys};
 use crate::address::first_of;
+use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Family whose reservations can be read.
 pub(crate) trait ReservationFamily: ConfigFamily {
@@ -30,7 +31,7 @@ pub(crate) trait ReservationFamily: ConfigFamily {
     fn read_reserved(
         fields: &mut MapReader<'_>,
         taken: &mut ReservedAddresses<'_, Self>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self::Reserved;
 }
 
@@ -58,7 +59,7 @@ impl<F: ConfigFamily> ReservedAddresses<'_, F> {
     pub(crate) fn address(
         &mut self,
         address: PositionedValue<F::Address>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) {
         if let Some((network, length)) = self.scope.prefix
             && first_of(address.value, length) != network
@@ -96,7 +97,7 @@ const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
 pub(crate) fn read<F: ReservationFamily>(
     items: &[JsonValue],
     scope: &HostScope<F::Address>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<ReservationOf<F>> {
     let mut taken = ReservedAddresses { scope, list: Vec::new() };
     let mut hosts = Vec::with_capacity(items.len());
@@ -116,7 +117,7 @@ pub(crate) fn read<F: ReservationFamily>(
 fn reservation<F: ReservationFamily>(
     item: &JsonValue,
     taken: &mut ReservedAddresses<'_, F>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<(ReservationOf<F>, SourcePosition)> {
     let mut fields = MapReader::from_value(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
@@ -143,7 +144,7 @@ const LABEL_MAX: usize = 63;
 
 /// Reads the name of a host; empty when it has none. A name that no lease keeps, or no option
 /// carries, is reported and cut: Kea takes it, and the host keeps its address.
-fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> HostName {
+fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
         findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
@@ -162,7 +163,7 @@ fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Host
 /// Reads the single identifier of a host.
 fn identifier<F: ReservationFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<HostIdentifier>> {
     let mut found: Option<(&'static str, PositionedValue<HostIdentifier>)> = None;
     let mut is_given = false;
@@ -195,7 +196,7 @@ fn checked(
     key: &'static str,
     kind: IdentifierKind,
     text: &PositionedValue<&[u8]>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<Vec<u8>> {
     let octets = match host_identifier(text.value) {
         Ok(octets) => octets,
@@ -218,7 +219,7 @@ fn checked(
 fn refuse_repeated_hosts<C, R>(
     hosts: &[Reservation<C, R>],
     places: &[SourcePosition],
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     // Sorting numbers that lie next to each other is much faster than sorting the values they point
     // to.
@@ -244,7 +245,7 @@ fn refuse_repeated_hosts<C, R>(
 
 fn refuse_repeated_addresses<A: Ord + Copy + core::fmt::Display>(
     mut list: Vec<PositionedValue<A>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     list.sort_unstable_by_key(|placed| (placed.value, placed.at));
     for pair in list.windows(2).filter(|pair| pair[0].value == pair[1].value) {

@@ -3,7 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use super::control::InactiveFeature;
+/// Configured feature that this version does not support.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InactiveFeature {
+    /// Name that `--accept-inactive` takes.
+    pub name: &'static str,
+    /// True if the server must not start without the feature unless `--accept-inactive` names it:
+    /// its absence would break something that the operator relies on.
+    pub is_dangerous: bool,
+}
 
 /// Feature that is configured without effect.
 #[derive(Debug)]

@@ -6,9 +6,10 @@ use super::family::ConfigFamily;
 use super::types::InterfaceSelection;
 use super::{godwit, other_keys};
 use crate::address::Address;
+use crate::context::ParseContext;
 use crate::fields::{MapReader, address_of, text_of};
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Interfaces to listen on, and the reaction to sockets that cannot be opened.
 pub(crate) struct ListeningSettings<A> {
@@ -35,7 +36,7 @@ impl<A: Address> ListeningSettings<A> {
     /// Reads the keys of both families and reports remaining ones.
     pub(crate) fn read<F: ConfigFamily<Address = A>>(
         mut fields: MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self {
         let mut listening = Self::default();
         let mut taken = BTreeSet::new();
@@ -66,7 +67,7 @@ impl<A: Address> ListeningSettings<A> {
 fn selection<F: ConfigFamily>(
     item: &JsonValue,
     taken: &mut TakenSelections<F::Address>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<InterfaceSelection<F::Address>> {
     let text = text_of(item, "interfaces", findings)?;
     let selection =
@@ -81,7 +82,7 @@ fn selection<F: ConfigFamily>(
 
 fn named<A: Address>(
     text: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<InterfaceSelection<A>> {
     let (name, address) = match text.value.split_once('/') {
         Some((name, address)) => (name.trim(), Some(address.trim())),

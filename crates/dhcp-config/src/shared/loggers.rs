@@ -4,9 +4,9 @@ use super::family::ConfigFamily;
 use super::godwit;
 use super::security::{self, PathPurpose};
 use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
-use crate::source::ParseDiagnostics;
 
 /// Size at which Kea rotates a log file by default.
 const DEFAULT_MAX_SIZE_BYTES: u64 = 10_240_000;
@@ -25,7 +25,7 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
 /// Reads one element of `loggers`.
 pub(crate) fn logger<F: ConfigFamily>(
     value: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<Logger> {
     let mut fields = MapReader::from_value(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
@@ -60,10 +60,7 @@ pub(crate) fn logger<F: ConfigFamily>(
     Some(Logger { name, severity, debug_level, outputs })
 }
 
-fn output<F: ConfigFamily>(
-    value: &JsonValue,
-    findings: &mut ParseDiagnostics,
-) -> Option<LogOutput> {
+fn output<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) -> Option<LogOutput> {
     let mut fields = MapReader::from_value(value, "`output-options`", findings)?;
     let text = fields.text("output", findings);
     let destination = match text.map_or("stdout", |output| output.value) {

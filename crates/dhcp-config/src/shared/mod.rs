@@ -35,7 +35,7 @@ pub(crate) mod written_files;
 pub use character_set::CharacterSet;
 pub use classes::*;
 pub use control::*;
-pub use inactive::inactive_feature_names;
+pub use inactive::{InactiveFeature, inactive_feature_names};
 pub use names::{NameKeys, ReplaceName};
 pub use reservations::*;
 pub use security::{Enforcement, Folders, SecurityPolicy};

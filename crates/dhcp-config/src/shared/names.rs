@@ -8,9 +8,10 @@ use base::HostName;
 
 use super::family::ConfigFamily;
 use super::{CharacterSet, godwit, inactive};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, U32};
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Beginning of names that are made from addresses.
 const GENERATED_PREFIX: &str = "myhost";
@@ -99,7 +100,7 @@ const OLD: Keys = Keys {
 };
 
 /// Reads the keys of a scope.
-pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> NameKeys {
+pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> NameKeys {
     let keys = shape(fields, &SCOPE, findings);
     fields.boolean("ddns-send-updates", findings);
     fields.boolean("ddns-update-on-renew", findings);
@@ -109,10 +110,7 @@ pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) 
 }
 
 /// Reads the keys of a pool. As in Kea the characters to replace are those of its subnet.
-pub(crate) fn read_of_pool(
-    fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
-) -> NameKeys {
+pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> NameKeys {
     let keys = read(fields, findings);
     for key in ["hostname-char-set", "hostname-char-replacement"] {
         if let Some(at) = fields.take(key).map(|entry| entry.value.at) {
@@ -125,7 +123,7 @@ pub(crate) fn read_of_pool(
 
 /// Reads the keys of [`Keys`]. Keys without effect that differ from Kea's defaults are reported as
 /// an inactive feature; keys from before Kea 1.8 never have an effect.
-fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseDiagnostics) -> NameKeys {
+fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -> NameKeys {
     let counts = keys.replace_client_name == SCOPE.replace_client_name;
     let mut asks: Vec<SourcePosition> = Vec::new();
     for key in [keys.override_no_update, keys.override_client_update] {
@@ -172,7 +170,7 @@ fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseDiagnostic
 fn part_of_name<'v>(
     fields: &mut MapReader<'v>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<&'v str>> {
     let text = fields.text(key, findings)?;
     if let Err(fault) = HostName::check(text.value) {
@@ -185,7 +183,7 @@ fn part_of_name<'v>(
 /// Reads `hostname-char-set`.
 fn characters(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<CharacterSet>> {
     let text = fields.text("hostname-char-set", findings)?;
     match findings.automata.set(text.value) {
@@ -203,7 +201,7 @@ fn characters(
 /// Reads `hostname-char-replacement`.
 fn replacement<'v>(
     fields: &mut MapReader<'v>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<&'v str>> {
     let text = fields.text("hostname-char-replacement", findings)?;
     let is_group = |pair: &[u8]| pair[0] == b'$' && matches!(pair[1], b'1'..=b'9');
@@ -215,7 +213,7 @@ fn replacement<'v>(
     Some(text)
 }
 
-fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
+fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     let modes = [
         ("check-with-dhcid", ()),
         ("no-check-with-dhcid", ()),
@@ -234,7 +232,7 @@ fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseDiagnosti
 
 /// Checks the times for which resolvers may keep a name: `ddns-ttl`, or a part of the lifetime with
 /// its bounds.
-fn times(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
+fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     let fixed = fields.u32("ddns-ttl", findings);
     let percent = fields.float("ddns-ttl-percent", findings);
     let least = fields.u32("ddns-ttl-min", findings);
@@ -260,7 +258,7 @@ fn times(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
 }
 
 /// Checks `dhcp-ddns`.
-pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseDiagnostics) {
+pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) {
     const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
     let Some(mut fields) = MapReader::from_value(value, "`dhcp-ddns`", findings) else { return };
     let enable = fields.boolean("enable-updates", findings);
@@ -301,7 +299,7 @@ pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut Parse
 pub(crate) fn address(
     fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<IpAddr>> {
     let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
     match text.value.parse() {

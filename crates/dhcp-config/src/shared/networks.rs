@@ -7,9 +7,10 @@ use super::classes::ClassGuards;
 use super::subnets::{EnclosingNetwork, Scoped, Subnets};
 use super::{godwit, other_keys};
 use crate::address::Address;
+use crate::context::ParseContext;
 use crate::fields::{MapReader, address_of, text_of};
 use crate::json::{JsonMember, JsonValue};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Properties by which clients of a network or a subnet are recognized.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ impl<A: Address> LinkSelectors<A> {
     /// Reads the settings of a network or a subnet.
     pub(crate) fn read<F: Scoped<Address = A>>(
         fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self {
         let interface = interface(fields, findings);
         let interface_id = F::read_interface_id(fields, findings);
@@ -117,7 +118,7 @@ impl<F: Scoped> Subnets<'_, F> {
 fn check_interface(
     own: Option<PositionedValue<String>>,
     shared: &mut Option<PositionedValue<String>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     match (own, &*shared) {
         (Some(own), Some(other)) if own.value != other.value => {
@@ -135,14 +136,14 @@ fn check_interface(
 /// Reads `interface`; an empty one counts as not set.
 fn interface(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<String>> {
     let text = fields.text("interface", findings).filter(|text| !text.value.is_empty())?;
     Some(PositionedValue { value: text.value.to_owned(), at: text.at })
 }
 
 /// Reads `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
-fn relay<A: Address>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<A> {
+fn relay<A: Address>(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<A> {
     let Some(JsonMember { value, .. }) = fields.take("relay") else { return Vec::new() };
     let Some(mut fields) = MapReader::from_value(value, "`relay`", findings) else {
         return Vec::new();

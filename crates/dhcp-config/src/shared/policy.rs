@@ -4,8 +4,9 @@
 use super::family::ConfigFamily;
 use super::inactive;
 use super::reservations::{AllocatorKind, IdentifierKind, ReservationModes};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Names of identifiers, in the order in which Kea looks them up.
 const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
@@ -38,7 +39,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// Reads the settings of a scope.
-    pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self {
+    pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
         let threshold = fields.float("adaptive-lease-time-threshold", findings);
         let adaptive_threshold = threshold.and_then(|placed| {
             let good = placed.value > 0.0 && placed.value <= 1.0;
@@ -58,11 +59,7 @@ impl Policy {
         policy
     }
 
-    fn read_reservation_modes(
-        &mut self,
-        fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
-    ) {
+    fn read_reservation_modes(&mut self, fields: &mut MapReader<'_>, findings: &mut ParseContext) {
         let mode_at = fields.take("reservation-mode").map(|entry| entry.at);
         if let Some(modes) = fields.word("reservation-mode", &MODES, false, findings) {
             self.global = Some(modes.global);
@@ -131,7 +128,7 @@ impl Policy {
 fn flag(
     fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<bool> {
     fields.boolean(key, findings).map(|placed| placed.value)
 }
@@ -140,7 +137,7 @@ fn flag(
 pub(crate) fn allocator(
     fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<AllocatorKind> {
     let allocators = [
         ("iterative", (AllocatorKind::Iterative, true)),
@@ -158,7 +155,7 @@ pub(crate) fn allocator(
 /// Reads `host-reservation-identifiers`: `auto` means all of the family.
 pub(crate) fn host_identifiers<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<IdentifierKind> {
     const KEY: &str = "host-reservation-identifiers";
     let of_family = || IDENTIFIERS.iter().filter(|(_, kind)| F::HOST_IDENTIFIERS.contains(kind));

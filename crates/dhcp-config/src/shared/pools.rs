@@ -8,9 +8,10 @@ use super::options;
 use super::types::Pool;
 use super::{godwit, names, other_keys};
 use crate::address::{Address, first_of, is_everything, last_of, prefix};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Pool of one family.
 pub(crate) type PoolOf<F> = Pool<<F as ConfigFamily>::Address, <F as ConfigFamily>::Code>;
@@ -49,7 +50,7 @@ pub(crate) fn read<F: ConfigFamily>(
     items: &[JsonValue],
     around: &EnclosingSubnet<F>,
     ranges: &mut Vec<PlacedRange<F::Address>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<PoolOf<F>> {
     let mut pools = Vec::new();
     let (network, length) = around.prefix.value;
@@ -73,7 +74,7 @@ pub(crate) fn read<F: ConfigFamily>(
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     let mut by_subnet: BTreeMap<usize, Vec<PlacedRange<A>>> = BTreeMap::new();
     for range in pools.iter().chain(delegated) {
@@ -86,7 +87,7 @@ pub(crate) fn refuse_overlaps<A: Address>(
 
 /// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range is
 /// compared only with the one before it that reaches furthest.
-fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseDiagnostics) {
+fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseContext) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;
     for &range in &*ranges {
@@ -103,7 +104,7 @@ fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseDiagnost
 
 fn pool<F: ConfigFamily>(
     item: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<PoolOf<F>>> {
     let mut fields = MapReader::from_value(item, "a pool", findings)?;
     let text = fields.text("pool", findings);
@@ -127,7 +128,7 @@ fn pool<F: ConfigFamily>(
 /// Reads `a - b` or `network/length`.
 fn range<F: ConfigFamily>(
     text: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<(F::Address, F::Address)> {
     let parsed = match text.value.split_once('-') {
         Some((first, last)) => first.trim().parse().ok().zip(last.trim().parse().ok()),

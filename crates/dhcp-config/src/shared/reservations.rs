@@ -2,7 +2,7 @@
 
 use base::HostName;
 
-use super::options::OptionData;
+use super::options::data::OptionData;
 
 /// Element of `reservations`. `C` is the type of an option code, `R` that of the reserved
 /// resources.

@@ -5,7 +5,8 @@
 //! folders. Part of Kea's manual to read first: "Runtime Security Policy Checking".
 
 use super::written_files;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::context::ParseContext;
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Reaction to settings that the rules refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl PathPurpose {
     }
 }
 
-impl ParseDiagnostics {
+impl ParseContext {
     /// Reports a setting that the rules refuse: an error, or a warning with Kea's identifier `id`.
     fn insecure(&mut self, at: SourcePosition, id: &'static str, message: String, help: &str) {
         match self.security.enforcement {
@@ -141,7 +142,7 @@ pub(crate) fn path(
     kind: PathPurpose,
     key: &str,
     path: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     let policy = &findings.security;
     let (fault, variable) = match kind {
@@ -174,11 +175,7 @@ pub(crate) fn path(
 }
 
 /// Checks the folder `folder`, which `key` names as that of leases and of the server's identifier.
-pub(crate) fn data_folder(
-    key: &str,
-    folder: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
-) {
+pub(crate) fn data_folder(key: &str, folder: PositionedValue<&str>, findings: &mut ParseContext) {
     let fault = findings.security.data.folder_fault(folder.value.trim_end_matches('/'));
     if let Some(fault) = fault {
         let message = format!("`{key}` is not allowed: {fault}");
@@ -188,7 +185,7 @@ pub(crate) fn data_folder(
 }
 
 /// Checks the folder of the forensic log.
-pub(crate) fn legal_log(key: &str, folder: PositionedValue<&str>, findings: &mut ParseDiagnostics) {
+pub(crate) fn legal_log(key: &str, folder: PositionedValue<&str>, findings: &mut ParseContext) {
     let folders = &findings.security.legal_log;
     if let Some(fault) = folders.folder_fault(folder.value.trim_end_matches('/')) {
         let message = format!("`{key}` is not allowed: {fault}");
@@ -198,14 +195,14 @@ pub(crate) fn legal_log(key: &str, folder: PositionedValue<&str>, findings: &mut
 }
 
 /// Reports an HTTP socket at `at` that has neither authentication nor TLS.
-pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseDiagnostics) {
+pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseContext) {
     let help = "set `authentication` with files, or `https` with its files, or start with -X";
     let id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING";
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
 /// Reports a user's name or password (`key`) that is written in the configuration itself.
-pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseDiagnostics) {
+pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseContext) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",
         _ => "HTTP_CLIENT_PASSWORD_SECURITY_WARNING",

@@ -10,9 +10,10 @@ use super::control::{
 use super::family::ConfigFamily;
 use super::security::PathPurpose;
 use super::{godwit, names, security};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, wrong_kind};
 use crate::json::{JsonContent, JsonValue};
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Default port of an HTTP socket.
 const DEFAULT_PORT: u16 = 8000;
@@ -39,7 +40,7 @@ enum Kinds {
 /// Reads `control-sockets`, and the single `control-socket` of Kea before 3.
 pub(crate) fn read<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<ControlSocket> {
     let old = fields.take("control-socket");
     let new = fields.take("control-sockets");
@@ -87,10 +88,7 @@ fn listener_address(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     }
 }
 
-fn socket<F: ConfigFamily>(
-    item: &JsonValue,
-    findings: &mut ParseDiagnostics,
-) -> Option<ControlSocket> {
+fn socket<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Option<ControlSocket> {
     let mut fields = MapReader::from_value(item, "a control socket", findings)?;
     let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
     if fields.take("socket-type").is_none() {
@@ -107,7 +105,7 @@ fn socket<F: ConfigFamily>(
     socket
 }
 
-fn unix(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Option<ControlSocket> {
+fn unix(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option<ControlSocket> {
     for key in OF_HTTP {
         if let Some(entry) = fields.take(key) {
             findings.error(entry.at, format!("`{key}` is nothing for a `unix` control socket"));
@@ -128,7 +126,7 @@ fn unix(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Option<C
 fn http<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     kind: Kinds,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<HttpSocket> {
     if let Some(entry) = fields.take("socket-name") {
         findings.error(entry.at, "`socket-name` is for a `unix` control socket");
@@ -154,11 +152,7 @@ fn http<F: ConfigFamily>(
 }
 
 /// Reads the files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are set.
-fn tls(
-    fields: &mut MapReader<'_>,
-    kind: Kinds,
-    findings: &mut ParseDiagnostics,
-) -> Option<TlsFiles> {
+fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> Option<TlsFiles> {
     let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
     let keys = ["trust-anchor", "cert-file", "key-file"];
     let files = keys.map(|key| (key, read(key)));
@@ -187,7 +181,7 @@ fn tls(
 /// Reads `http-headers`: names and values as in RFC 9110 §5.
 fn headers<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for item in fields.list("http-headers", findings) {
@@ -212,7 +206,7 @@ fn headers<F: ConfigFamily>(
 fn required<'v>(
     fields: &mut MapReader<'v>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<&'v str>> {
     if fields.take(key).is_none() {
         findings.error(fields.at, format!("a header lacks `{key}`"));
@@ -223,7 +217,7 @@ fn required<'v>(
 /// Reads `authentication`.
 fn basic<F: ConfigFamily>(
     value: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<BasicAuthentication> {
     let mut fields = MapReader::from_value(value, "`authentication`", findings)?;
     fields.word("type", &[("basic", ())], false, findings);
@@ -246,7 +240,7 @@ fn basic<F: ConfigFamily>(
 /// Reads one of `clients`.
 fn client<F: ConfigFamily>(
     item: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<AuthenticatedClient> {
     let mut fields = MapReader::from_value(item, "a client", findings)?;
     let user = secret(&mut fields, ["user", "user-file"], findings);
@@ -282,7 +276,7 @@ fn client<F: ConfigFamily>(
 pub(super) fn secret(
     fields: &mut MapReader<'_>,
     [text_key, file_key]: [&'static str; 2],
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<SecretSource>> {
     let text = fields.text(text_key, findings);
     let file = fields.text(file_key, findings);

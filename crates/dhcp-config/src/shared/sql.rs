@@ -6,8 +6,9 @@
 use super::control::SecretSource;
 use super::sockets::secret;
 use super::types::OnFail;
+use crate::context::ParseContext;
 use crate::fields::MapReader;
-use crate::source::{ParseDiagnostics, SourcePosition};
+use crate::source::SourcePosition;
 
 /// Value of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +177,7 @@ impl SqlDatabase {
 pub(super) fn read(
     fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> SqlDatabase {
     let given = given(fields);
     let sql_kind = match kind {
@@ -237,7 +238,7 @@ fn given(fields: &mut MapReader<'_>) -> Vec<(&'static str, SourcePosition)> {
 fn numbers(
     fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> ([Option<i64>; NUMBERS.len()], Vec<&'static str>) {
     let mut refused = Vec::new();
     let numbers = NUMBERS.map(|(key, most, only)| {

@@ -8,9 +8,10 @@ use super::networks::LinkSelectors;
 use super::pools::{self, EnclosingSubnet, PlacedRange, PoolOf};
 use super::{godwit, other_keys};
 use crate::address::{Address, first_of, prefix};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Highest identifier of a subnet; Kea reserves the next one for itself.
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
@@ -30,7 +31,7 @@ pub(crate) trait Scoped: ReservationFamily {
     type Network;
 
     /// Reads the settings of a scope.
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self::Scope;
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::Scope;
 
     /// Returns the part of the settings that the scope itself sets.
     fn own(scope: &Self::Scope) -> Self::Own;
@@ -39,41 +40,40 @@ pub(crate) trait Scoped: ReservationFamily {
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
     /// Reports lifetimes that exclude each other.
-    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut ParseDiagnostics);
+    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut ParseContext);
 
     /// Reads the key that assigns relayed clients to a link by name.
     fn read_interface_id(
         fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Option<PositionedValue<Vec<u8>>>;
 
     /// Checks the keys of a subnet that no other scope and no other family has.
-    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics);
+    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext);
 
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[JsonValue],
         around: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Self::Address>>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self::Delegated;
 
     /// Returns the list of pools of prefixes, empty without such a key.
     fn delegated_items<'v>(
         fields: &mut MapReader<'v>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> &'v [JsonValue];
 
     /// Checks the setting that members of a network must agree on; returns its value.
-    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseDiagnostics)
-    -> bool;
+    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseContext) -> bool;
 
     /// Returns a subnet from its place and its scope.
     fn subnet(
         place: SubnetProperties<Self>,
         scope: Self::Scope,
         own: Self::Own,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self::Subnet;
 
     /// Returns a shared network from its parts; `agreed` is the result of [`Scoped::agree`].
@@ -99,7 +99,7 @@ pub(crate) struct SubnetProperties<F: Scoped> {
 
 /// Subnets and networks read so far, and values that later ones must not repeat.
 pub(crate) struct Subnets<'f, F: Scoped> {
-    pub(super) findings: &'f mut ParseDiagnostics,
+    pub(super) findings: &'f mut ParseContext,
     pub(super) list: Vec<F::Subnet>,
     pub(super) networks: Vec<F::Network>,
     pub(super) names: BTreeMap<String, SourcePosition>,
@@ -130,7 +130,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         subnets: &[JsonValue],
         global: &F::Scope,
         is_address_unique: bool,
-        findings: &'f mut ParseDiagnostics,
+        findings: &'f mut ParseContext,
     ) -> (Vec<F::Subnet>, Vec<F::Network>) {
         let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
@@ -142,7 +142,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         reader.finish()
     }
 
-    fn new(is_address_unique: bool, findings: &'f mut ParseDiagnostics) -> Self {
+    fn new(is_address_unique: bool, findings: &'f mut ParseContext) -> Self {
         Self {
             findings,
             list: Vec::new(),
@@ -286,7 +286,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
 /// Returns the first address of a prefix, with a warning when another was written.
 pub(crate) fn clear_host_bits<A: Address>(
     prefix: PositionedValue<(A, u8)>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> A {
     let (address, length) = prefix.value;
     let network = first_of(address, length);

@@ -1,13 +1,15 @@
 //! Lease terms that both families have and that inner scopes inherit: global, shared network,
 //! subnet.
 
-use super::family::ConfigFamily;
+use super::family::{ConfigFamily, TeeTimes};
 use super::names::{self, NameKeys};
-use super::options::{self, OptionData};
+use super::options;
+use super::options::data::OptionData;
 use super::policy::Policy;
 use super::types::Lifetime;
+use crate::context::ParseContext;
 use crate::fields::MapReader;
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Kea's default valid lifetime.
 const DEFAULT_VALID_S: u32 = 7200;
@@ -37,7 +39,7 @@ impl Bounded {
     pub(crate) fn read(
         fields: &mut MapReader<'_>,
         keys: BoundedKeys,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self {
         Self {
             value: fields.u32(keys.value, findings),
@@ -68,7 +70,7 @@ impl Bounded {
         own: Self,
         keys: BoundedKeys,
         default_s: u32,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Lifetime {
         let default = if self.value.is_some() { "" } else { "the default " };
         let default_s = self.value.map_or(default_s, |placed| placed.value);
@@ -89,24 +91,9 @@ impl Bounded {
     }
 
     /// Returns the valid lifetime that holds.
-    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut ParseDiagnostics) -> Lifetime {
+    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut ParseContext) -> Lifetime {
         self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
     }
-}
-
-/// Treatment of T1 and T2 in a family.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TeeTimes {
-    /// True if the server computes unset ones.
-    pub(crate) calculate: bool,
-    /// T1 as a part of the time it counts from.
-    pub(crate) t1_percent: f64,
-    /// T2 as a part of the time it counts from.
-    pub(crate) t2_percent: f64,
-    /// Effect of a T1 that is not below T2.
-    pub(crate) on_tie: &'static str,
-    /// Effect of a T1 or T2 that is not below the valid lifetime.
-    pub(crate) on_late: &'static str,
 }
 
 /// Terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C` is the
@@ -142,7 +129,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
     /// Reads the settings of a scope.
     pub(crate) fn read<F: ConfigFamily<Code = C>>(
         fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Self {
         let names = names::read(fields, findings);
         let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
@@ -191,7 +178,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
     pub(crate) fn times<F: ConfigFamily>(
         &self,
         valid: Lifetime,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> ScopeTimes {
         let tee = F::TEE_TIMES;
         self.check_timers(valid, tee, findings);
@@ -212,7 +199,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
 
     /// Checks that T1 is before T2 and T2 before the end of the lease. As in Kea, all else is a
     /// warning.
-    fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut ParseDiagnostics) {
+    fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut ParseContext) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value
         {
@@ -234,7 +221,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         }
     }
 
-    fn check_percents(&self, tee: TeeTimes, findings: &mut ParseDiagnostics) {
+    fn check_percents(&self, tee: TeeTimes, findings: &mut ParseContext) {
         let mut good = true;
         for (key, percent) in [("t1-percent", self.t1_percent), ("t2-percent", self.t2_percent)] {
             if let Some(percent) = percent.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {

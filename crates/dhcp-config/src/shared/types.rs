@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use super::options::OptionData;
+use super::options::data::OptionData;
 use super::{ClassGuards, NameKeys, SqlDatabase, SqlKind};
 
 /// Range of addresses to lease from; `A` is the type of an address, `C` of an option code.

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::security::{Enforcement, PathPurpose, SecurityPolicy};
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::context::ParseContext;
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Files that the server writes with a configuration: for each its kind and the position of its
 /// name.
@@ -61,7 +62,7 @@ pub(super) fn check(
     kind: PathPurpose,
     key: &str,
     name: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) {
     let policy = &findings.security;
     if policy.enforcement == Enforcement::Unchecked {

@@ -7,8 +7,8 @@ use super::options::definitions::{REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::ConfigFamily;
-use crate::shared::options::{Field, StandardSpace};
-use crate::shared::terms::TeeTimes;
+use crate::shared::family::TeeTimes;
+use crate::shared::options::definition::{Field, StandardSpace};
 
 /// Family DHCPv4.
 pub(crate) struct Dhcp4Family;

@@ -2,20 +2,20 @@
 
 use super::types::{Compatibility, Dhcp4, Network4, Subnet4};
 use super::{Dhcp4Family, interfaces, scope::Scope};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::shared::{class_list, family::ConfigFamily, global};
-use crate::source::ParseDiagnostics;
 
 /// Reads a whole document; returns `None` when it has no usable `Dhcp4`.
-pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Dhcp4> {
+pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp4> {
     let fields = global::top::<Dhcp4Family>(root, findings)?;
     Some(read_global(fields, findings))
 }
 
-fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dhcp4 {
+fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 {
     let scope = Dhcp4Family::read_scope(&mut fields, findings);
     Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own(&scope), findings);
     let common = global::common::<Dhcp4Family>(&mut fields, findings);

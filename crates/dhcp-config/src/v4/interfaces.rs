@@ -2,13 +2,13 @@
 
 use super::Dhcp4Family;
 use super::types::{InterfacesConfig, OutboundInterface, SocketType};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonMember;
 use crate::shared::interfaces::ListeningSettings;
-use crate::source::ParseDiagnostics;
 
 /// Reads `interfaces-config`.
-pub(super) fn read(entry: &JsonMember, findings: &mut ParseDiagnostics) -> InterfacesConfig {
+pub(super) fn read(entry: &JsonMember, findings: &mut ParseContext) -> InterfacesConfig {
     let Some(mut fields) = MapReader::from_value(&entry.value, "`interfaces-config`", findings)
     else {
         return InterfacesConfig::default();

@@ -5,10 +5,11 @@ use core::net::Ipv4Addr;
 use super::Dhcp4Family;
 use super::scope::{MAX_BOOT_FILE_NAME, MAX_SERVER_HOSTNAME, name};
 use super::types::Reserved4;
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::shared::IdentifierKind;
 use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 impl ReservationFamily for Dhcp4Family {
     type Reserved = Reserved4;
@@ -23,7 +24,7 @@ impl ReservationFamily for Dhcp4Family {
     fn read_reserved(
         fields: &mut MapReader<'_>,
         taken: &mut ReservedAddresses<'_, Self>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Reserved4 {
         let address = fields.address::<Ipv4Addr>("ip-address", findings).filter(|address| {
             let fits = !address.value.is_unspecified() && !address.value.is_broadcast();

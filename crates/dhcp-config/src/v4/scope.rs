@@ -5,6 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::Dhcp4Family;
 use super::types::{ClassTerms4, Network4, Subnet4};
 use crate::address::prefix;
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::shared::class_list::Classified;
@@ -13,7 +14,7 @@ use crate::shared::networks::LinkSelectors;
 use crate::shared::pools::{EnclosingSubnet, PlacedRange};
 use crate::shared::subnets::{Scoped, SubnetProperties};
 use crate::shared::terms::{Bounded, InheritableTerms};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Maximum length of `server-hostname`: the field without its final zero (RFC 2131 §2).
 pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
@@ -46,7 +47,7 @@ impl Scoped for Dhcp4Family {
     type Subnet = Subnet4;
     type Network = Network4;
 
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Scope {
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Scope {
         Scope {
             terms: InheritableTerms::read::<Self>(fields, findings),
             offer_lifetime: fields.u32("offer-lifetime", findings),
@@ -75,19 +76,19 @@ impl Scoped for Dhcp4Family {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys4, findings: &mut ParseDiagnostics) {
+    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys4, findings: &mut ParseContext) {
         scope.terms.valid.valid_lifetime(own.valid, findings);
     }
 
     fn read_interface_id(
         _: &mut MapReader<'_>,
-        _: &mut ParseDiagnostics,
+        _: &mut ParseContext,
     ) -> Option<PositionedValue<Vec<u8>>> {
         None
     }
 
     /// Checks `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC 7341).
-    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
+    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
         let interface = fields.text("4o6-interface", findings);
         let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
         let id = fields.octets("4o6-interface-id", findings);
@@ -107,16 +108,16 @@ impl Scoped for Dhcp4Family {
         _: &[JsonValue],
         _: &EnclosingSubnet<Self>,
         _: &mut Vec<PlacedRange<Ipv4Addr>>,
-        _: &mut ParseDiagnostics,
+        _: &mut ParseContext,
     ) {
     }
 
-    fn delegated_items<'v>(_: &mut MapReader<'v>, _: &mut ParseDiagnostics) -> &'v [JsonValue] {
+    fn delegated_items<'v>(_: &mut MapReader<'v>, _: &mut ParseContext) -> &'v [JsonValue] {
         &[]
     }
 
     /// Checks that members give unknown clients the same answer: `authoritative`.
-    fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseDiagnostics) -> bool {
+    fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseContext) -> bool {
         let authoritative = network.authoritative.is_some_and(|placed| placed.value);
         for own in members.iter().filter_map(|own| own.authoritative) {
             if own.value != authoritative {
@@ -131,7 +132,7 @@ impl Scoped for Dhcp4Family {
         place: SubnetProperties<Self>,
         scope: Scope,
         own: OwnScopeKeys4,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Subnet4 {
         let valid_lifetime = scope.terms.valid.valid_lifetime(own.valid, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
@@ -195,10 +196,7 @@ impl Classified for Dhcp4Family {
     type ClassTerms = ClassTerms4;
     const IS_V6: bool = false;
 
-    fn read_class_terms(
-        fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
-    ) -> ClassTerms4 {
+    fn read_class_terms(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassTerms4 {
         let next_server = fields.address::<Ipv4Addr>("next-server", findings);
         if let Some(broadcast) = next_server.filter(|address| address.value.is_broadcast()) {
             findings.error(broadcast.at, "`next-server` cannot be the broadcast address");
@@ -224,7 +222,7 @@ pub(super) fn name(
     fields: &mut MapReader<'_>,
     key: &'static str,
     most: usize,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<String> {
     let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
     let length = text.value.len();

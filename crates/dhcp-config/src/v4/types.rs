@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use super::options::OptionData;
+use crate::shared::options::data::OptionData;
 use crate::shared::{
     AllocatorKind, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks,
     FlexId, GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,

@@ -7,8 +7,8 @@ use super::options::definitions::{NTP_SPACE, REDEFINABLE, SPACES, set_by_server}
 use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::ConfigFamily;
-use crate::shared::options::{Field, StandardSpace};
-use crate::shared::terms::TeeTimes;
+use crate::shared::family::TeeTimes;
+use crate::shared::options::definition::{Field, StandardSpace};
 
 /// Family DHCPv6.
 pub(crate) struct Dhcp6Family;

@@ -6,6 +6,7 @@ use super::options::definitions;
 use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6, MacSource, Network6, Subnet6};
 use super::{Dhcp6Family, server_id};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
 use crate::json::{JsonContent, JsonValue};
 use crate::shared::class_list;
@@ -15,7 +16,6 @@ use crate::shared::hosts::{self, HostScope};
 use crate::shared::interfaces::ListeningSettings;
 use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
-use crate::source::ParseDiagnostics;
 
 /// Code of the option that relays may always supply (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
@@ -36,12 +36,12 @@ const MAC_SOURCES: [(&str, MacSource); 11] = [
 ];
 
 /// Reads a whole document; returns `None` when it has no usable `Dhcp6`.
-pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Dhcp6> {
+pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp6> {
     let fields = global::top::<Dhcp6Family>(root, findings)?;
     Some(read_global(fields, findings))
 }
 
-fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dhcp6 {
+fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 {
     let scope = Scope::read_global(&mut fields, findings);
     Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own(&scope), findings);
     let common = global::common::<Dhcp6Family>(&mut fields, findings);
@@ -103,7 +103,7 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseDiagnostics) -> Dh
     }
 }
 
-fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> InterfacesConfig6 {
+fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> InterfacesConfig6 {
     let entry = fields.take("interfaces-config");
     let fields =
         entry.and_then(|e| MapReader::from_value(&e.value, "`interfaces-config`", findings));
@@ -119,7 +119,7 @@ fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> In
 }
 
 /// Reads `relay-supplied-options`: codes as text, or names.
-fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<u16> {
+fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<u16> {
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
         let Some(text) = text_of(item, "relay-supplied-options", findings) else { continue };
@@ -138,7 +138,7 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseDiagno
 }
 
 /// Reads `mac-sources`.
-fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<MacSource> {
+fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<MacSource> {
     let everything = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
         all.dedup();

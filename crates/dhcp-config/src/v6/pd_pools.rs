@@ -5,6 +5,7 @@ use core::net::Ipv6Addr;
 use super::Dhcp6Family;
 use super::types::PdPool;
 use crate::address::{first_of, last_of};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, address_of};
 use crate::json::JsonValue;
 use crate::shared::class_list;
@@ -12,14 +13,14 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::pools::{EnclosingSubnet, PlacedRange};
 use crate::shared::subnets::clear_host_bits;
 use crate::shared::{godwit, options};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 /// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[JsonValue],
     around: &EnclosingSubnet<Dhcp6Family>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<PdPool> {
     let mut pools = Vec::new();
     for item in items {
@@ -33,7 +34,7 @@ pub(super) fn read(
     pools
 }
 
-fn pd_pool(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<PdPool> {
+fn pd_pool(item: &JsonValue, findings: &mut ParseContext) -> Option<PdPool> {
     let mut fields = MapReader::from_value(item, "a prefix pool", findings)?;
     for key in ["prefix", "prefix-len", "delegated-len"] {
         if fields.take(key).is_none() {
@@ -81,7 +82,7 @@ fn pd_pool(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<PdPool> 
 fn address(
     fields: &mut MapReader<'_>,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<Ipv6Addr>> {
     let text = fields.text(key, findings)?;
     address_of(text, key, findings)
@@ -92,7 +93,7 @@ fn length(
     fields: &mut MapReader<'_>,
     key: &'static str,
     least: i64,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<u8>> {
     let PositionedValue { value, at } = fields.integer(key, least..=128, findings)?;
     Some(PositionedValue { value: u8::try_from(value).expect("checked against the range"), at })
@@ -101,7 +102,7 @@ fn length(
 /// Reads `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
 fn excluded(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<(Ipv6Addr, u8)>> {
     let prefix = address(fields, "excluded-prefix", findings);
     let length = length(fields, "excluded-prefix-len", 0, findings);
@@ -135,7 +136,7 @@ fn check_excluded(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
     network: Ipv6Addr,
     delegated: u8,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<(Ipv6Addr, u8)> {
     let (prefix, length) = excluded.value;
     if length <= delegated {

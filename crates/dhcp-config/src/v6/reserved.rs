@@ -5,11 +5,12 @@ use core::net::Ipv6Addr;
 use super::Dhcp6Family;
 use super::types::{Reserved6, ReservedPrefix};
 use crate::address::{Address, first_of, prefix};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, address_of, text_of};
 use crate::json::JsonValue;
 use crate::shared::IdentifierKind;
 use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 impl ReservationFamily for Dhcp6Family {
     type Reserved = Reserved6;
@@ -22,7 +23,7 @@ impl ReservationFamily for Dhcp6Family {
     fn read_reserved(
         fields: &mut MapReader<'_>,
         taken: &mut ReservedAddresses<'_, Self>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Reserved6 {
         let mut addresses = Vec::new();
         for item in fields.list("ip-addresses", findings) {
@@ -39,7 +40,7 @@ impl ReservationFamily for Dhcp6Family {
     }
 }
 
-fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseDiagnostics) -> bool {
+fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseContext) -> bool {
     if address.value.is_group() {
         findings.error(address.at, format!("{} cannot be reserved", address.value));
     }
@@ -50,7 +51,7 @@ fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseDiagnosti
 fn prefixes(
     fields: &mut MapReader<'_>,
     taken: &mut ReservedAddresses<'_, Dhcp6Family>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<ReservedPrefix> {
     let items = fields.list("prefixes", findings);
     let excluded = fields.list("excluded-prefixes", findings);
@@ -86,7 +87,7 @@ fn prefixes(
 fn whole_prefix(
     item: &JsonValue,
     key: &'static str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<(Ipv6Addr, u8)>> {
     let text = text_of(item, key, findings)?;
     let Some((address, length)) = prefix::<Ipv6Addr>(text.value).filter(|(_, len)| *len > 0) else {
@@ -109,7 +110,7 @@ fn is_part(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
     network: Ipv6Addr,
     length: u8,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> bool {
     let (address, excluded_length) = excluded.value;
     let is_part = excluded_length > length && first_of(address, length) == network;

@@ -4,6 +4,7 @@ use core::net::Ipv6Addr;
 
 use super::types::{ClassTerms6, Network6, PdPool, Subnet6};
 use super::{Dhcp6Family, pd_pools};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::shared::class_list::{self, Classified};
@@ -13,7 +14,7 @@ use crate::shared::pools::{EnclosingSubnet, PlacedRange};
 use crate::shared::subnets::{Scoped, SubnetProperties};
 use crate::shared::terms::{Bounded, BoundedKeys, InheritableTerms};
 use crate::shared::{AllocatorKind, Lifetime};
-use crate::source::{ParseDiagnostics, PositionedValue};
+use crate::source::PositionedValue;
 
 const PREFERRED: BoundedKeys = BoundedKeys {
     value: "preferred-lifetime",
@@ -40,7 +41,7 @@ pub(crate) struct OwnScopeKeys6 {
 
 impl Scope {
     /// Reads the settings of the global scope, which has no `rapid-commit`.
-    pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Self {
+    pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
         Self {
             terms: InheritableTerms::read::<Dhcp6Family>(fields, findings),
             preferred: Bounded::read(fields, PREFERRED, findings),
@@ -51,11 +52,7 @@ impl Scope {
 
     /// Returns the preferred and the valid lifetime that hold, checked. A preferred lifetime that
     /// is above the valid one stays so: a class may set a longer valid one.
-    fn lifetimes(
-        &self,
-        own: OwnScopeKeys6,
-        findings: &mut ParseDiagnostics,
-    ) -> (Lifetime, Lifetime) {
+    fn lifetimes(&self, own: OwnScopeKeys6, findings: &mut ParseContext) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
         let preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
@@ -93,7 +90,7 @@ impl Scoped for Dhcp6Family {
     type Subnet = Subnet6;
     type Network = Network6;
 
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Scope {
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Scope {
         let rapid_commit = fields.boolean("rapid-commit", findings);
         Scope { rapid_commit, ..Scope::read_global(fields, findings) }
     }
@@ -112,38 +109,38 @@ impl Scoped for Dhcp6Family {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys6, findings: &mut ParseDiagnostics) {
+    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys6, findings: &mut ParseContext) {
         scope.lifetimes(own, findings);
     }
 
     fn read_interface_id(
         fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Option<PositionedValue<Vec<u8>>> {
         let id = fields.octets("interface-id", findings).filter(|id| !id.value.is_empty());
         id.map(|id| PositionedValue { value: id.value.to_vec(), at: id.at })
     }
 
-    fn check_own_keys(_: &mut MapReader<'_>, _: &mut ParseDiagnostics) {}
+    fn check_own_keys(_: &mut MapReader<'_>, _: &mut ParseContext) {}
 
     fn read_delegated(
         items: &[JsonValue],
         around: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Vec<PdPool> {
         pd_pools::read(items, around, ranges, findings)
     }
 
     fn delegated_items<'v>(
         fields: &mut MapReader<'v>,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> &'v [JsonValue] {
         fields.list("pd-pools", findings)
     }
 
     /// Checks that members agree on `rapid-commit`. The first subnet decides, as in Kea.
-    fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseDiagnostics) -> bool {
+    fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseContext) -> bool {
         let effective = |own: Option<PositionedValue<bool>>| {
             own.or(network.rapid_commit).is_some_and(|placed| placed.value)
         };
@@ -164,7 +161,7 @@ impl Scoped for Dhcp6Family {
         place: SubnetProperties<Self>,
         scope: Scope,
         own: OwnScopeKeys6,
-        findings: &mut ParseDiagnostics,
+        findings: &mut ParseContext,
     ) -> Subnet6 {
         let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
@@ -224,10 +221,7 @@ impl Classified for Dhcp6Family {
     type ClassTerms = ClassTerms6;
     const IS_V6: bool = true;
 
-    fn read_class_terms(
-        fields: &mut MapReader<'_>,
-        findings: &mut ParseDiagnostics,
-    ) -> ClassTerms6 {
+    fn read_class_terms(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassTerms6 {
         ClassTerms6 { preferred_lifetime: class_list::lifetime(fields, PREFERRED, findings) }
     }
 

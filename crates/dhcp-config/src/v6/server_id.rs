@@ -2,14 +2,14 @@
 
 use super::Dhcp6Family;
 use super::types::{ServerIdConfig, ServerIdType};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, U32};
 use crate::json::JsonValue;
 use crate::shared::godwit;
 use crate::shared::options::binary_field;
-use crate::source::ParseDiagnostics;
 
 /// Reads `server-id`. Kea takes 0 and an empty identifier as "not set".
-pub(super) fn read(value: &JsonValue, findings: &mut ParseDiagnostics) -> ServerIdConfig {
+pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdConfig {
     let mut config = ServerIdConfig::default();
     let Some(mut fields) = MapReader::from_value(value, "`server-id`", findings) else {
         return config;
@@ -48,7 +48,7 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseDiagnostics) -> Server
 }
 
 /// Reads hexadecimal digits; none mean "not set".
-fn identifier(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Option<Vec<u8>> {
+fn identifier(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option<Vec<u8>> {
     /// Maximum number of bytes after type and hardware type or enterprise number (RFC 9915 §11.1).
     const MOST: usize = 124;
     let text = fields.text("identifier", findings)?;

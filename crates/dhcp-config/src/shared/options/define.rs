@@ -1,117 +1,18 @@
 //! `option-def`: options that the operator defines, and the look-up of any option.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::definition::{Definition, Field};
+use super::definitions::{Custom, OptionKey};
+use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::shared::family::ConfigFamily;
 use crate::shared::godwit;
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
-
-/// Options that the file defines. Readers of option data find them here, wherever the definitions
-/// are.
-#[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    custom: Vec<Custom>,
-    /// Positions in `custom`, ascending, by space and code.
-    by_code: BTreeMap<String, BTreeMap<u16, Vec<usize>>>,
-    /// Positions in `custom`, ascending, by space and name.
-    by_name: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
-}
-
-#[derive(Debug)]
-struct Custom {
-    space: String,
-    definition: Definition,
-    at: SourcePosition,
-}
-
-/// Code or name that identifies an option.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum OptionKey<'k> {
-    /// Option code.
-    Code(u16),
-    /// Option name.
-    Name(&'k str),
-}
-
-impl OptionKey<'_> {
-    fn is_of(self, definition: &Definition) -> bool {
-        match self {
-            Self::Code(code) => definition.code == code,
-            Self::Name(name) => definition.name == name,
-        }
-    }
-}
-
-impl Definitions {
-    /// Returns the definition of an option in a space. Definitions of the file come first: the
-    /// checks let the file define again only those standard options that it may.
-    pub(crate) fn find<F: ConfigFamily>(
-        &self,
-        space: &str,
-        key: OptionKey<'_>,
-    ) -> Option<&Definition> {
-        self.custom(space, key).map(|custom| &custom.definition).or_else(|| {
-            let space = F::SPACES.iter().find(|standard| standard.name == space)?;
-            match key {
-                OptionKey::Code(code) => space.by_code(code),
-                OptionKey::Name(_) => space.definitions.iter().find(|d| key.is_of(d)),
-            }
-        })
-    }
-
-    /// Returns the names of a space's options.
-    pub(super) fn names<F: ConfigFamily>(&self, space: &str) -> Vec<&str> {
-        let standard = F::SPACES.iter().filter(|standard| standard.name == space);
-        let standard = standard.flat_map(|space| space.definitions).map(|d| &*d.name);
-        let custom = self.custom.iter().filter(|custom| custom.space == space);
-        standard.chain(custom.map(|custom| &*custom.definition.name)).collect()
-    }
-
-    fn custom(&self, space: &str, key: OptionKey<'_>) -> Option<&Custom> {
-        // A class's own definitions come last and take precedence.
-        self.positions(space, key).last().map(|&at| &self.custom[at])
-    }
-
-    fn positions(&self, space: &str, key: OptionKey<'_>) -> &[usize] {
-        let positions = match key {
-            OptionKey::Code(code) => self.by_code.get(space).and_then(|codes| codes.get(&code)),
-            OptionKey::Name(name) => self.by_name.get(space).and_then(|names| names.get(name)),
-        };
-        positions.map_or(&[], |positions| positions)
-    }
-
-    /// Returns the first definition with `key` at or after `mark`.
-    fn since(&self, mark: usize, space: &str, key: OptionKey<'_>) -> Option<&Custom> {
-        let positions = self.positions(space, key);
-        positions.iter().find(|&&at| at >= mark).map(|&at| &self.custom[at])
-    }
-
-    fn push(&mut self, custom: Custom) {
-        let (space, at) = (&custom.space, self.custom.len());
-        let Definition { code, ref name, .. } = custom.definition;
-        let codes = self.by_code.entry(space.clone()).or_default();
-        codes.entry(code).or_default().push(at);
-        let names = self.by_name.entry(space.clone()).or_default();
-        names.entry(name.clone().into_owned()).or_default().push(at);
-        self.custom.push(custom);
-    }
-
-    fn truncate(&mut self, mark: usize) {
-        for custom in self.custom.drain(mark..).rev() {
-            let codes = self.by_code.get_mut(&custom.space);
-            codes.and_then(|codes| codes.get_mut(&custom.definition.code)?.pop());
-            let names = self.by_name.get_mut(&custom.space);
-            names.and_then(|names| names.get_mut(&*custom.definition.name)?.pop());
-        }
-    }
-}
+use crate::source::PositionedValue;
 
 /// Reads the global `option-def`.
-pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) {
+pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     for item in fields.list("option-def", findings) {
         if let Some(custom) = read::<F>(item, findings) {
             add::<F>(custom, 0, findings);
@@ -123,9 +24,9 @@ pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut
 /// value.
 pub(super) fn begin_class<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> usize {
-    let mark = findings.definitions.custom.len();
+    let mark = findings.definitions.len();
     if F::CLASS_CODES.is_empty() {
         return mark;
     }
@@ -147,12 +48,12 @@ pub(super) fn begin_class<F: ConfigFamily>(
 }
 
 /// Removes the definitions of a class.
-pub(super) fn end_class(mark: usize, findings: &mut ParseDiagnostics) {
+pub(super) fn end_class(mark: usize, findings: &mut ParseContext) {
     findings.definitions.truncate(mark);
 }
 
 /// Adds a definition unless another one since `mark` or a standard one has its code or name.
-fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseDiagnostics) {
+fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseContext) {
     let Custom { space, definition, at } = &custom;
     let keys = [OptionKey::Code(definition.code), OptionKey::Name(&definition.name)];
     let described = |key| match key {
@@ -198,7 +99,7 @@ fn is_redefinable<F: ConfigFamily>(space: &str, code: u16) -> bool {
 }
 
 /// Reads one element of `option-def`.
-fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseDiagnostics) -> Option<Custom> {
+fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Option<Custom> {
     let mut fields = MapReader::from_value(item, "an option definition", findings)?;
     for key in ["name", "code", "type"] {
         if fields.take(key).is_none() {
@@ -257,7 +158,7 @@ pub(super) fn codes<F: ConfigFamily>(space: &str) -> core::ops::RangeInclusive<i
 pub(super) fn is_name(
     name: PositionedValue<&str>,
     what: &str,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> bool {
     let octets = name.value.as_bytes();
     let is_inner = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
@@ -282,7 +183,7 @@ enum OptionType {
 
 fn kind<F: ConfigFamily>(
     text: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<PositionedValue<OptionType>> {
     let kinds = [
         ("binary", OptionType::Field(Field::Binary)),
@@ -317,7 +218,7 @@ fn fields<F: ConfigFamily>(
     kind: PositionedValue<OptionType>,
     records: Option<PositionedValue<&str>>,
     array: Option<PositionedValue<bool>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<Vec<Field>> {
     let types: Option<Vec<Field>> = match (kind.value, records) {
         (OptionType::Record, None) => {
@@ -345,7 +246,7 @@ fn fields<F: ConfigFamily>(
 /// Reads the types that `record-types` lists.
 fn record<F: ConfigFamily>(
     records: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<Vec<Field>> {
     let names = records.value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let mut fields = Vec::new();
@@ -375,7 +276,7 @@ fn nests(
     inner: PositionedValue<&str>,
     space: &str,
     array: Option<PositionedValue<bool>>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> bool {
     if let Some(array) = array {
         findings.error_with_second_position(

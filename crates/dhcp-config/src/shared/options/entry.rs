@@ -1,14 +1,16 @@
 //! Element of `option-data`.
 
-use super::define::{self, OptionKey};
+use super::define::{self};
 use super::definition::Definition;
+use super::definitions::OptionKey;
 use super::text::EncodedOptionBytes;
 use super::{OptionSpace, check, hex, text};
+use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of, wrong_kind};
 use crate::json::{JsonContent, JsonValue};
 use crate::shared::family::ConfigFamily;
 use crate::shared::{godwit, other_keys};
-use crate::source::{ParseDiagnostics, PositionedValue, SourcePosition};
+use crate::source::{PositionedValue, SourcePosition};
 
 /// Prefix of the names of spaces of vendors.
 const VENDOR: &str = "vendor-";
@@ -53,7 +55,7 @@ impl OptionDataEntry {
 /// Reads one element of `option-data`.
 pub(super) fn read<F: ConfigFamily>(
     item: &JsonValue,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<OptionDataEntry> {
     let mut fields = MapReader::from_value(item, "an option", findings)?;
     let space = fields.text("space", findings);
@@ -108,7 +110,7 @@ pub(super) fn read<F: ConfigFamily>(
 }
 
 /// Reads `client-classes` of an option: its class tags, trimmed, empty ones dropped.
-fn tags(fields: &mut MapReader<'_>, findings: &mut ParseDiagnostics) -> Vec<String> {
+fn tags(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<String> {
     let items = fields.list("client-classes", findings).iter();
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
     let names = names.map(|name| name.value.trim()).filter(|name| !name.is_empty());
@@ -129,10 +131,7 @@ fn is_vendor_class<F: ConfigFamily>(octets: &[u8]) -> bool {
 }
 
 /// Returns true if options can be in a space of this name.
-fn is_space<F: ConfigFamily>(
-    space: PositionedValue<&str>,
-    findings: &mut ParseDiagnostics,
-) -> bool {
+fn is_space<F: ConfigFamily>(space: PositionedValue<&str>, findings: &mut ParseContext) -> bool {
     let families = ["dhcp4", "dhcp6"];
     if space.value != F::SPACE && families.contains(&space.value) {
         let message = format!("option space `{}` is that of the other family", space.value);
@@ -147,7 +146,7 @@ fn is_set_by_server<F: ConfigFamily>(
     at: SourcePosition,
     number: u16,
     definition: Option<&Definition>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> bool {
     let code = F::Code::try_from(number).ok().expect("checked against the range");
     let Some(instead) = F::set_by_server(code) else { return false };
@@ -164,10 +163,9 @@ fn identify<F: ConfigFamily>(
     name: Option<PositionedValue<&str>>,
     code: Option<PositionedValue<i64>>,
     csv: bool,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<(u16, Option<Definition>)> {
-    let find =
-        |key, findings: &ParseDiagnostics| findings.definitions.find::<F>(space, key).cloned();
+    let find = |key, findings: &ParseContext| findings.definitions.find::<F>(space, key).cloned();
     let of_space = if space == F::SPACE { String::new() } else { format!(" in space `{space}`") };
     if let Some(code) = code {
         let number = u16::try_from(code.value).expect("checked against the range");
@@ -216,7 +214,7 @@ fn octets<F: ConfigFamily>(
     data: Option<&JsonValue>,
     csv: bool,
     definition: Option<&Definition>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Option<EncodedOptionBytes> {
     let (at, text): (SourcePosition, &[u8]) = match data {
         None => (at, &[]),

@@ -8,61 +8,33 @@
 //! 3925, 5969, 7598, 9463.
 
 mod check;
+pub(crate) mod data;
 mod define;
-mod definition;
+pub(crate) mod definition;
+pub(crate) mod definitions;
 mod entry;
 mod hex;
 mod nest;
 mod resolvers;
 mod text;
 
-pub(crate) use define::{Definitions, OptionKey, define};
+pub use data::{OptionData, OptionSpace};
+pub(crate) use define::define;
 pub use definition::{Definition, Field};
-pub(crate) use definition::{StandardSpace, array, by_name, container, one};
 pub(crate) use hex::{binary_field, identifier as host_identifier, value as octets_of_value};
 
 use entry::OptionDataEntry;
 
 use super::family::ConfigFamily;
+use crate::context::ParseContext;
 use crate::fields::MapReader;
-use crate::source::ParseDiagnostics;
-
-/// Option as configured, with its value as sent. `C` is the type of a code: `u8` in DHCPv4, `u16`
-/// in DHCPv6.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionData<C = u8> {
-    /// Option code: 1 to 254 in DHCPv4, 1 to 65535 in DHCPv6.
-    pub code: C,
-    /// Space that the code belongs to.
-    pub space: OptionSpace,
-    /// Value without code and length, of any length (RFC 3396 splits it).
-    pub octets: Vec<u8>,
-    /// True if the option is sent also to clients that did not request it.
-    pub always_send: bool,
-    /// True if the option is never sent; takes precedence over `always_send`.
-    pub never_send: bool,
-    /// Class tags: only clients in one of these get the option; every client when empty.
-    pub client_classes: Vec<String>,
-}
-
-/// Space of an option in replies. Sub-options of every other space are part of the bytes of the
-/// option that contains them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OptionSpace {
-    /// Family's own options.
-    #[default]
-    Standard,
-    /// Sub-options of a vendor's options with this enterprise number: inside option 125 in DHCPv4,
-    /// option 17 in DHCPv6.
-    Vendor(u32),
-}
 
 /// Reads `option-data` of a scope: the options that this scope itself sets, ordered by space and
 /// code. Of one code, options with class tags come before the one without, which is for all other
 /// clients.
 pub(crate) fn list<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<OptionData<F::Code>> {
     let items = fields.list("option-data", findings).iter();
     let mut entries: Vec<OptionDataEntry> =
@@ -91,7 +63,7 @@ pub(crate) fn list<F: ConfigFamily>(
 /// Reads `option-def` and `option-data` of a client class.
 pub(crate) fn class_list<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<OptionData<F::Code>> {
     let mark = define::begin_class::<F>(fields, findings);
     let options = list::<F>(fields, findings);
@@ -102,7 +74,7 @@ pub(crate) fn class_list<F: ConfigFamily>(
 /// Returns the options of a list that replies carry, with their sub-options.
 fn sent<F: ConfigFamily>(
     entries: &[OptionDataEntry],
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<OptionData<F::Code>> {
     let mut used = vec![false; entries.len()];
     let mut options = Vec::new();

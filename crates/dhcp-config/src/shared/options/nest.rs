@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::entry::OptionDataEntry;
+use crate::context::ParseContext;
 use crate::shared::family::ConfigFamily;
-use crate::source::ParseDiagnostics;
 
 /// Maximum number of bytes of a sub-option of DHCPv4 in one piece: with its code and length it is
 /// as long as Kea makes an option.
@@ -22,7 +22,7 @@ pub(super) fn octets<'e, F: ConfigFamily>(
     entries: &'e [OptionDataEntry],
     used: &mut [bool],
     path: &mut Vec<&'e str>,
-    findings: &mut ParseDiagnostics,
+    findings: &mut ParseContext,
 ) -> Vec<u8> {
     let mut octets = entry.octets.clone();
     let Some(space) = entry.encapsulates.as_deref() else { return octets };

@@ -4,8 +4,8 @@
 //! exceptions that Kea makes: `domain-name` is text on the wire (RFC 2132 §3.17), and
 //! `vivso-suboptions` given as text is an enterprise number without data (RFC 3925 §4).
 
-pub use crate::shared::options::{Definition, Field};
-use crate::shared::options::{StandardSpace, array, container, one};
+pub use crate::shared::options::definition::{Definition, Field};
+use crate::shared::options::definition::{StandardSpace, array, container, one};
 use Field::{
     Binary, Boolean, Enterprise, I32, Ipv4, Ipv6, Name, Psid, Resolvers, Routes, Text, Tuple, U8,
     U16, U32,

@@ -2,4 +2,4 @@
 
 pub mod definitions;
 
-pub use crate::shared::options::OptionData;
+pub use crate::shared::options::data::OptionData;

@@ -3,8 +3,8 @@
 //! Names are those of Kea's configuration; types follow the RFC that defines each option.
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
 
-pub use crate::shared::options::{Definition, Field};
-use crate::shared::options::{StandardSpace, array, by_name as named, container, one};
+pub use crate::shared::options::definition::{Definition, Field};
+use crate::shared::options::definition::{StandardSpace, array, by_name as named, container, one};
 use Field::{
     Binary, I32, Ipv4, Ipv6, Ipv6Prefix, Name, Opaque, Psid, Resolver, SubOptions, Text, Tuple, U8,
     U16, U32,

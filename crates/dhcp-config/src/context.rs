@@ -1,0 +1,63 @@
+//! State of a parse beside its texts: the problems, and what readers have to know of other parts of
+//! the configuration.
+
+use core::ops::{Deref, DerefMut};
+
+use crate::automata::Automata;
+use crate::diagnostics::ParseDiagnostics;
+use crate::problem::ConfigProblem;
+use crate::shared::options::definitions::Definitions;
+use crate::shared::security::SecurityPolicy;
+use crate::shared::written_files::WrittenFiles;
+use crate::source::Sources;
+
+/// State of one parse. It can be used as its problems.
+#[derive(Debug, Default)]
+pub(crate) struct ParseContext {
+    diagnostics: ParseDiagnostics,
+    /// Rules for paths, sockets and secrets.
+    pub(crate) security: SecurityPolicy,
+    /// Regular expressions compiled so far.
+    pub(crate) automata: Automata,
+    /// Files that the server is to write, as far as they were read.
+    pub(crate) written: WrittenFiles,
+    /// Definitions of the file that must be known before anything may refer to them.
+    pub(crate) definitions: Definitions,
+}
+
+impl ParseContext {
+    /// Creates the state of a parse by the rules of `security`.
+    pub(crate) fn with_security(security: SecurityPolicy) -> Self {
+        Self { security, ..Self::default() }
+    }
+
+    /// Creates the state of a parse by the rules of `security`, with every problem, without a
+    /// limit.
+    pub(crate) fn unbounded(security: SecurityPolicy) -> Self {
+        Self { diagnostics: ParseDiagnostics::unbounded(), security, ..Self::default() }
+    }
+
+    /// Returns the problems.
+    pub(crate) fn into_diagnostics(self) -> ParseDiagnostics {
+        self.diagnostics
+    }
+
+    /// Returns the problems in the order of their places.
+    pub(crate) fn into_problems(self, sources: &Sources) -> Vec<ConfigProblem> {
+        self.diagnostics.into_problems(sources)
+    }
+}
+
+impl Deref for ParseContext {
+    type Target = ParseDiagnostics;
+
+    fn deref(&self) -> &ParseDiagnostics {
+        &self.diagnostics
+    }
+}
+
+impl DerefMut for ParseContext {
+    fn deref_mut(&mut self) -> &mut ParseDiagnostics {
+        &mut self.diagnostics
+    }
+}
