@@ -11,8 +11,8 @@ use crate::contract::{
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
-use crate::table::administer::CommitEpochs;
-use crate::table::sweep::Sweep;
+use crate::table::commit_epochs::CommitEpochs;
+use crate::table::sweep_request::Sweep;
 use crate::table::table_family::TableFamily;
 
 /// Maximum number of claims that a shard keeps open; the oldest one is given back beyond that.

@@ -11,8 +11,8 @@ use crate::contract::{
 };
 use crate::store::TableShard;
 use crate::table::LeaseTable;
-use crate::table::administer::CommitEpochs;
-use crate::table::sweep::Sweep;
+use crate::table::commit_epochs::CommitEpochs;
+use crate::table::sweep_request::Sweep;
 use crate::table::table_family::TableFamily;
 
 #[derive(Debug)]

@@ -17,6 +17,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
+/// Number of stripes. Consecutive addresses lie in different ones.
+pub(super) const STRIPES: usize = 256;
 /// Bits of an address within a region: one /12.
 const REGION_BITS: u32 = 20;
 const REGIONS: usize = 1 << (32 - REGION_BITS);

@@ -1,21 +1,13 @@
 //! Changes made by an operator.
 
 use super::LeaseTable;
+use super::commit_epochs::CommitEpochs;
 use super::overlap::Overlaps as _;
 use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, LeaseParts, PlaceMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
 use crate::lease::LeaseState;
-
-/// Epochs of a change in a logged table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommitEpochs {
-    /// Epoch in which the rows of the change are logged.
-    pub row_epoch: u64,
-    /// Last epoch that is settled.
-    pub settled_epoch: u64,
-}
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Makes `lease` the lease of its address; `epochs` and `log` are as for

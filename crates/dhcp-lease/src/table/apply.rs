@@ -3,8 +3,8 @@
 use base::Now;
 
 use super::LeaseTable;
-use super::administer::CommitEpochs;
 use super::clock::ClockReading;
+use super::commit_epochs::CommitEpochs;
 use super::slot::LeaseSlot;
 use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};

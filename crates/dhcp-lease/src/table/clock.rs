@@ -11,24 +11,19 @@
 //! the shards wait.
 
 use core::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use base::Now;
 use base::time::{NS_PER_MS, US_PER_S};
 
-use super::stripe::Locked;
-use super::table_family::TableFamily;
-use super::{LeaseTable, STRIPES};
-use crate::contract::SlotOccupancy;
-
 /// Smallest change of the difference between the clocks that is a step, microseconds.
-const STEP_US: u64 = US_PER_S;
+pub(super) const STEP_US: u64 = US_PER_S;
 /// Nanoseconds after a step within which a shard may still have a reading from before it.
-const STALE_NS: u64 = NS_PER_MS;
+pub(super) const STALE_NS: u64 = NS_PER_MS;
 /// Difference of a table that does not follow the clocks.
-const NOT_FOLLOWED: i64 = i64::MIN;
+pub(super) const NOT_FOLLOWED: i64 = i64::MIN;
 /// Difference while times are being moved.
-const MOVING: i64 = i64::MAX;
+pub(super) const MOVING: i64 = i64::MAX;
 
 /// Step of the wall clock that the table has corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,29 +46,30 @@ pub struct ClockStart {
 /// Difference between the clocks, and steps that are not reported yet.
 pub(super) struct WallClock {
     /// Wall clock minus monotonic clock, microseconds.
-    difference_us: AtomicI64,
-    following: Mutex<ClockDifference>,
+    pub(super) difference_us: AtomicI64,
+    pub(super) following: Mutex<ClockDifference>,
 }
 
 #[derive(Default)]
-struct ClockDifference {
+pub(super) struct ClockDifference {
     /// Monotonic time at which the difference was read, nanoseconds.
-    since_ns: u64,
-    difference_us: i64,
-    steps: Vec<ClockStep>,
+    pub(super) since_ns: u64,
+    pub(super) difference_us: i64,
+    pub(super) steps: Vec<ClockStep>,
 }
 
 /// Maximum number of unreported steps.
-const STEPS_MAX: usize = 16;
+pub(super) const STEPS_MAX: usize = 16;
 
 /// Reading of the clocks, corrected, and the difference that it was compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockReading {
     pub(super) now: Now,
-    difference_us: i64,
+    pub(super) difference_us: i64,
 }
 
-fn difference_us(now: Now) -> i64 {
+/// Returns wall clock minus monotonic clock, microseconds.
+pub(super) fn difference_us(now: Now) -> i64 {
     now.wall_us.cast_signed().wrapping_sub((now.mono_ns / 1_000).cast_signed())
 }
 
@@ -88,124 +84,5 @@ impl WallClock {
     /// Returns true if times were moved since `timed` was read. Callers hold the lock of a stripe.
     pub(super) fn has_moved(&self, timed: &ClockReading) -> bool {
         self.difference_us.load(Ordering::Relaxed) != timed.difference_us
-    }
-}
-
-impl<F: TableFamily> LeaseTable<F> {
-    /// Starts to follow the clocks at `now`. A loaded lease from the future was created under
-    /// another clock: at most its whole lifetime remains, so its lifetime starts at `now`.
-    pub fn follow_clock(&self, now: Now) -> ClockStart {
-        let mut following =
-            self.wall_clock.following.lock().unwrap_or_else(PoisonError::into_inner);
-        let wall_s = now.wall_s();
-        let mut ahead_s = 0;
-        let leases = self.move_times(|cltt_s| {
-            (cltt_s > wall_s).then(|| {
-                ahead_s = ahead_s.max(cltt_s - wall_s);
-                wall_s
-            })
-        });
-        following.since_ns = now.mono_ns;
-        following.difference_us = difference_us(now);
-        self.wall_clock.difference_us.store(following.difference_us, Ordering::Relaxed);
-        ClockStart { ahead_s, leases }
-    }
-
-    /// Returns the steps since this was last called.
-    #[must_use]
-    pub fn take_clock_steps(&self) -> Vec<ClockStep> {
-        let following = self.wall_clock.following.lock();
-        core::mem::take(&mut following.unwrap_or_else(PoisonError::into_inner).steps)
-    }
-
-    /// Compares `now` with the known difference of the clocks, and corrects leases after a step.
-    pub(super) fn check_clock(&self, now: Now) -> ClockReading {
-        let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
-        let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
-        if is_known || known_us == NOT_FOLLOWED {
-            return ClockReading { now, difference_us: known_us };
-        }
-        self.follow_step(now)
-    }
-
-    #[cold]
-    fn follow_step(&self, now: Now) -> ClockReading {
-        let clock = &self.wall_clock;
-        let mut following = clock.following.lock().unwrap_or_else(PoisonError::into_inner);
-        let known_us = following.difference_us;
-        let found_us = difference_us(now);
-        if found_us.abs_diff(known_us) < STEP_US {
-            return ClockReading { now, difference_us: known_us };
-        }
-        let known_wall_us = (now.mono_ns / 1_000).checked_add_signed(known_us).unwrap_or(0);
-        if now.mono_ns <= following.since_ns + STALE_NS {
-            // Read before the step that another shard has followed.
-            return ClockReading {
-                now: Now { wall_us: known_wall_us, ..now },
-                difference_us: known_us,
-            };
-        }
-        clock.difference_us.store(MOVING, Ordering::Relaxed);
-        let by_s = (found_us - known_us) / US_PER_S.cast_signed();
-        // Clock readings differ by less than a second.
-        let before_s = known_wall_us / US_PER_S + 1;
-        let wall_s = now.wall_s();
-        let leases = self.move_times(|cltt_s| {
-            let is_moved = if by_s > 0 { cltt_s <= before_s } else { cltt_s > wall_s };
-            is_moved.then(|| cltt_s.saturating_add_signed(by_s))
-        });
-        if following.steps.len() < STEPS_MAX {
-            following.steps.push(ClockStep { by_s, leases });
-        }
-        (following.since_ns, following.difference_us) = (now.mono_ns, found_us);
-        clock.difference_us.store(found_us, Ordering::Relaxed);
-        ClockReading { now, difference_us: found_us }
-    }
-
-    /// Replaces the time of each lease by the result of `moved`, if any; returns the number of
-    /// leases changed.
-    fn move_times(&self, mut moved: impl FnMut(u64) -> Option<u64>) -> u64 {
-        let mut count = 0;
-        for number in 0..STRIPES {
-            for part in 0.. {
-                let mut stripe = self.lock(number);
-                let Some(ids) = stripe.state.slots.part_ids(part) else { break };
-                let mut next = ids.start;
-                loop {
-                    let id = stripe.state.slots.next_made(next, ids.end);
-                    if id >= ids.end {
-                        break;
-                    }
-                    next = id + 1;
-                    let slot = stripe.slot(id);
-                    if slot.version != 0
-                        && slot.shown_state().is_some()
-                        && let Some(cltt_s) = moved(slot.cltt_s)
-                    {
-                        stripe.set_time(id, cltt_s);
-                        count += 1;
-                    }
-                }
-            }
-        }
-        count
-    }
-}
-
-impl<F: TableFamily> Locked<'_, F> {
-    /// Makes the term of slot `id` begin at `cltt_s`.
-    fn set_time(&mut self, id: u32, cltt_s: u64) {
-        let state = &mut *self.state;
-        let slot = state.slots.get_mut(id);
-        let is_earlier = cltt_s < slot.cltt_s;
-        slot.cltt_s = cltt_s;
-        slot.touch();
-        // A slot that ends later comes up in time in its present bucket, and is hung again.
-        let hangs = !matches!(slot.occupancy, SlotOccupancy::Held | SlotOccupancy::Releasing);
-        if is_earlier && hangs {
-            state.deadlines.unlink(&mut state.slots, id);
-            state.deadlines.link(&mut state.slots, id);
-        }
-        self.record_use(id);
     }
 }

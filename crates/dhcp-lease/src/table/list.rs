@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use base::Now;
 
+use super::LeaseTable;
+use super::address_map::STRIPES;
 use super::slot::LeaseSlot;
 use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
-use super::{LeaseTable, STRIPES};
 use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
 

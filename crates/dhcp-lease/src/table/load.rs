@@ -3,7 +3,7 @@
 use base::Prefetch;
 
 use super::LeaseTable;
-use super::administer::CommitEpochs;
+use super::commit_epochs::CommitEpochs;
 use super::table_family::{LeaseParts, PlaceMap, TableFamily};
 
 impl<F: TableFamily> LeaseTable<F> {

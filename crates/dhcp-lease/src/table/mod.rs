@@ -7,14 +7,17 @@
 //! holds them.
 
 pub(crate) mod address_map;
-pub(crate) mod administer;
+mod administer;
 mod apply;
 pub(crate) mod clock;
+mod clock_steps;
+pub(crate) mod commit_epochs;
 mod correct;
 pub(crate) mod cycle;
 mod deadlines;
 pub(crate) mod expiry;
 mod fetch;
+mod fill;
 mod filling;
 pub(crate) mod index;
 pub(crate) mod latest_value;
@@ -23,21 +26,26 @@ mod load;
 pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod overlap;
+mod recount;
+mod reserve;
 mod reserved;
 pub(crate) mod slot;
 mod slots;
 mod stripe;
-pub(crate) mod sweep;
+mod sweep;
+pub(crate) mod sweep_request;
 pub(crate) mod table_family;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
+pub(crate) mod usage;
+mod uses;
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use address_map::AddressMap;
+use address_map::{AddressMap, STRIPES};
 use base::Now;
 use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
@@ -47,31 +55,16 @@ use reserved::Reserved;
 use stripe::{Locked, Stripe};
 use table_family::{ClientIndex, OpeningPlan, PlaceMap, TableFamily};
 use tally::Tallies;
+pub use usage::Usage;
 
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
 
-/// Number of stripes. Consecutive addresses lie in different ones.
-const STRIPES: usize = 256;
 /// Number of blocks of 256 addresses up to which configuring pools creates their slots; further
 /// slots are created when first touched. 2048 blocks take 64 MiB.
 const PREFILLED_BLOCKS: usize = 2048;
 /// Number of addresses for which the indexes get room when pools are configured.
 const INDEXED_ADDRESSES: usize = 1 << 18;
-
-/// Numbers of slots by use. Free slots are not counted: their number is that of the pools'
-/// addresses minus these.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Offered slots.
-    pub held: u64,
-    /// Leased slots, also when the lease has expired and has not been swept.
-    pub leased: u64,
-    /// Slots on probation.
-    pub declined: u64,
-    /// Released slots whose row is not settled.
-    pub releasing: u64,
-}
 
 struct Configuration<F: TableFamily> {
     /// Number of rows given to blocks.
@@ -93,7 +86,7 @@ pub struct LeaseTable<F: TableFamily> {
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
     /// Position at which the next pass that reclaims released leases continues.
-    hurry_from: Mutex<sweep::Position>,
+    hurry_from: Mutex<sweep_request::Position>,
     /// True if sweeps reclaim leases that have ended.
     is_reclaiming: AtomicBool,
     /// Numbers of holds, leases and probations that fetches swept when they found no free address;

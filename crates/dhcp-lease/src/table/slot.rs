@@ -110,9 +110,6 @@ pub struct LeaseSlot<F: TableFamily> {
     pub extra: Option<Box<RareLeaseFields>>,
 }
 
-const _: () = assert!(size_of::<LeaseSlot<crate::v4::V4>>() == 128, "a slot is two cache lines");
-const _: () = assert!(size_of::<LeaseSlot<crate::v6::V6>>() == 128, "a slot is two cache lines");
-
 impl<F: TableFamily> LeaseSlot<F> {
     /// Returns a slot that belongs to no address yet.
     pub(super) fn unused() -> Self {

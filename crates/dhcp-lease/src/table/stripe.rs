@@ -5,13 +5,14 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::administer::CommitEpochs;
+use super::LeaseTable;
+use super::commit_epochs::CommitEpochs;
 use super::deadlines::Deadlines;
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
 use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
 use super::tally::{Delta, Outside, Tallies, TallyKey};
-use super::{LeaseTable, Usage};
+use super::usage::Usage;
 use crate::contract::{SlotOccupancy, SlotView};
 use crate::lease::LeaseState;
 
@@ -334,17 +335,5 @@ impl<F: TableFamily> Locked<'_, F> {
             }
         }
         true
-    }
-}
-
-impl Usage {
-    const fn counter(&mut self, occupancy: SlotOccupancy) -> Option<&mut u64> {
-        match occupancy {
-            SlotOccupancy::Free => None,
-            SlotOccupancy::Held => Some(&mut self.held),
-            SlotOccupancy::Leased => Some(&mut self.leased),
-            SlotOccupancy::Declined => Some(&mut self.declined),
-            SlotOccupancy::Releasing => Some(&mut self.releasing),
-        }
     }
 }

@@ -10,29 +10,17 @@ use std::sync::PoisonError;
 
 use base::Now;
 
+use super::LeaseTable;
+use super::address_map::STRIPES;
 use super::cycle::Allowance;
 use super::deadlines::last_due_s;
 use super::slot::LeaseSlot;
 use super::stripe::{Locked, Stripe, StripeHints};
+use super::sweep_request::{Position, Sweep};
 use super::table_family::{FamilySlotFields, TableFamily};
-use super::{LeaseTable, STRIPES};
 use crate::contract::{SlotOccupancy, SweepCounts};
 use crate::family::Family;
 use crate::lease::LeaseState;
-
-/// Parameters of a sweep.
-#[derive(Clone, Copy, Debug)]
-pub struct Sweep {
-    /// Rows through this epoch are settled.
-    pub settled_epoch: u64,
-    /// Epoch of the rows that the sweep logs.
-    pub row_epoch: u64,
-    /// Maximum number of slots that the sweep touches, including those that it only looks at.
-    pub budget: u32,
-    /// Request to reclaim leases although sweeps are configured to leave them alone; true: delete
-    /// them instead of remembering them.
-    pub forced: Option<bool>,
-}
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Frees slots whose hold, lease or probation has ended at `now` and slots that were released
@@ -183,16 +171,6 @@ impl<F: TableFamily> LeaseTable<F> {
 
 /// Callback that receives rows.
 type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
-
-/// Position up to which the slots have been looked at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Position {
-    stripe: usize,
-    /// Part of the stripe's slots.
-    part: usize,
-    /// Offset in the part.
-    offset: u32,
-}
 
 /// Single pass over the stripes.
 struct SweepPass<'l, F: TableFamily> {

@@ -17,11 +17,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::address_map::STRIPES;
 use super::order::FreeQueue;
 use super::slot::LeaseSlot;
-use super::stripe::Locked;
 use super::table_family::{PlaceMap, TableFamily};
-use super::{LeaseTable, STRIPES};
 use crate::contract::SlotOccupancy;
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
@@ -30,9 +29,9 @@ use crate::pool::PoolSet;
 /// Number of lanes of each pool.
 const LANES: usize = 8;
 /// Number of the counters of addresses outside the pools.
-const OUTSIDE: u32 = 0;
+pub(super) const OUTSIDE: u32 = 0;
 /// Number for leases outside the pools that do not count as assigned.
-const UNCOUNTED: u32 = 1;
+pub(super) const UNCOUNTED: u32 = 1;
 /// Number of counters of each lane.
 const COUNTERS: usize = 7;
 
@@ -56,7 +55,7 @@ pub struct PoolStatistics {
 }
 
 impl PoolStatistics {
-    const fn from_counters(counters: [u64; COUNTERS]) -> Self {
+    pub(super) const fn from_counters(counters: [u64; COUNTERS]) -> Self {
         let [assigned, declined, cumulative_assigned, reclaimed, reclaimed_declined, ..] = counters;
         let [.., registered, cumulative_registered] = counters;
         Self {
@@ -121,7 +120,7 @@ impl Delta {
     }
 
     /// Returns the counters that change, and the value to add to each; wraps below zero.
-    fn changes(self) -> impl Iterator<Item = (usize, u64)> {
+    pub(super) fn changes(self) -> impl Iterator<Item = (usize, u64)> {
         let mut left = u64::from_le_bytes(self.octets());
         core::iter::from_fn(move || {
             let at = left.trailing_zeros() as usize / 8;
@@ -131,7 +130,7 @@ impl Delta {
     }
 
     /// Returns the changes without the assigned numbers.
-    const fn without_assigned(mut self) -> Self {
+    pub(super) const fn without_assigned(mut self) -> Self {
         self.0[0] = 0;
         self.0[2] = 0;
         self
@@ -154,7 +153,7 @@ pub(crate) struct PoolTally {
 }
 
 impl PoolTally {
-    fn add(&self, stripe: usize, delta: Delta) {
+    pub(super) fn add(&self, stripe: usize, delta: Delta) {
         for (at, change) in delta.changes() {
             self.lanes[stripe % LANES].0[at].fetch_add(change, Ordering::Relaxed);
         }
@@ -166,7 +165,7 @@ impl PoolTally {
         lanes.fold(0, u64::wrapping_add)
     }
 
-    fn sum(&self) -> PoolStatistics {
+    pub(super) fn sum(&self) -> PoolStatistics {
         PoolStatistics::from_counters(core::array::from_fn(|at| {
             let lanes = self.lanes.iter().map(|lane| lane.0[at].load(Ordering::Relaxed));
             lanes.fold(0, u64::wrapping_add)
@@ -185,8 +184,8 @@ fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
 pub(super) struct Tallies<F: TableFamily> {
     pools: Arc<PoolSet<F>>,
     /// Number of each pool's counters; no pool has [`OUTSIDE`] or [`UNCOUNTED`].
-    numbers: Vec<u32>,
-    by_number: Vec<Option<Arc<PoolTally>>>,
+    pub(super) numbers: Vec<u32>,
+    pub(super) by_number: Vec<Option<Arc<PoolTally>>>,
     has_queues: bool,
 }
 
@@ -199,7 +198,7 @@ impl<F: TableFamily> Tallies<F> {
 
     /// Returns the counters of `pools`: a pool that existed before keeps its own. `None` when
     /// nothing changes.
-    fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
+    pub(super) fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
         let (old, new) = (keys(&self.pools), keys(pools));
         let allocators =
@@ -251,7 +250,7 @@ impl<F: TableFamily> Tallies<F> {
     }
 
     /// Returns the number of the counters for `address`; [`OUTSIDE`] when it is inside no pool.
-    fn number_of(&self, address: F::Address) -> u32 {
+    pub(super) fn number_of(&self, address: F::Address) -> u32 {
         F::pool_around(&self.pools, address)
             .map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
     }
@@ -263,11 +262,11 @@ pub(super) type Outside<F> = BTreeMap<(u32, <F as TableFamily>::Kind), [u64; COU
 /// Counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TallyKey<F: TableFamily> {
-    number: u32,
-    stripe: usize,
+    pub(super) number: u32,
+    pub(super) stripe: usize,
     /// Subnet, for counts outside the pools only.
-    subnet_id: u32,
-    kind: F::Kind,
+    pub(super) subnet_id: u32,
+    pub(super) kind: F::Kind,
 }
 
 impl<F: TableFamily> TallyKey<F> {
@@ -279,136 +278,5 @@ impl<F: TableFamily> TallyKey<F> {
             subnet_id: if number <= UNCOUNTED { slot.subnet_id } else { 0 },
             kind: F::kind(slot.address()),
         }
-    }
-}
-
-impl<F: TableFamily> Locked<'_, F> {
-    /// Adds `delta` to the counters of slot `id`.
-    pub(super) fn count(&mut self, id: u32, delta: Delta) {
-        let slot = self.slot(id);
-        if Delta::for_slot(slot.occupancy, slot.marks.state()).is_zero() {
-            let number = self.state.tallies.number_of(slot.address());
-            self.slot_mut(id).marks.set_tally(number);
-        }
-        let account = TallyKey::from_slot(self.slot(id));
-        self.count_in(&account, delta);
-    }
-
-    /// Counts a change of slot `id` from `before`, in `account`, by `event`.
-    pub(super) fn count_change(
-        &mut self,
-        id: u32,
-        account: TallyKey<F>,
-        before: Delta,
-        event: Delta,
-    ) {
-        let slot = self.slot(id);
-        let after = Delta::for_slot(slot.occupancy, slot.marks.state());
-        if before.is_zero() {
-            if after.is_zero() {
-                debug_assert!(event.is_zero(), "what happens to a lease leaves one behind");
-                return;
-            }
-            let number = self.state.tallies.number_of(slot.address());
-            self.slot_mut(id).marks.set_tally(number);
-        }
-        if !F::COUNTS_OUTSIDE && event == Delta::GIVEN && self.slot(id).marks.tally() == OUTSIDE {
-            self.slot_mut(id).marks.set_tally(UNCOUNTED);
-        }
-        let new = TallyKey::from_slot(self.slot(id));
-        let after = event.less(Delta::default().less(after));
-        if before.is_zero() || new == account {
-            self.count_in(&new, after.less(before));
-        } else {
-            self.count_in(&account, Delta::default().less(before));
-            self.count_in(&new, after);
-        }
-    }
-
-    fn count_in(&mut self, account: &TallyKey<F>, delta: Delta) {
-        if delta.is_zero() {
-            return;
-        }
-        let state = &mut *self.state;
-        if let Some(tally) = &state.tallies.by_number[account.number as usize] {
-            tally.add(account.stripe, delta);
-            return;
-        }
-        let is_uncounted = account.number == UNCOUNTED;
-        let delta = if is_uncounted { delta.without_assigned() } else { delta };
-        let sums = state.outside.entry((account.subnet_id, account.kind)).or_default();
-        for (at, change) in delta.changes() {
-            sums[at] = sums[at].wrapping_add(change);
-        }
-    }
-
-    /// Moves the counts of the slots of one part to the present pools of their addresses; returns
-    /// false when there is none.
-    fn recount_part(&mut self, part: usize) -> bool {
-        let Some(ids) = self.state.slots.part_ids(part) else { return false };
-        let mut next = ids.start;
-        loop {
-            let id = self.state.slots.next_made(next, ids.end);
-            if id >= ids.end {
-                return true;
-            }
-            next = id + 1;
-            let slot = self.slot(id);
-            if slot.version == 0 {
-                continue;
-            }
-            let standing = Delta::for_slot(slot.occupancy, slot.marks.state());
-            let before = TallyKey::from_slot(slot);
-            let number = self.state.tallies.number_of(slot.address());
-            let stays_outside = before.number == UNCOUNTED && number == OUTSIDE;
-            if before.number != number && !stays_outside {
-                self.slot_mut(id).marks.set_tally(number);
-                self.count_in(&before, Delta::default().less(standing));
-                self.count(id, standing);
-            }
-        }
-    }
-}
-
-impl<F: TableFamily> LeaseTable<F> {
-    /// Counts leases in `pools` from here on.
-    pub(super) fn recount(&self, tallies: &mut Arc<Tallies<F>>, pools: &Arc<PoolSet<F>>) {
-        let Some(new) = tallies.after(pools) else { return };
-        for stripe in 0..STRIPES {
-            self.lock(stripe).state.tallies = Arc::clone(&new);
-            for part in 0.. {
-                if !self.lock(stripe).recount_part(part) {
-                    break;
-                }
-            }
-        }
-        *tallies = new;
-    }
-
-    /// Returns the counts of `pool` of the configuration last made; all zero when it has no such
-    /// pool.
-    #[must_use]
-    pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
-        let tallies = Arc::clone(&self.lock_configuration().tallies);
-        let number = tallies.numbers.get(pool as usize).copied().unwrap_or(OUTSIDE);
-        tallies.by_number[number as usize]
-            .as_ref()
-            .map_or_else(PoolStatistics::default, |tally| tally.sum())
-    }
-
-    /// Returns the counts of leases outside the pools, for each subnet (and, in v6, each kind of
-    /// lease).
-    #[must_use]
-    pub fn statistics_outside(&self) -> BTreeMap<(u32, F::Kind), PoolStatistics> {
-        let mut sums: Outside<F> = BTreeMap::new();
-        for stripe in 0..STRIPES {
-            for (key, counters) in &self.lock(stripe).state.outside {
-                let sums = sums.entry(*key).or_default();
-                for (sum, counter) in sums.iter_mut().zip(counters) {
-                    *sum = sum.wrapping_add(*counter);
-                }
-            }
-        }
-        sums.into_iter().map(|(key, sums)| (key, PoolStatistics::from_counters(sums))).collect()
     }
 }

@@ -19,6 +19,8 @@ use crate::table::table_family::{
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
+const _: () = assert!(size_of::<LeaseSlot<V4>>() == 128, "a slot is two cache lines");
+
 impl TableFamily for V4 {
     type Spec = PoolSpec;
     type Places = DirectPlaceMap;

@@ -19,6 +19,8 @@ use crate::table::table_family::{
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
+const _: () = assert!(size_of::<LeaseSlot<V6>>() == 128, "a slot is two cache lines");
+
 impl TableFamily for V6 {
     type Spec = PoolSpec;
     type Places = Dictionary;

@@ -10,7 +10,7 @@ use crate::lease::LeaseState;
 use crate::sample::{SampleFamily, SampleLease};
 use crate::table::cycle::ReclaimLimits;
 use crate::table::expiry::Expiry;
-use crate::table::sweep::Sweep;
+use crate::table::sweep_request::Sweep;
 
 for_both_families! {
     a_cycle_reclaims_so_many_leases_and_the_next_one_goes_on,

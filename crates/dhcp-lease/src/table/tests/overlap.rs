@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use base::{Now, Random};
 
-use super::super::administer::CommitEpochs;
+use super::super::commit_epochs::CommitEpochs;
 use super::super::table_family::PlaceMap as _;
 use super::super::{LeaseTable, STRIPES};
 use super::{SECOND_NS, START};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::filling::LOOKS;
+use super::super::fill::LOOKS;
 use super::super::order::steps;
 use super::audit::audit;
 use super::places::{candidate, huge, load, pool, resource};

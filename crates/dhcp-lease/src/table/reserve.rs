@@ -1,0 +1,106 @@
+//! Reserved addresses: free bits that stay clear, and slots where no pool is.
+//!
+//! Changes happen under the configuration lock. A bit next to the free bit marks an address as
+//! reserved, so that the check costs the packet path nothing. Where no pool is, blocks of which at
+//! least half is reserved have such bits, too, and rows for their slots; other reserved places are
+//! in a list of their stripe.
+
+use super::overlap::Overlaps as _;
+use super::reserved::Reserved;
+use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};
+use super::{Configuration, LeaseTable};
+
+/// Number of reserved places of a block without pools from which on it has a row: its slots take
+/// twice the memory then, at most, and are found without a search.
+const DENSE: usize = 128;
+
+impl<F: TableFamily> LeaseTable<F> {
+    /// Replaces the reserved addresses by `addresses`.
+    pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
+        let mut new = Reserved::<F>::default();
+        for &address in addresses {
+            match self.places.bit_to_be(&self.map, address) {
+                Some(bit) => new.pooled.push((bit, address)),
+                None => new.others.extend(self.places.make(address, true)),
+            }
+        }
+        new.pooled.sort_unstable();
+        new.pooled.dedup();
+        new.others.sort_unstable();
+        new.others.dedup();
+        let old = core::mem::replace(&mut configuration.reserved, new);
+        let new = &configuration.reserved;
+        new.pooled.iter().for_each(|&(bit, _)| self.map.reserve(bit));
+        for entry in old.pooled.iter().chain(&old.added_addresses) {
+            if new.pooled.binary_search(entry).is_err() {
+                self.unreserve(entry.0, entry.1);
+            }
+        }
+        let is_gone = |place: &&u32| new.others.binary_search(place).is_err();
+        for &place in old.others.iter().filter(is_gone) {
+            self.lock_of(place).reserve_outside(place, false);
+            if new.pooled.binary_search_by_key(&place, |&(bit, _)| bit).is_err() {
+                self.map.unreserve(place);
+                if F::Places::FIRST_APART.is_none_or(|first| place < first) {
+                    // A pool may contain the place now.
+                    self.release_claim(F::SlotFields::default().address(place));
+                }
+            }
+        }
+        self.give_rows(configuration);
+        for &place in &configuration.reserved.others {
+            if self.map.row(place).is_some() {
+                self.map.reserve(place);
+            } else if old.others.binary_search(&place).is_err() {
+                self.lock_of(place).reserve_outside(place, true);
+            }
+        }
+    }
+
+    /// Gives rows to the blocks without pools that are reserved for the most part.
+    fn give_rows(&self, configuration: &mut Configuration<F>) {
+        let rows_before = configuration.rows;
+        for block in configuration.reserved.others.chunk_by(|one, other| one >> 8 == other >> 8) {
+            if block.len() >= DENSE && self.map.row(block[0]).is_none() {
+                self.map.set_row(block[0], configuration.rows);
+                configuration.rows += 1;
+            }
+        }
+        if configuration.rows > rows_before {
+            self.reserve_memory(configuration.rows as usize);
+        }
+    }
+
+    /// Reserves one more address until the table is configured anew: reservations in databases are
+    /// learned address by address. Takes the configuration's lock when the address is new.
+    pub fn reserve_address(&self, address: F::Address) {
+        self.guard(address);
+        self.places.add_reserved(&self.map, address);
+        match self.places.bit_to_be(&self.map, address) {
+            Some(bit) if self.map.is_reserved(bit) => {}
+            Some(bit) => {
+                let mut configuration = self.lock_configuration();
+                configuration.reserved.added_addresses.push((bit, address));
+                self.map.reserve(bit);
+            }
+            None => {
+                if let Some(place) = self.places.make(address, true) {
+                    self.lock_of(place).reserve_outside(place, true);
+                }
+            }
+        }
+    }
+
+    /// Ends the reservation of `address`, whose free bit is `bit`.
+    fn unreserve(&self, bit: u32, address: F::Address) {
+        self.map.unreserve(bit);
+        // A change that frees the slot from here on sets the bit itself; an earlier one is seen
+        // here.
+        self.release_claim(address);
+    }
+
+    /// Returns true if a client gets `address`, which is at `place`, only on request.
+    pub(super) fn is_reserved(&self, place: u32, address: F::Address) -> bool {
+        self.places.bit(place, address).is_some_and(|bit| self.map.is_reserved(bit))
+    }
+}

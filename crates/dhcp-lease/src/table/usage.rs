@@ -1,0 +1,30 @@
+//! Numbers of slots by use.
+
+use crate::contract::SlotOccupancy;
+
+/// Numbers of slots by use. Free slots are not counted: their number is that of the pools'
+/// addresses minus these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Offered slots.
+    pub held: u64,
+    /// Leased slots, also when the lease has expired and has not been swept.
+    pub leased: u64,
+    /// Slots on probation.
+    pub declined: u64,
+    /// Released slots whose row is not settled.
+    pub releasing: u64,
+}
+
+impl Usage {
+    /// Returns the counter of slots in this occupancy; `None` for free slots.
+    pub(super) const fn counter(&mut self, occupancy: SlotOccupancy) -> Option<&mut u64> {
+        match occupancy {
+            SlotOccupancy::Free => None,
+            SlotOccupancy::Held => Some(&mut self.held),
+            SlotOccupancy::Leased => Some(&mut self.leased),
+            SlotOccupancy::Declined => Some(&mut self.declined),
+            SlotOccupancy::Releasing => Some(&mut self.releasing),
+        }
+    }
+}
