@@ -4,7 +4,7 @@
 //! - [`LinkInterface`] names an interface, perhaps in a network namespace; [`LinkRequest`]
 //!   describes the link.
 //! - [`Bridge`] runs it: a thread for each direction, which can be changed and read while it runs.
-//! - [`serve`] runs a link for a command: signals, reports, a control socket; [`control`] is the
+//! - [`serve()`] runs a link for a command: signals, reports, a control socket; [`control`] is the
 //!   client of that socket.
 //! - [`kernel`] sets up the kernel's own `sch_netem` instead, if the kernel has it.
 //!

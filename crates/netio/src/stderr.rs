@@ -32,7 +32,7 @@ fn painted(text: &str) -> String {
     text.to_owned()
 }
 
-/// Writes the text of [`print`] and a line end.
+/// Writes the text of [`print()`] and a line end.
 pub fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }

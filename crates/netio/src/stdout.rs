@@ -26,7 +26,7 @@ pub fn print(text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `text` as [`print`] does, and a line end.
+/// Writes `text` as [`print()`] does, and a line end.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Conformance scenarios: the messages of a client and its relay agent, the expected replies, and
 //! the waits in between, as data that can be played against any DHCP server.
 //!
-//! A scenario is a TOML file ([`Scenario::parse`]); [`play`] runs its steps against a
+//! A scenario is a TOML file ([`Scenario::parse`]); [`play()`] runs its steps against a
 //! [`ScenarioServer`]: the engine on a virtual clock, a daemon behind sockets, another server.
 //! Callers implement the subject; this crate has no socket and no clock. `conformance/README.md`
 //! describes the format. Relevant RFCs: 2131, 9915.

@@ -1,7 +1,7 @@
 //! Log messages: Kea's logger names, severities, outputs and layouts, off the packet path.
 //!
 //! Code logs with the macros of `tracing`. The target is a logger's name below the root logger
-//! `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`](crate::loggers::DAEMON) is the child that is named like
+//! `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] is the child that is named like
 //! the family), and the field `id` is Kea's message identifier (`DHCPX_` stands for `DHCP4_` or
 //! `DHCP6_`). The message goes into a bounded queue, from which a thread writes it. Messages that
 //! do not fit are counted, and the log reports the count. Nothing is logged per packet unless a

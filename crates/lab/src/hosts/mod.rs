@@ -1,9 +1,9 @@
 //! More than one machine: the machines of a plan's server and generators, the settings that cannot
 //! be measured so, and the copies of the lab there.
 //!
-//! Every process there is started by SSH and lives as long as the connection: [`attend()`] keeps a
-//! folder for the run, and [`hold()`] runs and samples one program. Both notice the end
-//! of the lab, whatever its cause. The result folder has a copy there; in files that are copied,
+//! Every process there is started by SSH and lives as long as the connection: [`run_agent`] keeps
+//! a folder for the run, and [`run_program`] runs and samples one program. Both notice the end of
+//! the lab, whatever its cause. The result folder has a copy there; in files that are copied,
 //! paths are those of the other machine.
 
 mod agent;

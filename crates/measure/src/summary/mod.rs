@@ -1,6 +1,6 @@
 //! Summary of a run: `summary.json`, from which the report is drawn.
 //!
-//! [`digest`] judges raw records; it reads nothing else and does not depend on their order, so a
+//! [`digest()`] judges raw records; it reads nothing else and does not depend on their order, so a
 //! later version can judge a stored run again.
 
 mod bottleneck;
