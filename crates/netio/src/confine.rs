@@ -73,7 +73,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Drops every capability except those of [`KEPT`], in all sets of this thread.
+/// Drops every capability except those of `KEPT`, in all sets of this thread.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ pub fn restrict_files(folders: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// Makes the system calls of [`REFUSED`] fail in this thread.
+/// Makes the system calls of `REFUSED` fail in this thread.
 ///
 /// # Errors
 ///

@@ -30,17 +30,17 @@ pub fn print(text: &str) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The errors of [`print`].
+/// The errors of [`print()`].
 pub fn print_line(text: &str) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Writes `text` as [`print`] does, and on a terminal with the colors that `paint` adds to it,
+/// Writes `text` as [`print()`] does, and on a terminal with the colors that `paint` adds to it,
 /// unless the environment refuses colors (`NO_COLOR`, `CLICOLOR`, `TERM=dumb`).
 ///
 /// # Errors
 ///
-/// The errors of [`print`].
+/// The errors of [`print()`].
 pub fn print_painted(text: &str, paint: impl FnOnce(&str) -> String) -> io::Result<()> {
     match AutoStream::choice(&io::stdout()) {
         ColorChoice::Never => print(text),

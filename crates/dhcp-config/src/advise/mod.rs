@@ -7,7 +7,7 @@
 //! [`PerformanceFault`] among the others that were not measured. Thresholds that are our judgement
 //! are constants, documented with the reason.
 //!
-//! The published figures are of Kea; [`measured`] has them. The caller reads lease files and
+//! The published figures are of Kea; `measured` has them. The caller reads lease files and
 //! results, and passes their contents as [`ServerObservations`].
 
 mod classes;

@@ -1,7 +1,7 @@
 //! Profiles: a server's processor time, by function.
 //!
-//! [`mod@fold`] makes a profile from the text that `perf script` prints; [`Stacks`] keeps its stacks as
-//! a tree of calls with every name stored once; [`top`] lists functions and objects by their
+//! `fold` makes a profile from the text that `perf script` prints; [`Stacks`] keeps its stacks as
+//! a tree of calls with every name stored once; `top` lists functions and objects by their
 //! shares. The lab runs `perf`, the report draws.
 
 mod fold;

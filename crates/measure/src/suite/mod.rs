@@ -1,7 +1,7 @@
 //! Suites: several plans run one after the other, and rows that compare a figure of a plan with a
 //! target.
 //!
-//! A suite is a TOML file. [`mod@judge`] reads summaries and nothing else; the lab runs the plans, and
+//! A suite is a TOML file. `judge` reads summaries and nothing else; the lab runs the plans, and
 //! [`crate::report`] draws the page.
 
 mod judge;

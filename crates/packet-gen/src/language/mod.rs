@@ -1,10 +1,10 @@
 //! The packet description language: parses a text into packets, or reports all its problems.
 //! Nothing here reads a file, a clock or the environment.
 //!
-//! - [`preprocess`] replaces names, if enabled; [`source`] is the cursor, [`expression`] evaluates.
-//! - [`parser`] reads packets and elements, [`fields`] the arguments of header functions,
-//!   [`records`] those of `dns()`.
-//! - [`headers`] stacks headers: headers below, fields that name the next, lengths, checksums.
+//! - `preprocess` replaces names, if enabled; `source` is the cursor, `expression` evaluates.
+//! - `parser` reads packets and elements, `fields` the arguments of header functions,
+//!   `records` those of `dns()`.
+//! - `headers` stacks headers: headers below, fields that name the next, lengths, checksums.
 //!
 //! By default everything has the meaning of trafgen's manual; with `quirks` the meaning of trafgen
 //! 0.6.8. docs/book/trafgen.md has the table of differences.
