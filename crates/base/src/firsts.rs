@@ -1,7 +1,7 @@
 //! Sorted values that are searched often. A search reads one or two cache lines that other searches
 //! have not just read, independent of the number of values.
 //!
-//! Above the values lie samples of them, every [`STEP`]th, above those samples of the samples,
+//! Above the values lie samples of them, every `STEP`th, above those samples of the samples,
 //! until they are few: the upper ones stay in the cache. A binary search jumps through all of the
 //! values instead.
 
