@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use dccp_link::{ConnectionConfig, DccpError, Peer, Reset, ResetCode};
 use netio::{DccpOptions, DccpSocket, NetError};
 
-use crate::ToolError;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// Returns the socket options that the flags request. The kernel chooses the rest.
 pub(crate) fn options(link: &LinkArgs, config: &ConnectionConfig) -> DccpOptions {

@@ -12,6 +12,7 @@ pub mod debug;
 pub mod fairness;
 mod kernel;
 pub mod options;
+mod outcome;
 pub mod perf;
 pub mod pipe;
 pub mod probe;
@@ -20,6 +21,8 @@ pub mod ttcp;
 mod units;
 
 use std::process::ExitCode;
+
+pub use outcome::{DccpCommandOutcome, ToolError};
 
 /// `godwit dccp ...`
 #[derive(Debug, clap::Subcommand)]
@@ -60,66 +63,4 @@ impl DccpCommand {
             }
         }
     }
-}
-
-/// Result of a command that could do its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DccpCommandOutcome {
-    /// Command that did all its work.
-    Done,
-    /// Command that ran and achieved less than requested.
-    FellShort,
-    /// Command that a signal ended.
-    Interrupted,
-}
-
-impl DccpCommandOutcome {
-    fn code(self) -> u8 {
-        match self {
-            // A reader that has closed the output has all that it wanted.
-            Self::Interrupted if netio::stdout::is_closed() => 0,
-            Self::Done => 0,
-            Self::FellShort => 3,
-            Self::Interrupted => 130,
-        }
-    }
-}
-
-/// Reason why a command could not do its work.
-#[derive(Debug)]
-pub enum ToolError {
-    /// Flags that make no sense, with the reason.
-    Usage(String),
-    /// Error while the command ran, with the reason.
-    Failed(String),
-}
-
-impl ToolError {
-    const fn code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Failed(_) => 1,
-        }
-    }
-}
-
-impl std::fmt::Display for ToolError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl From<dccp_link::DccpError> for ToolError {
-    fn from(error: dccp_link::DccpError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-/// Prints to the standard output.
-pub(crate) fn print_text(text: &str) -> Result<(), ToolError> {
-    netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
 }

@@ -9,8 +9,8 @@ use dccp_link::{
     ServiceCode, UDP_PORT,
 };
 
-use crate::ToolError;
 use crate::debug::DebugTopic;
+use crate::outcome::ToolError;
 use crate::units::parse_seconds;
 
 /// Datagrams that wait for a command while the machine holds it up; more than these are dropped and

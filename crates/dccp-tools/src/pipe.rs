@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::blocking::{CommandConnection, WaitResult};
 use crate::options::LinkArgs;
-use crate::{DccpCommandOutcome, ToolError};
+use crate::outcome::{DccpCommandOutcome, ToolError};
 
 /// Send a file, or standard input, to `godwit dccp recv`.
 ///

@@ -5,7 +5,7 @@ use netio::Clock;
 use crate::blocking::{CommandConnection, WaitResult};
 use crate::debug::describe_figures;
 use crate::options::LinkArgs;
-use crate::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 
 /// Default length of a datagram in bytes, as in ttcp. If the path permits only shorter ones, its
 /// maximum is used.

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use crate::in_flight::ClientKeys;
 use crate::protocol::MeasuredRequest;
 
+/// Most messages that may be held at one time.
+pub const HELD_CAPACITY: u32 = 4096;
 /// Length of the messages for which each buffer is allocated at the start, in bytes.
 const BUFFER_LEN: usize = 1500;
 /// Largest number of messages longer than [`BUFFER_LEN`] that can be held at one time: together at

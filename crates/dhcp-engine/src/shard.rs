@@ -15,6 +15,7 @@ use dhcp_lease::{ExpectedSlot, LeaseStore, SweepCounts};
 use crate::contain::run_contained;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
+pub use crate::held_messages::HELD_CAPACITY;
 use crate::held_messages::{HeldMessage, HeldMessages, WaitsFor};
 use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
@@ -29,8 +30,6 @@ use crate::reason::DropReason;
 /// Most replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms,
 /// twenty flushes of a slow disk.
 pub const OUTBOX_CAPACITY: u32 = 8192;
-/// Most messages that may be held at one time.
-pub const HELD_CAPACITY: u32 = 4096;
 /// Time after which a waiting reply is of no use to its client, in nanoseconds: the shard drops it.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
 /// Time after which a held message is dropped, in nanoseconds: its client has sent it again.

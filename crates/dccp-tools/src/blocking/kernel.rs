@@ -10,9 +10,9 @@ use netio::signal::Signals;
 use netio::{DccpSocket, NetError, PollFd};
 
 use super::{CLOSING, LOOK, WaitResult, is_stopped};
-use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// Time after which a full send queue is tried again; `poll(2)` does not report free room in it.
 const RETRY: Duration = Duration::from_millis(1);

@@ -13,8 +13,8 @@ use dccp_link::{DccpError, SenderFigures};
 use netio::PollFd;
 use netio::signal::Signals;
 
-use crate::ToolError;
 use crate::options::{CarrierArg, LinkArgs};
+use crate::outcome::ToolError;
 use kernel::KernelEnd;
 use own::OwnEnd;
 

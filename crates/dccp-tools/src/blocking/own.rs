@@ -8,9 +8,9 @@ use netio::Clock;
 use netio::signal::Signals;
 
 use super::{CLOSING, LOOK, RECEIVE_QUEUE_LEN, WaitResult, is_stopped};
-use crate::ToolError;
 use crate::debug::Observer;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// A connection, with the endpoint that it belongs to.
 pub(super) struct OwnEnd {

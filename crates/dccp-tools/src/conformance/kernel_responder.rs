@@ -9,9 +9,9 @@ use netio::signal::Signals;
 use netio::{DccpOptions, DccpSocket, PollFd};
 
 use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
-use crate::ToolError;
 use crate::kernel;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// Longest time until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;

@@ -8,6 +8,7 @@
 //! Background: RFC 4340 §5 to §8 and §11, RFC 6773.
 
 mod answer;
+mod case;
 mod cases;
 mod context;
 mod kernel_responder;
@@ -26,9 +27,10 @@ use dccp_link::{CarrierKind, ConnectionConfig, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
 use crate::options::{CarrierArg, CarrierName, DccpDestination, LinkArgs};
+use crate::outcome::DccpCommandOutcome as Ending;
+use crate::outcome::{ToolError, print_text};
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome as Ending, ToolError, print_text};
-use cases::{ConformanceCase, ConformanceTestMethod};
+use case::{ConformanceCase, ConformanceTestMethod};
 use context::ConformanceContext;
 use kernel_responder::KernelResponder;
 use peer::TesterConnection;

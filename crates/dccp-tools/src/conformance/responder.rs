@@ -11,8 +11,8 @@ use dccp_link::{
 use netio::Clock;
 
 use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
-use crate::ToolError;
 use crate::debug::{DebugTopic, Observer};
+use crate::outcome::ToolError;
 
 /// Longest time until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;

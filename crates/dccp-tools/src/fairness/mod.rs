@@ -13,11 +13,11 @@ use netio::signal::Signals;
 use serde::Serialize;
 
 use crate::options::{CarrierName, LinkArgs};
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::perf::DATAGRAM_BYTES;
 use crate::regression::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use crate::regression::over_ip;
 use crate::units::{self, parse_seconds};
-use crate::{DccpCommandOutcome, ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use netio::NetError;
 use netio::congestion;
 
-use crate::ToolError;
+use crate::outcome::ToolError;
 
 /// Port at which TCP listens.
 const PORT: u16 = 5001;

@@ -11,7 +11,7 @@ use super::session::{ConnectFailure, PerfSession};
 use super::{DccpPerfArgs, SHARE_ENOUGH};
 use crate::debug::Observer;
 use crate::options::DccpDestination;
-use crate::{DccpCommandOutcome, ToolError};
+use crate::outcome::{DccpCommandOutcome, ToolError};
 
 /// Time that an interrupted client waits for the server's report.
 const INTERRUPTED_NS: u64 = 500_000_000;

@@ -16,7 +16,7 @@ use super::report::{FlowEnd, PerfOutput};
 use super::session::end_of;
 use super::{DccpPerfArgs, client};
 use crate::kernel;
-use crate::{DccpCommandOutcome, ToolError};
+use crate::outcome::{DccpCommandOutcome, ToolError};
 
 /// Longest time until a signal is noticed that comes between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;

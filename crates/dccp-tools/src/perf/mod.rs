@@ -23,11 +23,11 @@ use dccp_link::{CarrierOptions, ConnectionConfig, Driver, EndpointLimits, Scoped
 
 use crate::debug::Observer;
 use crate::options::{CarrierArg, LinkArgs};
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::probe::ProbeRecorder;
 use crate::units::{
     UnitFormat, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,
 };
-use crate::{DccpCommandOutcome, ToolError, print_text};
 use flow::FlowRequest;
 use message::TransferParameters;
 use report::{FlowEnd, PerfOutput};

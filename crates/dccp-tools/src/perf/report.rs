@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures, per_second};
 use super::flow::PerfFlow;
+use crate::outcome::{ToolError, print_text};
 use crate::units::UnitFormat;
-use crate::{ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;

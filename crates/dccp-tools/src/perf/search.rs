@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::report::FlowEnd;
 use super::{DccpPerfArgs, client};
 use crate::options::DccpDestination;
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::units;
-use crate::{DccpCommandOutcome, ToolError, print_text};
 
 /// Schema version of the documents.
 const SCHEMA_VERSION: u32 = 1;

@@ -12,8 +12,8 @@ use netio::signal::Signals;
 
 use super::flow::{FlowRequest, PerfFlow};
 use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
-use crate::ToolError;
 use crate::debug::Observer;
+use crate::outcome::ToolError;
 use crate::probe::ProbeRecorder;
 
 /// Most rounds of feeding and staging between two checks for received packets.

@@ -17,7 +17,7 @@ use super::figures::{FlowReceiver, ReceivedDataFigures, SentDataFigures};
 use super::message::PerfMessage;
 use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
 use super::{DATAGRAM_BYTES, DccpPerfArgs};
-use crate::{DccpCommandOutcome, ToolError};
+use crate::outcome::{DccpCommandOutcome, ToolError};
 
 /// Socket buffer, as large as that of the sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;

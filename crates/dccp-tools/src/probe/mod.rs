@@ -16,8 +16,8 @@ use std::time::Duration;
 use netio::signal::Signals;
 use serde::Serialize;
 
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome, ToolError, print_text};
 use line::ProbeSample;
 pub(crate) use recorder::ProbeRecorder;
 use rows::ProbeIntervalTable;

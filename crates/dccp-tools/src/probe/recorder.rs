@@ -13,7 +13,7 @@ use dccp::connection::Connection;
 use dccp_link::ConnectionKey;
 
 use super::line::{HEAD, ProbeSample};
-use crate::ToolError;
+use crate::outcome::ToolError;
 
 /// A probe's file that is being written.
 pub(crate) struct ProbeRecorder {

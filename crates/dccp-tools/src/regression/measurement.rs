@@ -8,8 +8,8 @@ use super::case::{DatagramHeaders, RegressionCase};
 use super::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use super::row::{CommonRunSettings, RegressionRow};
 use super::virtual_clock;
-use crate::ToolError;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// Cases to measure, with their settings.
 pub(super) struct RegressionCases {

@@ -21,8 +21,8 @@ use measure::regression::RegressionClock;
 use netio::signal::Signals;
 
 use crate::options::LinkArgs;
+use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::units::parse_seconds;
-use crate::{DccpCommandOutcome, ToolError, print_text};
 use case::{DatagramHeaders, RegressionCase};
 use measurement::RegressionCases;
 use row::{CommonRunSettings, RegressionDocument, RegressionRow};

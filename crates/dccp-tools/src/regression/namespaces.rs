@@ -16,8 +16,8 @@ use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, RegisteredRun, Registry, TestbedError, namespace};
 
 use super::case::RegressionCase;
-use crate::ToolError;
 use crate::options::{CarrierName, LinkArgs};
+use crate::outcome::ToolError;
 
 /// Longest time for a program to start or to end, connecting over a lossy link included.
 const PATIENCE: Duration = Duration::from_secs(30);

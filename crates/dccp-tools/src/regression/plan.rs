@@ -9,8 +9,8 @@ use super::case::{DatagramHeaders, RegressionCase, carrier_name};
 use super::measurement::{Listener, RegressionCases, RegressionProgress};
 use super::page;
 use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
-use crate::ToolError;
 use crate::options::LinkArgs;
+use crate::outcome::ToolError;
 
 /// Name of the tool in the document.
 const TOOL: &str = "godwit lab run";

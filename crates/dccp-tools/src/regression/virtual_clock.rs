@@ -15,7 +15,7 @@ use dccp::header::{DccpPacket, Integrity};
 use dccp::sequence::SequenceNumber;
 use netem::{EmulatedLink, LinkSettings};
 
-use crate::ToolError;
+use crate::outcome::ToolError;
 
 /// One second.
 const SECOND_NS: u64 = 1_000_000_000;

@@ -19,7 +19,7 @@ use super::{
     ReservationScope,
 };
 use crate::classify::Classes;
-use crate::shard::HELD_CAPACITY;
+use crate::held_messages::HELD_CAPACITY;
 
 /// Least number of keys that a cache has room for: more than held messages can wait for.
 pub const CACHE_KEYS_MIN: usize = 8 * HELD_CAPACITY as usize;

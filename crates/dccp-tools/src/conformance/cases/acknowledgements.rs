@@ -6,8 +6,8 @@ use dccp::ack_vector::PacketState;
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{FeatureOption, number};
 
-use super::{ConformanceCase, inside, outside};
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::{ConformanceCase, inside, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::change;
 use crate::conformance::peer::TesterConnection;

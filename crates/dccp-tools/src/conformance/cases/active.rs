@@ -5,8 +5,8 @@ use std::time::Duration;
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, number};
 
-use super::demand_growing_times;
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::demand_growing_times;
 use crate::conformance::context::{CLOSE_COMMAND, CONNECT_COMMAND, ConformanceContext};
 use crate::conformance::negotiation::{change, confirm_of, confirms_for};
 use crate::conformance::peer::{TesterConnection, option};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dccp::header::PacketType;
 
-use super::{ConformanceCase, inside, outside};
+use crate::conformance::case::{ConformanceCase, inside, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged};

@@ -4,8 +4,8 @@ use dccp::header::checksum::crc32c;
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, FeatureOption, number};
 
-use super::{ConformanceCase, outside};
 use crate::conformance::answer::TargetPacket;
+use crate::conformance::case::{ConformanceCase, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change};
 use crate::conformance::peer::{TesterConnection, VECTORS, option};

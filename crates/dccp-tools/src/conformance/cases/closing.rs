@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use dccp::header::{PacketType, ResetCode};
 
-use super::{ConformanceCase, active, demand_growing_times, inside, outside};
+use super::active;
 use crate::conformance::answer::listed;
+use crate::conformance::case::{ConformanceCase, demand_growing_times, inside, outside};
 use crate::conformance::context::{CLOSE_COMMAND, ConformanceContext};
 use crate::conformance::peer::TesterConnection;
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};

@@ -6,8 +6,9 @@ use dccp::header::{PacketType, ResetCode};
 use dccp::option::{FeatureOption, number};
 use dccp::sequence::SequenceNumber;
 
-use super::{ConformanceCase, active, demand_growing_times, outside};
+use super::active;
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::{ConformanceCase, demand_growing_times, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of, wide};
 use crate::conformance::peer::{TesterConnection, VECTORS};

@@ -3,8 +3,9 @@
 use dccp::header::{PacketType, ResetCode, ServiceCode};
 use dccp::option::number;
 
-use super::{ConformanceCase, active, inside, outside};
+use super::active;
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::{ConformanceCase, inside, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};

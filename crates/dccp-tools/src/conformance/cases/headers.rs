@@ -3,8 +3,8 @@
 use dccp::header::{PacketType, ResetCode};
 
 use super::sequences::SYNC_PERIOD;
-use super::{ConformanceCase, outside};
 use crate::conformance::answer::TargetPacket;
+use crate::conformance::case::{ConformanceCase, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{Judged, demand};

@@ -3,8 +3,8 @@
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, FeatureOption, number};
 
-use super::{ConformanceCase, outside};
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::{ConformanceCase, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{change, wide};
 use crate::conformance::peer::{TesterConnection, option};

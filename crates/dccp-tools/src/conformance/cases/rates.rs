@@ -3,8 +3,8 @@
 use dccp::header::PacketType;
 use dccp::option::{FeatureOption, number};
 
-use super::{ConformanceCase, inside, outside};
 use crate::conformance::answer::TargetPacket;
+use crate::conformance::case::{ConformanceCase, inside, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, confirm_of};
 use crate::conformance::peer::{TesterConnection, VECTORS};

@@ -6,8 +6,9 @@ use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, number};
 use dccp::sequence::SequenceNumber;
 
-use super::{ConformanceCase, active, inside, outside};
+use super::active;
 use crate::conformance::answer::{TargetPacket, listed};
+use crate::conformance::case::{ConformanceCase, inside, outside};
 use crate::conformance::context::ConformanceContext;
 use crate::conformance::negotiation::{FeatureChange, change, wide};
 use crate::conformance::peer::{TesterConnection, UnsentPacket, VECTORS};
